@@ -203,7 +203,7 @@ static sessile_status failed(sessile_migration *m, const sessile_error *why,
 {
     sessile_migrate_state *s = &m->state;
     sessile_status status = why->code;
-    int there = m->at && transfer_failed_there(m->at);
+    int there = m->at && transfer_target_failed(m->at);
     int wrote =
         status == SESSILE_IO || status == SESSILE_FULL || status == SESSILE_DENIED;
 

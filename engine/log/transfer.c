@@ -1,64 +1,66 @@
 /*
- * transfer.c: a log read for another store, line by line, up to its last commit.
+ * transfer.c: reads a log for another store, line by line, up to its last commit.
  *
- * Owns where a log that others write to ends, and whether what is behind that is a write
- * in progress, a torn end, or damage. It must never change the source, which is why it
- * heals nothing, nor pass over a byte in silence: what is not carried is counted, and
- * what is damaged is named.
+ * Owns the decision where a log that others write to ends, and whether the bytes behind
+ * that are a write in progress, a torn end, or damage. It must never change the source:
+ * it repairs nothing. It must never leave out a byte in silence: what is not transferred
+ * is counted, and damage is named.
  *
- * A whole write is held before any of it is put, so that the other store never sees half
- * of one; so it takes the memory of a piece and of the largest write, however long the
- * log is.
+ * A whole write is held in memory before any of it is written, so that the target store
+ * never sees half a write. So a transfer needs memory for one piece and for the largest
+ * write, however long the log is.
  */
 #include "log/transfer_internal.h"
 
 #include <string.h>
 
-/* So many bytes of the source in one step. */
+/* Bytes of the source in one step. */
 #define STEP ((uint64_t)1 << 20)
-/* Past damage, in pieces of this size. */
+/* Bytes past damage are read in pieces of this size. */
 #define RAW_PIECE ((size_t)256 << 10)
 
 /* ------------------------------------------------------------------ the handle */
 
-void transfer_free(transfer *c)
+void transfer_free(transfer *t)
 {
-    if (!c)
+    if (!t)
         return;
-    transfer_leave(c);
-    if (c->locked)
-        c->from->st.table->unlock(c->from->handle);
-    log_close(c->from);
-    buf_deinit(&c->text);
-    buf_deinit(&c->held);
-    buf_deinit(&c->out);
-    buf_deinit(&c->other);
-    mem_free(c->alloc, c->ends, c->end_capacity * sizeof *c->ends);
-    mem_free(c->alloc, c, sizeof *c);
+    transfer_close_target(t);
+    if (t->source.locked)
+        t->source.log->st.table->unlock(t->source.log->handle);
+    log_close(t->source.log);
+    buf_deinit(&t->text);
+    buf_deinit(&t->write.bytes);
+    buf_deinit(&t->verbatim.out);
+    buf_deinit(&t->other);
+    mem_free(t->alloc, t->write.ends, t->write.capacity * sizeof *t->write.ends);
+    mem_free(t->alloc, t, sizeof *t);
 }
 
-/* Reading goes on behind the last commit. */
-static void rewind_reading(transfer *c)
+/* Goes back to the last commit. */
+static void rewind_reading(transfer *t)
 {
-    reader_init(&c->r, c->from, c->from->end.bytes, c->limit);
-    c->index = c->from->end.count;
-    memcpy(c->tag, c->from->end.tag, VAULT_TAG);
-    buf_clear(&c->held);
-    c->end_count = 0;
+    reader_init(&t->source.reader, t->source.log, t->source.log->end.bytes,
+                t->source.limit);
+    t->source.index = t->source.log->end.count;
+    memcpy(t->source.tag, t->source.log->end.tag, VAULT_TAG);
+    buf_clear(&t->write.bytes);
+    t->write.count = 0;
 }
 
-void transfer_again(transfer *c)
+void transfer_restart(transfer *t)
 {
-    c->from->end = (sessile_log_end){0, 0, {0}};
-    c->raw = c->looks = c->differs = c->comparing = c->stop = 0;
-    c->at = 0;
-    c->replacing = 1;
-    error_clear(&c->about.damage);
-    buf_clear(&c->out);
-    rewind_reading(c);
+    t->source.log->end = (sessile_log_end){0, 0, {0}};
+    t->source.raw = t->source.looks = t->target.differs = t->target.comparing =
+        t->target.stop = 0;
+    t->verbatim.at = 0;
+    t->target.replacing = 1;
+    error_clear(&t->info.damage);
+    buf_clear(&t->verbatim.out);
+    rewind_reading(t);
 }
 
-sessile_status transfer_begin(transfer **out, const transfer_options *wish,
+sessile_status transfer_begin(transfer **out, const transfer_options *options,
                               const allocator *a, sessile_error *err)
 {
     sessile_error local = {SESSILE_OK, ""};
@@ -66,137 +68,139 @@ sessile_status transfer_begin(transfer **out, const transfer_options *wish,
     int64_t mtime_ms;
     err = err ? err : &local;
     *out = NULL;
-    transfer *c = mem_zalloc(a, sizeof *c);
-    if (!c)
+    transfer *t = mem_zalloc(a, sizeof *t);
+    if (!t)
         return fail_nomem(err);
-    c->wish = *wish;
-    c->alloc = a;
-    buf_init(&c->text, a);
-    buf_init(&c->held, a);
-    buf_init(&c->out, a);
-    buf_init(&c->other, a);
-    sessile_status status = log_attach(&c->from, wish->from, wish->from_keys,
-                                       wish->folder, wish->name, wish->depth, a, err);
-    if (!status && wish->callbacks && wish->from_keys &&
-        (wish->from->table->capabilities & SESSILE_BACKEND_CACHES) != 0) {
-        c->from->index.callbacks = *wish->callbacks;
-        c->from->index.callbacks.fresh = 1;
-        c->from->index.off = 1; /* nothing is added to it */
-        status = index_begin(c->from, 0, NULL, NULL, err);
+    t->options = *options;
+    t->alloc = a;
+    buf_init(&t->text, a);
+    buf_init(&t->write.bytes, a);
+    buf_init(&t->verbatim.out, a);
+    buf_init(&t->other, a);
+    sessile_status status =
+        log_attach(&t->source.log, options->from, options->from_keys, options->folder,
+                   options->name, options->depth, a, err);
+    if (!status && options->callbacks && options->from_keys &&
+        (options->from->table->capabilities & SESSILE_BACKEND_CACHES) != 0) {
+        t->source.log->index.callbacks = *options->callbacks;
+        t->source.log->index.callbacks.fresh = 1;
+        t->source.log->index.off = 1; /* nothing is added to it */
+        status = index_begin(t->source.log, 0, NULL, NULL, err);
     }
     if (!status)
-        status = wish->from->table->size(c->from->handle, &size, &mtime_ms, err);
+        status = options->from->table->size(t->source.log->handle, &size, &mtime_ms, err);
     if (!status) {
-        c->limit = size < wish->limit ? size : wish->limit;
-        rewind_reading(c);
-        status = transfer_there(c, err);
+        t->source.limit = size < options->limit ? size : options->limit;
+        rewind_reading(t);
+        status = transfer_open_target(t, err);
     }
     if (status) {
-        transfer_free(c);
+        transfer_free(t);
         return status;
     }
-    *out = c;
+    *out = t;
     return SESSILE_OK;
 }
 
-uint64_t transfer_done(const transfer *c)
+uint64_t transfer_done(const transfer *t)
 {
-    return c->raw ? c->raw_at : c->from->end.bytes;
+    return t->source.raw ? t->source.raw_at : t->source.log->end.bytes;
 }
 
-int transfer_failed_there(const transfer *c)
+int transfer_target_failed(const transfer *t)
 {
-    return c->failed_there;
+    return t->target.failed;
 }
 
-const char *transfer_user(const transfer *c)
+const char *transfer_user(const transfer *t)
 {
-    return c->from->key.user;
+    return t->source.log->key.user;
 }
 
-void transfer_get_info(const transfer *c, transfer_info *out)
+void transfer_get_info(const transfer *t, transfer_info *out)
 {
-    *out = c->about;
+    *out = t->info;
 }
 
 /* ------------------------------------------------------------------ one line */
 
-/* Sealed, and without a key: nothing of it is opened. */
-static int is_closed(const transfer *c)
+/* 1: sealed, and there is no key: no line is opened. */
+static int is_opaque(const transfer *t)
 {
-    return !c->wish.from_keys && c->from->key.suite != SUITE_NONE;
+    return !t->options.from_keys && t->source.log->key.suite != SUITE_NONE;
 }
 
-/* Checks the line by itself and in its place. */
-static line_verdict judge_line(transfer *c, char *text, size_t size, line *l,
+/* Checks the line itself and its place in the log. */
+static line_verdict judge_line(transfer *t, char *text, size_t size, line *l,
                                sessile_error *err)
 {
-    const log_t *log = c->from;
-    uint64_t in_write = c->index - log->end.count;
+    const log_t *log = t->source.log;
+    uint64_t in_write = t->source.index - log->end.count;
     line_verdict verdict;
-    buf_clear(&c->text);
-    if (is_closed(c)) {
-        verdict = line_look(&log->key, text, size, c->index == 0, l);
+    buf_clear(&t->text);
+    if (is_opaque(t)) {
+        verdict = line_look(&log->key, text, size, t->source.index == 0, l);
     } else {
-        verdict =
-            line_open(&log->key, log->depth, text, size, c->index == 0, l, &c->text, err);
+        verdict = line_open(&log->key, log->depth, text, size, t->source.index == 0, l,
+                            &t->text, err);
     }
     if (verdict != LINE_GOOD)
         return verdict;
-    if (l->id != c->index || (l->commit != 0 && l->commit != in_write + 1) ||
-        (!is_closed(c) && log->key.suite != SUITE_NONE &&
-         memcmp(l->previous, c->tag, VAULT_TAG) != 0))
+    if (l->id != t->source.index || (l->commit != 0 && l->commit != in_write + 1) ||
+        (!is_opaque(t) && log->key.suite != SUITE_NONE &&
+         memcmp(l->previous, t->source.tag, VAULT_TAG) != 0))
         return LINE_BAD;
     return LINE_GOOD;
 }
 
-/* Keeps the line until its write is whole. */
-static sessile_status hold(transfer *c, const char *text, size_t size, sessile_error *err)
+/* Keeps the line, or its entry, until its write is whole. */
+static sessile_status hold_line(transfer *t, const char *text, size_t size,
+                                sessile_error *err)
 {
-    if (!c->wish.to_keys) {
-        buf_put(&c->held, text, size);
-        buf_putc(&c->held, '\n');
+    if (!t->options.to_keys) {
+        buf_put(&t->write.bytes, text, size);
+        buf_putc(&t->write.bytes, '\n');
     } else {
-        buf_put(&c->held, c->text.data, c->text.size);
-        if (mem_grow(c->alloc, (void **)&c->ends, &c->end_capacity, c->end_count + 1,
-                     sizeof *c->ends) != 0)
+        buf_put(&t->write.bytes, t->text.data, t->text.size);
+        if (mem_grow(t->alloc, (void **)&t->write.ends, &t->write.capacity,
+                     t->write.count + 1, sizeof *t->write.ends) != 0)
             return fail_nomem(err);
-        c->ends[c->end_count++] = c->held.size;
+        t->write.ends[t->write.count++] = t->write.bytes.size;
     }
-    return c->held.failed ? fail_nomem(err) : SESSILE_OK;
+    return t->write.bytes.failed ? fail_nomem(err) : SESSILE_OK;
 }
 
 /* ------------------------------------------------------------------ the end */
 
 /*
- * What is behind the last commit, `limit` not being reached by whole writes. A write that
- * others are making is whole a moment later; what stays is looked at once more under a
- * shared lock, and only then called anything. NEEDS: read again from there.
+ * Judges the bytes between the last commit and `limit`. A write in progress is whole a
+ * moment later, so they are read a second time, then a third time under a shared lock,
+ * and only then judged. NEEDS: read again from the last commit.
  */
-static sessile_status look_behind(transfer *c, sessile_error *err)
+static sessile_status judge_tail(transfer *t, sessile_error *err)
 {
-    log_t *log = c->from;
+    log_t *log = t->source.log;
     const sessile_backend *table = log->st.table;
     uint64_t size = 0;
     int64_t mtime_ms;
     int replaced = 0;
     sessile_status status = SESSILE_OK;
-    if (c->looks == 0) {
-        c->looks = 1;
-        rewind_reading(c);
+    if (t->source.looks == 0) {
+        t->source.looks = 1;
+        rewind_reading(t);
         return SESSILE_NEEDS;
     }
-    if (c->looks == 1 && !c->locked &&
+    if (t->source.looks == 1 && !t->source.locked &&
         (table->capabilities & SESSILE_BACKEND_LOCKS) != 0) {
-        c->looks = 2;
+        t->source.looks = 2;
         status = log_lock(table, log->handle, SESSILE_LOCK_SHARED, 0, &replaced, err);
         if (status == SESSILE_BUSY) {
             error_clear(err);
-            return SESSILE_OK; /* somebody is writing it: it is not ours to judge */
+            return SESSILE_OK; /* a writer is at work: nothing can be judged */
         }
         if (!status) {
-            c->locked = 1;
-            rewind_reading(c);
+            t->source.locked = 1;
+            rewind_reading(t);
             return SESSILE_NEEDS;
         }
         if (status != SESSILE_UNSUPPORTED)
@@ -209,27 +213,27 @@ static sessile_status look_behind(transfer *c, sessile_error *err)
     else if (!status)
         status = log_check_proof(log, size, err);
     if (status == SESSILE_DAMAGED || status == SESSILE_TRUNCATED) {
-        c->about.damage = *err;
-        c->limit = size;
-        if (!c->wish.to_keys) {
+        t->info.damage = *err;
+        t->source.limit = size;
+        if (!t->options.to_keys) {
             error_clear(err);
-            c->raw = 1;
-            c->raw_at = log->end.bytes;
+            t->source.raw = 1;
+            t->source.raw_at = log->end.bytes;
             return SESSILE_NEEDS;
         }
     }
     return status;
 }
 
-/* All whole writes were put. */
-static sessile_status at_end(transfer *c, sessile_error *err)
+/* All whole writes were written. */
+static sessile_status end_source(transfer *t, sessile_error *err)
 {
-    log_t *log = c->from;
+    log_t *log = t->source.log;
     uint64_t size = 0;
     int64_t mtime_ms;
     sessile_status status = SESSILE_OK;
-    if (log->end.bytes < c->limit || log->end.count == 0) {
-        status = look_behind(c, err);
+    if (log->end.bytes < t->source.limit || log->end.count == 0) {
+        status = judge_tail(t, err);
         if (!status && log->end.count == 0) {
             return fail(err, SESSILE_DAMAGED,
                         "%s is damaged at byte 0, entry 00000000, its header: nothing of "
@@ -238,94 +242,98 @@ static sessile_status at_end(transfer *c, sessile_error *err)
         }
         return status;
     }
-    /* What came since the limit was set is no loss: of it the index may know already. */
+    /* The index may already cover entries that were appended since the limit was set:
+     * that they are missing here is no loss. */
     status = log->st.table->size(log->handle, &size, &mtime_ms, err);
-    return !status && size <= c->limit && log->end.count < log->index.proof
-               ? look_behind(c, err)
+    return !status && size <= t->source.limit && log->end.count < log->index.proof
+               ? judge_tail(t, err)
                : status;
 }
 
 /* ------------------------------------------------------------------ in steps */
 
-static sessile_status raw_step(transfer *c, sessile_error *err)
+static sessile_status raw_step(transfer *t, sessile_error *err)
 {
-    const sessile_backend *table = c->from->st.table;
-    uint64_t left = c->limit - c->raw_at;
+    const sessile_backend *table = t->source.log->st.table;
+    uint64_t left = t->source.limit - t->source.raw_at;
     size_t want = left < RAW_PIECE ? (size_t)left : RAW_PIECE, got = 0;
     if (want == 0)
         return SESSILE_OK;
-    buf_clear(&c->text);
-    if (buf_reserve(&c->text, want) != 0)
+    buf_clear(&t->text);
+    if (buf_reserve(&t->text, want) != 0)
         return fail_nomem(err);
-    sessile_status status = table->read(c->from->handle, c->from->end.count, c->raw_at,
-                                        c->text.data, want, &got, err);
+    sessile_status status = table->read(t->source.log->handle, t->source.log->end.count,
+                                        t->source.raw_at, t->text.data, want, &got, err);
     if (status || got == 0)
         return status;
-    /* Backends that keep a row a record are given whole ones, where there are any. */
-    const char *newline = memrchr(c->text.data, '\n', got);
-    size_t size = newline && got < left ? (size_t)(newline - c->text.data) + 1 : got;
-    status = transfer_write_raw(c, c->text.data, size, err);
-    c->raw_at += size;
+    /* Backends that store each record in a row get whole records, if there are any. */
+    const char *newline = memrchr(t->text.data, '\n', got);
+    size_t size = newline && got < left ? (size_t)(newline - t->text.data) + 1 : got;
+    status = transfer_put_bytes(t, t->text.data, size, err);
+    t->source.raw_at += size;
     return !status ? SESSILE_NEEDS : status;
 }
 
 /* The next line. OK: there is no more. */
-static sessile_status line_step(transfer *c, sessile_error *err)
+static sessile_status line_step(transfer *t, sessile_error *err)
 {
-    log_t *log = c->from;
+    log_t *log = t->source.log;
     char *text;
     size_t size;
     line l;
-    reader_found found = reader_next(&c->r, c->index, &text, &size, err);
+    reader_found found =
+        reader_next(&t->source.reader, t->source.index, &text, &size, err);
     if (found == READER_FAILED)
         return err->code;
-    if (found != READER_LINE || c->index >= SESSILE_NO_ID)
-        return at_end(c, err);
-    line_verdict verdict = judge_line(c, text, size, &l, err);
+    if (found != READER_LINE || t->source.index >= SESSILE_NO_ID)
+        return end_source(t, err);
+    line_verdict verdict = judge_line(t, text, size, &l, err);
     if (verdict == LINE_FAILED)
         return err->code;
     if (verdict == LINE_BAD)
-        return at_end(c, err);
-    sessile_status status = hold(c, text, size, err);
+        return end_source(t, err);
+    sessile_status status = hold_line(t, text, size, err);
     if (status)
         return status;
-    c->index++;
-    memcpy(c->tag, l.tag, VAULT_TAG);
+    t->source.index++;
+    memcpy(t->source.tag, l.tag, VAULT_TAG);
     if (l.commit == 0)
         return SESSILE_NEEDS;
-    status = transfer_write_entry(c, err);
+    status = transfer_put_write(t, err);
     if (status)
         return status;
-    log->end.count = c->index;
-    log->end.bytes = c->r.at;
+    log->end.count = t->source.index;
+    log->end.bytes = t->source.reader.at;
     memcpy(log->end.tag, l.tag, VAULT_TAG);
-    c->looks = 0;
-    buf_clear(&c->held);
-    c->end_count = 0;
+    t->source.looks = 0;
+    buf_clear(&t->write.bytes);
+    t->write.count = 0;
     return SESSILE_NEEDS;
 }
 
-sessile_status transfer_step(transfer *c, sessile_error *err)
+sessile_status transfer_step(transfer *t, sessile_error *err)
 {
     sessile_error local = {SESSILE_OK, ""};
     sessile_status status = SESSILE_NEEDS;
-    uint64_t until = c->r.at + STEP;
+    uint64_t until = t->source.reader.at + STEP;
     err = err ? err : &local;
-    while (status == SESSILE_NEEDS && !c->differs && !c->stop) {
-        status = c->raw ? raw_step(c, err) : line_step(c, err);
-        if (status == SESSILE_NEEDS && (c->raw || c->r.at >= until))
+    while (status == SESSILE_NEEDS && !t->target.differs && !t->target.stop) {
+        status = t->source.raw ? raw_step(t, err) : line_step(t, err);
+        if (status == SESSILE_NEEDS && (t->source.raw || t->source.reader.at >= until))
             return status;
     }
-    if (c->differs && c->wish.replace && !c->wish.compare &&
-        (c->wish.to->table->capabilities & SESSILE_BACKEND_REPLACES) != 0) {
-        transfer_again(c);
+    if (t->target.differs && t->options.replace && !t->options.compare &&
+        (t->options.to->table->capabilities & SESSILE_BACKEND_REPLACES) != 0) {
+        transfer_restart(t);
         return SESSILE_NEEDS;
     }
     if (status && status != SESSILE_NEEDS)
         return status;
-    status = transfer_finish(c, err);
-    c->about.entries = c->from->end.count;
-    c->about.bytes = c->raw ? c->limit : c->from->end.bytes;
-    c->about.unfinished = c->raw || c->differs ? 0 : c->limit - c->from->end.bytes;
+    status = transfer_finish(t, err);
+    t->info.entries = t->source.log->end.count;
+    t->info.bytes = t->source.raw ? t->source.limit : t->source.log->end.bytes;
+    t->info.unfinished = t->source.raw || t->target.differs
+                             ? 0
+                             : t->source.limit - t->source.log->end.bytes;
     return status;
 }

@@ -1,6 +1,6 @@
 /*
  * transfer_internal.h: shared by transfer.c, which reads the source, and
- * transfer_write.c, which deals with the other store; and by nobody else.
+ * transfer_write.c, which writes the target.
  */
 #ifndef LOG_TRANSFER_INTERNAL_H
 #define LOG_TRANSFER_INTERNAL_H
@@ -10,60 +10,66 @@
 #include "log/internal.h"
 
 struct transfer {
-    transfer_options wish;
+    transfer_options options;
     const allocator *alloc;
-    transfer_info about;
+    transfer_info info;
+    buf text;  /* the entry that was opened last; bytes past damage */
+    buf other; /* what was read of the target, for comparing */
 
-    /* The source. from->end is the end of the newest write that was put. */
-    log_t *from;
-    reader r;
-    uint64_t limit;
-    uint64_t index; /* of the next line */
-    unsigned char tag[VAULT_TAG];
-    buf text;     /* the entry that was opened last */
-    buf held;     /* of the write that is being read: lines, or entries' texts */
-    size_t *ends; /* sealed anew: where each of the texts ends */
-    size_t end_count, end_capacity;
-    int looks;       /* how often what is behind from->end was looked at */
-    int locked;      /* the source, shared */
-    int raw;         /* damaged: from from->end on bytes are carried as they stand */
-    uint64_t raw_at; /* the next of them */
-
-    /* The other store. */
-    int there;     /* a log of that name is there */
-    int comparing; /* its end has not been reached */
-    int differs;
-    int stop;      /* nothing more is to be put */
-    int replacing; /* a draft will take its place */
-    int failed_there;
-    /* as it stands */
-    sessile_backend_log *log;
-    uint64_t log_bytes;
-    uint64_t at;         /* bytes compared or put */
-    int appending;       /* under its exclusive lock, where there are locks */
-    sessile_log_end end; /* of the log there */
-    sessile_backend_draft *draft;
-    buf out, other; /* to be put; read for comparing */
-    /* sealed anew */
-    log_t *anew;
-    uint64_t anew_count;
-    int begun; /* under its lock */
-    log_copy copy;
+    struct {
+        log_t *log; /* log->end: the end of the newest write that was written */
+        reader reader;
+        uint64_t limit;
+        uint64_t index;               /* of the next line */
+        unsigned char tag[VAULT_TAG]; /* of the line before */
+        int looks;  /* how often the bytes behind the last commit were read */
+        int locked; /* shared */
+        int raw;    /* damaged: bytes behind the last commit are transferred unread */
+        uint64_t raw_at; /* the next of them */
+    } source;
+    struct {          /* the write that is being read */
+        buf bytes;    /* verbatim: lines; resealed: texts of entries */
+        size_t *ends; /* resealed: where each of the texts ends */
+        size_t count, capacity;
+    } write;
+    struct {
+        int exists;    /* a log of that name */
+        int comparing; /* its end has not been reached */
+        int differs;
+        int replacing; /* a draft will take its place */
+        int appending; /* under its exclusive lock, where there are locks */
+        int stop;      /* nothing more is to be written */
+        int failed;    /* the error came from the target store */
+    } target;
+    struct { /* the target when lines are written as they are */
+        sessile_backend_log *handle;
+        uint64_t size;
+        uint64_t at;         /* bytes compared or written */
+        sessile_log_end end; /* of the target log */
+        sessile_backend_draft *draft;
+        buf out; /* to be written */
+    } verbatim;
+    struct { /* the target when entries are sealed again */
+        log_t *log;
+        uint64_t count;
+        int begun; /* under its lock */
+        log_copy copy;
+    } resealed;
 };
 
-/* Opens what is there. */
-sessile_status transfer_there(transfer *c, sessile_error *err);
-/* The write that is held, whole: its entries or lines; from->end is the write's start. */
-sessile_status transfer_write_entry(transfer *c, sessile_error *err);
-/* Bytes past damage. */
-sessile_status transfer_write_raw(transfer *c, const char *data, size_t size,
+/* Opens the target log, if it exists. */
+sessile_status transfer_open_target(transfer *t, sessile_error *err);
+/* Compares or writes the write that is held; source.log->end is where it starts. */
+sessile_status transfer_put_write(transfer *t, sessile_error *err);
+/* Compares or writes bytes as they are. */
+sessile_status transfer_put_bytes(transfer *t, const char *data, size_t size,
                                   sessile_error *err);
-/* All of the source has been put. */
-sessile_status transfer_finish(transfer *c, sessile_error *err);
-/* Closes what is there, and gives up what is not finished. */
-void transfer_leave(transfer *c);
+/* After the whole source: makes the target durable. */
+sessile_status transfer_finish(transfer *t, sessile_error *err);
+/* Closes the target log and drops what is not finished. */
+void transfer_close_target(transfer *t);
 
-/* Begins again, to put a new log in the place of the one that differs. */
-void transfer_again(transfer *c);
+/* Starts from the first byte again, to replace a log that differs. */
+void transfer_restart(transfer *t);
 
 #endif

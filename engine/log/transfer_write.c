@@ -1,10 +1,10 @@
 /*
- * transfer_write.c: what becomes of a log's writes in the other store.
+ * transfer_write.c: writes a log into the target store.
  *
- * Owns the comparison with a log that is there, and the three ways to put the rest: a
- * draft that gets its name when it is whole, appends behind an equal beginning, or
- * nothing but looking. It must never change a log that differs, nor append behind an end
- * that it did not see: append-if-end is the fence.
+ * Owns the comparison with a log that exists there, and the three ways to go on: a draft
+ * that gets its name when it is whole, appends behind an equal beginning, or comparing
+ * alone. It must never change a log that differs, nor append at an end that it has not
+ * seen: append-if-end prevents that.
  */
 #include "log/transfer_internal.h"
 
@@ -12,7 +12,7 @@
 
 #include "store/records.h"
 
-/* The other store is given bytes in pieces of this size. */
+/* The target store is given bytes in pieces of this size. */
 #define PIECE ((size_t)256 << 10)
 
 static int replaces(const store *st)
@@ -25,347 +25,353 @@ static int has_locks(const store *st)
     return (st->table->capabilities & SESSILE_BACKEND_LOCKS) != 0;
 }
 
-/* Marks an error as the other store's. */
-static sessile_status there(transfer *c, sessile_status status)
+/* Marks an error as the target store's. */
+static sessile_status target_status(transfer *t, sessile_status status)
 {
-    c->failed_there = status && status != SESSILE_NOMEM;
+    t->target.failed = status && status != SESSILE_NOMEM;
     return status;
 }
 
-sessile_status transfer_there(transfer *c, sessile_error *err)
+sessile_status transfer_open_target(transfer *t, sessile_error *err)
 {
-    const transfer_options *w = &c->wish;
+    const transfer_options *o = &t->options;
     int64_t mtime_ms;
     uint64_t torn = 0;
     sessile_status status;
-    if (!w->to_keys) {
-        status = w->to->table->open(w->to->self, w->to_folder, w->to_name, &c->log, err);
+    if (!o->to_keys) {
+        status = o->to->table->open(o->to->self, o->to_folder, o->to_name,
+                                    &t->verbatim.handle, err);
         if (!status)
-            status = w->to->table->size(c->log, &c->log_bytes, &mtime_ms, err);
+            status =
+                o->to->table->size(t->verbatim.handle, &t->verbatim.size, &mtime_ms, err);
     } else {
-        status = log_open(&c->anew, w->to, w->to_keys, w->to_folder, w->to_name, w->depth,
-                          w->timeout_ms, NULL, NULL, &torn, c->alloc, err);
+        status = log_open(&t->resealed.log, o->to, o->to_keys, o->to_folder, o->to_name,
+                          o->depth, o->timeout_ms, NULL, NULL, &torn, t->alloc, err);
         if (!status) {
-            status = log_damage(c->anew, err);
-            c->anew_count = log_count(c->anew);
+            status = log_damage(t->resealed.log, err);
+            t->resealed.count = log_count(t->resealed.log);
         }
     }
     if (status == SESSILE_NOTFOUND) {
         error_clear(err);
-        c->stop = w->compare;
+        t->target.stop = o->compare;
         return SESSILE_OK;
     }
-    c->there = c->comparing = status == SESSILE_OK;
-    return there(c, status);
+    t->target.exists = t->target.comparing = status == SESSILE_OK;
+    return target_status(t, status);
 }
 
-void transfer_leave(transfer *c)
+void transfer_close_target(transfer *t)
 {
-    if (c->draft) {
-        c->wish.to->table->draft_drop(c->draft);
-        c->draft = NULL;
+    if (t->verbatim.draft) {
+        t->options.to->table->draft_drop(t->verbatim.draft);
+        t->verbatim.draft = NULL;
     }
-    log_copy_drop(&c->copy);
-    if (c->log) {
-        c->wish.to->table->close(c->log); /* its lock goes with it */
-        c->log = NULL;
+    log_copy_drop(&t->resealed.copy);
+    if (t->verbatim.handle) {
+        t->options.to->table->close(t->verbatim.handle); /* its lock goes with it */
+        t->verbatim.handle = NULL;
     }
-    if (c->begun) {
-        log_end(c->anew);
-        c->begun = 0;
+    if (t->resealed.begun) {
+        log_end(t->resealed.log);
+        t->resealed.begun = 0;
     }
-    log_close(c->anew);
-    c->anew = NULL;
+    log_close(t->resealed.log);
+    t->resealed.log = NULL;
 }
 
-static sessile_status written_meanwhile(const transfer *c, sessile_error *err)
+static sessile_status fail_written_meanwhile(const transfer *t, sessile_error *err)
 {
     return fail(err, SESSILE_CONFLICT, "%s/%s is being written there meanwhile",
-                c->wish.to_folder, c->wish.to_name);
+                t->options.to_folder, t->options.to_name);
 }
 
-/* ------------------------------------------------------------------ as it stands */
+/* ------------------------------------------------------------------ verbatim */
 
-/* Takes the lock of the log there, which must still be what was compared. */
-static sessile_status begin_append(transfer *c, sessile_error *err)
+/* Takes the lock of the target log, which must still be what was compared. */
+static sessile_status begin_append(transfer *t, sessile_error *err)
 {
-    const store *to = c->wish.to;
+    const store *to = t->options.to;
     int replaced = 0;
     uint64_t size = 0;
     int64_t mtime_ms;
     sessile_status status = SESSILE_OK;
     if (has_locks(to)) {
-        status = log_lock(to->table, c->log, SESSILE_LOCK_EXCLUSIVE, c->wish.timeout_ms,
-                          &replaced, err);
+        status = log_lock(to->table, t->verbatim.handle, SESSILE_LOCK_EXCLUSIVE,
+                          t->options.timeout_ms, &replaced, err);
     } else if (to->table->set_timeout) {
-        to->table->set_timeout(c->log, c->wish.timeout_ms);
+        to->table->set_timeout(t->verbatim.handle, t->options.timeout_ms);
     }
     if (!status)
-        status = to->table->size(c->log, &size, &mtime_ms, err);
-    if (!status && (replaced || size != c->at))
-        status = written_meanwhile(c, err);
-    c->end = c->from->end;
-    c->end.bytes = c->at; /* a torn end that is equal so far is continued as well */
-    c->appending = status == SESSILE_OK;
+        status = to->table->size(t->verbatim.handle, &size, &mtime_ms, err);
+    if (!status && (replaced || size != t->verbatim.at))
+        status = fail_written_meanwhile(t, err);
+    t->verbatim.end = t->source.log->end;
+    t->verbatim.end.bytes = t->verbatim.at; /* an equal torn end is continued too */
+    t->target.appending = status == SESSILE_OK;
     return status;
 }
 
-/* tag: of the last line. */
-static sessile_status flush(transfer *c, const unsigned char *tag, sessile_error *err)
+/* Writes what was gathered. tag: of its last line. */
+static sessile_status flush(transfer *t, const unsigned char *tag, sessile_error *err)
 {
-    const store *to = c->wish.to;
+    const store *to = t->options.to;
     int poisoned = 0;
     sessile_status status = SESSILE_OK;
-    if (c->out.failed)
+    if (t->verbatim.out.failed)
         return fail_nomem(err);
-    if (c->out.size == 0)
+    if (t->verbatim.out.size == 0)
         return SESSILE_OK;
-    if (c->appending) {
-        status = to->table->append(c->log, &c->end, c->out.data, c->out.size,
-                                   record_count(c->out.data, c->out.size), tag, &poisoned,
-                                   err);
-    } else if (c->draft) {
-        status = to->table->draft_write(c->draft, c->out.data, c->out.size, err);
+    if (t->target.appending) {
+        status =
+            to->table->append(t->verbatim.handle, &t->verbatim.end, t->verbatim.out.data,
+                              t->verbatim.out.size,
+                              record_count(t->verbatim.out.data, t->verbatim.out.size),
+                              tag, &poisoned, err);
+    } else if (t->verbatim.draft) {
+        status = to->table->draft_write(t->verbatim.draft, t->verbatim.out.data,
+                                        t->verbatim.out.size, err);
     } else {
-        return SESSILE_OK; /* gathered: the store takes no drafts */
+        return SESSILE_OK; /* kept: the store takes no drafts */
     }
-    buf_clear(&c->out);
+    buf_clear(&t->verbatim.out);
     return status;
 }
 
-/* Compares as far as the log there goes; *left: what is behind its end. */
-static sessile_status compare(transfer *c, const char **data, size_t *left,
+/* Compares up to the end of the target log; *left: the bytes behind it. */
+static sessile_status compare(transfer *t, const char **data, size_t *left,
                               sessile_error *err)
 {
-    while (c->comparing && *left > 0) {
+    while (t->target.comparing && *left > 0) {
         size_t want = *left < PIECE ? *left : PIECE, got = 0;
-        if (want > c->log_bytes - c->at)
-            want = (size_t)(c->log_bytes - c->at);
+        if (want > t->verbatim.size - t->verbatim.at)
+            want = (size_t)(t->verbatim.size - t->verbatim.at);
         if (want == 0) {
-            c->comparing = 0;
+            t->target.comparing = 0;
             break;
         }
-        if (buf_reserve(&c->other, want) != 0)
+        if (buf_reserve(&t->other, want) != 0)
             return fail_nomem(err);
-        sessile_status status = c->wish.to->table->read(c->log, c->from->end.count, c->at,
-                                                        c->other.data, want, &got, err);
+        sessile_status status =
+            t->options.to->table->read(t->verbatim.handle, t->source.log->end.count,
+                                       t->verbatim.at, t->other.data, want, &got, err);
         if (status)
-            return there(c, status);
-        if (got != want || memcmp(*data, c->other.data, got) != 0) {
-            c->differs = 1;
+            return target_status(t, status);
+        if (got != want || memcmp(*data, t->other.data, got) != 0) {
+            t->target.differs = 1;
             return SESSILE_OK;
         }
-        c->at += got;
+        t->verbatim.at += got;
         *data += got;
         *left -= got;
     }
     return SESSILE_OK;
 }
 
-static sessile_status put_bytes(transfer *c, const char *data, size_t size,
-                                sessile_error *err)
-{
-    const transfer_options *w = &c->wish;
-    sessile_status status = compare(c, &data, &size, err);
-    if (status || c->differs || size == 0)
-        return status;
-    if (w->compare || (c->raw && c->there && !c->replacing)) {
-        c->stop = 1; /* what is there is short of it; of damage it stays clear */
-        return SESSILE_OK;
-    }
-    if (c->there && !c->replacing && !c->appending) {
-        status = begin_append(c, err);
-    } else if (!c->appending && !c->draft && c->at == 0 && replaces(w->to) &&
-               w->to->table->draft_publish) {
-        status = w->to->table->draft_new(w->to->self, w->to_folder, w->to_name, &c->draft,
-                                         err);
-    }
-    if (!status) {
-        buf_put(&c->out, data, size);
-        c->at += size;
-        if (c->out.size >= PIECE || c->out.failed)
-            status = flush(c, c->tag, err);
-    }
-    return there(c, status);
-}
-
-sessile_status transfer_write_raw(transfer *c, const char *data, size_t size,
+sessile_status transfer_put_bytes(transfer *t, const char *data, size_t size,
                                   sessile_error *err)
 {
-    return put_bytes(c, data, size, err);
+    const transfer_options *o = &t->options;
+    sessile_status status = compare(t, &data, &size, err);
+    if (status || t->target.differs || size == 0)
+        return status;
+    if (o->compare || (t->source.raw && t->target.exists && !t->target.replacing)) {
+        t->target.stop = 1; /* the target is shorter; damage is not appended to it */
+        return SESSILE_OK;
+    }
+    if (t->target.exists && !t->target.replacing && !t->target.appending) {
+        status = begin_append(t, err);
+    } else if (!t->target.appending && !t->verbatim.draft && t->verbatim.at == 0 &&
+               replaces(o->to) && o->to->table->draft_publish) {
+        status = o->to->table->draft_new(o->to->self, o->to_folder, o->to_name,
+                                         &t->verbatim.draft, err);
+    }
+    if (!status) {
+        buf_put(&t->verbatim.out, data, size);
+        t->verbatim.at += size;
+        if (t->verbatim.out.size >= PIECE || t->verbatim.out.failed)
+            status = flush(t, t->source.tag, err);
+    }
+    return target_status(t, status);
 }
 
-/* Puts the draft in the place of the log that differs, whose bytes are kept. */
-static sessile_status replace(transfer *c, sessile_error *err)
+/* Replaces the log that differs by the draft; its bytes are kept. */
+static sessile_status replace(transfer *t, sessile_error *err)
 {
-    const store *to = c->wish.to;
+    const store *to = t->options.to;
     char kept[512];
     int replaced = 0;
     sessile_status status = SESSILE_OK;
     if (has_locks(to)) {
-        status = log_lock(to->table, c->log, SESSILE_LOCK_EXCLUSIVE, c->wish.timeout_ms,
-                          &replaced, err);
+        status = log_lock(to->table, t->verbatim.handle, SESSILE_LOCK_EXCLUSIVE,
+                          t->options.timeout_ms, &replaced, err);
     }
     if (!status && replaced)
-        status = written_meanwhile(c, err);
+        status = fail_written_meanwhile(t, err);
     if (!status) {
-        status = to->table->draft_replace(c->draft, c->log, 1, kept, sizeof kept, err);
-        c->draft = NULL; /* freed also when it fails */
+        status = to->table->draft_replace(t->verbatim.draft, t->verbatim.handle, 1, kept,
+                                          sizeof kept, err);
+        t->verbatim.draft = NULL; /* freed also when it fails */
     }
     return status;
 }
 
-static sessile_status finish_as_it_stands(transfer *c, sessile_error *err)
+static sessile_status finish_verbatim(transfer *t, sessile_error *err)
 {
-    const transfer_options *w = &c->wish;
-    sessile_status status = flush(c, c->from->end.tag, err);
+    const transfer_options *o = &t->options;
+    sessile_status status = flush(t, t->source.log->end.tag, err);
     if (status)
         return status;
-    if (c->appending) {
-        status = w->to->table->sync(c->log, err);
-        if (has_locks(w->to))
-            w->to->table->unlock(c->log);
+    if (t->target.appending) {
+        status = o->to->table->sync(t->verbatim.handle, err);
+        if (has_locks(o->to))
+            o->to->table->unlock(t->verbatim.handle);
         return status;
     }
-    if (c->replacing)
-        return replace(c, err);
-    if (c->draft) {
-        status = w->to->table->draft_publish(c->draft, err);
-        c->draft = NULL; /* freed also when it fails */
+    if (t->target.replacing)
+        return replace(t, err);
+    if (t->verbatim.draft) {
+        status = o->to->table->draft_publish(t->verbatim.draft, err);
+        t->verbatim.draft = NULL; /* freed also when it fails */
     } else {
-        status = w->to->table->create(w->to->self, w->to_folder, w->to_name, c->out.data,
-                                      c->out.size, err);
+        status = o->to->table->create(o->to->self, o->to_folder, o->to_name,
+                                      t->verbatim.out.data, t->verbatim.out.size, err);
     }
-    return status == SESSILE_EXISTS ? written_meanwhile(c, err) : status;
+    return status == SESSILE_EXISTS ? fail_written_meanwhile(t, err) : status;
 }
 
-/* ------------------------------------------------------------------ sealed anew */
+/* ------------------------------------------------------------------ resealed */
 
-static sessile_slice held_text(const transfer *c, size_t i)
+static sessile_slice held_text(const transfer *t, size_t i)
 {
-    size_t start = i > 0 ? c->ends[i - 1] : 0;
-    return (sessile_slice){c->held.data + start, c->ends[i] - start};
+    size_t start = i > 0 ? t->write.ends[i - 1] : 0;
+    return (sessile_slice){t->write.bytes.data + start, t->write.ends[i] - start};
 }
 
-static sessile_status append_rest(transfer *c, size_t first, sessile_error *err)
+static sessile_status append_rest(transfer *t, size_t first, sessile_error *err)
 {
-    size_t count = c->end_count - first;
+    size_t count = t->write.count - first;
     sessile_status status = SESSILE_OK;
-    if (!c->begun) {
-        log_set_timeout(c->anew, c->wish.timeout_ms);
-        status = log_begin(c->anew, NULL, NULL, err);
-        c->begun = status == SESSILE_OK;
-        if (!status && log_count(c->anew) != c->from->end.count + first)
-            status = written_meanwhile(c, err);
+    if (!t->resealed.begun) {
+        log_set_timeout(t->resealed.log, t->options.timeout_ms);
+        status = log_begin(t->resealed.log, NULL, NULL, err);
+        t->resealed.begun = status == SESSILE_OK;
+        if (!status && log_count(t->resealed.log) != t->source.log->end.count + first)
+            status = fail_written_meanwhile(t, err);
     }
     if (status)
         return status;
-    sessile_slice *texts = mem_alloc(c->alloc, count * sizeof *texts);
+    sessile_slice *texts = mem_alloc(t->alloc, count * sizeof *texts);
     if (!texts)
         return fail_nomem(err);
     for (size_t i = 0; i < count; i++)
-        texts[i] = held_text(c, first + i);
-    status = log_append(c->anew, texts, count, UINT64_MAX, err);
-    mem_free(c->alloc, texts, count * sizeof *texts);
-    c->appending = 1;
+        texts[i] = held_text(t, first + i);
+    status = log_append(t->resealed.log, texts, count, UINT64_MAX, err);
+    mem_free(t->alloc, texts, count * sizeof *texts);
+    t->target.appending = 1;
     return status;
 }
 
-static sessile_status copy_entry(transfer *c, size_t i, sessile_error *err)
+static sessile_status copy_entry(transfer *t, size_t i, sessile_error *err)
 {
-    const transfer_options *w = &c->wish;
-    sessile_slice text = held_text(c, i);
-    if (c->from->end.count + i > 0)
-        return log_copy_entry(&c->copy, text.data, text.size, i + 1 == c->end_count, err);
-    log_copy_drop(&c->copy);
-    return (c->replacing ? log_copy_begin : log_copy_begin_new)(
-        &c->copy, w->to, w->to_keys, w->to_folder, w->to_name, w->user, text.data,
-        text.size, c->alloc, err);
+    const transfer_options *o = &t->options;
+    sessile_slice text = held_text(t, i);
+    if (t->source.log->end.count + i > 0)
+        return log_copy_entry(&t->resealed.copy, text.data, text.size,
+                              i + 1 == t->write.count, err);
+    log_copy_drop(&t->resealed.copy);
+    return (t->target.replacing ? log_copy_begin : log_copy_begin_new)(
+        &t->resealed.copy, o->to, o->to_keys, o->to_folder, o->to_name, o->user,
+        text.data, text.size, t->alloc, err);
 }
 
-static sessile_status put_entries(transfer *c, sessile_error *err)
+static sessile_status put_entries(transfer *t, sessile_error *err)
 {
     sessile_status status = SESSILE_OK;
-    for (size_t i = 0; !status && i < c->end_count; i++) {
-        uint64_t id = c->from->end.count + i;
-        if (c->there && !c->replacing && id < c->anew_count) {
-            sessile_slice text = held_text(c, i);
-            buf_clear(&c->other);
-            status = log_read(c->anew, (sessile_id)id, &c->other, err);
-            if (!status && (c->other.size != text.size ||
-                            memcmp(c->other.data, text.data, text.size))) {
-                c->differs = 1;
+    for (size_t i = 0; !status && i < t->write.count; i++) {
+        uint64_t id = t->source.log->end.count + i;
+        if (t->target.exists && !t->target.replacing && id < t->resealed.count) {
+            sessile_slice text = held_text(t, i);
+            buf_clear(&t->other);
+            status = log_read(t->resealed.log, (sessile_id)id, &t->other, err);
+            if (!status && (t->other.size != text.size ||
+                            memcmp(t->other.data, text.data, text.size))) {
+                t->target.differs = 1;
                 return SESSILE_OK;
             }
-        } else if (c->wish.compare) {
-            c->stop = 1;
+        } else if (t->options.compare) {
+            t->target.stop = 1;
             return SESSILE_OK;
-        } else if (c->there && !c->replacing) {
-            return there(c, append_rest(c, i, err));
+        } else if (t->target.exists && !t->target.replacing) {
+            return target_status(t, append_rest(t, i, err));
         } else {
-            status = copy_entry(c, i, err);
+            status = copy_entry(t, i, err);
         }
     }
-    return there(c, status);
+    return target_status(t, status);
 }
 
-static sessile_status finish_anew(transfer *c, sessile_error *err)
+static sessile_status finish_resealed(transfer *t, sessile_error *err)
 {
-    const transfer_options *w = &c->wish;
+    const transfer_options *o = &t->options;
     char kept[512];
     int replaced = 0;
-    if (c->begun) {
-        log_end(c->anew);
-        c->begun = 0;
-        return log_sync(c->anew, log_count(c->anew), err);
+    if (t->resealed.begun) {
+        log_end(t->resealed.log);
+        t->resealed.begun = 0;
+        return log_sync(t->resealed.log, log_count(t->resealed.log), err);
     }
-    if (!c->replacing) {
-        sessile_status status = log_copy_publish(&c->copy, c->from, w->from_keys, err);
-        return status == SESSILE_EXISTS ? written_meanwhile(c, err) : status;
+    if (!t->target.replacing) {
+        sessile_status status =
+            log_copy_publish(&t->resealed.copy, t->source.log, o->from_keys, err);
+        return status == SESSILE_EXISTS ? fail_written_meanwhile(t, err) : status;
     }
     sessile_status status = SESSILE_OK;
-    if (has_locks(w->to)) {
-        status = log_lock(w->to->table, c->anew->handle, SESSILE_LOCK_EXCLUSIVE,
-                          w->timeout_ms, &replaced, err);
+    if (has_locks(o->to)) {
+        status = log_lock(o->to->table, t->resealed.log->handle, SESSILE_LOCK_EXCLUSIVE,
+                          o->timeout_ms, &replaced, err);
     }
     if (!status && replaced)
-        status = written_meanwhile(c, err);
-    return !status ? log_copy_finish(&c->copy, c->anew->handle, 1, kept, sizeof kept, err)
+        status = fail_written_meanwhile(t, err);
+    return !status ? log_copy_finish(&t->resealed.copy, t->resealed.log->handle, 1, kept,
+                                     sizeof kept, err)
                    : status;
 }
 
 /* ------------------------------------------------------------------ both */
 
-sessile_status transfer_write_entry(transfer *c, sessile_error *err)
+sessile_status transfer_put_write(transfer *t, sessile_error *err)
 {
-    return !c->wish.to_keys ? put_bytes(c, c->held.data, c->held.size, err)
-                            : put_entries(c, err);
+    return !t->options.to_keys
+               ? transfer_put_bytes(t, t->write.bytes.data, t->write.bytes.size, err)
+               : put_entries(t, err);
 }
 
-/* What is there, once all of the source was compared and nothing was to be put. */
-static transfer_result as_found(const transfer *c)
+/* The whole source was compared and nothing had to be written. */
+static transfer_result result_of_comparison(const transfer *t)
 {
-    uint64_t have = !c->wish.to_keys ? c->log_bytes : c->anew_count;
-    uint64_t want = !c->wish.to_keys ? c->at : c->from->end.count;
+    uint64_t have = !t->options.to_keys ? t->verbatim.size : t->resealed.count;
+    uint64_t want = !t->options.to_keys ? t->verbatim.at : t->source.log->end.count;
     return have > want ? TRANSFER_AHEAD : TRANSFER_KEPT;
 }
 
-sessile_status transfer_finish(transfer *c, sessile_error *err)
+sessile_status transfer_finish(transfer *t, sessile_error *err)
 {
-    if (c->differs) {
-        c->about.result = TRANSFER_DIFFERS;
+    if (t->target.differs) {
+        t->info.result = TRANSFER_DIFFERS;
         return SESSILE_OK;
     }
-    if (c->stop && !c->appending) {
-        c->about.result = TRANSFER_SHORT;
+    if (t->target.stop && !t->target.appending) {
+        t->info.result = TRANSFER_SHORT;
         return SESSILE_OK;
     }
-    if (c->there && !c->replacing && !c->appending) {
-        c->about.result = as_found(c);
+    if (t->target.exists && !t->target.replacing && !t->target.appending) {
+        t->info.result = result_of_comparison(t);
         return SESSILE_OK;
     }
-    c->about.result = c->replacing   ? TRANSFER_REPLACED
-                      : c->appending ? TRANSFER_CONTINUED
-                                     : TRANSFER_COPIED;
-    return there(c, !c->wish.to_keys ? finish_as_it_stands(c, err) : finish_anew(c, err));
+    t->info.result = t->target.replacing   ? TRANSFER_REPLACED
+                     : t->target.appending ? TRANSFER_CONTINUED
+                                           : TRANSFER_COPIED;
+    return target_status(t, !t->options.to_keys ? finish_verbatim(t, err)
+                                                : finish_resealed(t, err));
 }

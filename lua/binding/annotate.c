@@ -9,43 +9,38 @@
 
 /* ------------------------------------------------------------------ labels */
 
-static int label(lua_State *L, sessile_status (*put)(sessile_session *, sessile_id,
-                                                     sessile_slice, sessile_error *))
+static int label(lua_State *L, struct binding_session *session,
+                 sessile_status (*put)(sessile_session *, sessile_id, sessile_slice,
+                                       sessile_error *))
 {
-    struct binding_session *session = binding_session_live(L, 1);
     sessile_slice name;
     sessile_error err;
     sessile_id entry;
-    if (!session)
-        return 3;
     entry = binding_check_id(L, 2);
     name.data = luaL_checklstring(L, 3, &name.size);
     return binding_done(L, put(session->handle, entry, name, &err), &err);
 }
 
 /* session:label(id, name) -> true; nil, message, code */
-int binding_session_label(lua_State *L)
+int binding_session_label(lua_State *L, struct binding_session *session)
 {
-    return label(L, sessile_label);
+    return label(L, session, sessile_label);
 }
 
 /* session:unlabel(id, name) -> true; nil, message, code */
-int binding_session_unlabel(lua_State *L)
+int binding_session_unlabel(lua_State *L, struct binding_session *session)
 {
-    return label(L, sessile_unlabel);
+    return label(L, session, sessile_unlabel);
 }
 
 /* session:labels() -> {{id, name, time, fact}, …} */
-int binding_session_labels(lua_State *L)
+int binding_session_labels(lua_State *L, struct binding_session *session)
 {
-    struct binding_session *session = binding_session_live(L, 1);
     struct binding_guard *guard;
     sessile_label_row *rows = NULL;
     sessile_status status;
     sessile_error err;
     size_t count = 0, i;
-    if (!session)
-        return 3;
     guard = binding_guard(L);
     status = sessile_labels(session->handle, &rows, &count, &err);
     guard->block = rows;
@@ -69,19 +64,17 @@ int binding_session_labels(lua_State *L)
 
 /* With a table: its members are stated -> true. Without: those in force -> a table. */
 static int
-members(lua_State *L, const char *what, const char *class,
+members(lua_State *L, struct binding_session *session, const char *what,
+        const char *class,
         sessile_status (*set)(sessile_session *, sessile_slice, sessile_error *),
         sessile_status (*get)(sessile_session *, char **, size_t *, sessile_error *))
 {
-    struct binding_session *session = binding_session_live(L, 1);
     struct binding_guard *guard;
     sessile_status status;
     sessile_slice object;
     sessile_error err;
     char *text = NULL;
     size_t size = 0;
-    if (!session)
-        return 3;
     if (!lua_isnoneornil(L, 2)) {
         int failed = binding_json(L, 2, 0, what, &object);
         return failed ? failed
@@ -98,30 +91,27 @@ members(lua_State *L, const char *what, const char *class,
 }
 
 /* session:settings([object]) */
-int binding_session_settings(lua_State *L)
+int binding_session_settings(lua_State *L, struct binding_session *session)
 {
-    return members(L, "settings", "sessile.Settings", sessile_set_settings,
+    return members(L, session, "settings", "sessile.Settings", sessile_set_settings,
                    sessile_settings);
 }
 
 /* session:metadata([object]) */
-int binding_session_metadata(lua_State *L)
+int binding_session_metadata(lua_State *L, struct binding_session *session)
 {
-    return members(L, "metadata", "sessile.Metadata", sessile_set_metadata,
+    return members(L, session, "metadata", "sessile.Metadata", sessile_set_metadata,
                    sessile_metadata);
 }
 
 /* ------------------------------------------------------------------ pauses */
 
 /* session:suspend(reason or nil, state or nil) -> id; nil, message, code */
-int binding_session_suspend(lua_State *L)
+int binding_session_suspend(lua_State *L, struct binding_session *session)
 {
-    struct binding_session *session = binding_session_live(L, 1);
     sessile_slice reason = {NULL, 0}, state = {NULL, 0};
     sessile_error err;
     sessile_id id;
-    if (!session)
-        return 3;
     lua_settop(L, 3);
     reason.data = luaL_optlstring(L, 2, "", &reason.size);
     if (!lua_isnil(L, 3)) {
@@ -136,15 +126,12 @@ int binding_session_suspend(lua_State *L)
 }
 
 /* session:suspended() -> {id, time, reason, state}, or false: it is not paused */
-int binding_session_suspended(lua_State *L)
+int binding_session_suspended(lua_State *L, struct binding_session *session)
 {
-    struct binding_session *session = binding_session_live(L, 1);
     struct binding_guard *guard;
     sessile_suspension *pause = NULL;
     sessile_status status;
     sessile_error err;
-    if (!session)
-        return 3;
     guard = binding_guard(L);
     status = sessile_suspended(session->handle, &pause, &err);
     guard->block = pause;
@@ -168,15 +155,12 @@ int binding_session_suspended(lua_State *L)
 }
 
 /* session:resume_with({message, …}) -> id of the first, or true: none was given */
-int binding_session_resume_with(lua_State *L)
+int binding_session_resume_with(lua_State *L, struct binding_session *session)
 {
-    struct binding_session *session = binding_session_live(L, 1);
     sessile_slice *messages;
     sessile_error err;
     sessile_id first;
     size_t count, i;
-    if (!session)
-        return 3;
     luaL_checktype(L, 2, LUA_TTABLE);
     lua_settop(L, 2);
     count = (size_t)lua_rawlen(L, 2);
@@ -201,13 +185,10 @@ int binding_session_resume_with(lua_State *L)
 }
 
 /* session:cancel([reason]) -> true; nil, message, code */
-int binding_session_cancel(lua_State *L)
+int binding_session_cancel(lua_State *L, struct binding_session *session)
 {
-    struct binding_session *session = binding_session_live(L, 1);
     sessile_slice reason;
     sessile_error err;
-    if (!session)
-        return 3;
     reason.data = luaL_optlstring(L, 2, "", &reason.size);
     return binding_done(L, sessile_cancel(session->handle, reason, &err), &err);
 }

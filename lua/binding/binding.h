@@ -97,26 +97,26 @@ void binding_push_listed(lua_State *L, const sessile_listed *rows, size_t count)
 extern const char *const binding_key_sources[];
 void binding_keys_open(lua_State *L);
 int binding_keys_init(lua_State *L);
-int binding_store_keys(lua_State *L);
-int binding_store_rotate(lua_State *L);
-int binding_store_reseal(lua_State *L);
-int binding_store_forget(lua_State *L);
+int binding_store_keys(lua_State *L, struct binding_store *store);
+int binding_store_rotate(lua_State *L, struct binding_store *store);
+int binding_store_reseal(lua_State *L, struct binding_store *store);
+int binding_store_forget(lua_State *L, struct binding_store *store);
 
 /* migrate.c */
 void binding_migrate_open(lua_State *L);
 int binding_migrate(lua_State *L);
 
 /* life.c */
-int binding_store_delete(lua_State *L);
-int binding_store_undelete(lua_State *L);
-int binding_store_purge(lua_State *L);
-int binding_session_life(lua_State *L);
-int binding_session_set_ttl(lua_State *L);
-int binding_session_set_archived(lua_State *L);
+int binding_store_delete(lua_State *L, struct binding_store *store);
+int binding_store_undelete(lua_State *L, struct binding_store *store);
+int binding_store_purge(lua_State *L, struct binding_store *store);
+int binding_session_life(lua_State *L, struct binding_session *session);
+int binding_session_set_ttl(lua_State *L, struct binding_session *session);
+int binding_session_set_archived(lua_State *L, struct binding_session *session);
 
 /* check.c */
 void binding_check_open(lua_State *L);
-int binding_store_check(lua_State *L);
+int binding_store_check(lua_State *L, struct binding_store *store);
 
 /* config.c */
 int binding_config(lua_State *L);
@@ -124,7 +124,7 @@ int binding_stays_below(lua_State *L);
 
 /* search.c */
 void binding_search_open(lua_State *L);
-int binding_store_search(lua_State *L);
+int binding_store_search(lua_State *L, struct binding_store *store);
 
 /* encoding.c */
 void binding_encoding_open(lua_State *L);
@@ -140,7 +140,7 @@ int binding_sleep(lua_State *L);
 void binding_session_open(lua_State *L);
 /* Functions of a store that make sessions: mode 'c'reate, 'r'esume, 's'ession, 'o'ver
  * records. */
-int binding_session_make(lua_State *L, int mode);
+int binding_session_make(lua_State *L, struct binding_store *store, int mode);
 struct binding_session *binding_session_live(lua_State *L, int index);
 sessile_status binding_session_release(struct binding_session *session,
                                        sessile_error *err);
@@ -152,81 +152,94 @@ void binding_session_opened(struct binding_session *session, struct binding_stor
 
 /* records.c */
 int binding_open_records(lua_State *L);
-int binding_store_open_over(lua_State *L);
-int binding_session_records(lua_State *L);
+int binding_store_open_over(lua_State *L, struct binding_store *store);
+int binding_session_records(lua_State *L, struct binding_session *session);
 int binding_now(lua_State *L);
 /* The strings of the list at index, which anchors them; pushes what holds the array. */
 sessile_slice *binding_records(lua_State *L, int index, size_t *count);
 
 /* annotate.c: methods of a session */
-int binding_session_label(lua_State *L);
-int binding_session_unlabel(lua_State *L);
-int binding_session_labels(lua_State *L);
-int binding_session_settings(lua_State *L);
-int binding_session_metadata(lua_State *L);
-int binding_session_suspend(lua_State *L);
-int binding_session_suspended(lua_State *L);
-int binding_session_resume_with(lua_State *L);
-int binding_session_cancel(lua_State *L);
+int binding_session_label(lua_State *L, struct binding_session *session);
+int binding_session_unlabel(lua_State *L, struct binding_session *session);
+int binding_session_labels(lua_State *L, struct binding_session *session);
+int binding_session_settings(lua_State *L, struct binding_session *session);
+int binding_session_metadata(lua_State *L, struct binding_session *session);
+int binding_session_suspend(lua_State *L, struct binding_session *session);
+int binding_session_suspended(lua_State *L, struct binding_session *session);
+int binding_session_resume_with(lua_State *L, struct binding_session *session);
+int binding_session_cancel(lua_State *L, struct binding_session *session);
 
 /* fork.c */
-int binding_session_fork(lua_State *L);
-int binding_store_put(lua_State *L);
-int binding_session_child(lua_State *L);
-int binding_session_merged(lua_State *L);
-int binding_session_discarded(lua_State *L);
-int binding_session_subsessions(lua_State *L);
+int binding_session_fork(lua_State *L, struct binding_session *session);
+int binding_store_put(lua_State *L, struct binding_store *store);
+int binding_session_child(lua_State *L, struct binding_session *session);
+int binding_session_merged(lua_State *L, struct binding_session *session);
+int binding_session_discarded(lua_State *L, struct binding_session *session);
+int binding_session_subsessions(lua_State *L, struct binding_session *session);
 /* Sets what the header says of other sessions in the table on top. */
 void binding_push_links(lua_State *L, const sessile_session *session);
 
 /* entries.c */
 void binding_entries_open(lua_State *L);
-int binding_session_entries(lua_State *L);
-int binding_session_entry(lua_State *L);
-int binding_session_messages(lua_State *L);
-int binding_session_context(lua_State *L);
+int binding_session_entries(lua_State *L, struct binding_session *session);
+int binding_session_entry(lua_State *L, struct binding_session *session);
+int binding_session_messages(lua_State *L, struct binding_session *session);
+int binding_session_context(lua_State *L, struct binding_session *session);
 
 /* tree.c */
-int binding_session_path(lua_State *L);
-int binding_session_children(lua_State *L);
-int binding_session_siblings(lua_State *L);
-int binding_session_leaves(lua_State *L);
-int binding_session_common_ancestor(lua_State *L);
-int binding_session_tree(lua_State *L);
+int binding_session_path(lua_State *L, struct binding_session *session);
+int binding_session_children(lua_State *L, struct binding_session *session);
+int binding_session_siblings(lua_State *L, struct binding_session *session);
+int binding_session_leaves(lua_State *L, struct binding_session *session);
+int binding_session_common_ancestor(lua_State *L, struct binding_session *session);
+int binding_session_tree(lua_State *L, struct binding_session *session);
 /* nil, a message that names the nearest entries, "ENOTFOUND": for what is no id. */
 int binding_no_entry(lua_State *L, struct binding_session *session);
 
 /* explain.c */
-int binding_session_compactions(lua_State *L);
-int binding_session_why(lua_State *L);
-int binding_session_uncompact(lua_State *L);
+int binding_session_compactions(lua_State *L, struct binding_session *session);
+int binding_session_why(lua_State *L, struct binding_session *session);
+int binding_session_uncompact(lua_State *L, struct binding_session *session);
 
 /* run.c */
 void binding_run_open(lua_State *L);
-int binding_session_turn(lua_State *L);
-int binding_session_compact(lua_State *L);
-int binding_session_plan(lua_State *L);
-int binding_session_branch(lua_State *L);
-int binding_session_answer(lua_State *L);
+struct binding_run *binding_run_live(lua_State *L, int index);
+int binding_session_turn(lua_State *L, struct binding_session *session);
+int binding_session_compact(lua_State *L, struct binding_session *session);
+int binding_session_plan(lua_State *L, struct binding_session *session);
+int binding_session_branch(lua_State *L, struct binding_session *session);
+int binding_session_answer(lua_State *L, struct binding_session *session);
 
 /* checkpoint.c */
-int binding_session_checkpoint(lua_State *L);
-int binding_session_checkpoints(lua_State *L);
-int binding_session_restore(lua_State *L);
-int binding_session_delete_checkpoint(lua_State *L);
+int binding_session_checkpoint(lua_State *L, struct binding_session *session);
+int binding_session_checkpoints(lua_State *L, struct binding_session *session);
+int binding_session_restore(lua_State *L, struct binding_session *session);
+int binding_session_delete_checkpoint(lua_State *L, struct binding_session *session);
 /* The table `agent_info` among a session's options, which keeps its texts: 0; or pushes
  * the three values of a failure: 3. */
 int binding_agent_info(lua_State *L, int table, sessile_agent_info *out);
 
 /* pending.c */
 int binding_run_defer(lua_State *L, struct binding_run *run);
-int binding_session_pending_runs(lua_State *L);
+int binding_session_pending_runs(lua_State *L, struct binding_session *session);
 
 /* ---- values.c */
 
 /* Registers a metatable: methods as __index, and __name, __gc, __close, __tostring. */
 void binding_class(lua_State *L, const char *name, const luaL_Reg *methods,
                    lua_CFunction finalize, lua_CFunction text);
+
+/* A method that is called only while its handle is open; otherwise it returns what
+ * binding_closed pushes. The list ends with an empty name. */
+struct binding_method {
+    const char *name;
+    int (*session)(lua_State *L, struct binding_session *session);
+    int (*store)(lua_State *L, struct binding_store *store);
+    int (*run)(lua_State *L, struct binding_run *run);
+};
+/* Adds them to a class; a row has the one member that fits the class. */
+void binding_methods(lua_State *L, const char *name,
+                     const struct binding_method *methods);
 /* Pushes a zeroed userdata of that class. */
 void *binding_new(lua_State *L, size_t size, int user_values, const char *name);
 
@@ -241,8 +254,8 @@ int binding_done(lua_State *L, sessile_status status, const sessile_error *err);
 /* {model, tools, system, leaf} of a count: 0, or what binding_field_json returned. */
 int binding_count_options(lua_State *L, int table, sessile_count_options *out);
 /* store:count(text), store:count_messages(list, options) (count.c) */
-int binding_count(lua_State *L);
-int binding_count_messages(lua_State *L);
+int binding_count(lua_State *L, struct binding_store *store);
+int binding_count_messages(lua_State *L, struct binding_store *store);
 /* The function `count` of the table as the host's counter of a store. Pushes what must
  * live as long as the store, or nil. */
 void binding_counter(lua_State *L, int table, sessile_store_options *out);

@@ -85,15 +85,12 @@ static int check_step(lua_State *L)
 }
 
 /* store:check{id, agent, user, salvage} -> check; nil, message, code */
-int binding_store_check(lua_State *L)
+int binding_store_check(lua_State *L, struct binding_store *store)
 {
-    struct binding_store *store = binding_store_live(L, 1);
     struct binding_check *check;
     sessile_session_options which;
     sessile_error err;
     int salvage;
-    if (!store)
-        return 3;
     luaL_checktype(L, 2, LUA_TTABLE);
     lua_settop(L, 2);
     sessile_session_options_init(&which);

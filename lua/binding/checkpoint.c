@@ -9,15 +9,12 @@
 static const char *const reasons[] = {"manual", "periodic", "event", "threshold", NULL};
 
 /* session:checkpoint{name, state (any value), metadata, keep} -> id */
-int binding_session_checkpoint(lua_State *L)
+int binding_session_checkpoint(lua_State *L, struct binding_session *session)
 {
-    struct binding_session *session = binding_session_live(L, 1);
     sessile_checkpoint_options options;
     sessile_error err;
     sessile_id id;
     int failed;
-    if (!session)
-        return 3;
     luaL_checktype(L, 2, LUA_TTABLE);
     lua_settop(L, 2);
     memset(&options, 0, sizeof options);
@@ -59,9 +56,8 @@ static void push_row(lua_State *L, const sessile_checkpoint_row *row)
 }
 
 /* session:checkpoints{name, named, since, until, reason} -> rows, newest first */
-int binding_session_checkpoints(lua_State *L)
+int binding_session_checkpoints(lua_State *L, struct binding_session *session)
 {
-    struct binding_session *session = binding_session_live(L, 1);
     struct binding_guard *guard;
     sessile_checkpoint_filter filter;
     sessile_checkpoint_reason reason;
@@ -69,8 +65,6 @@ int binding_session_checkpoints(lua_State *L)
     sessile_status status;
     sessile_error err;
     size_t count = 0, i;
-    if (!session)
-        return 3;
     lua_settop(L, 2);
     memset(&filter, 0, sizeof filter);
     filter.name = binding_field_bytes(L, 2, "name");
@@ -97,16 +91,13 @@ int binding_session_checkpoints(lua_State *L)
 
 /* session:restore(id, force) -> {checkpoint, head, state, json (its text), warnings (a
  * text)} */
-int binding_session_restore(lua_State *L)
+int binding_session_restore(lua_State *L, struct binding_session *session)
 {
-    struct binding_session *session = binding_session_live(L, 1);
     struct binding_guard *guard;
     sessile_restored *restored = NULL;
     sessile_status status;
     sessile_error err;
     sessile_id id;
-    if (!session)
-        return 3;
     id = binding_check_id(L, 2);
     guard = binding_guard(L);
     status = sessile_restore(session->handle, id, lua_toboolean(L, 3), &restored, &err);
@@ -127,13 +118,10 @@ int binding_session_restore(lua_State *L)
 }
 
 /* session:delete_checkpoint(id) -> true */
-int binding_session_delete_checkpoint(lua_State *L)
+int binding_session_delete_checkpoint(lua_State *L, struct binding_session *session)
 {
-    struct binding_session *session = binding_session_live(L, 1);
     sessile_error err;
     sessile_id id;
-    if (!session)
-        return 3;
     id = binding_check_id(L, 2);
     return binding_done(L, sessile_checkpoint_delete(session->handle, id, &err), &err);
 }

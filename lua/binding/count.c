@@ -83,15 +83,12 @@ static void set_why(lua_State *L, sessile_store *store)
 }
 
 /* store:count(text) -> n, {tokens, low, high, source, missing} */
-int binding_count(lua_State *L)
+int binding_count(lua_State *L, struct binding_store *store)
 {
-    struct binding_store *store = binding_store_live(L, 1);
     sessile_slice text;
     sessile_tokens tokens;
     sessile_error err;
     text.data = luaL_checklstring(L, 2, &text.size);
-    if (!store)
-        return 3;
     if (sessile_count_text(store->handle, text, &tokens, &err))
         return binding_fail(L, &err);
     push_count(L, &tokens);
@@ -101,9 +98,8 @@ int binding_count(lua_State *L)
 
 /* store:count_messages(list, {model, tools, system}) -> n, {tokens, low, high, source,
  * missing, each} */
-int binding_count_messages(lua_State *L)
+int binding_count_messages(lua_State *L, struct binding_store *store)
 {
-    struct binding_store *store = binding_store_live(L, 1);
     sessile_count_options options;
     sessile_slice *texts;
     sessile_tokens *each, tokens;
@@ -111,8 +107,6 @@ int binding_count_messages(lua_State *L)
     lua_Unsigned count, i;
     int failed, kept;
     luaL_checktype(L, 2, LUA_TTABLE);
-    if (!store)
-        return 3;
     lua_settop(L, 3);
     failed = binding_count_options(L, 3, &options);
     if (failed)

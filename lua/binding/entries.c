@@ -9,9 +9,8 @@
 #include "policy/lua_json.h"
 
 /* session:messages{from, limit, last, role, at} -> list; nil, message, code */
-int binding_session_messages(lua_State *L)
+int binding_session_messages(lua_State *L, struct binding_session *session)
 {
-    struct binding_session *session = binding_session_live(L, 1);
     sessile_messages_options options;
     struct binding_guard *guard;
     sessile_message *list = NULL;
@@ -19,8 +18,6 @@ int binding_session_messages(lua_State *L)
     sessile_error err;
     lua_Integer limit, last;
     size_t count = 0;
-    if (!session)
-        return 3;
     lua_settop(L, 2);
     limit = binding_field_integer(L, 2, "limit", -1);
     last = binding_field_integer(L, 2, "last", -1);
@@ -46,9 +43,8 @@ int binding_session_messages(lua_State *L)
 
 /* session:context([at]) -> list, {tokens, low, high, source, head, dropped, orphans,
  * unanswered, lost}; nil, message, code */
-int binding_session_context(lua_State *L)
+int binding_session_context(lua_State *L, struct binding_session *session)
 {
-    struct binding_session *session = binding_session_live(L, 1);
     sessile_id at = lua_isnoneornil(L, 2) ? SESSILE_NO_ID : binding_check_id(L, 2);
     sessile_context_info info;
     struct binding_guard *guard;
@@ -56,8 +52,6 @@ int binding_session_context(lua_State *L)
     sessile_status status;
     sessile_error err;
     size_t count = 0;
-    if (!session)
-        return 3;
     guard = binding_guard(L);
     status = sessile_context(session->handle, at, &list, &count, &info, &err);
     guard->block = list;
@@ -75,17 +69,14 @@ int binding_session_context(lua_State *L)
 }
 
 /* session:entry(id) -> table; nil, message, code */
-int binding_session_entry(lua_State *L)
+int binding_session_entry(lua_State *L, struct binding_session *session)
 {
-    struct binding_session *session = binding_session_live(L, 1);
     sessile_id id = binding_check_id(L, 2);
     struct binding_guard *guard;
     sessile_status status;
     sessile_error err;
     char *json = NULL;
     size_t size = 0;
-    if (!session)
-        return 3;
     guard = binding_guard(L);
     status = sessile_entry(session->handle, id, &json, &size, &err);
     guard->block = json;
@@ -99,13 +90,10 @@ int binding_session_entry(lua_State *L)
 /* ------------------------------------------------------------------ the iterator */
 
 /* session:entries([types]) -> iterator: a userdata that is called. types: a set. */
-int binding_session_entries(lua_State *L)
+int binding_session_entries(lua_State *L, struct binding_session *session)
 {
-    struct binding_session *session = binding_session_live(L, 1);
     struct binding_entries *entries;
     sessile_error err;
-    if (!session)
-        return 3;
     lua_settop(L, 2);
     entries = binding_new(L, sizeof *entries, 2, BINDING_ENTRIES);
     lua_pushvalue(L, 1);

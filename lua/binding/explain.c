@@ -76,16 +76,13 @@ static void push_compaction(lua_State *L, const sessile_compaction *c)
 }
 
 /* session:compactions() -> list, oldest first; nil, message, code */
-int binding_session_compactions(lua_State *L)
+int binding_session_compactions(lua_State *L, struct binding_session *session)
 {
-    struct binding_session *session = binding_session_live(L, 1);
     struct binding_guard *guard;
     sessile_compaction *rows = NULL;
     sessile_status status;
     sessile_error err;
     size_t count = 0;
-    if (!session)
-        return 3;
     guard = binding_guard(L);
     status = sessile_compactions(session->handle, &rows, &count, &err);
     guard->block = rows;
@@ -136,17 +133,14 @@ static void push_step(lua_State *L, const sessile_why_step *s)
 }
 
 /* session:why(key) -> {key, in_context, shown, steps}; nil, message, code */
-int binding_session_why(lua_State *L)
+int binding_session_why(lua_State *L, struct binding_session *session)
 {
-    struct binding_session *session = binding_session_live(L, 1);
     struct binding_guard *guard;
     sessile_explanation *why = NULL;
     sessile_status status;
     sessile_slice text;
     sessile_error err;
     sessile_key key;
-    if (!session)
-        return 3;
     text.data = luaL_checklstring(L, 2, &text.size);
     if (sessile_key_parse(text, &key)) {
         return binding_fail_with(L, SESSILE_INVALID,
@@ -177,16 +171,13 @@ int binding_session_why(lua_State *L)
 
 /* session:uncompact([id], dry_run) -> {compaction, undone, restored, removed, tokens,
  * cannot_fit}; nil, message, code */
-int binding_session_uncompact(lua_State *L)
+int binding_session_uncompact(lua_State *L, struct binding_session *session)
 {
-    struct binding_session *session = binding_session_live(L, 1);
     sessile_id which = lua_isnoneornil(L, 2) ? SESSILE_NO_ID : binding_check_id(L, 2);
     struct binding_guard *guard;
     sessile_uncompacted *done = NULL;
     sessile_status status;
     sessile_error err;
-    if (!session)
-        return 3;
     guard = binding_guard(L);
     status = sessile_uncompact(session->handle, which, lua_toboolean(L, 3), &done, &err);
     guard->block = done;

@@ -7,16 +7,13 @@
 
 /* session:fork(entry or nil, {id, agent, user, title, metadata, uuid, window, reserve,
  * timeout_ms}) -> session; nil, message, code */
-int binding_session_fork(lua_State *L)
+int binding_session_fork(lua_State *L, struct binding_session *session)
 {
-    struct binding_session *session = binding_session_live(L, 1);
     struct binding_session *made;
     sessile_session_options options;
     sessile_error err;
     sessile_id entry;
     int failed;
-    if (!session)
-        return 3;
     lua_settop(L, 3);
     entry = lua_isnil(L, 2) ? SESSILE_NO_ID : binding_check_id(L, 2);
     luaL_checktype(L, 3, LUA_TTABLE);
@@ -33,15 +30,12 @@ int binding_session_fork(lua_State *L)
 
 /* store:put(session, {id, agent, user, window, reserve, timeout_ms}) -> session; nil,
  * message, code */
-int binding_store_put(lua_State *L)
+int binding_store_put(lua_State *L, struct binding_store *store)
 {
-    struct binding_store *store = binding_store_live(L, 1);
     struct binding_session *session, *made;
     sessile_session_options options;
     sessile_error err;
     int failed;
-    if (!store)
-        return 3;
     session = binding_session_live(L, 2);
     if (!session)
         return 3;
@@ -59,15 +53,12 @@ int binding_store_put(lua_State *L)
 
 /* session:child(with_context, {id, agent, user, title, metadata, uuid, window, reserve,
  * timeout_ms}) -> session; nil, message, code */
-int binding_session_child(lua_State *L)
+int binding_session_child(lua_State *L, struct binding_session *session)
 {
-    struct binding_session *session = binding_session_live(L, 1);
     struct binding_session *made;
     sessile_session_options options;
     sessile_error err;
     int failed;
-    if (!session)
-        return 3;
     lua_settop(L, 3);
     luaL_checktype(L, 3, LUA_TTABLE);
     failed = binding_session_options(L, 3, &options);
@@ -83,16 +74,13 @@ int binding_session_child(lua_State *L)
 }
 
 /* session:merged(child, message) -> id; nil, message, code */
-int binding_session_merged(lua_State *L)
+int binding_session_merged(lua_State *L, struct binding_session *session)
 {
-    struct binding_session *session = binding_session_live(L, 1);
     struct binding_session *child;
     sessile_slice message;
     sessile_error err;
     sessile_id id;
     int failed;
-    if (!session)
-        return 3;
     child = binding_session_live(L, 2);
     if (!child)
         return 3;
@@ -107,14 +95,11 @@ int binding_session_merged(lua_State *L)
 }
 
 /* session:discarded(child, reason) -> true; nil, message, code */
-int binding_session_discarded(lua_State *L)
+int binding_session_discarded(lua_State *L, struct binding_session *session)
 {
-    struct binding_session *session = binding_session_live(L, 1);
     struct binding_session *child;
     sessile_slice reason = {NULL, 0};
     sessile_error err;
-    if (!session)
-        return 3;
     child = binding_session_live(L, 2);
     if (!child)
         return 3;
@@ -124,17 +109,14 @@ int binding_session_discarded(lua_State *L)
 }
 
 /* session:subsessions() -> {{id, agent, user, entry, time, state, merged}, …} */
-int binding_session_subsessions(lua_State *L)
+int binding_session_subsessions(lua_State *L, struct binding_session *session)
 {
     static const char *const states[] = {"open", "merged", "discarded"};
-    struct binding_session *session = binding_session_live(L, 1);
     struct binding_guard *guard;
     sessile_subsession *rows = NULL;
     sessile_status status;
     sessile_error err;
     size_t count = 0, i;
-    if (!session)
-        return 3;
     guard = binding_guard(L);
     status = sessile_subsessions(session->handle, &rows, &count, &err);
     guard->block = rows;

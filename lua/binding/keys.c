@@ -24,15 +24,12 @@ int binding_keys_init(lua_State *L)
 }
 
 /* store:keys() -> {sealed, suite, kdf, …, epochs = {{epoch, logs}, …}} */
-int binding_store_keys(lua_State *L)
+int binding_store_keys(lua_State *L, struct binding_store *store)
 {
-    struct binding_store *store = binding_store_live(L, 1);
     struct binding_guard *guard;
     sessile_keys *keys = NULL;
     sessile_error err;
     size_t i;
-    if (!store)
-        return 3;
     guard = binding_guard(L);
     if (sessile_keys_status(store->handle, &keys, &err))
         return binding_fail(L, &err);
@@ -64,14 +61,11 @@ int binding_store_keys(lua_State *L)
 }
 
 /* store:rotate([{key_source, key, make}]) -> the newest epoch */
-int binding_store_rotate(lua_State *L)
+int binding_store_rotate(lua_State *L, struct binding_store *store)
 {
-    struct binding_store *store = binding_store_live(L, 1);
     sessile_rotate_options options;
     sessile_error err;
     uint64_t epoch;
-    if (!store)
-        return 3;
     memset(&options, 0, sizeof options);
     if (lua_istable(L, 2)) {
         options.new_secret = 1;
@@ -87,15 +81,12 @@ int binding_store_rotate(lua_State *L)
 }
 
 /* store:forget(user) -> how many sessions could be read until now */
-int binding_store_forget(lua_State *L)
+int binding_store_forget(lua_State *L, struct binding_store *store)
 {
-    struct binding_store *store = binding_store_live(L, 1);
     sessile_slice user;
     sessile_error err;
     uint64_t sessions;
     user.data = luaL_checklstring(L, 2, &user.size);
-    if (!store)
-        return 3;
     if (sessile_forget(store->handle, user, &sessions, &err))
         return binding_fail(L, &err);
     lua_pushinteger(L, (lua_Integer)sessions);
@@ -110,14 +101,11 @@ struct binding_reseal {
 };
 
 /* store:reseal([suite]) -> a sealing to be stepped */
-int binding_store_reseal(lua_State *L)
+int binding_store_reseal(lua_State *L, struct binding_store *store)
 {
-    struct binding_store *store = binding_store_live(L, 1);
     const char *suite = luaL_optstring(L, 2, NULL);
     struct binding_reseal *reseal;
     sessile_error err;
-    if (!store)
-        return 3;
     reseal = binding_new(L, sizeof *reseal, 1, BINDING_RESEAL);
     lua_pushvalue(L, 1);
     lua_setiuservalue(L, -2, 1);

@@ -6,16 +6,13 @@
 #include "binding.h"
 
 /* store:delete({id, agent, user}, soft, reason, actor) -> {id_hash, time, bytes} */
-int binding_store_delete(lua_State *L)
+int binding_store_delete(lua_State *L, struct binding_store *store)
 {
-    struct binding_store *store = binding_store_live(L, 1);
     sessile_session_options which;
     sessile_delete_options options = {0};
     sessile_deleted gone;
     sessile_error err;
     int failed;
-    if (!store)
-        return 3;
     luaL_checktype(L, 2, LUA_TTABLE);
     failed = binding_session_options(L, 2, &which);
     if (failed)
@@ -35,15 +32,12 @@ int binding_store_delete(lua_State *L)
 }
 
 /* store:undelete({id, agent, user}, actor) -> true */
-int binding_store_undelete(lua_State *L)
+int binding_store_undelete(lua_State *L, struct binding_store *store)
 {
-    struct binding_store *store = binding_store_live(L, 1);
     sessile_session_options which;
     sessile_slice actor;
     sessile_error err;
     int failed;
-    if (!store)
-        return 3;
     luaL_checktype(L, 2, LUA_TTABLE);
     failed = binding_session_options(L, 2, &which);
     if (failed)
@@ -53,17 +47,14 @@ int binding_store_undelete(lua_State *L)
 }
 
 /* store:purge({agent, retention_ms, dry_run}) -> rows, as list has them */
-int binding_store_purge(lua_State *L)
+int binding_store_purge(lua_State *L, struct binding_store *store)
 {
-    struct binding_store *store = binding_store_live(L, 1);
     sessile_purge_options options;
     struct binding_guard *guard;
     sessile_listed *rows = NULL;
     sessile_status status;
     sessile_error err;
     size_t count = 0;
-    if (!store)
-        return 3;
     luaL_checktype(L, 2, LUA_TTABLE);
     sessile_purge_options_init(&options);
     options.agent = binding_field_bytes(L, 2, "agent");
@@ -81,13 +72,10 @@ int binding_store_purge(lua_State *L)
 }
 
 /* session:life() -> {status, ttl, expires, deleted}, times in ms, nil for none */
-int binding_session_life(lua_State *L)
+int binding_session_life(lua_State *L, struct binding_session *session)
 {
-    struct binding_session *session = binding_session_live(L, 1);
     sessile_life_info life;
     sessile_error err;
-    if (!session)
-        return 3;
     if (sessile_session_life(session->handle, &life, &err))
         return binding_fail(L, &err);
     lua_createtable(L, 0, 4);
@@ -100,23 +88,17 @@ int binding_session_life(lua_State *L)
 }
 
 /* session:set_ttl(ms) -> true */
-int binding_session_set_ttl(lua_State *L)
+int binding_session_set_ttl(lua_State *L, struct binding_session *session)
 {
-    struct binding_session *session = binding_session_live(L, 1);
     sessile_error err;
-    if (!session)
-        return 3;
     return binding_done(
         L, sessile_set_ttl(session->handle, luaL_checkinteger(L, 2), &err), &err);
 }
 
 /* session:set_archived(boolean) -> true */
-int binding_session_set_archived(lua_State *L)
+int binding_session_set_archived(lua_State *L, struct binding_session *session)
 {
-    struct binding_session *session = binding_session_live(L, 1);
     sessile_error err;
-    if (!session)
-        return 3;
     return binding_done(
         L, sessile_set_archived(session->handle, lua_toboolean(L, 2), &err), &err);
 }

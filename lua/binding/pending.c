@@ -20,16 +20,13 @@ int binding_run_defer(lua_State *L, struct binding_run *run)
 }
 
 /* session:pending_runs() -> {{id, time, policy, request}} */
-int binding_session_pending_runs(lua_State *L)
+int binding_session_pending_runs(lua_State *L, struct binding_session *session)
 {
-    struct binding_session *session = binding_session_live(L, 1);
     struct binding_guard *guard;
     sessile_pending_run *rows = NULL;
     sessile_status status;
     sessile_error err;
     size_t count = 0, i;
-    if (!session)
-        return 3;
     guard = binding_guard(L);
     status = sessile_pending_runs(session->handle, &rows, &count, &err);
     guard->block = rows;

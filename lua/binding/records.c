@@ -30,9 +30,9 @@ int binding_open_records(lua_State *L)
 
 /* store:open_over({id, …}, {record, …}) -> session; nil, message, code. No records: a new
  * session. */
-int binding_store_open_over(lua_State *L)
+int binding_store_open_over(lua_State *L, struct binding_store *store)
 {
-    return binding_session_make(L, 'o');
+    return binding_session_make(L, store, 'o');
 }
 
 sessile_slice *binding_records(lua_State *L, int index, size_t *count)
@@ -55,17 +55,14 @@ sessile_slice *binding_records(lua_State *L, int index, size_t *count)
 }
 
 /* session:records(from) -> the records after the first `from`, as a list */
-int binding_session_records(lua_State *L)
+int binding_session_records(lua_State *L, struct binding_session *session)
 {
-    struct binding_session *session = binding_session_live(L, 1);
     lua_Integer from = luaL_optinteger(L, 2, 0);
     struct binding_guard *guard;
     sessile_slice *rows = NULL;
     sessile_status status;
     sessile_error err;
     size_t count = 0, i;
-    if (!session)
-        return 3;
     luaL_argcheck(L, from >= 0, 2, "a count expected");
     guard = binding_guard(L);
     status = sessile_records_read(session->handle, (uint64_t)from, &rows, &count, &err);

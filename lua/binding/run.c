@@ -50,9 +50,9 @@ static int run_finalize(lua_State *L)
     return 0;
 }
 
-static struct binding_run *run_live(lua_State *L)
+struct binding_run *binding_run_live(lua_State *L, int index)
 {
-    struct binding_run *run = luaL_checkudata(L, 1, BINDING_RUN);
+    struct binding_run *run = luaL_checkudata(L, index, BINDING_RUN);
     if (!run->handle) {
         binding_closed(L, "run");
         return NULL;
@@ -186,9 +186,8 @@ static int field_triggers(lua_State *L, int table, const char *name,
 /* session:turn(messages, {usage, model, metadata, base, on_conflict, policy, no_policy,
  * fallback, trigger, event, checkpoint, checkpoint_keep, state, window, reserve,
  * timeout_ms}) -> run; nil, message, code */
-int binding_session_turn(lua_State *L)
+int binding_session_turn(lua_State *L, struct binding_session *session)
 {
-    struct binding_session *session = binding_session_live(L, 1);
     sessile_run_options options;
     sessile_triggers triggers, checkpoints;
     struct binding_run *run;
@@ -197,8 +196,6 @@ int binding_session_turn(lua_State *L)
     sessile_error err;
     size_t count = 0;
     int failed;
-    if (!session)
-        return 3;
     luaL_checktype(L, 2, LUA_TTABLE);
     lua_settop(L, 3);
     luaL_checkstack(L, 40, "turn"); /* what the options borrow stays on it */
@@ -238,15 +235,12 @@ typedef sessile_status (*run_begin)(sessile_run **, sessile_session *,
                                     const sessile_run_options *, sessile_error *);
 
 /* {policy, fallback, instructions, reason, window, reserve, timeout_ms} */
-static int begin(lua_State *L, run_begin function)
+static int begin(lua_State *L, struct binding_session *session, run_begin function)
 {
-    struct binding_session *session = binding_session_live(L, 1);
     sessile_run_options options;
     struct binding_run *run;
     sessile_status status;
     sessile_error err;
-    if (!session)
-        return 3;
     lua_settop(L, 2);
     sessile_run_options_init(&options);
     options.instructions = binding_field_bytes(L, 2, "instructions");
@@ -259,29 +253,26 @@ static int begin(lua_State *L, run_begin function)
     return run_begun(L, run, session, status, &err);
 }
 
-int binding_session_compact(lua_State *L)
+int binding_session_compact(lua_State *L, struct binding_session *session)
 {
-    return begin(L, sessile_compact_begin);
+    return begin(L, session, sessile_compact_begin);
 }
 
-int binding_session_plan(lua_State *L)
+int binding_session_plan(lua_State *L, struct binding_session *session)
 {
-    return begin(L, sessile_plan_begin);
+    return begin(L, session, sessile_plan_begin);
 }
 
 /* session:branch(id, {summary, summarize, instructions, model, base, on_conflict, policy,
  * no_policy, window, reserve, timeout_ms}) -> run; nil, message, code */
-int binding_session_branch(lua_State *L)
+int binding_session_branch(lua_State *L, struct binding_session *session)
 {
-    struct binding_session *session = binding_session_live(L, 1);
     sessile_run_options options;
     struct binding_run *run;
     sessile_status status;
     sessile_slice text;
     sessile_error err;
     sessile_key key;
-    if (!session)
-        return 3;
     text.data = luaL_checklstring(L, 2, &text.size);
     lua_settop(L, 3);
     if (sessile_key_parse(text, &key) || key.n != 0)
@@ -305,9 +296,8 @@ int binding_session_branch(lua_State *L)
 }
 
 /* {pending_run, text or failed (neither: it asks again), policy, timeout_ms} */
-int binding_session_answer(lua_State *L)
+int binding_session_answer(lua_State *L, struct binding_session *session)
 {
-    struct binding_session *session = binding_session_live(L, 1);
     sessile_run_options options;
     struct binding_run *run;
     sessile_answer answer;
@@ -315,8 +305,6 @@ int binding_session_answer(lua_State *L)
     sessile_error err;
     sessile_id pending_run;
     int given;
-    if (!session)
-        return 3;
     lua_settop(L, 2);
     sessile_run_options_init(&options);
     memset(&answer, 0, sizeof answer);
@@ -391,14 +379,11 @@ static void push_need(lua_State *L, const sessile_need *need)
 }
 
 /* run:step() -> a need; true when it is done; nil, message, code */
-static int run_step(lua_State *L)
+static int run_step(lua_State *L, struct binding_run *run)
 {
-    struct binding_run *run = run_live(L);
     sessile_status status;
     sessile_need need;
     sessile_error err;
-    if (!run)
-        return 3;
     luaL_argcheck(L, run->asks == SESSILE_NEED_NONE, 1, "the run waits for an answer");
     lua_settop(L, 1);
     memset(&need, 0, sizeof need);
@@ -435,13 +420,10 @@ static int give(lua_State *L, struct binding_run *run, sessile_answer *answer)
 
 /* run:reply(value) -> true; nil, message, code. For a model's need the text it said; for
  * a hook's what the hook returned (nothing: the state as edited). */
-static int run_reply(lua_State *L)
+static int run_reply(lua_State *L, struct binding_run *run)
 {
-    struct binding_run *run = run_live(L);
     sessile_answer answer;
     sessile_error err;
-    if (!run)
-        return 3;
     luaL_argcheck(L, run->asks != SESSILE_NEED_NONE, 1, "the run asked nothing");
     lua_settop(L, 2);
     memset(&answer, 0, sizeof answer);
@@ -478,22 +460,16 @@ static int run_reply(lua_State *L)
     return give(L, run, &answer);
 }
 
-static int run_defer(lua_State *L)
+static int run_defer(lua_State *L, struct binding_run *run)
 {
-    struct binding_run *run = run_live(L);
-    if (!run)
-        return 3;
     luaL_argcheck(L, run->asks != SESSILE_NEED_NONE, 1, "the run asked nothing");
     return binding_run_defer(L, run);
 }
 
 /* run:fail(reason) -> true: the answer is that there is none */
-static int run_fail(lua_State *L)
+static int run_fail(lua_State *L, struct binding_run *run)
 {
-    struct binding_run *run = run_live(L);
     sessile_answer answer;
-    if (!run)
-        return 3;
     luaL_checkstring(L, 2);
     luaL_argcheck(L, run->asks != SESSILE_NEED_NONE, 1, "the run asked nothing");
     lua_settop(L, 2);
@@ -554,13 +530,10 @@ static void set_fallback(lua_State *L, const sessile_fallback *f)
 
 /* run:outcome() -> what sessile_outcome holds, under the same names; ids are strings,
  * what is absent is nil */
-static int run_outcome(lua_State *L)
+static int run_outcome(lua_State *L, struct binding_run *run)
 {
-    struct binding_run *run = run_live(L);
     sessile_outcome o;
     sessile_error err;
-    if (!run)
-        return 3;
     if (sessile_run_outcome(run->handle, &o, &err))
         return binding_fail(L, &err);
     lua_createtable(L, 0, 22);
@@ -596,16 +569,13 @@ static int run_outcome(lua_State *L)
 }
 
 /* run:context() -> list of messages as the run leaves, or would leave, them */
-static int run_context(lua_State *L)
+static int run_context(lua_State *L, struct binding_run *run)
 {
-    struct binding_run *run = run_live(L);
     struct binding_guard *guard;
     sessile_message *list = NULL;
     sessile_status status;
     sessile_error err;
     size_t count = 0;
-    if (!run)
-        return 3;
     guard = binding_guard(L);
     status = sessile_run_context(run->handle, &list, &count, &err);
     guard->block = list;
@@ -616,13 +586,23 @@ static int run_context(lua_State *L)
     return 1;
 }
 
-static const luaL_Reg methods[] = {
-    {"close", run_finalize},  {"step", run_step},   {"reply", run_reply},
-    {"fail", run_fail},       {"defer", run_defer}, {"outcome", run_outcome},
-    {"context", run_context}, {NULL, NULL},
+static const luaL_Reg always[] = {
+    {"close", run_finalize},
+    {NULL, NULL},
+};
+
+static const struct binding_method methods[] = {
+    {"step", .run = run_step},
+    {"reply", .run = run_reply},
+    {"fail", .run = run_fail},
+    {"defer", .run = run_defer},
+    {"outcome", .run = run_outcome},
+    {"context", .run = run_context},
+    {NULL},
 };
 
 void binding_run_open(lua_State *L)
 {
-    binding_class(L, BINDING_RUN, methods, run_finalize, run_text);
+    binding_class(L, BINDING_RUN, always, run_finalize, run_text);
+    binding_methods(L, BINDING_RUN, methods);
 }

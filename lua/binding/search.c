@@ -113,15 +113,12 @@ static unsigned roles_of(lua_State *L, int table)
 
 /* store:search({text, exact, roles, head_only, limit, sessions}) -> search; nil, message,
  * code. sessions: what store:list takes. */
-int binding_store_search(lua_State *L)
+int binding_store_search(lua_State *L, struct binding_store *store)
 {
-    struct binding_store *store = binding_store_live(L, 1);
     struct binding_search *search;
     sessile_search_options options;
     sessile_list_options which;
     sessile_error err;
-    if (!store)
-        return 3;
     luaL_checktype(L, 2, LUA_TTABLE);
     lua_settop(L, 2);
     sessile_search_options_init(&options);

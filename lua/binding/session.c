@@ -110,9 +110,8 @@ void binding_session_opened(struct binding_session *session, struct binding_stor
 
 /* store:create, resume, session{id, agent, user, title, metadata, uuid, policy, window,
  * reserve, timeout_ms} -> session; nil, message, code */
-int binding_session_make(lua_State *L, int mode)
+int binding_session_make(lua_State *L, struct binding_store *store, int mode)
 {
-    struct binding_store *store = binding_store_live(L, 1);
     struct binding_session *session;
     sessile_session_options options;
     sessile_status status;
@@ -120,8 +119,6 @@ int binding_session_make(lua_State *L, int mode)
     sessile_slice *records = NULL;
     size_t record_count = 0;
     int failed;
-    if (!store)
-        return 3;
     luaL_checktype(L, 2, LUA_TTABLE);
     lua_settop(L, 3);
     if (mode == 'o')
@@ -145,15 +142,12 @@ int binding_session_make(lua_State *L, int mode)
 /* ------------------------------------------------------------------ names and times */
 
 /* session:info() -> {id, agent, user, created, torn, damage, origin, parent} */
-static int session_info(lua_State *L)
+static int session_info(lua_State *L, struct binding_session *session)
 {
-    struct binding_session *session = binding_session_live(L, 1);
     sessile_status status;
     sessile_error why;
     uint64_t lost;
     int64_t window, reserve;
-    if (!session)
-        return 3;
     lua_createtable(L, 0, 10);
     status = sessile_session_damage(session->handle, &lost, &why);
     if (status == SESSILE_DAMAGED || status == SESSILE_TRUNCATED) {
@@ -180,25 +174,19 @@ static int session_info(lua_State *L)
     return 1;
 }
 
-static int session_modified(lua_State *L)
+static int session_modified(lua_State *L, struct binding_session *session)
 {
-    struct binding_session *session = binding_session_live(L, 1);
-    if (!session)
-        return 3;
     lua_pushinteger(L, (lua_Integer)sessile_session_modified(session->handle));
     return 1;
 }
 
-static int session_title(lua_State *L)
+static int session_title(lua_State *L, struct binding_session *session)
 {
-    struct binding_session *session = binding_session_live(L, 1);
     struct binding_guard *guard;
     sessile_status status;
     sessile_error err;
     char *title = NULL;
     size_t size = 0;
-    if (!session)
-        return 3;
     guard = binding_guard(L);
     status = sessile_title(session->handle, &title, &size, &err);
     guard->block = title;
@@ -209,51 +197,39 @@ static int session_title(lua_State *L)
     return 1;
 }
 
-static int session_set_title(lua_State *L)
+static int session_set_title(lua_State *L, struct binding_session *session)
 {
-    struct binding_session *session = binding_session_live(L, 1);
     sessile_slice title;
     sessile_error err;
-    if (!session)
-        return 3;
     title.data = luaL_checklstring(L, 2, &title.size);
     return binding_done(L, sessile_set_title(session->handle, title, &err), &err);
 }
 
 /* session:set_timeout(ms) -> true: how long its calls wait; -1: for ever */
-static int session_set_timeout(lua_State *L)
+static int session_set_timeout(lua_State *L, struct binding_session *session)
 {
-    struct binding_session *session = binding_session_live(L, 1);
     sessile_error err;
-    if (!session)
-        return 3;
     int timeout_ms = binding_timeout(luaL_checkinteger(L, 2));
     return binding_done(L, sessile_session_set_timeout(session->handle, timeout_ms, &err),
                         &err);
 }
 
 /* session:sync() -> true: what it wrote is on the device, and the next write says so */
-static int session_sync(lua_State *L)
+static int session_sync(lua_State *L, struct binding_session *session)
 {
-    struct binding_session *session = binding_session_live(L, 1);
     sessile_error err;
-    if (!session)
-        return 3;
     return binding_done(L, sessile_session_sync(session->handle, &err), &err);
 }
 
 /* session:watch{timeout_ms, after} -> changed, id of the newest entry; nil, message,
  * code. Waits, for ever where no time is given, until there are entries behind `after`,
  * or behind those that this handle has read. */
-static int session_watch(lua_State *L)
+static int session_watch(lua_State *L, struct binding_session *session)
 {
-    struct binding_session *session = binding_session_live(L, 1);
     sessile_status status;
     sessile_error err;
     sessile_id seen;
     int timeout_ms, changed;
-    if (!session)
-        return 3;
     luaL_checktype(L, 2, LUA_TTABLE);
     if (!binding_field_timeout(L, 2, "timeout_ms", &timeout_ms))
         timeout_ms = -1;
@@ -270,15 +246,12 @@ static int session_watch(lua_State *L)
 /* ------------------------------------------------------------------ writes */
 
 /* session:append(message) -> id; nil, message, code */
-static int session_append(lua_State *L)
+static int session_append(lua_State *L, struct binding_session *session)
 {
-    struct binding_session *session = binding_session_live(L, 1);
     sessile_slice message;
     sessile_error err;
     sessile_id id;
     int failed;
-    if (!session)
-        return 3;
     luaL_checktype(L, 2, LUA_TTABLE);
     failed = binding_json(L, 2, 1, "message", &message);
     if (failed)
@@ -290,16 +263,13 @@ static int session_append(lua_State *L)
 }
 
 /* session:custom(data[, source]) -> id; nil, message, code */
-static int session_custom(lua_State *L)
+static int session_custom(lua_State *L, struct binding_session *session)
 {
-    struct binding_session *session = binding_session_live(L, 1);
     const char *source = luaL_optstring(L, 3, NULL);
     sessile_slice data;
     sessile_error err;
     sessile_id id;
     int failed;
-    if (!session)
-        return 3;
     luaL_checktype(L, 2, LUA_TTABLE);
     failed = binding_json(L, 2, 0, "data", &data);
     if (failed)
@@ -310,37 +280,28 @@ static int session_custom(lua_State *L)
     return 1;
 }
 
-static int session_clear(lua_State *L)
+static int session_clear(lua_State *L, struct binding_session *session)
 {
-    struct binding_session *session = binding_session_live(L, 1);
     sessile_error err;
-    if (!session)
-        return 3;
     return binding_done(L, sessile_clear(session->handle, &err), &err);
 }
 
 /* ------------------------------------------------------------------ figures */
 
-static int session_head(lua_State *L)
+static int session_head(lua_State *L, struct binding_session *session)
 {
-    struct binding_session *session = binding_session_live(L, 1);
     sessile_error err;
     sessile_id id;
-    if (!session)
-        return 3;
     if (sessile_head(session->handle, &id, &err))
         return binding_fail(L, &err);
     binding_push_id(L, id);
     return 1;
 }
 
-static int session_event_count(lua_State *L)
+static int session_event_count(lua_State *L, struct binding_session *session)
 {
-    struct binding_session *session = binding_session_live(L, 1);
     sessile_error err;
     uint64_t count;
-    if (!session)
-        return 3;
     if (sessile_event_count(session->handle, &count, &err))
         return binding_fail(L, &err);
     lua_pushinteger(L, (lua_Integer)count);
@@ -383,13 +344,10 @@ static int usage_groups(lua_State *L, sessile_session *handle, sessile_usage_by 
 
 /* session:usage() -> {input, output, cache_read, cache_write}
  * session:usage("day"|"model"|"agent") -> a list of groups */
-static int session_usage(lua_State *L)
+static int session_usage(lua_State *L, struct binding_session *session)
 {
-    struct binding_session *session = binding_session_live(L, 1);
     sessile_usage usage;
     sessile_error err;
-    if (!session)
-        return 3;
     if (!lua_isnoneornil(L, 2)) {
         static const char *const by[] = {"day", "model", "agent", NULL};
         return usage_groups(L, session->handle,
@@ -403,15 +361,12 @@ static int session_usage(lua_State *L)
 }
 
 /* session:tokens{model, tools, system, at} -> n, {tokens, low, high, source} */
-static int session_tokens(lua_State *L)
+static int session_tokens(lua_State *L, struct binding_session *session)
 {
-    struct binding_session *session = binding_session_live(L, 1);
     sessile_count_options options;
     sessile_tokens tokens;
     sessile_error err;
     int failed;
-    if (!session)
-        return 3;
     lua_settop(L, 2);
     failed = binding_count_options(L, 2, &options);
     if (failed)
@@ -425,67 +380,72 @@ static int session_tokens(lua_State *L)
 
 /* ------------------------------------------------------------------ registration */
 
-static const luaL_Reg methods[] = {
+static const luaL_Reg always[] = {
     {"close", session_close},
-    {"fork", binding_session_fork},
-    {"child", binding_session_child},
-    {"merged", binding_session_merged},
-    {"discarded", binding_session_discarded},
-    {"subsessions", binding_session_subsessions},
-    {"info", session_info},
-    {"modified", session_modified},
-    {"title", session_title},
-    {"set_title", session_set_title},
-    {"set_timeout", session_set_timeout},
-    {"sync", session_sync},
-    {"watch", session_watch},
-    {"life", binding_session_life},
-    {"set_ttl", binding_session_set_ttl},
-    {"set_archived", binding_session_set_archived},
-    {"append", session_append},
-    {"custom", session_custom},
-    {"clear", session_clear},
-    {"head", session_head},
-    {"event_count", session_event_count},
-    {"usage", session_usage},
-    {"tokens", session_tokens},
-    {"records", binding_session_records},
-    {"messages", binding_session_messages},
-    {"context", binding_session_context},
-    {"entry", binding_session_entry},
-    {"entries", binding_session_entries},
-    {"turn", binding_session_turn},
-    {"compact", binding_session_compact},
-    {"plan", binding_session_plan},
-    {"branch", binding_session_branch},
-    {"path", binding_session_path},
-    {"children", binding_session_children},
-    {"siblings", binding_session_siblings},
-    {"leaves", binding_session_leaves},
-    {"common_ancestor", binding_session_common_ancestor},
-    {"tree", binding_session_tree},
-    {"label", binding_session_label},
-    {"unlabel", binding_session_unlabel},
-    {"labels", binding_session_labels},
-    {"settings", binding_session_settings},
-    {"metadata", binding_session_metadata},
-    {"suspend", binding_session_suspend},
-    {"suspended", binding_session_suspended},
-    {"resume_with", binding_session_resume_with},
-    {"cancel", binding_session_cancel},
-    {"pending_runs", binding_session_pending_runs},
-    {"checkpoint", binding_session_checkpoint},
-    {"checkpoints", binding_session_checkpoints},
-    {"restore", binding_session_restore},
-    {"delete_checkpoint", binding_session_delete_checkpoint},
-    {"answer", binding_session_answer},
-    {"compactions", binding_session_compactions},
-    {"why", binding_session_why},
-    {"uncompact", binding_session_uncompact},
     {NULL, NULL},
+};
+
+static const struct binding_method methods[] = {
+    {"fork", .session = binding_session_fork},
+    {"child", .session = binding_session_child},
+    {"merged", .session = binding_session_merged},
+    {"discarded", .session = binding_session_discarded},
+    {"subsessions", .session = binding_session_subsessions},
+    {"info", .session = session_info},
+    {"modified", .session = session_modified},
+    {"title", .session = session_title},
+    {"set_title", .session = session_set_title},
+    {"set_timeout", .session = session_set_timeout},
+    {"sync", .session = session_sync},
+    {"watch", .session = session_watch},
+    {"life", .session = binding_session_life},
+    {"set_ttl", .session = binding_session_set_ttl},
+    {"set_archived", .session = binding_session_set_archived},
+    {"append", .session = session_append},
+    {"custom", .session = session_custom},
+    {"clear", .session = session_clear},
+    {"head", .session = session_head},
+    {"event_count", .session = session_event_count},
+    {"usage", .session = session_usage},
+    {"tokens", .session = session_tokens},
+    {"records", .session = binding_session_records},
+    {"messages", .session = binding_session_messages},
+    {"context", .session = binding_session_context},
+    {"entry", .session = binding_session_entry},
+    {"entries", .session = binding_session_entries},
+    {"turn", .session = binding_session_turn},
+    {"compact", .session = binding_session_compact},
+    {"plan", .session = binding_session_plan},
+    {"branch", .session = binding_session_branch},
+    {"path", .session = binding_session_path},
+    {"children", .session = binding_session_children},
+    {"siblings", .session = binding_session_siblings},
+    {"leaves", .session = binding_session_leaves},
+    {"common_ancestor", .session = binding_session_common_ancestor},
+    {"tree", .session = binding_session_tree},
+    {"label", .session = binding_session_label},
+    {"unlabel", .session = binding_session_unlabel},
+    {"labels", .session = binding_session_labels},
+    {"settings", .session = binding_session_settings},
+    {"metadata", .session = binding_session_metadata},
+    {"suspend", .session = binding_session_suspend},
+    {"suspended", .session = binding_session_suspended},
+    {"resume_with", .session = binding_session_resume_with},
+    {"cancel", .session = binding_session_cancel},
+    {"pending_runs", .session = binding_session_pending_runs},
+    {"checkpoint", .session = binding_session_checkpoint},
+    {"checkpoints", .session = binding_session_checkpoints},
+    {"restore", .session = binding_session_restore},
+    {"delete_checkpoint", .session = binding_session_delete_checkpoint},
+    {"answer", .session = binding_session_answer},
+    {"compactions", .session = binding_session_compactions},
+    {"why", .session = binding_session_why},
+    {"uncompact", .session = binding_session_uncompact},
+    {NULL},
 };
 
 void binding_session_open(lua_State *L)
 {
-    binding_class(L, BINDING_SESSION, methods, session_finalize, session_text);
+    binding_class(L, BINDING_SESSION, always, session_finalize, session_text);
+    binding_methods(L, BINDING_SESSION, methods);
 }

@@ -151,28 +151,25 @@ int binding_open(lua_State *L)
 
 /* ------------------------------------------------------------------ methods */
 
-static int store_sealed(lua_State *L)
+static int store_sealed(lua_State *L, struct binding_store *store)
 {
-    struct binding_store *store = binding_store_live(L, 1);
-    if (!store)
-        return 3;
     lua_pushboolean(L, sessile_store_sealed(store->handle));
     return 1;
 }
 
-static int store_create(lua_State *L)
+static int store_create(lua_State *L, struct binding_store *store)
 {
-    return binding_session_make(L, 'c');
+    return binding_session_make(L, store, 'c');
 }
 
-static int store_resume(lua_State *L)
+static int store_resume(lua_State *L, struct binding_store *store)
 {
-    return binding_session_make(L, 'r');
+    return binding_session_make(L, store, 'r');
 }
 
-static int store_session(lua_State *L)
+static int store_session(lua_State *L, struct binding_store *store)
 {
-    return binding_session_make(L, 's');
+    return binding_session_make(L, store, 's');
 }
 
 static void push_listed(lua_State *L, const sessile_listed *row)
@@ -238,17 +235,14 @@ void binding_list_options(lua_State *L, int table, sessile_list_options *out)
 
 /* store:list({agent, prefix, title, user, label, search, since, until, lives, sort,
  * offset, limit}) -> rows */
-static int store_list(lua_State *L)
+static int store_list(lua_State *L, struct binding_store *store)
 {
-    struct binding_store *store = binding_store_live(L, 1);
     sessile_list_options options;
     struct binding_guard *guard;
     sessile_listed *rows = NULL;
     sessile_status status;
     sessile_error err;
     size_t count = 0;
-    if (!store)
-        return 3;
     luaL_checktype(L, 2, LUA_TTABLE);
     binding_list_options(L, 2, &options);
     guard = binding_guard(L);
@@ -264,17 +258,14 @@ static int store_list(lua_State *L)
 /* ------------------------------------------------------------------ policies */
 
 /* store:policy({{name=, options=, hooks=}, …}) -> policy; nil, message, code */
-static int store_policy(lua_State *L)
+static int store_policy(lua_State *L, struct binding_store *store)
 {
-    struct binding_store *store = binding_store_live(L, 1);
     struct binding_policy *policy;
     sessile_policy_step *steps;
     sessile_slice options;
     sessile_error err;
     size_t count, i;
     int texts;
-    if (!store)
-        return 3;
     luaL_checktype(L, 2, LUA_TTABLE);
     lua_settop(L, 2);
     count = (size_t)lua_rawlen(L, 2);
@@ -338,28 +329,32 @@ static int policy_text(lua_State *L)
 
 /* ------------------------------------------------------------------ registration */
 
-static const luaL_Reg store_methods[] = {
+static const luaL_Reg always[] = {
     {"close", store_close},
-    {"sealed", store_sealed},
-    {"count", binding_count},
-    {"count_messages", binding_count_messages},
-    {"create", store_create},
-    {"resume", store_resume},
-    {"session", store_session},
-    {"open_over", binding_store_open_over},
-    {"list", store_list},
-    {"check", binding_store_check},
-    {"search", binding_store_search},
-    {"delete", binding_store_delete},
-    {"undelete", binding_store_undelete},
-    {"purge", binding_store_purge},
-    {"policy", store_policy},
-    {"keys", binding_store_keys},
-    {"rotate", binding_store_rotate},
-    {"reseal", binding_store_reseal},
-    {"forget", binding_store_forget},
-    {"put", binding_store_put},
     {NULL, NULL},
+};
+
+static const struct binding_method store_methods[] = {
+    {"sealed", .store = store_sealed},
+    {"count", .store = binding_count},
+    {"count_messages", .store = binding_count_messages},
+    {"create", .store = store_create},
+    {"resume", .store = store_resume},
+    {"session", .store = store_session},
+    {"open_over", .store = binding_store_open_over},
+    {"list", .store = store_list},
+    {"check", .store = binding_store_check},
+    {"search", .store = binding_store_search},
+    {"delete", .store = binding_store_delete},
+    {"undelete", .store = binding_store_undelete},
+    {"purge", .store = binding_store_purge},
+    {"policy", .store = store_policy},
+    {"keys", .store = binding_store_keys},
+    {"rotate", .store = binding_store_rotate},
+    {"reseal", .store = binding_store_reseal},
+    {"forget", .store = binding_store_forget},
+    {"put", .store = binding_store_put},
+    {NULL},
 };
 
 static const luaL_Reg policy_methods[] = {
@@ -369,6 +364,7 @@ static const luaL_Reg policy_methods[] = {
 
 void binding_store_open(lua_State *L)
 {
-    binding_class(L, BINDING_STORE, store_methods, store_finalize, store_text);
+    binding_class(L, BINDING_STORE, always, store_finalize, store_text);
+    binding_methods(L, BINDING_STORE, store_methods);
     binding_class(L, BINDING_POLICY, policy_methods, policy_finalize, policy_text);
 }

@@ -59,36 +59,30 @@ static int push_ids(lua_State *L, struct binding_session *session, sessile_id id
     return 1;
 }
 
-static int ids_at(lua_State *L, ids_of function)
+static int ids_at(lua_State *L, struct binding_session *session, ids_of function)
 {
-    struct binding_session *session = binding_session_live(L, 1);
     sessile_id id;
     int failed;
-    if (!session)
-        return 3;
     return read_id(L, session, 2, &id, &failed) ? push_ids(L, session, id, function)
                                                 : failed;
 }
 
 /* session:path([id]) -> ids from the header to it, or to the head; nil, message, code */
-int binding_session_path(lua_State *L)
+int binding_session_path(lua_State *L, struct binding_session *session)
 {
-    struct binding_session *session = binding_session_live(L, 1);
-    if (!session)
-        return 3;
     return lua_isnoneornil(L, 2) ? push_ids(L, session, SESSILE_NO_ID, sessile_path)
-                                 : ids_at(L, sessile_path);
+                                 : ids_at(L, session, sessile_path);
 }
 
 /* session:children(id), siblings(id) -> ids; nil, message, code */
-int binding_session_children(lua_State *L)
+int binding_session_children(lua_State *L, struct binding_session *session)
 {
-    return ids_at(L, sessile_children);
+    return ids_at(L, session, sessile_children);
 }
 
-int binding_session_siblings(lua_State *L)
+int binding_session_siblings(lua_State *L, struct binding_session *session)
 {
-    return ids_at(L, sessile_siblings);
+    return ids_at(L, session, sessile_siblings);
 }
 
 static sessile_status leaves_of(sessile_session *session, sessile_id id, sessile_id **out,
@@ -99,21 +93,17 @@ static sessile_status leaves_of(sessile_session *session, sessile_id id, sessile
 }
 
 /* session:leaves() -> ids; nil, message, code */
-int binding_session_leaves(lua_State *L)
+int binding_session_leaves(lua_State *L, struct binding_session *session)
 {
-    struct binding_session *session = binding_session_live(L, 1);
-    return session ? push_ids(L, session, 0, leaves_of) : 3;
+    return push_ids(L, session, 0, leaves_of);
 }
 
 /* session:common_ancestor(a, b) -> id; nil, message, code */
-int binding_session_common_ancestor(lua_State *L)
+int binding_session_common_ancestor(lua_State *L, struct binding_session *session)
 {
-    struct binding_session *session = binding_session_live(L, 1);
     sessile_id a, b, found;
     sessile_error err;
     int failed;
-    if (!session)
-        return 3;
     if (!read_id(L, session, 2, &a, &failed) || !read_id(L, session, 3, &b, &failed))
         return failed;
     if (sessile_common_ancestor(session->handle, a, b, &found, &err))
@@ -187,17 +177,14 @@ static const char **read_types(lua_State *L, int index, size_t *count)
 /* session:tree([types], [labelled]) -> the list of nodes, in the order of the log; nil,
  * message, code
  */
-int binding_session_tree(lua_State *L)
+int binding_session_tree(lua_State *L, struct binding_session *session)
 {
-    struct binding_session *session = binding_session_live(L, 1);
     sessile_tree_options options;
     struct binding_guard *guard;
     sessile_node *rows = NULL;
     sessile_status status;
     sessile_error err;
     size_t count = 0, i;
-    if (!session)
-        return 3;
     lua_settop(L, 3);
     sessile_tree_options_init(&options);
     options.labelled = lua_toboolean(L, 3);

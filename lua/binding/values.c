@@ -32,6 +32,34 @@ void binding_class(lua_State *L, const char *name, const luaL_Reg *methods,
     lua_pop(L, 1);
 }
 
+/* Calls the method in upvalue 1 with its handle, or says that the handle is closed. */
+static int call_method(lua_State *L)
+{
+    const struct binding_method *method = lua_touserdata(L, lua_upvalueindex(1));
+    if (method->session) {
+        struct binding_session *session = binding_session_live(L, 1);
+        return session ? method->session(L, session) : 3;
+    }
+    if (method->store) {
+        struct binding_store *store = binding_store_live(L, 1);
+        return store ? method->store(L, store) : 3;
+    }
+    struct binding_run *run = binding_run_live(L, 1);
+    return run ? method->run(L, run) : 3;
+}
+
+void binding_methods(lua_State *L, const char *name, const struct binding_method *methods)
+{
+    luaL_getmetatable(L, name);
+    lua_getfield(L, -1, "__index");
+    for (; methods->name; methods++) {
+        lua_pushlightuserdata(L, (void *)methods);
+        lua_pushcclosure(L, call_method, 1);
+        lua_setfield(L, -2, methods->name);
+    }
+    lua_pop(L, 2);
+}
+
 void *binding_new(lua_State *L, size_t size, int user_values, const char *name)
 {
     void *p = lua_newuserdatauv(L, size, user_values);

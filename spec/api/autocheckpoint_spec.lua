@@ -31,7 +31,7 @@ describe("a turn", function()
     assert.equal("", reasons(s))
   end)
 
-  it("makes one every so many messages, with the state that came with it", function()
+  it("makes one every N messages, with the state that came with it", function()
     local s = open { checkpoint = { messages = 4 } }
     assert.is_nil(turn(s, { state = { step = 1 } }).checkpoint)
     local outcome = turn(s, { state = { step = 2 } })
@@ -95,7 +95,7 @@ describe("a turn", function()
     assert.equal("threshold", reasons(s))
   end)
 
-  it("keeps so many of those that the host makes as well", function()
+  it("keeps at most N of those that the host makes as well", function()
     local s = open { checkpoint = { messages = 1000, keep = 2 } }
     turn(s)
     for i = 1, 4 do
@@ -106,7 +106,7 @@ describe("a turn", function()
     assert.equal(3, #assert(s:checkpoints()))
   end)
 
-  it("sees it passed by what came between turns, and anew after a compaction", function()
+  it("sees it passed by what came between turns, and again after a compaction", function()
     local s = open { checkpoint = { share = 0.5 }, window = 2000 }
     local long = ("some words about it "):rep(100)
     local function grow()
@@ -171,7 +171,7 @@ describe("a turn", function()
     end)
   end)
 
-  it("keeps so many, and its own rules come before the session's", function()
+  it("keeps at most N, and its own rules come before the session's", function()
     local s = open { checkpoint = { messages = 2, keep = 2 } }
     for _ = 1, 4 do
       turn(s)

@@ -193,7 +193,7 @@ describe("the keys of a store", function()
     end
   end)
 
-  it("get a new epoch, and old sessions are sealed anew", function()
+  it("get a new epoch, and old sessions are resealed", function()
     assert.equal(2, assert(store:rotate()))
     local seen = 0
     local done = assert(store:reseal { progress = function(state)

@@ -54,7 +54,7 @@ for kind, make in pairs(kinds) do
   describe("a session in " .. kind, function()
     local open, store, s
 
-    -- Closes everything, as when a process ends, and opens it anew.
+    -- Closes everything, as when a process ends, and opens it again.
     local function again(opts)
       if store then
         store:close()

@@ -1,5 +1,5 @@
 -- What a message may be, and that it comes back as it was given: from the handle that wrote it,
--- after the store was opened anew, in a fork, and in a copy in another store.
+-- after the store was opened again, in a fork, and in a copy in another store.
 
 local cli = require "spec.support.cli"
 local lists = require "spec.support.lists"
@@ -24,7 +24,7 @@ local function everywhere(check)
   check(assert(s:messages()), "here")
   store:close()
   open()
-  check(assert(s:messages()), "opened anew")
+  check(assert(s:messages()), "opened again")
   check(assert(s:context()), "the context")
   check(assert(assert(s:fork()):messages()), "a fork")
   local other <close> = assert(sessile.open "ram:")

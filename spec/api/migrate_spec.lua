@@ -1,4 +1,4 @@
--- Whole stores copied into others: as they stand, sealed anew, interrupted, while others write.
+-- Whole stores copied into others: unchanged, resealed, interrupted, while others write.
 
 local cli = require "spec.support.cli"
 local kinds = require "spec.support.kinds"
@@ -197,7 +197,7 @@ describe("a store copied as it stands", function()
     assert.equal("main/talk", done.failures[1].log)
     assert.equal("EDAMAGED", done.failures[1].code)
     assert.same(logs(from), logs(folder .. "/to"))
-    -- Sealed anew it would be another session: it is left out, and named.
+    -- If it were resealed it would be another session: it is left out, and named.
     done = assert(sessile.migrate({ url = from, key = K1 }, { url = folder .. "/new", key = K2 }))
     assert.equal(1, done.damaged)
     assert.equal(5, done.copied)
@@ -285,7 +285,7 @@ describe("between two kinds of store", function()
   end)
 end)
 
-describe("a store sealed anew", function()
+describe("a store that is resealed", function()
   temp.each_test()
 
   it("adds to a store with sessions only when that is said", function()
@@ -324,7 +324,7 @@ describe("a copy that is killed", function()
   cli.each_test(function(path) home = path end)
 
   for _, way in ipairs {
-    { "as it stands", "" }, { "sealed anew", "--to-key-file HOME/other.key --into" },
+    { "as it stands", "" }, { "resealed", "--to-key-file HOME/other.key --into" },
     { "in a database", "", "sqlite:HOME/to.db" },
   } do
     it("goes on, " .. way[1], function()

@@ -45,7 +45,7 @@ describe("the command line over sqlite:", function()
     assert.equal("copy", listed[1].id)
   end)
 
-  it("seals it anew under a newer key", function()
+  it("reseals it under a newer key", function()
     local at = " --store " .. url
     done("new --id a" .. at)
     for i = 1, 4 do

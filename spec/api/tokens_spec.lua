@@ -89,7 +89,7 @@ describe("the model's own encoding", function()
     assert.same({ 6 + 3, "exact" }, { told(s:tokens()) })
     assert(s:turn({ { role = "user", content = "hello world" } }, { model_name = "claude-opus-4" }))
     assert.equal("estimate", select(2, told(s:tokens())))
-    -- what was counted stays; for another model the context is counted anew
+    -- what was counted stays; for another model the context is counted again
     assert.same({ 2 * 6 + 3, "exact" }, { told(s:tokens { model = "gpt-4o" }) })
     assert.same({ 2 * 6 + 3, "exact" }, { told(s:tokens { model = "gpt-4" }) })
   end)

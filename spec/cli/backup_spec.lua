@@ -125,16 +125,16 @@ describe("sessile backup", function()
     cli.done(("backup %s/b.db"):format(home))
     cli.done "keys rotate"
     cli.done "new --id b"
-    cli.done "append b sealed-anew"
+    cli.done "append b resealed"
     assert.equal(1, cli.json(("backup %s/b.db --update"):format(home)).copied)
-    assert.matches("sealed%-anew", (cli.done(("show b --store sqlite:%s/b.db"):format(home))))
+    assert.matches("resealed", (cli.done(("show b --store sqlite:%s/b.db"):format(home))))
     assert.equal(2, #cli.json(("keys status --store sqlite:%s/b.db"):format(home)).epochs)
     cli.done(("new --id c --store %s/other"):format(home))
     local _, err, code = cli.sessile(("backup %s/b.db --update --store %s/other"):format(home,
       home))
     assert.equal(6, code)
     assert.matches("no copy of this store", err)
-    -- Once all is sealed anew the old keys are dropped: that backup is of another time.
+    -- Once all is resealed the old keys are dropped: that backup is of another time.
     cli.done "keys reseal"
     _, err, code = cli.sessile(("backup %s/b.db --update"):format(home))
     assert.equal(6, code)

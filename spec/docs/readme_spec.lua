@@ -1,4 +1,4 @@
---- The README's snippets, run as they stand there.
+--- The snippets of the README, and of the command line's page, run as they stand there.
 -- Files only: what is read there is a folder.
 
 local built = require "spec.support.built"
@@ -70,19 +70,26 @@ describe("the README", function()
     assert.matches("14 successes / 0 failures", text, 1, true)
   end)
 
-  it("shows a configuration that loads", function()
-    write(folder .. "/config.lua", blocks("lua")[4])
-    local text, ok = run(("'%s' config show --config '%s/config.lua'"):format(built.binary, folder))
-    assert.is_true(ok, text)
-    assert.matches("window%s+128000", text)
-    assert.matches("llama3.2", text, 1, true)
-  end)
-
   it("links to files that are there", function()
     for path in readme:gmatch "%]%(([%w_./-]+)[#%w-]*%)" do
       local f = io.open(root .. "/" .. path, "rb")
       assert.is_truthy(f, path)
       f:close()
     end
+  end)
+end)
+
+describe("the page of the command line", function()
+  local folder
+  setup(function() folder = temp.dir() end)
+  teardown(temp.clean)
+
+  it("shows a configuration that loads", function()
+    local page = guides.read "lua/sessile/cli/README.md"
+    write(folder .. "/config.lua", guides.blocks(page, "lua")[1])
+    local text, ok = run(("'%s' config show --config '%s/config.lua'"):format(built.binary, folder))
+    assert.is_true(ok, text)
+    assert.matches("window%s+128000", text)
+    assert.matches("llama3.2", text, 1, true)
   end)
 end)

@@ -53,7 +53,7 @@ describe("the tour", function()
     local from = 1
     for _, line in ipairs(lines) do
       local _, to = drawn:find(">" .. line .. "</text>", from, true)
-      assert.truthy(to, "make the picture anew: it does not show, in its place,\n" .. line)
+      assert.truthy(to, "draw the picture again: it does not show, in its place,\n" .. line)
       from = to
     end
     assert.truthy(drawn:find("28,495 → 8,030 tokens", 1, true))

@@ -47,7 +47,7 @@ end
 
 describe("the format of a recording", function()
   for _, path in ipairs(recordings.paths()) do
-    it("is told by what is in it: " .. path:match "[^/]+$", function()
+    it("is recognized by its content: " .. path:match "[^/]+$", function()
       local records, from = assert(import.open(path))
       records.opened:close()
       assert.equal(recordings.format(path), from)

@@ -24,7 +24,7 @@ local function compact(turns, options, open)
   return shipped.compacted(options, turns, open)
 end
 
--- Questions and answers of 20 tokens, and tool output of so many.
+-- Questions and answers of 20 tokens, and tool output of `tokens`.
 local function mixed(count, tokens)
   local turns = transcript.work(count, tokens)
   for i, turn in ipairs(turns) do

@@ -55,7 +55,7 @@ describe("a trigger", function()
     return store
   end
 
-  it("fires every so many messages, and the outcome says why", function()
+  it("fires every N messages, and the outcome says why", function()
     local s = assert(open { trigger = { messages = 4 } }:create())
     assert.is_nil(assert(s:turn(pair "one")).compaction)
     local outcome = assert(s:turn(pair "two"))

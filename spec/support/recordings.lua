@@ -80,7 +80,7 @@ function recordings.exported(session, to)
   return table.concat(chunks), done
 end
 
---- A pi recording of so many questions, a tree: every third question is asked twice.
+--- A pi recording of `questions` questions, a tree: every third question is asked twice.
 function recordings.bulk(path, questions)
   local file <close> = assert(io.open(path, "wb"))
   local parent, n = "null", 0

@@ -72,7 +72,7 @@ function transcript.log(session)
   return table.concat(lines, "\n")
 end
 
---- A text of about so many tokens that says whose it is.
+--- A text of about `tokens` tokens that begins with what it is about.
 function transcript.text(about, tokens)
   return about .. (" word"):rep(math.max(0, tokens - 2))
 end
@@ -90,7 +90,7 @@ function transcript.chat(count, tokens)
   return turns
 end
 
---- `count` turns in which a tool is called twice at once; the outputs have so many tokens.
+--- `count` turns in which a tool is called twice at once; the outputs have `tokens` tokens.
 function transcript.work(count, tokens)
   local turns = {}
   for i = 1, count do
