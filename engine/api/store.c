@@ -4,8 +4,10 @@
 #include <string.h>
 
 #include "policy/policy.h"
+#include "session/limits.h"
 #include "session/store_handle.h"
 #include "sessile_store.h"
+#include "store/open.h"
 
 void sessile_store_options_init(sessile_store_options *options)
 {
@@ -13,6 +15,35 @@ void sessile_store_options_init(sessile_store_options *options)
         return;
     memset(options, 0, sizeof *options);
     options->timeout_ms = 5000;
+}
+
+const sessile_limit *sessile_limit_at(size_t index)
+{
+    return limits_at(index);
+}
+
+sessile_status sessile_limits_set(sessile_limits *limits, const char *name,
+                                  uint64_t value, sessile_error *err)
+{
+    error_clear(err);
+    if (!limits || !name)
+        return api_missing(err, __func__, limits ? "name" : "limits");
+    return limits_set(limits, name, value, err);
+}
+
+const sessile_store_scheme *sessile_store_scheme_at(size_t index)
+{
+    return store_scheme_at(index);
+}
+
+const sessile_store_scheme *sessile_store_scheme_of(const char *url, const char **path)
+{
+    const char *ignored;
+
+    if (!path)
+        path = &ignored;
+    *path = NULL;
+    return url && *url ? store_scheme(url, path) : NULL;
 }
 
 sessile_status sessile_open(sessile_store **out, const char *url,

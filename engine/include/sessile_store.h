@@ -72,9 +72,8 @@
 extern "C" {
 #endif
 
-/* Version 2 has all members from set_timeout on; a table of version 1 ends before it, and
- * is still taken. */
-#define SESSILE_BACKEND_VERSION 2
+/* The version of the table below. */
+#define SESSILE_BACKEND_VERSION 1
 
 /* Where a log ends. tag is 16 bytes: the last record's AEAD tag, or the 8 bytes of its
  * checksum and 8 zeros. Opaque to everyone but the log floor and the backends. */
@@ -312,8 +311,6 @@ typedef struct sessile_backend {
      * elsewhere than size last said through this handle. May be absent: no session is
      * deleted. */
     sessile_status (*remove)(sessile_backend_log *log, uint64_t head, sessile_error *err);
-
-    /* ---- version 2 */
 
     /* Without LOCKS: how long each later call on this handle may wait for other writers,
      * or for a server that does not answer (ms; -1: for ever; 0: one try), before it is

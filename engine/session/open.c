@@ -13,6 +13,7 @@
 
 #include "base/text.h"
 #include "session/triggers.h"
+#include "store/ram.h"
 
 enum { READ_DEPTH = 1000, ENTRY_DEPTH = 8 /* levels an entry has around a message */ };
 

@@ -6,7 +6,7 @@
  * that lost its name goes with its last handle. The lock and the bytes have one mutex a
  * log; the list of logs has the store's.
  */
-#include "store/store.h"
+#include "store/ram.h"
 
 #include <pthread.h>
 #include <string.h>

@@ -77,22 +77,87 @@ int binding_one_of(lua_State *L, int table, const char *name, const char *const 
 
 static void read_limits(lua_State *L, int table, sessile_limits *out)
 {
+    const sessile_limit *limit;
     if (lua_getfield(L, table, "limits") == LUA_TNIL) {
         lua_pop(L, 1);
         return;
     }
     table = lua_absindex(L, -1);
     luaL_argcheck(L, lua_istable(L, table), 2, "option 'limits': table expected");
-    out->message = binding_field_count(L, table, "message", INT64_MAX);
-    out->session = binding_field_count(L, table, "session", INT64_MAX);
-    out->depth = (uint32_t)binding_field_count(L, table, "depth", UINT32_MAX);
-    out->id = (uint32_t)binding_field_count(L, table, "id", UINT32_MAX);
-    out->title = (uint32_t)binding_field_count(L, table, "title", UINT32_MAX);
-    out->policy_gas = binding_field_count(L, table, "policy_gas", INT64_MAX);
-    out->policy_ms = (uint32_t)binding_field_count(L, table, "policy_ms", UINT32_MAX);
-    out->policy_memory = binding_field_count(L, table, "policy_memory", INT64_MAX);
-    out->policy_result = binding_field_count(L, table, "policy_result", INT64_MAX);
+    for (size_t i = 0; (limit = sessile_limit_at(i)); i++) {
+        /* a bound below that is the engine's to report */
+        uint64_t most = limit->most > UINT32_MAX ? INT64_MAX : UINT32_MAX;
+        sessile_limits_set(out, limit->name,
+                           binding_field_count(L, table, limit->name, most), NULL);
+    }
     lua_pop(L, 1);
+}
+
+/* limits() -> {{name, unit, default, least, most, about}, …} */
+int binding_limits(lua_State *L)
+{
+    static const char *const units[] = {"count", "size", "ms"};
+    const sessile_limit *limit;
+    lua_newtable(L);
+    for (size_t i = 0; (limit = sessile_limit_at(i)); i++) {
+        lua_createtable(L, 0, 6);
+        lua_pushstring(L, limit->name);
+        lua_setfield(L, -2, "name");
+        lua_pushstring(L, units[limit->unit]);
+        lua_setfield(L, -2, "unit");
+        lua_pushinteger(L, (lua_Integer)limit->standard);
+        lua_setfield(L, -2, "default");
+        lua_pushinteger(L, (lua_Integer)limit->least);
+        lua_setfield(L, -2, "least");
+        lua_pushinteger(L,
+                        (lua_Integer)(limit->most > INT64_MAX ? INT64_MAX : limit->most));
+        lua_setfield(L, -2, "most");
+        lua_pushstring(L, limit->help);
+        lua_setfield(L, -2, "about");
+        lua_rawseti(L, -2, (lua_Integer)i + 1);
+    }
+    return 1;
+}
+
+static void push_scheme(lua_State *L, const sessile_store_scheme *scheme)
+{
+    static const char *const places[] = {"folder", "file", "server", "memory"};
+    lua_createtable(L, 0, 5);
+    lua_pushstring(L, scheme->scheme);
+    lua_setfield(L, -2, "scheme");
+    lua_pushstring(L, places[scheme->place]);
+    lua_setfield(L, -2, "place");
+    lua_pushstring(L, scheme->form);
+    lua_setfield(L, -2, "form");
+    lua_pushstring(L, scheme->help);
+    lua_setfield(L, -2, "about");
+}
+
+/* schemes() -> {{scheme, place, form, about}, …}; form may be nil */
+int binding_schemes(lua_State *L)
+{
+    const sessile_store_scheme *scheme;
+    lua_newtable(L);
+    for (size_t i = 0; (scheme = sessile_store_scheme_at(i)); i++) {
+        push_scheme(L, scheme);
+        lua_rawseti(L, -2, (lua_Integer)i + 1);
+    }
+    return 1;
+}
+
+/* scheme(url) -> {scheme, place, form, about, path}, path nil where it has none; nil: no
+ * store has such a URL */
+int binding_scheme(lua_State *L)
+{
+    const char *path;
+    const sessile_store_scheme *scheme =
+        sessile_store_scheme_of(luaL_checkstring(L, 1), &path);
+    if (!scheme)
+        return 0;
+    push_scheme(L, scheme);
+    lua_pushstring(L, path);
+    lua_setfield(L, -2, "path");
+    return 1;
 }
 
 void binding_store_options(lua_State *L, int table, sessile_store_options *out)

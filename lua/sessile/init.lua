@@ -41,11 +41,10 @@ local open_options = settings.add_to {
   agent_info = "table", checkpoint = "any", store = "string", user = "string", agents = "table",
 }
 
-local limit_names = {
-  message = "number", session = "number", depth = "number", id = "number",
-  title = "number", policy_gas = "number", policy_ms = "number", policy_memory = "number",
-  policy_result = "number",
-}
+local limit_names = {}
+for _, limit in ipairs(core.limits()) do
+  limit_names[limit.name] = "number"
+end
 
 -- Where a store is; nil, message, code.
 local function place(url)

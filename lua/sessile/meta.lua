@@ -60,16 +60,17 @@ function Encoding:close() end
 ---@return string? code
 function sessile.encoding(name, options) end
 
+---Defaults: `sessile config`.
 ---@class sessile.Limits
----@field message? integer bytes of one message; default 8 MiB
----@field session? integer bytes of one log; 4 GiB
----@field depth? integer nesting of JSON; 128
----@field id? integer bytes of an id, agent or user; 4096
----@field title? integer bytes of a title; 1024
----@field policy_gas? integer instructions of one pipeline; 50,000,000
----@field policy_ms? integer its time in ms, waiting aside; 500
----@field policy_memory? integer bytes of a policy's Lua state; 64 MiB
----@field policy_result? integer bytes a proposal may write; 1 MiB
+---@field message? integer bytes of one message
+---@field session? integer bytes of one log
+---@field depth? integer nesting of JSON
+---@field id? integer bytes of an id, agent or user
+---@field title? integer bytes of a title
+---@field policy_gas? integer instructions of one pipeline
+---@field policy_ms? integer its time in ms, waiting aside
+---@field policy_memory? integer bytes of a policy's Lua state
+---@field policy_result? integer bytes a proposal may write
 
 ---@class sessile.OpenOptions
 ---@field agent? string default agent of sessions; "main"

@@ -13,7 +13,7 @@
 #include <string.h>
 
 #include "sessile_store.h"
-#include "store/store.h"
+#include "store/file/open.h"
 #include "store/wait.h"
 
 typedef struct file_log {

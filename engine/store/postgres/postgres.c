@@ -7,6 +7,7 @@
  * names the state it starts from. So there are no locks here that could be left behind.
  */
 #include "store/postgres/postgres.h"
+#include "store/postgres/open.h"
 
 #include <string.h>
 

@@ -10,7 +10,7 @@
 
 #include <string.h>
 
-#include "store/store.h"
+#include "store/sqlite/open.h"
 
 static void sqlite_free(void *self)
 {

@@ -379,7 +379,8 @@ end
 local function store_of(list, app, cfg)
   local add = under(list, "Store")
   local url, folder = sessions.place(app.globals)
-  local database = not folder and url and url:match "^sqlite:(.+)$"
+  local scheme = not folder and url and core.scheme(url)
+  local database = scheme and scheme.place == "file" and scheme.path ~= "" and scheme.path
   if not folder then
     if not url then
       add("folder", "bad", "there is no place: neither HOME nor XDG_DATA_HOME is set",
@@ -415,19 +416,17 @@ local function system_limit(name)
   return value == "unlimited" and math.huge or tonumber(value)
 end
 
-local function machine(list, cfg, newest)
+local function machine(list, app, newest)
   local add = under(list, "Limits and clock")
-  local function of(name, default)
-    return cfg and cfg:value("limits." .. name) or default
-  end
-  add("limits", "ok", ("a message %s, a session %s"):format(show.size(of("message", 8 << 20)),
-    show.size(of("session", 4 << 30))))
+  local largest = app:limit "session"
+  add("limits", "ok", ("a message %s, a session %s"):format(show.size(app:limit "message"),
+    show.size(largest)))
   local files, size = system_limit "Max open files", system_limit "Max file size"
   if files then
     add("open files", files < 64 and "warn" or "ok", files == math.huge and "any number"
       or ("%d at most"):format(files), files < 64 and "Allow more: ulimit -n 1024" or nil)
   end
-  if size and size < of("session", 4 << 30) then
+  if size and size < largest then
     add("file size", "warn", ("no file may grow beyond %s"):format(terminal.bytes(size)),
       "Allow more: ulimit -f unlimited")
   end
@@ -454,7 +453,7 @@ function doctor.findings(app)
   if cfg then
     newest = store_of(list, app, cfg)
   end
-  machine(list, cfg, newest)
+  machine(list, app, newest)
   return list
 end
 

@@ -7,6 +7,7 @@
 -- code and perhaps a next step. Everything it raises is a defect.
 
 local config = require "sessile.config"
+local core = require "sessile.core"
 local help = require "sessile.cli.help"
 local hints = require "sessile.cli.hints"
 local json = require "sessile.cli.json"
@@ -147,12 +148,23 @@ function app:session(name)
   return session
 end
 
---- Whether a log of so many bytes has used four fifths of what a session may take; and that limit.
+--- A limit: as it is configured, else the engine's default.
+---@param name string
+---@return integer
+function app:limit(name)
+  local cfg = self:config()
+  local value = cfg and cfg:value("limits." .. name)
+  for _, limit in ipairs(core.limits()) do
+    value = value or limit.name == name and limit.default
+  end
+  return value
+end
+
+--- Whether a log of this size has used four fifths of what a session may take; and that limit.
 ---@param bytes integer?
 ---@return boolean, integer
 function app:is_nearly_full(bytes)
-  local cfg = self:config()
-  local limit = cfg and cfg:value "limits.session" or 4 << 30
+  local limit = self:limit "session"
   return (bytes or 0) // 4 >= limit // 5, limit
 end
 

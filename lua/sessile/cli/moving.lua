@@ -4,6 +4,7 @@
 -- Must never show a password that stands in a URL, nor call a copy whole that is not.
 
 local has_line, line = pcall(require, "sessile.line")
+local core = require "sessile.core"
 local hints = require "sessile.cli.hints"
 local paths = require "sessile.paths"
 local progress = require "sessile.cli.progress"
@@ -19,11 +20,13 @@ local moving = {}
 ---@return string? code
 ---@return string? step
 function moving.check(url)
-  if url:find "^ram:" then
+  local scheme = core.scheme(url)
+  if scheme and scheme.place == "memory" then
     return nil, "the store ram: is gone when this command ends", "EUSAGE",
-      "Name a folder, sqlite:FILE or postgres://…"
+      "Name a folder, " .. paths.store_forms(true)
   end
-  return sessions.no_database(paths.expand((url:gsub("^file:", ""))))
+  local path = scheme and scheme.place == "folder" and scheme.path or url
+  return sessions.no_database(paths.expand(path))
 end
 
 --- Runs a copy with a bar. work(report): calls sessile.migrate or store:backup with `report` as

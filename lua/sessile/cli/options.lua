@@ -5,6 +5,7 @@
 -- as a sentence.
 
 local hints = require "sessile.cli.hints"
+local paths = require "sessile.paths"
 local registry = require "sessile.cli.registry"
 local times = require "sessile.times"
 local trigger = require "sessile.trigger"
@@ -15,7 +16,7 @@ local options = {}
 ---@type sessile.cli.option[]
 options.global = {
   { "--json", "print JSON" },
-  { "--store URL", "a folder, sqlite:FILE, postgres://… or ram: (else $SESSILE_STORE)" },
+  { "--store URL", "a folder, " .. paths.store_forms() .. " (else $SESSILE_STORE)" },
   { "--key-file FILE", "the store's key (else $SESSILE_KEY, else your key file)" },
   { "--plain", "the store is not sealed" },
   { "--agent NAME", "only sessions of this agent (when making one: main)", is = "agent" },

@@ -5,6 +5,7 @@
 -- between two sessions that fit; nor open a file of the store, which may be a FIFO: that is
 -- the engine's.
 
+local core = require "sessile.core"
 local hints = require "sessile.cli.hints"
 local paths = require "sessile.paths"
 local sessile = require "sessile"
@@ -80,14 +81,11 @@ function sessions.place(globals)
   if not url then
     return nil, paths.default_store()
   end
-  local scheme = url:match("^(%l[%l%d+.-]*):")
-  if scheme and scheme ~= "file" then
-    return paths.expand_url(url)
+  local scheme = core.scheme(url)
+  if not scheme or scheme.place ~= "folder" then
+    return paths.expand_url(url) -- the engine says what is wrong with it
   end
-  if url:find "^postgres[^/]*/.*@" then
-    return url -- a URL with a slip in it: the engine says so, and does not repeat it
-  end
-  local folder = paths.expand((url:gsub("^file:", "")))
+  local folder = paths.expand(scheme.path)
   return folder, folder
 end
 

@@ -86,7 +86,7 @@ end
 
 -- ---------------------------------------------------------------- store and key
 
-local LONGEST_NAME = 4096 -- of a path, and of an id in the engine
+local LONGEST_NAME = 4096 -- of a path
 
 -- A folder below the one of the file that names it, as it is written and on the disk: nobody
 -- need trust it for that.
@@ -109,17 +109,17 @@ function kinds.store(at, value, from)
     wrong(at, "no folder has a name that is so long")
   end
   local url = read.expanded(at, read.text(at, value), from)
-  local scheme, rest = url:match "^(%l[%l%d+.-]*):(.*)$"
-  if scheme and scheme ~= "file" and scheme ~= "sqlite" then
+  local scheme = core.scheme(url)
+  local path = scheme and scheme.path
+  if not path then
     if not from.trusted then
       wrong(at, "a store that is no folder is taken from your own configuration only", "EDENIED")
     end
     return url
   end
-  local path = scheme and rest or url
   -- the file of a database is no folder; that it is no link is its store's affair
   local folder = path
-  if scheme == "sqlite" and path:sub(1, 1) ~= "~" then
+  if scheme.place == "file" and path:sub(1, 1) ~= "~" then
     folder = path:match "^(.*)/" or "."
   end
   if not from.trusted and not is_below(folder, from) then
@@ -127,7 +127,7 @@ function kinds.store(at, value, from)
       .. "configuration only", "EDENIED")
   end
   path = read.beside(path, from)
-  return scheme == "sqlite" and "sqlite:" .. path or path
+  return scheme.place == "file" and scheme.scheme .. ":" .. path or path
 end
 
 function kinds.key(at, value, from)

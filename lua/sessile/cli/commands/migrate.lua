@@ -3,6 +3,7 @@
 -- Owns: which two stores are meant, and which keys. Must never change the one that is copied.
 
 local moving = require "sessile.cli.moving"
+local paths = require "sessile.paths"
 local sessile = require "sessile"
 local sessions = require "sessile.cli.sessions"
 
@@ -34,10 +35,10 @@ return {
   examples = {
     { "sessile migrate ./sessions sqlite:sessions.db", "as they stand: the same key opens them" },
     { "sessile migrate sqlite:a.db postgres://host/db", "run it, stop the writers, run it again" },
-    { "sessile migrate old new --to-key-file new.key", "sealed anew, under another key" },
+    { "sessile migrate old new --to-key-file new.key", "sealed again, with another key" },
   },
   arguments = {
-    { "from", "the store to copy: a folder, sqlite:FILE or postgres://…", is = "folder" },
+    { "from", "the store to copy: a folder, " .. paths.store_forms(true), is = "folder" },
     { "to", "the other store: made when it is not there", is = "folder" },
   },
   options = {
