@@ -21,6 +21,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/alloc.h"
 #include "base/text.h"
 
 /*
@@ -203,7 +204,7 @@ sessile_status list_cache_load(list_cache *c, sessile_store *st, const char *fol
         bad = c->data.failed ? -1 : 1;
     else
         bad = read_rows(c);
-    sessile_free(box);
+    give_free(box);
     if (bad)
         forget(c);
     return bad < 0 ? SESSILE_NOMEM : SESSILE_OK;

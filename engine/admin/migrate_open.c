@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/alloc.h"
 #include "base/text.h"
 #include "store/open.h"
 
@@ -368,6 +369,6 @@ sessile_status migrate_open(sessile_migration *m, const sessile_place *from,
         status = decide(m, &s, err);
     if (url)
         mem_free(&m->from->alloc, url, strlen(url) + 1);
-    sessile_free(s.to_keyring);
+    give_free(s.to_keyring);
     return status;
 }

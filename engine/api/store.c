@@ -1,8 +1,6 @@
 /* store.c: the public functions of stores. */
 #include "api/api.h"
 
-#include <string.h>
-
 #include "policy/policy.h"
 #include "session/limits.h"
 #include "session/store_handle.h"
@@ -50,16 +48,9 @@ sessile_status sessile_open(sessile_store **out, const char *url,
                             const sessile_store_options *options, sessile_error *err)
 {
     error_clear(err);
-    if (!out)
-        return api_missing(err, __func__, "out");
-    *out = NULL;
-    if (!url)
-        return api_missing(err, __func__, "url");
-    sessile_store_options defaults;
-    if (!options) {
-        sessile_store_options_init(&defaults);
-        options = &defaults;
-    }
+    API_OUT(out, NULL);
+    API_NEED(url);
+    API_OPTIONS(sessile_store_options, options);
     return store_handle_open(out, url, options, err);
 }
 
@@ -75,11 +66,7 @@ sessile_status sessile_open_with(sessile_store **out, const sessile_backend *bac
             backend->free(self);
         return api_missing(err, __func__, out ? "backend" : "out");
     }
-    sessile_store_options defaults;
-    if (!options) {
-        sessile_store_options_init(&defaults);
-        options = &defaults;
-    }
+    API_OPTIONS(sessile_store_options, options);
     return store_handle_open_with(out, backend, self, options, err);
 }
 
@@ -145,19 +132,11 @@ sessile_status sessile_list_with(sessile_store *store,
                                  const sessile_list_options *options,
                                  sessile_listed **out, size_t *count, sessile_error *err)
 {
-    sessile_list_options all;
-
     error_clear(err);
-    if (!out || !count)
-        return api_missing(err, __func__, "out or count");
-    *out = NULL;
-    *count = 0;
-    if (!store)
-        return api_missing(err, __func__, "store");
-    if (!options) {
-        sessile_list_options_init(&all);
-        options = &all;
-    }
+    API_OUT(out, NULL);
+    API_OUT(count, 0);
+    API_NEED(store);
+    API_OPTIONS(sessile_list_options, options);
     sessile_status status = api_check_list(options, err);
     if (status)
         return status;
@@ -168,11 +147,8 @@ sessile_status sessile_list(sessile_store *store, const char *agent, sessile_lis
                             size_t *count, sessile_error *err)
 {
     error_clear(err);
-    if (!out || !count)
-        return api_missing(err, __func__, "out or count");
-    *out = NULL;
-    *count = 0;
-    if (!store)
-        return api_missing(err, __func__, "store");
+    API_OUT(out, NULL);
+    API_OUT(count, 0);
+    API_NEED(store);
     return store_handle_list(store, agent, out, count, err);
 }

@@ -9,6 +9,7 @@
 
 #include <string.h>
 
+#include "base/names.h"
 #include "base/text.h"
 
 static const char *const type_names[] = {
@@ -103,7 +104,7 @@ int id_parse(const char *text, size_t size, sessile_id *out)
     sessile_slice slice = {text, size};
     sessile_key key;
     *out = SESSILE_NO_ID;
-    if (size != 8 || sessile_key_parse(slice, &key))
+    if (size != 8 || key_parse(slice, &key))
         return -1;
     *out = key.entry;
     return 0;

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/text.h"
+#include "base/alloc.h"
 #include "vault/ring.h"
 
 void keyring_free(keyring *k)
@@ -279,7 +280,7 @@ sessile_status keyring_refresh(const keyring *k, sessile_error *err)
     int same = k->ring->blob_size == size && memcmp(k->ring->blob, blob, size) == 0;
     pthread_mutex_unlock(&k->ring->mutex);
     if (same) {
-        sessile_free(blob);
+        give_free(blob);
         return SESSILE_OK;
     }
     status = ring_text_read(&text, blob, size, 1, k->alloc, err);
@@ -297,7 +298,7 @@ sessile_status keyring_refresh(const keyring *k, sessile_error *err)
         status = keyring_adopt(k, &inner, blob, size, 0, err);
     ring_inner_free(&inner);
     ring_text_deinit(&text);
-    sessile_free(blob);
+    give_free(blob);
     return status;
 }
 
@@ -435,7 +436,7 @@ static sessile_status open_or_make(keyring **out, const sessile_backend *backend
         keyring *k;
         sessile_status status = backend->blob_get(self, RING_BLOB, &blob, &size, err);
         if (!status && !may_open) {
-            sessile_free(blob);
+            give_free(blob);
             return fail(err, SESSILE_EXISTS,
                         "the store has its keyring already: see `sessile keys status`");
         }
@@ -456,12 +457,12 @@ static sessile_status open_or_make(keyring **out, const sessile_backend *backend
         }
         k = keyring_new(backend, self, source, a);
         if (!k) {
-            sessile_free(blob);
+            give_free(blob);
             return fail_nomem(err);
         }
         if (!status) {
             status = keyring_read(k, blob, size, key, os, err);
-            sessile_free(blob);
+            give_free(blob);
         } else {
             error_clear(err);
             status = make(k, key, wanted, os, err);

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "base/text.h"
+#include "base/alloc.h"
 #include "vault/ring.h"
 
 /* A race is lost only to somebody who changed something. */
@@ -80,7 +81,7 @@ static void look_again(keyring *k, ring_inner *in, const buf *text)
         return;
     if (size == text->size && memcmp(blob, text->data, size) == 0)
         (void)keyring_adopt(k, in, blob, size, 0, NULL);
-    sessile_free(blob);
+    give_free(blob);
 }
 
 static sessile_status try_change(keyring *k, const change *c, sessile_error *err)

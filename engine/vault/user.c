@@ -22,6 +22,7 @@
 #include <string.h>
 
 #include "base/map.h"
+#include "base/alloc.h"
 #include "base/text.h"
 #include "vault/ring.h"
 
@@ -106,7 +107,7 @@ static sessile_status get(const keyring *k, const char *user, uint64_t epoch,
         if (status)
             break;
         status = open_blob(user, epoch, master_key, blob, size, out, k->alloc, err);
-        sessile_free(blob);
+        give_free(blob);
         if (status != SESSILE_DAMAGED || tries > 0)
             break;
         error_clear(err);

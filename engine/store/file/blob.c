@@ -10,6 +10,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "base/alloc.h"
 #include "base/text.h"
 
 #define BLOB_LARGEST (UINT64_C(1) << 20)
@@ -143,7 +144,7 @@ sessile_status file_blob_get(void *self, const char *name, char **out, size_t *s
     *size = (size_t)got;
     data = NULL;
 out:
-    sessile_free(data);
+    give_free(data);
     os->close(os->ud, fd);
     return status;
 }

@@ -6,6 +6,7 @@
  * must never be reached through a link, nor be open to others: it is checked as a log is.
  */
 #include "store/file/file.h"
+#include "base/alloc.h"
 
 #include <errno.h>
 #include <string.h>
@@ -77,7 +78,7 @@ sessile_status file_list_cache_get(void *self, const char *folder, char **out,
     *size = (size_t)got;
     data = NULL;
 out:
-    sessile_free(data);
+    give_free(data);
     os->close(os->ud, fd);
     return status;
 }

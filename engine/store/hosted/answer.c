@@ -1,6 +1,7 @@
 /*
  * answer.c: checks what a function of the host returned.
  */
+#include "base/names.h"
 #include "store/hosted/hosted.h"
 
 sessile_status hosted_answer(const hosted *h, sessile_error *err, sessile_status status,
@@ -17,7 +18,7 @@ sessile_status hosted_answer(const hosted *h, sessile_error *err, sessile_status
                     h->name, function, (int)status);
     if (!heard->message[0])
         return fail(err, status, "the store \"%s\" answered %s with %s and said no more",
-                    h->name, function, sessile_status_name(status));
+                    h->name, function, status_name(status));
     return fail(err, status, "%s", heard->message);
 }
 

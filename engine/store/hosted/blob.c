@@ -6,6 +6,7 @@
  */
 #include "store/hosted/hosted.h"
 
+#include "base/alloc.h"
 #include "store/wait.h"
 
 /* No blob of ours comes near it: a keyring with all its epochs has less. */
@@ -27,7 +28,7 @@ static sessile_status take_blob(const hosted *h, sessile_status status, char *gi
     }
     if (status)
         *size = 0;
-    sessile_free(given);
+    give_free(given);
     return status;
 }
 

@@ -10,6 +10,7 @@
 
 #include <string.h>
 
+#include "base/alloc.h"
 #include "base/buf.h"
 
 typedef struct blobbing {
@@ -44,7 +45,7 @@ static int get_body(sqlite_conn *c, void *arg)
         const void *data = sqlite3_column_blob(st, 0);
         b->found = 1;
         b->size = (size_t)sqlite3_column_bytes(st, 0);
-        b->out = sessile_copy(data ? data : "", b->size);
+        b->out = give_dup(&allocator_default, data ? data : "", b->size);
         rc = b->out ? SQLITE_ROW : SQLITE_NOMEM;
     }
     sqlite3_reset(st);

@@ -6,6 +6,7 @@
  * synced; they go with their log. Nothing may ever hang on them.
  */
 #include "store/sqlite/sqlite.h"
+#include "base/alloc.h"
 
 #include <string.h>
 
@@ -156,7 +157,7 @@ static int list_cache_get(sqlite_conn *c, void *arg)
         const void *data = sqlite3_column_blob(st, 0);
         s->found = 1;
         s->size = (size_t)sqlite3_column_bytes(st, 0);
-        s->out = sessile_copy(data ? data : "", s->size);
+        s->out = give_dup(&allocator_default, data ? data : "", s->size);
         rc = s->out ? SQLITE_ROW : SQLITE_NOMEM;
     }
     sqlite3_reset(st);
