@@ -2,10 +2,11 @@
  * keyring_change.c: a keyring changed in its place: a new epoch, another secret, another
  * suite, old epochs dropped.
  *
- * Owns the one way it is done: read again, build the whole text anew, put it in the place
- * of exactly what was read. Who loses the race to another process reads and builds once
- * more. So a crash leaves the old keyring or the new one, and two changes at once are
- * both made. It must never touch a log: what a change means for them is for others to do.
+ * Owns the one way it is done: read again, build the whole text again, put it in the
+ * place of exactly what was read. Who loses the race to another process reads and builds
+ * once more. So a crash leaves the old keyring or the new one, and two changes at once
+ * are both made. It must never touch a log: what a change means for them is for others to
+ * do.
  */
 #include <sodium.h>
 #include <string.h>
