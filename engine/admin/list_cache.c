@@ -438,7 +438,7 @@ void list_cache_draft_put(list_cache_draft *d, sessile_store *st, const char *fo
     if (d->text.size)
         buf_put(&whole, d->text.data, d->text.size);
     if (keyring_seal_blob(st->keys, ad, purpose(ad, folder), whole.data, whole.size, &box,
-                    NULL))
+                          NULL))
         goto out;
     (void)st->backend.table->list_cache_put(st->backend.self, folder, box.data, box.size,
                                             NULL);
