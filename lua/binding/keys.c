@@ -1,5 +1,5 @@
 /*
- * keys.c: a store's keys: made, changed, looked at, sealed anew, forgotten; and the
+ * keys.c: a store's keys: create, change, show, reseal, forget; and the
  * handle of a sealing that is under way.
  *
  * No secret is ever pushed: where one comes from is all that Lua says and is told.
@@ -93,7 +93,7 @@ int binding_store_forget(lua_State *L, struct binding_store *store)
     return 1;
 }
 
-/* ------------------------------------------------------------------ sealing anew */
+/* ------------------------------------------------------------------ resealing */
 
 struct binding_reseal {
     sessile_reseal *handle;

@@ -50,7 +50,7 @@ end
 local function place(url)
   local where = url and paths.expand_url(url) or paths.default_store()
   if not where then
-    return nil, "there is no default store without a home: set HOME or XDG_DATA_HOME, or "
+    return nil, "without a home there is no default store: set HOME or XDG_DATA_HOME, or "
       .. "give a path", "ENOTFOUND"
   end
   return where

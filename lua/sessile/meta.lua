@@ -81,7 +81,7 @@ function sessile.encoding(name, options) end
 ---@field timeout_ms? integer longest wait for another writer; 5000; -1: for ever
 ---@field network? boolean write on a network file system too: one machine alone does
 ---@field window? integer the model's window in tokens; 0: unlimited
----@field reserve? integer tokens of the window kept free
+---@field reserve? integer tokens to keep free in the window
 ---@field ttl? number|string|table<string, number|string> of new sessions: seconds, "30d"; or
 ---one for each agent
 ---@field policy? sessile.PolicySpec|false
@@ -208,7 +208,7 @@ function sessile.keys_init(url, opts) end
 
 ---@class sessile.MigrateState
 ---@field stage "looking"|"copying"|"verifying"|"done"
----@field as_it_stands boolean bytes were copied; false: sealed anew under the keys of `to`
+---@field as_it_stands boolean bytes were copied; false: sealed again under the keys of `to`
 ---@field unopened boolean without a key: bytes were compared, and no seal was opened
 ---@field moment boolean all sessions are as they were at one moment
 ---@field sessions integer of this stage
@@ -232,7 +232,7 @@ function sessile.keys_init(url, opts) end
 
 ---Copies every session of one store into another and reads it back. `from` is only read, and
 ---others may write to it. Where `to` is empty the bytes are copied as they stand, and no key is
----needed; where it has a keyring, or a key is given for it, all is sealed anew under that.
+---needed; where it has a keyring, or a key is given for it, everything is sealed again.
 ---Interrupted anywhere, and run again, it goes on.
 ---ENOTFOUND, EEXISTS (`to` has sessions: see into), EINVALID (see change), ESEALED, EIO, EFULL.
 ---@param from string|sessile.Place|sessile.Store
@@ -431,8 +431,8 @@ function key.secret(text) end
 
 ---When every policy that has a `compact` runs it, unasked; judged at the end of a turn.
 ---@class sessile.Trigger
----@field messages? integer each time so many came since the last compaction, or the start
----@field seconds? integer|string each time so many passed since then: 600, "10m", "2h", "1d"
+---@field messages? integer after N messages since the last compaction, or the start
+---@field seconds? integer|string after this time since then: 600, "10m", "2h", "1d"
 ---@field share? number of window less reserve in use: 0.8
 ---@field overflow? boolean the context does not fit window less reserve
 ---@field events? string[] names: one is given with the turn
@@ -653,9 +653,9 @@ function Store:list(opts) end
 ---@field code? string
 ---@field message? string
 ---@field index integer which session this is
----@field total integer of so many
+---@field total integer the number of them
 ---@field done integer its entries that were looked at
----@field entries integer of so many
+---@field entries integer of this number
 
 ---What has this text in it (ASCII letters large or small): titles, labels and messages of the
 ---sessions, newest first, for a for loop. Nothing is indexed: logs are read as hits are asked for.
@@ -755,7 +755,7 @@ function Store:check(opts) end
 ---@field kdf_mem? integer bytes
 ---@field users? integer that have a secret of their own
 ---@field user_logs? integer sealed with one
----@field old_logs? integer that reseal would seal anew
+---@field old_logs? integer that reseal would seal again
 ---@field odd_logs? integer whose first line could not be read
 ---@field epochs? {epoch: integer, logs: integer}[] newest first
 
@@ -790,7 +790,7 @@ function Store:rotate(opts) end
 ---@field suite? "aes-256-gcm"|"xchacha20-poly1305" the store's from now on
 ---@field progress? fun(state: sessile.ResealState) called after each log
 
----Seals anew what is not of the newest epoch, log by log; then drops older epochs.
+---Seals the logs of older epochs again under the newest one, log by log; then removes older epochs.
 ---@param opts? sessile.ResealOptions
 ---@return sessile.ResealState? done
 ---@return string? message
@@ -1082,7 +1082,7 @@ function Session:leaves() end
 function Session:export(opts) end
 
 ---@class sessile.CheckpointRules
----@field messages? integer each time so many came since the last one
+---@field messages? integer after this number of new messages since the last one
 ---@field seconds? integer|string each time so much time passed since then
 ---@field share? number when this part of the window is passed
 ---@field events? string[] when a turn names one of these

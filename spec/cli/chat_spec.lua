@@ -129,7 +129,7 @@ describe("resume", function()
 
   it("shows the last checkpoint's state, and goes on from there when that is asked for", function()
     done "checkpoint talk 'step one' --state '{\"step\":1,\"odd\":\"\\u001b[31m\"}'"
-    has(done "resume talk", "nothing was said since")
+    has(done "resume talk", "no messages since")
     local at = json("info talk").head
     done "chat talk --once 'a wrong turn'"
     local out, err = done "resume talk"
@@ -148,7 +148,7 @@ describe("resume", function()
     assert.equal(4, json("info talk").messages)
 
     out = done "resume talk --from last --yes"
-    has(out, "nothing was said since")
+    has(out, "no messages since")
     assert.falsy(out:find("a wrong turn", 1, true))
     assert.equal(2, json("info talk").messages)
     assert.equal(at, json("info talk").head)

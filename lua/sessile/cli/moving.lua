@@ -63,7 +63,8 @@ function moving.run(app, work)
     return done
   end
   return nil, message, code,
-    code == "ECANCELLED" and "What was copied is there. To go on, type the same again." or nil
+    code == "ECANCELLED"
+      and "Sessions copied so far are kept. To continue, run the command again." or nil
 end
 
 local function plural(n, word)
@@ -91,19 +92,19 @@ end
 function moving.tell(app, done, to)
   app:out(("%s in %s: %s.\n"):format(plural(done.sessions, "session"), to, shares(done)))
   app:out(("%s; read back and compared: %s.\n"):format(done.as_it_stands
-    and "Copied as they stand" or "Sealed anew, or made plain, entry by entry",
+    and "Copied as they stand" or "Sealed again, or decrypted, entry by entry",
     terminal.number(done.verified)))
   if done.unopened then
-    app:note "No key here opens them: bytes were compared, and no seal was opened."
+    app:note "No key here opens them, so only their bytes were compared."
   end
   if done.forgotten > 0 then
-    app:note(("Of users who were forgotten, opened by nothing: %d."):format(done.forgotten))
+    app:note(("Sessions of forgotten users, unreadable: %d."):format(done.forgotten))
   end
   if done.gone > 0 then
     app:note(("Deleted meanwhile: %d."):format(done.gone))
   end
   if done.unfinished > 0 then
-    app:note(("Writes that were never finished were left out: %s."):format(
+    app:note(("Unfinished writes were skipped: %s."):format(
       terminal.bytes(done.unfinished)))
   end
   for _, failure in ipairs(done.failures) do
@@ -133,16 +134,16 @@ function moving.verdict(done)
   if done.failed > 0 then
     return nil, ("%s could not be copied"):format(plural(done.failed, "session")),
       done.failures[#done.failures].code,
-      "The others are there. When what stood in the way is gone, type the same again."
+      "The other sessions were copied. Remove the cause, then run the command again."
   elseif done.damaged > 0 then
     return nil, done.as_it_stands
       and ("%s damaged here, and so in the copy"):format(done.damaged == 1 and "1 session is"
         or done.damaged .. " sessions are")
       or ("%s damaged, and not copied"):format(done.damaged == 1 and "1 session is"
         or done.damaged .. " sessions are"), "EDAMAGED",
-      "See what is left of them: sessile check"
+      "See what can still be read: sessile check"
   elseif done.conflicts > 0 then
-    return nil, ("%s there, and differ from those here: they were left alone"):format(
+    return nil, ("%s there, with other contents than here: they were not changed"):format(
       done.conflicts == 1 and "1 session of that name is" or
       done.conflicts .. " sessions of that name are"), "ECONFLICT",
       "To replace them (their logs are kept aside), add --replace."

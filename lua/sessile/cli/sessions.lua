@@ -114,14 +114,14 @@ end
 -- What to do when the key does not fit.
 local function key_step(globals, url, exists)
   if globals.plain then
-    return "Leave --plain away; the key comes from SESSILE_KEY or --key-file FILE."
+    return "Omit --plain; the key comes from SESSILE_KEY or --key-file FILE."
   elseif configured(globals).key == false then
     return "The configuration says key = false: leave that out. See: sessile config show"
   end
   local plain = exists and sessile.open(url, { key = false })
   if plain then
     plain:close()
-    return "It is not sealed. If it was meant to be so, open it with --plain."
+    return "The store is not sealed. If that is intended, pass --plain."
   end
   local source, given = sessions.key_source(globals)
   return (given and ("The key came from %s. "):format(source) or "")
@@ -366,11 +366,11 @@ function sessions.find(rows, name)
   end
   if first then
     -- It may be one of these.
-    return nil, ("no session that can be read is called '%s'; %d cannot be read: %s"):format(
+    return nil, ("no readable session is '%s'; %d cannot be read: %s"):format(
       hints.shown(name), unreadable, first.message or "?"),
       first.status == "EDENIED" and "EDENIED" or "ENOTFOUND"
   end
-  return nil, ("no session is called '%s'"):format(hints.shown(name)), "ENOTFOUND"
+  return nil, ("there is no session '%s'"):format(hints.shown(name)), "ENOTFOUND"
 end
 
 -- Why a session that is there does not open: no reason to look for another one.

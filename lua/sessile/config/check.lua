@@ -106,7 +106,7 @@ function kinds.store(at, value, from)
   if value == "postgres" then
     value = "$DATABASE_URL"
   elseif #read.text(at, value) > LONGEST_NAME then
-    wrong(at, "no folder has a name that is so long")
+    wrong(at, "the name is too long for a folder")
   end
   local url = read.expanded(at, read.text(at, value), from)
   local scheme = core.scheme(url)
@@ -147,7 +147,7 @@ local function policy_name(at, name, from)
     return name
   elseif not from.trusted then
     wrong(at, "a policy with a path is taken from your own configuration only; one that is "
-      .. "called by its name will do", "EDENIED")
+      .. "used by name is allowed", "EDENIED")
   end
   return read.path(at, name, from)
 end
@@ -219,7 +219,7 @@ local function conditions(at, value)
   if value.share ~= nil then
     local share = value.share
     if type(share) ~= "number" or not (share > 0 and share <= 1) then
-      wrong(at .. ".share", ("a part of the window expected, above 0 and at most 1 (0.8 is "
+      wrong(at .. ".share", ("a share of the window expected, above 0 and at most 1 (0.8 is "
         .. "80 %%), got %s"):format(read.shown(share)))
     end
     made.share = share
@@ -305,7 +305,7 @@ function kinds.agents(at, value, from)
   local made = {}
   for agent, settings in pairs(read.table(at, value)) do
     if #read.text(at, agent) > LONGEST_NAME then
-      wrong(at, "no agent has a name that is so long")
+      wrong(at, "the name is too long for an agent")
     end
     local where = at .. "." .. agent
     among(where, settings, schema.of_agent)

@@ -2,14 +2,14 @@
 
 return {
   name = "archive",
-  summary = "put a session away: it stays, marked as archived",
+  summary = "mark a session as archived",
   usage = "archive ID [--undo]",
   examples = {
     { "sessile archive bug-42", "then: sessile list --status archived" },
     { "sessile archive bug-42 --undo", "active again" },
   },
-  arguments = { { "id", "a session: its id, a beginning of it, its title, a label, or `last`" } },
-  options = { { "--undo", "take it out again" } },
+  arguments = { { "id", "a session: its id, a prefix of it, its title, a label, or `last`" } },
+  options = { { "--undo", "make it active again" } },
   run = function(app, args)
     local session, message, code, step = app:session(args.id)
     if not session then

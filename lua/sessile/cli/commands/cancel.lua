@@ -2,14 +2,14 @@
 
 return {
   name = "cancel",
-  summary = "end a pause, and what waits for a model, with nothing said",
+  summary = "end a pause and cancel pending runs, without an answer",
   usage = "cancel ID [REASON]",
   examples = {
-    { "sessile cancel bug-42 'nobody answered'", "it goes on where it stood" },
+    { "sessile cancel bug-42 'nobody answered'", "the session continues where it was" },
   },
   arguments = {
-    { "id", "a session: its id, a beginning of it, its title, a label, or `last`" },
-    { "reason", "why", "?" },
+    { "id", "a session: its id, a prefix of it, its title, a label, or `last`" },
+    { "reason", "the reason", "?" },
   },
   run = function(app, args)
     local session, message, code, step = app:session(args.id)

@@ -9,13 +9,13 @@ return {
   usage = "checkpoints ID [--name NAME] [--reason R]",
   examples = {
     { "sessile checkpoints last", "newest first" },
-    { "sessile checkpoints bug-42 --named", "those somebody named" },
+    { "sessile checkpoints bug-42 --named", "only those with a name" },
   },
-  arguments = { { "id", "a session: its id, a beginning of it, its title, a label, or `last`" } },
+  arguments = { { "id", "a session: its id, a prefix of it, its title, a label, or `last`" } },
   options = {
-    { "--name NAME", "only of this name" },
-    { "--named", "only those that have a name" },
-    { "--reason R", "only those made for this",
+    { "--name NAME", "only those with this name" },
+    { "--named", "only those with a name" },
+    { "--reason R", "only those made for this reason",
       choices = { "manual", "periodic", "event", "threshold" } },
   },
   run = function(app, args)

@@ -10,14 +10,14 @@ return {
   summary = "print what the model would get: the messages after compaction",
   usage = "context ID [--model M]",
   examples = {
-    { "sessile context last", "for people" },
-    { "sessile context bug-42 --json | jq '[.messages[].message]'", "for a model" },
+    { "sessile context last", "as readable text" },
+    { "sessile context bug-42 --json | jq '[.messages[].message]'", "as JSON for a model" },
   },
   arguments = {
-    { "id", "a session: its id, a beginning of it, its title, a label, or `last`" },
+    { "id", "a session: its id, a prefix of it, its title, a label, or `last`" },
   },
   options = {
-    { "--model M", "count its tokens for this model (else for the session's own)" },
+    { "--model M", "count tokens for this model (default: the session's)" },
   },
   run = function(app, args)
     local session, message, code, step = app:session(args.id)

@@ -19,10 +19,10 @@ end
 
 return {
   name = "label list",
-  summary = "the labels and pins of a session",
+  summary = "list the labels and pins of a session",
   usage = "label list ID",
   examples = { { "sessile label list bug-42", "by entry" } },
-  arguments = { { "id", "a session: its id, a beginning of it, its title, a label, or `last`" } },
+  arguments = { { "id", "a session: its id, a prefix of it, its title, a label, or `last`" } },
   run = function(app, args)
     local session, message, code, step = app:session(args.id)
     if not session then
