@@ -222,7 +222,7 @@ describe("a project's file that nobody trusts", function()
       home)))
     -- another text
     of_project "return { key = false, timeout = 1 }"
-    fails(7, "list", "It was changed since it was trusted")
+    fails(7, "list", "It has changed since you trusted it")
     -- the same text elsewhere
     of_project "return { key = false, model = function() return 'x' end }"
     done "list"

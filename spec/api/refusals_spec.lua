@@ -111,7 +111,7 @@ describe("a label", function()
     assert.same({}, mine:labels())
     told(3, "there is no entry 0000003f", "label mine 3f here")
     told(3, "there is no entry 0000003f", "pin mine 3f")
-    told(3, "is no entry of session mine", "label mine nothing here")
+    told(3, "is not an entry of session mine", "label mine nothing here")
   end)
 end)
 

@@ -22,7 +22,7 @@ end
 describe("the command line over sqlite:", function()
   it("makes, appends, shows, lists, searches, checks and deletes", function()
     local at = " --store " .. url
-    has(done("doctor" .. at), path .. ": not there yet")
+    has(done("doctor" .. at), path .. ": does not exist yet")
     for _, words in ipairs { "show bug-42", "search why", "check", "stats" } do
       has(fails(3, words .. at), "there is no store at sqlite:")
     end
@@ -80,7 +80,7 @@ describe("the command line over sqlite:", function()
   it("says --plain of one that is not sealed", function()
     done("new --id open --plain --store " .. url)
     done "new --id made-the-key" -- a key file is there, and does not fit
-    has(fails(7, "list --store " .. url), "open it with --plain")
+    has(fails(7, "list --store " .. url), "If that is intended, pass --plain")
   end)
 
   it("says what is wrong with a path", function()
@@ -102,7 +102,7 @@ describe("the command line over sqlite:", function()
       .. " && chmod 777 " .. quote(home .. "/all")))
     out, _, code = cli.sessile("doctor --store sqlite:" .. home .. "/all/new.db")
     assert.equal(1, code)
-    has(out, "others may write in its folder")
+    has(out, "other users can write in its folder")
   end)
 end)
 
