@@ -812,8 +812,8 @@ function Store:forget(user) end
 
 ---Copies the store into a file, a store in a SQLite database ("sqlite:FILE") that the same secret
 ---opens, or into the store that the URL names. The file appears when it is complete; until then it
----is FILE.part, and an interrupted backup continues. EEXISTS: the file exists. Others may write to the
----store meanwhile. Restore a backup with sessile.migrate.
+---is FILE.part, and an interrupted backup continues. EEXISTS: the file exists. Others may write to
+---the store meanwhile. Restore a backup with sessile.migrate.
 ---@param path string
 ---@param opts? sessile.BackupOptions
 ---@return sessile.MigrateState? done
