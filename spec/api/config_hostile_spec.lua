@@ -51,8 +51,8 @@ local HARM = {
   { "return { triggers = { interval = ('1'):rep(500000) .. '!' } }", "a time expected" },
   { "return { [('a'):rep(700000)] = 1 }", "there is no such key" },
   { "return { [('.'):rep(500000)] = 1 }", "there is no such key" },
-  { "return { agents = { [('.'):rep(500000)] = { window = 1 } } }", "so long" },
-  { "return { store = 'a?' .. ('pass'):rep(200000) }", "so long" },
+  { "return { agents = { [('.'):rep(500000)] = { window = 1 } } }", "too long" },
+  { "return { store = 'a?' .. ('pass'):rep(200000) }", "too long" },
   -- policies that are none
   { "return { policy = {} }", "a policy's name expected first" },
   { "return { policy = {{{ 'tiered' }}} }", "a policy's name expected first" },

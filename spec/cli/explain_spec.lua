@@ -38,7 +38,7 @@ describe("why", function()
     local out = done "why talk 2"
     has(out, "00000002  assistant  message 2")
     has(out, "- 00000002 (assistant) was said on ")
-    has(out, ("taken out by compaction %s (cover 2, manual"):format(id))
+    has(out, ("removed by compaction %s (cover 2, manual"):format(id))
     has(out, 'which was told "be brief"')
     has(out, "Its summary: in")
     has(out, ("The model sees %s.1 instead."):format(id))

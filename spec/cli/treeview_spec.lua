@@ -187,7 +187,7 @@ describe("the tree on a terminal", function()
     done "compact talk --policy sliding_window --option messages=4"
     tree.open(at)
     at:keys("g", "j")
-    local seen = at:wait "was taken out by compaction"
+    local seen = at:wait "was removed by compaction"
     assert.truthy(seen:find("○   1  user", 1, true), seen)
     assert.truthy(seen:find("sliding_window", 1, true), seen)
     assert.truthy(seen:find("The model does not see it", 1, true), seen)
