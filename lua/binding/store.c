@@ -237,47 +237,39 @@ static int store_session(lua_State *L, struct binding_store *store)
     return binding_session_make(L, store, 's');
 }
 
-static void push_listed(lua_State *L, const sessile_listed *row)
+#define LISTED(...) BINDING_FIELD(sessile_listed, __VA_ARGS__)
+static const struct binding_field life_fields[] = {
+    LISTED("ttl", TIME, ttl_ms),
+    LISTED("expires", TIME, expires_ms),
+    LISTED("deleted", TIME, deleted_ms),
+    LISTED("labels", JSON, labels),
+    LISTED("created", INTEGER, created_ms),
+    LISTED("modified", INTEGER, modified_ms),
+    LISTED("entries", INTEGER, entries),
+    LISTED("messages", INTEGER, messages),
+    {0}};
+
+static void more_of_listed(lua_State *L, const void *of)
 {
-    lua_createtable(L, 0, 15);
-    binding_set_slice(L, "id", row->id);
-    binding_set_slice(L, "agent", row->agent);
-    binding_set_slice(L, "user", row->user);
-    binding_set_slice(L, "title", row->title);
-    binding_set_integer(L, "bytes", row->bytes);
-    binding_set_integer(L, "torn", row->torn);
+    const sessile_listed *row = of;
     if (row->status) {
         lua_pushfstring(L, "E%s", sessile_status_name(row->status));
         lua_setfield(L, -2, "status");
         lua_pushstring(L, row->message ? row->message : "");
         lua_setfield(L, -2, "message");
-        if (row->entries == 0)
-            return;
     } else {
-        lua_pushstring(L, sessile_life_name(row->life));
-        lua_setfield(L, -2, "status");
+        binding_set_text(L, "status", sessile_life_name(row->life));
     }
-    binding_set_time(L, "ttl", row->ttl_ms);
-    binding_set_time(L, "expires", row->expires_ms);
-    binding_set_time(L, "deleted", row->deleted_ms);
-    if (row->labels.size) {
-        lua_json_push(L, row->labels.data, row->labels.size);
-        lua_setfield(L, -2, "labels");
-    }
-    binding_set_integer(L, "created", row->created_ms);
-    binding_set_integer(L, "modified", row->modified_ms);
-    binding_set_integer(L, "entries", row->entries);
-    binding_set_integer(L, "messages", row->messages);
+    if (!row->status || row->entries > 0)
+        binding_set_fields(L, life_fields, row);
 }
 
-void binding_push_listed(lua_State *L, const sessile_listed *rows, size_t count)
-{
-    lua_createtable(L, count < INT32_MAX ? (int)count : 0, 0);
-    for (size_t i = 0; i < count; i++) {
-        push_listed(L, &rows[i]);
-        lua_rawseti(L, -2, (lua_Integer)(i + 1));
-    }
-}
+const struct binding_row binding_listed_row = {
+    sizeof(sessile_listed),
+    more_of_listed,
+    {LISTED("id", SLICE, id), LISTED("agent", SLICE, agent), LISTED("user", SLICE, user),
+     LISTED("title", SLICE, title), LISTED("bytes", INTEGER, bytes),
+     LISTED("torn", INTEGER, torn)}};
 
 void binding_list_options(lua_State *L, int table, sessile_list_options *out)
 {
@@ -303,21 +295,12 @@ void binding_list_options(lua_State *L, int table, sessile_list_options *out)
 static int store_list(lua_State *L, struct binding_store *store)
 {
     sessile_list_options options;
-    struct binding_guard *guard;
     sessile_listed *rows = NULL;
-    sessile_status status;
-    sessile_error err;
-    size_t count = 0;
     luaL_checktype(L, 2, LUA_TTABLE);
     binding_list_options(L, 2, &options);
-    guard = binding_guard(L);
-    status = sessile_list_with(store->handle, &options, &rows, &count, &err);
-    guard->block = rows;
-    if (status)
-        return binding_fail(L, &err);
-    binding_push_listed(L, rows, count);
-    binding_guard_free(guard);
-    return 1;
+    struct binding_result got = binding_result(L);
+    got.status = sessile_list_with(store->handle, &options, &rows, &got.count, &got.err);
+    return binding_result_rows(L, &got, &binding_listed_row, rows);
 }
 
 /* ------------------------------------------------------------------ policies */
