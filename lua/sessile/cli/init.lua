@@ -148,6 +148,26 @@ function app:session(name)
   return session
 end
 
+--- Closes what it is given at the end of the block that holds it in a <close> variable. A close
+--- that fails is no failure of the command: unlike session's own __close, it raises nothing.
+---@param opened table  a session or a store
+function app.closing(opened)
+  return setmetatable({}, { __close = function() opened:close() end })
+end
+
+--- Calls f with that session, which is closed afterwards whatever happens. What f returns, or
+--- why there is no session.
+---@param name string
+---@param f fun(session: table): ...
+function app:with_session(name, f)
+  local session, message, code, step = self:session(name)
+  if not session then
+    return nil, message, code, step
+  end
+  local _ <close> = app.closing(session)
+  return f(session)
+end
+
 --- A limit: as it is configured, else the engine's default.
 ---@param name string
 ---@return integer

@@ -185,13 +185,6 @@ return {
     .. "For a pending run the policy runs again from its start. The log answers the questions\n"
     .. "that it asked before. If it asks another question, the run is pending again.",
   run = function(app, args)
-    local session, message, code, step = app:session(args.id)
-    if not session then
-      return nil, message, code, step
-    end
-    local result
-    result, message, code, step = run(app, args, session)
-    session:close()
-    return result, message, code, step
+    return app:with_session(args.id, function(session) return run(app, args, session) end)
   end,
 }

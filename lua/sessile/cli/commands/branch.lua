@@ -103,9 +103,7 @@ return {
     if not session then
       return nil, entry, code, step
     end
-    local exit, message
-    exit, message, code, step = run(app, args, session, entry)
-    session:close()
-    return exit, message, code, step
+    local _ <close> = app.closing(session)
+    return run(app, args, session, entry)
   end,
 }

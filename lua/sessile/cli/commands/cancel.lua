@@ -12,19 +12,14 @@ return {
     { "reason", "the reason", "?" },
   },
   run = function(app, args)
-    local session, message, code, step = app:session(args.id)
-    if not session then
-      return nil, message, code, step
-    end
-    local ok
-    ok, message, code = session:cancel(args.reason)
-    local id = session.id
-    local life = ok and session:life()
-    session:close()
-    if not ok then
-      return nil, message, code
-    elseif app.json then
-      app:print_json { session = id, status = life and life.status }
-    end
+    return app:with_session(args.id, function(session)
+      local ok, message, code = session:cancel(args.reason)
+      local life = ok and session:life()
+      if not ok then
+        return nil, message, code
+      elseif app.json then
+        app:print_json { session = session.id, status = life and life.status }
+      end
+    end)
   end,
 }

@@ -90,19 +90,15 @@ return {
   about = "STATE is `open`, `merged` or `discarded`. `gone` means that its log cannot be opened\n"
     .. "any more.",
   run = function(app, args)
-    local session, message, code, step = app:session(args.id)
-    if not session then
-      return nil, message, code, step
-    end
-    local store = app:store()
-    local rows
-    rows, message, code = gather(store, session, not args.direct, 0, {}, {})
-    if rows then
-      (app.json and as_json or print_rows)(app, session, rows)
-    end
-    session:close()
-    if not rows then
-      return nil, message, code
-    end
+    return app:with_session(args.id, function(session)
+      local store = app:store()
+      local rows, message, code = gather(store, session, not args.direct, 0, {}, {})
+      if rows then
+        (app.json and as_json or print_rows)(app, session, rows)
+      end
+      if not rows then
+        return nil, message, code
+      end
+    end)
   end,
 }

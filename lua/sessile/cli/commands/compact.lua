@@ -149,13 +149,6 @@ return {
     .. "summary and say so (tiered only if shorter tool output is not enough). With --defer\n"
     .. "the question becomes a pending run, and `sessile answer` continues it.",
   run = function(app, args)
-    local session, message, code, step = app:session(args.id)
-    if not session then
-      return nil, message, code, step
-    end
-    local result
-    result, message, code, step = run(app, args, session)
-    session:close()
-    return result, message, code, step
+    return app:with_session(args.id, function(session) return run(app, args, session) end)
   end,
 }

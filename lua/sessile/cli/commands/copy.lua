@@ -37,7 +37,7 @@ return {
     if not session then
       return nil, message, code, step
     end
-    local _ <close> = setmetatable({}, { __close = function() session:close() end })
+    local _ <close> = app.closing(session)
     local there = {
       store = args.to, key_file = args.to_key_file, plain = args.to_plain,
       timeout = app.globals.timeout, network = app.globals.network,

@@ -143,7 +143,7 @@ local function one(app, args, rules)
   if not session then
     return nil, message, code, step
   end
-  local _ <close> = setmetatable({}, { __close = function() session:close() end })
+  local _ <close> = app.closing(session)
   local given = { redact = rules }
   given[format.agent and "to" or "format"] = format.name
   local done

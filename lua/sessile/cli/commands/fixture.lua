@@ -32,9 +32,9 @@ return {
     if not session then
       return nil, message, code, step
     end
+    local _ <close> = app.closing(session)
     local list
     list, message, code = session:messages { last = args.last }
-    session:close()
     if not list then
       return nil, message, code
     end

@@ -69,9 +69,7 @@ return {
     if not session then
       return nil, message, code, step
     end
-    local exit
-    exit, message, code, step = run(app, args, session, not args.entry and message or nil)
-    session:close()
-    return exit, message, code, step
+    local _ <close> = app.closing(session)
+    return run(app, args, session, not args.entry and message or nil)
   end,
 }

@@ -159,7 +159,7 @@ return {
     if not session then
       return nil, message, code, step
     end
-    local _ <close> = setmetatable({}, { __close = function() session:close() end })
+    local _ <close> = app.closing(session)
     local info
     info, message, code = collect(app, session)
     if not info then

@@ -23,10 +23,10 @@ return {
     if not session then
       return nil, id, code, step
     end
+    local _ <close> = app.closing(session)
     local ok, message
     ok, message, code = session:label(id, args.name)
     local name = session.id
-    session:close()
     if not ok then
       return nil, message, code, entries.step(code, name)
     elseif app.json then

@@ -41,7 +41,7 @@ return {
     if not session then
       return nil, id, code, step
     end
-    local _ <close> = setmetatable({}, { __close = function() session:close() end })
+    local _ <close> = app.closing(session)
     local names, message = { args.name }, nil
     if not args.name then
       names, message, code, step = names_of(session, id)

@@ -195,7 +195,7 @@ return {
     if not session then
       return nil, message, code, step
     end
-    local _ <close> = setmetatable({}, { __close = function() session:close() end })
+    local _ <close> = app.closing(session)
     local rows
     rows, message, code = session:log()
     local more = rows and args.all and {}

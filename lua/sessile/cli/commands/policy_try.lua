@@ -83,7 +83,7 @@ return {
     if not session then
       return nil, message, code, step
     end
-    local _ <close> = setmetatable({}, { __close = function() session:close() end })
+    local _ <close> = app.closing(session)
     local asked = 0
     local result
     result, message, code = session:plan {

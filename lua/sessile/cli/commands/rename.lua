@@ -13,18 +13,13 @@ return {
     { "title", "the new title; the id does not change" },
   },
   run = function(app, args)
-    local session, message, code, step = app:session(args.id)
-    if not session then
-      return nil, message, code, step
-    end
-    local ok
-    ok, message, code = session:set_title(args.title)
-    local id = session.id
-    session:close()
-    if not ok then
-      return nil, message, code
-    elseif app.json then
-      app:print_json { session = id, title = args.title }
-    end
+    return app:with_session(args.id, function(session)
+      local ok, message, code = session:set_title(args.title)
+      if not ok then
+        return nil, message, code
+      elseif app.json then
+        app:print_json { session = session.id, title = args.title }
+      end
+    end)
   end,
 }

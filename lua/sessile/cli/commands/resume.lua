@@ -222,7 +222,7 @@ return {
     if not session then
       return nil, message, code, step
     end
-    local _ <close> = setmetatable({}, { __close = function() session:close() end })
+    local _ <close> = app.closing(session)
     local known, from
     if args.from then
       from, message, code, step = go_back(app, args, session)

@@ -53,7 +53,7 @@ return {
     if not session then
       return nil, message, code, step
     end
-    local _ <close> = setmetatable({}, { __close = function() session:close() end })
+    local _ <close> = app.closing(session)
     if object then
       local ok
       ok, message, code = session[which](session, object)

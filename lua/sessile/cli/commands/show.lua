@@ -124,7 +124,7 @@ return {
     if not session then
       return nil, entry, code, step
     end
-    local _ <close> = setmetatable({}, { __close = function() session:close() end })
+    local _ <close> = app.closing(session)
     if type(entry) == "string" and args.follow then
       return nil, "--follow is for a whole session, and an entry never changes", "EUSAGE",
         "sessile show " .. hints.id(session.id) .. " --follow"

@@ -146,7 +146,7 @@ local function of_session(app, args, since, till)
   if not session then
     return nil, message, code, step
   end
-  local _ <close> = setmetatable({}, { __close = function() session:close() end })
+  local _ <close> = app.closing(session)
   local by = args.by or "turn"
   local rows, usage, context, about
   rows, message, code = rows_of(session, by, since, till)

@@ -44,13 +44,6 @@ return {
   about = "Reading, labels and settings work as before. Adding to the conversation fails until\n"
     .. "the pause ends. `sessile info` shows what the session waits for.",
   run = function(app, args)
-    local session, message, code, step = app:session(args.id)
-    if not session then
-      return nil, message, code, step
-    end
-    local exit
-    exit, message, code, step = run(app, args, session)
-    session:close()
-    return exit, message, code, step
+    return app:with_session(args.id, function(session) return run(app, args, session) end)
   end,
 }

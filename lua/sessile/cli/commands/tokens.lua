@@ -56,17 +56,13 @@ end
 
 -- Where the session's messages stand, as the table shows them.
 local function of_session(app, args, more)
-  local session, message, code, step = app:session(args.session)
-  if not session then
-    return nil, message, code, step
-  end
-  local _ <close> = setmetatable({}, { __close = function() session:close() end })
-  local list, info
-  list, info, code = session:context(more)
-  if not list then
-    return nil, info, code
-  end
-  return info, list
+  return app:with_session(args.session, function(session)
+    local list, info, code = session:context(more)
+    if not list then
+      return nil, info, code
+    end
+    return info, list
+  end)
 end
 
 -- The file beside: tools, or a system prompt.
@@ -186,7 +182,7 @@ return {
     if not store then
       return nil, message, code
     end
-    local _ <close> = setmetatable({}, { __close = function() store:close() end })
+    local _ <close> = app.closing(store)
     local list
     if args.from ~= "text" then
       list, message = messages_of(text, args.from)

@@ -21,20 +21,15 @@ local function types_of(given)
 end
 
 local function as_text(app, args)
-  local session, message, code, step = app:session(args.id or "last")
-  if not session then
-    return nil, message, code, step
-  end
-  local kind, types = args.type, types_of(args.types)
-  if not types and kind and kind ~= "all" and kind ~= "label" then
-    types = { kind }
-  end
-  local ok
-  ok, message, code = text.print(app, session, {
-    types = types, labelled = kind == "label", search = args.search, all = args.all,
-  })
-  session:close()
-  return ok, message, code
+  return app:with_session(args.id or "last", function(session)
+    local kind, types = args.type, types_of(args.types)
+    if not types and kind and kind ~= "all" and kind ~= "label" then
+      types = { kind }
+    end
+    return text.print(app, session, {
+      types = types, labelled = kind == "label", search = args.search, all = args.all,
+    })
+  end)
 end
 
 local function as_screen(app, args)

@@ -107,13 +107,6 @@ return {
     .. "removed, unless a later compaction changed them. To redo the compaction, undo the\n"
     .. "entry that this command writes.",
   run = function(app, args)
-    local session, message, code, step = app:session(args.id)
-    if not session then
-      return nil, message, code, step
-    end
-    local result
-    result, message, code, step = run(app, args, session)
-    session:close()
-    return result, message, code, step
+    return app:with_session(args.id, function(session) return run(app, args, session) end)
   end,
 }

@@ -95,13 +95,6 @@ return {
   about = "Shows what happened to the message, oldest first: which compaction removed it, when,\n"
     .. "by which policy, and what replaced it; then what happened to the replacement.",
   run = function(app, args)
-    local session, message, code, step = app:session(args.id)
-    if not session then
-      return nil, message, code, step
-    end
-    local result
-    result, message, code, step = run(app, args, session)
-    session:close()
-    return result, message, code, step
+    return app:with_session(args.id, function(session) return run(app, args, session) end)
   end,
 }
