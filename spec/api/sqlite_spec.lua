@@ -121,13 +121,13 @@ describe("a store at sqlite:", function()
   end)
 end)
 
-describe("the query of store/README.md", function()
+describe("the query of store/sqlite/README.md", function()
   it("gives what was said in a plain store", function()
     if not os.execute "command -v sqlite3 >/dev/null" then
       pending "sqlite3 is not installed"
       return
     end
-    local readme = cli.read("engine/store/README.md")
+    local readme = cli.read("engine/store/sqlite/README.md")
     local query = assert(readme:match "\n    (sqlite3 sessions%.db \"[^\n]*)\n")
     local at = " --plain --store " .. url
     done("new --id bug-42" .. at)

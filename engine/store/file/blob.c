@@ -1,9 +1,8 @@
 /*
- * file_blob.c: blobs, and new files that appear whole or not at all.
+ * blob.c: blobs, and files that appear whole or not at all.
  *
- * Owns the one way a file comes into being: a temporary name, its bytes, a sync, a rename
- * that replaces nothing, a sync of the folder. It must never write to a name that is in
- * use.
+ * A file is created in one way: a temporary name, its bytes, a sync, a rename that
+ * replaces nothing, a sync of the folder. A name in use is never written to.
  */
 #include "store/file/file.h"
 

@@ -1,8 +1,8 @@
 /*
- * blob.c: blobs and list_caches of a backend that a host brought.
+ * blob.c: blobs and list caches of a hosted backend.
  *
- * What is handed out becomes a block of the engine's own, and no more of it is believed
- * than the block has bytes.
+ * What the host returns is copied into a block of the engine's own. A size is believed
+ * only if the host's block has that many bytes.
  */
 #include "store/hosted/hosted.h"
 

@@ -1,8 +1,8 @@
 /*
- * list.c: what a backend that a host brought has: logs, what lies beside them.
+ * list.c: lists of a hosted backend: logs, and the files beside them.
  *
- * Owns the visits: names that the engine never made are left out, and a host that goes on
- * after it was told to stop is not listened to.
+ * Names that the engine never makes are left out. After a visit has asked to stop,
+ * further names are ignored.
  */
 #include "store/hosted/hosted.h"
 

@@ -1,9 +1,9 @@
 /*
- * log.c: logs of a backend that a host brought, and their caches and drafts.
+ * log.c: logs of a hosted backend, with their caches and drafts.
  *
- * Owns the handles that the engine takes for the host's: each has the store beside it.
- * Sizes beyond all bounds and more bytes than were asked for are not believed; what an
- * append makes of the log's end is computed here and not taken from the host.
+ * The engine's handle wraps the host's handle and its store. Impossible sizes, and more
+ * bytes than were asked for, are errors. The end of a log after an append is computed
+ * here and not taken from the host.
  */
 #include "store/hosted/hosted.h"
 
