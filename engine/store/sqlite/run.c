@@ -10,11 +10,6 @@
 #include <errno.h>
 #include <string.h>
 
-sqlite_patience sqlite_patience_of(const sqlite_store *ss)
-{
-    return (sqlite_patience){ss->timeout_ms, {NULL, NULL}, ss->path};
-}
-
 int64_t sqlite_now(const sqlite_store *ss)
 {
     return ss->os->now_ms(ss->os->ud);

@@ -1,5 +1,5 @@
 /*
- * statement.c: prepared statements of a connection.
+ * statement.c: runs a statement that gives no rows, or one number.
  */
 #include "store/sqlite/sqlite.h"
 
@@ -8,19 +8,6 @@ int sqlite_step(sqlite3_stmt *st)
     int rc = st ? sqlite3_step(st) : SQLITE_NOMEM;
     int reset = st ? sqlite3_reset(st) : SQLITE_OK;
     return rc == SQLITE_DONE || rc == SQLITE_ROW ? reset : rc;
-}
-
-sqlite3_stmt *sqlite_conn_query(sqlite_conn *c, sqlite_query query)
-{
-    sqlite3_stmt **st = &c->statements[query];
-    if (*st) {
-        sqlite3_reset(*st);
-        sqlite3_clear_bindings(*st);
-        return *st;
-    }
-    sqlite3_prepare_v3(c->db, sqlite_query_texts[query], -1, SQLITE_PREPARE_PERSISTENT,
-                       st, NULL);
-    return *st;
 }
 
 int64_t sqlite_ask(sqlite3 *db, const char *text, int *rc)
