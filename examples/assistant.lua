@@ -44,7 +44,7 @@ local tools = {
     end,
   },
   write_file = {
-    description = "write a file anew", repeatable = true,
+    description = "write a whole file", repeatable = true,
     parameters = { type = "object", required = { "name", "text" },
       properties = { name = name, text = { type = "string" } } },
     run = function(args)

@@ -112,7 +112,7 @@ return {
     preserve_recent = { type = "integer", default = 10, min = 2,
       about = "newest messages left alone" },
     min_tokens = { type = "integer", default = 100, min = 30,
-      about = "only output of more than so many tokens" },
+      about = "only output of more tokens than this" },
     keep_errors = { type = "boolean", default = true, about = "leave errors alone" },
     share = { type = "number", default = 0.8, min = 0.05, max = 1,
       about = "share of the window that starts it" },

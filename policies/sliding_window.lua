@@ -117,9 +117,9 @@ return {
   version = 1,
   about = "Keep the newest messages, turns or tokens; drop what lies before them.",
   options = {
-    messages = { type = "integer", min = 2, about = "at most so many, system messages aside" },
-    turns = { type = "integer", min = 1, about = "at most so many turns" },
-    tokens = { type = "integer", min = 1, about = "at most so many tokens" },
+    messages = { type = "integer", min = 2, about = "messages kept, without system messages" },
+    turns = { type = "integer", min = 1, about = "turns kept" },
+    tokens = { type = "integer", min = 1, about = "tokens kept" },
     keep = { type = "number", default = 0.8, min = 0.05, max = 1,
       about = "share of the limit that is left after a cut" },
     by_hand = { type = "boolean", default = true,

@@ -1,4 +1,4 @@
--- token_budget: so many tokens, shared out among what users said, answers and tool calls.
+-- token_budget: divides a budget of tokens among users, answers and tool calls.
 --
 -- Use it   when no kind of message may push out the others: one long log would cost a
 --          sliding window twenty questions; here it only competes with other tool output.
@@ -100,7 +100,7 @@ end
 return {
   name = "token_budget",
   version = 1,
-  about = "Share so many tokens out among users, answers and tools; keep the newest of each.",
+  about = "Divide a budget of tokens among users, answers and tools; keep the newest of each.",
   options = {
     tokens = { type = "integer", min = 1, about = "the budget; the window less the reserve" },
     user = { type = "number", default = 0.3, min = 0, about = "part of what users said" },

@@ -15,6 +15,7 @@
 
 #include <string.h>
 
+#include "base/alloc.h"
 #include "base/text.h"
 #include "admin/list_cache.h"
 #include "session/fold.h"
@@ -188,7 +189,7 @@ sessile_status keys_status(sessile_store *st, sessile_keys **out, sessile_error 
 out:
     places_deinit(&logs);
     if (status) {
-        sessile_free(k);
+        give_free(k);
         return status;
     }
     *out = k;

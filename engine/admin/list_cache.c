@@ -21,6 +21,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/alloc.h"
 #include "base/text.h"
 
 /*
@@ -199,11 +200,11 @@ sessile_status list_cache_load(list_cache *c, sessile_store *st, const char *fol
     if (status)
         return status == SESSILE_NOMEM ? SESSILE_NOMEM : SESSILE_OK;
     ad_size = purpose(ad, folder);
-    if (keyring_unbox(st->keys, ad, ad_size, box, size, &c->data))
+    if (keyring_open_blob(st->keys, ad, ad_size, box, size, &c->data))
         bad = c->data.failed ? -1 : 1;
     else
         bad = read_rows(c);
-    sessile_free(box);
+    give_free(box);
     if (bad)
         forget(c);
     return bad < 0 ? SESSILE_NOMEM : SESSILE_OK;
@@ -436,8 +437,8 @@ void list_cache_draft_put(list_cache_draft *d, sessile_store *st, const char *fo
     put_slice(&whole, agent);
     if (d->text.size)
         buf_put(&whole, d->text.data, d->text.size);
-    if (keyring_box(st->keys, ad, purpose(ad, folder), whole.data, whole.size, &box,
-                    NULL))
+    if (keyring_seal_blob(st->keys, ad, purpose(ad, folder), whole.data, whole.size, &box,
+                          NULL))
         goto out;
     (void)st->backend.table->list_cache_put(st->backend.self, folder, box.data, box.size,
                                             NULL);

@@ -10,6 +10,7 @@
 
 #include <string.h>
 
+#include "base/alloc.h"
 #include "session/fold.h"
 #include "session/header.h"
 
@@ -26,7 +27,7 @@ void migrate_free(sessile_migration *m)
         a = m->from->alloc;
     transfer_free(m->at);
     migrate_look_deinit(&m->look);
-    sessile_free(m->keyring);
+    give_free(m->keyring);
     if (m->part)
         mem_free(&a, m->part, strlen(m->part) + 1);
     if (m->final)

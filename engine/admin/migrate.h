@@ -82,7 +82,7 @@ void migrate_look_deinit(migrate_look *l);
 /* Looks once more; OK when that was enough, else NEEDS. */
 sessile_status migrate_look_again(sessile_migration *m, sessile_error *err);
 
-/* The blob `name`, to be freed with sessile_free(); *out NULL: there is none. */
+/* The blob `name`, to be freed with give_free(); *out NULL: there is none. */
 sessile_status migrate_blob(const store *st, const char *name, char **out, size_t *size,
                             sessile_error *err);
 /* The users' secrets, as they are in `from` now. */

@@ -1,6 +1,6 @@
 /*
  * migrate_open.c: two stores opened for a copy: which keys open them, and whether bytes
- * can be copied as they stand or entries are to be sealed anew.
+ * can be copied as they stand or entries must be sealed again.
  *
  * Must never make anything in `from`, nor in `to` before all that can be refused has
  * been; nor repeat a url in an error, which may hold a password.
@@ -11,35 +11,22 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/alloc.h"
 #include "base/text.h"
+#include "store/open.h"
 
 /* ------------------------------------------------------------------ names */
-
-/* What of a url is a path on this machine; NULL: it is none. */
-static const char *path_of(const char *url, size_t *before)
-{
-    static const char *const schemes[] = {"file:", "sqlite:"};
-    size_t letters = strspn(url, "abcdefghijklmnopqrstuvwxyz"
-                                 "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789+.-");
-
-    for (size_t i = 0; i < sizeof schemes / sizeof *schemes; i++) {
-        *before = strlen(schemes[i]);
-        if (!strncmp(url, schemes[i], *before))
-            return url + *before;
-    }
-    *before = 0;
-    return letters > 1 && url[letters] == ':' ? NULL : url;
-}
 
 /* 1 when both lead to one file or folder that is there, or are the same words. */
 static int same_place(const os_table *os, const char *a, const char *b)
 {
-    size_t skip_a, skip_b;
-    const char *path_a = path_of(a, &skip_a), *path_b = path_of(b, &skip_b);
+    const char *path_a, *path_b;
+    const sessile_store_scheme *scheme = store_scheme(a, &path_a);
     os_stat_info at_a, at_b;
 
     if (!strcmp(a, b))
-        return strcmp(a, "ram:") != 0;
+        return !scheme || scheme->place != SESSILE_PLACE_MEMORY;
+    store_scheme(b, &path_b);
     return path_a && path_b && !os->stat_at(os->ud, -1, path_a, &at_a) &&
            !os->stat_at(os->ud, -1, path_b, &at_b) && at_a.device == at_b.device &&
            at_a.inode == at_b.inode;
@@ -85,10 +72,12 @@ static sessile_status part_url(sessile_migration *m, const char *url, char **out
 {
     const allocator *a = &m->from->alloc;
     size_t skip, size = strlen(url);
-    const char *path = path_of(url, &skip);
+    const char *path;
     os_stat_info at;
 
     *out = NULL;
+    store_scheme(url, &path);
+    skip = path ? (size_t)(path - url) : 0;
     while (path && size > skip + 1 && url[size - 1] == '/')
         size--;
     if (!path || size == skip)
@@ -380,6 +369,6 @@ sessile_status migrate_open(sessile_migration *m, const sessile_place *from,
         status = decide(m, &s, err);
     if (url)
         mem_free(&m->from->alloc, url, strlen(url) + 1);
-    sessile_free(s.to_keyring);
+    give_free(s.to_keyring);
     return status;
 }

@@ -8,6 +8,7 @@
 
 #include <string.h>
 
+#include "base/alloc.h"
 #include "base/error.h"
 #include "operations/life.h"
 
@@ -52,7 +53,7 @@ sessile_status session_purge(sessile_store *st, const sessile_purge_options *opt
             *err = why;
     }
     if (status) {
-        sessile_free(rows);
+        give_free(rows);
         return status;
     }
     *out = rows;

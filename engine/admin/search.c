@@ -13,6 +13,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/alloc.h"
 #include "base/text.h"
 #include "codec/find.h"
 #include "session/fold.h"
@@ -107,7 +108,7 @@ static int tell_unread(sessile_search *h)
     return 0;
 }
 
-static sessile_slice slice_of(const char *data, size_t size)
+static sessile_slice slice(const char *data, size_t size)
 {
     return (sessile_slice){size ? data : "", size};
 }
@@ -117,10 +118,10 @@ static void name_session(const sessile_search *h, sessile_found *out)
     const sessile_session *s = h->s;
 
     if (s) {
-        out->id = slice_of(s->identity.id, s->identity.id_size);
-        out->agent = slice_of(s->identity.agent, s->identity.agent_size);
-        out->user = slice_of(s->identity.user, s->identity.user_size);
-        out->title = slice_of(s->fold.title, s->fold.title_size);
+        out->id = slice(s->identity.id, s->identity.id_size);
+        out->agent = slice(s->identity.agent, s->identity.agent_size);
+        out->user = slice(s->identity.user, s->identity.user_size);
+        out->title = slice(s->fold.title, s->fold.title_size);
     } else {
         out->id = h->row->id;
         out->agent = h->row->agent;
@@ -377,7 +378,7 @@ static void give_told(sessile_search *h, sessile_found *out)
     *out = t->f;
     name_session(h, out);
     how_far(h, out);
-    out->text = slice_of(t->f.text.size ? h->text.data + t->at : "", t->f.text.size);
+    out->text = slice(t->f.text.size ? h->text.data + t->at : "", t->f.text.size);
     if (out->kind == SESSILE_FOUND_UNREAD)
         out->message = h->why.message;
     else
@@ -442,7 +443,7 @@ void search_close(sessile_search *h)
     a = &h->store->alloc;
     leave(h);
     find_deinit(&h->query);
-    sessile_free(h->rows);
+    give_free(h->rows);
     buf_deinit(&h->text);
     buf_deinit(&h->decoded);
     mem_free(a, h->told, h->told_capacity * sizeof *h->told);

@@ -1,10 +1,23 @@
-/* api.h: the edge: arguments checked, calls passed down, errors cleared. Nothing else. */
+/*
+ * api.h: argument checks of the public functions.
+ *
+ * A public function clears the error, names its outputs (which sets them), names the
+ * arguments that it needs, and calls the floor that does the work:
+ *
+ *     error_clear(err);
+ *     API_OUT(out, NULL);
+ *     API_NEED(session);
+ *     API_TEXT(name);
+ *     return session_find(session, name, out, err);
+ */
 #ifndef API_API_H
 #define API_API_H
 
+#include <string.h>
+
 #include "base/error.h"
 
-/* INVALID for a pointer that a call cannot do without. */
+/* INVALID for a pointer that a call needs. */
 static inline sessile_status api_missing(sessile_error *err, const char *function,
                                          const char *what)
 {
@@ -17,20 +30,67 @@ static inline int api_bad(sessile_slice slice)
     return slice.size && !slice.data;
 }
 
+/* Each returns INVALID from the public function that uses it. `err` is its parameter. */
+#define API_REFUSE_IF(bad, what)                     \
+    do {                                             \
+        if (bad)                                     \
+            return api_missing(err, __func__, what); \
+    } while (0)
+
+/* A pointer that must not be NULL; with a count: not unless the count is 0. */
+#define API_NEED(pointer)           API_REFUSE_IF(!(pointer), #pointer)
+#define API_NEED_IF(count, pointer) API_REFUSE_IF((count) && !(pointer), #pointer)
+/* A slice that must have data when it has a size; an array of them. */
+#define API_TEXT(slice) API_REFUSE_IF(api_bad(slice), #slice ".data")
+#define API_TEXTS(slices, count)                                                  \
+    do {                                                                          \
+        API_NEED_IF(count, slices);                                               \
+        for (size_t at_ = 0; at_ < (count); at_++)                                \
+            API_REFUSE_IF(api_bad((slices)[at_]), "the data of one of " #slices); \
+    } while (0)
+
+/* An output that must not be NULL: set to what it is after a failure. */
+#define API_OUT(out, nothing) \
+    do {                      \
+        API_NEED(out);        \
+        *(out) = nothing;     \
+    } while (0)
+#define API_ZERO(out)                  \
+    do {                               \
+        API_NEED(out);                 \
+        memset(out, 0, sizeof *(out)); \
+    } while (0)
+
+/* An output that may be NULL: the floors below always have one to fill. */
+#define API_OPTIONAL(type, out, nothing) \
+    type out##_unwanted;                 \
+    if (!out)                            \
+        out = &out##_unwanted;           \
+    *out = nothing
+
+/* Options that may be NULL: the ones that init() makes. */
+#define API_OPTIONS(type, options)       \
+    type options##_default;              \
+    if (!options) {                      \
+        type##_init(&options##_default); \
+        options = &options##_default;    \
+    }
+
 /*
- * Begins reading from a session into out: the error cleared, arguments checked, what
- * others wrote read in, the session's mutex locked (the caller unlocks it; not on
- * failure).
+ * Begins reading from a session into out: clears the error, checks the arguments, reads
+ * what others wrote, and locks the session's mutex. The caller unlocks it; after a
+ * failure it is not locked.
  */
 sessile_status api_read_begin(sessile_session *session, const void *out,
                               const char *function, sessile_error *err);
 
-/* INVALID for options of a list that are none. */
+/* INVALID for options of a list or of a session that cannot be. */
 sessile_status api_check_list(const sessile_list_options *options, sessile_error *err);
+sessile_status api_check_session(const sessile_session_options *options,
+                                 const char *function, sessile_error *err);
 
-/* Opens a session that is there, with the policy of the options. */
-sessile_status api_open(sessile_session **out, sessile_store *store,
-                        const sessile_session_options *options, sessile_error *err);
+/* Gives an opened session the policies of its options. */
+void api_keep_policies(sessile_session *session, const sessile_session_options *options);
 
 /* Gives a policy_ref's policy back. */
 void api_release_policy(void *policy);

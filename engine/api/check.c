@@ -1,8 +1,6 @@
 /* check.c: the public functions that look after a store. */
 #include "api/api.h"
 
-#include <string.h>
-
 #include "admin/check.h"
 
 sessile_status sessile_check_open(sessile_check **out, sessile_store *store,
@@ -10,13 +8,11 @@ sessile_status sessile_check_open(sessile_check **out, sessile_store *store,
                                   sessile_error *err)
 {
     error_clear(err);
-    if (!out)
-        return api_missing(err, __func__, "out");
-    *out = NULL;
-    if (!store)
-        return api_missing(err, __func__, "store");
-    if (which && (api_bad(which->id) || api_bad(which->agent) || api_bad(which->user)))
-        return api_missing(err, __func__, "the data of a slice in which");
+    API_OUT(out, NULL);
+    API_NEED(store);
+    sessile_status status = which ? api_check_session(which, __func__, err) : SESSILE_OK;
+    if (status)
+        return status;
     return check_open(out, store, which, salvage, err);
 }
 
@@ -24,11 +20,8 @@ sessile_status sessile_check_next(sessile_check *check, sessile_checked *out,
                                   sessile_error *err)
 {
     error_clear(err);
-    if (!out)
-        return api_missing(err, __func__, "out");
-    memset(out, 0, sizeof *out);
-    if (!check)
-        return api_missing(err, __func__, "check");
+    API_ZERO(out);
+    API_NEED(check);
     return check_next(check, out, err);
 }
 

@@ -1,30 +1,22 @@
 /* checkpoint.c: the public functions for checkpoints. */
 #include "api/api.h"
 
-#include <string.h>
-
 #include "operations/checkpoint.h"
 
 sessile_status sessile_checkpoint(sessile_session *session,
                                   const sessile_checkpoint_options *options,
                                   sessile_id *out, sessile_error *err)
 {
-    sessile_checkpoint_options none;
-    sessile_id unwanted;
-
+    static const sessile_checkpoint_options none;
     error_clear(err);
-    if (!out)
-        out = &unwanted;
-    *out = SESSILE_NO_ID;
-    if (!session)
-        return api_missing(err, __func__, "session");
-    if (!options) {
-        memset(&none, 0, sizeof none);
+    API_OPTIONAL(sessile_id, out, SESSILE_NO_ID);
+    API_NEED(session);
+    if (!options)
         options = &none;
-    }
-    if (api_bad(options->name) || api_bad(options->state) || api_bad(options->metadata) ||
-        api_bad(options->event))
-        return api_missing(err, __func__, "the data of a slice in options");
+    API_TEXT(options->name);
+    API_TEXT(options->state);
+    API_TEXT(options->metadata);
+    API_TEXT(options->event);
     if ((unsigned)options->reason > SESSILE_CHECKPOINT_THRESHOLD)
         return fail(err, SESSILE_INVALID, "no such reason of a checkpoint: %d",
                     (int)options->reason);
@@ -37,14 +29,11 @@ sessile_status sessile_checkpoints(sessile_session *session,
                                    sessile_error *err)
 {
     error_clear(err);
-    if (!out || !count)
-        return api_missing(err, __func__, "out or count");
-    *out = NULL;
-    *count = 0;
-    if (!session)
-        return api_missing(err, __func__, "session");
-    if (filter && api_bad(filter->name))
-        return api_missing(err, __func__, "filter->name.data");
+    API_OUT(out, NULL);
+    API_OUT(count, 0);
+    API_NEED(session);
+    if (filter)
+        API_TEXT(filter->name);
     return session_checkpoints(session, filter, out, count, err);
 }
 
@@ -52,11 +41,8 @@ sessile_status sessile_restore(sessile_session *session, sessile_id checkpoint, 
                                sessile_restored **out, sessile_error *err)
 {
     error_clear(err);
-    if (!out)
-        return api_missing(err, __func__, "out");
-    *out = NULL;
-    if (!session)
-        return api_missing(err, __func__, "session");
+    API_OUT(out, NULL);
+    API_NEED(session);
     return session_restore(session, checkpoint, force, out, err);
 }
 
@@ -64,7 +50,6 @@ sessile_status sessile_checkpoint_delete(sessile_session *session, sessile_id ch
                                          sessile_error *err)
 {
     error_clear(err);
-    if (!session)
-        return api_missing(err, __func__, "session");
+    API_NEED(session);
     return session_withdraw_checkpoint(session, checkpoint, err);
 }

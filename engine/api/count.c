@@ -3,10 +3,10 @@
  */
 #include "api/api.h"
 
-#include <string.h>
-
-#include "base/error.h"
+#include "operations/read.h"
 #include "session/count.h"
+
+#define NO_TOKENS ((sessile_tokens){0, 0, 0, TOKEN_SOURCE_ESTIMATE})
 
 sessile_status sessile_count_tokens(sessile_session *session, sessile_tokens *out,
                                     sessile_error *err)
@@ -22,38 +22,18 @@ void sessile_count_options_init(sessile_count_options *options)
     options->at = SESSILE_NO_ID;
 }
 
-static sessile_status check(const sessile_count_options *o, sessile_error *err)
-{
-    if (api_bad(o->model) || api_bad(o->tools) || api_bad(o->system))
-        return fail(err, SESSILE_INVALID,
-                    "a text of the options of a count has a size and no data");
-    return SESSILE_OK;
-}
-
 sessile_status sessile_count_tokens_with(sessile_session *session,
                                          const sessile_count_options *options,
                                          sessile_tokens *out, sessile_error *err)
 {
-    sessile_count_options defaults;
-    sessile_status status;
-
-    sessile_count_options_init(&defaults);
-    if (!options)
-        options = &defaults;
-    if (out)
-        *out = (sessile_tokens){0, 0, 0, TOKEN_SOURCE_ESTIMATE};
-    status = check(options, err);
-    if (!status)
-        status = api_read_begin(session, out, __func__, err);
-    if (status)
-        return status;
-    sessile_id at = options->at == SESSILE_NO_ID ? session->tree.head : options->at;
-    status = session_check_at(session, at, err);
-    if (!status)
-        status = session_tokens_for_locked(session, at, options->model, options->tools,
-                                           options->system, out, err);
-    session_unlock(session);
-    return status;
+    error_clear(err);
+    API_OPTIONS(sessile_count_options, options);
+    API_OUT(out, NO_TOKENS);
+    API_TEXT(options->model);
+    API_TEXT(options->tools);
+    API_TEXT(options->system);
+    API_NEED(session);
+    return session_count_tokens(session, options, out, err);
 }
 
 sessile_status sessile_count_messages(sessile_store *store,
@@ -62,43 +42,15 @@ sessile_status sessile_count_messages(sessile_store *store,
                                       sessile_tokens *each, sessile_tokens *out,
                                       sessile_error *err)
 {
-    sessile_count_options defaults;
-    sessile_status status = SESSILE_OK;
-
     error_clear(err);
-    if (!out)
-        return api_missing(err, __func__, "out");
-    *out = (sessile_tokens){0, 0, 0, TOKEN_SOURCE_ESTIMATE};
-    if (!store)
-        return api_missing(err, __func__, "store");
-    if (count && !messages)
-        return api_missing(err, __func__, "messages");
-    sessile_count_options_init(&defaults);
-    if (!options)
-        options = &defaults;
-    status = check(options, err);
-    if (status)
-        return status;
-    sessile_slice model = options->model;
-    if (model.size == 0 && store->model)
-        model = sessile_text(store->model);
-    counting c = {.store = store, .model = model};
-    counting_begin(&c);
-    for (size_t i = 0; !status && i < count; i++) {
-        sessile_tokens one;
-        status = counting_add(&c, messages[i], &one, err);
-        if (status && count > 1)
-            fail_prefix(err, "message %zu", i + 1);
-        else if (each)
-            each[i] = one;
-    }
-    if (!status)
-        counting_end(&c, out);
-    if (!status)
-        status = counters_beside(store->counters, model, options->tools, options->system,
-                                 out, err);
-    buf_deinit(&c.text);
-    return status;
+    API_OPTIONS(sessile_count_options, options);
+    API_OUT(out, NO_TOKENS);
+    API_TEXT(options->model);
+    API_TEXT(options->tools);
+    API_TEXT(options->system);
+    API_NEED(store);
+    API_TEXTS(messages, count);
+    return store_count_messages(store, options, messages, count, each, out, err);
 }
 
 void sessile_encoding_error(sessile_store *store, char *out, size_t size)
@@ -114,11 +66,8 @@ sessile_status sessile_count_text(const sessile_store *store, sessile_slice text
                                   sessile_tokens *out, sessile_error *err)
 {
     error_clear(err);
-    if (!out)
-        return api_missing(err, __func__, "out");
-    *out = (sessile_tokens){0, 0, 0, TOKEN_SOURCE_ESTIMATE};
-    if (api_bad(text))
-        return api_missing(err, __func__, "text.data");
+    API_OUT(out, NO_TOKENS);
+    API_TEXT(text);
     if (!store) {
         out->tokens = text.size ? tokens_of_text(text.data, text.size) : 0;
         tokens_margin(out->tokens, &out->low, &out->high);

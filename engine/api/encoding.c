@@ -1,8 +1,6 @@
 /* encoding.c: the public functions that count tokens exactly. */
 #include "api/api.h"
 
-#include <string.h>
-
 #include "tokens/encoding.h"
 
 void sessile_encoding_options_init(sessile_encoding_options *options)
@@ -18,11 +16,8 @@ sessile_status sessile_encoding_open(sessile_encoding **out, const char *name,
     allocator a = allocator_default;
 
     error_clear(err);
-    if (!out)
-        return api_missing(err, __func__, "out");
-    *out = NULL;
-    if (!name)
-        return api_missing(err, __func__, "name");
+    API_OUT(out, NULL);
+    API_NEED(name);
     if (options && options->alloc) {
         a.fn = options->alloc;
         a.ud = options->alloc_ud;
@@ -46,13 +41,9 @@ sessile_status sessile_encoding_count(const sessile_encoding *encoding,
                                       sessile_error *err)
 {
     error_clear(err);
-    if (!tokens)
-        return api_missing(err, __func__, "tokens");
-    *tokens = 0;
-    if (!encoding)
-        return api_missing(err, __func__, "encoding");
-    if (api_bad(text))
-        return api_missing(err, __func__, "the text's data");
+    API_OUT(tokens, 0);
+    API_NEED(encoding);
+    API_TEXT(text);
     return encoding_count(encoding, text.data, text.size, tokens, err);
 }
 
@@ -81,14 +72,10 @@ sessile_status sessile_encoding_encode(const sessile_encoding *encoding,
     buf made;
 
     error_clear(err);
-    if (!ids || !count)
-        return api_missing(err, __func__, "ids or count");
-    *ids = NULL;
-    *count = 0;
-    if (!encoding)
-        return api_missing(err, __func__, "encoding");
-    if (api_bad(text))
-        return api_missing(err, __func__, "the text's data");
+    API_OUT(ids, NULL);
+    API_OUT(count, 0);
+    API_NEED(encoding);
+    API_TEXT(text);
     buf_init(&made, encoding_allocator(encoding));
     status = encoding_encode(encoding, text.data, text.size, &made, err);
     status = hand_out(status, encoding, &made, &given, &size, err);
@@ -106,12 +93,10 @@ sessile_status sessile_encoding_decode(const sessile_encoding *encoding,
     buf made;
 
     error_clear(err);
-    if (!text || !size)
-        return api_missing(err, __func__, "text or size");
-    *text = NULL;
-    *size = 0;
-    if (!encoding || (count && !ids))
-        return api_missing(err, __func__, "encoding or ids");
+    API_OUT(text, NULL);
+    API_OUT(size, 0);
+    API_NEED(encoding);
+    API_NEED_IF(count, ids);
     buf_init(&made, encoding_allocator(encoding));
     status = encoding_decode(encoding, ids, count, &made, err);
     status = hand_out(status, encoding, &made, &given, size, err);

@@ -7,12 +7,9 @@ sessile_status sessile_compactions(sessile_session *session, sessile_compaction 
                                    size_t *count, sessile_error *err)
 {
     error_clear(err);
-    if (!out || !count)
-        return api_missing(err, __func__, "out or count");
-    *out = NULL;
-    *count = 0;
-    if (!session)
-        return api_missing(err, __func__, "session");
+    API_OUT(out, NULL);
+    API_OUT(count, 0);
+    API_NEED(session);
     return session_compactions(session, out, count, err);
 }
 
@@ -20,11 +17,8 @@ sessile_status sessile_why(sessile_session *session, sessile_key key,
                            sessile_explanation **out, sessile_error *err)
 {
     error_clear(err);
-    if (!out)
-        return api_missing(err, __func__, "out");
-    *out = NULL;
-    if (!session)
-        return api_missing(err, __func__, "session");
+    API_OUT(out, NULL);
+    API_NEED(session);
     return session_why(session, key, out, err);
 }
 
@@ -35,8 +29,7 @@ sessile_status sessile_uncompact(sessile_session *session, sessile_id which, int
     error_clear(err);
     if (out)
         *out = NULL;
-    if (!session)
-        return api_missing(err, __func__, "session");
+    API_NEED(session);
     sessile_status status =
         session_uncompact(session, which, dry_run, out ? out : &unwanted, err);
     sessile_free(unwanted);

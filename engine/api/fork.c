@@ -1,8 +1,6 @@
 /* fork.c: the public functions that make sessions of other sessions. */
 #include "api/api.h"
 
-#include <string.h>
-
 #include "operations/fork.h"
 #include "session/triggers.h"
 #include "operations/records.h"
@@ -11,24 +9,22 @@
 static sessile_status open_made(sessile_session **out, sessile_store *store,
                                 const sessile_session_options *chosen, sessile_error *err)
 {
-    sessile_status status = api_open(out, store, chosen, err);
+    sessile_status status = session_open(out, store, chosen, err);
+    if (!status)
+        api_keep_policies(*out, chosen);
     session_records_own(store, chosen, *out);
     return status;
 }
 
-static sessile_status check(const sessile_session_options *given,
-                            sessile_session_options *options, const char *function,
-                            sessile_error *err)
+/* A copy of the options, which will have the id that is made. */
+static sessile_status choose(const sessile_session_options *given,
+                             sessile_session_options *options, const char *function,
+                             sessile_error *err)
 {
     sessile_session_options_init(options);
     if (given)
         *options = *given;
-    if (api_bad(options->id) || api_bad(options->agent) || api_bad(options->user) ||
-        api_bad(options->title) || api_bad(options->metadata))
-        return api_missing(err, function, "the data of a slice in options");
-    if (options->has_timeout && store_handle_timeout(options->timeout_ms, err))
-        return SESSILE_INVALID;
-    return triggers_check(options->triggers, err);
+    return api_check_session(options, function, err);
 }
 
 sessile_status sessile_fork(sessile_session **out, sessile_session *session,
@@ -40,9 +36,8 @@ sessile_status sessile_fork(sessile_session **out, sessile_session *session,
     error_clear(err);
     if (out)
         *out = NULL;
-    if (!session)
-        return api_missing(err, __func__, "session");
-    sessile_status status = check(options, &chosen, __func__, err);
+    API_NEED(session);
+    sessile_status status = choose(options, &chosen, __func__, err);
     if (status)
         return status;
     if (!out && !chosen.id.size)
@@ -60,9 +55,9 @@ sessile_status sessile_put(sessile_session **out, sessile_store *store,
     error_clear(err);
     if (out)
         *out = NULL;
-    if (!session || !store)
-        return api_missing(err, __func__, "store or session");
-    sessile_status status = check(options, &chosen, __func__, err);
+    API_NEED(session);
+    API_NEED(store);
+    sessile_status status = choose(options, &chosen, __func__, err);
     if (!status)
         status = session_put(store, session, &chosen, err);
     return !status && out ? open_made(out, store, &chosen, err) : status;
@@ -98,12 +93,9 @@ sessile_status sessile_child(sessile_session **out, sessile_session *parent,
     sessile_session_options chosen;
     char id[UUID_SIZE];
     error_clear(err);
-    if (!out)
-        return api_missing(err, __func__, "out");
-    *out = NULL;
-    if (!parent)
-        return api_missing(err, __func__, "parent");
-    sessile_status status = check(options, &chosen, __func__, err);
+    API_OUT(out, NULL);
+    API_NEED(parent);
+    sessile_status status = choose(options, &chosen, __func__, err);
     if (!status)
         status = session_child(parent, with_context, &chosen, id, err);
     return !status ? open_made(out, parent->store, &chosen, err) : status;
@@ -116,10 +108,9 @@ sessile_status sessile_child_merged(sessile_session *parent, const sessile_sessi
     error_clear(err);
     if (out)
         *out = SESSILE_NO_ID;
-    if (!parent || !child)
-        return api_missing(err, __func__, "parent or child");
-    if (api_bad(message))
-        return api_missing(err, __func__, "message.data");
+    API_NEED(parent);
+    API_NEED(child);
+    API_TEXT(message);
     return session_child_merged(parent, child, message, out, err);
 }
 
@@ -128,10 +119,9 @@ sessile_status sessile_child_discarded(sessile_session *parent,
                                        sessile_error *err)
 {
     error_clear(err);
-    if (!parent || !child)
-        return api_missing(err, __func__, "parent or child");
-    if (api_bad(reason))
-        return api_missing(err, __func__, "reason.data");
+    API_NEED(parent);
+    API_NEED(child);
+    API_TEXT(reason);
     return session_child_discarded(parent, child, reason, err);
 }
 
@@ -143,7 +133,8 @@ sessile_status sessile_subsessions(sessile_session *session, sessile_subsession 
         *out = NULL;
     if (count)
         *count = 0;
-    if (!session || !out || !count)
-        return api_missing(err, __func__, "session, out or count");
+    API_NEED(session);
+    API_NEED(out);
+    API_NEED(count);
     return session_subsessions(session, out, count, err);
 }

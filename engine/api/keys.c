@@ -1,16 +1,13 @@
 /* keys.c: the public functions of keys: made, changed, looked at, forgotten. */
 #include "api/api.h"
 
-#include <string.h>
-
 #include "admin/keys.h"
 
 sessile_status sessile_keys_init(const char *url, const sessile_store_options *options,
                                  sessile_error *err)
 {
     error_clear(err);
-    if (!url)
-        return api_missing(err, __func__, "url");
+    API_NEED(url);
     return keys_init(url, options, err);
 }
 
@@ -21,10 +18,8 @@ sessile_status sessile_keys_rotate(sessile_store *store,
     error_clear(err);
     if (epoch)
         *epoch = 0;
-    if (!store)
-        return api_missing(err, __func__, "store");
-    if (options && options->new_secret && !options->key)
-        return api_missing(err, __func__, "options->key");
+    API_NEED(store);
+    API_NEED_IF(options && options->new_secret, options->key);
     return keys_rotate(store, options, epoch, err);
 }
 
@@ -32,11 +27,8 @@ sessile_status sessile_keys_status(sessile_store *store, sessile_keys **out,
                                    sessile_error *err)
 {
     error_clear(err);
-    if (!out)
-        return api_missing(err, __func__, "out");
-    *out = NULL;
-    if (!store)
-        return api_missing(err, __func__, "store");
+    API_OUT(out, NULL);
+    API_NEED(store);
     return keys_status(store, out, err);
 }
 
@@ -44,11 +36,8 @@ sessile_status sessile_reseal_begin(sessile_reseal **out, sessile_store *store,
                                     const char *suite, sessile_error *err)
 {
     error_clear(err);
-    if (!out)
-        return api_missing(err, __func__, "out");
-    *out = NULL;
-    if (!store)
-        return api_missing(err, __func__, "store");
+    API_OUT(out, NULL);
+    API_NEED(store);
     return reseal_begin(out, store, suite, err);
 }
 
@@ -58,8 +47,7 @@ sessile_status sessile_reseal_step(sessile_reseal *reseal, sessile_reseal_state 
     error_clear(err);
     if (state)
         memset(state, 0, sizeof *state);
-    if (!reseal)
-        return api_missing(err, __func__, "reseal");
+    API_NEED(reseal);
     return reseal_step(reseal, state, err);
 }
 
@@ -74,9 +62,7 @@ sessile_status sessile_forget(sessile_store *store, sessile_slice user,
     error_clear(err);
     if (sessions)
         *sessions = 0;
-    if (!store)
-        return api_missing(err, __func__, "store");
-    if (api_bad(user))
-        return api_missing(err, __func__, "the data of user");
+    API_NEED(store);
+    API_TEXT(user);
     return forget_user(store, user, sessions, err);
 }

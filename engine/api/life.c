@@ -1,8 +1,6 @@
 /* life.c: the public functions for ttl, archive, deletion and purge. */
 #include "api/api.h"
 
-#include <string.h>
-
 #include "admin/purge.h"
 #include "operations/life.h"
 
@@ -10,11 +8,8 @@ sessile_status sessile_session_life(sessile_session *session, sessile_life_info 
                                     sessile_error *err)
 {
     error_clear(err);
-    if (!out)
-        return api_missing(err, __func__, "out");
-    memset(out, 0, sizeof *out);
-    if (!session)
-        return api_missing(err, __func__, "session");
+    API_ZERO(out);
+    API_NEED(session);
     return session_life(session, out, err);
 }
 
@@ -22,8 +17,7 @@ sessile_status sessile_set_ttl(sessile_session *session, int64_t ttl_ms,
                                sessile_error *err)
 {
     error_clear(err);
-    if (!session)
-        return api_missing(err, __func__, "session");
+    API_NEED(session);
     return session_set_ttl(session, ttl_ms, err);
 }
 
@@ -31,21 +25,16 @@ sessile_status sessile_set_archived(sessile_session *session, int archived,
                                     sessile_error *err)
 {
     error_clear(err);
-    if (!session)
-        return api_missing(err, __func__, "session");
+    API_NEED(session);
     return session_set_archived(session, archived, err);
 }
 
-static sessile_status check(sessile_store *store, const sessile_session_options *which,
-                            const char *function, sessile_error *err)
+static sessile_status check(const sessile_session_options *which, const char *function,
+                            sessile_error *err)
 {
-    if (!store || !which)
-        return api_missing(err, function, "store or which");
     if (which->id.size == 0)
         return fail(err, SESSILE_INVALID, "which session? its id is empty");
-    if (api_bad(which->id) || api_bad(which->agent) || api_bad(which->user))
-        return api_missing(err, function, "the data of a slice in which");
-    return SESSILE_OK;
+    return api_check_session(which, function, err);
 }
 
 sessile_status sessile_delete(sessile_store *store, const sessile_session_options *which,
@@ -53,16 +42,15 @@ sessile_status sessile_delete(sessile_store *store, const sessile_session_option
                               sessile_error *err)
 {
     static const sessile_delete_options hard;
-    sessile_deleted unwanted = {.bytes = 0};
-    sessile_status status;
 
     error_clear(err);
+    API_OPTIONAL(sessile_deleted, out, (sessile_deleted){.bytes = 0});
     options = options ? options : &hard;
-    out = out ? out : &unwanted;
-    memset(out, 0, sizeof *out);
-    status = check(store, which, __func__, err);
-    if (!status && (api_bad(options->reason) || api_bad(options->actor)))
-        status = api_missing(err, __func__, "the data of reason or actor");
+    API_NEED(store);
+    API_NEED(which);
+    API_TEXT(options->reason);
+    API_TEXT(options->actor);
+    sessile_status status = check(which, __func__, err);
     return status ? status : session_delete(store, which, options, out, err);
 }
 
@@ -70,12 +58,11 @@ sessile_status sessile_undelete(sessile_store *store,
                                 const sessile_session_options *which, sessile_slice actor,
                                 sessile_error *err)
 {
-    sessile_status status;
-
     error_clear(err);
-    status = check(store, which, __func__, err);
-    if (!status && api_bad(actor))
-        status = api_missing(err, __func__, "actor.data");
+    API_NEED(store);
+    API_NEED(which);
+    API_TEXT(actor);
+    sessile_status status = check(which, __func__, err);
     return status ? status : session_undelete(store, which, actor, err);
 }
 
@@ -93,18 +80,14 @@ sessile_status sessile_purge(sessile_store *store, const sessile_purge_options *
     sessile_purge_options defaults;
 
     error_clear(err);
-    if (!out || !count)
-        return api_missing(err, __func__, "out or count");
-    *out = NULL;
-    *count = 0;
-    if (!store)
-        return api_missing(err, __func__, "store");
+    API_OUT(out, NULL);
+    API_OUT(count, 0);
+    API_NEED(store);
     if (!options) {
         sessile_purge_options_init(&defaults);
         options = &defaults;
     }
-    if (api_bad(options->agent))
-        return api_missing(err, __func__, "agent.data");
+    API_TEXT(options->agent);
     return session_purge(store, options, out, count, err);
 }
 

@@ -1,8 +1,6 @@
 /* migrate.c: the public functions of whole stores copied into others. */
 #include "api/api.h"
 
-#include <string.h>
-
 #include "admin/migrate.h"
 
 sessile_status sessile_migrate_begin(sessile_migration **out, const sessile_place *from,
@@ -13,8 +11,9 @@ sessile_status sessile_migrate_begin(sessile_migration **out, const sessile_plac
     error_clear(err);
     if (out)
         *out = NULL;
-    if (!out || !from || !to)
-        return api_missing(err, __func__, "out, from or to");
+    API_NEED(out);
+    API_NEED(from);
+    API_NEED(to);
     if ((!from->url && !from->store && !from->backend) ||
         (!to->url && !to->store && !to->backend))
         return api_missing(err, __func__, "url, store and backend of from or to");
@@ -29,8 +28,7 @@ sessile_status sessile_migrate_step(sessile_migration *migration,
     if (!state)
         state = &unused;
     memset(state, 0, sizeof *state);
-    if (!migration)
-        return api_missing(err, __func__, "migration");
+    API_NEED(migration);
     return migrate_step(migration, state, err);
 }
 

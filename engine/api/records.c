@@ -12,9 +12,7 @@ sessile_status sessile_open_records(sessile_store **out,
                                     sessile_error *err)
 {
     error_clear(err);
-    if (!out)
-        return api_missing(err, __func__, "out");
-    *out = NULL;
+    API_OUT(out, NULL);
     return store_handle_open_records(out, options, err);
 }
 
@@ -24,27 +22,17 @@ sessile_status sessile_records_open(sessile_session **out, sessile_store *store,
                                     sessile_error *err)
 {
     error_clear(err);
-    if (!out)
-        return api_missing(err, __func__, "out");
-    *out = NULL;
-    if (!store || !options)
-        return api_missing(err, __func__, "store or options");
-    if (count && !records)
-        return api_missing(err, __func__, "records");
+    API_OUT(out, NULL);
+    API_NEED(store);
+    API_NEED(options);
+    API_TEXTS(records, count);
     if (count && !options->id.size)
         return fail(err, SESSILE_INVALID, "whose records are these? its id is empty");
-    if (api_bad(options->id) || api_bad(options->agent) || api_bad(options->user) ||
-        api_bad(options->title) || api_bad(options->metadata))
-        return api_missing(err, __func__, "the data of a slice in options");
-    for (size_t i = 0; i < count; i++)
-        if (api_bad(records[i]))
-            return api_missing(err, __func__, "the data of a record");
-    sessile_status status =
-        session_records_open(out, store, options, records, count, err);
-    if (!status && options->policy) {
-        policy_retain(options->policy);
-        (*out)->settings.policy = (policy_ref){options->policy, api_release_policy};
-    }
+    sessile_status status = api_check_session(options, __func__, err);
+    if (!status)
+        status = session_records_open(out, store, options, records, count, err);
+    if (!status)
+        api_keep_policies(*out, options);
     return status;
 }
 
@@ -53,10 +41,8 @@ sessile_status sessile_records_read(sessile_session *session, uint64_t from,
                                     sessile_error *err)
 {
     error_clear(err);
-    if (!out || !count)
-        return api_missing(err, __func__, "out or count");
-    *out = NULL;
-    *count = 0;
+    API_OUT(out, NULL);
+    API_OUT(count, 0);
     sessile_status status = api_read_begin(session, out, __func__, err);
     if (status)
         return status;

@@ -1,8 +1,6 @@
 /* run.c: the public functions of policies and runs. */
 #include "api/api.h"
 
-#include <string.h>
-
 #include "policy/policy.h"
 #include "run/begin.h"
 #include "operations/pending.h"
@@ -14,11 +12,9 @@ sessile_status sessile_policy_load(sessile_policy **out, sessile_store *store,
                                    sessile_error *err)
 {
     error_clear(err);
-    if (!out)
-        return api_missing(err, __func__, "out");
-    *out = NULL;
-    if (!store || !steps)
-        return api_missing(err, __func__, "store or steps");
+    API_OUT(out, NULL);
+    API_NEED(store);
+    API_NEED(steps);
     if (count == 0)
         return fail(err, SESSILE_INVALID, "a chain has at least one policy");
     policy_limits limits = {.gas = store->limits.policy_gas,
@@ -42,55 +38,42 @@ void sessile_run_options_init(sessile_run_options *options)
     options->reason = SESSILE_REASON_MANUAL;
 }
 
-static sessile_status check(sessile_run **out, sessile_session *session,
-                            const sessile_run_options **options,
-                            sessile_run_options *defaults, const char *function,
+static sessile_status check(const sessile_run_options *o, const char *function,
                             sessile_error *err)
 {
-    error_clear(err);
-    if (!out)
-        return api_missing(err, function, "out");
-    *out = NULL;
-    if (!session)
-        return api_missing(err, function, "session");
-    if (!*options) {
-        sessile_run_options_init(defaults);
-        *options = defaults;
-    }
-    if ((*options)->window < 0 || (*options)->reserve < 0)
+    if (o->window < 0 || o->reserve < 0)
         return fail(err, SESSILE_INVALID, "window and reserve are tokens: 0 or more");
-    if (api_bad((*options)->usage) || api_bad((*options)->model) ||
-        api_bad((*options)->metadata) || api_bad((*options)->instructions) ||
-        api_bad((*options)->event) || api_bad((*options)->summary))
+    if (api_bad(o->usage) || api_bad(o->model) || api_bad(o->metadata) ||
+        api_bad(o->instructions) || api_bad(o->event) || api_bad(o->summary) ||
+        api_bad(o->state))
         return api_missing(err, function, "the data of a slice in options");
-    if ((unsigned)(*options)->on_conflict > SESSILE_ON_CONFLICT_BRANCH)
+    if ((unsigned)o->on_conflict > SESSILE_ON_CONFLICT_BRANCH)
         return fail(err, SESSILE_INVALID, "on_conflict is FAIL, APPEND or BRANCH");
-    if ((*options)->has_timeout) {
-        sessile_status status = store_handle_timeout((*options)->timeout_ms, err);
-        if (status)
-            return status;
-    }
-    if ((unsigned)(*options)->reason > SESSILE_REASON_MANUAL)
-        return fail(err, SESSILE_INVALID, "no such reason: %d", (int)(*options)->reason);
-    if (api_bad((*options)->state))
-        return api_missing(err, function, "the data of a slice in options");
-    sessile_status good = triggers_check((*options)->triggers, err);
-    return !good ? triggers_check((*options)->checkpoint_on, err) : good;
+    if ((unsigned)o->reason > SESSILE_REASON_MANUAL)
+        return fail(err, SESSILE_INVALID, "no such reason: %d", (int)o->reason);
+    sessile_status status =
+        o->has_timeout ? store_handle_timeout(o->timeout_ms, err) : SESSILE_OK;
+    if (!status)
+        status = triggers_check(o->triggers, err);
+    return status ? status : triggers_check(o->checkpoint_on, err);
 }
+
+/* What begins every run: its output, its session, its options. */
+#define API_RUN                                            \
+    error_clear(err);                                      \
+    API_OUT(out, NULL);                                    \
+    API_NEED(session);                                     \
+    API_OPTIONS(sessile_run_options, options);             \
+    sessile_status status = check(options, __func__, err); \
+    if (status)                                            \
+    return status
 
 sessile_status sessile_turn_begin(sessile_run **out, sessile_session *session,
                                   const sessile_slice *messages, size_t count,
                                   const sessile_run_options *options, sessile_error *err)
 {
-    sessile_run_options defaults;
-    sessile_status status = check(out, session, &options, &defaults, __func__, err);
-    if (status)
-        return status;
-    if (!messages && count)
-        return api_missing(err, __func__, "messages");
-    for (size_t i = 0; i < count; i++)
-        if (api_bad(messages[i]))
-            return api_missing(err, __func__, "the data of a message");
+    API_RUN;
+    API_TEXTS(messages, count);
     return run_begin_turn(out, session, messages, count, options, err);
 }
 
@@ -98,27 +81,22 @@ sessile_status sessile_compact_begin(sessile_run **out, sessile_session *session
                                      const sessile_run_options *options,
                                      sessile_error *err)
 {
-    sessile_run_options defaults;
-    sessile_status status = check(out, session, &options, &defaults, __func__, err);
-    return !status ? run_begin_compact(out, session, 0, options, err) : status;
+    API_RUN;
+    return run_begin_compact(out, session, 0, options, err);
 }
 
 sessile_status sessile_plan_begin(sessile_run **out, sessile_session *session,
                                   const sessile_run_options *options, sessile_error *err)
 {
-    sessile_run_options defaults;
-    sessile_status status = check(out, session, &options, &defaults, __func__, err);
-    return !status ? run_begin_compact(out, session, 1, options, err) : status;
+    API_RUN;
+    return run_begin_compact(out, session, 1, options, err);
 }
 
 sessile_status sessile_branch_begin(sessile_run **out, sessile_session *session,
                                     sessile_id entry, const sessile_run_options *options,
                                     sessile_error *err)
 {
-    sessile_run_options defaults;
-    sessile_status status = check(out, session, &options, &defaults, __func__, err);
-    if (status)
-        return status;
+    API_RUN;
     if (options->on_conflict == SESSILE_ON_CONFLICT_BRANCH)
         return fail(err, SESSILE_INVALID,
                     "on_conflict of a branch is \"fail\" or \"append\": it is a branch");
@@ -150,8 +128,8 @@ sessile_status sessile_branch(sessile_session *session, sessile_id entry,
 sessile_status sessile_run_step(sessile_run *run, sessile_need *need, sessile_error *err)
 {
     error_clear(err);
-    if (!run || !need)
-        return api_missing(err, __func__, "run or need");
+    API_NEED(run);
+    API_NEED(need);
     return run_step(run, need, err);
 }
 
@@ -159,10 +137,9 @@ sessile_status sessile_run_reply(sessile_run *run, const sessile_answer *answer,
                                  sessile_error *err)
 {
     error_clear(err);
-    if (!run || !answer)
-        return api_missing(err, __func__, "run or answer");
-    if (api_bad(answer->text))
-        return api_missing(err, __func__, "answer->text.data");
+    API_NEED(run);
+    API_NEED(answer);
+    API_TEXT(answer->text);
     return run_reply(run, answer, err);
 }
 
@@ -170,11 +147,8 @@ sessile_status sessile_run_outcome(sessile_run *run, sessile_outcome *out,
                                    sessile_error *err)
 {
     error_clear(err);
-    if (!out)
-        return api_missing(err, __func__, "out");
-    memset(out, 0, sizeof *out);
-    if (!run)
-        return api_missing(err, __func__, "run");
+    API_ZERO(out);
+    API_NEED(run);
     return run_outcome(run, out, err);
 }
 
@@ -182,24 +156,17 @@ sessile_status sessile_run_context(sessile_run *run, sessile_message **out, size
                                    sessile_error *err)
 {
     error_clear(err);
-    if (!out || !count)
-        return api_missing(err, __func__, "out or count");
-    *out = NULL;
-    *count = 0;
-    if (!run)
-        return api_missing(err, __func__, "run");
+    API_OUT(out, NULL);
+    API_OUT(count, 0);
+    API_NEED(run);
     return run_context(run, out, count, err);
 }
 
 sessile_status sessile_run_defer(sessile_run *run, sessile_id *out, sessile_error *err)
 {
-    sessile_id unwanted;
     error_clear(err);
-    if (!out)
-        out = &unwanted;
-    *out = SESSILE_NO_ID;
-    if (!run)
-        return api_missing(err, __func__, "run");
+    API_OPTIONAL(sessile_id, out, SESSILE_NO_ID);
+    API_NEED(run);
     return run_defer(run, out, err);
 }
 
@@ -207,12 +174,9 @@ sessile_status sessile_pending_runs(sessile_session *session, sessile_pending_ru
                                     size_t *count, sessile_error *err)
 {
     error_clear(err);
-    if (!out || !count)
-        return api_missing(err, __func__, "out or count");
-    *out = NULL;
-    *count = 0;
-    if (!session)
-        return api_missing(err, __func__, "session");
+    API_OUT(out, NULL);
+    API_OUT(count, 0);
+    API_NEED(session);
     return session_pending_runs(session, out, count, err);
 }
 
@@ -221,12 +185,9 @@ sessile_status sessile_answer_begin(sessile_run **out, sessile_session *session,
                                     const sessile_run_options *options,
                                     sessile_error *err)
 {
-    sessile_run_options defaults;
-    sessile_status status = check(out, session, &options, &defaults, __func__, err);
-    if (status)
-        return status;
-    if (answer && api_bad(answer->text))
-        return api_missing(err, __func__, "answer->text.data");
+    API_RUN;
+    if (answer)
+        API_TEXT(answer->text);
     return run_begin_answer(out, session, pending_run, answer, options, err);
 }
 

@@ -1,8 +1,6 @@
 /* search.c: the public functions that search a store. */
 #include "api/api.h"
 
-#include <string.h>
-
 #include "admin/search.h"
 
 void sessile_search_options_init(sessile_search_options *options)
@@ -16,13 +14,10 @@ sessile_status sessile_search_open(sessile_search **out, sessile_store *store,
                                    sessile_error *err)
 {
     error_clear(err);
-    if (!out)
-        return api_missing(err, __func__, "out");
-    *out = NULL;
-    if (!store || !options)
-        return api_missing(err, __func__, "store or options");
-    if (api_bad(options->text))
-        return api_missing(err, __func__, "the data of options.text");
+    API_OUT(out, NULL);
+    API_NEED(store);
+    API_NEED(options);
+    API_TEXT(options->text);
     if (options->sessions) {
         sessile_status status = api_check_list(options->sessions, err);
         if (status)
@@ -35,11 +30,8 @@ sessile_status sessile_search_next(sessile_search *search, sessile_found *out,
                                    sessile_error *err)
 {
     error_clear(err);
-    if (!out)
-        return api_missing(err, __func__, "out");
-    memset(out, 0, sizeof *out);
-    if (!search)
-        return api_missing(err, __func__, "search");
+    API_ZERO(out);
+    API_NEED(search);
     return search_next(search, out, err);
 }
 

@@ -2,8 +2,6 @@
  */
 #include "api/api.h"
 
-#include <string.h>
-
 #include "policy/policy.h"
 #include "operations/watch.h"
 #include "session/count.h"
@@ -26,83 +24,82 @@ static void keep_policy(policy_ref *ref, sessile_policy *policy)
     *ref = (policy_ref){policy, api_release_policy};
 }
 
-sessile_status api_open(sessile_session **out, sessile_store *store,
-                        const sessile_session_options *options, sessile_error *err)
+void api_keep_policies(sessile_session *session, const sessile_session_options *options)
 {
-    sessile_status status = session_open(out, store, options, err);
-    if (!status) {
-        keep_policy(&(*out)->settings.policy, options->policy);
-        keep_policy(&(*out)->settings.fallback, options->fallback);
-    }
-    return status;
+    keep_policy(&session->settings.policy, options->policy);
+    keep_policy(&session->settings.fallback, options->fallback);
 }
 
-static sessile_status check(sessile_session **out, sessile_store *store,
-                            const sessile_session_options *options, const char *function,
-                            int id_wanted, sessile_error *err)
+sessile_status api_check_session(const sessile_session_options *options,
+                                 const char *function, sessile_error *err)
 {
-    error_clear(err);
-    if (!out)
-        return api_missing(err, function, "out");
-    *out = NULL;
-    if (!store || !options)
-        return api_missing(err, function, "store or options");
-    sessile_status status = triggers_check(options->triggers, err);
-    if (!status)
-        status = triggers_check(options->checkpoint_on, err);
-    if (status)
-        return status;
-    if (id_wanted && options->id.size == 0)
-        return fail(err, SESSILE_INVALID, "which session? its id is empty");
     if (api_bad(options->id) || api_bad(options->agent) || api_bad(options->user) ||
         api_bad(options->title) || api_bad(options->metadata))
         return api_missing(err, function, "the data of a slice in options");
-    return SESSILE_OK;
+    sessile_status status = options->has_timeout
+                                ? store_handle_timeout(options->timeout_ms, err)
+                                : SESSILE_OK;
+    if (!status)
+        status = triggers_check(options->triggers, err);
+    return status ? status : triggers_check(options->checkpoint_on, err);
+}
+
+/* What begins every opening of a session. */
+#define API_SESSION                                                    \
+    error_clear(err);                                                  \
+    API_OUT(out, NULL);                                                \
+    API_NEED(store);                                                   \
+    API_NEED(options);                                                 \
+    sessile_status status = api_check_session(options, __func__, err); \
+    if (status)                                                        \
+    return status
+
+static sessile_status check_id(const sessile_session_options *options, sessile_error *err)
+{
+    return options->id.size
+               ? SESSILE_OK
+               : fail(err, SESSILE_INVALID, "which session? its id is empty");
 }
 
 sessile_status sessile_create(sessile_session **out, sessile_store *store,
                               const sessile_session_options *options, sessile_error *err)
 {
-    sessile_session_options named;
     char id[UUID_SIZE];
-    sessile_status status = check(out, store, options, __func__, 0, err);
-    if (status)
-        return status;
+    API_SESSION;
     status = session_create(store, options, err, id);
-    if (status)
-        return status;
-    named = *options;
+    sessile_session_options named = *options;
     if (named.id.size == 0)
         named.id = sessile_text(id);
-    return api_open(out, store, &named, err);
+    if (!status)
+        status = session_open(out, store, &named, err);
+    if (!status)
+        api_keep_policies(*out, options);
+    return status;
 }
 
 sessile_status sessile_resume(sessile_session **out, sessile_store *store,
                               const sessile_session_options *options, sessile_error *err)
 {
-    sessile_status status = check(out, store, options, __func__, 1, err);
-    return !status ? api_open(out, store, options, err) : status;
+    API_SESSION;
+    status = check_id(options, err);
+    if (!status)
+        status = session_open(out, store, options, err);
+    if (!status)
+        api_keep_policies(*out, options);
+    return status;
 }
 
 sessile_status sessile_session_open(sessile_session **out, sessile_store *store,
                                     const sessile_session_options *options,
                                     sessile_error *err)
 {
-    enum { TRIES = 4 };
-    sessile_status status = check(out, store, options, __func__, 1, err);
-    if (status)
-        return status;
-    for (int i = 0;; i++) {
-        status = api_open(out, store, options, err);
-        if (status != SESSILE_NOTFOUND || i == TRIES)
-            return status;
-        error_clear(err);
-        status = session_create(store, options, err, NULL);
-        /* Somebody made it in between: then it is there to be opened; or removed it. */
-        if (status && status != SESSILE_EXISTS && status != SESSILE_NOTFOUND)
-            return status;
-        error_clear(err);
-    }
+    API_SESSION;
+    status = check_id(options, err);
+    if (!status)
+        status = session_open_or_create(out, store, options, err);
+    if (!status)
+        api_keep_policies(*out, options);
+    return status;
 }
 
 sessile_status sessile_session_close(sessile_session *session, sessile_error *err)
@@ -116,8 +113,7 @@ sessile_status sessile_session_close(sessile_session *session, sessile_error *er
 sessile_status sessile_session_sync(sessile_session *session, sessile_error *err)
 {
     error_clear(err);
-    if (!session)
-        return api_missing(err, __func__, "session");
+    API_NEED(session);
     return session_sync(session, err);
 }
 
@@ -125,8 +121,7 @@ sessile_status sessile_session_set_timeout(sessile_session *session, int timeout
                                            sessile_error *err)
 {
     error_clear(err);
-    if (!session)
-        return api_missing(err, __func__, "session");
+    API_NEED(session);
     sessile_status status = store_handle_timeout(timeout_ms, err);
     if (!status)
         atomic_store(&session->waiting.timeout_ms, timeout_ms);
@@ -138,8 +133,8 @@ sessile_status sessile_session_watch(sessile_session *session, sessile_id *seen,
 {
     sessile_id own = 0;
     error_clear(err);
-    if (!session || !changed)
-        return api_missing(err, __func__, session ? "changed" : "session");
+    API_NEED(session);
+    API_NEED(changed);
     *changed = 0;
     sessile_status status = store_handle_timeout(timeout_ms, err);
     return !status ? session_watch(session, seen ? seen : &own, timeout_ms, changed, err)
@@ -246,8 +241,7 @@ sessile_status sessile_head(sessile_session *session, sessile_id *out, sessile_e
 sessile_status sessile_clear(sessile_session *session, sessile_error *err)
 {
     error_clear(err);
-    if (!session)
-        return api_missing(err, __func__, "session");
+    API_NEED(session);
     return session_clear(session, err);
 }
 
@@ -258,8 +252,7 @@ sessile_status sessile_title(sessile_session *session, char **out, size_t *size,
         *out = NULL;
     if (size)
         *size = 0;
-    if (!size)
-        return api_missing(err, __func__, "size");
+    API_NEED(size);
     sessile_status status = api_read_begin(session, out, __func__, err);
     if (status)
         return status;
@@ -278,10 +271,8 @@ sessile_status sessile_set_title(sessile_session *session, sessile_slice title,
                                  sessile_error *err)
 {
     error_clear(err);
-    if (!session)
-        return api_missing(err, __func__, "session");
-    if (api_bad(title))
-        return api_missing(err, __func__, "title.data");
+    API_NEED(session);
+    API_TEXT(title);
     return session_set_title(session, title, err);
 }
 
@@ -317,12 +308,9 @@ sessile_status sessile_usage_groups(sessile_session *session, sessile_usage_by b
                                     sessile_error *err)
 {
     error_clear(err);
-    if (!out || !count)
-        return api_missing(err, __func__, "out or count");
-    *out = NULL;
-    *count = 0;
-    if (!session)
-        return api_missing(err, __func__, "session");
+    API_OUT(out, NULL);
+    API_OUT(count, 0);
+    API_NEED(session);
     if (by < SESSILE_USAGE_BY_DAY || by > SESSILE_USAGE_BY_AGENT)
         return fail(err, SESSILE_INVALID,
                     "usage is grouped by day, model or agent, not by %d", (int)by);

@@ -1,11 +1,11 @@
 /* store.c: the public functions of stores. */
 #include "api/api.h"
 
-#include <string.h>
-
 #include "policy/policy.h"
+#include "session/limits.h"
 #include "session/store_handle.h"
 #include "sessile_store.h"
+#include "store/open.h"
 
 void sessile_store_options_init(sessile_store_options *options)
 {
@@ -15,20 +15,42 @@ void sessile_store_options_init(sessile_store_options *options)
     options->timeout_ms = 5000;
 }
 
+const sessile_limit *sessile_limit_at(size_t index)
+{
+    return limits_at(index);
+}
+
+sessile_status sessile_limits_set(sessile_limits *limits, const char *name,
+                                  uint64_t value, sessile_error *err)
+{
+    error_clear(err);
+    if (!limits || !name)
+        return api_missing(err, __func__, limits ? "name" : "limits");
+    return limits_set(limits, name, value, err);
+}
+
+const sessile_store_scheme *sessile_store_scheme_at(size_t index)
+{
+    return store_scheme_at(index);
+}
+
+const sessile_store_scheme *sessile_store_scheme_of(const char *url, const char **path)
+{
+    const char *ignored;
+
+    if (!path)
+        path = &ignored;
+    *path = NULL;
+    return url && *url ? store_scheme(url, path) : NULL;
+}
+
 sessile_status sessile_open(sessile_store **out, const char *url,
                             const sessile_store_options *options, sessile_error *err)
 {
     error_clear(err);
-    if (!out)
-        return api_missing(err, __func__, "out");
-    *out = NULL;
-    if (!url)
-        return api_missing(err, __func__, "url");
-    sessile_store_options defaults;
-    if (!options) {
-        sessile_store_options_init(&defaults);
-        options = &defaults;
-    }
+    API_OUT(out, NULL);
+    API_NEED(url);
+    API_OPTIONS(sessile_store_options, options);
     return store_handle_open(out, url, options, err);
 }
 
@@ -44,11 +66,7 @@ sessile_status sessile_open_with(sessile_store **out, const sessile_backend *bac
             backend->free(self);
         return api_missing(err, __func__, out ? "backend" : "out");
     }
-    sessile_store_options defaults;
-    if (!options) {
-        sessile_store_options_init(&defaults);
-        options = &defaults;
-    }
+    API_OPTIONS(sessile_store_options, options);
     return store_handle_open_with(out, backend, self, options, err);
 }
 
@@ -114,19 +132,11 @@ sessile_status sessile_list_with(sessile_store *store,
                                  const sessile_list_options *options,
                                  sessile_listed **out, size_t *count, sessile_error *err)
 {
-    sessile_list_options all;
-
     error_clear(err);
-    if (!out || !count)
-        return api_missing(err, __func__, "out or count");
-    *out = NULL;
-    *count = 0;
-    if (!store)
-        return api_missing(err, __func__, "store");
-    if (!options) {
-        sessile_list_options_init(&all);
-        options = &all;
-    }
+    API_OUT(out, NULL);
+    API_OUT(count, 0);
+    API_NEED(store);
+    API_OPTIONS(sessile_list_options, options);
     sessile_status status = api_check_list(options, err);
     if (status)
         return status;
@@ -137,11 +147,8 @@ sessile_status sessile_list(sessile_store *store, const char *agent, sessile_lis
                             size_t *count, sessile_error *err)
 {
     error_clear(err);
-    if (!out || !count)
-        return api_missing(err, __func__, "out or count");
-    *out = NULL;
-    *count = 0;
-    if (!store)
-        return api_missing(err, __func__, "store");
+    API_OUT(out, NULL);
+    API_OUT(count, 0);
+    API_NEED(store);
     return store_handle_list(store, agent, out, count, err);
 }

@@ -1,8 +1,6 @@
 /* tree.c: the public functions that ask the tree of a session. */
 #include "api/api.h"
 
-#include <string.h>
-
 #include "session/handle.h"
 
 typedef sessile_status (*ids_of)(sessile_session *s, sessile_id id, sessile_id **out,
@@ -12,13 +10,11 @@ static sessile_status give_ids(sessile_session *session, sessile_id id, ids_of f
                                sessile_id **out, size_t *count, const char *name,
                                sessile_error *err)
 {
-    if (out)
-        *out = NULL;
-    if (count)
-        *count = 0;
     error_clear(err);
-    if (!count)
-        return api_missing(err, name, "count");
+    if (!out || !count)
+        return api_missing(err, name, out ? "count" : "out");
+    *out = NULL;
+    *count = 0;
     sessile_status status = api_read_begin(session, out, name, err);
     if (status)
         return status;
@@ -87,23 +83,13 @@ void sessile_tree_options_init(sessile_tree_options *options)
 sessile_status sessile_tree(sessile_session *session, const sessile_tree_options *options,
                             sessile_node **out, size_t *count, sessile_error *err)
 {
-    sessile_tree_options all;
-    if (out)
-        *out = NULL;
-    if (count)
-        *count = 0;
     error_clear(err);
-    if (!count)
-        return api_missing(err, __func__, "count");
-    if (!options) {
-        sessile_tree_options_init(&all);
-        options = &all;
-    }
-    if (options->type_count && !options->types)
-        return api_missing(err, __func__, "types");
+    API_OUT(out, NULL);
+    API_OUT(count, 0);
+    API_OPTIONS(sessile_tree_options, options);
+    API_NEED_IF(options->type_count, options->types);
     for (size_t i = 0; i < options->type_count; i++)
-        if (!options->types[i])
-            return api_missing(err, __func__, "a type");
+        API_REFUSE_IF(!options->types[i], "a type");
     sessile_status status = api_read_begin(session, out, __func__, err);
     if (status)
         return status;

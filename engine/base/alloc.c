@@ -5,7 +5,6 @@
  * is no memory: NULL goes up, and the caller says NOMEM.
  */
 #include "base/alloc.h"
-#include "sessile_store.h"
 
 #include <stdalign.h>
 #include <stdint.h>
@@ -105,7 +104,7 @@ int mem_grow(const allocator *a, void **array, size_t *capacity, size_t need, si
 }
 
 /*
- * What stands before a block that was handed out: sessile_free() has no store to ask, for
+ * What stands before a block that was handed out: give_free() has no store to ask, for
  * a block may outlive the store it came from. Aligned so that what follows it is too.
  */
 typedef struct given {
@@ -145,12 +144,7 @@ size_t given_size(const void *ptr)
     return ((const given *)ptr - 1)->size - sizeof(given);
 }
 
-char *sessile_copy(const void *data, size_t size)
-{
-    return give_dup(&allocator_default, data, size);
-}
-
-void sessile_free(void *ptr)
+void give_free(void *ptr)
 {
     if (ptr) {
         given *block = (given *)ptr - 1;

@@ -25,10 +25,12 @@ char *mem_dup(const allocator *a, const void *data,
 int mem_grow(const allocator *a, void **array, size_t *capacity, size_t need,
              size_t size);
 
-/* A block for the host, which sessile_free() gives back to the allocator it came from. */
+/* A block for the host. give_free(), which give_free() calls, returns it to the
+ * allocator it came from. */
 void *give_alloc(const allocator *a, size_t size);
 char *give_dup(const allocator *a, const void *data, size_t size); /* with a NUL */
-/* How many bytes there are at ptr, a block that sessile_free() takes. */
+void give_free(void *ptr);                                         /* NULL is ignored */
+/* How many bytes there are at ptr, a block that give_free() takes. */
 size_t given_size(const void *ptr);
 
 #endif

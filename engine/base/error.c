@@ -1,6 +1,5 @@
 /*
- * error.c: the one way in which a failure is described, and the names of statuses and
- * hooks.
+ * error.c: the one way in which a failure is described.
  *
  * Owns the text of a sessile_error. Must never allocate (it is called when memory has run
  * out), never fail itself, and never let a control character through: messages end up in
@@ -153,35 +152,4 @@ void error_clear(sessile_error *err)
         err->code = SESSILE_OK;
         err->message[0] = 0;
     }
-}
-
-const char *sessile_status_name(sessile_status status)
-{
-    static const char *const names[] = {
-        [SESSILE_OK] = "OK",
-        [SESSILE_NEEDS] = "NEEDS",
-        [SESSILE_INVALID] = "INVALID",
-        [SESSILE_NOTFOUND] = "NOTFOUND",
-        [SESSILE_EXISTS] = "EXISTS",
-        [SESSILE_CONFLICT] = "CONFLICT",
-        [SESSILE_BUSY] = "BUSY",
-        [SESSILE_DAMAGED] = "DAMAGED",
-        [SESSILE_TRUNCATED] = "TRUNCATED",
-        [SESSILE_SEALED] = "SEALED",
-        [SESSILE_DENIED] = "DENIED",
-        [SESSILE_LIMIT] = "LIMIT",
-        [SESSILE_POLICY] = "POLICY",
-        [SESSILE_IO] = "IO",
-        [SESSILE_FULL] = "FULL",
-        [SESSILE_NOMEM] = "NOMEM",
-        [SESSILE_UNSUPPORTED] = "UNSUPPORTED",
-        [SESSILE_FORKED] = "FORKED",
-        [SESSILE_SUSPENDED] = "SUSPENDED",
-        [SESSILE_CANCELLED] = "CANCELLED",
-        [SESSILE_CLOSED] = "CLOSED",
-    };
-    size_t at = (size_t)status;
-    if (at >= sizeof names / sizeof *names || !names[at])
-        return "UNKNOWN";
-    return names[at];
 }

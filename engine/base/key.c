@@ -4,19 +4,19 @@
  * Owns the spelling of a sessile_key. Must never read a second spelling of the same key:
  * keys are compared as text by policies and people.
  */
-#include <string.h>
+#include "base/names.h"
 
-#include "sessile.h"
+#include <string.h>
 
 #define ID_DIGITS 8
 
-sessile_slice sessile_text(const char *text)
+sessile_slice slice_of(const char *text)
 {
     sessile_slice slice = {text, text ? strlen(text) : 0};
     return slice;
 }
 
-void sessile_key_print(sessile_key key, char out[SESSILE_KEY_SIZE])
+void key_print(sessile_key key, char out[SESSILE_KEY_SIZE])
 {
     static const char digits[] = "0123456789abcdef";
     char decimal[10];
@@ -35,7 +35,7 @@ void sessile_key_print(sessile_key key, char out[SESSILE_KEY_SIZE])
     *out = 0;
 }
 
-sessile_status sessile_key_parse(sessile_slice text, sessile_key *out)
+sessile_status key_parse(sessile_slice text, sessile_key *out)
 {
     uint32_t entry = 0;
     uint64_t n = 0;

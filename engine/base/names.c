@@ -1,14 +1,41 @@
 /*
- * names.c: the words for hooks and reasons, as policies, logs and people read them.
+ * names.c: the words for statuses, hooks and reasons, as policies, logs and people read
+ * them.
  */
-#include "sessile.h"
+#include "base/names.h"
 
-const char *sessile_version(void)
+const char *status_name(sessile_status status)
 {
-    return SESSILE_VERSION;
+    static const char *const names[] = {
+        [SESSILE_OK] = "OK",
+        [SESSILE_NEEDS] = "NEEDS",
+        [SESSILE_INVALID] = "INVALID",
+        [SESSILE_NOTFOUND] = "NOTFOUND",
+        [SESSILE_EXISTS] = "EXISTS",
+        [SESSILE_CONFLICT] = "CONFLICT",
+        [SESSILE_BUSY] = "BUSY",
+        [SESSILE_DAMAGED] = "DAMAGED",
+        [SESSILE_TRUNCATED] = "TRUNCATED",
+        [SESSILE_SEALED] = "SEALED",
+        [SESSILE_DENIED] = "DENIED",
+        [SESSILE_LIMIT] = "LIMIT",
+        [SESSILE_POLICY] = "POLICY",
+        [SESSILE_IO] = "IO",
+        [SESSILE_FULL] = "FULL",
+        [SESSILE_NOMEM] = "NOMEM",
+        [SESSILE_UNSUPPORTED] = "UNSUPPORTED",
+        [SESSILE_FORKED] = "FORKED",
+        [SESSILE_SUSPENDED] = "SUSPENDED",
+        [SESSILE_CANCELLED] = "CANCELLED",
+        [SESSILE_CLOSED] = "CLOSED",
+    };
+    size_t at = (size_t)status;
+    if (at >= sizeof names / sizeof *names || !names[at])
+        return "UNKNOWN";
+    return names[at];
 }
 
-const char *sessile_hook_name(sessile_hook hook)
+const char *hook_name(sessile_hook hook)
 {
     switch (hook) {
     case SESSILE_HOOK_MERGE:
@@ -29,13 +56,13 @@ const char *sessile_hook_name(sessile_hook hook)
     return "unknown";
 }
 
-const char *sessile_checkpoint_reason_name(sessile_checkpoint_reason reason)
+const char *checkpoint_reason_name(sessile_checkpoint_reason reason)
 {
     static const char *const names[] = {"manual", "periodic", "event", "threshold"};
     return (unsigned)reason < sizeof names / sizeof *names ? names[reason] : "manual";
 }
 
-const char *sessile_reason_name(sessile_reason reason)
+const char *reason_name(sessile_reason reason)
 {
     switch (reason) {
     case SESSILE_REASON_TURN:

@@ -26,7 +26,7 @@ typedef struct os_stat_info {
 /* Who holds a lock. */
 typedef struct os_holder {
     uint32_t pid;
-    char program[32]; /* its name, cut; "" when it cannot be told */
+    char program[32]; /* its name, cut; "": unknown */
     int own;          /* this process, through another descriptor */
     int stopped; /* it was stopped (SIGSTOP, a debugger) and will not let go by itself */
 } os_holder;
@@ -81,7 +81,7 @@ typedef struct os_table {
      * -1 and EAGAIN after the time. */
     int64_t (*receive)(void *ud, int fd, void *out, size_t size, int timeout_ms);
     int64_t (*send)(void *ud, int fd, const void *data, size_t size, int timeout_ms);
-    uint64_t (*process_cpu_us)(void *ud, uint32_t pid); /* 0 when it cannot be told */
+    uint64_t (*process_cpu_us)(void *ud, uint32_t pid); /* 0: unknown */
     void (*kill)(void *ud, uint32_t pid);               /* at once; waits for its end */
 
     /* The whole of a file to read, as memory that other processes share: NULL and errno.

@@ -91,7 +91,7 @@ static int process_holds(int process, const struct stat *file, int except)
     return holds;
 }
 
-/* Name and state of a process, as far as they can be told. */
+/* Name and state of a process, as far as they are known. */
 static void describe(int process, const char *pid, os_holder *out)
 {
     char stat[512];

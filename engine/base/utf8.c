@@ -64,7 +64,7 @@ int utf8_valid(const void *data, size_t size)
     return 1;
 }
 
-/* How many bytes of what is no sequence one replacement stands for, 1 to 3. */
+/* How many bytes of what is no sequence one replacement character replaces, 1 to 3. */
 static size_t broken_length(const unsigned char *at, size_t size)
 {
     unsigned char low = 0x80, high = 0xbf;

@@ -29,7 +29,7 @@ uint32_t wire_u32(wire *w);
 uint64_t wire_u64(wire *w);
 int64_t wire_i64(wire *w);
 sessile_slice wire_text(wire *w); /* borrowed from what is read */
-/* A count of things of at least `each` bytes: bad when so many cannot follow. */
+/* A count of things of at least `each` bytes: bad when that many cannot follow. */
 uint32_t wire_count(wire *w, size_t each);
 
 #endif

@@ -3,12 +3,13 @@
  *
  * Owns the order in which an entry's fields are written (a stored entry is compared and
  * hashed as text) and the names of types and sources. Must never refuse a field or a type
- * that it does not know: a newer version may have written it, and it is carried through.
+ * that it does not know: a newer version may have written it, and it is kept.
  */
 #include "codec/entry.h"
 
 #include <string.h>
 
+#include "base/names.h"
 #include "base/text.h"
 
 static const char *const type_names[] = {
@@ -103,7 +104,7 @@ int id_parse(const char *text, size_t size, sessile_id *out)
     sessile_slice slice = {text, size};
     sessile_key key;
     *out = SESSILE_NO_ID;
-    if (size != 8 || sessile_key_parse(slice, &key))
+    if (size != 8 || key_parse(slice, &key))
         return -1;
     *out = key.entry;
     return 0;
@@ -194,42 +195,36 @@ typedef struct raw_entry {
     json id, parent, time, type, source, author, user, data, tokens;
 } raw_entry;
 
-static void take(json *field, json value, json key, const char *name)
-{
-    if (field->type == JSON_NONE && json_is(key, name))
-        *field = value;
-}
-
 static void take_field(raw_entry *raw, json key, json value)
 {
     /* Two letters tell the engine's own names apart; a name that begins with an escape is
      * none of them, for the engine wrote them. */
     switch (key.size > 3 ? key.at[1] : 0) {
     case 'i':
-        take(&raw->id, value, key, "id");
+        json_fill(&raw->id, value, key, "id");
         break;
     case 'p':
-        take(&raw->parent, value, key, "parent_id");
+        json_fill(&raw->parent, value, key, "parent_id");
         break;
     case 't':
         if (key.at[2] == 'i')
-            take(&raw->time, value, key, "timestamp");
+            json_fill(&raw->time, value, key, "timestamp");
         else if (key.at[2] == 'y')
-            take(&raw->type, value, key, "type");
+            json_fill(&raw->type, value, key, "type");
         else
-            take(&raw->tokens, value, key, "tokens");
+            json_fill(&raw->tokens, value, key, "tokens");
         break;
     case 's':
-        take(&raw->source, value, key, "source");
+        json_fill(&raw->source, value, key, "source");
         break;
     case 'a':
-        take(&raw->author, value, key, "author");
+        json_fill(&raw->author, value, key, "author");
         break;
     case 'u':
-        take(&raw->user, value, key, "user");
+        json_fill(&raw->user, value, key, "user");
         break;
     case 'd':
-        take(&raw->data, value, key, "data");
+        json_fill(&raw->data, value, key, "data");
         break;
     default:
         break;

@@ -5,7 +5,7 @@
 #include "codec/json.h"
 
 typedef enum entry_type {
-    ENTRY_UNKNOWN = 0, /* a type of another version: a fact, carried through */
+    ENTRY_UNKNOWN = 0, /* a type of another version: kept as it is */
     ENTRY_SESSION,
     ENTRY_MESSAGE,
     ENTRY_TURN,

@@ -75,6 +75,12 @@ size_t json_left(const json_iter *it, const json_iter *inner);
 
 /* 1 when value is a string equal to text after decoding. */
 int json_is(json value, const char *text);
+/* Sets a field that is not set yet, when key is its name. */
+static inline void json_fill(json *field, json value, json key, const char *name)
+{
+    if (field->type == JSON_NONE && json_is(key, name))
+        *field = value;
+}
 /* Appends a string's decoded bytes (lone surrogate escapes become U+FFFD). 0 or -1. */
 int json_string(buf *out, json value);
 /*

@@ -20,7 +20,7 @@ static const char *const role_names[] = {
     [SESSILE_TOOL] = "tool",           [SESSILE_FUNCTION] = "function",
 };
 
-const char *sessile_role_name(sessile_role role)
+const char *role_name(sessile_role role)
 {
     size_t at = (size_t)role;
     return at < sizeof role_names / sizeof *role_names ? role_names[at] : role_names[0];

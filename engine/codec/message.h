@@ -40,6 +40,8 @@ sessile_status message_read(message *out, const char *text, size_t size,
                             size_t *link_capacity, const allocator *a,
                             sessile_error *err);
 
+/* "user", … Static. */
+const char *role_name(sessile_role role);
 /* The role of a name that json_is() compares; SESSILE_ROLE_NONE: unknown. */
 sessile_role role_of(json name);
 

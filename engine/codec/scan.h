@@ -13,7 +13,7 @@
 
 #define SCAN_ONES UINT64_C(0x0101010101010101)
 #define SCAN_TOPS UINT64_C(0x8080808080808080)
-/* Strings of up to so many bytes are mostly names: a call would cost more than they do.
+/* Strings of up to this many bytes are mostly names: a call would cost more than they do.
  */
 #define SCAN_NAME 16
 

@@ -66,7 +66,7 @@ static void on_ending(int number)
 }
 
 /* Takes the terminal: how it is now is how it will be. 0: stdin is none. */
-static int take(void)
+static int take_terminal(void)
 {
     struct sigaction action;
     sigset_t block;
@@ -302,7 +302,7 @@ static int typed_before(void *ud, HistEvent *event, int what, ...)
 }
 
 /* Sets libedit up. */
-static int begin(lua_State *L, reading *r)
+static int start_editor(lua_State *L, reading *r)
 {
     r->utf8 = newlocale(LC_CTYPE_MASK, "C.UTF-8", (locale_t)0);
     if (r->utf8)
@@ -382,9 +382,9 @@ static int line_read(lua_State *L)
     lua_getfield(L, 2, "history");
     if (lua_istable(L, -1))
         r->lines = lua_gettop(L);
-    if (!take())
+    if (!take_terminal())
         return luaL_error(L, "the terminal does not say how it is set");
-    begin(L, r);
+    start_editor(L, r);
     line_say(paste_on);
     pasting = 1;
     line = el_gets(r->el, &count);
@@ -411,7 +411,7 @@ static int line_busy(lua_State *L)
         give_back();
         return 0;
     }
-    if (!isatty(STDIN_FILENO) || !take())
+    if (!isatty(STDIN_FILENO) || !take_terminal())
         return 0;
     quiet = before;
     quiet.c_lflag &= (tcflag_t) ~(ECHO | ECHONL);

@@ -22,7 +22,7 @@ static int ask_complete(lua_State *L)
 }
 
 /* How many bytes the texts of the list at the top begin with alike. */
-static size_t shared(lua_State *L, lua_Integer count)
+static size_t shared_size(lua_State *L, lua_Integer count)
 {
     size_t size = 0;
     for (lua_Integer i = 1; i <= count; i++) {
@@ -48,7 +48,7 @@ static int insert_completion(lua_State *L)
     lua_Integer count;
     lua_settop(L, 2);
     count = luaL_len(L, 2);
-    same = shared(L, count);
+    same = shared_size(L, count);
     if (same > typed) {
         lua_rawgeti(L, 2, 1);
         lua_pushlstring(L, luaL_checkstring(L, -1) + typed, same - typed);

@@ -261,7 +261,7 @@ static void add_bytes(struct work *work, const char *text, size_t size)
     work->size += size;
 }
 
-static void add(struct work *work, const char *text)
+static void add_text(struct work *work, const char *text)
 {
     add_bytes(work, text, strlen(text));
 }
@@ -284,7 +284,7 @@ static void add_escaped(struct work *work, const char *text)
         add_bytes(work, from, (size_t)(at - from));
         if (!*at)
             return;
-        add(work, put);
+        add_text(work, put);
         from = at + 1;
     }
 }
@@ -293,13 +293,13 @@ static void add_code(struct work *work, cmark_node *node)
 {
     const char *language = cmark_node_get_fence_info(node);
     if (language && *language) {
-        add(work, "<p class=\"lang\">");
+        add_text(work, "<p class=\"lang\">");
         add_escaped(work, language);
-        add(work, "</p>");
+        add_text(work, "</p>");
     }
-    add(work, "<pre tabindex=\"0\"><code>");
+    add_text(work, "<pre tabindex=\"0\"><code>");
     add_escaped(work, cmark_node_get_literal(node));
-    add(work, "</code></pre>\n");
+    add_text(work, "</code></pre>\n");
 }
 
 static void add_cell(struct work *work, cmark_node *node, int enter)
@@ -312,13 +312,13 @@ static void add_cell(struct work *work, cmark_node *node, int enter)
            columns = cmark_gfm_extensions_get_table_columns(cmark_node_parent(row));
     for (cell = node; (cell = cmark_node_previous(cell));)
         column++;
-    add(work, enter ? "<" : "</");
-    add(work, tag);
+    add_text(work, enter ? "<" : "</");
+    add_text(work, tag);
     if (enter && align && column < columns && align[column] == 'r')
-        add(work, " class=\"right\"");
+        add_text(work, " class=\"right\"");
     else if (enter && align && column < columns && align[column] == 'c')
-        add(work, " class=\"center\"");
-    add(work, ">");
+        add_text(work, " class=\"center\"");
+    add_text(work, ">");
 }
 
 /* What an extension made; 0: nothing that is known here. */
@@ -326,12 +326,12 @@ static int add_extension(struct work *work, cmark_node *node, int enter)
 {
     const char *type = cmark_node_get_type_string(node);
     if (!strcmp(type, "strikethrough")) {
-        add(work, enter ? "<del>" : "</del>");
+        add_text(work, enter ? "<del>" : "</del>");
     } else if (!strcmp(type, "table")) {
-        add(work,
-            enter ? "<div class=\"wide\" tabindex=\"0\"><table>\n" : "</table></div>\n");
+        add_text(work, enter ? "<div class=\"wide\" tabindex=\"0\"><table>\n"
+                             : "</table></div>\n");
     } else if (!strcmp(type, "table_header") || !strcmp(type, "table_row")) {
-        add(work, enter ? "<tr>" : "</tr>\n");
+        add_text(work, enter ? "<tr>" : "</tr>\n");
     } else if (!strcmp(type, "table_cell")) {
         add_cell(work, node, enter);
     } else {
@@ -347,11 +347,11 @@ static void add_list(struct work *work, cmark_node *node, int enter)
     if (enter && ordered && cmark_node_get_list_start(node) != 1) {
         snprintf(start, sizeof start, "<ol start=\"%d\">\n",
                  cmark_node_get_list_start(node));
-        add(work, start);
+        add_text(work, start);
     } else {
-        add(work, enter     ? ordered ? "<ol>\n" : "<ul>\n"
-                  : ordered ? "</ol>\n"
-                            : "</ul>\n");
+        add_text(work, enter     ? ordered ? "<ol>\n" : "<ul>\n"
+                       : ordered ? "</ol>\n"
+                                 : "</ul>\n");
     }
 }
 
@@ -361,9 +361,9 @@ static void add_paragraph(struct work *work, cmark_node *node, int enter)
     cmark_node *list = above ? cmark_node_parent(above) : NULL;
     if (list && cmark_node_get_type(list) == CMARK_NODE_LIST &&
         cmark_node_get_list_tight(list))
-        add(work, enter ? "" : "\n");
+        add_text(work, enter ? "" : "\n");
     else
-        add(work, enter ? "<p>" : "</p>\n");
+        add_text(work, enter ? "<p>" : "</p>\n");
 }
 
 static void add_node(struct work *work, cmark_node *node, int enter)
@@ -373,16 +373,17 @@ static void add_node(struct work *work, cmark_node *node, int enter)
     case CMARK_NODE_DOCUMENT:
         break;
     case CMARK_NODE_BLOCK_QUOTE:
-        add(work, enter ? "<blockquote>\n" : "</blockquote>\n");
+        add_text(work, enter ? "<blockquote>\n" : "</blockquote>\n");
         break;
     case CMARK_NODE_LIST:
         add_list(work, node, enter);
         break;
     case CMARK_NODE_ITEM:
-        add(work, enter ? "<li>" : "</li>\n");
+        add_text(work, enter ? "<li>" : "</li>\n");
         if (enter && !strcmp(cmark_node_get_type_string(node), "tasklist"))
-            add(work, cmark_gfm_extensions_get_tasklist_item_checked(node) ? "\u2611 "
-                                                                           : "\u2610 ");
+            add_text(work, cmark_gfm_extensions_get_tasklist_item_checked(node)
+                               ? "\u2611 "
+                               : "\u2610 ");
         break;
     case CMARK_NODE_CODE_BLOCK:
         add_code(work, node);
@@ -396,35 +397,35 @@ static void add_node(struct work *work, cmark_node *node, int enter)
                      ? cmark_node_get_heading_level(node) + 3
                      : 6,
                  enter ? "" : "\n");
-        add(work, tag);
+        add_text(work, tag);
         break;
     case CMARK_NODE_THEMATIC_BREAK:
-        add(work, "<hr>\n");
+        add_text(work, "<hr>\n");
         break;
     case CMARK_NODE_SOFTBREAK: /* people and models mean the lines that they write */
     case CMARK_NODE_LINEBREAK:
-        add(work, "<br>\n");
+        add_text(work, "<br>\n");
         break;
     case CMARK_NODE_CODE:
-        add(work, "<code>");
+        add_text(work, "<code>");
         add_escaped(work, cmark_node_get_literal(node));
-        add(work, "</code>");
+        add_text(work, "</code>");
         break;
     case CMARK_NODE_EMPH:
-        add(work, enter ? "<em>" : "</em>");
+        add_text(work, enter ? "<em>" : "</em>");
         break;
     case CMARK_NODE_STRONG:
-        add(work, enter ? "<strong>" : "</strong>");
+        add_text(work, enter ? "<strong>" : "</strong>");
         break;
     case CMARK_NODE_LINK:
         if (!is_harmless(cmark_node_get_url(node)))
             break;
         if (enter) {
-            add(work, "<a rel=\"noopener noreferrer nofollow\" href=\"");
+            add_text(work, "<a rel=\"noopener noreferrer nofollow\" href=\"");
             add_escaped(work, cmark_node_get_url(node));
-            add(work, "\">");
+            add_text(work, "\">");
         } else {
-            add(work, "</a>");
+            add_text(work, "</a>");
         }
         break;
     default:
@@ -492,7 +493,7 @@ static void close_address(struct work *work, cmark_node *node)
     work->size = 0;
     for (; *url; url++)
         if (*url == '<' || *url == '>' || *url == '\\')
-            add(work, *url == '<' ? "%3C" : *url == '>' ? "%3E" : "%5C");
+            add_text(work, *url == '<' ? "%3C" : *url == '>' ? "%3E" : "%5C");
         else
             add_bytes(work, url, 1);
     add_bytes(work, "", 1);

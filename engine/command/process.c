@@ -172,7 +172,8 @@ static int send_some(child *c)
 }
 
 /* Reads what there is of one pipe into a buffer of Lua; -1: more than was allowed. */
-static int take(child *c, int *fd, luaL_Buffer *to, size_t *taken, size_t most, int drop)
+static int read_pipe(child *c, int *fd, luaL_Buffer *to, size_t *taken, size_t most,
+                     int drop)
 {
     char piece[8192];
     ssize_t got = read(*fd, piece, sizeof piece);
@@ -252,7 +253,7 @@ static int talk(lua_State *L, child *c, lua_Integer *heard, lua_Integer began,
         *heard = now;
     if (fds[0].revents && c->out >= 0) {
         luaL_buffinit(L, &buffer);
-        got = take(c, &c->out, &buffer, &c->taken, (size_t)c->most, 0);
+        got = read_pipe(c, &c->out, &buffer, &c->taken, (size_t)c->most, 0);
         luaL_pushresult(&buffer);
         if (got < 0)
             return failed(L, "it prints more than an answer may have", "ELIMIT");
@@ -269,7 +270,7 @@ static int talk(lua_State *L, child *c, lua_Integer *heard, lua_Integer began,
     }
     if (fds[1].revents && c->err >= 0) {
         luaL_buffinit(L, &buffer);
-        got = take(c, &c->err, &buffer, err, MOST_ERR, 1);
+        got = read_pipe(c, &c->err, &buffer, err, MOST_ERR, 1);
         luaL_pushresult(&buffer);
         if (got > 0)
             lua_rawseti(L, AT_ERR, (lua_Integer)lua_rawlen(L, AT_ERR) + 1);

@@ -152,7 +152,7 @@ static int add_byte(int c)
     return c;
 }
 
-static void add(const char *capability)
+static void put_capability(const char *capability)
 {
     if (capability)
         tputs(capability, 1, add_byte);
@@ -163,19 +163,19 @@ static void tell_handlers(void)
     char enter[sizeof sequence];
     size_t enter_size;
     sequence_size = 0;
-    add(enter_ca_mode);
-    add(keypad_xmit);
-    add(cursor_invisible);
+    put_capability(enter_ca_mode);
+    put_capability(keypad_xmit);
+    put_capability(cursor_invisible);
     memcpy(enter, sequence, sequence_size);
     enter_size = sequence_size;
     sequence_size = 0;
     add_byte('\030'); /* ends a sequence that was cut off in the middle */
-    add(exit_attribute_mode);
-    add(cursor_normal);
-    add(keypad_local);
-    add(exit_ca_mode);
+    put_capability(exit_attribute_mode);
+    put_capability(cursor_normal);
+    put_capability(keypad_local);
+    put_capability(exit_ca_mode);
     if (!exit_ca_mode)
-        add("\r\n");
+        put_capability("\r\n");
     screen_tty_taken(enter, enter_size, sequence, sequence_size);
 }
 

@@ -36,7 +36,7 @@ static struct {
     char enter[512], leave[512];
 } tty;
 
-static void put(const char *bytes, size_t size)
+static void write_tty(const char *bytes, size_t size)
 {
     while (size > 0) {
         ssize_t n = write(tty.fd, bytes, size);
@@ -53,7 +53,7 @@ static void put(const char *bytes, size_t size)
 
 static void leave(void)
 {
-    put(tty.leave, tty.leave_size);
+    write_tty(tty.leave, tty.leave_size);
     tcsetattr(tty.fd, TCSANOW, &tty.before);
 }
 
@@ -67,7 +67,7 @@ static void come_back(void)
 {
     if (tty.is_up && !is_in_background()) {
         tcsetattr(tty.fd, TCSANOW, &tty.during);
-        put(tty.enter, tty.enter_size);
+        write_tty(tty.enter, tty.enter_size);
     }
     tty.is_resumed = 1;
 }
@@ -164,7 +164,7 @@ int screen_tty_take(int fd)
 }
 
 /* Copies as many as there is room for. */
-static size_t keep(char *room, size_t size, const char *bytes, size_t count)
+static size_t copy_bytes(char *room, size_t size, const char *bytes, size_t count)
 {
     if (count > size)
         count = size;
@@ -175,8 +175,8 @@ static size_t keep(char *room, size_t size, const char *bytes, size_t count)
 void screen_tty_taken(const char *enter, size_t enter_size, const char *leave_bytes,
                       size_t leave_size)
 {
-    tty.enter_size = keep(tty.enter, sizeof tty.enter, enter, enter_size);
-    tty.leave_size = keep(tty.leave, sizeof tty.leave, leave_bytes, leave_size);
+    tty.enter_size = copy_bytes(tty.enter, sizeof tty.enter, enter, enter_size);
+    tty.leave_size = copy_bytes(tty.leave, sizeof tty.leave, leave_bytes, leave_size);
     tcgetattr(tty.fd, &tty.during);
     for (int i = 0; i < SIGNALS; i++) {
         /* What somebody chose to ignore (nohup) stays so. */

@@ -79,7 +79,7 @@ static int traceback(lua_State *L)
 }
 
 /* Everything that may raise: arguments argc and argv; returns the exit code. */
-static int run(lua_State *L)
+static int run_main(lua_State *L)
 {
     int argc = (int)lua_tointeger(L, 1);
     char **argv = lua_touserdata(L, 2);
@@ -145,7 +145,7 @@ int main(int argc, char **argv)
         return 1;
     }
     lua_pushcfunction(L, traceback);
-    lua_pushcfunction(L, run);
+    lua_pushcfunction(L, run_main);
     lua_pushinteger(L, argc);
     lua_pushlightuserdata(L, argv);
     if (lua_pcall(L, 2, 1, 1) == LUA_OK)

@@ -24,6 +24,8 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/names.h"
+#include "codec/message.h"
 #include "context/disposition.h"
 
 const char *law_name(law l)
@@ -73,7 +75,7 @@ static name name_of(sessile_key key)
     if (key_is_own(key))
         (void)snprintf(out.text, sizeof out.text, "new message %u", (unsigned)key.n);
     else
-        sessile_key_print(key, out.text);
+        key_print(key, out.text);
     return out;
 }
 
@@ -260,7 +262,7 @@ static int law_truth(const laws_input *in, const dispositions *places, judgement
                           "%s has the role %s, but replaces no "
                           "message of that role",
                           name_of(key).text,
-                          sessile_role_name((sessile_role)in->inserted[i].columns.role));
+                          role_name((sessile_role)in->inserted[i].columns.role));
     }
     return 0;
 }

@@ -9,6 +9,7 @@
 
 #include <string.h>
 
+#include "base/names.h"
 #include "session/fold.h"
 
 enum {
@@ -181,7 +182,7 @@ static void take_refusal(compaction_rows *rows, row *r, json data)
     buf_puts(&rows->text, "[]");
     end_text(rows, r, TEXT_POLICIES);
     if (json_plain(json_get(data, "entry"), &text, &size))
-        (void)sessile_key_parse((sessile_slice){text, size}, &r->c.entry);
+        (void)key_parse((sessile_slice){text, size}, &r->c.entry);
 }
 
 sessile_status compaction_rows_add(compaction_rows *rows, sessile_id id, size_t *index,

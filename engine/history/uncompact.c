@@ -22,6 +22,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "base/names.h"
 #include "session/fold.h"
 #include "session/compaction.h"
 #include "session/life.h"
@@ -382,7 +383,7 @@ static sessile_status torn(const undoing *u, const sessile_session *s, const ite
 {
     char key[SESSILE_KEY_SIZE];
 
-    sessile_key_print(it->key, key);
+    key_print(it->key, key);
     fail(err, SESSILE_INVALID,
          "taking compaction %08" PRIx32
          " back would tear a call from its result: %s in %s (law 1, pairs); take back "

@@ -8,6 +8,7 @@
 
 #include <string.h>
 
+#include "base/alloc.h"
 #include "session/fold.h"
 #include "session/compaction.h"
 
@@ -326,7 +327,7 @@ static sessile_status is_shown(asking *a, const context *c, sessile_key key, int
     *out = 0;
     for (size_t i = 0; !status && i < count; i++)
         *out |= key_same(rows[i].key, key);
-    sessile_free(rows);
+    give_free(rows);
     return status;
 }
 

@@ -219,18 +219,42 @@ typedef enum sessile_isolation {
                       overruns its time. The same policy does the same in both */
 } sessile_isolation;
 
-/* Limits. 0 means the default given here. A LIMIT error names the key in [brackets]. */
+/* Limits; 0 means the default. A LIMIT error names the limit in [brackets].
+ * sessile_limit_at() tells the defaults and bounds. */
 typedef struct sessile_limits {
-    uint64_t message;       /* bytes of one message [message]: 8 MiB */
-    uint64_t session;       /* bytes of one log [session]: 4 GiB */
-    uint32_t depth;         /* nesting of JSON [depth]: 128; at most 1000 */
-    uint32_t id;            /* bytes of a session id, agent or user [id]: 4096 */
-    uint32_t title;         /* bytes of a title [title]: 1024 */
-    uint64_t policy_gas;    /* instructions of one pipeline [policy_gas]: 50,000,000 */
-    uint32_t policy_ms;     /* CPU time of one pipeline [policy_ms]: 500 */
-    uint64_t policy_memory; /* bytes of a policy's Lua state [policy_memory]: 64 MiB */
-    uint64_t policy_result; /* bytes a proposal may write [policy_result]: 1 MiB */
+    uint64_t message;       /* bytes of one message */
+    uint64_t session;       /* bytes of one log */
+    uint32_t depth;         /* nesting of JSON */
+    uint32_t id;            /* bytes of a session id, agent or user */
+    uint32_t title;         /* bytes of a title */
+    uint64_t policy_gas;    /* instructions of one pipeline */
+    uint32_t policy_ms;     /* CPU time of one pipeline */
+    uint64_t policy_memory; /* bytes of a policy's Lua state */
+    uint64_t policy_result; /* bytes a proposal may write */
 } sessile_limits;
+
+typedef enum sessile_limit_unit {
+    SESSILE_UNIT_COUNT = 0,
+    SESSILE_UNIT_BYTES,
+    SESSILE_UNIT_MS
+} sessile_limit_unit;
+
+/* What there is to know about one limit. */
+typedef struct sessile_limit {
+    const char *name; /* of the member, as "message" */
+    sessile_limit_unit unit;
+    uint64_t standard;    /* the default */
+    uint64_t least, most; /* bounds; 0 always means the default */
+    const char *help;     /* a few words */
+} sessile_limit;
+
+/* The limit with this index from 0; NULL behind the last. Static. */
+SESSILE_API const sessile_limit *sessile_limit_at(size_t index);
+
+/* Sets a limit by its name. NOTFOUND: no such limit; LIMIT: its member has no room for
+ * the value. sessile_open() checks the bounds. */
+SESSILE_API sessile_status sessile_limits_set(sessile_limits *limits, const char *name,
+                                              uint64_t value, sessile_error *err);
 
 /*
  * When the policies that have a `compact` are to run it without being asked whether. All
@@ -313,6 +337,31 @@ typedef struct sessile_store_options {
 } sessile_store_options;
 
 SESSILE_API void sessile_store_options_init(sessile_store_options *options);
+
+/* What follows the scheme of a store's URL. */
+typedef enum sessile_store_place {
+    SESSILE_PLACE_FOLDER = 0, /* the path of a folder on this machine */
+    SESSILE_PLACE_FILE,       /* the path of a file on this machine */
+    SESSILE_PLACE_SERVER,     /* a server's address */
+    SESSILE_PLACE_MEMORY      /* nothing: it lives in this process */
+} sessile_store_place;
+
+/* A scheme of store URLs. */
+typedef struct sessile_store_scheme {
+    const char *scheme; /* "sqlite" */
+    sessile_store_place place;
+    const char *form; /* how a URL is written, "sqlite:FILE"; NULL: as another one's */
+    const char *help; /* a few words */
+} sessile_store_scheme;
+
+/* The scheme with this index from 0; NULL behind the last. Static. */
+SESSILE_API const sessile_store_scheme *sessile_store_scheme_at(size_t index);
+
+/* The scheme of a store's URL; that of "file:" for a plain path. NULL: sessile_open()
+ * would refuse the URL. *path (may be NULL) is set to the path in url, or to NULL when it
+ * has none; a plain path is the whole of url. */
+SESSILE_API const sessile_store_scheme *sessile_store_scheme_of(const char *url,
+                                                                const char **path);
 
 /*
  * Opens the store at url: a path or "file:PATH" (made 0700 when missing), "sqlite:PATH"

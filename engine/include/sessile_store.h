@@ -1,67 +1,63 @@
 /*
- * sessile_store.h: the interface of a backend, for those who write a store.
+ * sessile_store.h: the interface of a storage backend.
  *
- * Fill a sessile_backend with your functions and hand it to sessile_open_with(): from
- * then on sessions live where you keep them. The engine's own stores (store/file*.c,
- * store/ram.c) are written to this table too.
+ * To keep sessions in a store of your own, fill a sessile_backend with your functions and
+ * pass it to sessile_open_with(). The engine's own stores use the same table.
  *
- * A backend keeps logs and blobs as bytes it does not understand. A log is a sequence of
- * records (lines) that only grows; a blob is a small named value (the keyring is one). In
- * a sealed store a backend never sees a word of what was said. All that it promises about
- * writers is:
+ * A backend keeps logs and blobs as bytes that it does not understand. A log is a
+ * sequence of records (lines) that only grows. A blob is a small named value, such as the
+ * keyring. In a sealed store everything that a backend sees is encrypted. The one promise
+ * that it makes about writers is:
  *
  *     append these records if the log still ends at E.
  *
- * E = {count, bytes, tag of the last record}. That is the fence: a writer that was
- * stopped finds another end and is told CONFLICT; one whose answer was lost reads the
- * record at E and compares it with its own bytes. No epochs, leases or idempotency keys.
+ * E = {count, bytes, tag of the last record}. This is the fence. A writer that was paused
+ * finds another end and gets CONFLICT. A writer whose answer was lost reads the record at
+ * E and compares it with its own bytes. There are no epochs, leases or idempotency keys.
  *
- * The least that works: create, open, close, size, read, append, sync, list, and with
- * SESSILE_BACKEND_SEALS blob_get and blob_put_new; everything else NULL, and capabilities
- * SESSILE_BACKEND_SEALS alone. Each append is then whole or not there at all, as in a
- * transaction, and is the only fence: writers who were too late read on and try again.
- * What a backend leaves out costs this:
- *   SEALS     the store is volatile like "ram:": plain, no keyring, and the names of its
- *             logs mean nothing to a later handle
- *   LOCKS     nothing; writers that meet try again until their time is up
- *   CUTS      a torn end would stay; so leave it out only if there are none
- *   CACHES    opening a session reads all of its log
- *   REPLACES  no salvage of a damaged log, no reseal: UNSUPPORTED
+ * The smallest backend has create, open, close, size, read, append, sync, list, and with
+ * SESSILE_BACKEND_SEALS blob_get and blob_put_new. All other members are NULL, and the
+ * capabilities are SESSILE_BACKEND_SEALS. Each append then takes place whole or not at
+ * all, as in a transaction; a writer that gets CONFLICT reads what is new and tries
+ * again. What each missing part costs: SEALS         the store is volatile like "ram:":
+ * plain, without a keyring, and the names of its logs mean nothing to a later handle
+ *   LOCKS         nothing; competing writers try again until their time is up
+ *   CUTS          a torn end could not be cut; leave it out only if there are none
+ *   CACHES        opening a session reads its whole log
+ *   REPLACES      UNSUPPORTED: salvage of a damaged log, sealing a log again
  *   LIST_CACHES   a list of sessions opens each of them
- *   remove    sessions are deleted softly alone
- *   watch     who waits for what others append asks for the size every few milliseconds
- *   blob_replace, blob_remove   no rotation of keys, no forgetting of users: UNSUPPORTED
- * CUTS goes with LOCKS. A backend that has no LOCKS, and CACHES, REPLACES or remove all
- * the same (a database has), fences each of them by itself, as it does append: see there.
+ *   remove        sessions can be deleted softly only
+ *   watch         a reader that waits for new entries polls the size
+ *   blob_replace, blob_remove   UNSUPPORTED: rotation of keys, forgetting users
+ * CUTS requires LOCKS. A backend without LOCKS that has CACHES, REPLACES or remove (a
+ * database, for example) fences each of these calls as it fences append.
  *
  * Rules
  *   - Folder and log names are single path components of [a-z0-9_=.-], made by the
- *     engine, at most 200 bytes. What else a backend may hold it leaves out of lists.
- *   - Two handles of one log, whoever opened them, see each other's appends at once: size
- *     and read say what is there now.
- *   - Any thread may call, also for one log at once. Functions may block. They must not
- *     call sessile, but for sessile_copy() and sessile_free().
- *   - A function that fails returns a status other than OK and writes into err, which is
- *     never NULL, a sentence that names the thing and says what to do; the caller of the
- *     engine reads it as it stands. No passwords in it.
- *   - An error is not an OK that came late: what a function said did not happen must not
- *     happen afterwards.
- *   - What a table cannot mean (sizes beyond bounds, a status that there is none of) is
- *     answered with IO and believed no further.
- *   - The table only grows at its end; `version` says which members are there.
+ * engine, at most 200 bytes long. Lists leave out everything else that the backend holds.
+ *   - Two handles of one log see each other's appends immediately, whoever opened them.
+ *   - Any thread may call, and several may use one log. Functions may block. They must
+ * not call sessile, except sessile_copy() and sessile_free().
+ *   - A function that fails returns a status other than OK and writes a message into err,
+ *     which is never NULL. The message names the thing and says what to do, and it
+ * contains no password. The application sees it unchanged.
+ *   - An error is final: what a function reported as failed must not happen later.
+ *   - The engine answers impossible results (sizes out of bounds, an unknown status) with
+ *     IO and ignores the rest of them.
+ *   - `version` is SESSILE_BACKEND_VERSION.
  *
- * tests/store/ has the suite that every store passes, and a store of 300 lines written
- * from this header alone. It runs over yours too, from outside: build it as a shared
+ * tests/store/ has the test suite that every store passes, and a store of 300 lines that
+ * was written from this header alone. To run the suite over your store, build a shared
  * object that exports
  *
  *     sessile_status sessile_test_store(const char *place, const sessile_backend **table,
  *                                       void **self, sessile_error *err);
  *
- * (place: the path of an empty folder; the same place is the same store), and
+ * (place: the path of an empty folder; the same place is the same store), and run
  *
  *     build/tests/store/test_backend --store ./mystore.so
  *
- * its README says the rest, and what each failure means.
+ * tests/store/README.md explains the rest, and what each failure means.
  */
 #ifndef SESSILE_STORE_H
 #define SESSILE_STORE_H
@@ -72,9 +68,8 @@
 extern "C" {
 #endif
 
-/* Version 2 has all members from set_timeout on; a table of version 1 ends before it, and
- * is still taken. */
-#define SESSILE_BACKEND_VERSION 2
+/* The version of the table below. */
+#define SESSILE_BACKEND_VERSION 1
 
 /* Where a log ends. tag is 16 bytes: the last record's AEAD tag, or the 8 bytes of its
  * checksum and 8 zeros. Opaque to everyone but the log floor and the backends. */
@@ -86,16 +81,16 @@ typedef struct sessile_log_end {
 
 /* A backend's own handle of an open log. */
 typedef struct sessile_backend_log sessile_backend_log;
-/* A log that is being written to take another one's place. */
+/* A log that is being written, before it has a name. */
 typedef struct sessile_backend_draft sessile_backend_draft;
 
-/* What can be told of a log without opening it. */
+/* What a backend knows of a log without opening it. */
 typedef struct sessile_backend_stat {
     uint64_t bytes;
     int64_t mtime_ns; /* since 1970-01-01T00:00Z; whoever may write can set it */
-    uint64_t inode;   /* another one: another log took the name */
-    /* When anything of the log last changed, its rights and its mtime included, by the
-     * store's own clock: nobody can set it. mtime_ns where there is no such thing. */
+    uint64_t inode;   /* differs when another log took the name */
+    /* When the log last changed, including its rights and its mtime, by the store's own
+     * clock. Nobody can set it. Equal to mtime_ns where there is no such clock. */
     int64_t changed_ns;
 } sessile_backend_stat;
 
@@ -156,7 +151,7 @@ typedef struct sessile_backend {
      * error the log is as before, or *poisoned is set to 1: cutting back failed, and
      * nothing may be appended through any handle; or, where each append is a transaction,
      * nobody can tell whether it took place, and nothing may be appended through this
-     * handle. Who opens the log anew sees which. Not yet durable. Called under the
+     * handle. Opening the log again shows which. Not yet durable. Called under the
      * exclusive lock where there are locks.
      */
     sessile_status (*append)(sessile_backend_log *log, sessile_log_end *end,
@@ -246,7 +241,7 @@ typedef struct sessile_backend {
                                 int (*visit)(void *arg, const char *name), void *arg,
                                 sessile_error *err);
 
-    /* What can be told of a log without opening it. NOTFOUND. */
+    /* What is known of a log without opening it. NOTFOUND. */
     sessile_status (*stat)(void *self, const char *folder, const char *name,
                            sessile_backend_stat *out, sessile_error *err);
     /* A cache of a folder: one blob, replaced whole, never synced, lost or wrong at any
@@ -266,8 +261,8 @@ typedef struct sessile_backend {
                                              const char *name,
                                              const sessile_backend_stat *stat),
                                 void *arg, sessile_error *err);
-    /* Visits what lies beside the logs of a folder (NULL: of all folders) and is none:
-     * pieces set aside, logs that were replaced, drafts, caches, strangers' files. */
+    /* Visits everything in a folder (NULL: in all folders) that is not a log: pieces set
+     * aside, replaced logs, drafts, caches, foreign files. */
     sessile_status (*list_others)(void *self, const char *folder,
                                   int (*visit)(void *arg, const char *folder,
                                                const char *file, uint64_t bytes),
@@ -291,9 +286,9 @@ typedef struct sessile_backend {
      * absent where a log is never replaced, or where there are LOCKS. */
     int (*replaced)(sessile_backend_log *log);
 
-    /* Visits what crashes have left of files that were not named yet, and that nobody is
-     * writing any more: folder NULL: outside the folders of agents. Removes each for
-     * which visit returns 1. May be absent. */
+    /* Visits files without a name that a crash left and that nobody is writing any more;
+     * folder is NULL outside the folders of agents. Removes each file for which visit
+     * returns 1. May be absent. */
     sessile_status (*sweep)(void *self,
                             int (*visit)(void *arg, const char *folder, const char *file,
                                          uint64_t bytes),
@@ -313,8 +308,6 @@ typedef struct sessile_backend {
      * deleted. */
     sessile_status (*remove)(sessile_backend_log *log, uint64_t head, sessile_error *err);
 
-    /* ---- version 2 */
-
     /* Without LOCKS: how long each later call on this handle may wait for other writers,
      * or for a server that does not answer (ms; -1: for ever; 0: one try), before it is
      * BUSY or IO. Before the first one: as the store was opened. May be absent: such
@@ -333,21 +326,21 @@ typedef struct sessile_backend {
 } sessile_backend;
 
 /*
- * Opens a store over a backend of the host's. The table is copied (its name too); self is
- * handed to its functions and belongs to the store from this call on: backend->free gets
- * it when the store is closed, or before this returns an error. options: as for
- * sessile_open(); key_source and key say whether the store is sealed or plain, if the
- * backend SEALS; the keyring is a blob of it, made when it has neither keyring nor logs.
- * Close it with sessile_store_close(). Errors: those of sessile_open(); INVALID: the
- * table lacks a function (named); UNSUPPORTED: its version.
+ * Opens a store over a backend of the application. The table and its name are copied.
+ * self is passed to the functions and belongs to the store from this call on:
+ * backend->free is called when the store is closed, or before this function returns an
+ * error. options: as for sessile_open(); key_source and key say whether the store is
+ * sealed or plain, if the backend SEALS; the keyring is a blob of it, made when it has
+ * neither keyring nor logs. Close it with sessile_store_close(). Errors: those of
+ * sessile_open(); INVALID: the table lacks a function (named); UNSUPPORTED: its version.
  */
 SESSILE_API sessile_status sessile_open_with(sessile_store **out,
                                              const sessile_backend *backend, void *self,
                                              const sessile_store_options *options,
                                              sessile_error *err);
 
-/* A copy that sessile_free() takes, with a NUL behind it; NULL: no memory. For what a
- * backend hands out. */
+/* A copy for sessile_free(), with a NUL after it; NULL: no memory. Backends use it for
+ * what they return. */
 SESSILE_API char *sessile_copy(const void *data, size_t size);
 
 #ifdef __cplusplus

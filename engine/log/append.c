@@ -79,8 +79,9 @@ void log_end(log_t *log)
 }
 
 /* Builds the lines of a write in log->buffers.lines. end: where the log will end. */
-static sessile_status build(log_t *log, const sessile_slice *texts, size_t count,
-                            uint64_t max_bytes, sessile_log_end *end, sessile_error *err)
+static sessile_status build_lines(log_t *log, const sessile_slice *texts, size_t count,
+                                  uint64_t max_bytes, sessile_log_end *end,
+                                  sessile_error *err)
 {
     unsigned char previous[VAULT_TAG];
     buf *lines = &log->buffers.lines;
@@ -142,7 +143,7 @@ sessile_status log_append(log_t *log, const sessile_slice *texts, size_t count,
                  (size_t)log->end.count + count, sizeof *log->offsets) != 0)
         return fail_nomem(err);
     sessile_log_end end = log->end;
-    status = build(log, texts, count, max_bytes, &end, err);
+    status = build_lines(log, texts, count, max_bytes, &end, err);
     if (status)
         return status;
     memcpy(tag, end.tag, VAULT_TAG);

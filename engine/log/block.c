@@ -168,8 +168,8 @@ sessile_status block_read(log_t *log, uint64_t end, log_block *out, sessile_erro
     out->number = t.number;
     out->start = t.start;
     out->end = end;
-    if (logkey_unbox(&log->key, ad, INDEX_AD, raw.data + (t.start - from),
-                     (size_t)(end - TRAILER_SIZE - t.start), &out->plain) != 0)
+    if (logkey_open_blob(&log->key, ad, INDEX_AD, raw.data + (t.start - from),
+                         (size_t)(end - TRAILER_SIZE - t.start), &out->plain) != 0)
         status = out->plain.failed ? fail_nomem(err) : bad(log, err);
     else if (parse(log, out) != 0)
         status = bad(log, err);
@@ -299,7 +299,7 @@ sessile_status block_put(log_t *log, uint64_t number, uint64_t start,
         goto out;
     }
     name_block(log, ad, number, start);
-    status = logkey_box(&log->key, ad, INDEX_AD, plain.data, plain.size, out, err);
+    status = logkey_seal_blob(&log->key, ad, INDEX_AD, plain.data, plain.size, out, err);
     memcpy(end, MAGIC, 8);
     put64(end + 8, number);
     put64(end + 16, start);

@@ -46,10 +46,10 @@ sessile_status log_copy_flush(log_copy *copy, sessile_error *err)
 }
 
 /* draft: whether the store is to be given the lines in pieces. */
-static sessile_status begin(log_copy *copy, store *st, const keyring *k,
-                            const char *folder, const char *name, const char *user,
-                            const char *header, size_t size, int draft,
-                            const allocator *a, sessile_error *err)
+static sessile_status begin_copy(log_copy *copy, store *st, const keyring *k,
+                                 const char *folder, const char *name, const char *user,
+                                 const char *header, size_t size, int draft,
+                                 const allocator *a, sessile_error *err)
 {
     if (!line_is_entry(header, size, 0))
         return fail(err, SESSILE_INVALID, "a log begins with an entry of id 00000000");
@@ -79,7 +79,7 @@ sessile_status log_copy_begin(log_copy *copy, store *st, const keyring *k,
     memset(copy, 0, sizeof *copy);
     if ((st->table->capabilities & SESSILE_BACKEND_REPLACES) == 0)
         return fail(err, SESSILE_UNSUPPORTED, "this store cannot replace a log");
-    return begin(copy, st, k, folder, name, user, header, size, 1, a, err);
+    return begin_copy(copy, st, k, folder, name, user, header, size, 1, a, err);
 }
 
 sessile_status log_copy_begin_new(log_copy *copy, store *st, const keyring *k,
@@ -90,7 +90,7 @@ sessile_status log_copy_begin_new(log_copy *copy, store *st, const keyring *k,
     memset(copy, 0, sizeof *copy);
     int draft = (st->table->capabilities & SESSILE_BACKEND_REPLACES) != 0 &&
                 st->table->draft_publish;
-    return begin(copy, st, k, folder, name, user, header, size, draft, a, err);
+    return begin_copy(copy, st, k, folder, name, user, header, size, draft, a, err);
 }
 
 sessile_status log_copy_entry(log_copy *copy, const char *text, size_t size,
@@ -120,7 +120,7 @@ sessile_status log_copy_entry(log_copy *copy, const char *text, size_t size,
 }
 
 /* Both ways to finish. */
-static sessile_status ended(log_copy *copy, sessile_error *err)
+static sessile_status end_copy(log_copy *copy, sessile_error *err)
 {
     if (copy->committed != copy->count)
         return fail(err, SESSILE_INVALID, "the last write of a copy is not ended");
@@ -133,8 +133,8 @@ static sessile_status ended(log_copy *copy, sessile_error *err)
  * log has to open still, now that the new secret is there. Who forgets removes secrets
  * until there are none: it has seen the new one, or we see that the old one is gone.
  */
-static sessile_status still_opens(const store *st, const keyring *k,
-                                  sessile_backend_log *old, sessile_error *err)
+static sessile_status check_still_opens(const store *st, const keyring *k,
+                                        sessile_backend_log *old, sessile_error *err)
 {
     logkey key;
     char text[HEADER_LOOK];
@@ -153,9 +153,9 @@ static sessile_status still_opens(const store *st, const keyring *k,
 sessile_status log_copy_finish(log_copy *copy, sessile_backend_log *old, int keep,
                                char *kept, size_t kept_size, sessile_error *err)
 {
-    sessile_status status = ended(copy, err);
+    sessile_status status = end_copy(copy, err);
     if (!status && copy->key.user[0] != '\0' && copy->keys)
-        status = still_opens(&copy->st, copy->keys, old, err);
+        status = check_still_opens(&copy->st, copy->keys, old, err);
     if (!status) {
         status =
             copy->st.table->draft_replace(copy->draft, old, keep, kept, kept_size, err);
@@ -167,9 +167,9 @@ sessile_status log_copy_finish(log_copy *copy, sessile_backend_log *old, int kee
 sessile_status log_copy_take_name(log_copy *copy, const log_t *source, const keyring *k,
                                   sessile_error *err)
 {
-    sessile_status status = ended(copy, err);
+    sessile_status status = end_copy(copy, err);
     if (!status && source->key.user[0] != '\0')
-        status = still_opens(&source->st, k, source->handle, err);
+        status = check_still_opens(&source->st, k, source->handle, err);
     if (status)
         return status;
     if (copy->draft) {

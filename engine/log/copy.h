@@ -63,12 +63,12 @@ sessile_status log_copy_flush(log_copy *copy, sessile_error *err);
 sessile_status log_copy_finish(log_copy *copy, sessile_backend_log *old, int keep,
                                char *kept, size_t kept_size, sessile_error *err);
 /*
- * Entries 1 to last of source, opened and sealed anew in one pass, each write as it was;
+ * Entries 1 to last of source, opened and resealed in one pass, each write as it was;
  * the one that `last` is in ends there. Each is compared with the line before it, and the
  * last with tag (NULL: with nothing). source: as log_attach() gave it out, no line read;
  * it has committed entry `last`. visit (may be NULL) is shown each as it goes by. No lock
  * is taken: what is committed does not move. DAMAGED: a line that does not open, or is
- * not what was written; TRUNCATED; CONFLICT: the log was sealed anew since the tag was
+ * not what was written; TRUNCATED; CONFLICT: the log was resealed since the tag was
  * read.
  */
 sessile_status log_copy_lines(log_copy *copy, log_t *source, sessile_id last,

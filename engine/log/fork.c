@@ -1,5 +1,5 @@
 /*
- * fork.c: the lines of one log sealed anew into another.
+ * fork.c: copies the entries of one log into another.
  *
  * Owns the one pass over a log that a fork is made of: a line read, opened, compared with
  * the one before it, sealed under the new log's key. It holds a piece of the source and a
@@ -87,7 +87,7 @@ sessile_status log_copy_lines(log_copy *copy, log_t *source, sessile_id last,
     }
     if (!status && tag && memcmp(previous, tag, VAULT_TAG) != 0) {
         status = fail(err, SESSILE_CONFLICT,
-                      "%s was written anew while it was copied: try again", source->name);
+                      "%s was replaced while it was copied: try again", source->name);
     }
     if (log_moved(source, status)) {
         status = err->code =

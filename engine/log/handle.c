@@ -16,7 +16,7 @@
 
 /* ---------------------------------------------------------------------- memory */
 
-static void trim(buf *b, size_t keep)
+static void trim_buffer(buf *b, size_t keep)
 {
     if (b->capacity > keep)
         buf_deinit(b);
@@ -24,14 +24,14 @@ static void trim(buf *b, size_t keep)
 
 void log_trim_lines(log_t *log)
 {
-    trim(&log->buffers.lines, KEEP);
-    trim(&log->buffers.scratch, KEEP);
+    trim_buffer(&log->buffers.lines, KEEP);
+    trim_buffer(&log->buffers.scratch, KEEP);
 }
 
 void log_trim(log_t *log)
 {
-    trim(&log->buffers.piece, KEEP_READ);
-    trim(&log->buffers.text, KEEP_READ);
+    trim_buffer(&log->buffers.piece, KEEP_READ);
+    trim_buffer(&log->buffers.text, KEEP_READ);
     log_trim_lines(log);
 }
 

@@ -3,7 +3,7 @@
  *
  * Owns what this handle has taken out of the cache. It must never believe it over the
  * log: a block counts when its last entry stands in the log where it says, with the tag
- * it says. What does not count is passed over in silence, since a scan says the same;
+ * it says. What does not count is ignored, since a scan finds the same;
  * but a block that opens is a proof all the same: what it says was safe, was.
  */
 #include <string.h>
@@ -17,7 +17,7 @@
 
 /* Takes the offsets of a block and hands on the rest. INVALID: it does not go with what
  * is known. */
-static sessile_status take(log_t *log, const log_block *b, sessile_error *err)
+static sessile_status take_block(log_t *log, const log_block *b, sessile_error *err)
 {
     log_index *ix = &log->index;
     uint64_t first = b->number * LOG_BLOCK, before = 0;
@@ -66,7 +66,7 @@ sessile_status log_reach(log_t *log, sessile_id id, sessile_error *err)
     if (!status && b.number != number)
         status = fail(err, SESSILE_INVALID, "the index of %s is out of order", log->name);
     if (!status)
-        status = take(log, &b, err);
+        status = take_block(log, &b, err);
     block_deinit(&b);
     return status;
 }
@@ -101,14 +101,14 @@ static int good_line(log_t *log, uint64_t index, uint64_t from, uint64_t to, lin
 }
 
 /* 1 when the log has the block's last entry where the block says. */
-static int agrees(log_t *log, const log_block *b, sessile_status *status,
-                  sessile_error *err)
+static int block_agrees(log_t *log, const log_block *b, sessile_status *status,
+                        sessile_error *err)
 {
     const uint64_t last = b->anchor.count - 1;
     line l;
     *status = SESSILE_OK;
     if (b->anchor.bytes / LOG_SHORTEST < b->anchor.count)
-        return 0; /* so many lines do not fit: no memory for them */
+        return 0; /* that many lines do not fit: nothing is allocated for them */
     if (!good_line(log, last, block_u64(b->offsets + 8 * (LOG_BLOCK - 1)),
                    b->anchor.bytes, &l, &log->buffers.text, status, err))
         return 0;
@@ -117,7 +117,7 @@ static int agrees(log_t *log, const log_block *b, sessile_status *status,
 }
 
 /* The last block of the cache; INVALID: there is none that can be used. */
-static sessile_status last_block(log_t *log, log_block *b, sessile_error *err)
+static sessile_status read_last_block(log_t *log, log_block *b, sessile_error *err)
 {
     enum { TRIES = 3 }; /* a writer may be adding to it this moment */
     uint64_t size = 0, was;
@@ -195,7 +195,7 @@ sessile_status index_begin(log_t *log, uint64_t size, log_visit visit, void *arg
     if (ix->callbacks.record_size == 0)
         return SESSILE_OK;
     block_init(&b, log->alloc);
-    sessile_status status = last_block(log, &b, &why);
+    sessile_status status = read_last_block(log, &b, &why);
     if (status) {
         status = status == SESSILE_NOMEM ? fail_nomem(err) : SESSILE_OK;
         goto out;
@@ -206,7 +206,7 @@ sessile_status index_begin(log_t *log, uint64_t size, log_visit visit, void *arg
     ix->rewrite = ix->callbacks.fresh;
     if (b.anchor.bytes > size || ix->callbacks.fresh)
         goto out; /* of the first log_check_proof() will speak */
-    if (!agrees(log, &b, &status, err)) {
+    if (!block_agrees(log, &b, &status, err)) {
         ix->rewrite = 1;
         goto out;
     }
@@ -225,7 +225,7 @@ sessile_status index_begin(log_t *log, uint64_t size, log_visit visit, void *arg
                                        b.snapshot_size, err);
     }
     if (!status)
-        status = take(log, &b, err);
+        status = take_block(log, &b, err);
     if (!status) {
         log_learn(log, b.anchor.count, b.anchor.count);
     } else if (status == SESSILE_INVALID) { /* what it holds is not what it should be */

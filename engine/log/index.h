@@ -9,7 +9,7 @@
  *   index_check.c  compares blocks with a scan
  *
  * The index is never believed over the log: opening compares its anchor with the log's
- * own line, and whatever does not fit is dropped and made anew from the lines.
+ * own line, and whatever does not fit is dropped and rebuilt from the lines.
  */
 #ifndef LOG_INDEX_H
 #define LOG_INDEX_H
@@ -31,7 +31,7 @@ typedef struct log_index {
     log_index_callbacks callbacks; /* record_size 0: there is no index */
     int off;                       /* given up by this handle */
     int rewrite;                /* what is in the cache is wrong from its first byte on */
-    unsigned char ad[INDEX_AD]; /* what the blocks of this log are boxed for */
+    unsigned char ad[INDEX_AD]; /* additional data of the blocks of this log */
 
     /* The first `lazy` blocks were not scanned by this handle; present[k] is 1 when block
      * k has been taken out of the cache. */

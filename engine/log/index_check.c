@@ -15,8 +15,8 @@ static int same_bytes(const buf *made, const unsigned char *is, size_t size)
 }
 
 /* *same: block b says what the scan said. */
-static sessile_status compare(log_t *log, const log_block *b, int *same,
-                              sessile_error *err)
+static sessile_status compare_block(log_t *log, const log_block *b, int *same,
+                                    sessile_error *err)
 {
     const log_index *ix = &log->index;
     const log_anchor *a;
@@ -71,7 +71,7 @@ static sessile_status wrong_or(sessile_status status, int *good, sessile_error *
     return status;
 }
 
-static sessile_status look(log_t *log, log_index_about *out, sessile_error *err)
+static sessile_status check_blocks(log_t *log, log_index_about *out, sessile_error *err)
 {
     uint64_t end;
     int good;
@@ -105,7 +105,7 @@ static sessile_status look(log_t *log, log_index_about *out, sessile_error *err)
             continue;
         }
         if (good)
-            status = compare(log, &b, &good, err);
+            status = compare_block(log, &b, &good, err);
         if (!status && !good) {
             out->wrong++;
             out->first = k;
@@ -126,15 +126,15 @@ sessile_status log_index_check(log_t *log, int timeout_ms, log_index_about *out,
     memset(out, 0, sizeof *out);
     if (log->index.callbacks.record_size == 0)
         return SESSILE_OK;
-    sessile_status status = look(log, out, err);
+    sessile_status status = check_blocks(log, out, err);
     if (status || (!out->strange && out->torn == 0 && out->wrong == 0))
         return status;
     if (!log_has_locks(table)) /* who adds to it does so in one step */
-        return look(log, out, err);
+        return check_blocks(log, out, err);
     /* Again, while nobody adds to it. */
     status = table->lock(log->handle, SESSILE_LOCK_SHARED, timeout_ms, &replaced, err);
     if (!status) {
-        status = look(log, out, err);
+        status = check_blocks(log, out, err);
         table->unlock(log->handle);
     } else if (status == SESSILE_BUSY || status == SESSILE_UNSUPPORTED) {
         error_clear(err);

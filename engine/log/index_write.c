@@ -1,7 +1,7 @@
 /*
  * index_write.c: blocks added to the index, under the log's exclusive lock, if there are
  * locks. Where there are none each write is whole or not there, and refused when the
- * cache does not reach it: then another handle has begun it anew.
+ * cache does not reach it: then another handle has started it again.
  *
  * Owns the end of the cache. It must never fail who appends: an index that cannot be
  * written is no reason to say that an entry was not. It must never add a block whose last
@@ -17,7 +17,7 @@ enum { TRIES = 2 };
 #define PIECE ((size_t)256 << 10)
 
 /* 1 when the block is one of this log as it is now. */
-static int fits(const log_t *log, const log_block *b)
+static int block_fits(const log_t *log, const log_block *b)
 {
     const log_index *ix = &log->index;
     if (b->anchor.count > log->end.count)
@@ -31,7 +31,7 @@ static int fits(const log_t *log, const log_block *b)
 
 /* Sees how far the cache goes, which another handle may have added to. 0, or -1: it
  * cannot be gone on with. */
-static int look(log_t *log)
+static int find_cache_end(log_t *log)
 {
     log_index *ix = &log->index;
     sessile_error err = {SESSILE_OK, ""};
@@ -44,7 +44,7 @@ static int look(log_t *log)
     if (!ix->rewrite && size > 0) {
         block_init(&b, log->alloc);
         sessile_status status = block_read_last(log, size, &b, &err);
-        if (!status && fits(log, &b) && block_note(log, b.number, b.end) == 0) {
+        if (!status && block_fits(log, &b) && block_note(log, b.number, b.end) == 0) {
             ix->written = b.number + 1;
             ix->size = b.end;
             block_deinit(&b);
@@ -54,14 +54,15 @@ static int look(log_t *log)
         if (status && status != SESSILE_INVALID)
             return -1;
     }
-    /* Nothing in it is of use. Made anew by who has seen the whole log. */
+    /* Nothing in it is of use. Only a handle that has scanned the whole log rebuilds it.
+     */
     if (ix->lazy > 0)
         return -1;
     ix->written = ix->size = ix->end_count = 0;
     return 0;
 }
 
-static sessile_status add(log_t *log, uint64_t until, sessile_error *err)
+static sessile_status add_blocks(log_t *log, uint64_t until, sessile_error *err)
 {
     log_index *ix = &log->index;
     sessile_status status = SESSILE_OK;
@@ -94,7 +95,7 @@ static sessile_status add(log_t *log, uint64_t until, sessile_error *err)
     return status;
 }
 
-static void give_up(log_t *log)
+static void give_index_up(log_t *log)
 {
     log_index *ix = &log->index;
     ix->off = 1;
@@ -124,7 +125,7 @@ sessile_status log_index_drop(log_t *log, int timeout_ms, sessile_error *err)
         status = table->cache_write(log->handle, 0, "", 0, err);
     if (locks)
         table->unlock(log->handle);
-    give_up(log);
+    give_index_up(log);
     return status;
 }
 
@@ -143,13 +144,13 @@ void log_index_write(log_t *log)
         return;
     sessile_status status = SESSILE_CONFLICT;
     for (int i = 0; status == SESSILE_CONFLICT && i < TRIES; i++) {
-        status = look(log) == 0 ? SESSILE_OK : SESSILE_IO;
+        status = find_cache_end(log) == 0 ? SESSILE_OK : SESSILE_IO;
         if (!status && until > ix->written)
-            status = add(log, until, &err);
+            status = add_blocks(log, until, &err);
     }
     ix->callbacks.written(ix->callbacks.arg, ix->written);
     if (status == SESSILE_DENIED || status == SESSILE_NOTFOUND || status == SESSILE_LIMIT)
-        give_up(log);
+        give_index_up(log);
     else if (status)
         ix->retry = durable + LOG_BLOCK;
 }

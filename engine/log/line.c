@@ -210,7 +210,7 @@ static line_verdict open_sealed(const logkey *k, const char *text, size_t size,
 
 /* 0: clear fields that no writer writes: a write that began before the log did, or one
  * that knew its own entries to be synced. */
-static int agrees(const line *l)
+static int checksum_agrees(const line *l)
 {
     return l->commit <= (uint64_t)l->id + 1 &&
            (!l->has_durable || (uint64_t)l->durable + l->commit <= l->id);
@@ -228,7 +228,7 @@ int line_claims(const logkey *k, const char *text, size_t size, line *l)
                !ends_with(text, size, CLOSE, LENGTH(CLOSE))) {
         return 0;
     }
-    return agrees(l);
+    return checksum_agrees(l);
 }
 
 line_verdict line_open(const logkey *k, unsigned depth, char *text, size_t size,
@@ -240,7 +240,8 @@ line_verdict line_open(const logkey *k, unsigned depth, char *text, size_t size,
                                : open_sealed(k, text, size, is_header, l, out, err);
     if (verdict != LINE_GOOD)
         return verdict;
-    if (!agrees(l) || (is_header && (l->id != 0 || l->commit != 1 || l->has_durable)))
+    if (!checksum_agrees(l) ||
+        (is_header && (l->id != 0 || l->commit != 1 || l->has_durable)))
         return LINE_BAD;
     return LINE_GOOD;
 }
@@ -257,7 +258,7 @@ line_verdict line_look(const logkey *k, const char *text, size_t size, int is_he
     size_t head = sealed_head(text, size, is_header, l);
     size_t least = suite_nonce_size(k->suite) + 2 * (size_t)VAULT_TAG;
     if (head == 0 || size - head < base64_size(least) + LENGTH(CLOSE) ||
-        !ends_with(text, size, CLOSE, LENGTH(CLOSE)) || !agrees(l) ||
+        !ends_with(text, size, CLOSE, LENGTH(CLOSE)) || !checksum_agrees(l) ||
         (is_header && l->id != 0))
         return LINE_BAD;
     size_t body = size - head - LENGTH(CLOSE);

@@ -8,7 +8,7 @@
 
 #include "vault/vault.h"
 
-/* The longest line that is written or believed. What has no newline in so many bytes is
+/* The longest line that is written or believed. What has no newline in that many bytes is
  * no line, so that a hostile file cannot ask for more memory than this. */
 #define LINE_LONGEST (UINT64_C(64) << 20)
 
@@ -29,7 +29,7 @@ typedef struct line {
 typedef enum line_verdict {
     LINE_GOOD = 0,
     LINE_BAD,   /* not a line of this log, or not as it was written */
-    LINE_FAILED /* could not be told: the error is filled (NOMEM, LIMIT) */
+    LINE_FAILED /* could not be decided: the error is filled (NOMEM, LIMIT) */
 } line_verdict;
 
 /*

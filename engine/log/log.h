@@ -47,7 +47,7 @@ sessile_status log_open(log_t **out, store *st, const keyring *k, const char *fo
                         void *arg, uint64_t *torn, const allocator *a,
                         sessile_error *err);
 
-/* The index (README.md): blocks of so many entries, in the backend's cache. */
+/* The index (README.md): blocks of this many entries, in the backend's cache. */
 #define LOG_BLOCK 256
 
 /*
@@ -58,7 +58,7 @@ sessile_status log_open(log_t **out, store *st, const keyring *k, const char *fo
 typedef struct log_index_callbacks {
     void *arg;
     size_t record_size; /* bytes kept of one entry */
-    int fresh;          /* what is there is not believed, but written anew */
+    int fresh;          /* what is there is ignored and rebuilt */
     /* Block `block`: LOG_BLOCK records; what more belongs to it, and the state after its
      * last entry, are appended. NOTFOUND: that state is not known any more. */
     sessile_status (*fill)(void *arg, uint64_t block, void *records, buf *extra,
@@ -92,7 +92,7 @@ sessile_status log_open_kept(log_t **out, store *st, const keyring *k, const cha
  * entry. Any other error but NOMEM: the index cannot be read there; log_rescan(). */
 sessile_status log_reach(log_t *log, sessile_id id, sessile_error *err);
 /* Shows all of the log again, from entry 0 to log_count(), and gives the index up, to be
- * written anew. On error nothing has changed. Not inside a visitor. */
+ * rebuilt. On error nothing has changed. Not inside a visitor. */
 sessile_status log_rescan(log_t *log, log_visit visit, void *arg, sessile_error *err);
 /* Adds to the index what is durable and not in it, when that is a block at least. Never
  * fails the caller. Between log_begin and log_end, all entries having been shown. */
@@ -115,8 +115,8 @@ typedef struct log_index_about {
 /*
  * Compares the index with what this handle has scanned from the log's first byte
  * (log_inspect), and what the callbacks has made of it. Changes nothing. What seems wrong
- * is looked at again under a shared lock; when that cannot be had it is not told. IO,
- * NOMEM.
+ * is looked at again under a shared lock; when that cannot be taken it is not reported.
+ * IO, NOMEM.
  */
 sessile_status log_index_check(log_t *log, int timeout_ms, log_index_about *out,
                                sessile_error *err);
@@ -274,8 +274,8 @@ typedef struct log_tail {
 } log_tail;
 /*
  * As log_open_kept(), but from the first byte, and changes nothing, whatever it finds: a
- * torn tail is left and told. Of the index only the proof is taken; callbacks NULL: not
- * even that. Such a handle is for reading, log_index_check() and log_rewrite().
+ * torn tail is left and reported. Of the index only the proof is taken; callbacks NULL:
+ * not even that. Such a handle is for reading, log_index_check() and log_rewrite().
  */
 sessile_status log_inspect(log_t **out, store *st, const keyring *k, const char *folder,
                            const char *name, unsigned depth, int timeout_ms,
@@ -313,11 +313,11 @@ sessile_status log_look_at(store *st, const char *folder, const char *name, int 
                            int timeout_ms, log_about *out, sessile_error *err);
 
 /*
- * Seals a log anew, if it is not of the newest epoch and of the keyring's suite: every
+ * Reseals a log, if it is not of the newest epoch and of the keyring's suite: every
  * entry as it is, every write as it was, under a new data key, in one step. A torn end is
  * set aside first. callbacks: whose index is heard as a proof; NULL: none. Waits for the
  * exclusive lock: BUSY. DAMAGED, TRUNCATED, SEALED, IO, FULL: the log is as it was.
- * *done: 1 when it was sealed anew.
+ * *done: 1 when it was resealed.
  */
 sessile_status log_reseal(store *st, const keyring *k, const char *folder,
                           const char *name, int timeout_ms,

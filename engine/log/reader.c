@@ -23,7 +23,7 @@ void reader_init(reader *r, log_t *log, uint64_t at, uint64_t limit)
 }
 
 /* Reads more bytes behind those there. 1: some came; 0: none are left; -1: error. */
-static int fill(reader *r, uint64_t index, sessile_error *err)
+static int read_more(reader *r, uint64_t index, sessile_error *err)
 {
     log_t *log = r->log;
     size_t got = 0;
@@ -71,7 +71,7 @@ reader_found reader_next(reader *r, uint64_t index, char **text, size_t *size,
         searched = there;
         if (there > LINE_LONGEST)
             return READER_TOO_LONG;
-        int more = fill(r, index, err);
+        int more = read_more(r, index, err);
         if (more <= 0)
             return more < 0 ? READER_FAILED : READER_END;
     }
@@ -91,7 +91,7 @@ reader_found reader_skip(reader *r, uint64_t index, sessile_error *err)
         }
         r->at += there;
         r->pos = r->have = 0;
-        int more = fill(r, index, err);
+        int more = read_more(r, index, err);
         if (more <= 0)
             return more < 0 ? READER_FAILED : READER_END;
     }

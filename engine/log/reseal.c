@@ -1,5 +1,5 @@
 /*
- * reseal.c: a log sealed anew, under the newest epoch and the suite of the keyring.
+ * reseal.c: reseals a log under the newest epoch and the suite of the keyring.
  *
  * Owns the way of a log from one key to another: under its exclusive lock, all of it read
  * and proved, copied entry by entry, put in its place in one step. It must never copy a
@@ -139,7 +139,7 @@ static sessile_status copy_lines(log_t *log, const keyring *k, const char *folde
             return err->code;
         if (verdict == LINE_BAD || l.id != index) {
             return fail(err, SESSILE_IO,
-                        "%s was changed while it was sealed anew: try again", log->name);
+                        "%s was changed while it was resealed: try again", log->name);
         }
         status = index == 0 ? log_copy_begin(copy, &log->st, k, folder, name,
                                              log->key.user, log->buffers.text.data,
@@ -152,8 +152,8 @@ static sessile_status copy_lines(log_t *log, const keyring *k, const char *folde
 
 /* Reads all of it, with the index as a proof: once it is a copy, under another key,
  * nothing opens the index any more that knew what the log had to hold. */
-static sessile_status prove(log_t *log, const log_index_callbacks *callbacks,
-                            sessile_error *err)
+static sessile_status scan_with_proof(log_t *log, const log_index_callbacks *callbacks,
+                                      sessile_error *err)
 {
     uint64_t cut = 0;
     if (callbacks && (log->st.table->capabilities & SESSILE_BACKEND_CACHES) != 0) {
@@ -185,8 +185,8 @@ static sessile_status copy_all(log_t *log, const keyring *k, const char *folder,
         status = copy_lines(log, k, folder, name, copy, err);
     }
     if (!status && !log_has_locks(log->st.table) && log->asked != log->end.bytes) {
-        status = fail(err, SESSILE_CONFLICT, "%s has grown while it was sealed anew",
-                      log->name);
+        status =
+            fail(err, SESSILE_CONFLICT, "%s has grown while it was resealed", log->name);
     }
     if (!status)
         status = log_gone(log, log_copy_finish(copy, log->handle, 0, NULL, 0, err), err);
@@ -204,7 +204,7 @@ static sessile_status reseal_once(store *st, const keyring *k, const char *folde
     sessile_status status = attach_locked(&log, st, k, folder, name, timeout_ms, a, err);
     if (status || is_newest(k, log->key.epoch, log->key.suite))
         goto out;
-    status = prove(log, callbacks, err);
+    status = scan_with_proof(log, callbacks, err);
     if (!status)
         status = copy_all(log, k, folder, name, &copy, err);
     *done = status == SESSILE_OK;
@@ -227,14 +227,14 @@ sessile_status log_reseal(store *st, const keyring *k, const char *folder,
     *done = 0;
     error_clear(err);
     if (!keyring_sealed(k) || (st->table->capabilities & SESSILE_BACKEND_REPLACES) == 0)
-        return fail(err, SESSILE_UNSUPPORTED, "this store cannot seal a log anew");
+        return fail(err, SESSILE_UNSUPPORTED, "this store cannot reseal a log");
     for (int i = 0; status == SESSILE_CONFLICT && i < LOG_TRIES; i++) {
         error_clear(err);
         status = reseal_once(st, k, folder, name, timeout_ms, callbacks, done, a, err);
     }
     if (status == SESSILE_CONFLICT) {
         status = fail(err, SESSILE_BUSY,
-                      "%s/%s was written to each of %d times that it was sealed anew: "
+                      "%s/%s was written to during each of %d attempts to reseal it: "
                       "try again when less is written to it",
                       folder, name, LOG_TRIES);
     }

@@ -1,5 +1,5 @@
 /*
- * rewrite.c: a damaged log written anew.
+ * rewrite.c: writes all that can be read of a damaged log to a new one.
  *
  * Owns the way from a log that may only be read to one that can be written again: a new
  * log under the same name with the same entries under the same ids, stand-ins where they

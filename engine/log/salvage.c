@@ -12,11 +12,11 @@
  * parents and lists of entries hold. Nothing may be appended to such a log: rewrite.c
  * makes a new one of it.
  *
- * How many ids there were is told by the lines. One that opens is believed; of a sealed
+ * The lines say how many ids there were. One that opens is believed; of a sealed
  * log no stranger can make one. In a plain log anybody can, so an id is believed only as
  * far as the file is long, and some more for what may have been cut out. A line that does
  * not open, but has the whole layout of one, is believed about its own id as far as the
- * bytes before it could hold so many lines; and that what it calls durable existed.
+ * bytes before it could hold that many lines; and that what it calls durable existed.
  *
  * Rejected: taking lines in the order in which they stand (two lines that were swapped
  * would cost one), and leaving ids out that are lost (every later id would change).
@@ -25,7 +25,8 @@
 
 #include <string.h>
 
-/* So many entries more than its bytes can tell of may have been cut out of a log. */
+/* At most this many entries more than its bytes can hold may have been cut out of a log.
+ */
 #define CUT_OUT UINT64_C(65536)
 /* ---------------------------------------------------------------------- lines */
 
@@ -78,7 +79,7 @@ static sessile_status take_line(log_t *log, const line *l, uint64_t at, size_t s
 }
 
 /* What a line that does not open says about how many there were. */
-static void heed_claim(log_t *log, const char *text, size_t size, uint64_t at)
+static void note_claim(log_t *log, const char *text, size_t size, uint64_t at)
 {
     log_damage_record *d = log->damage;
     line l;
@@ -157,7 +158,7 @@ static sessile_status take_stretch(log_t *log, char *text, size_t size, uint64_t
         if (!status && !good)
             status = try_line(log, text + start, end - start, at + start, &good, err);
         if (!status && !good) {
-            heed_claim(log, text + start, end - start, at + start);
+            note_claim(log, text + start, end - start, at + start);
             status = pass_bytes(log, at + start, whole, err);
         }
         start = end;
@@ -201,7 +202,7 @@ static sessile_status collect(log_t *log, sessile_error *err)
 /* ---------------------------------------------------------------------- flaws */
 
 /* Lost entries between neighbours that were found: where they should stand. */
-static log_flaw hole(const log_t *log, size_t first, size_t last)
+static log_flaw hole_between(const log_t *log, size_t first, size_t last)
 {
     const log_damage_record *d = log->damage;
     uint64_t from = log->end.bytes, to = d->size;
@@ -237,7 +238,7 @@ static sessile_status find_flaws(log_t *log, sessile_error *err)
             size_t last = i;
             while (last + 1 < d->place_count && d->places[last + 1].size == 0)
                 last++;
-            status = damage_add_flaw(log, hole(log, i, last), err);
+            status = damage_add_flaw(log, hole_between(log, i, last), err);
             d->lost += last - i + 1;
             i = last;
             continue;
@@ -342,8 +343,8 @@ static sessile_status show_stand_in(log_t *log, log_flaw lost, sessile_id id,
     return status;
 }
 
-static sessile_status show(log_t *log, log_visit visit, log_stand_in make, void *arg,
-                           sessile_error *err)
+static sessile_status show_places(log_t *log, log_visit visit, log_stand_in make,
+                                  void *arg, sessile_error *err)
 {
     log_damage_record *d = log->damage;
     log_flaw lost = {LOG_LOST, 0, 0, 0, 0};
@@ -356,7 +357,7 @@ static sessile_status show(log_t *log, log_visit visit, log_stand_in make, void 
                 size_t last = i;
                 while (last + 1 < d->place_count && d->places[last + 1].size == 0)
                     last++;
-                lost = hole(log, i, last);
+                lost = hole_between(log, i, last);
             }
             status = show_stand_in(log, lost, id, visit, make, arg, err);
             continue;
@@ -381,7 +382,7 @@ static sessile_status show(log_t *log, log_visit visit, log_stand_in make, void 
 }
 
 /* Puts into the reason how much there is and how much is not. */
-static void count_up(log_t *log)
+static void describe_loss(log_t *log)
 {
     log_damage_record *d = log->damage;
     sessile_error was = d->why;
@@ -423,12 +424,12 @@ sessile_status log_read_past(log_t *log, log_visit visit, log_stand_in make, voi
     if (!status)
         status = find_flaws(log, err);
     if (!status)
-        status = show(log, visit, make, arg, err);
+        status = show_places(log, visit, make, arg, err);
     log_trim(log);
     if (!status) {
         d->count = d->place_count;
         d->was_read = 1;
-        count_up(log);
+        describe_loss(log);
     }
     return status;
 }

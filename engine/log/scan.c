@@ -34,8 +34,9 @@
 /* ---------------------------------------------------------------------- in order */
 
 /* Shows the lines of a finished write, then counts them. */
-static sessile_status commit(log_t *log, size_t count, const reader *r, const line *last,
-                             log_visit visit, void *arg, sessile_error *err)
+static sessile_status show_write(log_t *log, size_t count, const reader *r,
+                                 const line *last, log_visit visit, void *arg,
+                                 sessile_error *err)
 {
     size_t start = 0;
     for (size_t i = 0; i < count && visit; i++) {
@@ -98,7 +99,7 @@ sessile_status log_scan(log_t *log, uint64_t size, log_visit visit, void *arg,
         memcpy(tag, l.tag, VAULT_TAG);
         index_pass(log, index, r.at, l.commit != 0 ? 0 : log->in_write + pending, tag);
         if (l.commit != 0) {
-            status = commit(log, pending, &r, &l, visit, arg, err);
+            status = show_write(log, pending, &r, &l, visit, arg, err);
             if (status)
                 break;
             pending = 0;
@@ -119,7 +120,7 @@ sessile_status log_scan(log_t *log, uint64_t size, log_visit visit, void *arg,
  * last one counts: a line that began before it would have it inside, where JSON has no
  * place for it. So there is one candidate a stretch, however hostile the bytes.
  */
-static char *candidate(char *text, size_t size)
+static char *find_line_start(char *text, size_t size)
 {
     char *found = NULL, *at = text, *end = text + size;
     while (at < end) {
@@ -155,7 +156,7 @@ sessile_status log_judge(log_t *log, uint64_t size, sessile_error *err)
             status = found != READER_FAILED ? SESSILE_OK : err->code;
             break;
         }
-        char *start = candidate(text, text_size);
+        char *start = find_line_start(text, text_size);
         if (start &&
             line_claims(&log->key, start, text_size - (size_t)(start - text), &l) &&
             l.has_durable && l.durable >= log->end.count) {

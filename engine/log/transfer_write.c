@@ -113,7 +113,7 @@ static sessile_status begin_append(transfer *t, sessile_error *err)
 }
 
 /* Writes what was gathered. tag: of its last line. */
-static sessile_status flush(transfer *t, const unsigned char *tag, sessile_error *err)
+static sessile_status flush_out(transfer *t, const unsigned char *tag, sessile_error *err)
 {
     const store *to = t->options.to;
     int poisoned = 0;
@@ -139,8 +139,8 @@ static sessile_status flush(transfer *t, const unsigned char *tag, sessile_error
 }
 
 /* Compares up to the end of the target log; *left: the bytes behind it. */
-static sessile_status compare(transfer *t, const char **data, size_t *left,
-                              sessile_error *err)
+static sessile_status compare_bytes(transfer *t, const char **data, size_t *left,
+                                    sessile_error *err)
 {
     while (t->target.comparing && *left > 0) {
         size_t want = *left < PIECE ? *left : PIECE, got = 0;
@@ -172,7 +172,7 @@ sessile_status transfer_put_bytes(transfer *t, const char *data, size_t size,
                                   sessile_error *err)
 {
     const transfer_options *o = &t->options;
-    sessile_status status = compare(t, &data, &size, err);
+    sessile_status status = compare_bytes(t, &data, &size, err);
     if (status || t->target.differs || size == 0)
         return status;
     if (o->compare || (t->source.raw && t->target.exists && !t->target.replacing)) {
@@ -190,13 +190,13 @@ sessile_status transfer_put_bytes(transfer *t, const char *data, size_t size,
         buf_put(&t->verbatim.out, data, size);
         t->verbatim.at += size;
         if (t->verbatim.out.size >= PIECE || t->verbatim.out.failed)
-            status = flush(t, t->source.tag, err);
+            status = flush_out(t, t->source.tag, err);
     }
     return target_status(t, status);
 }
 
 /* Replaces the log that differs by the draft; its bytes are kept. */
-static sessile_status replace(transfer *t, sessile_error *err)
+static sessile_status replace_target(transfer *t, sessile_error *err)
 {
     const store *to = t->options.to;
     char kept[512];
@@ -219,7 +219,7 @@ static sessile_status replace(transfer *t, sessile_error *err)
 static sessile_status finish_verbatim(transfer *t, sessile_error *err)
 {
     const transfer_options *o = &t->options;
-    sessile_status status = flush(t, t->source.log->end.tag, err);
+    sessile_status status = flush_out(t, t->source.log->end.tag, err);
     if (status)
         return status;
     if (t->target.appending) {
@@ -229,7 +229,7 @@ static sessile_status finish_verbatim(transfer *t, sessile_error *err)
         return status;
     }
     if (t->target.replacing)
-        return replace(t, err);
+        return replace_target(t, err);
     if (t->verbatim.draft) {
         status = o->to->table->draft_publish(t->verbatim.draft, err);
         t->verbatim.draft = NULL; /* freed also when it fails */

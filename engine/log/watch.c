@@ -76,7 +76,7 @@ sessile_status log_watch(store *st, const char *folder, const char *name, uint64
     if (table->watch) {
         status = table->watch(log, bytes, shorter(timeout_ms, LISTENED_MS), stop, arg,
                               changed, err);
-        if (status == SESSILE_IO) { /* whoever reads next is told what is wrong */
+        if (status == SESSILE_IO) { /* the next read reports what is wrong */
             error_clear(err);
             status = SESSILE_OK;
             *changed = 1;

@@ -11,6 +11,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "base/alloc.h"
 #include "base/text.h"
 #include "session/fold.h"
 
@@ -119,7 +120,7 @@ static sessile_status pack_labels(sessile_session *s, const fact *list, size_t c
     for (size_t i = 0; i < count; i++) {
         sessile_status status = session_reach_locked(s, list[i].entry, err);
         if (status) {
-            sessile_free(rows);
+            give_free(rows);
             return status;
         }
         rows[i] = (sessile_label_row){.entry = list[i].about,
@@ -345,5 +346,19 @@ sessile_status session_members(sessile_session *s, const char *kind, buf *out,
     if (!status)
         status = members_locked(s, kind, out, err);
     session_unlock(s);
+    return status;
+}
+
+sessile_status session_members_text(sessile_session *s, const char *kind, char **out,
+                                    size_t *size, sessile_error *err)
+{
+    buf text;
+    buf_init(&text, &s->store->alloc);
+    sessile_status status = session_members(s, kind, &text, err);
+    if (!status && !(*out = give_dup(&s->store->alloc, text.data, text.size)))
+        status = fail_nomem(err);
+    if (!status)
+        *size = text.size;
+    buf_deinit(&text);
     return status;
 }

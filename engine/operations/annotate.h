@@ -22,6 +22,9 @@ sessile_status session_state_members(sessile_session *s, const char *kind,
                                      sessile_slice object, sessile_error *err);
 sessile_status session_members(sessile_session *s, const char *kind, buf *out,
                                sessile_error *err);
+/* The same as a block for the host. */
+sessile_status session_members_text(sessile_session *s, const char *kind, char **out,
+                                    size_t *size, sessile_error *err);
 
 /* The last member of an object whose key is exactly that; JSON_NONE: there is none. work:
  * written to; failed when there was no memory. */

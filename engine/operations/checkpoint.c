@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/names.h"
 #include "base/text.h"
 #include "codec/compress.h"
 #include "session/agent_info.h"
@@ -118,7 +119,7 @@ static sessile_status put_data(checkpoint_write *w, sessile_session *s,
         buf_putc(&w->data, ',');
     }
     buf_printf(&w->data, "\"head\":\"%s\",\"reason\":\"%s\"", head,
-               sessile_checkpoint_reason_name(o->reason));
+               checkpoint_reason_name(o->reason));
     if (o->event.size) {
         buf_puts(&w->data, ",\"event\":");
         json_put_string(&w->data, o->event.data, o->event.size);

@@ -12,6 +12,7 @@
  */
 #include "session/fold.h"
 #include "operations/records.h"
+#include "store/ram.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/names.h"
 #include "base/text.h"
 #include "codec/compress.h"
 #include "session/fold.h"
@@ -88,7 +89,7 @@ static sessile_checkpoint_reason reason_of(json value)
     if (!json_plain(value, &text, &size))
         return SESSILE_CHECKPOINT_MANUAL;
     for (r = SESSILE_CHECKPOINT_THRESHOLD; r > SESSILE_CHECKPOINT_MANUAL; r--) {
-        const char *name = sessile_checkpoint_reason_name((sessile_checkpoint_reason)r);
+        const char *name = checkpoint_reason_name((sessile_checkpoint_reason)r);
         if (strlen(name) == size && !memcmp(name, text, size))
             break;
     }

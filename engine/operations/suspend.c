@@ -12,6 +12,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "base/alloc.h"
 #include "base/text.h"
 #include "session/fold.h"
 #include "session/life.h"
@@ -244,7 +245,7 @@ static sessile_status pack(sessile_session *s, sessile_id id, sessile_suspension
         sessile_suspension *p =
             give_alloc(&s->store->alloc, sizeof *p + reason.size + size + 2);
         if (!p || reason.failed) {
-            sessile_free(p);
+            give_free(p);
             status = fail_nomem(err);
         } else {
             char *to = (char *)(p + 1);

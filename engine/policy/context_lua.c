@@ -9,6 +9,7 @@
 
 #include <string.h>
 #include <lauxlib.h>
+#include "base/names.h"
 #include "base/text.h"
 #include "policy/lua_json.h"
 #include "policy/lua_box.h"
@@ -52,7 +53,7 @@ static void seed(lua_State *L, policy_pipeline *pl, pipeline_random *r)
     size_t size;
     int i;
 
-    sessile_key_print((sessile_key){pl->setup.turn, 0}, turn);
+    key_print((sessile_key){pl->setup.turn, 0}, turn);
     lua_pushlstring(L, pl->setup.session_id.data ? pl->setup.session_id.data : "",
                     pl->setup.session_id.size);
     lua_pushstring(L, turn);
@@ -325,7 +326,7 @@ static int context_index(lua_State *L)
         push_session(L, pl);
         break;
     case FIELD_REASON:
-        lua_pushstring(L, sessile_reason_name(pl->reason));
+        lua_pushstring(L, reason_name(pl->reason));
         break;
     case FIELD_INSTRUCTIONS:
         if (pl->setup.instructions.size)

@@ -16,6 +16,7 @@
 #include "policy/lua_json.h"
 #include "policy/options.h"
 #include "policy/require.h"
+#include "session/limits.h"
 
 #define JSON_DEPTH 128
 
@@ -410,16 +411,17 @@ static sessile_status load_steps(loader *l, const sessile_policy_step *steps,
 
 static policy_limits with_defaults(const policy_limits *limits)
 {
-    policy_limits all = {50000000, 500, (uint64_t)64 << 20, (uint64_t)1 << 20};
-    if (limits && limits->gas)
-        all.gas = limits->gas;
-    if (limits && limits->ms)
-        all.ms = limits->ms;
-    if (limits && limits->memory)
-        all.memory = limits->memory;
-    if (limits && limits->result)
-        all.result = limits->result;
-    return all;
+    sessile_limits all = {0};
+
+    if (limits) {
+        all.policy_gas = limits->gas;
+        all.policy_ms = limits->ms;
+        all.policy_memory = limits->memory;
+        all.policy_result = limits->result;
+    }
+    limits_fill(&all);
+    return (policy_limits){all.policy_gas, all.policy_ms, all.policy_memory,
+                           all.policy_result};
 }
 
 sessile_status policy_load(sessile_policy **out, const sessile_policy_step *steps,

@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <lauxlib.h>
+#include "base/alloc.h"
 #include "policy/chain.h"
 #include "policy/lua_json.h"
 #include "policy/source.h"
@@ -200,8 +201,8 @@ sessile_status lua_config_read(const char *path, lua_config *out, sessile_error 
     if (!status)
         status = find_path(path, out, err);
     if (status) {
-        sessile_free(out->values);
-        sessile_free(out->text);
+        give_free(out->values);
+        give_free(out->text);
         memset(out, 0, sizeof *out);
     }
     return status;

@@ -9,7 +9,10 @@
 
 #include <string.h>
 #include <lauxlib.h>
+#include "base/names.h"
+#include "codec/message.h"
 #include "policy/lua_json.h"
+#include "proposal/state.h"
 
 static const char messages_key, view_key;
 
@@ -62,7 +65,7 @@ static sessile_column column_of(lua_State *L, const lua_view *view)
 {
     sessile_column column;
     sessile_error err;
-    if (sessile_state_get(view->box->state, view->index, &column, &err))
+    if (state_get(view->box->state, view->index, &column, &err))
         luaL_error(L, "%s", err.message);
     return column;
 }
@@ -71,7 +74,7 @@ static sessile_slice json_of_view(lua_State *L, const lua_view *view)
 {
     sessile_slice json;
     sessile_error err;
-    if (sessile_state_json(view->box->state, view->index, &json, &err))
+    if (state_json(view->box->state, view->index, &json, &err))
         luaL_error(L, "%s", err.message);
     lua_box_charge(L, view->box, json.size);
     return json;
@@ -85,7 +88,7 @@ static void push_labels(lua_State *L, const lua_view *view)
     lua_newtable(L);
     lua_json_mark_array(L, -1);
     for (size_t n = 0;; n++) {
-        if (sessile_state_label(view->box->state, view->index, n, &name, &err))
+        if (state_label(view->box->state, view->index, n, &name, &err))
             luaL_error(L, "%s", err.message);
         if (!name.data)
             break;
@@ -107,11 +110,11 @@ static void push_column(lua_State *L, const lua_view *view, const sessile_column
             lua_pushnil(L);
             break;
         }
-        sessile_key_print(column->key, key);
+        key_print(column->key, key);
         lua_pushstring(L, key);
         break;
     case FIELD_ROLE:
-        lua_pushstring(L, sessile_role_name(column->role));
+        lua_pushstring(L, role_name(column->role));
         break;
     case FIELD_TOKENS:
         lua_pushinteger(L, column->tokens);

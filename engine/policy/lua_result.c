@@ -11,8 +11,10 @@
 #include <stdio.h>
 #include <string.h>
 #include <lauxlib.h>
+#include "base/names.h"
 #include "policy/lua_box.h"
 #include "policy/lua_json.h"
+#include "proposal/state.h"
 
 #define TEXT_MAX ((size_t)16 << 20)
 
@@ -90,14 +92,14 @@ static sessile_status read_keys(builder *b, size_t at, int table, const char *fi
         view = lua_view_test(L, -1);
         if (view && view->box == b->box) {
             sessile_column column;
-            if (sessile_state_get(b->box->state, view->index, &column, b->err))
+            if (state_get(b->box->state, view->index, &column, b->err))
                 return SESSILE_INVALID;
             keys[i] = column.key;
         } else {
             sessile_slice text = {NULL, 0};
             if (lua_type(L, -1) == LUA_TSTRING)
                 text.data = lua_tolstring(L, -1, &text.size);
-            if (!text.data || sessile_key_parse(text, &keys[i]))
+            if (!text.data || key_parse(text, &keys[i]))
                 return refuse(b->err, "message %zu: %s[%zu] is no key of a message",
                               at + 1, field, i + 1);
         }
@@ -181,7 +183,7 @@ static sessile_status rebuild_range(lua_State *L, lua_box *box, size_t count,
     memset(items, 0, count * sizeof *items);
     for (i = 0; i < count; i++)
         items[i].index = i;
-    return sessile_state_rebuild(box->state, items, count, err);
+    return state_rebuild(box->state, items, count, err);
 }
 
 /* The table at index is a list of messages: the whole new context. */
@@ -213,7 +215,7 @@ static sessile_status rebuild(lua_State *L, lua_box *box, int index, sessile_err
             return status;
         lua_pop(L, 1);
     }
-    return sessile_state_rebuild(box->state, b.items, b.count, err);
+    return state_rebuild(box->state, b.items, b.count, err);
 }
 
 static sessile_status take_list(lua_State *L, lua_box *box, int index, sessile_error *err)
@@ -222,7 +224,7 @@ static sessile_status take_list(lua_State *L, lua_box *box, int index, sessile_e
     if (list) {
         if (list->box != box)
             return refuse(err, "it returned the messages of another state");
-        if (list->count == sessile_state_count(box->state))
+        if (list->count == state_count(box->state))
             return SESSILE_OK; /* the state's own list: the state as edited */
         return rebuild_range(L, box, list->count, err);
     }
@@ -264,7 +266,7 @@ static sessile_status keep_vars(lua_State *L, lua_box *box, int state_index,
     if (lua_rawequal(L, -1, -2))
         return SESSILE_OK;
     text.data = lua_tolstring(L, -2, &text.size);
-    return sessile_state_set_vars(box->state, text, err);
+    return state_set_vars(box->state, text, err);
 }
 
 sessile_status lua_state_result(lua_State *L, int state_index, int result,

@@ -13,6 +13,7 @@
 #include <lauxlib.h>
 #include "policy/lua_box.h"
 #include "policy/lua_json.h"
+#include "proposal/state.h"
 
 /* One message or set of notes, as JSON; the engine's own limits are tighter. */
 #define TEXT_MAX ((size_t)16 << 20)
@@ -124,10 +125,10 @@ static sessile_slice check_json(lua_State *L, const char *what, int arg, int mes
 
 /* ------------------------------------------------------------------ edits */
 
-static int state_drop(lua_State *L)
+static int method_drop(lua_State *L)
 {
     lua_box *box = check_state(L);
-    size_t count = sessile_state_count(box->state);
+    size_t count = state_count(box->state);
     size_t first = check_index(L, "drop", 2, count), last = first;
     sessile_error err;
 
@@ -137,26 +138,26 @@ static int state_drop(lua_State *L)
         luaL_error(L, "drop: %I comes after %I", (LUAI_UACINT)first + 1,
                    (LUAI_UACINT)last + 1);
     lua_box_charge(L, box, 32 * (last - first + 1));
-    check(L, sessile_state_drop(box->state, first, last, &err), &err);
+    check(L, state_drop(box->state, first, last, &err), &err);
     return 0;
 }
 
-static int state_replace(lua_State *L)
+static int method_replace(lua_State *L)
 {
     lua_box *box = check_state(L);
-    size_t i = check_index(L, "replace", 2, sessile_state_count(box->state));
+    size_t i = check_index(L, "replace", 2, state_count(box->state));
     sessile_slice fields = check_json(L, "replace", 3, 1);
     sessile_error err;
 
     lua_box_charge(L, box, fields.size);
-    check(L, sessile_state_replace(box->state, i, fields, &err), &err);
+    check(L, state_replace(box->state, i, fields, &err), &err);
     return 0;
 }
 
-static int state_insert(lua_State *L)
+static int method_insert(lua_State *L)
 {
     lua_box *box = check_state(L);
-    size_t count = sessile_state_count(box->state), first = 0, last = 0;
+    size_t count = state_count(box->state), first = 0, last = 0;
     size_t i = check_index(L, "insert", 2, count + 1);
     sessile_slice message;
     sessile_error err;
@@ -182,12 +183,11 @@ static int state_insert(lua_State *L)
     }
     message = check_json(L, "insert", 3, 1);
     lua_box_charge(L, box, message.size + 32 * (last - first + 1));
-    check(L, sessile_state_insert(box->state, i, message, covers, first, last, &err),
-          &err);
+    check(L, state_insert(box->state, i, message, covers, first, last, &err), &err);
     return 0;
 }
 
-static int state_keep_last(lua_State *L)
+static int method_keep_last(lua_State *L)
 {
     static const char *const names[] = {"messages", "turns", "tokens", NULL};
     static const sessile_unit units[] = {SESSILE_MESSAGES, SESSILE_TURNS, SESSILE_TOKENS};
@@ -196,20 +196,20 @@ static int state_keep_last(lua_State *L)
     sessile_unit unit = units[luaL_checkoption(L, 3, "messages", names)];
     sessile_error err;
 
-    lua_box_charge(L, box, 16 * sessile_state_count(box->state));
-    check(L, sessile_state_keep_last(box->state, n, unit, &err), &err);
+    lua_box_charge(L, box, 16 * state_count(box->state));
+    check(L, state_keep_last(box->state, n, unit, &err), &err);
     return 0;
 }
 
 /* ------------------------------------------------------------------ questions */
 
-static int state_find_cut(lua_State *L)
+static int method_find_cut(lua_State *L)
 {
     lua_box *box = check_state(L);
     int64_t tokens = check_amount(L, "find_cut", 2);
 
-    lua_box_charge(L, box, 16 * sessile_state_count(box->state));
-    lua_pushinteger(L, (lua_Integer)sessile_state_find_cut(box->state, tokens) + 1);
+    lua_box_charge(L, box, 16 * state_count(box->state));
+    lua_pushinteger(L, (lua_Integer)state_find_cut(box->state, tokens) + 1);
     return 1;
 }
 
@@ -230,10 +230,10 @@ static void push_turn(lua_State *L, lua_Integer at, uint32_t turn, size_t first,
 }
 
 /* The turns, oldest first, as ranges of positions; turn 0 is what precedes the first. */
-static int state_turns(lua_State *L)
+static int method_turns(lua_State *L)
 {
     lua_box *box = check_state(L);
-    size_t count = sessile_state_count(box->state), first = 0, i;
+    size_t count = state_count(box->state), first = 0, i;
     lua_Integer turns = 0;
     uint32_t turn = 0;
     int64_t tokens = 0;
@@ -243,7 +243,7 @@ static int state_turns(lua_State *L)
     for (i = 0; i < count; i++) {
         sessile_column column;
         sessile_error err;
-        check(L, sessile_state_get(box->state, i, &column, &err), &err);
+        check(L, state_get(box->state, i, &column, &err), &err);
         if (i > first && column.turn != turn) {
             push_turn(L, ++turns, turn, first, i - 1, tokens);
             first = i;
@@ -257,17 +257,17 @@ static int state_turns(lua_State *L)
     return 1;
 }
 
-static int state_pairs_of(lua_State *L)
+static int method_pairs_of(lua_State *L)
 {
     lua_box *box = check_state(L);
-    size_t i = check_index(L, "pairs_of", 2, sessile_state_count(box->state));
-    size_t few[16], count = sessile_state_pairs(box->state, i, few, 16), k;
+    size_t i = check_index(L, "pairs_of", 2, state_count(box->state));
+    size_t few[16], count = state_pairs(box->state, i, few, 16), k;
     size_t *all = few;
 
     lua_box_charge(L, box, 32 * count);
     if (count > 16) {
         all = lua_newuserdatauv(L, count * sizeof *all, 0);
-        sessile_state_pairs(box->state, i, all, count);
+        state_pairs(box->state, i, all, count);
     }
     lua_createtable(L, count < 1000000 ? (int)count : 0, 0);
     for (k = 0; k < count; k++) {
@@ -286,7 +286,7 @@ static void push_messages(lua_State *L, lua_box *box)
     if (lua_getiuservalue(L, 1, BOX_MESSAGES) == LUA_TUSERDATA)
         return;
     lua_pop(L, 1);
-    lua_messages_push(L, 1, sessile_state_count(box->state));
+    lua_messages_push(L, 1, state_count(box->state));
     lua_pushvalue(L, -1);
     lua_setiuservalue(L, 1, BOX_MESSAGES);
 }
@@ -299,7 +299,7 @@ static void push_vars(lua_State *L, lua_box *box)
     if (lua_getiuservalue(L, 1, BOX_VARS) != LUA_TNIL)
         return;
     lua_pop(L, 1);
-    text = sessile_state_vars(box->state);
+    text = state_vars_text(box->state);
     lua_box_charge(L, box, text.size);
     if (text.size)
         lua_json_push(L, text.data, text.size);
@@ -329,17 +329,17 @@ static int state_index(lua_State *L)
         push_messages(L, box);
         break;
     case FIELD_TOKENS:
-        lua_pushinteger(L, sessile_state_tokens(box->state));
+        lua_pushinteger(L, state_tokens(box->state));
         break;
     case FIELD_WINDOW:
-        window = sessile_state_window(box->state);
+        window = state_window(box->state);
         if (window > 0)
             lua_pushinteger(L, window);
         else
             lua_pushnumber(L, HUGE_VAL);
         break;
     case FIELD_RESERVE:
-        lua_pushinteger(L, sessile_state_reserve(box->state));
+        lua_pushinteger(L, state_reserve(box->state));
         break;
     default:
         push_vars(L, box);
@@ -373,10 +373,10 @@ static int state_tostring(lua_State *L)
 void lua_state_open(lua_State *L)
 {
     static const luaL_Reg methods[] = {
-        {"drop", state_drop},         {"replace", state_replace},
-        {"insert", state_insert},     {"keep_last", state_keep_last},
-        {"find_cut", state_find_cut}, {"turns", state_turns},
-        {"pairs_of", state_pairs_of}, {NULL, NULL},
+        {"drop", method_drop},         {"replace", method_replace},
+        {"insert", method_insert},     {"keep_last", method_keep_last},
+        {"find_cut", method_find_cut}, {"turns", method_turns},
+        {"pairs_of", method_pairs_of}, {NULL, NULL},
     };
     static const char *const fields[] = {NULL,     "messages", "tokens",
                                          "window", "reserve",  "vars"};
@@ -413,7 +413,7 @@ void lua_state_push(lua_State *L, sessile_state *state, lua_state_charge charge)
 void lua_state_push_previous(lua_State *L, int index)
 {
     lua_box *box = lua_box_test(L, index);
-    size_t count = box && box->state ? sessile_state_previous(box->state) : 0;
+    size_t count = box && box->state ? state_previous(box->state) : 0;
     if (count)
         lua_messages_push(L, index, count);
     else

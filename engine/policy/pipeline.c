@@ -13,6 +13,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <lauxlib.h>
+#include "base/names.h"
 #include "base/text.h"
 #include "policy/lua_json.h"
 #include "policy/lua_state.h"
@@ -164,7 +165,7 @@ static void instantiate(lua_State *L, const policy_pipeline *pl)
 
 static void push_hook(lua_State *L, policy_pipeline *pl)
 {
-    const char *name = sessile_hook_name(pl->hook);
+    const char *name = hook_name(pl->hook);
     lua_Debug ar;
 
     if (pipeline_get_slot(L, pl, SLOT_HOOKS) == LUA_TNIL) {
@@ -314,7 +315,7 @@ static sessile_status finish(policy_pipeline *pl, lua_State *co, policy_result *
     if (end.status == SESSILE_INVALID || end.status == SESSILE_LIMIT) {
         (void)failed(pl, out,
                      fail(err, SESSILE_POLICY, "%s: %s: %s", pl->origin,
-                          sessile_hook_name(pl->hook), end.err.message));
+                          hook_name(pl->hook), end.err.message));
         out->spent |= end.status == SESSILE_LIMIT;
         return SESSILE_POLICY;
     }

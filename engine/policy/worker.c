@@ -11,6 +11,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "base/names.h"
 #include "base/text.h"
 #include "codec/json.h"
 #include "policy/chain.h"
@@ -391,7 +392,7 @@ static sessile_status give_text(worker *w, const worker_job *job, wire *body,
     sessile_status found = state_text(job->state, key, &text, &why);
     frame_begin(&w->out, FRAME_TEXT);
     wire_put_u32(&w->out, (uint32_t)found);
-    put_slice(&w->out, !found ? text : sessile_text(why.message));
+    put_slice(&w->out, !found ? text : slice_of(why.message));
     return send_frame(w, err);
 }
 

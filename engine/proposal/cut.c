@@ -156,8 +156,8 @@ static void cut_groups(cutting *c, int64_t n)
     }
 }
 
-sessile_status sessile_state_keep_last(sessile_state *s, int64_t n, sessile_unit unit,
-                                       sessile_error *err)
+sessile_status state_keep_last(sessile_state *s, int64_t n, sessile_unit unit,
+                               sessile_error *err)
 {
     cutting c;
     sessile_status status = state_check_unbuilt(s, err);
@@ -193,7 +193,7 @@ sessile_status sessile_state_keep_last(sessile_state *s, int64_t n, sessile_unit
  * is split, none later than open work and the floor; when even the newest of these leaves
  * more, that one. Edits so far count: what was dropped holds nothing.
  */
-size_t sessile_state_find_cut(const sessile_state *s, int64_t tokens)
+size_t state_find_cut(const sessile_state *s, int64_t tokens)
 {
     const pairing *p = given_pairs(s);
     limits l = limits_of(s);
@@ -220,7 +220,7 @@ size_t sessile_state_find_cut(const sessile_state *s, int64_t tokens)
     return best;
 }
 
-size_t sessile_state_pairs(const sessile_state *s, size_t i, size_t *out, size_t cap)
+size_t state_pairs(const sessile_state *s, size_t i, size_t *out, size_t cap)
 {
     const pairing *p = given_pairs(s);
     size_t count = 0, k;

@@ -57,8 +57,7 @@ void state_mark_gone(sessile_state *s, size_t i, uint32_t mark)
     s->edits.marked = 1;
 }
 
-sessile_status sessile_state_drop(sessile_state *s, size_t first, size_t last,
-                                  sessile_error *err)
+sessile_status state_drop(sessile_state *s, size_t first, size_t last, sessile_error *err)
 {
     size_t i;
     sessile_status status = state_check_unbuilt(s, err);
@@ -125,8 +124,8 @@ nomem:
  * not have come last; everything else stays byte for byte. "content" over a message whose
  * calls or results are blocks of its content: see put_content() in state_merge.c.
  */
-sessile_status sessile_state_replace(sessile_state *s, size_t i, sessile_slice fields,
-                                     sessile_error *err)
+sessile_status state_replace(sessile_state *s, size_t i, sessile_slice fields,
+                             sessile_error *err)
 {
     sessile_slice base;
     message m;
@@ -146,7 +145,7 @@ sessile_status sessile_state_replace(sessile_state *s, size_t i, sessile_slice f
         base.data = inserted_of(s, mark)->json;
         base.size = inserted_of(s, mark)->size;
     } else {
-        status = sessile_state_json(s, i, &base, err);
+        status = state_json(s, i, &base, err);
     }
     if (!status)
         status = inserted_merge(s, base, fields, err);
@@ -198,9 +197,9 @@ static int stand_for_range(sessile_state *s, size_t first, size_t last)
     return 0;
 }
 
-sessile_status sessile_state_insert(sessile_state *s, size_t i, sessile_slice text,
-                                    int has_covers, size_t cover_first, size_t cover_last,
-                                    sessile_error *err)
+sessile_status state_insert(sessile_state *s, size_t i, sessile_slice text,
+                            int has_covers, size_t cover_first, size_t cover_last,
+                            sessile_error *err)
 {
     sessile_key *covers = NULL;
     size_t cover_count = 0, k;
@@ -381,8 +380,8 @@ static void mark_built(sessile_state *s, const uint8_t *seen)
     s->edits.is_built = 1;
 }
 
-sessile_status sessile_state_rebuild(sessile_state *s, const sessile_state_item *items,
-                                     size_t count, sessile_error *err)
+sessile_status state_rebuild(sessile_state *s, const sessile_state_item *items,
+                             size_t count, sessile_error *err)
 {
     size_t given_count = s->given->c.count, from = s->made.count, capacity = 0, i;
     uint8_t *seen = mem_zalloc(s->alloc, given_count);
@@ -436,15 +435,14 @@ out:
 
 /* ------------------------------------------------------------------ vars */
 
-sessile_slice sessile_state_vars(const sessile_state *s)
+sessile_slice state_vars_text(const sessile_state *s)
 {
     const buf *b = s->vars.has ? &s->vars.set : &s->vars.given;
     sessile_slice out = {b->data, b->size};
     return out;
 }
 
-sessile_status sessile_state_set_vars(sessile_state *s, sessile_slice text,
-                                      sessile_error *err)
+sessile_status state_set_vars(sessile_state *s, sessile_slice text, sessile_error *err)
 {
     sessile_status status;
     json root;

@@ -338,7 +338,7 @@ static sessile_status replay_rebuild(sessile_state *s, wire *w, sessile_error *e
         it->covers = it->cover_count ? r.keys + starts[2 * i] : NULL;
         it->replaces = it->replace_count ? r.keys + starts[2 * i + 1] : NULL;
     }
-    status = w->bad ? fail_journal(err) : sessile_state_rebuild(s, r.items, count, err);
+    status = w->bad ? fail_journal(err) : state_rebuild(s, r.items, count, err);
 out:
     mem_free(a, r.items, r.capacity * sizeof *r.items);
     mem_free(a, r.keys, r.key_capacity * sizeof *r.keys);
@@ -358,11 +358,11 @@ static sessile_status replay_edit(sessile_state *s, call what, wire *w,
     case CALL_DROP:
         first = wire_u64(w);
         last = wire_u64(w);
-        return w->bad ? fail_journal(err) : sessile_state_drop(s, first, last, err);
+        return w->bad ? fail_journal(err) : state_drop(s, first, last, err);
     case CALL_REPLACE:
         i = wire_u64(w);
         text = wire_text(w);
-        return w->bad ? fail_journal(err) : sessile_state_replace(s, i, text, err);
+        return w->bad ? fail_journal(err) : state_replace(s, i, text, err);
     case CALL_INSERT:
         i = wire_u64(w);
         text = wire_text(w);
@@ -370,17 +370,16 @@ static sessile_status replay_edit(sessile_state *s, call what, wire *w,
         first = wire_u64(w);
         last = wire_u64(w);
         return w->bad ? fail_journal(err)
-                      : sessile_state_insert(s, i, text, covers, first, last, err);
+                      : state_insert(s, i, text, covers, first, last, err);
     case CALL_KEEP_LAST:
         n = wire_i64(w);
         i = wire_u8(w);
-        return w->bad ? fail_journal(err)
-                      : sessile_state_keep_last(s, n, (sessile_unit)i, err);
+        return w->bad ? fail_journal(err) : state_keep_last(s, n, (sessile_unit)i, err);
     case CALL_REBUILD:
         return replay_rebuild(s, w, err);
     case CALL_VARS:
         text = wire_text(w);
-        return w->bad ? fail_journal(err) : sessile_state_set_vars(s, text, err);
+        return w->bad ? fail_journal(err) : state_set_vars(s, text, err);
     default:
         return fail_journal(err);
     }

@@ -11,7 +11,9 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/names.h"
 #include "base/text.h"
+#include "codec/message.h"
 
 /* ------------------------------------------------------------------ a new message */
 
@@ -102,7 +104,7 @@ static int read_name(sessile_state *s, json object, sessile_key *out)
     buf_init(&decoded, s->alloc);
     code = json_string(&decoded, value);
     text = (sessile_slice){decoded.data, decoded.size};
-    if (code == 0 && sessile_key_parse(text, out))
+    if (code == 0 && key_parse(text, out))
         out->entry = SESSILE_NO_ID;
     buf_deinit(&decoded);
     return code;
@@ -137,7 +139,7 @@ sessile_status inserted_complete(sessile_state *s, sessile_slice given,
     if (json_get(root, "role").type == JSON_NONE) {
         put_comma(out, &any);
         buf_puts(out, "\"role\":");
-        json_put_cstring(out, sessile_role_name(role_default));
+        json_put_cstring(out, role_name(role_default));
     }
     for (it = json_begin(root); json_next(&it);) {
         if (needs_kind && !written && it.value.at == metadata.at) {

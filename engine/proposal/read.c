@@ -10,33 +10,33 @@
 
 #include "base/error.h"
 
-size_t sessile_state_count(const sessile_state *s)
+size_t state_count(const sessile_state *s)
 {
     return s->given->c.count;
 }
 
-int64_t sessile_state_tokens(const sessile_state *s)
+int64_t state_tokens(const sessile_state *s)
 {
     return s->edits.tokens;
 }
 
-int64_t sessile_state_window(const sessile_state *s)
+int64_t state_window(const sessile_state *s)
 {
     return s->limits.window;
 }
 
-int64_t sessile_state_reserve(const sessile_state *s)
+int64_t state_reserve(const sessile_state *s)
 {
     return s->limits.reserve;
 }
 
-size_t sessile_state_previous(const sessile_state *s)
+size_t state_previous(const sessile_state *s)
 {
     return s->given->previous;
 }
 
-sessile_status sessile_state_get(const sessile_state *s, size_t i, sessile_column *out,
-                                 sessile_error *err)
+sessile_status state_get(const sessile_state *s, size_t i, sessile_column *out,
+                         sessile_error *err)
 {
     const item *it;
     unsigned pairs;
@@ -63,8 +63,8 @@ sessile_status sessile_state_get(const sessile_state *s, size_t i, sessile_colum
     return SESSILE_OK;
 }
 
-sessile_status sessile_state_label(const sessile_state *s, size_t i, size_t n,
-                                   sessile_slice *out, sessile_error *err)
+sessile_status state_label(const sessile_state *s, size_t i, size_t n, sessile_slice *out,
+                           sessile_error *err)
 {
     const fact *labels;
     const item *it;
@@ -122,8 +122,8 @@ static void put_text(const sessile_state *s, uint32_t number, sessile_slice *out
     out->size = inserted_of(s, number)->size;
 }
 
-sessile_status sessile_state_json(sessile_state *s, size_t i, sessile_slice *out,
-                                  sessile_error *err)
+sessile_status state_json(sessile_state *s, size_t i, sessile_slice *out,
+                          sessile_error *err)
 {
     sessile_status status = SESSILE_OK;
     uint32_t origin;

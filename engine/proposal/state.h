@@ -2,10 +2,9 @@
  * state.h: a proposal in the making: the context as hooks see it, and their edits.
  *
  * One state serves a whole pipeline. state_hook_begin() fixes the list and indexes that a
- * hook is given; the sessile_state_…() functions of sessile.h (implemented in this
- * folder) record edits; state_hook_end() applies them and makes the list for the next
- * hook. Edits that are out of range or malformed are INVALID at once and change nothing;
- * whether they are *lawful* is judged by laws.h afterwards.
+ * hook is given; the functions below record edits; state_hook_end() applies them and
+ * makes the list for the next hook. Edits that are out of range or malformed are INVALID
+ * at once and change nothing; whether they are *lawful* is judged by laws.h afterwards.
  */
 #ifndef SESSION_STATE_H
 #define SESSION_STATE_H
@@ -44,7 +43,7 @@ void state_free(sessile_state *s);
 sessile_status state_hook_begin(sessile_state *s, const char *vars, size_t vars_size,
                                 sessile_error *err);
 /* Applies the hook's edits. *changed: the list differs from what the hook was given;
- * *vars_changed likewise (then sessile_state_vars() is what to keep). */
+ * *vars_changed likewise (then state_vars_text() is what to keep). */
 sessile_status state_hook_end(sessile_state *s, int *changed, int *vars_changed,
                               sessile_error *err);
 /* Forgets the hook's edits. */
@@ -62,5 +61,33 @@ token_count state_count_text(const sessile_state *s, const char *text, size_t si
 /* The message text of any key of state_after, own inserted too, borrowed. */
 sessile_status state_text(sessile_state *s, sessile_key key, sessile_slice *out,
                           sessile_error *err);
+
+/* What sessile.h describes as sessile_state_…(); arguments were checked. */
+size_t state_count(const sessile_state *s);
+int64_t state_tokens(const sessile_state *s);
+int64_t state_window(const sessile_state *s);
+int64_t state_reserve(const sessile_state *s);
+size_t state_previous(const sessile_state *s);
+sessile_status state_get(const sessile_state *s, size_t i, sessile_column *out,
+                         sessile_error *err);
+sessile_status state_json(sessile_state *s, size_t i, sessile_slice *out,
+                          sessile_error *err);
+sessile_status state_label(const sessile_state *s, size_t i, size_t n, sessile_slice *out,
+                           sessile_error *err);
+sessile_status state_drop(sessile_state *s, size_t first, size_t last,
+                          sessile_error *err);
+sessile_status state_replace(sessile_state *s, size_t i, sessile_slice fields,
+                             sessile_error *err);
+sessile_status state_insert(sessile_state *s, size_t i, sessile_slice text,
+                            int has_covers, size_t cover_first, size_t cover_last,
+                            sessile_error *err);
+sessile_status state_keep_last(sessile_state *s, int64_t n, sessile_unit unit,
+                               sessile_error *err);
+size_t state_find_cut(const sessile_state *s, int64_t tokens);
+size_t state_pairs(const sessile_state *s, size_t i, size_t *out, size_t cap);
+sessile_status state_rebuild(sessile_state *s, const sessile_state_item *items,
+                             size_t count, sessile_error *err);
+sessile_slice state_vars_text(const sessile_state *s);
+sessile_status state_set_vars(sessile_state *s, sessile_slice text, sessile_error *err);
 
 #endif

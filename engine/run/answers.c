@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/names.h"
 #include "base/text.h"
 
 void run_answers_deinit(run_answers *list, const allocator *a)
@@ -72,7 +73,7 @@ sessile_status run_answers_note(sessile_run *run, const sessile_answer *answer,
                      (unsigned long long)limit);
         else
             snprintf(why, sizeof why, "the answer is not UTF-8");
-        text = sessile_text(why);
+        text = slice_of(why);
     }
     return run_answers_add(&run->ask.answers, run->ask.request, status, text, run->alloc,
                            err);

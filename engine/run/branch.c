@@ -14,6 +14,7 @@
 
 #include <string.h>
 
+#include "base/names.h"
 #include "base/text.h"
 #include "session/life.h"
 #include "tokens/tokens.h"
@@ -215,8 +216,7 @@ static void say_who(sessile_run *run, int failed, const char *message)
     memcpy(run->result.policy_name, name, size);
     run->result.policy_name[size] = 0;
     run->result.outcome.verdict = failed ? SESSILE_REFUSED : SESSILE_UNCHANGED;
-    run->result.outcome.hook =
-        failed ? sessile_hook_name(SESSILE_HOOK_BRANCH_SUMMARY) : "";
+    run->result.outcome.hook = failed ? hook_name(SESSILE_HOOK_BRANCH_SUMMARY) : "";
     run_say(run, message);
 }
 

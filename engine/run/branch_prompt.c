@@ -10,6 +10,7 @@
 #include "run/run.h"
 
 #include "base/text.h"
+#include "codec/message.h"
 
 enum {
     MESSAGE_MOST = 4000,         /* bytes of one message */
@@ -107,7 +108,7 @@ static sessile_status put_message(sessile_run *run, size_t i, buf *out,
     if (status)
         return status;
     json root = json_of(text.data, text.size);
-    buf_printf(out, "## %s\n", sessile_role_name((sessile_role)it->role));
+    buf_printf(out, "## %s\n", role_name((sessile_role)it->role));
     put_content(out, json_get(root, "content"), 0);
     put_calls(out, json_get(root, "tool_calls"));
     /* Blocks can be many: the whole is bounded too. */

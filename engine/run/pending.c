@@ -17,6 +17,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/names.h"
 #include "base/text.h"
 #include "run/begin.h"
 #include "operations/pending.h"
@@ -71,8 +72,7 @@ static void put_answers(const run_answers *list, buf *out)
 static void put_why(const sessile_run *run, buf *out)
 {
     if (run->schedule.fired_first != SESSILE_REASON_TURN)
-        buf_printf(out, ",\"fired\":\"%s\"",
-                   sessile_reason_name(run->schedule.fired_first));
+        buf_printf(out, ",\"fired\":\"%s\"", reason_name(run->schedule.fired_first));
     if (run->schedule.overflowed)
         buf_puts(out, ",\"overflowed\":true");
     if (run->options.event) {
@@ -100,7 +100,7 @@ static void put_pending_run(const sessile_run *run, buf *out)
         buf_printf(out, "\"first\":\"%s\",", id);
     }
     put_chain(run->policy, out);
-    buf_printf(out, ",\"reason\":\"%s\"", sessile_reason_name(run->options.reason));
+    buf_printf(out, ",\"reason\":\"%s\"", reason_name(run->options.reason));
     if (run->options.instructions_size) {
         buf_puts(out, ",\"instructions\":");
         json_put_string(out, run->options.instructions, run->options.instructions_size);
@@ -378,7 +378,7 @@ static int read_i64(json value, int64_t *out)
 static sessile_reason read_reason(json value, sessile_reason other)
 {
     for (int i = 0; i <= SESSILE_REASON_MANUAL; i++)
-        if (json_is(value, sessile_reason_name((sessile_reason)i)))
+        if (json_is(value, reason_name((sessile_reason)i)))
             return (sessile_reason)i;
     return other;
 }

@@ -6,6 +6,7 @@
  * with the text of the window.
  */
 #include "run/run.h"
+#include "base/names.h"
 #include "session/compaction.h"
 
 #include <string.h>
@@ -187,7 +188,7 @@ static sessile_status put_reason(const sessile_run *run, buf *out, sessile_error
         buf_puts(out, ",\"fallback_of\":");
         json_put_cstring(out, run->fallback.refusal.policy);
     }
-    buf_printf(out, ",\"reason\":\"%s\"", sessile_reason_name(reason));
+    buf_printf(out, ",\"reason\":\"%s\"", reason_name(reason));
     if (reason == SESSILE_REASON_EVENT && run->options.event) {
         buf_puts(out, ",\"event\":");
         json_put_string(out, run->options.event, run->options.event_size);
@@ -297,13 +298,13 @@ void record_refusal(const sessile_run *run, buf *out)
         buf_puts(out, ",\"fallback_of\":");
         json_put_cstring(out, run->fallback.refusal.policy);
     }
-    buf_printf(out, ",\"reason\":\"%s\"", sessile_reason_name(run->schedule.why));
+    buf_printf(out, ",\"reason\":\"%s\"", reason_name(run->schedule.why));
     if (run->result.outcome.law)
         buf_printf(out, ",\"law\":%d,\"law_name\":\"%s\"", run->result.outcome.law,
                    law_name((law)run->result.outcome.law));
     if (run->result.outcome.law && run->result.judged.key.entry != SESSILE_NO_ID) {
         char key[SESSILE_KEY_SIZE];
-        sessile_key_print(run->result.judged.key, key);
+        key_print(run->result.judged.key, key);
         buf_printf(out, ",\"entry\":\"%s\"", key);
     }
     buf_puts(out, ",\"message\":");

@@ -14,7 +14,9 @@
 
 #include <string.h>
 
+#include "base/names.h"
 #include "base/text.h"
+#include "proposal/state.h"
 #include "run/begin.h"
 
 /* Bytes of a host's reason that are kept. */
@@ -136,8 +138,7 @@ void run_refuse(sessile_run *run, law broken, const char *message)
     if (run->schedule.hook)
         run->schedule.why = run_reason_of_hook(run);
     run->result.outcome.law = (int)broken;
-    run->result.outcome.hook =
-        run->schedule.hook ? sessile_hook_name(run->schedule.hook) : "";
+    run->result.outcome.hook = run->schedule.hook ? hook_name(run->schedule.hook) : "";
     run_say(run, message);
     run->schedule.stage = STAGE_COMMIT;
     run->schedule.hook = 0;
@@ -180,7 +181,7 @@ static void hook_failed(sessile_run *run, const sessile_error *why)
 static int saves_too_little(const sessile_run *run)
 {
     sessile_reason reason = run_reason_of_hook(run);
-    int64_t now = sessile_state_tokens(run->state);
+    int64_t now = state_tokens(run->state);
     if (run->schedule.did_not_fit ||
         (reason != SESSILE_REASON_THRESHOLD && reason != SESSILE_REASON_TIMER &&
          reason != SESSILE_REASON_EVENT))
@@ -205,7 +206,7 @@ static sessile_status hook_done(sessile_run *run, sessile_error *err)
     int changed, vars_changed;
     sessile_status status = state_hook_end(run->state, &changed, &vars_changed, err);
     if (!status && vars_changed)
-        status = run_vars_set(run, step->name, sessile_state_vars(run->state), err);
+        status = run_vars_set(run, step->name, state_vars_text(run->state), err);
     if (status)
         return status;
     if (changed) {
@@ -278,7 +279,7 @@ static sessile_status start_hook(sessile_run *run, sessile_error *err)
         run->schedule.hook == SESSILE_HOOK_COMPACT)
         run->schedule.why = run_reason_of_hook(run);
     if (run->schedule.hook == SESSILE_HOOK_COMPACT) {
-        run->schedule.tokens_given = sessile_state_tokens(run->state);
+        run->schedule.tokens_given = state_tokens(run->state);
         run->schedule.did_not_fit =
             laws_cannot_fit(state_after(run->state), run->options.window,
                             run_reserve(run)) > 0;

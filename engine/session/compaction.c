@@ -17,6 +17,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "base/names.h"
 #include "tokens/tokens.h"
 
 sessile_status session_read_entry(sessile_session *s, sessile_id id, buf *text,
@@ -296,7 +297,7 @@ static sessile_status push_name(loader *l, json name)
             return malformed(l, "its context holds what is no name", name);
         return push_range(l, low, high, name);
     }
-    if (sessile_key_parse((sessile_slice){text, size}, &key))
+    if (key_parse((sessile_slice){text, size}, &key))
         return malformed(l, "its context holds what is no name", name);
     return key.n ? push_inserted(l, key, name) : push_id(l, key.entry, name);
 }
@@ -406,7 +407,7 @@ sessile_status compaction_put_keys(sessile_session *s, const sessile_key *keys,
                         "entry %08" PRIx32
                         " is no message: it cannot be named in a context",
                         key.entry);
-        sessile_key_print(key, name);
+        key_print(key, name);
         buf_puts(out, i ? ",\"" : "\"");
         buf_puts(out, name);
         if (key.n == 0) {

@@ -10,6 +10,7 @@
  * Must never be called by the fold: it reads from the log.
  */
 #include "session/fold.h"
+#include "base/names.h"
 #include "session/compaction.h"
 
 #include <inttypes.h>
@@ -137,7 +138,7 @@ sessile_status session_message_locked(sessile_session *s, sessile_key key, buf *
     json text;
     entry e;
 
-    sessile_key_print(key, name);
+    key_print(key, name);
     if (key.entry < s->tree.node_count)
         status = session_reach_locked(s, key.entry, err);
     if (status)

@@ -193,7 +193,11 @@ sessile_status session_create(sessile_store *st, const sessile_session_options *
                               sessile_error *err, char *new_id /* UUID_SIZE, or NULL */);
 sessile_status session_open(sessile_session **out, sessile_store *st,
                             const sessile_session_options *options, sessile_error *err);
-/* The same, also when it was deleted softly. */
+/* Opens it, and creates it first when it is not there. */
+sessile_status session_open_or_create(sessile_session **out, sessile_store *st,
+                                      const sessile_session_options *options,
+                                      sessile_error *err);
+/* As session_open(), also when it was deleted softly. */
 sessile_status session_open_any(sessile_session **out, sessile_store *st,
                                 const sessile_session_options *options,
                                 sessile_error *err);

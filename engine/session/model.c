@@ -6,6 +6,7 @@
  * apart and looked for again only when the log names another model.
  */
 #include "session/fold.h"
+#include "base/names.h"
 
 #include <string.h>
 
@@ -13,7 +14,7 @@ sessile_slice session_model(const sessile_session *s)
 {
     const char *of_store = s->store->model;
 
-    return of_store ? sessile_text(of_store) : sessile_text(s->counting.model);
+    return of_store ? slice_of(of_store) : slice_of(s->counting.model);
 }
 
 void fold_model(sessile_session *s, const char *name)

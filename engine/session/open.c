@@ -13,6 +13,7 @@
 
 #include "base/text.h"
 #include "session/triggers.h"
+#include "store/ram.h"
 
 enum { READ_DEPTH = 1000, ENTRY_DEPTH = 8 /* levels an entry has around a message */ };
 
@@ -274,6 +275,25 @@ sessile_status session_open(sessile_session **out, sessile_store *st,
                             const sessile_session_options *options, sessile_error *err)
 {
     return session_open_at(out, st, options, NULL, err);
+}
+
+sessile_status session_open_or_create(sessile_session **out, sessile_store *st,
+                                      const sessile_session_options *options,
+                                      sessile_error *err)
+{
+    enum { TRIES = 4 };
+
+    for (int i = 0;; i++) {
+        sessile_status status = session_open(out, st, options, err);
+        if (status != SESSILE_NOTFOUND || i == TRIES)
+            return status;
+        error_clear(err);
+        status = session_create(st, options, err, NULL);
+        /* Somebody made it in between: then it is there to be opened; or removed it. */
+        if (status && status != SESSILE_EXISTS && status != SESSILE_NOTFOUND)
+            return status;
+        error_clear(err);
+    }
 }
 
 sessile_status session_open_at(sessile_session **out, sessile_store *st,

@@ -1,9 +1,8 @@
 /*
- * store_handle.c: what sessile_store is: a backend, found by its url or brought by the
- * host, its keyring, and the defaults of sessions.
+ * store_handle.c: opens and closes a sessile_store: its backend, its keyring, and the
+ * defaults of its sessions.
  *
- * Must never open a log (list.c and open.c do), nor repeat in an error what may hold a
- * password: of a url with an unknown scheme only the scheme is named.
+ * Must never open a log (list.c and open.c do).
  */
 #include "session/store_handle.h"
 
@@ -11,117 +10,15 @@
 
 #include "base/text.h"
 #include "codec/entry.h"
+#include "session/limits.h"
 #include "session/triggers.h"
+#include "store/hosted/open.h"
+#include "store/open.h"
+#include "store/ram.h"
 
 #ifndef SESSILE_LIBEXEC
 #define SESSILE_LIBEXEC "/usr/local/libexec/sessile"
 #endif
-
-static void limits_fill(sessile_limits *l)
-{
-    if (!l->message)
-        l->message = UINT64_C(8) << 20;
-    if (!l->session)
-        l->session = UINT64_C(4) << 30;
-    if (!l->depth)
-        l->depth = 128;
-    if (!l->id)
-        l->id = 4096;
-    if (!l->title)
-        l->title = 1024;
-    if (!l->policy_gas)
-        l->policy_gas = 50000000;
-    if (!l->policy_ms)
-        l->policy_ms = 500;
-    if (!l->policy_memory)
-        l->policy_memory = UINT64_C(64) << 20;
-    if (!l->policy_result)
-        l->policy_result = UINT64_C(1) << 20;
-}
-
-/* The length of url's scheme, or 0: it is a path. One letter is no scheme, and neither is
- * what comes after a slash. */
-static size_t scheme_size(const char *url)
-{
-    size_t n =
-        strspn(url, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789+.-");
-    int letter = (url[0] >= 'a' && url[0] <= 'z') || (url[0] >= 'A' && url[0] <= 'Z');
-
-    return n >= 2 && letter && url[n] == ':' ? n : 0;
-}
-
-static sessile_status open_file(sessile_store *s, const char *path, int allow_network,
-                                sessile_error *err)
-{
-    sessile_status status = store_file_open(&s->backend, path, s->os, &s->alloc, err);
-
-    if (!status && allow_network)
-        store_file_allow_network(&s->backend);
-    return status;
-}
-
-static sessile_status open_sqlite(sessile_store *s, const char *path, int allow_network,
-                                  sessile_error *err)
-{
-    sessile_status status =
-        store_sqlite_open(&s->backend, path, s->timeout_ms, s->os, &s->alloc, err);
-
-    if (!status && allow_network)
-        store_sqlite_allow_network(&s->backend);
-    return status;
-}
-
-static sessile_status open_postgres(sessile_store *s, const char *url, sessile_error *err)
-{
-    sessile_status status =
-        store_postgres_open(&s->backend, url, s->timeout_ms, s->os, &s->alloc, err);
-
-    if (!status && s->durability == SESSILE_NONE)
-        store_postgres_unsynced(&s->backend);
-    return status;
-}
-
-static sessile_status open_backend(sessile_store *s, const char *url, int allow_network,
-                                   sessile_error *err)
-{
-    size_t scheme = scheme_size(url);
-
-    if (scheme == 3 && !memcmp(url, "ram", 3)) {
-        if (url[4])
-            return fail(err, SESSILE_INVALID,
-                        "\"ram:\" takes no path: every such store is its own");
-        return store_ram_open(&s->backend, s->os, &s->alloc, err);
-    }
-    if (scheme == 4 && !memcmp(url, "file", 4)) {
-        if (!url[5])
-            return fail(err, SESSILE_INVALID, "\"file:\" wants a folder after it");
-        return open_file(s, url + 5, allow_network, err);
-    }
-    if (scheme == 6 && !memcmp(url, "sqlite", 6)) {
-        if (!url[7])
-            return fail(err, SESSILE_INVALID, "\"sqlite:\" wants a file after it");
-        return open_sqlite(s, url + 7, allow_network, err);
-    }
-    if ((scheme == 8 && !memcmp(url, "postgres", 8)) ||
-        (scheme == 10 && !memcmp(url, "postgresql", 10)))
-        return open_postgres(s, url, err);
-    if (scheme)
-        return fail(
-            err, SESSILE_UNSUPPORTED,
-            "this build has no store for \"%.*s:\": use \"file:PATH\", "
-            "\"sqlite:PATH\", \"postgres://…\" or \"ram:\" (a folder of that name "
-            "is written \"./%.*s:…\")",
-            (int)(scheme > 40 ? 40 : scheme), url, (int)(scheme > 40 ? 40 : scheme), url);
-    /* it is not repeated: a password stands in it */
-    if (!strncmp(url, "postgres", 8) && strchr(url, '/') && strchr(url, '@'))
-        return fail(err, SESSILE_INVALID,
-                    "a store's URL begins with \"postgres://\": mend what stands before "
-                    "its \"//\" (a folder of such a name is written \"./postgres…\")");
-    return open_file(s, url, allow_network, err);
-}
-
-/* Nesting that no reader of ours, nor of others, has trouble with. */
-#define DEPTH_MOST 1000
 
 sessile_status store_handle_timeout(int timeout_ms, sessile_error *err)
 {
@@ -142,8 +39,9 @@ static sessile_status options_check(const sessile_store_options *o, sessile_erro
         return fail(err, SESSILE_INVALID, "window and reserve may not be negative");
     if (o->ttl_ms < 0)
         return fail(err, SESSILE_INVALID, "a ttl may not be negative");
-    if (o->limits.depth > DEPTH_MOST)
-        return fail(err, SESSILE_LIMIT, "the limit [depth] is at most %d", DEPTH_MOST);
+    status = limits_check(&o->limits, err);
+    if (status)
+        return status;
     if (o->durability != SESSILE_SYNC && o->durability != SESSILE_NONE)
         return fail(err, SESSILE_INVALID, "durability is neither SYNC nor NONE");
     if (o->isolation != SESSILE_IN_PROCESS && o->isolation != SESSILE_WORKER)
@@ -181,7 +79,13 @@ static sessile_status open_origin(sessile_store *s, origin *from, int allow_netw
         return store_ram_open(&s->backend, s->os, &s->alloc, err);
     }
     if (!table)
-        return open_backend(s, from->url, allow_network, err);
+        return store_open(&s->backend, from->url,
+                          &(store_setup){.os = s->os,
+                                         .alloc = &s->alloc,
+                                         .timeout_ms = s->timeout_ms,
+                                         .allow_network = allow_network,
+                                         .unsynced = s->durability == SESSILE_NONE},
+                          err);
     from->table = NULL;
     return store_hosted_open(&s->backend, table, from->self, &s->alloc, err);
 }
@@ -204,10 +108,6 @@ static sessile_status open_store(sessile_store **out, origin *from,
         defaults.timeout_ms = 5000;
         options = &defaults;
     }
-    if (!from->records && !from->table && (!from->url || !*from->url))
-        return fail(err, SESSILE_INVALID,
-                    "the store's url is empty: give a folder, \"file:PATH\", "
-                    "\"sqlite:PATH\", \"postgres://…\" or \"ram:\"");
     status = options_check(options, err);
     if (status)
         return status;

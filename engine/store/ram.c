@@ -1,12 +1,11 @@
 /*
- * ram.c: logs and blobs in memory, for the life of the store handle.
+ * ram.c: logs and blobs in memory, which live as long as the store handle.
  *
- * Owns copies of what it is given. It must never touch the disk. A log is shared by all
- * its handles; whoever holds one keeps it, so a log never moves while it is read, and one
- * that lost its name goes with its last handle. The lock and the bytes have one mutex a
- * log; the list of logs has the store's.
+ * The disk is never touched. All handles of a log share it, and it does not move while it
+ * is read. A log without a name is freed with its last handle. Each log has one mutex for
+ * its lock and its bytes; the list of logs has the store's mutex.
  */
-#include "store/store.h"
+#include "store/ram.h"
 
 #include <pthread.h>
 #include <string.h>
@@ -49,7 +48,7 @@ typedef struct ram_handle {
     lock_stop stop;
 } ram_handle;
 
-static ram_handle *of(sessile_backend_log *log)
+static ram_handle *handle_of(sessile_backend_log *log)
 {
     return (ram_handle *)(void *)log;
 }
@@ -157,7 +156,7 @@ static sessile_status ram_open(void *self, const char *folder, const char *name,
 
 static void ram_unlock(sessile_backend_log *handle)
 {
-    ram_handle *h = of(handle);
+    ram_handle *h = handle_of(handle);
     if (h->locked == 0)
         return;
     pthread_mutex_lock(&h->log->mutex);
@@ -174,14 +173,14 @@ static void ram_close(sessile_backend_log *handle)
     if (!handle)
         return;
     ram_unlock(handle);
-    ram_store *rs = of(handle)->rs;
-    ram_log *log = of(handle)->log;
+    ram_store *rs = handle_of(handle)->rs;
+    ram_log *log = handle_of(handle)->log;
     pthread_mutex_lock(&rs->mutex);
     int last = --log->handles == 0 && log->unnamed;
     pthread_mutex_unlock(&rs->mutex);
     if (last)
         free_log(rs, log);
-    mem_free(&rs->alloc, of(handle), sizeof(ram_handle));
+    mem_free(&rs->alloc, handle_of(handle), sizeof(ram_handle));
 }
 
 void store_ram_rename(store *st, const char *folder, const char *name,
@@ -233,12 +232,12 @@ void store_ram_unname(store *st, const char *folder, const char *name)
 static sessile_status ram_remove(sessile_backend_log *handle, uint64_t head,
                                  sessile_error *err)
 {
-    ram_store *rs = of(handle)->rs;
+    ram_store *rs = handle_of(handle)->rs;
     (void)head;
     (void)err;
     pthread_mutex_lock(&rs->mutex);
-    if (!of(handle)->log->unnamed)
-        (void)unname(rs, of(handle)->log);
+    if (!handle_of(handle)->log->unnamed)
+        (void)unname(rs, handle_of(handle)->log);
     pthread_mutex_unlock(&rs->mutex);
     return SESSILE_OK;
 }
@@ -246,7 +245,7 @@ static sessile_status ram_remove(sessile_backend_log *handle, uint64_t head,
 static sessile_status ram_size(sessile_backend_log *handle, uint64_t *bytes,
                                int64_t *mtime_ms, sessile_error *err)
 {
-    ram_log *log = of(handle)->log;
+    ram_log *log = handle_of(handle)->log;
     (void)err;
     pthread_mutex_lock(&log->mutex);
     *bytes = log->bytes.size;
@@ -259,7 +258,7 @@ static sessile_status ram_read(sessile_backend_log *handle, uint64_t index,
                                uint64_t offset, void *out, size_t size, size_t *got,
                                sessile_error *err)
 {
-    ram_log *log = of(handle)->log;
+    ram_log *log = handle_of(handle)->log;
     (void)index;
     (void)err;
     *got = 0;
@@ -297,7 +296,7 @@ static int try_lock(void *arg)
 static sessile_status ram_lock(sessile_backend_log *handle, int mode, int timeout_ms,
                                int *replaced, sessile_error *err)
 {
-    ram_handle *h = of(handle);
+    ram_handle *h = handle_of(handle);
     lock_try t = {h->log, mode};
     *replaced = 0;
     switch (lock_wait(h->rs->os, timeout_ms, try_lock, &t, h->stop)) {
@@ -319,7 +318,7 @@ static sessile_status ram_lock(sessile_backend_log *handle, int mode, int timeou
 
 static void ram_set_stop(sessile_backend_log *handle, int (*ask)(void *arg), void *arg)
 {
-    of(handle)->stop = (lock_stop){ask, arg};
+    handle_of(handle)->stop = (lock_stop){ask, arg};
 }
 
 static sessile_status ram_append(sessile_backend_log *handle, sessile_log_end *end,
@@ -327,7 +326,7 @@ static sessile_status ram_append(sessile_backend_log *handle, sessile_log_end *e
                                  const unsigned char new_tag[16], int *poisoned,
                                  sessile_error *err)
 {
-    ram_handle *h = of(handle);
+    ram_handle *h = handle_of(handle);
     ram_log *log = h->log;
     sessile_status status = SESSILE_OK;
     *poisoned = 0;

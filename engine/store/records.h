@@ -1,8 +1,7 @@
 /*
- * records.h: the records of one write, taken apart, for backends that keep a row a
- * record.
+ * records.h: splits a write into its records, for backends with one row per record.
  *
- * A record is a line with its newline; whatever else is in it is the log floor's affair.
+ * A record is a line with its newline. The log floor knows what it contains.
  */
 #ifndef STORE_RECORDS_H
 #define STORE_RECORDS_H

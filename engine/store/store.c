@@ -1,7 +1,5 @@
 /*
- * store.c: what the backends have in common: closing, names, the pace of waiting.
- *
- * Must never know one backend from another.
+ * store.c: what all backends share: closing, checking names, waiting for a lock.
  */
 #include "store/store.h"
 

@@ -1,8 +1,8 @@
 /*
- * wait.h: bounded waiting for a lock by trying, shared by the backends.
+ * wait.h: waits for a lock by trying, for a bounded time.
  *
- * Owns the pace of the tries and nothing else. It never blocks in the lock itself: a
- * blocking lock cannot be given up when the time is over.
+ * It never blocks in the lock itself, because such a wait could not be ended when the
+ * time is over.
  */
 #ifndef STORE_WAIT_H
 #define STORE_WAIT_H

@@ -193,7 +193,7 @@ static int64_t count_one(void *arg, const char *text, size_t size)
     return try_text(s->c, s->unit, text, size);
 }
 
-static void add(summing *s, const char *text, size_t size)
+static void add_text(summing *s, const char *text, size_t size)
 {
     int64_t n = s->failed ? -1 : count_one(s, text, size);
 
@@ -211,15 +211,15 @@ static void add_value(void *arg, json value)
     if (s->failed)
         return;
     if (value.type != JSON_STRING) {
-        add(s, value.at, value.size);
+        add_text(s, value.at, value.size);
     } else if (!memchr(value.at, '\\', value.size)) {
-        add(s, value.at + 1, value.size - 2);
+        add_text(s, value.at + 1, value.size - 2);
     } else {
         buf_clear(&s->text);
         if (json_string(&s->text, value) || s->text.failed)
             s->failed = 1;
         else
-            add(s, s->text.size ? s->text.data : "", s->text.size);
+            add_text(s, s->text.size ? s->text.data : "", s->text.size);
     }
 }
 

@@ -45,7 +45,7 @@ struct cutter {
 
 /* ------------------------------------------------------------------ steps as text */
 
-/* What stands for white space in the tables of both; PCRE2's own \s has U+180E as well.
+/* White space in the tables of both; PCRE2's own \s has U+180E as well.
  */
 #define SPACE     "\\p{White_Space}"
 #define NOT_SPACE "\\P{White_Space}"

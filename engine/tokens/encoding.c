@@ -233,7 +233,8 @@ static sessile_status open_named(encoding *e, const char *name, const char *fold
 }
 
 /* An encoding with nothing in it; NULL on failure. */
-static sessile_status make(encoding **out, const allocator *alloc, sessile_error *err)
+static sessile_status new_encoding(encoding **out, const allocator *alloc,
+                                   sessile_error *err)
 {
     encoding *e;
 
@@ -264,7 +265,7 @@ sessile_status encoding_open_with(encoding **out, const char *name, const char *
                                   const char *pattern, const allocator *alloc,
                                   sessile_error *err)
 {
-    sessile_status status = make(out, alloc, err);
+    sessile_status status = new_encoding(out, alloc, err);
 
     if (status)
         return status;
@@ -279,7 +280,7 @@ sessile_status encoding_open_bytes(encoding **out, const char *name, const void 
                                    size_t size, const char *pattern,
                                    const allocator *alloc, sessile_error *err)
 {
-    sessile_status status = make(out, alloc, err);
+    sessile_status status = new_encoding(out, alloc, err);
     return status ? status : made(out, read_bytes(*out, name, data, size, pattern, err));
 }
 

@@ -313,7 +313,7 @@ static sessile_status reserve(builder *b, sessile_error *err)
     return SESSILE_OK;
 }
 
-static sessile_status build(builder *b, sessile_error *err)
+static sessile_status build_image(builder *b, sessile_error *err)
 {
     sessile_status status = reserve(b, err);
 
@@ -353,7 +353,7 @@ sessile_status image_build(buf *out, const vocabulary *v, sessile_error *err)
             b.order[k] = &v->tokens[k];
         qsort(b.order, v->count, sizeof *b.order, by_id);
         memset(b.whole, 1, v->count);
-        status = build(&b, err);
+        status = build_image(&b, err);
     } else {
         status = fail_nomem(err);
     }

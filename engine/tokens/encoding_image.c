@@ -171,7 +171,7 @@ int64_t image_token_of(const image *i, uint32_t id)
 
 static sessile_status bad(sessile_error *err, const char *what)
 {
-    return fail(err, SESSILE_INVALID, "%s: make the file anew", what);
+    return fail(err, SESSILE_INVALID, "%s: make the file again", what);
 }
 
 /*

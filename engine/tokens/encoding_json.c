@@ -101,7 +101,7 @@ static int put_bytes(const reader *r, buf *out, const char *text, size_t size)
 }
 
 /* The token with these bytes; NULL: none. */
-static const vocabulary_token *find(const reader *r, const void *bytes, size_t size)
+static const vocabulary_token *find_token(const reader *r, const void *bytes, size_t size)
 {
     const vocabulary_token *t;
     uint32_t place;
@@ -204,9 +204,9 @@ static sessile_status read_merges(reader *r, json merges, sessile_error *err)
         if (known == 0 || half == 0 || half == r->bytes.size)
             return fail(err, SESSILE_INVALID, "merge %zu is not two tokens",
                         r->v->merge_count);
-        left = find(r, r->bytes.data, half);
-        right = find(r, r->bytes.data + half, r->bytes.size - half);
-        made = find(r, r->bytes.data, r->bytes.size);
+        left = find_token(r, r->bytes.data, half);
+        right = find_token(r, r->bytes.data + half, r->bytes.size - half);
+        made = find_token(r, r->bytes.data, r->bytes.size);
         if (!left || !right || !made)
             return fail(err, SESSILE_INVALID, "merge %zu is of what is no token",
                         r->v->merge_count);

@@ -13,7 +13,7 @@
  * The choice: short pieces, nearly all, are merged plainly in an array on the stack,
  * where looking through a few numbers costs less than any structure. Longer ones become a
  * list of neighbours with a heap of the pairs that merge, ordered by rank and then place;
- * a pair that is no longer there is left in the heap and passed over when it comes up.
+ * a pair that is no longer there is left in the heap and skipped when it comes up.
  * Each merge takes one pair out and puts at most two in. Rejected: following the tokens
  * of a dictionary automaton from left to right (linear, as the `bpe` crate does): right
  * only for vocabularies in which every token is what its own bytes merge to, which those

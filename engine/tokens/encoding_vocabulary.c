@@ -31,9 +31,9 @@ void vocabulary_deinit(vocabulary *v)
     v->merges = NULL;
 }
 
-static sessile_status put(vocabulary *v, vocabulary_token **list, size_t *count,
-                          size_t *capacity, vocabulary_token token, const void *bytes,
-                          sessile_error *err)
+static sessile_status put_token(vocabulary *v, vocabulary_token **list, size_t *count,
+                                size_t *capacity, vocabulary_token token,
+                                const void *bytes, sessile_error *err)
 {
     if (*count >= VOCABULARY_MAX)
         return fail(err, SESSILE_LIMIT, "a vocabulary has at most %u tokens",
@@ -57,7 +57,7 @@ sessile_status vocabulary_add(vocabulary *v, uint32_t id, const void *bytes, siz
     vocabulary_token token = {.id = id, .size = (uint32_t)size};
     if (size == 0 || size > VOCABULARY_TEXT_MAX)
         return fail(err, SESSILE_INVALID, "token %u has %zu bytes", id, size);
-    return put(v, &v->tokens, &v->count, &v->capacity, token, bytes, err);
+    return put_token(v, &v->tokens, &v->count, &v->capacity, token, bytes, err);
 }
 
 sessile_status vocabulary_add_special(vocabulary *v, uint32_t id, uint32_t flags,
@@ -66,7 +66,8 @@ sessile_status vocabulary_add_special(vocabulary *v, uint32_t id, uint32_t flags
     vocabulary_token token = {.id = id, .size = (uint32_t)size, .flags = flags};
     if (size == 0 || size > VOCABULARY_TEXT_MAX)
         return fail(err, SESSILE_INVALID, "token %u has %zu bytes", id, size);
-    return put(v, &v->added, &v->added_count, &v->added_capacity, token, bytes, err);
+    return put_token(v, &v->added, &v->added_count, &v->added_capacity, token, bytes,
+                     err);
 }
 
 sessile_status vocabulary_add_merge(vocabulary *v, uint32_t left, uint32_t right,

@@ -14,7 +14,7 @@ enum {
     PRETOKEN_KINDS
 };
 
-/* The regular expression that a scanner stands for; NULL: no such kind. */
+/* The regular expression that a scanner implements; NULL: no such kind. */
 const char *pretoken_pattern(unsigned kind);
 /* The kind whose pattern this is, letter for letter; PRETOKEN_KINDS: none. */
 unsigned pretoken_kind(const char *pattern, size_t size);

@@ -37,12 +37,6 @@ typedef struct piece {
     json type, text, thinking, name, input, arguments, function, content, output;
 } piece;
 
-static void take(json *field, json value, json key, const char *name)
-{
-    if (field->type == JSON_NONE && json_is(key, name))
-        *field = value;
-}
-
 /* Reads the fields of the object that the walk stands at, whatever their order is (a type
  * may well come last), and learns its end. */
 static void read_piece(piece *out, json_iter *at)
@@ -52,29 +46,29 @@ static void read_piece(piece *out, json_iter *at)
     while (json_next(&it)) {
         switch (it.key.size > 3 ? it.key.at[2] : 0) { /* the second letter tells */
         case 'a':
-            take(&out->name, it.value, it.key, "name");
+            json_fill(&out->name, it.value, it.key, "name");
             break;
         case 'e':
-            take(&out->text, it.value, it.key, "text");
+            json_fill(&out->text, it.value, it.key, "text");
             break;
         case 'h':
-            take(&out->thinking, it.value, it.key, "thinking");
+            json_fill(&out->thinking, it.value, it.key, "thinking");
             break;
         case 'n':
-            take(&out->input, it.value, it.key, "input");
+            json_fill(&out->input, it.value, it.key, "input");
             break;
         case 'o':
-            take(&out->content, it.value, it.key, "content");
+            json_fill(&out->content, it.value, it.key, "content");
             break;
         case 'r':
-            take(&out->arguments, it.value, it.key, "arguments");
+            json_fill(&out->arguments, it.value, it.key, "arguments");
             break;
         case 'u':
-            take(&out->output, it.value, it.key, "output");
-            take(&out->function, it.value, it.key, "function");
+            json_fill(&out->output, it.value, it.key, "output");
+            json_fill(&out->function, it.value, it.key, "function");
             break;
         case 'y':
-            take(&out->type, it.value, it.key, "type");
+            json_fill(&out->type, it.value, it.key, "type");
             break;
         default:
             break;

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/text.h"
+#include "base/alloc.h"
 #include "vault/ring.h"
 
 void keyring_free(keyring *k)
@@ -64,7 +65,7 @@ int keyring_has_blobs(const keyring *k)
     return k->backend != NULL;
 }
 
-static master *find(const ring *r, uint64_t epoch)
+static master *find_master(const ring *r, uint64_t epoch)
 {
     master *m = r->masters;
     while (m && m->epoch != epoch)
@@ -100,7 +101,7 @@ uint64_t keyring_epoch(const keyring *k)
 const unsigned char *keyring_master(const keyring *k, uint64_t epoch)
 {
     pthread_mutex_lock(&k->ring->mutex);
-    const master *m = find(k->ring, epoch);
+    const master *m = find_master(k->ring, epoch);
     pthread_mutex_unlock(&k->ring->mutex);
     return m ? m->key : NULL;
 }
@@ -117,7 +118,7 @@ const unsigned char *keyring_master_now(const keyring *k, uint64_t epoch,
 int keyring_has(const keyring *k, uint64_t epoch)
 {
     pthread_mutex_lock(&k->ring->mutex);
-    const master *m = find(k->ring, epoch);
+    const master *m = find_master(k->ring, epoch);
     int has = m && !m->dropped;
     pthread_mutex_unlock(&k->ring->mutex);
     return has;
@@ -135,7 +136,7 @@ int keyring_continues(const keyring *k, const char *blob, size_t size)
         continues = !ring_text_open(&text, k->ring->wrap.key, &was, NULL) &&
                     same_bytes(was.name_key, k->name_key, VAULT_KEY);
         for (const master *m = was.masters; continues && m; m = m->older) {
-            const master *now = find(k->ring, m->epoch);
+            const master *now = find_master(k->ring, m->epoch);
             continues = now && !now->dropped && same_bytes(now->key, m->key, VAULT_KEY);
         }
         pthread_mutex_unlock(&k->ring->mutex);
@@ -208,7 +209,7 @@ sessile_status keyring_current(const keyring *k, suite *s, uint64_t *epoch,
 static int merge(ring *r, ring_inner *in)
 {
     for (const master *theirs = in->masters; theirs; theirs = theirs->older) {
-        const master *ours = find(r, theirs->epoch);
+        const master *ours = find_master(r, theirs->epoch);
         if (ours && !same_bytes(ours->key, theirs->key, VAULT_KEY))
             return -1;
     }
@@ -217,7 +218,7 @@ static int merge(ring *r, ring_inner *in)
     while (in->masters) {
         master *theirs = in->masters;
         in->masters = theirs->older;
-        master *ours = find(r, theirs->epoch);
+        master *ours = find_master(r, theirs->epoch);
         if (ours) {
             ours->dropped = 0;
             theirs->older = NULL;
@@ -279,7 +280,7 @@ sessile_status keyring_refresh(const keyring *k, sessile_error *err)
     int same = k->ring->blob_size == size && memcmp(k->ring->blob, blob, size) == 0;
     pthread_mutex_unlock(&k->ring->mutex);
     if (same) {
-        sessile_free(blob);
+        give_free(blob);
         return SESSILE_OK;
     }
     status = ring_text_read(&text, blob, size, 1, k->alloc, err);
@@ -297,15 +298,15 @@ sessile_status keyring_refresh(const keyring *k, sessile_error *err)
         status = keyring_adopt(k, &inner, blob, size, 0, err);
     ring_inner_free(&inner);
     ring_text_deinit(&text);
-    sessile_free(blob);
+    give_free(blob);
     return status;
 }
 
 /* ---------------------------------------------------------------------- opening */
 
 /* Fills k with what `in` holds. */
-static sessile_status fill(keyring *k, ring_inner *in, const char *blob, size_t size,
-                           int settled, sessile_error *err)
+static sessile_status fill_keyring(keyring *k, ring_inner *in, const char *blob,
+                                   size_t size, int settled, sessile_error *err)
 {
     k->sealed = 1;
     k->name_key = sodium_malloc(VAULT_KEY);
@@ -343,7 +344,7 @@ static sessile_status read_sealed(keyring *k, const ring_text *text, const char 
     }
     status = ring_text_open(text, w->key, &inner, err);
     if (!status)
-        status = fill(k, &inner, blob, size, 0, err);
+        status = fill_keyring(k, &inner, blob, size, 0, err);
 out:
     ring_inner_free(&inner);
     secret_free(s);
@@ -391,8 +392,8 @@ static sessile_status make_sealed(keyring *k, buf *text, ring_inner *in, const s
     return !status ? ring_text_put(text, &k->ring->wrap, in, err) : status;
 }
 
-static sessile_status make(keyring *k, const char *key, const char *wanted,
-                           const os_table *os, sessile_error *err)
+static sessile_status make_keyring(keyring *k, const char *key, const char *wanted,
+                                   const os_table *os, sessile_error *err)
 {
     ring_inner inner = {SUITE_NONE, NULL, NULL};
     secret *s = NULL;
@@ -414,7 +415,7 @@ static sessile_status make(keyring *k, const char *key, const char *wanted,
     if (!status)
         status = k->backend->blob_put_new(k->self, RING_BLOB, text.data, text.size, err);
     if (!status && k->source != SESSILE_KEY_PLAIN)
-        status = fill(k, &inner, text.data, text.size, 1, err);
+        status = fill_keyring(k, &inner, text.data, text.size, 1, err);
     ring_inner_free(&inner);
     secret_free(s);
     buf_wipe(&text); /* of a plain one, it holds the name key */
@@ -435,7 +436,7 @@ static sessile_status open_or_make(keyring **out, const sessile_backend *backend
         keyring *k;
         sessile_status status = backend->blob_get(self, RING_BLOB, &blob, &size, err);
         if (!status && !may_open) {
-            sessile_free(blob);
+            give_free(blob);
             return fail(err, SESSILE_EXISTS,
                         "the store has its keyring already: see `sessile keys status`");
         }
@@ -456,15 +457,15 @@ static sessile_status open_or_make(keyring **out, const sessile_backend *backend
         }
         k = keyring_new(backend, self, source, a);
         if (!k) {
-            sessile_free(blob);
+            give_free(blob);
             return fail_nomem(err);
         }
         if (!status) {
             status = keyring_read(k, blob, size, key, os, err);
-            sessile_free(blob);
+            give_free(blob);
         } else {
             error_clear(err);
-            status = make(k, key, wanted, os, err);
+            status = make_keyring(k, key, wanted, os, err);
         }
         if (!status) {
             *out = k;

@@ -2,15 +2,17 @@
  * keyring_change.c: a keyring changed in its place: a new epoch, another secret, another
  * suite, old epochs dropped.
  *
- * Owns the one way it is done: read again, build the whole text anew, put it in the place
- * of exactly what was read. Who loses the race to another process reads and builds once
- * more. So a crash leaves the old keyring or the new one, and two changes at once are
- * both made. It must never touch a log: what a change means for them is for others to do.
+ * Owns the one way it is done: read again, build the whole text again, put it in the
+ * place of exactly what was read. Who loses the race to another process reads and builds
+ * once more. So a crash leaves the old keyring or the new one, and two changes at once
+ * are both made. It must never touch a log: what a change means for them is for others to
+ * do.
  */
 #include <sodium.h>
 #include <string.h>
 
 #include "base/text.h"
+#include "base/alloc.h"
 #include "vault/ring.h"
 
 /* A race is lost only to somebody who changed something. */
@@ -80,7 +82,7 @@ static void look_again(keyring *k, ring_inner *in, const buf *text)
         return;
     if (size == text->size && memcmp(blob, text->data, size) == 0)
         (void)keyring_adopt(k, in, blob, size, 0, NULL);
-    sessile_free(blob);
+    give_free(blob);
 }
 
 static sessile_status try_change(keyring *k, const change *c, sessile_error *err)

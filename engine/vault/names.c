@@ -26,7 +26,7 @@ static int stands_as_it_is(sessile_slice text)
     return 1;
 }
 
-static void add(crypto_generichash_state *state, sessile_slice text)
+static void hash_part(crypto_generichash_state *state, sessile_slice text)
 {
     unsigned char size[8];
     for (int i = 0; i < 8; i++)
@@ -42,7 +42,7 @@ static void hashed_name(const keyring *k, const sessile_slice *parts, size_t cou
     unsigned char hash[32];
     crypto_generichash_init(&state, keyring_name_key(k), VAULT_KEY, sizeof hash);
     for (size_t i = 0; i < count; i++)
-        add(&state, parts[i]);
+        hash_part(&state, parts[i]);
     crypto_generichash_final(&state, hash, sizeof hash);
     sodium_memzero(&state, sizeof state);
     out[0] = '=';

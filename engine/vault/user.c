@@ -22,6 +22,7 @@
 #include <string.h>
 
 #include "base/map.h"
+#include "base/alloc.h"
 #include "base/text.h"
 #include "vault/ring.h"
 
@@ -88,9 +89,9 @@ static sessile_status open_blob(const char *user, uint64_t epoch,
     return status;
 }
 
-static sessile_status get(const keyring *k, const char *user, uint64_t epoch,
-                          const unsigned char *master_key, unsigned char out[VAULT_KEY],
-                          sessile_error *err)
+static sessile_status get_secret(const keyring *k, const char *user, uint64_t epoch,
+                                 const unsigned char *master_key,
+                                 unsigned char out[VAULT_KEY], sessile_error *err)
 {
     buf name;
     sessile_status status = SESSILE_OK;
@@ -106,7 +107,7 @@ static sessile_status get(const keyring *k, const char *user, uint64_t epoch,
         if (status)
             break;
         status = open_blob(user, epoch, master_key, blob, size, out, k->alloc, err);
-        sessile_free(blob);
+        give_free(blob);
         if (status != SESSILE_DAMAGED || tries > 0)
             break;
         error_clear(err);
@@ -117,9 +118,9 @@ static sessile_status get(const keyring *k, const char *user, uint64_t epoch,
 }
 
 /* Draws a secret and puts it, if there is none. EXISTS. */
-static sessile_status put(const keyring *k, const char *user, uint64_t epoch,
-                          const unsigned char *master_key, unsigned char out[VAULT_KEY],
-                          sessile_error *err)
+static sessile_status put_secret(const keyring *k, const char *user, uint64_t epoch,
+                                 const unsigned char *master_key,
+                                 unsigned char out[VAULT_KEY], sessile_error *err)
 {
     unsigned char raw[64 + VAULT_KEY + VAULT_TAG];
     size_t head, raw_size = suite_nonce_size(OUTER) + VAULT_KEY + VAULT_TAG;
@@ -163,7 +164,7 @@ sessile_status user_secret_open(const keyring *k, const char *user, uint64_t epo
                                 const unsigned char *master_key,
                                 unsigned char out[VAULT_KEY], sessile_error *err)
 {
-    sessile_status status = get(k, user, epoch, master_key, out, err);
+    sessile_status status = get_secret(k, user, epoch, master_key, out, err);
     if (status == SESSILE_NOTFOUND) {
         status = fail(err, SESSILE_SEALED,
                       "the secret of this user was forgotten: the session cannot be read "
@@ -177,13 +178,13 @@ sessile_status user_secret_make(const keyring *k, const char *user, uint64_t epo
                                 unsigned char out[VAULT_KEY], sessile_error *err)
 {
     for (int tries = 0;; tries++) {
-        sessile_status status = get(k, user, epoch, master_key, out, err);
+        sessile_status status = get_secret(k, user, epoch, master_key, out, err);
         if (!status)
             return settle(k, user, epoch, err);
         if (status != SESSILE_NOTFOUND)
             return status;
         error_clear(err);
-        status = put(k, user, epoch, master_key, out, err);
+        status = put_secret(k, user, epoch, master_key, out, err);
         if (status != SESSILE_EXISTS || tries > 0)
             return status;
         error_clear(err); /* somebody else was first: theirs is as good */
@@ -231,7 +232,7 @@ sessile_status keyring_forget(keyring *k, const char *user, uint64_t *removed,
     buf_puts(&prefix, "-");
     if (prefix.failed)
         return fail_nomem(err);
-    /* Until there are none: a log of this user that is just being sealed anew may bring a
+    /* Until there are none: a log of this user that is being resealed may bring a
      * new secret with it. */
     do {
         status = list_names(k, prefix.data, &found, err);

@@ -187,21 +187,23 @@ int open_line(const logkey *k, const char *head, size_t head_size, const char *b
               size_t base64_size, buf *out, unsigned char previous_out[VAULT_TAG],
               unsigned char tag_out[VAULT_TAG]);
 
-/* ---- boxes: bytes that are no lines, for caches (box.c) */
+/* ---- sealed blobs: bytes that are not lines, for caches (sealed_blob.c) */
 
 /*
- * Appends a box of the bytes, under a log's key or the store's. ad (at least a byte) says
- * what the box is for and must be the same to open it. NOMEM.
+ * Appends the bytes sealed under a log's key or the store's. ad (at least a byte) says
+ * what the blob is for, and must be the same to open it. NOMEM.
  */
-sessile_status logkey_box(const logkey *k, const void *ad, size_t ad_size,
-                          const void *data, size_t size, buf *out, sessile_error *err);
-sessile_status keyring_box(const keyring *k, const void *ad, size_t ad_size,
-                           const void *data, size_t size, buf *out, sessile_error *err);
-/* Appends what is in the box. 0; -1: it does not open (or out->failed: NOMEM), nothing is
- * appended. */
-int logkey_unbox(const logkey *k, const void *ad, size_t ad_size, const void *box,
-                 size_t size, buf *out);
-int keyring_unbox(const keyring *k, const void *ad, size_t ad_size, const void *box,
-                  size_t size, buf *out);
+sessile_status logkey_seal_blob(const logkey *k, const void *ad, size_t ad_size,
+                                const void *data, size_t size, buf *out,
+                                sessile_error *err);
+sessile_status keyring_seal_blob(const keyring *k, const void *ad, size_t ad_size,
+                                 const void *data, size_t size, buf *out,
+                                 sessile_error *err);
+/* Appends the bytes of a blob. 0; -1: it does not open (or out->failed: NOMEM), nothing
+ * is appended. */
+int logkey_open_blob(const logkey *k, const void *ad, size_t ad_size, const void *blob,
+                     size_t size, buf *out);
+int keyring_open_blob(const keyring *k, const void *ad, size_t ad_size, const void *blob,
+                      size_t size, buf *out);
 
 #endif

@@ -62,7 +62,7 @@ static int send_all(server *s)
 }
 
 /* The next frame; its body is borrowed until the one after. */
-static int next(server *s, frame *kind, wire *body)
+static int next_frame(server *s, frame *kind, wire *body)
 {
     char head[5];
     wire w;
@@ -233,7 +233,7 @@ static sessile_status read_text(void *arg, sessile_key key, buf *out, sessile_er
     frame_begin(&s->out, FRAME_READ);
     wire_put_u32(&s->out, key.entry);
     wire_put_u32(&s->out, key.n);
-    if (send_all(s) || next(s, &kind, &body) || kind != FRAME_TEXT) {
+    if (send_all(s) || next_frame(s, &kind, &body) || kind != FRAME_TEXT) {
         s->broken = 1;
         return fail(err, SESSILE_IO, "the engine went away");
     }
@@ -382,7 +382,7 @@ int serve(int fd)
     buf_init(&s.out, s.alloc);
     buf_init(&s.journal, s.alloc);
     buf_init(&s.spare, s.alloc);
-    while (!wrong && !s.broken && next(&s, &kind, &body) == 0) {
+    while (!wrong && !s.broken && next_frame(&s, &kind, &body) == 0) {
         switch (kind) {
         case FRAME_CHAIN:
             wrong = take_chain(&s, &body);

@@ -33,31 +33,20 @@ int binding_session_unlabel(lua_State *L, struct binding_session *session)
     return label(L, session, sessile_unlabel);
 }
 
+#define LABEL(...) BINDING_FIELD(sessile_label_row, __VA_ARGS__)
+static const struct binding_row label_row = {
+    sizeof(sessile_label_row),
+    NULL,
+    {LABEL("id", ID, entry), LABEL("name", STRING, name), LABEL("time", INTEGER, time_ms),
+     LABEL("fact", ID, fact)}};
+
 /* session:labels() -> {{id, name, time, fact}, …} */
 int binding_session_labels(lua_State *L, struct binding_session *session)
 {
-    struct binding_guard *guard;
+    struct binding_result got = binding_result(L);
     sessile_label_row *rows = NULL;
-    sessile_status status;
-    sessile_error err;
-    size_t count = 0, i;
-    guard = binding_guard(L);
-    status = sessile_labels(session->handle, &rows, &count, &err);
-    guard->block = rows;
-    if (status)
-        return binding_fail(L, &err);
-    lua_createtable(L, count < INT32_MAX ? (int)count : 0, 0);
-    for (i = 0; i < count; i++) {
-        lua_createtable(L, 0, 4);
-        binding_set_id(L, "id", rows[i].entry);
-        binding_push_slice(L, rows[i].name);
-        lua_setfield(L, -2, "name");
-        binding_set_integer(L, "time", (int64_t)rows[i].time_ms);
-        binding_set_id(L, "fact", rows[i].fact);
-        lua_rawseti(L, -2, (lua_Integer)(i + 1));
-    }
-    binding_guard_free(guard);
-    return 1;
+    got.status = sessile_labels(session->handle, &rows, &got.count, &got.err);
+    return binding_result_rows(L, &got, &label_row, rows);
 }
 
 /* ------------------------------------------------------------------ members */
@@ -69,8 +58,6 @@ members(lua_State *L, struct binding_session *session, const char *what,
         sessile_status (*set)(sessile_session *, sessile_slice, sessile_error *),
         sessile_status (*get)(sessile_session *, char **, size_t *, sessile_error *))
 {
-    struct binding_guard *guard;
-    sessile_status status;
     sessile_slice object;
     sessile_error err;
     char *text = NULL;
@@ -80,14 +67,12 @@ members(lua_State *L, struct binding_session *session, const char *what,
         return failed ? failed
                       : binding_done(L, set(session->handle, object, &err), &err);
     }
-    guard = binding_guard(L);
-    status = get(session->handle, &text, &size, &err);
-    guard->block = text;
-    if (status)
-        return binding_fail(L, &err);
+    struct binding_result got = binding_result(L);
+    got.status = get(session->handle, &text, &size, &got.err);
+    if (binding_result_failed(L, &got, text))
+        return 3;
     binding_push_object(L, class, text, size);
-    binding_guard_free(guard);
-    return 1;
+    return binding_result_done(&got);
 }
 
 /* session:settings([object]) */
@@ -119,39 +104,31 @@ int binding_session_suspend(lua_State *L, struct binding_session *session)
         if (failed)
             return failed;
     }
-    if (sessile_suspend(session->handle, reason, state, &id, &err))
-        return binding_fail(L, &err);
-    binding_push_id(L, id);
-    return 1;
+    return binding_done_id(L, sessile_suspend(session->handle, reason, state, &id, &err),
+                           &id, &err);
 }
+
+#define SUSPENSION(...) BINDING_FIELD(sessile_suspension, __VA_ARGS__)
+static const struct binding_row suspension_row = {
+    sizeof(sessile_suspension),
+    NULL,
+    {SUSPENSION("id", ID, entry), SUSPENSION("time", INTEGER, time_ms),
+     SUSPENSION("reason", STRING, reason), SUSPENSION("state", JSON, state)}};
 
 /* session:suspended() -> {id, time, reason, state}, or false: it is not paused */
 int binding_session_suspended(lua_State *L, struct binding_session *session)
 {
-    struct binding_guard *guard;
     sessile_suspension *pause = NULL;
-    sessile_status status;
-    sessile_error err;
-    guard = binding_guard(L);
-    status = sessile_suspended(session->handle, &pause, &err);
-    guard->block = pause;
-    if (status)
-        return binding_fail(L, &err);
+    struct binding_result got = binding_result(L);
+    got.status = sessile_suspended(session->handle, &pause, &got.err);
+    if (binding_result_failed(L, &got, pause))
+        return 3;
     if (!pause) {
         lua_pushboolean(L, 0);
         return 1;
     }
-    lua_createtable(L, 0, 4);
-    binding_set_id(L, "id", pause->entry);
-    binding_set_integer(L, "time", (int64_t)pause->time_ms);
-    binding_push_slice(L, pause->reason);
-    lua_setfield(L, -2, "reason");
-    if (pause->state.size) {
-        lua_json_push(L, pause->state.data, pause->state.size);
-        lua_setfield(L, -2, "state");
-    }
-    binding_guard_free(guard);
-    return 1;
+    binding_push_row(L, &suspension_row, pause);
+    return binding_result_done(&got);
 }
 
 /* session:resume_with({message, …}) -> id of the first, or true: none was given */

@@ -13,6 +13,7 @@
 #ifndef BINDING_BINDING_H
 #define BINDING_BINDING_H
 
+#include <stddef.h>
 #include <lua.h>
 #include <lauxlib.h>
 #include "sessile.h"
@@ -77,6 +78,9 @@ struct binding_run {
  * three values of a closed handle. */
 void binding_store_open(lua_State *L);
 int binding_open(lua_State *L);
+int binding_limits(lua_State *L);
+int binding_schemes(lua_State *L);
+int binding_scheme(lua_State *L);
 struct binding_store *binding_store_live(lua_State *L, int index);
 void binding_store_release(struct binding_store *store);
 /* Options of open at `table` (nil: the defaults); text is anchored by the table. */
@@ -90,8 +94,8 @@ sessile_policy *binding_policy_opt(lua_State *L, int index);
 /* What a list is asked for, as the table at `table` (not relative) says; text is anchored
  * by it. */
 void binding_list_options(lua_State *L, int table, sessile_list_options *out);
-/* A list of rows, as tables. */
-void binding_push_listed(lua_State *L, const sessile_listed *rows, size_t count);
+/* A row of a list: a sessile_listed. */
+extern const struct binding_row binding_listed_row;
 
 /* keys.c */
 extern const char *const binding_key_sources[];
@@ -251,6 +255,10 @@ int binding_closed(lua_State *L, const char *what);
 /* true when status is OK, else binding_fail. */
 int binding_done(lua_State *L, sessile_status status, const sessile_error *err);
 
+/* The id when status is OK, else binding_fail. */
+int binding_done_id(lua_State *L, sessile_status status, const sessile_id *id,
+                    const sessile_error *err);
+
 /* {model, tools, system, leaf} of a count: 0, or what binding_field_json returned. */
 int binding_count_options(lua_State *L, int table, sessile_count_options *out);
 /* store:count(text), store:count_messages(list, options) (count.c) */
@@ -259,6 +267,65 @@ int binding_count_messages(lua_State *L, struct binding_store *store);
 /* The function `count` of the table as the host's counter of a store. Pushes what must
  * live as long as the store, or nil. */
 void binding_counter(lua_State *L, int table, sessile_store_options *out);
+
+/* ---- rows: structs of the engine as tables */
+
+enum binding_kind {
+    BINDING_INTEGER, /* of 4 or 8 bytes */
+    BINDING_TIME,    /* an int64_t; left out when it is 0 */
+    BINDING_BOOLEAN, /* an int */
+    BINDING_ID,
+    BINDING_KEY,
+    BINDING_TEXT,   /* a char pointer; left out when NULL or empty */
+    BINDING_SLICE,  /* left out when empty */
+    BINDING_STRING, /* a slice; empty: "" */
+    BINDING_JSON    /* a slice, as the value that it holds; left out when empty */
+};
+
+/* A member of a struct as a field of a table. A list ends with an empty name. */
+struct binding_field {
+    const char *name;
+    enum binding_kind kind;
+    size_t offset, size;
+};
+#define BINDING_FIELD(type, name, kind, member)                                   \
+    {                                                                             \
+        name, BINDING_##kind, offsetof(type, member), sizeof(((type *)0)->member) \
+    }
+
+/* A struct as a table: its fields, and what `more` sets in the table on top. */
+struct binding_row {
+    size_t size;
+    void (*more)(lua_State *L, const void *row); /* or NULL */
+    struct binding_field fields[25];
+};
+/* Sets the fields of the struct at `row` in the table on top. */
+void binding_set_fields(lua_State *L, const struct binding_field *fields,
+                        const void *row);
+void binding_push_row(lua_State *L, const struct binding_row *type, const void *row);
+/* A list of `count` of them. */
+void binding_push_rows(lua_State *L, const struct binding_row *type, const void *rows,
+                       size_t count);
+
+/* Sets `failure` {log, message, code} in the table on top, where a log is named. */
+void binding_set_failure(lua_State *L, const char *log, const sessile_error *why);
+
+/* A block that a call of the engine allocates: binding_result, then the call, then
+ * binding_result_failed with the block, which owns it. */
+struct binding_result {
+    struct binding_guard *guard;
+    sessile_status status;
+    sessile_error err;
+    size_t count;
+};
+struct binding_result binding_result(lua_State *L);
+/* 0; or pushes the three values of a failure: 3. */
+int binding_result_failed(lua_State *L, struct binding_result *result, void *block);
+/* Frees the block; 1, the value on top. */
+int binding_result_done(struct binding_result *result);
+/* All of it for a list of rows. */
+int binding_result_rows(lua_State *L, struct binding_result *result,
+                        const struct binding_row *type, void *rows);
 
 /* Owns one sessile_free() block until it is collected: made empty, then filled. */
 struct binding_guard {

@@ -27,23 +27,45 @@ static int check_text(lua_State *L)
     return 1;
 }
 
-static void push_finding(lua_State *L, const sessile_finding *f)
+static void more_of_finding(lua_State *L, const void *row)
 {
     static const char *const severities[] = {"note", "warning", "damage"};
-    lua_createtable(L, 0, 8);
-    binding_set_text(L, "severity", severities[f->severity]);
-    if (f->code) {
-        lua_pushfstring(L, "E%s", sessile_status_name(f->code));
+    const sessile_finding *finding = row;
+    binding_set_text(L, "severity", severities[finding->severity]);
+    if (finding->code) {
+        lua_pushfstring(L, "E%s", sessile_status_name(finding->code));
         lua_setfield(L, -2, "code");
     }
-    binding_set_text(L, "file", f->file);
-    if (f->entry != SESSILE_NO_ID)
-        binding_set_id(L, "entry", f->entry);
-    binding_set_integer(L, "offset", f->offset);
-    binding_set_integer(L, "bytes", f->bytes);
-    binding_set_text(L, "what", f->what);
-    binding_set_text(L, "next", f->next);
 }
+
+#define FINDING(...) BINDING_FIELD(sessile_finding, __VA_ARGS__)
+static const struct binding_row finding_row = {
+    sizeof(sessile_finding),
+    more_of_finding,
+    {FINDING("file", TEXT, file), FINDING("entry", ID, entry),
+     FINDING("offset", INTEGER, offset), FINDING("bytes", INTEGER, bytes),
+     FINDING("what", TEXT, what), FINDING("next", TEXT, next)}};
+
+static void more_of_checked(lua_State *L, const void *row)
+{
+    const sessile_checked *step = row;
+    if (step->id.size) {
+        binding_push_slice(L, step->agent);
+        lua_setfield(L, -2, "agent");
+    }
+    binding_set_integer(L, "index", step->index + 1);
+    binding_push_rows(L, &finding_row, step->findings, step->count);
+    lua_setfield(L, -2, "findings");
+}
+
+#define CHECKED(...) BINDING_FIELD(sessile_checked, __VA_ARGS__)
+static const struct binding_row checked_row = {
+    sizeof(sessile_checked),
+    more_of_checked,
+    {CHECKED("id", SLICE, id), CHECKED("file", TEXT, file),
+     CHECKED("entries", INTEGER, entries), CHECKED("bytes", INTEGER, bytes),
+     CHECKED("lost", INTEGER, lost), CHECKED("salvaged", BOOLEAN, salvaged),
+     CHECKED("total", INTEGER, total)}};
 
 /* check:step() -> {id, agent, file, entries, bytes, lost, salvaged, findings, index,
  * total}; nil at the end; nil, message, code */
@@ -52,7 +74,6 @@ static int check_step(lua_State *L)
     struct binding_check *check = luaL_checkudata(L, 1, BINDING_CHECK);
     sessile_checked step;
     sessile_error err;
-    size_t i;
     if (!check->handle)
         return binding_closed(L, "check");
     if (sessile_check_next(check->handle, &step, &err))
@@ -61,26 +82,7 @@ static int check_step(lua_State *L)
         lua_pushnil(L);
         return 1;
     }
-    lua_createtable(L, 0, 10);
-    if (step.id.size) {
-        binding_push_slice(L, step.id);
-        lua_setfield(L, -2, "id");
-        binding_push_slice(L, step.agent);
-        lua_setfield(L, -2, "agent");
-    }
-    binding_set_text(L, "file", step.file);
-    binding_set_integer(L, "entries", step.entries);
-    binding_set_integer(L, "bytes", step.bytes);
-    binding_set_integer(L, "lost", step.lost);
-    binding_set_boolean(L, "salvaged", step.salvaged);
-    binding_set_integer(L, "index", step.index + 1);
-    binding_set_integer(L, "total", step.total);
-    lua_createtable(L, (int)step.count, 0);
-    for (i = 0; i < step.count; i++) {
-        push_finding(L, &step.findings[i]);
-        lua_rawseti(L, -2, (lua_Integer)(i + 1));
-    }
-    lua_setfield(L, -2, "findings");
+    binding_push_row(L, &checked_row, &step);
     return 1;
 }
 

@@ -28,43 +28,33 @@ int binding_session_checkpoint(lua_State *L, struct binding_session *session)
         if (failed)
             return failed;
     }
-    if (sessile_checkpoint(session->handle, &options, &id, &err))
-        return binding_fail(L, &err);
-    binding_push_id(L, id);
-    return 1;
+    return binding_done_id(L, sessile_checkpoint(session->handle, &options, &id, &err),
+                           &id, &err);
 }
 
-static void push_row(lua_State *L, const sessile_checkpoint_row *row)
+static void more_of_checkpoint(lua_State *L, const void *row)
 {
-    lua_createtable(L, 0, 12);
-    binding_set_id(L, "id", row->entry);
-    binding_set_id(L, "head", row->head);
-    binding_set_integer(L, "time", row->time_ms);
-    lua_pushstring(L, sessile_checkpoint_reason_name(row->reason));
-    lua_setfield(L, -2, "reason");
-    binding_set_integer(L, "messages", row->messages);
-    binding_set_integer(L, "tokens", row->tokens);
-    binding_set_integer(L, "state_bytes", row->state_bytes);
-    binding_set_boolean(L, "sound", row->sound);
-    binding_set_slice(L, "name", row->name);
-    binding_set_slice(L, "agent_version", row->version);
-    binding_set_slice(L, "event", row->event);
-    if (row->metadata.size) {
-        lua_json_push(L, row->metadata.data, row->metadata.size);
-        lua_setfield(L, -2, "metadata");
-    }
+    const sessile_checkpoint_row *checkpoint = row;
+    binding_set_text(L, "reason", sessile_checkpoint_reason_name(checkpoint->reason));
 }
+
+#define CHECKPOINT(...) BINDING_FIELD(sessile_checkpoint_row, __VA_ARGS__)
+static const struct binding_row checkpoint_row = {
+    sizeof(sessile_checkpoint_row),
+    more_of_checkpoint,
+    {CHECKPOINT("id", ID, entry), CHECKPOINT("head", ID, head),
+     CHECKPOINT("time", INTEGER, time_ms), CHECKPOINT("messages", INTEGER, messages),
+     CHECKPOINT("tokens", INTEGER, tokens),
+     CHECKPOINT("state_bytes", INTEGER, state_bytes), CHECKPOINT("sound", BOOLEAN, sound),
+     CHECKPOINT("name", SLICE, name), CHECKPOINT("agent_version", SLICE, version),
+     CHECKPOINT("event", SLICE, event), CHECKPOINT("metadata", JSON, metadata)}};
 
 /* session:checkpoints{name, named, since, until, reason} -> rows, newest first */
 int binding_session_checkpoints(lua_State *L, struct binding_session *session)
 {
-    struct binding_guard *guard;
     sessile_checkpoint_filter filter;
     sessile_checkpoint_reason reason;
     sessile_checkpoint_row *rows = NULL;
-    sessile_status status;
-    sessile_error err;
-    size_t count = 0, i;
     lua_settop(L, 2);
     memset(&filter, 0, sizeof filter);
     filter.name = binding_field_bytes(L, 2, "name");
@@ -75,46 +65,34 @@ int binding_session_checkpoints(lua_State *L, struct binding_session *session)
         reason = (sessile_checkpoint_reason)binding_one_of(L, 2, "reason", reasons);
         filter.reason = &reason;
     }
-    guard = binding_guard(L);
-    status = sessile_checkpoints(session->handle, &filter, &rows, &count, &err);
-    guard->block = rows;
-    if (status)
-        return binding_fail(L, &err);
-    lua_newtable(L);
-    for (i = 0; i < count; i++) {
-        push_row(L, &rows[i]);
-        lua_rawseti(L, -2, (lua_Integer)(i + 1));
-    }
-    binding_guard_free(guard);
-    return 1;
+    struct binding_result got = binding_result(L);
+    got.status =
+        sessile_checkpoints(session->handle, &filter, &rows, &got.count, &got.err);
+    return binding_result_rows(L, &got, &checkpoint_row, rows);
 }
+
+#define RESTORED(...) BINDING_FIELD(sessile_restored, __VA_ARGS__)
+static const struct binding_row restored_row = {
+    sizeof(sessile_restored),
+    NULL,
+    {RESTORED("checkpoint", ID, checkpoint), RESTORED("head", ID, head),
+     RESTORED("state", JSON, state), RESTORED("json", SLICE, state),
+     RESTORED("warnings", SLICE, warnings)}};
 
 /* session:restore(id, force) -> {checkpoint, head, state, json (its text), warnings (a
  * text)} */
 int binding_session_restore(lua_State *L, struct binding_session *session)
 {
-    struct binding_guard *guard;
     sessile_restored *restored = NULL;
-    sessile_status status;
-    sessile_error err;
     sessile_id id;
     id = binding_check_id(L, 2);
-    guard = binding_guard(L);
-    status = sessile_restore(session->handle, id, lua_toboolean(L, 3), &restored, &err);
-    guard->block = restored;
-    if (status)
-        return binding_fail(L, &err);
-    lua_createtable(L, 0, 4);
-    binding_set_id(L, "checkpoint", restored->checkpoint);
-    binding_set_id(L, "head", restored->head);
-    if (restored->state.size) {
-        lua_json_push(L, restored->state.data, restored->state.size);
-        lua_setfield(L, -2, "state");
-    }
-    binding_set_slice(L, "json", restored->state);
-    binding_set_slice(L, "warnings", restored->warnings);
-    binding_guard_free(guard);
-    return 1;
+    struct binding_result got = binding_result(L);
+    got.status =
+        sessile_restore(session->handle, id, lua_toboolean(L, 3), &restored, &got.err);
+    if (binding_result_failed(L, &got, restored))
+        return 3;
+    binding_push_row(L, &restored_row, restored);
+    return binding_result_done(&got);
 }
 
 /* session:delete_checkpoint(id) -> true */

@@ -75,6 +75,9 @@ static int core_count(lua_State *L)
 
 static const luaL_Reg functions[] = {
     {"open", binding_open},
+    {"limits", binding_limits},
+    {"schemes", binding_schemes},
+    {"scheme", binding_scheme},
     {"keys_init", binding_keys_init},
     {"migrate", binding_migrate},
     {"open_records", binding_open_records},

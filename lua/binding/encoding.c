@@ -57,34 +57,29 @@ static int encoding_count(lua_State *L)
 static int encoding_encode(lua_State *L)
 {
     const sessile_encoding *e = live(L);
-    struct binding_guard *guard;
     sessile_slice text;
-    sessile_error err;
     uint32_t *ids = NULL;
-    size_t count, k;
+    size_t k;
 
     if (!e)
         return 3;
     text.data = luaL_checklstring(L, 2, &text.size);
-    guard = binding_guard(L);
-    if (sessile_encoding_encode(e, text, &ids, &count, &err))
-        return binding_fail(L, &err);
-    guard->block = ids;
-    lua_createtable(L, count < INT32_MAX ? (int)count : 0, 0);
-    for (k = 0; k < count; k++) {
+    struct binding_result got = binding_result(L);
+    got.status = sessile_encoding_encode(e, text, &ids, &got.count, &got.err);
+    if (binding_result_failed(L, &got, ids))
+        return 3;
+    lua_createtable(L, got.count < INT32_MAX ? (int)got.count : 0, 0);
+    for (k = 0; k < got.count; k++) {
         lua_pushinteger(L, (lua_Integer)ids[k]);
         lua_rawseti(L, -2, (lua_Integer)k + 1);
     }
-    binding_guard_free(guard);
-    return 1;
+    return binding_result_done(&got);
 }
 
 /* encoding:decode({ids}) -> text; nil, message, code */
 static int encoding_decode(lua_State *L)
 {
     const sessile_encoding *e = live(L);
-    struct binding_guard *guard;
-    sessile_error err;
     uint32_t *ids;
     size_t count, size, k;
     char *text = NULL;
@@ -92,7 +87,7 @@ static int encoding_decode(lua_State *L)
     if (!e)
         return 3;
     luaL_checktype(L, 2, LUA_TTABLE);
-    guard = binding_guard(L);
+    struct binding_result got = binding_result(L);
     count = (size_t)lua_rawlen(L, 2);
     ids = lua_newuserdatauv(L, (count ? count : 1) * sizeof *ids, 0);
     for (k = 0; k < count; k++) {
@@ -104,12 +99,11 @@ static int encoding_decode(lua_State *L)
         ids[k] = (uint32_t)id;
         lua_pop(L, 1);
     }
-    if (sessile_encoding_decode(e, ids, count, &text, &size, &err))
-        return binding_fail(L, &err);
-    guard->block = text;
+    got.status = sessile_encoding_decode(e, ids, count, &text, &size, &got.err);
+    if (binding_result_failed(L, &got, text))
+        return 3;
     lua_pushlstring(L, text, size);
-    binding_guard_free(guard);
-    return 1;
+    return binding_result_done(&got);
 }
 
 static int encoding_text(lua_State *L)

@@ -12,12 +12,8 @@
 int binding_session_messages(lua_State *L, struct binding_session *session)
 {
     sessile_messages_options options;
-    struct binding_guard *guard;
     sessile_message *list = NULL;
-    sessile_status status;
-    sessile_error err;
     lua_Integer limit, last;
-    size_t count = 0;
     lua_settop(L, 2);
     limit = binding_field_integer(L, 2, "limit", -1);
     last = binding_field_integer(L, 2, "last", -1);
@@ -31,15 +27,22 @@ int binding_session_messages(lua_State *L, struct binding_session *session)
     options.role = binding_field_role(L, 2, "role");
     options.limit = limit < 0 ? 0 : (size_t)limit;
     options.last = last < 0 ? 0 : (size_t)last;
-    guard = binding_guard(L);
-    status = sessile_messages(session->handle, &options, &list, &count, &err);
-    guard->block = list;
-    if (status)
-        return binding_fail(L, &err);
-    binding_push_messages(L, list, count);
-    binding_guard_free(guard);
-    return 1;
+    struct binding_result got = binding_result(L);
+    got.status = sessile_messages(session->handle, &options, &list, &got.count, &got.err);
+    if (binding_result_failed(L, &got, list))
+        return 3;
+    binding_push_messages(L, list, got.count);
+    return binding_result_done(&got);
 }
+
+#define CONTEXT(...) BINDING_FIELD(sessile_context_info, __VA_ARGS__)
+static const struct binding_field context_fields[] = {
+    CONTEXT("head", ID, head),
+    CONTEXT("dropped", INTEGER, dropped),
+    CONTEXT("orphans", INTEGER, orphans),
+    CONTEXT("unanswered", INTEGER, unanswered),
+    CONTEXT("lost", INTEGER, lost),
+    {0}};
 
 /* session:context([at]) -> list, {tokens, low, high, source, head, dropped, orphans,
  * unanswered, lost}; nil, message, code */
@@ -47,24 +50,15 @@ int binding_session_context(lua_State *L, struct binding_session *session)
 {
     sessile_id at = lua_isnoneornil(L, 2) ? SESSILE_NO_ID : binding_check_id(L, 2);
     sessile_context_info info;
-    struct binding_guard *guard;
     sessile_message *list = NULL;
-    sessile_status status;
-    sessile_error err;
-    size_t count = 0;
-    guard = binding_guard(L);
-    status = sessile_context(session->handle, at, &list, &count, &info, &err);
-    guard->block = list;
-    if (status)
-        return binding_fail(L, &err);
-    binding_push_messages(L, list, count);
+    struct binding_result got = binding_result(L);
+    got.status = sessile_context(session->handle, at, &list, &got.count, &info, &got.err);
+    if (binding_result_failed(L, &got, list))
+        return 3;
+    binding_push_messages(L, list, got.count);
     binding_push_tokens(L, &info.tokens);
-    binding_set_id(L, "head", info.head);
-    binding_set_integer(L, "dropped", (int64_t)info.dropped);
-    binding_set_integer(L, "orphans", (int64_t)info.orphans);
-    binding_set_integer(L, "unanswered", (int64_t)info.unanswered);
-    binding_set_integer(L, "lost", (int64_t)info.lost);
-    binding_guard_free(guard);
+    binding_set_fields(L, context_fields, &info);
+    binding_guard_free(got.guard);
     return 2;
 }
 
@@ -72,19 +66,14 @@ int binding_session_context(lua_State *L, struct binding_session *session)
 int binding_session_entry(lua_State *L, struct binding_session *session)
 {
     sessile_id id = binding_check_id(L, 2);
-    struct binding_guard *guard;
-    sessile_status status;
-    sessile_error err;
     char *json = NULL;
     size_t size = 0;
-    guard = binding_guard(L);
-    status = sessile_entry(session->handle, id, &json, &size, &err);
-    guard->block = json;
-    if (status)
-        return binding_fail(L, &err);
+    struct binding_result got = binding_result(L);
+    got.status = sessile_entry(session->handle, id, &json, &size, &got.err);
+    if (binding_result_failed(L, &got, json))
+        return 3;
     binding_push_object(L, "sessile.Entry", json, size);
-    binding_guard_free(guard);
-    return 1;
+    return binding_result_done(&got);
 }
 
 /* ------------------------------------------------------------------ the iterator */

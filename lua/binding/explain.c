@@ -29,44 +29,50 @@ static void set_keys(lua_State *L, const char *name, const sessile_key *keys,
 
 /* ------------------------------------------------------------------ compactions */
 
-static void push_compaction(lua_State *L, const sessile_compaction *c)
+#define COMPACTION(...) BINDING_FIELD(sessile_compaction, __VA_ARGS__)
+static const struct binding_field refusal_fields[] = {
+    COMPACTION("hook", SLICE, hook),           COMPACTION("message", SLICE, message),
+    COMPACTION("law_name", SLICE, law_name),   COMPACTION("entry", KEY, entry),
+    COMPACTION("repeated", INTEGER, repeated), {0}};
+
+static const struct binding_field applied_fields[] = {
+    COMPACTION("instructions", SLICE, instructions),
+    COMPACTION("summary", SLICE, summary),
+    COMPACTION("uncompacts", ID, uncompacts),
+    COMPACTION("kept", INTEGER, kept),
+    COMPACTION("lost", INTEGER, lost),
+    COMPACTION("covered", INTEGER, covered),
+    COMPACTION("replaced", INTEGER, replaced),
+    COMPACTION("undone", INTEGER, undone),
+    COMPACTION("written", INTEGER, written),
+    COMPACTION("restored", INTEGER, restored),
+    {0}};
+
+static void set_tokens(lua_State *L, int64_t before, int64_t after)
 {
-    lua_createtable(L, 0, 20);
+    lua_createtable(L, 0, 2);
+    binding_set_integer(L, "before", before);
+    binding_set_integer(L, "after", after);
+    lua_setfield(L, -2, "tokens");
+}
+
+static void more_of_compaction(lua_State *L, const void *row)
+{
+    const sessile_compaction *c = row;
     binding_set_text(L, "kind", c->refused ? "refusal" : "compaction");
-    binding_set_id(L, "id", c->id);
-    binding_set_integer(L, "time", c->time_ms);
-    binding_set_slice(L, "policy", c->policy);
-    binding_set_slice(L, "reason", c->reason);
     if (c->refused) {
-        binding_set_slice(L, "hook", c->hook);
-        binding_set_slice(L, "message", c->message);
+        binding_set_fields(L, refusal_fields, c);
         if (c->law)
             binding_set_integer(L, "law", c->law);
-        binding_set_slice(L, "law_name", c->law_name);
-        binding_set_key(L, "entry", c->entry);
-        binding_set_integer(L, "repeated", c->repeated);
         return;
     }
-    binding_set_slice(L, "instructions", c->instructions);
-    binding_set_slice(L, "summary", c->summary);
+    binding_set_fields(L, applied_fields, c);
     if (c->policies.size > 2) {
         lua_json_push(L, c->policies.data, c->policies.size);
         lua_setfield(L, -2, "policies");
     }
-    if (c->tokens_before >= 0 && c->tokens_after >= 0) {
-        lua_createtable(L, 0, 2);
-        binding_set_integer(L, "before", c->tokens_before);
-        binding_set_integer(L, "after", c->tokens_after);
-        lua_setfield(L, -2, "tokens");
-    }
-    binding_set_id(L, "uncompacts", c->uncompacts);
-    binding_set_integer(L, "kept", c->kept);
-    binding_set_integer(L, "lost", c->lost);
-    binding_set_integer(L, "covered", c->covered);
-    binding_set_integer(L, "replaced", c->replaced);
-    binding_set_integer(L, "undone", c->undone);
-    binding_set_integer(L, "written", c->written);
-    binding_set_integer(L, "restored", c->restored);
+    if (c->tokens_before >= 0 && c->tokens_after >= 0)
+        set_tokens(L, c->tokens_before, c->tokens_after);
     uint64_t all =
         c->lost + c->covered + c->replaced + c->undone + c->written + c->restored;
     binding_set_text(L, "in_force",
@@ -75,27 +81,19 @@ static void push_compaction(lua_State *L, const sessile_compaction *c)
                                           : "partly");
 }
 
+static const struct binding_row compaction_row = {
+    sizeof(sessile_compaction),
+    more_of_compaction,
+    {COMPACTION("id", ID, id), COMPACTION("time", INTEGER, time_ms),
+     COMPACTION("policy", SLICE, policy), COMPACTION("reason", SLICE, reason)}};
+
 /* session:compactions() -> list, oldest first; nil, message, code */
 int binding_session_compactions(lua_State *L, struct binding_session *session)
 {
-    struct binding_guard *guard;
+    struct binding_result got = binding_result(L);
     sessile_compaction *rows = NULL;
-    sessile_status status;
-    sessile_error err;
-    size_t count = 0;
-    guard = binding_guard(L);
-    status = sessile_compactions(session->handle, &rows, &count, &err);
-    guard->block = rows;
-    if (status)
-        return binding_fail(L, &err);
-    luaL_checkstack(L, 8, "compactions");
-    lua_createtable(L, count < INT32_MAX ? (int)count : 0, 0);
-    for (size_t i = 0; i < count; i++) {
-        push_compaction(L, &rows[i]);
-        lua_rawseti(L, -2, (lua_Integer)(i + 1));
-    }
-    binding_guard_free(guard);
-    return 1;
+    got.status = sessile_compactions(session->handle, &rows, &got.count, &got.err);
+    return binding_result_rows(L, &got, &compaction_row, rows);
 }
 
 /* ------------------------------------------------------------------ why */
@@ -110,36 +108,34 @@ static const char *kind_name(sessile_why_kind kind)
     return i < sizeof names / sizeof *names ? names[i] : "";
 }
 
-static void push_step(lua_State *L, const sessile_why_step *s)
+static void more_of_step(lua_State *L, const void *row)
 {
-    lua_createtable(L, 0, 9);
+    const sessile_why_step *s = row;
     binding_set_text(L, "kind", kind_name(s->kind));
-    binding_set_key(L, "key", s->key);
-    binding_set_id(L, "at", s->at);
-    binding_set_integer(L, "time", s->time_ms);
     if (s->role != SESSILE_ROLE_NONE)
         binding_set_text(L, "role", sessile_role_name(s->role));
-    if (s->type[0])
-        binding_set_text(L, "type", s->type);
     if (s->kind == SESSILE_WHY_LEFT)
         binding_set_text(L, "disposition", disposition_name(s->disposition));
-    binding_set_key(L, "by", s->by);
     if (s->kind == SESSILE_WHY_WRITTEN)
         set_keys(L, "stands_for", s->stands_for, s->stands_for_count);
     if (s->compaction) {
-        push_compaction(L, s->compaction);
+        binding_push_row(L, &compaction_row, s->compaction);
         lua_setfield(L, -2, "compaction");
     }
 }
 
+#define STEP(...) BINDING_FIELD(sessile_why_step, __VA_ARGS__)
+static const struct binding_row step_row = {
+    sizeof(sessile_why_step),
+    more_of_step,
+    {STEP("key", KEY, key), STEP("at", ID, at), STEP("time", INTEGER, time_ms),
+     STEP("type", TEXT, type), STEP("by", KEY, by)}};
+
 /* session:why(key) -> {key, in_context, shown, steps}; nil, message, code */
 int binding_session_why(lua_State *L, struct binding_session *session)
 {
-    struct binding_guard *guard;
     sessile_explanation *why = NULL;
-    sessile_status status;
     sessile_slice text;
-    sessile_error err;
     sessile_key key;
     text.data = luaL_checklstring(L, 2, &text.size);
     if (sessile_key_parse(text, &key)) {
@@ -147,24 +143,18 @@ int binding_session_why(lua_State *L, struct binding_session *session)
                                  "that is no name of a message: an entry id of 8 hex "
                                  "digits, or one like 00000016.1, is");
     }
-    guard = binding_guard(L);
-    status = sessile_why(session->handle, key, &why, &err);
-    guard->block = why;
-    if (status)
-        return binding_fail(L, &err);
+    struct binding_result got = binding_result(L);
+    got.status = sessile_why(session->handle, key, &why, &got.err);
+    if (binding_result_failed(L, &got, why))
+        return 3;
     luaL_checkstack(L, 12, "why");
     lua_createtable(L, 0, 4);
     binding_set_key(L, "key", why->key);
     binding_set_boolean(L, "in_context", why->in_context);
     binding_set_key(L, "shown", why->shown);
-    lua_createtable(L, why->step_count < INT32_MAX ? (int)why->step_count : 0, 0);
-    for (size_t i = 0; i < why->step_count; i++) {
-        push_step(L, &why->steps[i]);
-        lua_rawseti(L, -2, (lua_Integer)(i + 1));
-    }
+    binding_push_rows(L, &step_row, why->steps, why->step_count);
     lua_setfield(L, -2, "steps");
-    binding_guard_free(guard);
-    return 1;
+    return binding_result_done(&got);
 }
 
 /* ------------------------------------------------------------------ uncompact */
@@ -174,27 +164,20 @@ int binding_session_why(lua_State *L, struct binding_session *session)
 int binding_session_uncompact(lua_State *L, struct binding_session *session)
 {
     sessile_id which = lua_isnoneornil(L, 2) ? SESSILE_NO_ID : binding_check_id(L, 2);
-    struct binding_guard *guard;
     sessile_uncompacted *done = NULL;
-    sessile_status status;
-    sessile_error err;
-    guard = binding_guard(L);
-    status = sessile_uncompact(session->handle, which, lua_toboolean(L, 3), &done, &err);
-    guard->block = done;
-    if (status)
-        return binding_fail(L, &err);
+    struct binding_result got = binding_result(L);
+    got.status =
+        sessile_uncompact(session->handle, which, lua_toboolean(L, 3), &done, &got.err);
+    if (binding_result_failed(L, &got, done))
+        return 3;
     luaL_checkstack(L, 8, "uncompact");
     lua_createtable(L, 0, 6);
     binding_set_id(L, "compaction", done->compaction);
     binding_set_id(L, "undone", done->undone);
     set_keys(L, "restored", done->restored, done->restored_count);
     set_keys(L, "removed", done->removed, done->removed_count);
-    lua_createtable(L, 0, 2);
-    binding_set_integer(L, "before", done->tokens_before);
-    binding_set_integer(L, "after", done->tokens_after);
-    lua_setfield(L, -2, "tokens");
+    set_tokens(L, done->tokens_before, done->tokens_after);
     if (done->cannot_fit > 0)
         binding_set_integer(L, "cannot_fit", done->cannot_fit);
-    binding_guard_free(guard);
-    return 1;
+    return binding_result_done(&got);
 }

@@ -88,10 +88,9 @@ int binding_session_merged(lua_State *L, struct binding_session *session)
     failed = binding_json(L, 3, 1, "message", &message);
     if (failed)
         return failed;
-    if (sessile_child_merged(session->handle, child->handle, message, &id, &err))
-        return binding_fail(L, &err);
-    binding_push_id(L, id);
-    return 1;
+    return binding_done_id(
+        L, sessile_child_merged(session->handle, child->handle, message, &id, &err), &id,
+        &err);
 }
 
 /* session:discarded(child, reason) -> true; nil, message, code */
@@ -108,63 +107,51 @@ int binding_session_discarded(lua_State *L, struct binding_session *session)
         L, sessile_child_discarded(session->handle, child->handle, reason, &err), &err);
 }
 
+static void more_of_subsession(lua_State *L, const void *row)
+{
+    static const char *const states[] = {"open", "merged", "discarded"};
+    const sessile_subsession *child = row;
+    binding_set_text(L, "state", states[child->state]);
+}
+
+#define SUBSESSION(...) BINDING_FIELD(sessile_subsession, __VA_ARGS__)
+static const struct binding_row subsession_row = {
+    sizeof(sessile_subsession),
+    more_of_subsession,
+    {SUBSESSION("id", STRING, id), SUBSESSION("agent", STRING, agent),
+     SUBSESSION("user", STRING, user), SUBSESSION("entry", ID, entry),
+     SUBSESSION("time", INTEGER, time_ms), SUBSESSION("merged", ID, merged)}};
+
 /* session:subsessions() -> {{id, agent, user, entry, time, state, merged}, …} */
 int binding_session_subsessions(lua_State *L, struct binding_session *session)
 {
-    static const char *const states[] = {"open", "merged", "discarded"};
-    struct binding_guard *guard;
+    struct binding_result got = binding_result(L);
     sessile_subsession *rows = NULL;
-    sessile_status status;
-    sessile_error err;
-    size_t count = 0, i;
-    guard = binding_guard(L);
-    status = sessile_subsessions(session->handle, &rows, &count, &err);
-    guard->block = rows;
-    if (status)
-        return binding_fail(L, &err);
-    lua_createtable(L, count < INT32_MAX ? (int)count : 0, 0);
-    for (i = 0; i < count; i++) {
-        lua_createtable(L, 0, 7);
-        binding_push_slice(L, rows[i].id);
-        lua_setfield(L, -2, "id");
-        binding_push_slice(L, rows[i].agent);
-        lua_setfield(L, -2, "agent");
-        binding_push_slice(L, rows[i].user);
-        lua_setfield(L, -2, "user");
-        binding_set_id(L, "entry", rows[i].entry);
-        binding_set_integer(L, "time", (int64_t)rows[i].time_ms);
-        lua_pushstring(L, states[rows[i].state]);
-        lua_setfield(L, -2, "state");
-        if (rows[i].merged != SESSILE_NO_ID)
-            binding_set_id(L, "merged", rows[i].merged);
-        lua_rawseti(L, -2, (lua_Integer)(i + 1));
-    }
-    binding_guard_free(guard);
-    return 1;
+    got.status = sessile_subsessions(session->handle, &rows, &got.count, &got.err);
+    return binding_result_rows(L, &got, &subsession_row, rows);
 }
 
-static void set_link(lua_State *L, const char *name, const sessile_link *link)
+static void more_of_link(lua_State *L, const void *row)
 {
-    lua_createtable(L, 0, 5);
-    binding_push_slice(L, link->id);
-    lua_setfield(L, -2, "id");
-    binding_push_slice(L, link->agent);
-    lua_setfield(L, -2, "agent");
-    binding_push_slice(L, link->user);
-    lua_setfield(L, -2, "user");
-    binding_set_id(L, "entry", link->entry);
-    if (link->tag[0]) {
-        lua_pushstring(L, link->tag);
-        lua_setfield(L, -2, "tag");
-    }
-    lua_setfield(L, -2, name);
+    binding_set_text(L, "tag", ((const sessile_link *)row)->tag);
 }
+
+#define LINK(...) BINDING_FIELD(sessile_link, __VA_ARGS__)
+static const struct binding_row link_row = {
+    sizeof(sessile_link),
+    more_of_link,
+    {LINK("id", STRING, id), LINK("agent", STRING, agent), LINK("user", STRING, user),
+     LINK("entry", ID, entry)}};
 
 void binding_push_links(lua_State *L, const sessile_session *session)
 {
     sessile_link link;
-    if (sessile_session_origin(session, &link))
-        set_link(L, "origin", &link);
-    if (sessile_session_parent(session, &link))
-        set_link(L, "parent", &link);
+    if (sessile_session_origin(session, &link)) {
+        binding_push_row(L, &link_row, &link);
+        lua_setfield(L, -2, "origin");
+    }
+    if (sessile_session_parent(session, &link)) {
+        binding_push_row(L, &link_row, &link);
+        lua_setfield(L, -2, "parent");
+    }
 }

@@ -1,5 +1,5 @@
 /*
- * keys.c: a store's keys: made, changed, looked at, sealed anew, forgotten; and the
+ * keys.c: a store's keys: create, change, show, reseal, forget; and the
  * handle of a sealing that is under way.
  *
  * No secret is ever pushed: where one comes from is all that Lua says and is told.
@@ -23,41 +23,45 @@ int binding_keys_init(lua_State *L)
     return binding_done(L, sessile_keys_init(url, &options, &err), &err);
 }
 
+#define KEYS(...) BINDING_FIELD(sessile_keys, __VA_ARGS__)
+static const struct binding_row plain_row = {
+    sizeof(sessile_keys),
+    NULL,
+    {KEYS("sealed", BOOLEAN, sealed), KEYS("logs", INTEGER, logs)}};
+
+#define EPOCH(...) BINDING_FIELD(sessile_keys_epoch, __VA_ARGS__)
+static const struct binding_row epoch_row = {
+    sizeof(sessile_keys_epoch),
+    NULL,
+    {EPOCH("epoch", INTEGER, epoch), EPOCH("logs", INTEGER, logs)}};
+
+static void more_of_sealed(lua_State *L, const void *row)
+{
+    const sessile_keys *keys = row;
+    binding_set_text(L, "source", binding_key_sources[keys->key_source]);
+    binding_push_rows(L, &epoch_row, keys->epochs, keys->epoch_count);
+    lua_setfield(L, -2, "epochs");
+}
+
+static const struct binding_row sealed_row = {
+    sizeof(sessile_keys),
+    more_of_sealed,
+    {KEYS("sealed", BOOLEAN, sealed), KEYS("logs", INTEGER, logs),
+     KEYS("suite", TEXT, suite), KEYS("kdf", TEXT, kdf),
+     KEYS("kdf_ops", INTEGER, kdf_ops), KEYS("kdf_mem", INTEGER, kdf_mem),
+     KEYS("users", INTEGER, users), KEYS("user_logs", INTEGER, user_logs),
+     KEYS("old_logs", INTEGER, old_logs), KEYS("odd_logs", INTEGER, odd_logs)}};
+
 /* store:keys() -> {sealed, suite, kdf, …, epochs = {{epoch, logs}, …}} */
 int binding_store_keys(lua_State *L, struct binding_store *store)
 {
-    struct binding_guard *guard;
     sessile_keys *keys = NULL;
-    sessile_error err;
-    size_t i;
-    guard = binding_guard(L);
-    if (sessile_keys_status(store->handle, &keys, &err))
-        return binding_fail(L, &err);
-    guard->block = keys;
-    lua_createtable(L, 0, 12);
-    binding_set_boolean(L, "sealed", keys->sealed);
-    binding_set_integer(L, "logs", keys->logs);
-    if (keys->sealed) {
-        binding_set_text(L, "suite", keys->suite);
-        binding_set_text(L, "source", binding_key_sources[keys->key_source]);
-        binding_set_text(L, "kdf", keys->kdf);
-        binding_set_integer(L, "kdf_ops", keys->kdf_ops);
-        binding_set_integer(L, "kdf_mem", keys->kdf_mem);
-        binding_set_integer(L, "users", keys->users);
-        binding_set_integer(L, "user_logs", keys->user_logs);
-        binding_set_integer(L, "old_logs", keys->old_logs);
-        binding_set_integer(L, "odd_logs", keys->odd_logs);
-        lua_createtable(L, (int)keys->epoch_count, 0);
-        for (i = 0; i < keys->epoch_count; i++) {
-            lua_createtable(L, 0, 2);
-            binding_set_integer(L, "epoch", keys->epochs[i].epoch);
-            binding_set_integer(L, "logs", keys->epochs[i].logs);
-            lua_rawseti(L, -2, (lua_Integer)(i + 1));
-        }
-        lua_setfield(L, -2, "epochs");
-    }
-    binding_guard_free(guard);
-    return 1;
+    struct binding_result got = binding_result(L);
+    got.status = sessile_keys_status(store->handle, &keys, &got.err);
+    if (binding_result_failed(L, &got, keys))
+        return 3;
+    binding_push_row(L, keys->sealed ? &sealed_row : &plain_row, keys);
+    return binding_result_done(&got);
 }
 
 /* store:rotate([{key_source, key, make}]) -> the newest epoch */
@@ -93,7 +97,7 @@ int binding_store_forget(lua_State *L, struct binding_store *store)
     return 1;
 }
 
-/* ------------------------------------------------------------------ sealing anew */
+/* ------------------------------------------------------------------ resealing */
 
 struct binding_reseal {
     sessile_reseal *handle;
@@ -127,6 +131,14 @@ static int reseal_finalize(lua_State *L)
     return 0;
 }
 
+#define RESEAL(...) BINDING_FIELD(sessile_reseal_state, __VA_ARGS__)
+static const struct binding_row reseal_row = {
+    sizeof(sessile_reseal_state),
+    NULL,
+    {RESEAL("logs", INTEGER, logs), RESEAL("seen", INTEGER, seen),
+     RESEAL("resealed", INTEGER, resealed), RESEAL("forgotten", INTEGER, forgotten),
+     RESEAL("failed", INTEGER, failed), RESEAL("dropped", INTEGER, dropped)}};
+
 /* step() -> done, state; nil, message, code */
 static int reseal_step(lua_State *L)
 {
@@ -140,21 +152,8 @@ static int reseal_step(lua_State *L)
     if (status && status != SESSILE_NEEDS)
         return binding_fail(L, &err);
     lua_pushboolean(L, status == SESSILE_OK);
-    lua_createtable(L, 0, 8);
-    binding_set_integer(L, "logs", state.logs);
-    binding_set_integer(L, "seen", state.seen);
-    binding_set_integer(L, "resealed", state.resealed);
-    binding_set_integer(L, "forgotten", state.forgotten);
-    binding_set_integer(L, "failed", state.failed);
-    binding_set_integer(L, "dropped", state.dropped);
-    if (state.log) {
-        lua_createtable(L, 0, 3);
-        binding_set_text(L, "log", state.log);
-        binding_set_text(L, "message", state.why.message);
-        lua_pushfstring(L, "E%s", sessile_status_name(state.why.code));
-        lua_setfield(L, -2, "code");
-        lua_setfield(L, -2, "failure");
-    }
+    binding_push_row(L, &reseal_row, &state);
+    binding_set_failure(L, state.log, &state.why);
     return 2;
 }
 

@@ -23,8 +23,7 @@ int binding_store_delete(lua_State *L, struct binding_store *store)
     if (sessile_delete(store->handle, &which, &options, &gone, &err))
         return binding_fail(L, &err);
     lua_createtable(L, 0, 3);
-    lua_pushstring(L, gone.id_hash);
-    lua_setfield(L, -2, "id_hash");
+    binding_set_text(L, "id_hash", gone.id_hash);
     binding_set_time(L, "time", gone.time_ms);
     if (!options.soft)
         binding_set_integer(L, "bytes", (int64_t)gone.bytes);
@@ -50,25 +49,16 @@ int binding_store_undelete(lua_State *L, struct binding_store *store)
 int binding_store_purge(lua_State *L, struct binding_store *store)
 {
     sessile_purge_options options;
-    struct binding_guard *guard;
     sessile_listed *rows = NULL;
-    sessile_status status;
-    sessile_error err;
-    size_t count = 0;
     luaL_checktype(L, 2, LUA_TTABLE);
     sessile_purge_options_init(&options);
     options.agent = binding_field_bytes(L, 2, "agent");
     options.retention_ms =
         binding_field_integer(L, 2, "retention_ms", options.retention_ms);
     options.dry_run = binding_field_boolean(L, 2, "dry_run");
-    guard = binding_guard(L);
-    status = sessile_purge(store->handle, &options, &rows, &count, &err);
-    guard->block = rows;
-    if (status)
-        return binding_fail(L, &err);
-    binding_push_listed(L, rows, count);
-    binding_guard_free(guard);
-    return 1;
+    struct binding_result got = binding_result(L);
+    got.status = sessile_purge(store->handle, &options, &rows, &got.count, &got.err);
+    return binding_result_rows(L, &got, &binding_listed_row, rows);
 }
 
 /* session:life() -> {status, ttl, expires, deleted}, times in ms, nil for none */
@@ -79,8 +69,7 @@ int binding_session_life(lua_State *L, struct binding_session *session)
     if (sessile_session_life(session->handle, &life, &err))
         return binding_fail(L, &err);
     lua_createtable(L, 0, 4);
-    lua_pushstring(L, sessile_life_name(life.life));
-    lua_setfield(L, -2, "status");
+    binding_set_text(L, "status", sessile_life_name(life.life));
     binding_set_time(L, "ttl", life.ttl_ms);
     binding_set_time(L, "expires", life.expires_ms);
     binding_set_time(L, "deleted", life.deleted_ms);

@@ -91,45 +91,38 @@ static int migration_finalize(lua_State *L)
     return 0;
 }
 
-static void push_state(lua_State *L, const sessile_migrate_state *state)
+static void more_of_state(lua_State *L, const void *row)
 {
     static const char *const stages[] = {"looking", "copying", "verifying", "done"};
-    const struct {
-        const char *name;
-        uint64_t value;
-    } numbers[] = {{"sessions", state->sessions},
-                   {"done", state->done},
-                   {"bytes", state->bytes},
-                   {"bytes_done", state->bytes_done},
-                   {"copied", state->copied},
-                   {"continued", state->continued},
-                   {"kept", state->kept},
-                   {"replaced", state->replaced},
-                   {"conflicts", state->conflicts},
-                   {"forgotten", state->forgotten},
-                   {"gone", state->gone},
-                   {"failed", state->failed},
-                   {"damaged", state->damaged},
-                   {"verified", state->verified},
-                   {"unfinished", state->unfinished},
-                   {"users", state->users},
-                   {"users_removed", state->users_removed}};
-    lua_createtable(L, 0, 23);
-    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
-        binding_set_integer(L, numbers[i].name, numbers[i].value);
+    const sessile_migrate_state *state = row;
     binding_set_text(L, "stage", stages[state->stage]);
-    binding_set_boolean(L, "as_it_stands", state->as_it_stands);
-    binding_set_boolean(L, "unopened", state->unopened);
-    binding_set_boolean(L, "moment", state->moment);
-    if (state->log) {
-        lua_createtable(L, 0, 3);
-        binding_set_text(L, "log", state->log);
-        binding_set_text(L, "message", state->why.message);
-        lua_pushfstring(L, "E%s", sessile_status_name(state->why.code));
-        lua_setfield(L, -2, "code");
-        lua_setfield(L, -2, "failure");
-    }
+    binding_set_failure(L, state->log, &state->why);
 }
+
+#define STATE(...) BINDING_FIELD(sessile_migrate_state, __VA_ARGS__)
+static const struct binding_row state_row = {
+    sizeof(sessile_migrate_state),
+    more_of_state,
+    {STATE("sessions", INTEGER, sessions),
+     STATE("done", INTEGER, done),
+     STATE("bytes", INTEGER, bytes),
+     STATE("bytes_done", INTEGER, bytes_done),
+     STATE("copied", INTEGER, copied),
+     STATE("continued", INTEGER, continued),
+     STATE("kept", INTEGER, kept),
+     STATE("replaced", INTEGER, replaced),
+     STATE("conflicts", INTEGER, conflicts),
+     STATE("forgotten", INTEGER, forgotten),
+     STATE("gone", INTEGER, gone),
+     STATE("failed", INTEGER, failed),
+     STATE("damaged", INTEGER, damaged),
+     STATE("verified", INTEGER, verified),
+     STATE("unfinished", INTEGER, unfinished),
+     STATE("users", INTEGER, users),
+     STATE("users_removed", INTEGER, users_removed),
+     STATE("as_it_stands", BOOLEAN, as_it_stands),
+     STATE("unopened", BOOLEAN, unopened),
+     STATE("moment", BOOLEAN, moment)}};
 
 /* step() -> done, state; nil, message, code */
 static int migration_step(lua_State *L)
@@ -144,7 +137,7 @@ static int migration_step(lua_State *L)
     if (status && status != SESSILE_NEEDS)
         return binding_fail(L, &err);
     lua_pushboolean(L, status == SESSILE_OK);
-    push_state(L, &state);
+    binding_push_row(L, &state_row, &state);
     return 2;
 }
 

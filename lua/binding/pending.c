@@ -19,34 +19,19 @@ int binding_run_defer(lua_State *L, struct binding_run *run)
     return 1;
 }
 
+#define PENDING(...) BINDING_FIELD(sessile_pending_run, __VA_ARGS__)
+static const struct binding_row pending_row = {
+    sizeof(sessile_pending_run),
+    NULL,
+    {PENDING("id", ID, entry), PENDING("time", INTEGER, time_ms),
+     PENDING("refused", BOOLEAN, refused), PENDING("policy", STRING, policy),
+     PENDING("request", JSON, request)}};
+
 /* session:pending_runs() -> {{id, time, policy, request}} */
 int binding_session_pending_runs(lua_State *L, struct binding_session *session)
 {
-    struct binding_guard *guard;
+    struct binding_result got = binding_result(L);
     sessile_pending_run *rows = NULL;
-    sessile_status status;
-    sessile_error err;
-    size_t count = 0, i;
-    guard = binding_guard(L);
-    status = sessile_pending_runs(session->handle, &rows, &count, &err);
-    guard->block = rows;
-    if (status)
-        return binding_fail(L, &err);
-    lua_newtable(L);
-    for (i = 0; i < count; i++) {
-        lua_createtable(L, 0, 4);
-        binding_set_id(L, "id", rows[i].entry);
-        binding_set_integer(L, "time", (int64_t)rows[i].time_ms);
-        lua_pushboolean(L, rows[i].refused);
-        lua_setfield(L, -2, "refused");
-        binding_push_slice(L, rows[i].policy);
-        lua_setfield(L, -2, "policy");
-        if (rows[i].request.size) {
-            lua_json_push(L, rows[i].request.data, rows[i].request.size);
-            lua_setfield(L, -2, "request");
-        }
-        lua_rawseti(L, -2, (lua_Integer)(i + 1));
-    }
-    binding_guard_free(guard);
-    return 1;
+    got.status = sessile_pending_runs(session->handle, &rows, &got.count, &got.err);
+    return binding_result_rows(L, &got, &pending_row, rows);
 }

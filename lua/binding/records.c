@@ -58,24 +58,20 @@ sessile_slice *binding_records(lua_State *L, int index, size_t *count)
 int binding_session_records(lua_State *L, struct binding_session *session)
 {
     lua_Integer from = luaL_optinteger(L, 2, 0);
-    struct binding_guard *guard;
     sessile_slice *rows = NULL;
-    sessile_status status;
-    sessile_error err;
-    size_t count = 0, i;
+    size_t i;
     luaL_argcheck(L, from >= 0, 2, "a count expected");
-    guard = binding_guard(L);
-    status = sessile_records_read(session->handle, (uint64_t)from, &rows, &count, &err);
-    guard->block = rows;
-    if (status)
-        return binding_fail(L, &err);
-    lua_createtable(L, count < INT32_MAX ? (int)count : 0, 0);
-    for (i = 0; i < count; i++) {
+    struct binding_result got = binding_result(L);
+    got.status = sessile_records_read(session->handle, (uint64_t)from, &rows, &got.count,
+                                      &got.err);
+    if (binding_result_failed(L, &got, rows))
+        return 3;
+    lua_createtable(L, got.count < INT32_MAX ? (int)got.count : 0, 0);
+    for (i = 0; i < got.count; i++) {
         binding_push_slice(L, rows[i]);
         lua_rawseti(L, -2, (lua_Integer)(i + 1));
     }
-    binding_guard_free(guard);
-    return 1;
+    return binding_result_done(&got);
 }
 
 /* now() -> milliseconds since 1970 */

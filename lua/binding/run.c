@@ -495,95 +495,99 @@ static const char *disposition_name(sessile_disposition disposition)
                                              : "lost";
 }
 
-static void push_removals(lua_State *L, const sessile_outcome *o)
+static void more_of_removal(lua_State *L, const void *row)
 {
-    size_t i;
-    lua_createtable(L, o->removal_count < INT32_MAX ? (int)o->removal_count : 0, 0);
-    for (i = 0; i < o->removal_count; i++) {
-        const sessile_removal *d = &o->removals[i];
-        lua_createtable(L, 0, 5);
-        binding_set_key(L, "key", d->key);
-        binding_set_text(L, "disposition", disposition_name(d->disposition));
-        binding_set_text(L, "role", sessile_role_name(d->role));
-        binding_set_integer(L, "tokens", d->tokens);
-        binding_set_key(L, "by", d->by);
-        lua_rawseti(L, -2, (lua_Integer)(i + 1));
-    }
+    const sessile_removal *removal = row;
+    binding_set_text(L, "disposition", disposition_name(removal->disposition));
+    binding_set_text(L, "role", sessile_role_name(removal->role));
 }
 
+#define REMOVAL(...) BINDING_FIELD(sessile_removal, __VA_ARGS__)
+static const struct binding_row removal_row = {sizeof(sessile_removal),
+                                               more_of_removal,
+                                               {REMOVAL("key", KEY, key),
+                                                REMOVAL("tokens", INTEGER, tokens),
+                                                REMOVAL("by", KEY, by)}};
+
 /* What the fallback came to, when it ran. */
-static void set_fallback(lua_State *L, const sessile_fallback *f)
+static void more_of_fallback(lua_State *L, const void *row)
 {
-    if (f->verdict == SESSILE_NO_POLICY)
-        return;
-    lua_createtable(L, 0, 8);
-    binding_set_text(L, "verdict", verdict_name(f->verdict));
-    binding_set_boolean(L, "too_little", f->too_little);
-    binding_set_text(L, "policy", f->policy);
-    binding_set_text(L, "hook", f->hook);
-    binding_set_integer(L, "law", f->law);
-    binding_set_text(L, "message", f->message);
-    binding_set_id(L, "refusal", f->refusal);
-    binding_set_integer(L, "repeated", f->repeated);
-    lua_setfield(L, -2, "fallback");
+    binding_set_text(L, "verdict",
+                     verdict_name(((const sessile_fallback *)row)->verdict));
 }
+
+#define FALLBACK(...) BINDING_FIELD(sessile_fallback, __VA_ARGS__)
+static const struct binding_row fallback_row = {
+    sizeof(sessile_fallback),
+    more_of_fallback,
+    {FALLBACK("too_little", BOOLEAN, too_little), FALLBACK("policy", TEXT, policy),
+     FALLBACK("hook", TEXT, hook), FALLBACK("law", INTEGER, law),
+     FALLBACK("message", TEXT, message), FALLBACK("refusal", ID, refusal),
+     FALLBACK("repeated", INTEGER, repeated)}};
+
+static void more_of_outcome(lua_State *L, const void *row)
+{
+    const sessile_outcome *outcome = row;
+    binding_set_text(L, "verdict", verdict_name(outcome->verdict));
+    binding_set_text(L, "reason", sessile_reason_name(outcome->reason));
+    if (outcome->fallback.verdict != SESSILE_NO_POLICY) {
+        binding_push_row(L, &fallback_row, &outcome->fallback);
+        lua_setfield(L, -2, "fallback");
+    }
+    binding_push_rows(L, &removal_row, outcome->removals, outcome->removal_count);
+    lua_setfield(L, -2, "removals");
+}
+
+#define OUTCOME(...) BINDING_FIELD(sessile_outcome, __VA_ARGS__)
+static const struct binding_row outcome_row = {
+    sizeof(sessile_outcome),
+    more_of_outcome,
+    {OUTCOME("first", ID, first),
+     OUTCOME("last", ID, last),
+     OUTCOME("head", ID, head),
+     OUTCOME("compaction", ID, compaction),
+     OUTCOME("branch_summary", ID, branch_summary),
+     OUTCOME("from", ID, from),
+     OUTCOME("refusal", ID, refusal),
+     OUTCOME("pending_run", ID, pending_run),
+     OUTCOME("checkpoint", ID, checkpoint),
+     OUTCOME("checkpoint_failed", TEXT, checkpoint_failed),
+     OUTCOME("repeated", INTEGER, repeated),
+     OUTCOME("log", TEXT, log),
+     OUTCOME("too_little", BOOLEAN, too_little),
+     OUTCOME("policy", TEXT, policy),
+     OUTCOME("hook", TEXT, hook),
+     OUTCOME("message", TEXT, message),
+     OUTCOME("summary", TEXT, summary),
+     OUTCOME("law", INTEGER, law),
+     OUTCOME("tokens_before", INTEGER, tokens_before),
+     OUTCOME("tokens_after", INTEGER, tokens_after),
+     OUTCOME("cannot_fit", INTEGER, cannot_fit),
+     OUTCOME("engine_us", INTEGER, engine_us),
+     OUTCOME("policy_us", INTEGER, policy_us)}};
 
 /* run:outcome() -> what sessile_outcome holds, under the same names; ids are strings,
  * what is absent is nil */
 static int run_outcome(lua_State *L, struct binding_run *run)
 {
-    sessile_outcome o;
+    sessile_outcome outcome;
     sessile_error err;
-    if (sessile_run_outcome(run->handle, &o, &err))
+    if (sessile_run_outcome(run->handle, &outcome, &err))
         return binding_fail(L, &err);
-    lua_createtable(L, 0, 22);
-    binding_set_id(L, "first", o.first);
-    binding_set_id(L, "last", o.last);
-    binding_set_id(L, "head", o.head);
-    binding_set_id(L, "compaction", o.compaction);
-    binding_set_id(L, "branch_summary", o.branch_summary);
-    binding_set_id(L, "from", o.from);
-    binding_set_id(L, "refusal", o.refusal);
-    binding_set_id(L, "pending_run", o.pending_run);
-    binding_set_id(L, "checkpoint", o.checkpoint);
-    binding_set_text(L, "checkpoint_failed", o.checkpoint_failed);
-    binding_set_integer(L, "repeated", o.repeated);
-    binding_set_text(L, "log", o.log);
-    binding_set_text(L, "verdict", verdict_name(o.verdict));
-    binding_set_boolean(L, "too_little", o.too_little);
-    binding_set_text(L, "policy", o.policy);
-    binding_set_text(L, "hook", o.hook);
-    binding_set_text(L, "message", o.message);
-    binding_set_text(L, "summary", o.summary);
-    binding_set_integer(L, "law", o.law);
-    binding_set_integer(L, "tokens_before", o.tokens_before);
-    binding_set_integer(L, "tokens_after", o.tokens_after);
-    binding_set_integer(L, "cannot_fit", o.cannot_fit);
-    binding_set_integer(L, "engine_us", o.engine_us);
-    binding_set_integer(L, "policy_us", o.policy_us);
-    binding_set_text(L, "reason", sessile_reason_name(o.reason));
-    set_fallback(L, &o.fallback);
-    push_removals(L, &o);
-    lua_setfield(L, -2, "removals");
+    binding_push_row(L, &outcome_row, &outcome);
     return 1;
 }
 
 /* run:context() -> list of messages as the run leaves, or would leave, them */
 static int run_context(lua_State *L, struct binding_run *run)
 {
-    struct binding_guard *guard;
     sessile_message *list = NULL;
-    sessile_status status;
-    sessile_error err;
-    size_t count = 0;
-    guard = binding_guard(L);
-    status = sessile_run_context(run->handle, &list, &count, &err);
-    guard->block = list;
-    if (status)
-        return binding_fail(L, &err);
-    binding_push_messages(L, list, count);
-    binding_guard_free(guard);
-    return 1;
+    struct binding_result got = binding_result(L);
+    got.status = sessile_run_context(run->handle, &list, &got.count, &got.err);
+    if (binding_result_failed(L, &got, list))
+        return 3;
+    binding_push_messages(L, list, got.count);
+    return binding_result_done(&got);
 }
 
 static const luaL_Reg always[] = {

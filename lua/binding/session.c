@@ -154,8 +154,7 @@ static int session_info(lua_State *L, struct binding_session *session)
         lua_createtable(L, 0, 3);
         lua_pushfstring(L, "E%s", sessile_status_name(status));
         lua_setfield(L, -2, "code");
-        lua_pushstring(L, why.message);
-        lua_setfield(L, -2, "message");
+        binding_set_text(L, "message", why.message);
         binding_set_integer(L, "lost", (int64_t)lost);
         lua_setfield(L, -2, "damage");
     }
@@ -182,19 +181,14 @@ static int session_modified(lua_State *L, struct binding_session *session)
 
 static int session_title(lua_State *L, struct binding_session *session)
 {
-    struct binding_guard *guard;
-    sessile_status status;
-    sessile_error err;
     char *title = NULL;
     size_t size = 0;
-    guard = binding_guard(L);
-    status = sessile_title(session->handle, &title, &size, &err);
-    guard->block = title;
-    if (status)
-        return binding_fail(L, &err);
+    struct binding_result got = binding_result(L);
+    got.status = sessile_title(session->handle, &title, &size, &got.err);
+    if (binding_result_failed(L, &got, title))
+        return 3;
     lua_pushlstring(L, title ? title : "", size);
-    binding_guard_free(guard);
-    return 1;
+    return binding_result_done(&got);
 }
 
 static int session_set_title(lua_State *L, struct binding_session *session)
@@ -256,10 +250,8 @@ static int session_append(lua_State *L, struct binding_session *session)
     failed = binding_json(L, 2, 1, "message", &message);
     if (failed)
         return failed;
-    if (sessile_append(session->handle, message, &id, &err))
-        return binding_fail(L, &err);
-    binding_push_id(L, id);
-    return 1;
+    return binding_done_id(L, sessile_append(session->handle, message, &id, &err), &id,
+                           &err);
 }
 
 /* session:custom(data[, source]) -> id; nil, message, code */
@@ -274,10 +266,8 @@ static int session_custom(lua_State *L, struct binding_session *session)
     failed = binding_json(L, 2, 0, "data", &data);
     if (failed)
         return failed;
-    if (sessile_append_custom(session->handle, data, source, &id, &err))
-        return binding_fail(L, &err);
-    binding_push_id(L, id);
-    return 1;
+    return binding_done_id(
+        L, sessile_append_custom(session->handle, data, source, &id, &err), &id, &err);
 }
 
 static int session_clear(lua_State *L, struct binding_session *session)
@@ -292,10 +282,7 @@ static int session_head(lua_State *L, struct binding_session *session)
 {
     sessile_error err;
     sessile_id id;
-    if (sessile_head(session->handle, &id, &err))
-        return binding_fail(L, &err);
-    binding_push_id(L, id);
-    return 1;
+    return binding_done_id(L, sessile_head(session->handle, &id, &err), &id, &err);
 }
 
 static int session_event_count(lua_State *L, struct binding_session *session)
@@ -308,38 +295,33 @@ static int session_event_count(lua_State *L, struct binding_session *session)
     return 1;
 }
 
-static void set_usage(lua_State *L, const sessile_usage *usage)
+#define USAGE(...) BINDING_FIELD(sessile_usage, __VA_ARGS__)
+static const struct binding_field usage_fields[] = {
+    USAGE("input", INTEGER, input),
+    USAGE("output", INTEGER, output),
+    USAGE("cache_read", INTEGER, cache_read),
+    USAGE("cache_write", INTEGER, cache_write),
+    {0}};
+
+static void more_of_group(lua_State *L, const void *row)
 {
-    binding_set_integer(L, "input", (int64_t)usage->input);
-    binding_set_integer(L, "output", (int64_t)usage->output);
-    binding_set_integer(L, "cache_read", (int64_t)usage->cache_read);
-    binding_set_integer(L, "cache_write", (int64_t)usage->cache_write);
+    binding_set_fields(L, usage_fields, &((const sessile_usage_group *)row)->usage);
 }
+
+#define GROUP(...) BINDING_FIELD(sessile_usage_group, __VA_ARGS__)
+static const struct binding_row group_row = {
+    sizeof(sessile_usage_group),
+    more_of_group,
+    {GROUP("key", STRING, key), GROUP("reports", INTEGER, reports),
+     GROUP("first", INTEGER, first_ms), GROUP("last", INTEGER, last_ms)}};
 
 /* -> {{key, input, …, reports, first, last}, …}; times in ms */
 static int usage_groups(lua_State *L, sessile_session *handle, sessile_usage_by by)
 {
+    struct binding_result got = binding_result(L);
     sessile_usage_group *groups = NULL;
-    struct binding_guard *guard = binding_guard(L);
-    sessile_error err;
-    size_t count = 0;
-    if (sessile_usage_groups(handle, by, &groups, &count, &err))
-        return binding_fail(L, &err);
-    guard->block = groups;
-    lua_newtable(L);
-    for (size_t i = 0; i < count; i++) {
-        const sessile_usage_group *of = &groups[i];
-        lua_createtable(L, 0, 8);
-        lua_pushlstring(L, of->key.size ? of->key.data : "", of->key.size);
-        lua_setfield(L, -2, "key");
-        set_usage(L, &of->usage);
-        binding_set_integer(L, "reports", (int64_t)of->reports);
-        binding_set_integer(L, "first", of->first_ms);
-        binding_set_integer(L, "last", of->last_ms);
-        lua_rawseti(L, -2, (lua_Integer)i + 1);
-    }
-    binding_guard_free(guard);
-    return 1;
+    got.status = sessile_usage_groups(handle, by, &groups, &got.count, &got.err);
+    return binding_result_rows(L, &got, &group_row, groups);
 }
 
 /* session:usage() -> {input, output, cache_read, cache_write}
@@ -356,7 +338,7 @@ static int session_usage(lua_State *L, struct binding_session *session)
     if (sessile_total_usage(session->handle, &usage, &err))
         return binding_fail(L, &err);
     lua_createtable(L, 0, 4);
-    set_usage(L, &usage);
+    binding_set_fields(L, usage_fields, &usage);
     return 1;
 }
 

@@ -77,22 +77,87 @@ int binding_one_of(lua_State *L, int table, const char *name, const char *const 
 
 static void read_limits(lua_State *L, int table, sessile_limits *out)
 {
+    const sessile_limit *limit;
     if (lua_getfield(L, table, "limits") == LUA_TNIL) {
         lua_pop(L, 1);
         return;
     }
     table = lua_absindex(L, -1);
     luaL_argcheck(L, lua_istable(L, table), 2, "option 'limits': table expected");
-    out->message = binding_field_count(L, table, "message", INT64_MAX);
-    out->session = binding_field_count(L, table, "session", INT64_MAX);
-    out->depth = (uint32_t)binding_field_count(L, table, "depth", UINT32_MAX);
-    out->id = (uint32_t)binding_field_count(L, table, "id", UINT32_MAX);
-    out->title = (uint32_t)binding_field_count(L, table, "title", UINT32_MAX);
-    out->policy_gas = binding_field_count(L, table, "policy_gas", INT64_MAX);
-    out->policy_ms = (uint32_t)binding_field_count(L, table, "policy_ms", UINT32_MAX);
-    out->policy_memory = binding_field_count(L, table, "policy_memory", INT64_MAX);
-    out->policy_result = binding_field_count(L, table, "policy_result", INT64_MAX);
+    for (size_t i = 0; (limit = sessile_limit_at(i)); i++) {
+        /* a bound below that is the engine's to report */
+        uint64_t most = limit->most > UINT32_MAX ? INT64_MAX : UINT32_MAX;
+        sessile_limits_set(out, limit->name,
+                           binding_field_count(L, table, limit->name, most), NULL);
+    }
     lua_pop(L, 1);
+}
+
+/* limits() -> {{name, unit, default, least, most, about}, …} */
+int binding_limits(lua_State *L)
+{
+    static const char *const units[] = {"count", "size", "ms"};
+    const sessile_limit *limit;
+    lua_newtable(L);
+    for (size_t i = 0; (limit = sessile_limit_at(i)); i++) {
+        lua_createtable(L, 0, 6);
+        lua_pushstring(L, limit->name);
+        lua_setfield(L, -2, "name");
+        lua_pushstring(L, units[limit->unit]);
+        lua_setfield(L, -2, "unit");
+        lua_pushinteger(L, (lua_Integer)limit->standard);
+        lua_setfield(L, -2, "default");
+        lua_pushinteger(L, (lua_Integer)limit->least);
+        lua_setfield(L, -2, "least");
+        lua_pushinteger(L,
+                        (lua_Integer)(limit->most > INT64_MAX ? INT64_MAX : limit->most));
+        lua_setfield(L, -2, "most");
+        lua_pushstring(L, limit->help);
+        lua_setfield(L, -2, "about");
+        lua_rawseti(L, -2, (lua_Integer)i + 1);
+    }
+    return 1;
+}
+
+static void push_scheme(lua_State *L, const sessile_store_scheme *scheme)
+{
+    static const char *const places[] = {"folder", "file", "server", "memory"};
+    lua_createtable(L, 0, 5);
+    lua_pushstring(L, scheme->scheme);
+    lua_setfield(L, -2, "scheme");
+    lua_pushstring(L, places[scheme->place]);
+    lua_setfield(L, -2, "place");
+    lua_pushstring(L, scheme->form);
+    lua_setfield(L, -2, "form");
+    lua_pushstring(L, scheme->help);
+    lua_setfield(L, -2, "about");
+}
+
+/* schemes() -> {{scheme, place, form, about}, …}; form may be nil */
+int binding_schemes(lua_State *L)
+{
+    const sessile_store_scheme *scheme;
+    lua_newtable(L);
+    for (size_t i = 0; (scheme = sessile_store_scheme_at(i)); i++) {
+        push_scheme(L, scheme);
+        lua_rawseti(L, -2, (lua_Integer)i + 1);
+    }
+    return 1;
+}
+
+/* scheme(url) -> {scheme, place, form, about, path}, path nil where it has none; nil: no
+ * store has such a URL */
+int binding_scheme(lua_State *L)
+{
+    const char *path;
+    const sessile_store_scheme *scheme =
+        sessile_store_scheme_of(luaL_checkstring(L, 1), &path);
+    if (!scheme)
+        return 0;
+    push_scheme(L, scheme);
+    lua_pushstring(L, path);
+    lua_setfield(L, -2, "path");
+    return 1;
 }
 
 void binding_store_options(lua_State *L, int table, sessile_store_options *out)
@@ -172,47 +237,39 @@ static int store_session(lua_State *L, struct binding_store *store)
     return binding_session_make(L, store, 's');
 }
 
-static void push_listed(lua_State *L, const sessile_listed *row)
+#define LISTED(...) BINDING_FIELD(sessile_listed, __VA_ARGS__)
+static const struct binding_field life_fields[] = {
+    LISTED("ttl", TIME, ttl_ms),
+    LISTED("expires", TIME, expires_ms),
+    LISTED("deleted", TIME, deleted_ms),
+    LISTED("labels", JSON, labels),
+    LISTED("created", INTEGER, created_ms),
+    LISTED("modified", INTEGER, modified_ms),
+    LISTED("entries", INTEGER, entries),
+    LISTED("messages", INTEGER, messages),
+    {0}};
+
+static void more_of_listed(lua_State *L, const void *of)
 {
-    lua_createtable(L, 0, 15);
-    binding_set_slice(L, "id", row->id);
-    binding_set_slice(L, "agent", row->agent);
-    binding_set_slice(L, "user", row->user);
-    binding_set_slice(L, "title", row->title);
-    binding_set_integer(L, "bytes", row->bytes);
-    binding_set_integer(L, "torn", row->torn);
+    const sessile_listed *row = of;
     if (row->status) {
         lua_pushfstring(L, "E%s", sessile_status_name(row->status));
         lua_setfield(L, -2, "status");
         lua_pushstring(L, row->message ? row->message : "");
         lua_setfield(L, -2, "message");
-        if (row->entries == 0)
-            return;
     } else {
-        lua_pushstring(L, sessile_life_name(row->life));
-        lua_setfield(L, -2, "status");
+        binding_set_text(L, "status", sessile_life_name(row->life));
     }
-    binding_set_time(L, "ttl", row->ttl_ms);
-    binding_set_time(L, "expires", row->expires_ms);
-    binding_set_time(L, "deleted", row->deleted_ms);
-    if (row->labels.size) {
-        lua_json_push(L, row->labels.data, row->labels.size);
-        lua_setfield(L, -2, "labels");
-    }
-    binding_set_integer(L, "created", row->created_ms);
-    binding_set_integer(L, "modified", row->modified_ms);
-    binding_set_integer(L, "entries", row->entries);
-    binding_set_integer(L, "messages", row->messages);
+    if (!row->status || row->entries > 0)
+        binding_set_fields(L, life_fields, row);
 }
 
-void binding_push_listed(lua_State *L, const sessile_listed *rows, size_t count)
-{
-    lua_createtable(L, count < INT32_MAX ? (int)count : 0, 0);
-    for (size_t i = 0; i < count; i++) {
-        push_listed(L, &rows[i]);
-        lua_rawseti(L, -2, (lua_Integer)(i + 1));
-    }
-}
+const struct binding_row binding_listed_row = {
+    sizeof(sessile_listed),
+    more_of_listed,
+    {LISTED("id", SLICE, id), LISTED("agent", SLICE, agent), LISTED("user", SLICE, user),
+     LISTED("title", SLICE, title), LISTED("bytes", INTEGER, bytes),
+     LISTED("torn", INTEGER, torn)}};
 
 void binding_list_options(lua_State *L, int table, sessile_list_options *out)
 {
@@ -238,21 +295,12 @@ void binding_list_options(lua_State *L, int table, sessile_list_options *out)
 static int store_list(lua_State *L, struct binding_store *store)
 {
     sessile_list_options options;
-    struct binding_guard *guard;
     sessile_listed *rows = NULL;
-    sessile_status status;
-    sessile_error err;
-    size_t count = 0;
     luaL_checktype(L, 2, LUA_TTABLE);
     binding_list_options(L, 2, &options);
-    guard = binding_guard(L);
-    status = sessile_list_with(store->handle, &options, &rows, &count, &err);
-    guard->block = rows;
-    if (status)
-        return binding_fail(L, &err);
-    binding_push_listed(L, rows, count);
-    binding_guard_free(guard);
-    return 1;
+    struct binding_result got = binding_result(L);
+    got.status = sessile_list_with(store->handle, &options, &rows, &got.count, &got.err);
+    return binding_result_rows(L, &got, &binding_listed_row, rows);
 }
 
 /* ------------------------------------------------------------------ policies */

@@ -41,22 +41,18 @@ typedef sessile_status (*ids_of)(sessile_session *, sessile_id, sessile_id **, s
 static int push_ids(lua_State *L, struct binding_session *session, sessile_id id,
                     ids_of function)
 {
-    struct binding_guard *guard = binding_guard(L);
-    sessile_status status;
+    struct binding_result got = binding_result(L);
     sessile_id *ids = NULL;
-    sessile_error err;
-    size_t count = 0, i;
-    status = function(session->handle, id, &ids, &count, &err);
-    guard->block = ids;
-    if (status)
-        return binding_fail(L, &err);
-    lua_createtable(L, count < INT32_MAX ? (int)count : 0, 0);
-    for (i = 0; i < count; i++) {
+    size_t i;
+    got.status = function(session->handle, id, &ids, &got.count, &got.err);
+    if (binding_result_failed(L, &got, ids))
+        return 3;
+    lua_createtable(L, got.count < INT32_MAX ? (int)got.count : 0, 0);
+    for (i = 0; i < got.count; i++) {
         binding_push_id(L, ids[i]);
         lua_rawseti(L, -2, (lua_Integer)(i + 1));
     }
-    binding_guard_free(guard);
-    return 1;
+    return binding_result_done(&got);
 }
 
 static int ids_at(lua_State *L, struct binding_session *session, ids_of function)
@@ -106,28 +102,18 @@ int binding_session_common_ancestor(lua_State *L, struct binding_session *sessio
     int failed;
     if (!read_id(L, session, 2, &a, &failed) || !read_id(L, session, 3, &b, &failed))
         return failed;
-    if (sessile_common_ancestor(session->handle, a, b, &found, &err))
-        return binding_fail(L, &err);
-    binding_push_id(L, found);
-    return 1;
+    return binding_done_id(
+        L, sessile_common_ancestor(session->handle, a, b, &found, &err), &found, &err);
 }
 
 /* ------------------------------------------------------------------ the whole */
 
-static void push_node(lua_State *L, const sessile_node *node)
+static void more_of_node(lua_State *L, const void *row)
 {
-    lua_createtable(L, 0, 13);
-    binding_set_id(L, "id", node->id);
-    binding_set_id(L, "parent", node->parent);
-    lua_pushstring(L, node->type);
-    lua_setfield(L, -2, "type");
-    if (node->role != SESSILE_ROLE_NONE) {
-        lua_pushstring(L, sessile_role_name((sessile_role)node->role));
-        lua_setfield(L, -2, "role");
-    }
+    const sessile_node *node = row;
+    if (node->role != SESSILE_ROLE_NONE)
+        binding_set_text(L, "role", sessile_role_name((sessile_role)node->role));
     binding_set_integer(L, "tokens", (int64_t)node->tokens);
-    binding_set_integer(L, "total_tokens", (int64_t)node->total_tokens);
-    binding_set_integer(L, "time", (int64_t)node->time_ms);
     binding_set_boolean(L, "is_path", node->is_path);
     binding_set_boolean(L, "on_path", node->on_path);
     binding_set_boolean(L, "is_head", node->is_head);
@@ -135,6 +121,13 @@ static void push_node(lua_State *L, const sessile_node *node)
     lua_newtable(L);
     lua_setfield(L, -2, "children");
 }
+
+#define NODE(...) BINDING_FIELD(sessile_node, __VA_ARGS__)
+static const struct binding_row node_row = {
+    sizeof(sessile_node),
+    more_of_node,
+    {NODE("id", ID, id), NODE("parent", ID, parent), NODE("type", TEXT, type),
+     NODE("total_tokens", INTEGER, total_tokens), NODE("time", INTEGER, time_ms)}};
 
 /* The list of nodes on top gets its lists of children. */
 static void link_nodes(lua_State *L, const sessile_node *rows, size_t count)
@@ -180,26 +173,16 @@ static const char **read_types(lua_State *L, int index, size_t *count)
 int binding_session_tree(lua_State *L, struct binding_session *session)
 {
     sessile_tree_options options;
-    struct binding_guard *guard;
     sessile_node *rows = NULL;
-    sessile_status status;
-    sessile_error err;
-    size_t count = 0, i;
     lua_settop(L, 3);
     sessile_tree_options_init(&options);
     options.labelled = lua_toboolean(L, 3);
     options.types = read_types(L, 2, &options.type_count);
-    guard = binding_guard(L);
-    status = sessile_tree(session->handle, &options, &rows, &count, &err);
-    guard->block = rows;
-    if (status)
-        return binding_fail(L, &err);
-    lua_createtable(L, count < INT32_MAX ? (int)count : 0, 0);
-    for (i = 0; i < count; i++) {
-        push_node(L, &rows[i]);
-        lua_rawseti(L, -2, (lua_Integer)(i + 1));
-    }
-    link_nodes(L, rows, count);
-    binding_guard_free(guard);
-    return 1;
+    struct binding_result got = binding_result(L);
+    got.status = sessile_tree(session->handle, &options, &rows, &got.count, &got.err);
+    if (binding_result_failed(L, &got, rows))
+        return 3;
+    binding_push_rows(L, &node_row, rows, got.count);
+    link_nodes(L, rows, got.count);
+    return binding_result_done(&got);
 }

@@ -99,6 +99,15 @@ int binding_done(lua_State *L, sessile_status status, const sessile_error *err)
     return 1;
 }
 
+int binding_done_id(lua_State *L, sessile_status status, const sessile_id *id,
+                    const sessile_error *err)
+{
+    if (status)
+        return binding_fail(L, err);
+    binding_push_id(L, *id);
+    return 1;
+}
+
 /* ------------------------------------------------------------------ guards */
 
 static int guard_gc(lua_State *L)

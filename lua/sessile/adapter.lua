@@ -119,10 +119,10 @@ end
 -- Why nothing may be written now; nil: it may.
 local function hindrance(self)
   if self.lost then
-    return ("session %s: another handle was faster: resume the session, and do it again there")
+    return ("session %s: another handle wrote first: resume the session, and repeat the call")
       :format(self.shown), "ECONFLICT"
   elseif self.saving then
-    return ("session %s is being saved by another coroutine: nothing was done, do it again "
+    return ("session %s is being saved by another coroutine: nothing was done, try again "
       .. "when that is done"):format(self.shown), "EBUSY"
   end
 end
@@ -190,7 +190,7 @@ function session_methods:close()
   if not ok then
     return nil, message, code
   elseif self.failed and self.left > 0 then
-    return nil, ("session %s was closed with %d records that were never saved: %s"):format(
+    return nil, ("session %s was closed with %d unsaved records: %s"):format(
       self.shown, self.left, self.failed), "EIO"
   end
   return true
@@ -295,7 +295,7 @@ local function wrap_session(self, handle, opts, loaded)
     names = names,
     outer = outer_id(names.id, names.user),
     shown = ("%q"):format(names.id):gsub("\\\n", "\\n"),
-    saved = loaded, -- so many records the host has
+    saved = loaded, -- number of records that the host has
     timeout_ms = opts.timeout_ms or self.timeout_ms,
     saving = false,
     lost = false,
@@ -406,7 +406,7 @@ function store_methods:create(opts)
   end
   local made, message, code = make(self, opts, "create")
   if code == "ECONFLICT" then
-    return nil, ("session %q was made by somebody else just now: resume it"):format(opts.id or ""),
+    return nil, ("session %q was just created by another writer: resume it"):format(opts.id or ""),
       code
   end
   return made, message, code

@@ -73,7 +73,7 @@ function answers.message(answer, name)
     local calls = {}
     for i, call in ipairs(message.tool_calls) do
       if type(call) ~= "table" then
-        return nil, "the model's answer has a tool call that is no table"
+        return nil, "the model's answer has a tool call that is not a table"
       end
       calls[i] = flat_call(call, ("%s_%d"):format(name, i))
       if type(calls[i].name) ~= "string" or type(calls[i].arguments) ~= "string" then

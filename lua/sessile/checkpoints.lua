@@ -33,7 +33,7 @@ local function find(self, who, wanted)
   elseif wanted:find "^%x%x%x%x%x%x%x%x$" then
     return wanted:lower()
   end
-  return nil, ("no checkpoint of session %s is called '%s': list them with checkpoints()")
+  return nil, ("session %s has no checkpoint '%s': list them with checkpoints()")
     :format(self.id, wanted), "ENOTFOUND"
 end
 

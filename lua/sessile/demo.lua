@@ -81,7 +81,7 @@ end
 
 -- Scene 1: sealed as it is written; only the key opens it.
 local function seal(show, scene)
-  show.heading "1. Seal it: nobody reads it on the disk"
+  show.heading "1. Seal it: nobody can read it on the disk"
   local records = assert(import.open(scene.transcript))
   local session, counts = import.into(scene.store, records, { from = "jsonl", id = "original" })
   assert(session, counts)
@@ -170,7 +170,7 @@ local function kill_once(scene, round, script)
   end
   pipe:read "l"
   for _ = 1, 4 + 3 * round do
-    take(assert(pipe:read "l", "the second process ended by itself"))
+    take(assert(pipe:read "l", "the second process ended too early"))
   end
   os.execute(("kill -9 %d"):format(pid))
   for line in pipe:lines() do
@@ -199,7 +199,7 @@ end
 
 -- Scene 3: kill -9, in the middle of an append when chance has it so.
 local function kill(show, scene)
-  show.heading(("3. Kill a writer with SIGKILL, %d times, and look what is left"):format(ROUNDS))
+  show.heading(("3. Kill a writer with SIGKILL %d times, and see what is left"):format(ROUNDS))
   local script = scene.folder .. "/writer.lua"
   write_file(script, WRITER)
   local rows, all, lost, torn_bytes, torn_count = {}, 0, 0, 0, 0
@@ -210,7 +210,7 @@ local function kill(show, scene)
     torn_bytes, torn_count = torn_bytes + torn, torn_count + (torn > 0 and 1 or 0)
     rows[round] = {
       ("%d"):format(round), how, ("%d"):format(#said), said[#said].id, ("%d"):format(found),
-      extra > 0 and ("%d more, written but not yet told"):format(extra)
+      extra > 0 and ("%d more, written but not yet acknowledged"):format(extra)
         or torn > 0 and ("%s of a torn line set aside"):format(terminal.bytes(torn)) or "",
     }
   end
@@ -223,18 +223,18 @@ local function kill(show, scene)
   show.line("Acknowledged: %d. Lost: %d.", all, lost)
   if torn_count > 0 then
     local files = output(("find %s -name '*.torn-*' | wc -l"):format(quote(scene.folder)))
-    show.line("%d append%s cut in the middle: %s were set aside in %d file%s, not dropped.",
+    show.line("%d append%s cut off: %s were set aside in %d file%s, not deleted.",
       torn_count, torn_count == 1 and " was" or "s were", terminal.bytes(torn_bytes),
       math.tointeger(tonumber(files)), math.tointeger(tonumber(files)) == 1 and "" or "s")
   else
-    show.line("This time no append was cut in the middle: nothing had to be set aside.")
+    show.line("This time no append was cut off, so nothing had to be set aside.")
   end
   return lost == 0
 end
 
 -- Scene 4: the sessions, and the end of the tree of one of them.
 local function look_back(show, scene)
-  show.heading "4. What `sessile list` and `sessile tree slow-start` show of it"
+  show.heading "4. `sessile list` and `sessile tree slow-start`"
   local rows = {}
   for i, row in ipairs(assert(scene.store:list())) do
     rows[i] = { row.id, terminal.number(row.messages), terminal.bytes(row.bytes), row.status }
@@ -288,7 +288,7 @@ function demo.run(options)
   end
   local folder = output("mktemp -d \"${TMPDIR:-/tmp}/sessile-demo.XXXXXX\""):match "[^\n]+"
   if not folder then
-    return nil, "no temporary folder can be made: look at $TMPDIR", "EIO"
+    return nil, "a temporary folder cannot be created: check $TMPDIR", "EIO"
   end
   local guard = guarded(folder)
   local first = true

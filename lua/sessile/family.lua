@@ -164,7 +164,7 @@ end
 local function summarize(self, opts)
   local model = opts.model or self._model
   if not model then
-    return nil, "session:merge: a summary is asked of a model, and none is configured: give "
+    return nil, "session:merge: summary = true needs a model, and none is configured: give "
       .. "model =, or the text itself as summary =", "EINVALID"
   end
   local record, message, code = record_of(self)

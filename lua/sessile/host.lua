@@ -149,7 +149,7 @@ function methods:answer(need)
   local chosen = need.fallback and self._policy.fallback or self._policy
   local spec = chosen.hosts and chosen.hosts[need.policy]
   if not spec then
-    return self:fail(("no policy called '%s' was given to this run"):format(need.policy))
+    return self:fail(("this run has no policy '%s'"):format(need.policy))
   end
   local ok, value = policy.call(spec, need, context_of(self, need))
   if not ok then
@@ -184,7 +184,7 @@ local meta = object.class {
 --- of the fallback; model: a function, or false.
 function host.wrap(run, session, kind, chosen, model, state)
   if model and not options.callable(model) then
-    error("the model is no function", 2)
+    error("the model is not a function", 2)
   end
   return setmetatable({
     _core = run,

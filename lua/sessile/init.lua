@@ -41,17 +41,16 @@ local open_options = settings.add_to {
   agent_info = "table", checkpoint = "any", store = "string", user = "string", agents = "table",
 }
 
-local limit_names = {
-  message = "number", session = "number", depth = "number", id = "number",
-  title = "number", policy_gas = "number", policy_ms = "number", policy_memory = "number",
-  policy_result = "number",
-}
+local limit_names = {}
+for _, limit in ipairs(core.limits()) do
+  limit_names[limit.name] = "number"
+end
 
 -- Where a store is; nil, message, code.
 local function place(url)
   local where = url and paths.expand_url(url) or paths.default_store()
   if not where then
-    return nil, "there is no default store without a home: set HOME or XDG_DATA_HOME, or "
+    return nil, "without a home there is no default store: set HOME or XDG_DATA_HOME, or "
       .. "give a path", "ENOTFOUND"
   end
   return where

@@ -152,7 +152,7 @@ function key.of_records(who, value)
     return "plain"
   elseif type(value) == "string" then
     if #value ~= 32 then
-      return nil, ("an adapter's key has 32 bytes, this one has %d: a passphrase does not do")
+      return nil, ("an adapter's key has 32 bytes, this one has %d: a passphrase is not accepted")
         :format(#value), "EINVALID"
     end
     return "secret", "hex:" .. (value:gsub("[\0-\255]", function(c)

@@ -1,4 +1,4 @@
--- keys.lua: what can be done to the keys of a store: looked at, changed, sealed anew, and a
+-- keys.lua: operations on the keys of a store: show, change, reseal, and make a
 -- user forgotten. The methods of a store that begin here.
 --
 -- Never holds a secret: a new one is named as open's `key` names one.
@@ -35,7 +35,7 @@ end
 
 local reseal_options = { suite = "string", progress = "callable" }
 
---- Seals anew what is not of the newest epoch, log by log. Returns what was done.
+--- Seals the logs of older epochs again under the newest one. Returns what was done.
 function keys:reseal(given)
   local opts = options.check("store:reseal", given, reseal_options)
   local work, message, code = self._core:reseal(opts.suite)

@@ -12,21 +12,21 @@
 ---@field version string
 ---@field null lightuserdata JSON's null
 ---@field key sessile.keys
----@field later table what a model function returns when the answer comes later: see Session:answer
+---@field later table what a model function returns if the answer comes later: see Session:answer
 local sessile = {}
 
 ---@class sessile.EncodingOptions
 ---@field pattern? string of a .tiktoken file: a regular expression, or the name of an encoding that
 ---  has the same
----@field folders? string|string[] where NAME.bpe is looked for before the usual places
+---@field folders? string|string[] searched for NAME.bpe before the usual places
 
----An encoding, which counts the tokens of a text exactly as the models do that use it. Special
+---An encoding. It counts tokens exactly as the models that use it. Special
 ---tokens that stand in a text ("<|endoftext|>") are ordinary text.
 ---@class sessile.Encoding
 ---@field name string
 local Encoding = {}
 
----How many tokens a text is; nil, message, code
+---The number of tokens of a text; nil, message, code
 ---@param text string
 ---@return integer?
 ---@return string? message
@@ -40,14 +40,14 @@ function Encoding:count(text) end
 ---@return string? code
 function Encoding:encode(text) end
 
----The text that ids stand for; nil, message, "EINVALID" for an id that is no token
+---The text of a list of ids; nil, message, "EINVALID" for an unknown id
 ---@param ids integer[]
 ---@return string?
 ---@return string? message
 ---@return string? code
 function Encoding:decode(ids) end
 
----Frees it at once.
+---Frees it.
 ---@return true
 function Encoding:close() end
 
@@ -60,16 +60,17 @@ function Encoding:close() end
 ---@return string? code
 function sessile.encoding(name, options) end
 
+---Defaults: `sessile config`.
 ---@class sessile.Limits
----@field message? integer bytes of one message; default 8 MiB
----@field session? integer bytes of one log; 4 GiB
----@field depth? integer nesting of JSON; 128
----@field id? integer bytes of an id, agent or user; 4096
----@field title? integer bytes of a title; 1024
----@field policy_gas? integer instructions of one pipeline; 50,000,000
----@field policy_ms? integer its time in ms, waiting aside; 500
----@field policy_memory? integer bytes of a policy's Lua state; 64 MiB
----@field policy_result? integer bytes a proposal may write; 1 MiB
+---@field message? integer bytes of one message
+---@field session? integer bytes of one log
+---@field depth? integer nesting of JSON
+---@field id? integer bytes of an id, agent or user
+---@field title? integer bytes of a title
+---@field policy_gas? integer instructions of one pipeline
+---@field policy_ms? integer its CPU time in ms
+---@field policy_memory? integer bytes of a policy's Lua state
+---@field policy_result? integer bytes a proposal may write
 
 ---@class sessile.OpenOptions
 ---@field agent? string default agent of sessions; "main"
@@ -78,14 +79,14 @@ function sessile.encoding(name, options) end
 ---@field suite? "aes-256-gcm"|"xchacha20-poly1305" of a new store
 ---@field durability? "sync"|"none"
 ---@field timeout_ms? integer longest wait for another writer; 5000; -1: for ever
----@field network? boolean write on a network file system too: one machine alone does
+---@field network? boolean allow writes on a network file system, if only one machine writes
 ---@field window? integer the model's window in tokens; 0: unlimited
----@field reserve? integer tokens of the window kept free
+---@field reserve? integer tokens to keep free in the window
 ---@field ttl? number|string|table<string, number|string> of new sessions: seconds, "30d"; or
 ---one for each agent
 ---@field policy? sessile.PolicySpec|false
----@field fallback? sessile.PolicySpec|false what runs instead, once, when the policy was refused
----@field trigger? sessile.Trigger|false when to compact without asking the policy whether
+---@field fallback? sessile.PolicySpec|false runs once if the policy was refused
+---@field trigger? sessile.Trigger|false when to compact without asking the policy
 ---@field model? sessile.Model
 ---@field tools? table<string, sessile.Tool|function> of its sessions' loops; and so on:
 ---@field before? sessile.Before|sessile.Before[]
@@ -95,24 +96,24 @@ function sessile.encoding(name, options) end
 ---@field on_event? fun(event: sessile.Event)
 ---@field parallel? boolean|fun(tasks: function[])
 ---@field commit? "step"|"turn"
----@field model_name? string whose tokens are counted; else the model that a session's turns or
+---@field model_name? string model to count tokens for; else the model that a session's turns or
 ---settings name last
 ---@field encoding? string "o200k_base", "cl100k_base", or a path of a .tiktoken or tokenizer.json;
----else the model's, when it is published
----@field encoding_path? string|string[] folders that encodings are looked up in
----@field count? fun(text: string): integer? the host's counter, used where no encoding is known;
----nil: it cannot say. It may not yield, nor use sessile
----@field policy_path? string|string[] folders that policies are looked up in
----@field isolation? "none"|"worker" where policy files run: here, or in a process of their own
----@field worker? string the program of isolated policies; else the one that was installed
----@field checkpoint? sessile.CheckpointRules|false when turns make checkpoints by themselves
+---else the model's, if it is public
+---@field encoding_path? string|string[] folders to search for encodings
+---@field count? fun(text: string): integer? the host's counter, used if no encoding is known;
+---it returns nil if it does not know. It must not yield or use sessile
+---@field policy_path? string|string[] folders to search for policies
+---@field isolation? "none"|"worker" where policy files run: in this process or a separate one
+---@field worker? string the program for isolated policies; else the installed one
+---@field checkpoint? sessile.CheckpointRules|false when turns make checkpoints automatically
 ---@field agent_info? {version: string?, config: string?, tools: string[]?} kept in checkpoints
 ---@field limits? sessile.Limits
----@field store? string where, when the url is nil
----@field user? string of sessions for which none is named
----@field agents? table<string, sessile.AgentOptions> what differs for the sessions of an agent
+---@field store? string the store, if the url is nil
+---@field user? string default user of sessions
+---@field agents? table<string, sessile.AgentOptions> overrides for the sessions of an agent
 
----Between the options of a session and those of its store.
+---Options that override those of the store and are overridden by those of a session.
 ---@class sessile.AgentOptions
 ---@field policy? sessile.PolicySpec|false
 ---@field fallback? sessile.PolicySpec|false
@@ -123,15 +124,15 @@ function sessile.encoding(name, options) end
 ---@field model? sessile.Model
 ---@field ttl? number|string|false
 
----What an adapter's functions are told beside the id.
+---The second argument of an adapter's functions.
 ---@class sessile.AdapterContext
 ---@field session {id: string, agent: string, user: string}
----@field reason string what is being done: "create", "append", "turn", "save" …
----@field deadline? integer ms since 1970; nil: no hurry
+---@field reason string the operation: "create", "append", "turn", "save" …
+---@field deadline? integer ms since 1970; nil: none
 
 ---@alias sessile.OuterId string|{session_id: string, user_id: string}
 
----A store that the host keeps. All of it may yield.
+---A store kept by the host. All functions may yield.
 ---@class sessile.Adapter
 ---@field load fun(id: sessile.OuterId, ctx: sessile.AdapterContext): string[]?, any
 ---@field save fun(id: sessile.OuterId, new: {count: integer, records: string[]}, was: integer,
@@ -139,8 +140,8 @@ function sessile.encoding(name, options) end
 ---@field delete? fun(id: sessile.OuterId, ctx: sessile.AdapterContext): boolean?, any
 ---@field list? fun(ctx: sessile.AdapterContext): table?, any
 
----Opens the store at a path, "file:PATH", "sqlite:PATH", "postgres://…" or "ram:"; nil: what
----opts.store says, or the default; or one of yours.
+---Opens the store at a path, "file:PATH", "sqlite:PATH", "postgres://…" or "ram:"; nil means
+---opts.store or the default. Or opens an adapter of yours.
 ---@param url? string|sessile.Adapter
 ---@param opts? sessile.OpenOptions
 ---@return sessile.Store? store
@@ -148,8 +149,8 @@ function sessile.encoding(name, options) end
 ---@return string? code
 function sessile.open(url, opts) end
 
----What the configuration files say: its own fields are options of sessile.open; the rest, which
----pairs() does not see, is what only the command line uses.
+---The configuration. Its fields are options of sessile.open. The others, which pairs() skips, are
+---used only by the command line.
 ---@class sessile.Config: sessile.OpenOptions
 ---@field retention? integer ms that a softly deleted session is kept
 ---@field models table<string, table> by their names
@@ -157,16 +158,16 @@ function sessile.open(url, opts) end
 ---@field for_agent fun(self: sessile.Config, agent: string?): sessile.AgentConfig
 ---@field origin fun(self: sessile.Config, key: string): {from: string, file: string?,
 ---line: integer?, name: string?} of a key, as "limits.message" or "agents.coder.policy"
----@field value fun(self: sessile.Config, key: string): any as it was read; nil: the default
+---@field value fun(self: sessile.Config, key: string): any the value read; nil: the default
 
 ---@class sessile.AgentConfig: sessile.AgentOptions
 ---@field model? function|table as sessile.model takes it
 ---@field model_name? string
 
 ---The configuration: $XDG_CONFIG_HOME/sessile/config.lua and ./sessile.lua, or $SESSILE_CONFIG,
----or the file that is named. sessile.open(nil, sessile.config()) opens what the command line does.
----Nothing else in the library reads them. EUSAGE: a file that was named is not there; EDENIED: one
----is not to be trusted, and why; EINVALID: what is wrong in it, and on which line.
+---or the file you name. sessile.open(nil, sessile.config()) opens the store of the command line.
+---Nothing else in the library reads these files. EUSAGE: a named file does not exist; EDENIED: a
+---file is not trusted; EINVALID: it has an error, and the message tells the line.
 ---@param path? string
 ---@return sessile.Config? config
 ---@return string? message
@@ -178,8 +179,8 @@ function sessile.config(path) end
 ---@field key? sessile.Key|false
 ---@field suite? "aes-256-gcm"|"xchacha20-poly1305"
 
----Makes the keyring of a store, and your key file when there is none; opens nothing.
----EEXISTS: there is one.
+---Creates the keyring of a store, and your key file if you have none. Does not open the store.
+---EEXISTS: the store has a keyring.
 ---@param url? string
 ---@param opts? sessile.KeysInitOptions
 ---@return true? made
@@ -195,44 +196,44 @@ function sessile.keys_init(url, opts) end
 ---@field network? boolean
 
 ---@class sessile.MigrateOptions
----@field change? boolean sealed to plain, or plain to sealed, is meant
----@field into? boolean `to` may have sessions of its own; what is there is never overwritten
----@field fresh? boolean EEXISTS also where the sessions in `to` are an earlier run's
----@field replace? boolean a session there that differs is replaced; its log is kept aside
----@field mirror? boolean `to` is nothing but a copy: secrets of users who were forgotten in `from`
+---@field change? boolean allow sealed to plain, or plain to sealed
+---@field into? boolean `to` may have sessions; they are never overwritten
+---@field fresh? boolean EEXISTS also if the sessions in `to` are from an earlier run
+---@field replace? boolean replace sessions there that differ; their logs are kept
+---@field mirror? boolean `to` is only a copy: secrets of users who were forgotten in `from`
 ---   are removed there
----@field whole? boolean `to` is a file or folder that appears when all is in it
----@field parts? ("sessions"|"keyring"|"users")[] what is copied as it stands; nil: all
+---@field whole? boolean `to` is a file or folder that appears when it is complete
+---@field parts? ("sessions"|"keyring"|"users")[] what is copied unchanged; nil: all
 ---@field progress? fun(state: sessile.MigrateState): boolean? called after each piece; false: stop
 
 ---@class sessile.MigrateState
 ---@field stage "looking"|"copying"|"verifying"|"done"
----@field as_it_stands boolean bytes were copied; false: sealed anew under the keys of `to`
----@field unopened boolean without a key: bytes were compared, and no seal was opened
----@field moment boolean all sessions are as they were at one moment
+---@field as_it_stands boolean bytes were copied; false: sealed again under the keys of `to`
+---@field unopened boolean without a key: only bytes were compared
+---@field moment boolean all sessions are from one moment
 ---@field sessions integer of this stage
----@field done integer of which dealt with
+---@field done integer of these, done
 ---@field bytes integer
 ---@field bytes_done integer
----@field copied integer that were not there
----@field continued integer of which the beginning was there
----@field kept integer that were there
+---@field copied integer new in `to`
+---@field continued integer of which `to` had the beginning
+---@field kept integer that `to` had
 ---@field replaced integer
----@field conflicts integer where another session of that name is there: left alone
----@field forgotten integer of users who were forgotten: nothing opens them
+---@field conflicts integer where `to` has another session of that name: not changed
+---@field forgotten integer of forgotten users: unreadable
 ---@field gone integer deleted meanwhile
 ---@field failed integer not copied
----@field damaged integer damaged in `from`; as it stands, copied with the damage
----@field verified integer read back, or compared, and equal
----@field unfinished integer bytes of writes that were never finished: not copied
+---@field damaged integer damaged in `from`; if bytes are copied, with the damage
+---@field verified integer read back or compared, and equal
+---@field unfinished integer bytes of unfinished writes: not copied
 ---@field users integer users' secrets copied
 ---@field users_removed integer users' secrets removed (mirror)
 ---@field failures? {log: string, message: string, code: string}[] at the end
 
 ---Copies every session of one store into another and reads it back. `from` is only read, and
----others may write to it. Where `to` is empty the bytes are copied as they stand, and no key is
----needed; where it has a keyring, or a key is given for it, all is sealed anew under that.
----Interrupted anywhere, and run again, it goes on.
+---others may write to it. If `to` is empty the bytes are copied unchanged, and no key is
+---needed. If it has a keyring, or a key is given for it, everything is sealed again.
+---After an interruption, run it again to continue.
 ---ENOTFOUND, EEXISTS (`to` has sessions: see into), EINVALID (see change), ESEALED, EIO, EFULL.
 ---@param from string|sessile.Place|sessile.Store
 ---@param to string|sessile.Place|sessile.Store
@@ -248,7 +249,7 @@ function sessile.migrate(from, to, opts) end
 ---@return T
 function sessile.array(list) end
 
----A value that is written as this JSON text, token for token.
+---A value that is written as exactly this JSON text.
 ---@param text string
 ---@return sessile.Json
 function sessile.json(text) end
@@ -270,23 +271,23 @@ function sessile.encode(value) end
 ---@return string? code
 function sessile.decode(text) end
 
----A program that is asked: the request as JSON on its standard input; on its standard output a
----text, or a JSON object with content or tool_calls, or {"error": {"message", "code"}}.
+---A program that answers: it gets the request as JSON on standard input, and prints a text,
+---or a JSON object with content or tool_calls, or {"error": {"message", "code"}}.
 ---@class sessile.ModelCommand
----@field command string[] the program first; no shell is between
+---@field command string[] the program first; no shell is used
 ---@field timeout? number|string without output; 120 seconds; ten times that in all
 ---@field name? string what is recorded as the model
----@field window? integer its tokens; recorded nowhere by the library
+---@field window? integer its tokens; not recorded by the library
 
----An endpoint that speaks as OpenAI's chat completions do.
+---An endpoint with the API of OpenAI's chat completions.
 ---@class sessile.ModelEndpoint
----@field endpoint string "https://…/v1": /chat/completions is added where it is not there
----@field name string which of its models
+---@field endpoint string "https://…/v1": /chat/completions is added if missing
+---@field name string the model
 ---@field key? sessile.Key|false sent as a bearer token
 ---@field headers? table<string, string|sessile.Key>
----@field max_tokens? integer of an answer, where the request says nothing
+---@field max_tokens? integer of an answer, if the request has none
 ---@field timeout? number|string without a byte; 120 seconds; ten times that in all
----@field insecure? boolean a key may go over http to another machine
+---@field insecure? boolean allow a key over http to another machine
 ---@field ca? string a file of authorities in place of the system's
 ---@field wait? fun(seconds: number) called in place of blocking; may yield
 ---@field window? integer
@@ -299,11 +300,11 @@ function sessile.decode(text) end
 ---@alias sessile.ModelSpec sessile.Model|sessile.ModelCommand|sessile.ModelEndpoint|
 ---sessile.ModelFile|string
 
----A function that asks a model, for `model=` everywhere. It gets a request and a function for
----the text as it comes, or a loop's context; it answers with a message (or a text), or nil,
----message, code: EOVERFLOW too long a request, EDENIED the key, ELIMIT rate or quota, ECANCELLED,
----EIO everything that may be tried again. nil, message, code when it cannot be asked here:
----EUNSUPPORTED a package is missing, ENOTFOUND.
+---Makes a function that asks a model, for `model=`. The function gets a request, and a function for
+---text as it arrives or a loop's context. It returns a message or a text, or nil, message, code:
+---EOVERFLOW the request is too long, EDENIED the key, ELIMIT rate or quota, ECANCELLED, EIO
+---anything that may be tried again. sessile.model fails with EUNSUPPORTED (a package is missing) or
+---ENOTFOUND.
 ---@param spec sessile.ModelSpec
 ---@param given? {models: table<string, sessile.ModelSpec>?}
 ---@return sessile.Model? model
@@ -326,14 +327,14 @@ function sessile.step(s, kind, ...) end
 ---@field message? string|sessile.Message
 ---@field session? sessile.Session makes it session:send
 
----A message to a model, with tools and hooks, and nothing kept but the outcome's messages.
+---Sends a message to a model, with tools and hooks. Only the outcome has the messages.
 ---@param opts sessile.StatelessOptions
 ---@return sessile.SendOutcome? outcome
 ---@return string? message
 ---@return string? code
 function sessile.send(opts) end
 
----What a tool or a hook returns to end its loop until somebody answers.
+---A tool or a hook returns this to pause its loop until somebody answers.
 ---@param given {reason: string?, state: any}
 ---@return sessile.Pause
 function sessile.pause(given) end
@@ -357,12 +358,12 @@ local key = {}
 ---@return sessile.Key
 function key.env(name) end
 
----A file of ours, mode 0600 or stricter.
+---A key file, mode 0600 or stricter.
 ---@param path string
 ---@return sessile.Key
 function key.file(path) end
 
----What a program prints, less one newline. The words reach it as they are.
+---The output of a program, without its last newline. No shell is used.
 ---@param argv string[]
 ---@return sessile.Key
 function key.command(argv) end
@@ -382,8 +383,8 @@ function key.secret(text) end
 ---@field name? string
 ---@field arguments string JSON text, as the model gave it
 
----The caller's fields; what was read has id, key, tokens, time and json behind them, which
----pairs() does not see.
+---The caller's fields. A message that was read also has id, key, tokens, time and json, which
+---pairs() skips.
 ---@class sessile.Message
 ---@field role sessile.Role
 ---@field content? string|table[]
@@ -393,7 +394,7 @@ function key.secret(text) end
 ---@field timestamp? integer ms since the epoch, the caller's
 ---@field usage? table
 ---@field metadata? table
----@field id? string entry id ("0000002a"), or the name of what a policy wrote ("00000016.1")
+---@field id? string entry id ("0000002a"), or the name of a policy's message ("00000016.1")
 ---@field key? string the same
 ---@field tokens? integer
 ---@field time? integer ms, the entry's
@@ -413,7 +414,7 @@ function key.secret(text) end
 -- ---------------------------------------------------------------- policies
 
 ---Answers with a text or, in a loop, with a message that may have tool_calls and usage; or
----fails with nil, a reason and perhaps a code: "EOVERFLOW" when it was given too much.
+---fails with nil, a reason and perhaps a code: "EOVERFLOW" if the request was too long.
 ---@alias sessile.Model fun(request: sessile.ModelRequest, ctx: sessile.LoopContext):
 ---(string|sessile.Message)?, string?, string?
 
@@ -421,18 +422,18 @@ function key.secret(text) end
 ---@field messages sessile.Message[]
 ---@field max_tokens? integer
 ---@field purpose? string of a policy's question
----@field model? string the name of the model that is wanted
+---@field model? string the name of the wanted model
 ---@field tools? {name: string, description: string?, parameters: table?}[] in a loop, by name
 ---@field step? integer in a loop, from 1
 
 ---A name or path, {"name", option = …}, a table of hooks, or a chain of these.
 ---@alias sessile.PolicySpec string|sessile.HostPolicy|table
 
----When every policy that has a `compact` runs it, unasked; judged at the end of a turn.
+---When every policy with a `compact` runs it without being asked; checked at the end of a turn.
 ---@class sessile.Trigger
----@field messages? integer each time so many came since the last compaction, or the start
----@field seconds? integer|string each time so many passed since then: 600, "10m", "2h", "1d"
----@field share? number of window less reserve in use: 0.8
+---@field messages? integer after N messages since the last compaction, or the start
+---@field seconds? integer|string after this time since then: 600, "10m", "2h", "1d"
+---@field share? number used share of the window less the reserve: 0.8
 ---@field overflow? boolean the context does not fit window less reserve
 ---@field events? string[] names: one is given with the turn
 
@@ -459,7 +460,7 @@ function key.secret(text) end
 ---@field log fun(...)
 ---@field sorted_pairs fun(t: table): fun(): any, any
 
----The context as one hook sees it. Indexes start at 1 and stay what the hook was given.
+---The context as one hook sees it. Indexes start at 1 and do not change while the hook runs.
 ---@class sessile.State
 ---@field messages sessile.Message[] oldest first, read-only
 ---@field tokens integer edits included
@@ -468,17 +469,17 @@ function key.secret(text) end
 ---@field vars table the policy's notes, kept from run to run
 local State = {}
 
----Takes out i, or i to j.
+---Drops message i, or i to j.
 ---@param i integer
 ---@param j? integer
 function State:drop(i, j) end
 
----Puts fields over the message's own.
+---Replaces fields of a message.
 ---@param i integer
 ---@param fields table
 function State:replace(i, fields) end
 
----A new message before i; covers: the range that it stands for.
+---Inserts a message before i; covers: the range that it replaces.
 ---@param i integer
 ---@param message sessile.Message
 ---@param opts? {covers: integer[]}
@@ -488,7 +489,7 @@ function State:insert(i, message, opts) end
 ---@param unit "messages"|"turns"|"tokens"
 function State:keep_last(n, unit) end
 
----The newest cut that leaves about that many tokens and splits no call from its results.
+---The newest cut that leaves about this number of tokens and keeps calls with their results.
 ---@param tokens integer
 ---@return integer
 function State:find_cut(tokens) end
@@ -496,7 +497,7 @@ function State:find_cut(tokens) end
 ---@return table[]
 function State:turns() end
 
----What stays or goes together with i.
+---The messages that belong together with i.
 ---@param i integer
 ---@return integer[]
 function State:pairs_of(i) end
@@ -520,7 +521,7 @@ local Store = {}
 ---@field uuid? "v4"|"v7"
 ---@field policy? sessile.PolicySpec|false
 ---@field fallback? sessile.PolicySpec|false nil: the store's
----@field trigger? sessile.Trigger|false in place of the store's as a whole
+---@field trigger? sessile.Trigger|false replaces the store's as a whole
 ---@field model? sessile.Model
 ---@field window? integer
 ---@field reserve? integer
@@ -534,7 +535,7 @@ local Store = {}
 ---@field parallel? boolean|fun(tasks: function[])
 ---@field commit? "step"|"turn"
 
----Makes a session; without an id it gets a new one.
+---Creates a session; without an id it gets a new one.
 ---@param opts? string|sessile.SessionOptions
 ---@return sessile.Session? session
 ---@return string? message
@@ -548,7 +549,7 @@ function Store:create(opts) end
 ---@return string? code
 function Store:resume(opts) end
 
----Opens a session, or makes it.
+---Opens a session, or creates it.
 ---@param opts string|sessile.SessionOptions
 ---@return sessile.Session? session
 ---@return string? message
@@ -556,7 +557,7 @@ function Store:resume(opts) end
 function Store:session(opts) end
 
 ---@class sessile.PutOptions
----@field id? string the session's own, unless given
+---@field id? string default: the session's
 ---@field agent? string
 ---@field user? string
 ---@field policy? sessile.PolicySpec|false of the copy's handle; nil: the store's
@@ -566,7 +567,7 @@ function Store:session(opts) end
 ---@field timeout_ms? integer
 
 ---Copies a session of another store whole into this one: every entry and branch, the same
----ids, sealed as this store seals. EEXISTS: the name is taken here.
+---ids, sealed as this store seals. EEXISTS: this store has a session of that name.
 ---@param source sessile.Session
 ---@param opts? sessile.PutOptions
 ---@return sessile.Session? copy
@@ -584,10 +585,10 @@ function Store:put(source, opts) end
 ---@field entries? integer
 ---@field messages? integer
 ---@field bytes integer
----@field torn integer bytes of a torn tail that opening it set aside
----@field status string "active", "suspended", "archived", "expired" or "deleted"; or what is
----wrong, as "EDAMAGED": with entries it can be read
----@field labels? string[] each once, pins aside
+---@field torn integer bytes of a torn tail that were set aside on opening
+---@field status string "active", "suspended", "archived", "expired" or "deleted"; or an error
+---such as "EDAMAGED"; if it has entries it can be read
+---@field labels? string[] each once, without pins
 ---@field ttl? integer ms
 ---@field expires? integer ms
 ---@field deleted? integer ms
@@ -595,20 +596,20 @@ function Store:put(source, opts) end
 
 ---@class sessile.ListOptions
 ---@field agent? string only of this agent
----@field prefix? string only those whose id begins so
----@field title? string only those of exactly this title
+---@field prefix? string only ids with this prefix
+---@field title? string only with exactly this title
 ---@field user? string only of this user
----@field label? string only those with this label
----@field search? string only those with this in their title
+---@field label? string only with this label
+---@field search? string only with this text in the title
 ---@field since? integer ms: modified then or later
 ---@field until? integer ms: modified before
 ---@field status? string|string[] only of these; nil: all but the deleted
 ---@field sort? "modified"|"created"|"title"|"size"|"messages"
----@field offset? integer that many of the newest are left out
----@field limit? integer at most that many
+---@field offset? integer skip this number
+---@field limit? integer maximum
 
 ---The sessions, newest first: by the time of the newest entry. Only logs that are new or
----changed are opened; with `limit`, no more of them than it takes.
+---changed are opened; with `limit`, only as many as needed.
 ---@param opts? sessile.ListOptions
 ---@return sessile.Listed[]? rows
 ---@return string? message
@@ -630,8 +631,8 @@ function Store:list(opts) end
 ---@field roles? string[] of these
 ---@field exact? boolean true: "A" is not "a"
 ---@field head_only? boolean only messages on the path to the head
----@field limit? integer at most that many hits
----@field on_step? fun(step: sessile.Hit) called after each step: how far it is
+---@field limit? integer maximum of hits
+---@field on_step? fun(step: sessile.Hit) called after each step, to show progress
 
 ---@class sessile.Hit
 ---@field kind "message"|"title"|"label"|"unread"|"nothing" unread: code and message say why;
@@ -643,7 +644,7 @@ function Store:list(opts) end
 ---@field entry? string the message, or what the label is on
 ---@field role? string of a message
 ---@field field? string of a message where it is: "content", "tool_calls", …
----@field text? string the first occurrence and what is around it, UTF-8
+---@field text? string the first occurrence and its surroundings, UTF-8
 ---@field first? integer of the occurrence in text: text:sub(first, last)
 ---@field last? integer
 ---@field cut_before? boolean there is more before text
@@ -652,12 +653,12 @@ function Store:list(opts) end
 ---@field code? string
 ---@field message? string
 ---@field index integer which session this is
----@field total integer of so many
----@field done integer its entries that were looked at
----@field entries integer of so many
+---@field total integer the number of them
+---@field done integer its entries read so far
+---@field entries integer its entries in total
 
----What has this text in it (ASCII letters large or small): titles, labels and messages of the
----sessions, newest first, for a for loop. Nothing is indexed: logs are read as hits are asked for.
+---Searches titles, labels and messages of all sessions for a text, newest first, for a for loop.
+---ASCII case is ignored. There is no index: logs are read while you iterate.
 ---@param text string
 ---@param opts? sessile.SearchOptions
 ---@return (fun(): sessile.Hit?)? iterator
@@ -665,8 +666,8 @@ function Store:list(opts) end
 ---@return string? code
 function Store:search(text, opts) end
 
----Deletes a session for good, or softly: then it can be undeleted until it is purged. A store
----of the host's says true, or false: kept, by choice; it has no soft deletion (EUNSUPPORTED).
+---Deletes a session permanently, or softly: then it can be undeleted until it is purged. An adapter
+---returns true, or false if it kept the session; it has no soft deletion (EUNSUPPORTED).
 ---@param which string|sessile.OuterId|{id: string|table, agent: string?, user: string?}
 ---@param opts? {soft: boolean?, reason: string?, actor: string?}
 ---@return {id_hash: string, time: integer, bytes: integer?}|boolean|nil gone
@@ -674,7 +675,7 @@ function Store:search(text, opts) end
 ---@return string? code
 function Store:delete(which, opts) end
 
----Brings back a session that was deleted softly.
+---Restores a session that was deleted softly.
 ---@param which string|{id: string|table, agent: string?, user: string?}
 ---@param opts? {actor: string?}
 ---@return true? ok
@@ -682,9 +683,9 @@ function Store:delete(which, opts) end
 ---@return string? code
 function Store:undelete(which, opts) end
 
----Deletes what has expired, and what was deleted softly longer ago than `retention` ("90d").
+---Deletes expired sessions, and those deleted softly longer ago than `retention` ("90d").
 ---@param opts? {agent: string?, retention: number|string|nil, dry_run: boolean?}
----@return sessile.Listed[]? rows what went, or would
+---@return sessile.Listed[]? rows the deleted sessions, or with dry_run those that would be
 ---@return string? message
 ---@return string? code
 function Store:purge(opts) end
@@ -702,7 +703,7 @@ function Store:purge(opts) end
 ---@field next? string the command to type
 
 ---@class sessile.Report
----@field ok boolean nothing is damaged, or all that was is salvaged
+---@field ok boolean nothing is damaged, or all damage was salvaged
 ---@field sessions integer
 ---@field entries integer
 ---@field bytes integer
@@ -711,14 +712,14 @@ function Store:purge(opts) end
 ---@field salvaged integer logs
 ---@field findings sessile.Finding[]
 
----A count of tokens and how well it is known.
+---A count of tokens and its accuracy.
 ---@class sessile.Tokens
 ---@field tokens integer
 ---@field low integer
 ---@field high integer
----@field source "usage"|"exact"|"host"|"fitted"|"estimate" of several the least
----@field missing? string of a store's counts: why the encoding that was wanted is not used
----@field each? sessile.Tokens[] of count_messages: one a message
+---@field source "usage"|"exact"|"host"|"fitted"|"estimate" of several: the least exact
+---@field missing? string of a store's counts: why the wanted encoding is not used
+---@field each? sessile.Tokens[] of count_messages: one for each message
 
 ---Tokens of a text: by the encoding of the store's model, else by the host's counter, else by
 ---estimate.
@@ -728,7 +729,7 @@ function Store:purge(opts) end
 ---@return string? code
 function Store:count(text) end
 
----Tokens of messages that are in no session.
+---Tokens of messages outside of a session.
 ---@param list sessile.Message[]
 ---@param opts? {model?: string, tools?: table[], system?: string}
 ---@return integer? tokens
@@ -736,7 +737,7 @@ function Store:count(text) end
 ---@return string? code
 function Store:count_messages(list, opts) end
 
----Looks at one session or at all; changes nothing unless it is to salvage.
+---Checks one session or all of them. Changes nothing, unless `salvage` is set.
 ---@param opts? string|{id: string?, agent: string?, user: string?, salvage: boolean?,
 ---on_step: fun(step: table)?}
 ---@return sessile.Report? report
@@ -752,13 +753,13 @@ function Store:check(opts) end
 ---@field kdf? "none"|"argon2id" argon2id: the secret is a passphrase
 ---@field kdf_ops? integer
 ---@field kdf_mem? integer bytes
----@field users? integer that have a secret of their own
----@field user_logs? integer sealed with one
----@field old_logs? integer that reseal would seal anew
+---@field users? integer users with a secret of their own
+---@field user_logs? integer logs sealed with one
+---@field old_logs? integer that reseal would seal again
 ---@field odd_logs? integer whose first line could not be read
 ---@field epochs? {epoch: integer, logs: integer}[] newest first
 
----What may be said of the store's keys; never a key.
+---Facts about the store's keys; never a key.
 ---@return sessile.Keys? keys
 ---@return string? message
 ---@return string? code
@@ -766,10 +767,10 @@ function Store:keys() end
 
 ---@class sessile.RotateOptions
 ---@field key? sessile.Key the new secret; nil: the same secret, a new epoch
----@field make? boolean of key.file: made with a random key when it is not there
+---@field make? boolean with key.file: create it with a random key if missing
 
----A new epoch, which seals new sessions; or another secret for the store, which the old one
----opens no more. No session is touched.
+---Starts a new epoch, whose key seals new sessions; or changes the secret of the store, so that the
+---old one no longer opens it. Sessions do not change.
 ---@param opts? sessile.RotateOptions
 ---@return integer? epoch the newest
 ---@return string? message
@@ -778,41 +779,41 @@ function Store:rotate(opts) end
 
 ---@class sessile.ResealState
 ---@field logs integer in the store
----@field seen integer of which dealt with
+---@field seen integer of these, done
 ---@field resealed integer
----@field forgotten integer of users that were forgotten
----@field failed integer left as they were
----@field dropped integer older epochs, dropped at the end
+---@field forgotten integer of forgotten users
+---@field failed integer not changed
+---@field dropped integer older epochs, removed at the end
 ---@field failures? {log: string, message: string, code: string}[]
 
 ---@class sessile.ResealOptions
 ---@field suite? "aes-256-gcm"|"xchacha20-poly1305" the store's from now on
 ---@field progress? fun(state: sessile.ResealState) called after each log
 
----Seals anew what is not of the newest epoch, log by log; then drops older epochs.
+---Seals the logs of older epochs again under the newest one, log by log; then removes older epochs.
 ---@param opts? sessile.ResealOptions
 ---@return sessile.ResealState? done
 ---@return string? message
 ---@return string? code
 function Store:reseal(opts) end
 
----Makes every session of a user unreadable for ever, in copies of the logs too.
+---Makes every session of a user unreadable for ever, also in copies of the logs.
 ---@param user string
----@return integer? sessions that could be read until now
+---@return integer? number of sessions made unreadable
 ---@return string? message
 ---@return string? code
 function Store:forget(user) end
 
 ---@class sessile.BackupOptions
----@field keys? string the users' secrets go to a file of their own, at this path, and are not in
----   the backup: so a user who is forgotten later is forgotten there as well, once it is removed
----@field update? boolean the files are there: what came since is added to them
+---@field keys? string write the users' secrets to this file instead of the
+---   backup: without that file, users who are forgotten later are forgotten in the backup too
+---@field update? boolean the files exist: add what is new
 ---@field progress? fun(state: sessile.MigrateState): boolean? called after each piece; false: stop
 
----Copies the store, as it stands, into a file: a store in a SQLite database ("sqlite:FILE"), that
----the same secret opens; or whatever store the URL names. The file appears when it is whole (until
----then it is FILE.part, and an interrupted backup is gone on with); EEXISTS: it is there. Others
----may write to the store meanwhile. It is put back with sessile.migrate.
+---Copies the store into a file, a store in a SQLite database ("sqlite:FILE") that the same secret
+---opens, or into the store that the URL names. The file appears when it is complete; until then it
+---is FILE.part, and an interrupted backup continues. EEXISTS: the file exists. Others may write to
+---the store meanwhile. Restore a backup with sessile.migrate.
 ---@param path string
 ---@param opts? sessile.BackupOptions
 ---@return sessile.MigrateState? done
@@ -831,7 +832,7 @@ function Store:close() end
 ---@class sessile.Damage
 ---@field code string "EDAMAGED" or "ETRUNCATED"
 ---@field message string where, how much is lost, and what to type
----@field lost integer entries; a tombstone stands in for each
+---@field lost integer entries; a tombstone replaces each
 
 ---An entry of another session.
 ---@class sessile.Link
@@ -839,7 +840,7 @@ function Store:close() end
 ---@field agent string
 ---@field user string
 ---@field entry string its id
----@field tag? string what its line was known by
+---@field tag? string the tag of its line
 
 ---@class sessile.Session
 ---@field id string
@@ -847,15 +848,15 @@ function Store:close() end
 ---@field user string
 ---@field created integer ms
 ---@field modified integer ms
----@field torn integer bytes that recovery set aside when it was opened and since
----@field damage? sessile.Damage it can be read, and nothing can be written to it
----@field title string may be set; raises when that fails
----@field unsaved integer over an adapter: records that it has not kept, and this handle alone has
+---@field torn integer bytes that recovery has set aside
+---@field damage? sessile.Damage the session can be read but not written
+---@field title string can be assigned; raises if that fails
+---@field unsaved integer with an adapter: number of records that only this handle has
 ---@field origin? sessile.Link of a fork: what it was forked from, and where
----@field parent? sessile.Link of a child: the session that it was begun from, and where
+---@field parent? sessile.Link of a child: its parent session, and where
 local Session = {}
 
----One message, committed alone; no policy runs.
+---Appends one message as a commit of its own; no policy runs.
 ---@param message sessile.Message|sessile.Json
 ---@return string? id
 ---@return string? message
@@ -867,7 +868,7 @@ function Session:append(message) end
 ---@field agent? string nil: the session's
 ---@field user? string nil: the session's; "": nobody's
 ---@field title? string nil: the session's, as it is now
----@field metadata? table members that are put over the session's own
+---@field metadata? table members that override the session's
 ---@field uuid? "v4"|"v7"
 ---@field policy? sessile.PolicySpec|false of the fork's handle; nil: the session's
 ---@field model? sessile.Model
@@ -876,9 +877,9 @@ function Session:append(message) end
 ---@field timeout_ms? integer
 
 ---A new session with everything up to an entry, which is its head: ids keep their meaning,
----branches that were left before it, and labels, title, settings and metadata as they are
----now, come along; a pause does not. nil, or options alone: up to the head.
----@param entry? string an entry id, or a label that is on one entry alone
+---branches before it are copied, and labels, title, settings and metadata as they are now; a pause
+---is not. nil, or options alone: up to the head.
+---@param entry? string an entry id, or a label on exactly one entry
 ---@param opts? sessile.ForkOptions
 ---@return sessile.Session? fork
 ---@return string? message
@@ -886,10 +887,10 @@ function Session:append(message) end
 function Session:fork(entry, opts) end
 
 ---@class sessile.ChildOptions: sessile.ForkOptions
----@field context? boolean true: it begins as a fork at the head; else it is empty
+---@field context? boolean true: it starts as a fork at the head; else it is empty
 
----A session for a sub-agent, with a log of its own, linked to this one both ways. It has this
----one's policy and model unless others are given.
+---A session for a sub-agent, with a log of its own, linked to this one both ways. Its default
+---policy and model are those of this session.
 ---@param opts? sessile.ChildOptions
 ---@return sessile.Session? child
 ---@return string? message
@@ -900,12 +901,12 @@ function Session:child(opts) end
 ---@field id string
 ---@field agent string
 ---@field user string
----@field entry string this session's entry that it was begun at
+---@field entry string this session's entry where it started
 ---@field time integer ms
 ---@field state "open"|"merged"|"discarded"
----@field merged? string the newest message that came of it
+---@field merged? string the newest message merged from it
 
----The children of this session, oldest first, as its own log has them.
+---The children of this session, oldest first, as its log lists them.
 ---@return sessile.Subsession[]? rows
 ---@return string? message
 ---@return string? code
@@ -915,20 +916,20 @@ function Session:subsessions() end
 ---@field summary string|true the text, or true: asked of the model ("child_summary")
 ---@field role? sessile.Role of the message; "user"
 ---@field metadata? table beside {kind = "child_summary", child =, agent =}
----@field into? sessile.Session a handle of the parent; else the one that made the child
+---@field into? sessile.Session a handle of the parent; default: the one that made the child
 ---@field model? sessile.Model
----@field prompt? string what the model is told, instead of the built-in text
+---@field prompt? string instructions for the model, instead of the built-in text
 ---@field max_tokens? integer of a summary; 1500
 
----Appends what came of this child to its parent, as a message that starts no turn, and
----records it, in one commit. A model that fails merges nothing: EPOLICY.
+---Appends the result of this child to its parent, as a message that starts no turn, and records the
+---merge, in one commit. If the model fails, nothing is merged: EPOLICY.
 ---@param opts sessile.MergeOptions
 ---@return string? id of the message, in the parent
 ---@return string? message
 ---@return string? code
 function Session:merge(opts) end
 
----Records in the parent that nothing is to come of this child, which stays as it is.
+---Records in the parent that this child has no result. The child does not change.
 ---@param opts? {reason: string?, into: sessile.Session?}
 ---@return true? done
 ---@return string? message
@@ -937,23 +938,23 @@ function Session:discard(opts) end
 
 ---@class sessile.TurnOptions
 ---@field usage? table what the provider reported
----@field model? sessile.Model|string the host's function, or the name of the model that spoke
+---@field model? sessile.Model|string the host's function, or the name of the model that answered
 ---@field model_name? string
 ---@field metadata? table
----@field base? string the head the turn was thought on
----@field on_conflict? "fail"|"append"|"branch" when the base is no longer the head: ECONFLICT,
----or written at the head as it is, or beside what came between, and the head stays
+---@field base? string the head that the turn is based on
+---@field on_conflict? "fail"|"append"|"branch" if the base is no longer the head: fail with
+---ECONFLICT, write at the current head, or write a branch and leave the head
 ---@field policy? sessile.PolicySpec|false
 ---@field fallback? sessile.PolicySpec|false nil: the session's
----@field trigger? sessile.Trigger|false in place of the session's as a whole
----@field event? string the name of what happened: fires a trigger that lists it
+---@field trigger? sessile.Trigger|false replaces the session's as a whole
+---@field event? string an event: fires a trigger that lists it
 ---@field checkpoint? sessile.CheckpointRules|false in place of the session's
----@field state? any for a checkpoint that is due; else checkpoint.state is asked
+---@field state? any for a checkpoint that is due; default: checkpoint.state is called
 ---@field window? integer
 ---@field reserve? integer
 ---@field timeout_ms? integer longest wait of each of its calls for another writer
 
----The messages of one turn as one commit; then policies run.
+---Appends the messages of one turn as one commit; then policies run.
 ---@param messages (sessile.Message|sessile.Json)[]
 ---@param opts? sessile.TurnOptions
 ---@return sessile.Outcome? outcome
@@ -979,21 +980,21 @@ function Session:turn(messages, opts) end
 function Session:compact(opts) end
 
 ---@class sessile.BranchOptions
----@field summary? string|boolean what is left, in a text; true: asked of the policy or the model
+---@field summary? string|boolean a summary; true: ask the policy or the model
 ---@field policy? sessile.PolicySpec
 ---@field model? sessile.Model
----@field model_name? string of the model to ask, when no policy does
----@field instructions? string what a summary should look at
----@field base? string the head it was thought on; else the one this handle last showed
----@field on_conflict? "fail"|"append" when the head is another: ECONFLICT; go all the same
+---@field model_name? string of the model to ask, if no policy does
+---@field instructions? string instructions for the summary
+---@field base? string the head that the call is based on; default: the one this handle last read
+---@field on_conflict? "fail"|"append" if the head moved: fail (ECONFLICT), or branch anyway
 ---@field window? integer
 ---@field reserve? integer
 ---@field timeout_ms? integer longest wait of each of its calls for another writer
 
----Moves the head to an entry, where the conversation goes on; what is left stays in the log. A
----summary that fails stops nothing: outcome.policy says why there is none.
----@param id string a message, turn, compaction, branch summary, or the header; its id, or a
----label that is on it alone
+---Moves the head to an entry, where the conversation continues; the other branch stays in the log.
+---If the summary fails, the branch is made without one: outcome.policy gives the reason.
+---@param id string a message, turn, compaction, branch summary, or the header; its id, or
+---a label that is only on it
 ---@param opts? sessile.BranchOptions
 ---@return sessile.Outcome? outcome
 ---@return string? message
@@ -1002,19 +1003,19 @@ function Session:branch(id, opts) end
 
 ---@class sessile.Node
 ---@field id string
----@field parent? string of some types only: the nearest ancestor that is among them
+---@field parent? string with some types only: the nearest ancestor of these types
 ---@field type string
 ---@field role? sessile.Role
 ---@field tokens integer
 ---@field total_tokens integer of all messages from the header to here
 ---@field time integer ms, the entry's
----@field is_path boolean of the conversation; false: a fact
+---@field is_path boolean part of the conversation; false: a fact
 ---@field on_path boolean on the path to the head
 ---@field is_head boolean
 ---@field labels string[] in force; "pinned" is the pin
----@field in_context boolean the model would be shown it as it stands
+---@field in_context boolean the model sees it unchanged
 ---@field children sessile.Node[] oldest first
----@field entry sessile.Entry read when first looked at
+---@field entry sessile.Entry read on first use
 ---@field timestamp string read with the entry
 
 ---@class sessile.Tree
@@ -1023,7 +1024,7 @@ function Session:branch(id, opts) end
 ---@field nodes table<string, sessile.Node> by id
 ---@field list sessile.Node[] in the order of the log
 
----The entries as a tree: all of them, those of some types, those that have a label.
+---The entries as a tree: all, those of some types, or those with a label.
 ---@param opts? {types: string[]?, labelled: boolean?}
 ---@return sessile.Tree? tree
 ---@return string? message
@@ -1037,14 +1038,14 @@ function Session:tree(opts) end
 ---@return string? code
 function Session:path(id) end
 
----The ids of what goes on from an entry, oldest first.
+---The ids of an entry's children, oldest first.
 ---@param id string
 ---@return string[]? ids
 ---@return string? message
 ---@return string? code
 function Session:children(id) end
 
----The ids of what else goes on from its parent.
+---The ids of the other children of its parent.
 ---@param id string
 ---@return string[]? ids
 ---@return string? message
@@ -1059,7 +1060,7 @@ function Session:siblings(id) end
 ---@return string? code
 function Session:common_ancestor(a, b) end
 
----The ids that nothing goes on from.
+---The ids of entries without children.
 ---@return string[]? ids
 ---@return string? message
 ---@return string? code
@@ -1067,11 +1068,11 @@ function Session:leaves() end
 
 ---@class sessile.ExportOptions
 ---@field format? "json"|"jsonl"|"md"|"html" "json"
----@field to? string the name of another agent's format, in the place of `format`
----@field redact? boolean|{name: string, pattern: string, fold: boolean?}[] take out what looks
----like a secret, an address, a home; a list: rules of your own beside those that ship
----@field write fun(chunk: string): any, string?, string? gets each chunk; nil, message, code end it
----@field on_step? fun(entries: integer) as entries are read: how many were, twice each to redact
+---@field to? string the format of another agent, instead of `format`
+---@field redact? boolean|{name: string, pattern: string, fold: boolean?}[] replace what looks
+---like a secret, an address, a home; a list: additional rules of your own
+---@field write fun(chunk: string): any, string?, string? gets each chunk; nil, message, code: stop
+---@field on_step? fun(entries: integer) entries read so far; twice each with redact
 
 ---The session as a document, written as it is read: see lua/sessile/export/README.md.
 ---@param opts sessile.ExportOptions
@@ -1081,20 +1082,20 @@ function Session:leaves() end
 function Session:export(opts) end
 
 ---@class sessile.CheckpointRules
----@field messages? integer each time so many came since the last one
----@field seconds? integer|string each time so much time passed since then
----@field share? number when this part of the window is passed
+---@field messages? integer after this number of new messages since the last one
+---@field seconds? integer|string each time this time has passed since then
+---@field share? number when this share of the window is exceeded
 ---@field events? string[] when a turn names one of these
----@field keep? integer how many are kept; 50
----@field state? fun(session: sessile.Session): any is asked for the state of one
+---@field keep? integer number kept; 50
+---@field state? fun(session: sessile.Session): any returns the state of a checkpoint
 
 ---@class sessile.CheckpointOptions
----@field state? any what the host wants back
+---@field state? any returned by restore
 ---@field name? string
 ---@field metadata? table
----@field keep? integer how many are kept, this one too; the session's `checkpoint.keep`, or 50
+---@field keep? integer number kept, including this one; the session's `checkpoint.keep`, or 50
 
----Writes where the agent stands: the head, and a state of its own.
+---Makes a checkpoint: the head, and a state of the host.
 ---@param opts? sessile.CheckpointOptions
 ---@return string? id
 ---@return string? message
@@ -1103,7 +1104,7 @@ function Session:checkpoint(opts) end
 
 ---@class sessile.Checkpoint
 ---@field id string
----@field session string the id of the session that it is of; with its agent and user
+---@field session string the id of its session; with agent and user
 ---@field agent string
 ---@field user string
 ---@field head string
@@ -1118,7 +1119,7 @@ function Session:checkpoint(opts) end
 ---@field agent_version? string
 ---@field metadata? table
 
----Those that are kept, newest first.
+---The checkpoints that are kept, newest first.
 ---@param opts? {name: string?, named: boolean?, since: integer?, until: integer?, reason: string?}
 ---@return sessile.Checkpoint[]? list
 ---@return string? message
@@ -1129,12 +1130,12 @@ function Session:checkpoints(opts) end
 ---@field checkpoint string
 ---@field head string
 ---@field state any
----@field json? string the state as it was kept
----@field warnings string[] what is different now
+---@field json? string the stored state
+---@field warnings string[] what has changed since
 
----Verifies a checkpoint and moves the head to where it stands.
+---Verifies a checkpoint and moves the head to it.
 ---@param wanted string|sessile.Checkpoint its id, its row, or the newest of that name
----@param opts? {force: boolean?} also when another version of the agent made it
+---@param opts? {force: boolean?} also if another version of the agent made it
 ---@return sessile.Restored? restored
 ---@return string? message
 ---@return string? code
@@ -1148,27 +1149,27 @@ function Session:restore(wanted, opts) end
 function Session:delete_checkpoint(wanted) end
 
 ---@class sessile.Parked
----@field id string the entry that wrote it down
+---@field id string the entry of the run
 ---@field time integer ms
----@field policy string which asks
----@field refused boolean it was answered, and its policy refused: answer(nil) tries again
+---@field policy string the policy that asks
+---@field refused boolean it was answered, but its policy was refused: answer(nil) tries again
 ---@field request sessile.ModelRequest
 
----The runs that wait for a model's answer from elsewhere, oldest first.
+---The pending runs, oldest first.
 ---@return sessile.Parked[]? list
 ---@return string? message
 ---@return string? code
 function Session:pending_runs() end
 
 ---@class sessile.AnswerOptions
----@field pending_run? string which one; the newest
+---@field pending_run? string the run; default: the newest
 ---@field failed? string there is no answer, and why
----@field policy? sessile.PolicySpec else the session's, else the one that was pending
----@field model? sessile.Model for what nobody answered yet
+---@field policy? sessile.PolicySpec default: the session's, else that of the run
+---@field model? sessile.Model for questions without an answer yet
 ---@field timeout_ms? integer
 
----Goes on with a pending run, here or in another process than it began in.
----@param text? string what the model said; nil: it is asked again
+---Continues a pending run, in this process or another one.
+---@param text? string the model's answer; nil: the model is asked again
 ---@param opts? sessile.AnswerOptions
 ---@return sessile.Outcome? outcome
 ---@return string? message
@@ -1186,21 +1187,21 @@ function Session:plan(opts) end
 ---@field kind "compaction"|"refusal"
 ---@field id string
 ---@field time integer ms
----@field policy? string names and versions of those whose edits are in it; or the culprit
+---@field policy? string names and versions of the policies whose edits it has; or the one at fault
 ---@field reason? string "turn", "threshold", "manual", …
 ---@field instructions? string
 ---@field summary? string
 ---@field policies? {name: string, version: integer, hash: string?, options: table}[]
 ---@field tokens? {before: integer, after: integer}
----@field uncompacts? string the compaction that it takes back
----@field kept? integer messages of its list that were there before
+---@field uncompacts? string the compaction that it undoes
+---@field kept? integer messages of its list that it kept
 ---@field lost? integer
 ---@field covered? integer
 ---@field replaced? integer
----@field undone? integer what left since the compaction taken back had written it
+---@field undone? integer messages removed because the undone compaction wrote them
 ---@field written? integer messages that it wrote
----@field restored? integer messages that it put back
----@field in_force? "yes"|"partly"|"no" whether what it did is so to this day
+---@field restored? integer messages that it restored
+---@field in_force? "yes"|"partly"|"no" whether its effect still holds
 ---@field hook? string refusal
 ---@field message? string refusal: why
 ---@field law? integer refusal
@@ -1217,24 +1218,24 @@ function Session:log() end
 ---@class sessile.WhyStep
 ---@field kind string "said", "written", "left", "restored"; "elsewhere" (on another branch),
 ---"no_message"; "orphan" (not shown), "unanswered", "moved" (shown behind its call)
----@field key string the message asked for, or one that stood for it
+---@field key string the message asked for, or one that replaced it
 ---@field at string the entry where it happened
 ---@field time integer ms
 ---@field text string a sentence
 ---@field role? sessile.Role
 ---@field type? string no_message: the entry's type
 ---@field disposition? "lost"|"covered"|"replaced"|"undone" left
----@field by? string left: what stands for it; orphan, moved: the message with the call
+---@field by? string left: the message that replaces it; orphan, moved: the message with the call
 ---@field stands_for? string[] written
 ---@field compaction? sessile.Compaction written, left, restored
 
 ---@class sessile.Explanation
 ---@field key string
----@field in_context boolean the model is shown this very message
----@field shown? string the message that the model is shown for it
+---@field in_context boolean the model sees this message
+---@field shown? string the message that the model sees instead
 ---@field steps sessile.WhyStep[] oldest first
 ---@field verdict string a sentence
----@field text string all sentences, one a line; also what tostring() gives
+---@field text string all sentences, one on each line; tostring() returns the same
 
 ---Why a message is in the context at the head, or not.
 ---@param name string an entry id, a label, or the name of a message that a compaction wrote
@@ -1245,14 +1246,14 @@ function Session:why(name) end
 
 ---@class sessile.Uncompacted
 ---@field compaction? string the entry written; nil: a dry run
----@field undone string the compaction taken back
----@field restored string[] what came back
----@field removed string[] what went
+---@field undone string the undone compaction
+---@field restored string[] messages that returned
+---@field removed string[] messages that left
 ---@field tokens {before: integer, after: integer}
 ---@field cannot_fit? integer tokens by which the context exceeds window less reserve
 
----Takes a compaction on the path back; the newest in force that takes no other back when none
----is named. Taking such a compaction back does the first one again.
+---Undoes a compaction on the path; by default the newest one in force that is not itself an undo.
+---Undoing an undo redoes the first compaction.
 ---@param id? string
 ---@param opts? {dry_run: boolean?}
 ---@return sessile.Uncompacted? done
@@ -1271,13 +1272,13 @@ function Session:messages(opts) end
 ---@field tokens integer
 ---@field low integer
 ---@field high integer
----@field source "usage"|"exact"|"host"|"fitted"|"estimate" of several the least
+---@field source "usage"|"exact"|"host"|"fitted"|"estimate" of several: the least exact
 ---@field head string
 ---@field dropped integer
 ---@field orphans integer
 ---@field unanswered integer
 ---@field lost integer entries that damage took
----@field room? integer with a window: what is left of it, less reserve; negative: too much
+---@field room? integer with a window: tokens left in it, less the reserve; negative: too many
 
 ---@class sessile.ContextOptions
 ---@field at? string
@@ -1295,13 +1296,13 @@ function Session:messages(opts) end
 ---@return string? code
 function Session:context(opts) end
 
----@param id string an entry id, or, as wherever an entry is meant, a label that it alone has
+---@param id string an entry id, or, as for every entry, a label that only it has
 ---@return sessile.Entry? entry
 ---@return string? message
 ---@return string? code
 function Session:entry(id) end
 
----All entries in the order of the log, for a for loop; raises when one cannot be read.
+---All entries in the order of the log, for a for loop; raises if one cannot be read.
 ---@param opts? {types: string[]?}
 ---@return (fun(): sessile.Entry?)? iterator
 ---@return string? message
@@ -1325,7 +1326,7 @@ function Session:clear() end
 ---@return string? code
 function Session:set_title(title) end
 
----How long its calls wait for another writer from now on.
+---Sets how long its calls wait for another writer.
 ---@param timeout_ms integer -1: for ever; 0: the lock is tried once
 ---@return true? ok
 ---@return string? message
@@ -1338,11 +1339,11 @@ function Session:set_timeout(timeout_ms) end
 ---@return string? code
 function Session:sync() end
 
----Waits until others have written entries behind `after`, or behind all that this handle has read;
----then any call that reads shows them. Nothing else runs in this Lua state meanwhile. A store that
+---Waits until others have written entries after `after`, or after everything that this handle has
+---read. Reading calls then return them. Nothing else runs in this Lua state meanwhile. A store that
 ---is a table of functions: EUNSUPPORTED.
----@param options? { after?: string, timeout_ms?: integer } timeout_ms nil: as long as it takes
----@return boolean? changed false: the time is up
+---@param options? { after?: string, timeout_ms?: integer } timeout_ms nil: no limit
+---@return boolean? changed false: timeout
 ---@return string id_or_message the newest entry: the next `after`
 ---@return string? code
 function Session:watch(options) end
@@ -1353,8 +1354,8 @@ function Session:watch(options) end
 ---@return string? code
 function Session:event_count() end
 
----Tokens of what the model would be sent: what the provider reported and a count of what
----follows it; after a compaction, or where nothing was reported, a count. model: counted for
+---Tokens of the context: the provider's report and a count of what follows it; after a compaction,
+---or without a report, a count. model: counted for
 ---that one, whose messages are read for it where they were counted otherwise. tools (as the model
 ---is given them) and system (a prompt that is no message) are added where no report has them.
 ---@param opts? {model?: string, tools?: table[], system?: string, at?: string}
@@ -1369,9 +1370,9 @@ function Session:tokens(opts) end
 ---@field cache_read integer
 ---@field cache_write integer
 
----What was reported of one day, model or agent.
+---The reports of one day, model or agent.
 ---@class sessile.UsageGroup
----@field key string "2026-11-21" (UTC); the model's or agent's name ("": nobody says)
+---@field key string "2026-11-21" (UTC); the model's or agent's name ("": unknown)
 ---@field input integer
 ---@field output integer
 ---@field cache_read integer
@@ -1380,9 +1381,9 @@ function Session:tokens(opts) end
 ---@field first integer time of the first of them, ms
 ---@field last integer
 
----What providers reported, over the whole log, whatever the branch; not what the context
----takes now, which tokens() says. With `by` a list of groups, which add up to it: days oldest
----first, else the largest first.
+---The usage that providers reported, over the whole log and all branches. For the size of the
+---context, use tokens(). With `by`, a list of groups that add up to it: days oldest first, others
+---largest first.
 ---@param opts? {by?: "day"|"model"|"agent"}
 ---@return sessile.Usage|sessile.UsageGroup[]|nil usage
 ---@return string? message
@@ -1405,7 +1406,7 @@ function Session:custom(data, source) end
 ---@return string? code
 function Session:label(id, name) end
 
----Takes a label away; without a name all of the entry's, but not a pin.
+---Removes a label; without a name all labels of the entry, but not a pin.
 ---@param id string
 ---@param name? string
 ---@return true? ok
@@ -1413,20 +1414,20 @@ function Session:label(id, name) end
 ---@return string? code
 function Session:unlabel(id, name) end
 
----Where it stands: "active", "suspended", "archived", "expired" or "deleted"; times in ms.
+---The status: "active", "suspended", "archived", "expired" or "deleted"; times in ms.
 ---@return {status: string, ttl: integer?, expires: integer?, deleted: integer?}? life
 ---@return string? message
 ---@return string? code
 function Session:life() end
 
----It expires so long after its newest entry: seconds, or "30d"; nil: never.
+---Sets how long after its newest entry it expires: seconds, or "30d"; nil: never.
 ---@param span? number|string
 ---@return true? ok
 ---@return string? message
 ---@return string? code
 function Session:set_ttl(span) end
 
----Puts it away, or, with false, takes it out again; it can be used all the same.
+---Archives the session, or, with false, makes it active. An archived session can be used.
 ---@param on? boolean
 ---@return true? ok
 ---@return string? message
@@ -1445,7 +1446,7 @@ function Session:archive(on) end
 ---@return string? code
 function Session:labels() end
 
----Keeps a message in the context, unedited, whatever policies propose.
+---Keeps a message in the context, unedited by policies.
 ---@param id string
 ---@return true? ok
 ---@return string? message
@@ -1458,23 +1459,23 @@ function Session:pin(id) end
 ---@return string? code
 function Session:unpin(id) end
 
----The settings in force (the model, a thinking level: what a host wants back). With a table,
----states its members; the others stay, sessile.null takes one back.
+---Returns the settings (for example the model or a thinking level). With a table, sets its members
+---and keeps the others; sessile.null removes one.
 ---@param object? table
 ---@return table|true|nil settings
 ---@return string? message
 ---@return string? code
 function Session:settings(object) end
 
----The metadata in force; with a table, as settings.
+---Returns the metadata; with a table, sets members like settings.
 ---@param object? table
 ---@return table|true|nil metadata
 ---@return string? message
 ---@return string? code
 function Session:metadata(object) end
 
----Pauses the session: what would add to the conversation is ESUSPENDED, in any process, until
----it is resumed or cancelled. The outcome's status is "paused".
+---Pauses the session: adding to the conversation fails with ESUSPENDED, in any process, until it
+---is resumed or cancelled. The outcome's status is "paused".
 ---@param opts? {reason: string?, state: any}
 ---@return sessile.Outcome? outcome
 ---@return string? message
@@ -1487,20 +1488,20 @@ function Session:suspend(opts) end
 ---@field reason string
 ---@field state any as it was given
 
----What it waits for; nil: it is not paused.
+---The suspension; nil: it is not paused.
 ---@return sessile.Suspension? pause
 ---@return string? message
 ---@return string? code
 function Session:suspended() end
 
----Ends the pause with the messages that were waited for: one, a list, or none.
+---Ends the pause with messages: one, a list, or none.
 ---@param messages? sessile.Message|sessile.Json|(sessile.Message|sessile.Json)[]
 ---@return string[]? ids
 ---@return string? message
 ---@return string? code
 function Session:resume_with(messages) end
 
----Ends the pause, and every pending run, with nothing appended.
+---Ends the pause and every pending run, and appends nothing.
 ---@param reason? string
 ---@return true? ok
 ---@return string? message
@@ -1519,10 +1520,10 @@ function Session:close() end
 ---@field reason "send"|"resume"|"policy" why the model is asked
 ---@field step integer 0 before the first request
 ---@field cancelled fun(): boolean
----@field on_text? fun(text: string) of a model: tells what is said as it comes, as events "text"
+---@field on_text? fun(text: string) for a model: reports text as it arrives, as events "text"
 ---@field call? string of a tool: the call's id
 ---@field tool? string its name
----@field attempt? integer how often this call was started, this time included
+---@field attempt? integer how often this call was started, including this time
 
 ---@class sessile.Tool
 ---@field run fun(args: table, ctx: sessile.LoopContext): any, any text, content blocks, any
@@ -1530,13 +1531,13 @@ function Session:close() end
 ---that it failed
 ---@field description? string
 ---@field parameters? table JSON schema; given to the model, not checked
----@field repeatable? boolean may run again when a crash left open whether it ran
+---@field repeatable? boolean may run again if a crash left open whether it ran
 
 ---Sees the first request and may change or replace it, refuse (nil, reason) or pause.
 ---@alias sessile.Before fun(request: sessile.ModelRequest, ctx: sessile.LoopContext): any, any
 ---Sees the last reply before it is kept and may change or replace it, refuse or pause.
 ---@alias sessile.After fun(reply: sessile.Message, ctx: sessile.LoopContext): any, any
----Makes the next state from the last (nil at first) and what happened since.
+---Computes the next state from the last one (nil at first) and the events since.
 ---@alias sessile.Reducer fun(state: any, events: sessile.Event[]): any
 
 ---@class sessile.Event
@@ -1550,7 +1551,7 @@ function Session:close() end
 
 ---@class sessile.SendOptions
 ---@field model? sessile.Model
----@field model_name? string recorded with what it said
+---@field model_name? string recorded with its messages
 ---@field tools? table<string, sessile.Tool|function>
 ---@field before? sessile.Before|sessile.Before[]
 ---@field after? sessile.After|sessile.After[]
@@ -1558,7 +1559,7 @@ function Session:close() end
 ---@field max_steps? integer requests to the model; 50
 ---@field on_event? fun(event: sessile.Event)
 ---@field parallel? boolean|fun(tasks: function[]) several calls of one message: nil or true:
----at once in a coroutine; a function: runs all tasks and comes back when they have ended
+---in parallel in a coroutine; a function: runs all tasks and returns when they have ended
 ---@field commit? "step"|"turn" "step": each message is on disk before the next step; "turn":
 ---all of them become one turn at the end
 ---@field policy? sessile.PolicySpec|false
@@ -1572,8 +1573,8 @@ function Session:close() end
 ---@field reserve? integer
 ---@field timeout_ms? integer
 
----A message through hooks, model, tools, hooks, turn and policy; nil goes on with what was
----under way. nil, message, code when nothing could begin.
+---Sends a message through hooks, model, tools, turn and policy; nil continues an interrupted send.
+---nil, message, code if the send could not start.
 ---@param message? string|sessile.Message|sessile.Message[]
 ---@param opts? sessile.SendOptions
 ---@return sessile.SendOutcome? outcome
@@ -1585,15 +1586,15 @@ function Session:send(message, opts) end
 ---@field messages sessile.Message[] the context
 ---@field head string
 ---@field tokens integer
----@field value any what the reducer made last
+---@field value any the last result of the reducer
 
----What sends have left behind.
+---The state of the session's sends.
 ---@return sessile.InteractionState? state
 ---@return string? message
 ---@return string? code
 function Session:state() end
 
----Writes what a send could not. true: written; nil alone: there was nothing.
+---Writes what a send could not write. true: written; nil alone: there was nothing.
 ---@param opts? {on_conflict: "fail"|"append"|nil}
 ---@return true? written
 ---@return string? message
@@ -1612,13 +1613,13 @@ function Session:save(opts) end
 ---@field code? string failed: as "ECONFLICT", "ELIMIT" (max_steps), "ECANCELLED", or the model's
 ---@field unsaved? sessile.Message[] failed: what could not be written; session:save writes it
 ---@field reason? string paused: until s:resume_with or s:cancel
----@field suspension? string paused: the entry that says so
+---@field suspension? string paused: the entry of the pause
 ---@field state? any paused
----@field messages? sessile.Message[] without a session: what is new
+---@field messages? sessile.Message[] without a session: new messages
 
 ---@class sessile.AgentOptions: sessile.SendOptions
 ---@field name? string
----@field session? sessile.Session|string a session, or an id in `store`, made when missing
+---@field session? sessile.Session|string a session, or an id in `store`, created if missing
 ---@field store? sessile.Store
 
 ---@class sessile.Agent
@@ -1628,9 +1629,9 @@ function Session:save(opts) end
 local Agent = {}
 
 ---@class sessile.RunOptions: sessile.AgentOptions
----@field messages? sessile.Message[] without a session: what was said before
+---@field messages? sessile.Message[] without a session: earlier messages
 
----Runs on a message; nil goes on with what was under way. Options come before the agent's.
+---Runs with a message; nil continues an interrupted run. Options override the agent's.
 ---@param message? string|sessile.Message|sessile.Message[]
 ---@param opts? sessile.RunOptions
 ---@return sessile.SendOutcome? outcome
@@ -1644,7 +1645,7 @@ function Agent:cancel() end
 
 -- ---------------------------------------------------------------- outcomes
 
----@class sessile.Departure
+---@class sessile.Removal
 ---@field key string
 ---@field disposition "lost"|"covered"|"replaced"
 ---@field role sessile.Role
@@ -1660,41 +1661,41 @@ function Agent:cancel() end
 ---@field name? string
 ---@field hook? string
 ---@field dropped integer
----@field removals sessile.Departure[]
+---@field removals sessile.Removal[]
 ---@field too_little boolean
 ---@field reason? string why the policies last compacted: "event", "overflow", "threshold",
----"timer"; "turn": nothing said so; else the reason given
----@field fallback? sessile.FallbackVerdict it was refused, and this ran instead
+---"timer"; "turn": nothing asked for it; else the given reason
+---@field fallback? sessile.FallbackVerdict the result of the fallback, if the policy was refused
 
 ---@class sessile.FallbackVerdict: sessile.Verdict
 ---@field refusal? string the entry of its own refusal
----@field repeated? integer how often the same refusal came again
+---@field repeated? integer how often the same refusal was repeated
 
 ---@class sessile.Outcome
 ---@field status "completed"|"paused"
 ---@field pending_run? string paused: the entry to answer
----@field checkpoint? string that the turn made by itself
----@field checkpoint_failed? string why one that was due could not be made
----@field suspension? string paused by the host: the entry that says why
+---@field checkpoint? string that the turn made automatically
+---@field checkpoint_failed? string why a checkpoint that was due could not be made
+---@field suspension? string paused by the host: the entry of the pause
 ---@field kind "turn"|"compact"|"plan"|"answer"|"branch"|"suspend"
 ---@field ids string[] of the turn's messages
 ---@field turn? string the turn's own entry
 ---@field head string the head after the run; of a turn beside the head, its last entry
 ---@field from? string branch: the head that was left
 ---@field branch_summary? string branch: the entry with the summary
----@field saved? true nil: not kept by the host's adapter, by its choice
+---@field saved? true nil: the host's adapter chose not to keep it
 ---@field context sessile.Message[] fetched when first read
 ---@field tokens {before: integer, after: integer}
 ---@field policy? sessile.Verdict nil without a policy
----@field removals sessile.Departure[] what left the context, whoever took it out
+---@field removals sessile.Removal[] all messages that left the context
 ---@field cannot_fit? integer tokens by which the context exceeds window less reserve
 ---@field compaction? string
----@field repeated? integer how often the same refusal came again since it was recorded
+---@field repeated? integer how often the same refusal was repeated since it was recorded
 ---@field refusal? string
 ---@field summary? string
 ---@field engine_us integer
 ---@field policy_us integer
----@field log string[] what policies said with ctx.log: the host's, then the files'
+---@field log string[] messages of ctx.log: the host's, then the files'
 
 ---@class sessile.PlanRow
 ---@field mark "-"|"+"|" "
@@ -1710,7 +1711,7 @@ function Agent:cancel() end
 ---@field after sessile.Message[]
 ---@field tokens {before: integer, after: integer}
 ---@field policy? sessile.Verdict
----@field removals sessile.Departure[]
+---@field removals sessile.Removal[]
 ---@field cannot_fit? integer
 ---@field summary? string
 ---@field engine_us integer
@@ -1718,7 +1719,7 @@ function Agent:cancel() end
 ---@field log string[]
 local Plan = {}
 
----Before and after, one line a message, and the same as rows.
+---Before and after, one line for each message, and the same as rows.
 ---@return string text
 ---@return sessile.PlanRow[] rows
 function Plan:diff() end
@@ -1743,7 +1744,7 @@ function Plan:diff() end
 ---@class sessile.Run
 local Run = {}
 
----Goes on: true when it is done, a need, or nil, message, code.
+---Continues: returns true when it is done, a need, or nil, message, code.
 ---@return sessile.Need|true|nil need
 ---@return string? message
 ---@return string? code
@@ -1763,13 +1764,13 @@ function Run:reply(value) end
 ---@return string? code
 function Run:fail(reason) end
 
----Writes it down, to be answered later and perhaps elsewhere, and ends it. Its id.
+---Leaves it as a pending run, to be answered later, here or in another process. Returns its id.
 ---@return string? pending_run
 ---@return string? message
 ---@return string? code
 function Run:defer() end
 
----Answers as turn, compact and plan do.
+---Returns what turn, compact and plan return.
 ---@param need sessile.Need
 ---@return true? ok
 ---@return string? message
@@ -1781,7 +1782,7 @@ function Run:answer(need) end
 ---@return string? code
 function Run:outcome() end
 
----Before it is done: the turn stands, the proposal is dropped.
+---Before it is done: the turn is kept, the proposal is dropped.
 ---@return true ok
 function Run:close() end
 

@@ -100,13 +100,15 @@ end
 
 -- A file is a database, unless another kind of store is named.
 local function backup_url(path)
-  return path:find "^%a[%w+.-]+:" and path or "sqlite:" .. paths.expand(path)
+  local scheme = core.scheme(path)
+  local plain = scheme and scheme.path == path
+  return plain and "sqlite:" .. paths.expand(path) or path
 end
 migrate.backup_url = backup_url
 
 -- Whether the file of a backup is there.
 local function is_there(path)
-  local file = io.open(backup_url(path):match "^sqlite:(.*)$" or path, "rb")
+  local file = io.open((core.scheme(backup_url(path)) or {}).path or path, "rb")
   return file ~= nil and file:close()
 end
 

@@ -3,6 +3,8 @@
 -- Reads the environment, touches no file. C takes paths as they are; this is the one place
 -- that expands them.
 
+local core = require "sessile.core"
+
 local paths = {}
 
 local function home()
@@ -28,13 +30,23 @@ function paths.expand(path)
   return home() .. rest
 end
 
---- The same for a store's URL: a plain path, file:PATH or sqlite:PATH.
+--- The same for the path in a store's URL.
 function paths.expand_url(url)
-  local kind, path = url:match("^(%l+:)(.*)$")
-  if kind == "file:" or kind == "sqlite:" then
-    return kind .. paths.expand(path)
+  local path = (core.scheme(url) or {}).path
+  return path and url:sub(1, #url - #path) .. paths.expand(path) or url
+end
+
+--- How URLs of stores are written, but those of `file:`: "sqlite:FILE, postgres://… or ram:".
+---@param lasting boolean? only of stores that are there afterwards
+function paths.store_forms(lasting)
+  local forms = {}
+  for _, one in ipairs(core.schemes()) do
+    if one.form and one.place ~= "folder" and not (lasting and one.place == "memory") then
+      forms[#forms + 1] = one.form
+    end
   end
-  return paths.expand(url)
+  local last = table.remove(forms)
+  return #forms > 0 and table.concat(forms, ", ") .. " or " .. last or last
 end
 
 --- What programs remember between runs: $XDG_STATE_HOME/sessile/NAME; nil when there is no home.
@@ -121,8 +133,8 @@ end
 
 -- The folder of the build that the loaded module is of, whatever it is called.
 local function build_folder()
-  local core = package.searchpath("sessile.core", package.cpath)
-  return core and core:match "^(.*)/lua/sessile/[^/]*$"
+  local module = package.searchpath("sessile.core", package.cpath)
+  return module and module:match "^(.*)/lua/sessile/[^/]*$"
 end
 
 --- Folders that encodings are looked up in, as the engine takes them: the given ones, the user's

@@ -291,7 +291,7 @@ function methods:value(value, field)
   return copy
 end
 
---- From here on it counts anew; what was found before keeps its placeholder and is taken out
+--- Restarts the count at 1; what was found before keeps its placeholder and is taken out
 --- wherever it stands. A first pass finds, a second one writes.
 function methods:restart()
   self.places, self.total = {}, 0

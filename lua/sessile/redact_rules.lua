@@ -287,7 +287,7 @@ function rules.prepare(rule)
   end
   local repeats, captures = survey(pattern)
   if repeats > MOST_REPEATS then
-    return nil, ("repeats %d times (* + -), which a text can make slow: %d at most"):format(
+    return nil, ("repeats %d times (* + -), which can be slow: at most %d"):format(
       repeats, MOST_REPEATS)
   elseif #captures == 0 then
     local start, body, stop = pattern:match "^(%^?)(.-)(%$?)$"

@@ -275,7 +275,7 @@ local check_options = {
 }
 
 --- Looks at one session (an id, or {id=, agent=, user=}), or at all of them. Nothing is
---- changed, unless salvage = true: then a damaged log is written anew, a tombstone in the
+--- changed, unless salvage = true: then a damaged log is rewritten, with a tombstone in the
 --- place of each entry that is lost, its old bytes kept. on_step(step) is called after each
 --- log. Returns {ok, sessions, entries, bytes, lost, damaged, salvaged, findings}.
 function methods:check(given)
@@ -294,18 +294,18 @@ function methods:check(given)
   local step
   step, message, code = check:step()
   while step do
-    local hurt = false
+    local damaged = false
     for _, found in ipairs(step.findings) do
       found.session, found.agent = step.id, step.agent
       report.findings[#report.findings + 1] = found
-      hurt = hurt or found.severity == "damage"
+      damaged = damaged or found.severity == "damage"
     end
     report.sessions = report.sessions + (step.file == "agents" and 0 or 1)
     report.entries, report.bytes = report.entries + step.entries, report.bytes + step.bytes
     report.lost = report.lost + step.lost
-    report.damaged = report.damaged + (hurt and 1 or 0)
+    report.damaged = report.damaged + (damaged and 1 or 0)
     report.salvaged = report.salvaged + (step.salvaged and 1 or 0)
-    report.ok = report.ok and (not hurt or step.salvaged)
+    report.ok = report.ok and (not damaged or step.salvaged)
     if opts.on_step then
       opts.on_step(step)
     end

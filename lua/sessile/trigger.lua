@@ -43,7 +43,7 @@ local function check(who, given)
   if copy.share ~= nil then
     local share = copy.share
     if type(share) ~= "number" or not (share > 0 and share <= 1) then
-      wrong("share", "a part of the window, above 0 and at most 1 (0.8 is 80 %),")
+      wrong("share", "a share of the window, above 0 and at most 1 (0.8 is 80 %),")
     end
     copy.share = math.max(1, math.floor(share * 1000 + 0.5))
   end

@@ -21,7 +21,7 @@ local function compaction(of)
     parts[#parts + 1] = of.policy
   end
   if of.uncompacts then
-    parts[#parts + 1] = "which takes " .. of.uncompacts .. " back"
+    parts[#parts + 1] = "which undoes " .. of.uncompacts
   end
   parts[#parts + 1] = of.reason
   parts[#parts + 1] = time(of.time)
@@ -35,7 +35,7 @@ end
 -- Neighbours in the list are told as one, as "00000003 to 00000009".
 local function keys(list)
   if #list == 0 then
-    return "nothing: it is a note"
+    return "no message: it is a note"
   elseif #list == 1 then
     return list[1]
   end
@@ -43,8 +43,8 @@ local function keys(list)
 end
 
 local dispositions = {
-  lost = function() return "nothing stands for it" end,
-  covered = function(step) return step.by .. " stands for it, among others" end,
+  lost = function() return "nothing replaces it" end,
+  covered = function(step) return step.by .. " replaces it, among others" end,
   replaced = function(step) return step.by .. " replaced it" end,
   undone = function(step)
     return "it was written by compaction " .. (step.compaction.uncompacts or "?")
@@ -54,32 +54,32 @@ local dispositions = {
 local sayings = {}
 
 function sayings.said(step)
-  return ("%s (%s) was said on %s, and so came into the context."):format(step.key,
+  return ("%s (%s) was said on %s and entered the context."):format(step.key,
     step.role or "a message", time(step.time))
 end
 
 function sayings.written(step)
-  return ("%s (%s) was written by %s; it stands for %s."):format(step.key,
+  return ("%s (%s) was written by %s; it replaces %s."):format(step.key,
     step.role or "a message", compaction(step.compaction), keys(step.stands_for))
 end
 
 function sayings.left(step)
   local told = step.compaction.instructions
-  return ("%s was taken out by %s%s: %s."):format(step.key, compaction(step.compaction),
+  return ("%s was removed by %s%s: %s."):format(step.key, compaction(step.compaction),
     told and (", which was told %q"):format(told) or "", dispositions[step.disposition](step))
 end
 
 function sayings.restored(step)
-  return ("%s was put back by %s."):format(step.key, compaction(step.compaction))
+  return ("%s was restored by %s."):format(step.key, compaction(step.compaction))
 end
 
 function sayings.elsewhere(step)
-  return ("It is not on the path to the head: the two part at %s."):format(step.at)
+  return ("It is not on the path to the head: the two paths part at %s."):format(step.at)
 end
 
 function sayings.no_message(step)
   if step.type == "tombstone" then
-    return step.key .. " was lost to damage: a tombstone stands in for it."
+    return step.key .. " was lost to damage: a tombstone takes its place."
   end
   return ("%s is an entry of type %s, which never enters the context%s."):format(step.key,
     step.type, step.type == "compaction" and
@@ -87,13 +87,13 @@ function sayings.no_message(step)
 end
 
 function sayings.orphan(step)
-  return ("%s is in the list and left out of what the model is shown: it is a result, and its "
+  return ("%s is in the context list, but the model does not see it: it is a result, and its "
     .. "call %s."):format(step.key, step.by and ("in %s is not in the context"):format(step.by)
     or "is unknown or was answered already")
 end
 
 function sayings.unanswered(step)
-  return ("A call in %s was never answered: the model is shown \"not answered\" for it."):format(
+  return ("A call in %s was never answered: the model sees \"not answered\" for it."):format(
     step.key)
 end
 
@@ -104,11 +104,11 @@ end
 
 local function verdict(of)
   if of.in_context then
-    return "The model is shown it."
+    return "The model sees it."
   elseif of.shown then
-    return ("The model is shown %s for it."):format(of.shown)
+    return ("The model sees %s instead."):format(of.shown)
   end
-  return "The model is not shown it."
+  return "The model does not see it."
 end
 
 local meta = { __name = "sessile.Explanation" }

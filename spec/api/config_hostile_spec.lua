@@ -51,8 +51,8 @@ local HARM = {
   { "return { triggers = { interval = ('1'):rep(500000) .. '!' } }", "a time expected" },
   { "return { [('a'):rep(700000)] = 1 }", "there is no such key" },
   { "return { [('.'):rep(500000)] = 1 }", "there is no such key" },
-  { "return { agents = { [('.'):rep(500000)] = { window = 1 } } }", "so long" },
-  { "return { store = 'a?' .. ('pass'):rep(200000) }", "so long" },
+  { "return { agents = { [('.'):rep(500000)] = { window = 1 } } }", "too long" },
+  { "return { store = 'a?' .. ('pass'):rep(200000) }", "too long" },
   -- policies that are none
   { "return { policy = {} }", "a policy's name expected first" },
   { "return { policy = {{{ 'tiered' }}} }", "a policy's name expected first" },
@@ -222,7 +222,7 @@ describe("a project's file that nobody trusts", function()
       home)))
     -- another text
     of_project "return { key = false, timeout = 1 }"
-    fails(7, "list", "It was changed since it was trusted")
+    fails(7, "list", "It has changed since you trusted it")
     -- the same text elsewhere
     of_project "return { key = false, model = function() return 'x' end }"
     done "list"

@@ -270,7 +270,7 @@ describe("a value that is wrong", function()
     { "policy = 5", "a policy's name" },
     { "agents = 'coder'", "'agents': a table expected" },
     { "model = {}", "one of command, endpoint or lua expected in it" },
-    { "model = { endpoint = 'http://x/v1' }", "say which of the endpoint's models" },
+    { "model = { endpoint = 'http://x/v1' }", "name the endpoint's model" },
     { "model = { endpoint = 'x', name = 'y' }", "http://… or https://… expected" },
     { "model = { command = {} }", "the program first" },
     { "model = { command = { 'a' }, lua = 'b' }", "not both" },
@@ -298,7 +298,7 @@ describe("a value that is wrong", function()
       assert.is_nil(err:find("hunter2", 1, true), err)
     end
     own 'return { key = "hunter2-hunter2" }'
-    has(fails(1, "list"), "a secret has no place in this file")
+    has(fails(1, "list"), "this file must not hold a secret")
   end)
 
   it("is YAML", function()

@@ -158,7 +158,7 @@ describe("a file of the build", function()
       local opened, message, code = sessile.encoding(path)
       assert.is_nil(opened)
       assert.equal("EINVALID", code)
-      assert.matches("make the file anew", message)
+      assert.matches("make the file again", message)
     end
     write(path, whole)
     assert.equal(2, assert(sessile.encoding(path)):count "hello world")

@@ -343,7 +343,7 @@ describe("labels on the command line", function()
     assert.matches("00000001, 00000002", err, 1, true)
     _, err, code = cli.sessile "show bug-42@nowhere"
     assert.equal(3, code)
-    assert.matches("'nowhere' is no entry of session bug-42", err, 1, true)
+    assert.matches("'nowhere' is not an entry of session bug-42", err, 1, true)
     assert.matches("sessile tree bug-42", err, 1, true)
     cli.fails(3, "pin bug-42 77")
     -- A session that is called so comes first.
@@ -360,7 +360,7 @@ describe("labels on the command line", function()
     cli.done "rename bug-42 ''"
     local _, err, code = cli.sessile "rename Slower again"
     assert.equal(3, code)
-    assert.matches("no session is called 'Slower'", err, 1, true)
+    assert.matches("there is no session 'Slower'", err, 1, true)
     _, err, code = cli.sessile("rename bug-42 " .. ("x"):rep(1025))
     assert.equal(1, code)
     assert.matches("1024", err, 1, true)

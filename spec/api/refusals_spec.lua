@@ -66,12 +66,12 @@ describe("a checkpoint of another session", function()
     for _, method in ipairs { mine.restore, mine.delete_checkpoint } do
       refused("ENOTFOUND", ('session "mine": there is no checkpoint %s'):format(id),
         method(mine, id))
-      refused("ENOTFOUND", "no checkpoint of session mine is called 'halfway'",
+      refused("ENOTFOUND", "session mine has no checkpoint 'halfway'",
         method(mine, "halfway"))
     end
     refused("ENOTFOUND", "there is no checkpoint 00000001", mine:restore "00000001")
     assert.equal(head, mine:head())
-    told(3, "no checkpoint of session mine is called 'halfway'", "restore mine halfway --yes")
+    told(3, "session mine has no checkpoint 'halfway'", "restore mine halfway --yes")
     told(3, "no checkpoint", ("restore mine %s --yes"):format(id))
     told(3, "no checkpoint", ("checkpoint rm mine %s"):format(id))
     -- and what to type next is for the same store
@@ -111,7 +111,7 @@ describe("a label", function()
     assert.same({}, mine:labels())
     told(3, "there is no entry 0000003f", "label mine 3f here")
     told(3, "there is no entry 0000003f", "pin mine 3f")
-    told(3, "is no entry of session mine", "label mine nothing here")
+    told(3, "is not an entry of session mine", "label mine nothing here")
   end)
 end)
 

@@ -147,7 +147,7 @@ describe("sessile search", function()
     assert.equal(1, #cli.json "search Deploy --exact")
     local _, err, code = cli.sessile "search deploy --since yesterday"
     assert.equal(2, code)
-    assert.truthy(err:find("no date", 1, true))
+    assert.truthy(err:find("neither a date", 1, true))
   end)
 
   it("says when there is nothing", function()

@@ -22,7 +22,7 @@ end
 describe("the command line over sqlite:", function()
   it("makes, appends, shows, lists, searches, checks and deletes", function()
     local at = " --store " .. url
-    has(done("doctor" .. at), path .. ": not there yet")
+    has(done("doctor" .. at), path .. ": does not exist yet")
     for _, words in ipairs { "show bug-42", "search why", "check", "stats" } do
       has(fails(3, words .. at), "there is no store at sqlite:")
     end
@@ -80,7 +80,7 @@ describe("the command line over sqlite:", function()
   it("says --plain of one that is not sealed", function()
     done("new --id open --plain --store " .. url)
     done "new --id made-the-key" -- a key file is there, and does not fit
-    has(fails(7, "list --store " .. url), "open it with --plain")
+    has(fails(7, "list --store " .. url), "If that is intended, pass --plain")
   end)
 
   it("says what is wrong with a path", function()
@@ -90,7 +90,7 @@ describe("the command line over sqlite:", function()
     has(fails(1, "list --store " .. url), "is not a database of SQLite")
     assert.equal(20 * 45, #cli.read(path))
     has(fails(1, "list --store sqlite:" .. home .. "/in/"), "path of a file")
-    has(fails(1, "list --store sqlite:"), "wants a file")
+    has(fails(1, "list --store sqlite:"), "needs a file")
     assert.truthy(os.execute(("ln -s %s %s"):format(quote(path), quote(home .. "/in/link"))))
     has(fails(7, "list --store sqlite:" .. home .. "/in/link"), "is a link")
     done("new --id a --store sqlite:" .. home .. "/in/open.db")
@@ -102,7 +102,7 @@ describe("the command line over sqlite:", function()
       .. " && chmod 777 " .. quote(home .. "/all")))
     out, _, code = cli.sessile("doctor --store sqlite:" .. home .. "/all/new.db")
     assert.equal(1, code)
-    has(out, "others may write in its folder")
+    has(out, "other users can write in its folder")
   end)
 end)
 
@@ -121,13 +121,13 @@ describe("a store at sqlite:", function()
   end)
 end)
 
-describe("the query of store/README.md", function()
+describe("the query of store/sqlite/README.md", function()
   it("gives what was said in a plain store", function()
     if not os.execute "command -v sqlite3 >/dev/null" then
       pending "sqlite3 is not installed"
       return
     end
-    local readme = cli.read("engine/store/README.md")
+    local readme = cli.read("engine/store/sqlite/README.md")
     local query = assert(readme:match "\n    (sqlite3 sessions%.db \"[^\n]*)\n")
     local at = " --plain --store " .. url
     done("new --id bug-42" .. at)

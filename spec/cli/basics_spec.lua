@@ -86,7 +86,7 @@ describe("names of sessions", function()
     local out, err, code = sessile "show nope"
     assert.equal("", out)
     assert.equal(3, code)
-    assert.matches("^sessile: no session is called 'nope'%.\n", err)
+    assert.matches("^sessile: there is no session 'nope'%.\n", err)
     assert.truthy(err:find("sessile list", 1, true))
   end)
 end)

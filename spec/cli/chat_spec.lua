@@ -99,7 +99,7 @@ describe("chat", function()
       has(err, part)
       return err
     end
-    local err = refused("chat talk --model rcih --once hi", nil, 2, "no model is called 'rcih'")
+    local err = refused("chat talk --model rcih --once hi", nil, 2, "there is no model 'rcih'")
     has(err, "Did you mean `rich`?")
     refused("chat talk", "  \n", 2, "nothing was said")
     refused("chat talk --policy nosuch --once hi", nil, 3, "there is no policy 'nosuch'")
@@ -129,7 +129,7 @@ describe("resume", function()
 
   it("shows the last checkpoint's state, and goes on from there when that is asked for", function()
     done "checkpoint talk 'step one' --state '{\"step\":1,\"odd\":\"\\u001b[31m\"}'"
-    has(done "resume talk", "nothing was said since")
+    has(done "resume talk", "no messages since")
     local at = json("info talk").head
     done "chat talk --once 'a wrong turn'"
     local out, err = done "resume talk"
@@ -148,7 +148,7 @@ describe("resume", function()
     assert.equal(4, json("info talk").messages)
 
     out = done "resume talk --from last --yes"
-    has(out, "nothing was said since")
+    has(out, "no messages since")
     assert.falsy(out:find("a wrong turn", 1, true))
     assert.equal(2, json("info talk").messages)
     assert.equal(at, json("info talk").head)
@@ -197,7 +197,7 @@ describe("resume", function()
   end)
 
   it("says what is not there", function()
-    cli.fails(3, "resume nosuch", "no session is called 'nosuch'")
+    cli.fails(3, "resume nosuch", "there is no session 'nosuch'")
   end)
 end)
 
@@ -230,13 +230,13 @@ describe("the configured model", function()
     local out = done "answer long --ask"
     has(out, "tokens")
     has(done "context long", "I hear you")
-    cli.fails(3, "answer long --ask", "waits for no answer")
+    cli.fails(3, "answer long --ask", "has no pending run")
   end)
 
   it("answers a pending run once, and nothing beside it", function()
     done("compact long --defer " .. policy)
     cli.fails(2, "answer long --ask text", "--ask and --model exclude an answer")
-    cli.fails(2, "answer long --model nosuch", "no model is called 'nosuch'")
+    cli.fails(2, "answer long --model nosuch", "there is no model 'nosuch'")
     assert.equal("applied", json("answer long --model echo").verdict)
   end)
 end)

@@ -41,7 +41,7 @@ describe("a chat at a terminal", function()
     has(text, "grüße 漢字, what?")
     screen:wait "/4.0k >\n"
     screen:keys "C-d"
-    screen:wait "Go on later: "
+    screen:wait "To continue later: "
     assert.equal(before, screen:modes())
     local _, messages = pcall(cli.json, "show talk")
     assert.equal("grüße 漢字, what?", messages[1].message.content)
@@ -67,7 +67,7 @@ describe("a chat at a terminal", function()
     screen:enter "/sessions label list"
     screen:wait "start"
     screen:enter "/fork 1"
-    screen:wait "Go on there: "
+    screen:wait "To continue there: "
     screen:enter "/delete"
     screen:wait "/delete is not for a chat"
     screen:enter "/undo"
@@ -77,7 +77,7 @@ describe("a chat at a terminal", function()
     screen:enter "/retry"
     screen:wait "/retry\nI hear you.\nA talk echo"
     screen:enter "/quit"
-    screen:wait "Go on later: "
+    screen:wait "To continue later: "
     local messages = cli.json "show talk"
     assert.equal("/slash", messages[#messages - 1].message.content)
     assert.equal(2, #cli.json "list")
@@ -90,7 +90,7 @@ describe("a chat at a terminal", function()
     screen:enter "go"
     screen:wait "word 3"
     screen:keys "C-c"
-    local text = screen:wait "stopped; what was said is kept"
+    local text = screen:wait "stopped; the answer so far is kept"
     has(text, "word 0 0;x") -- on the screen, which was not cleared
     screen:wait ">\n"
     screen:keys "x"
@@ -98,7 +98,7 @@ describe("a chat at a terminal", function()
     screen:keys "C-c" -- drops the line, not the chat
     screen:wait "x^C"
     screen:keys "C-d"
-    screen:wait "Go on later: "
+    screen:wait "To continue later: "
     assert.equal(before, screen:modes())
     local kept = cli.json("show talk")[2].message
     has(kept.content, "word 3")
@@ -137,7 +137,7 @@ describe("a chat at a terminal", function()
     screen:enter "a secret"
     screen:wait "I hear you.\ntalk echo"
     screen:keys "C-d"
-    screen:wait "Go on later: "
+    screen:wait "To continue later: "
     assert.is_nil((os.execute(("grep -rq 'a secret' %s/state %s/data 2>/dev/null"):format(home,
       home))))
     screen:enter "clear; chat talk"
@@ -152,7 +152,7 @@ describe("a chat at a terminal", function()
     screen:enter "an open word"
     screen:wait "I hear you.\ntalk echo"
     screen:keys "C-d"
-    screen:wait "Go on later: "
+    screen:wait "To continue later: "
     assert(os.execute(("grep -rq 'an open word' %s/state/sessile/history"):format(home)))
     assert(os.execute(("test -z \"$(find %s/state/sessile -perm /077)\""):format(home)))
     assert(os.execute(([[for f in %s/state/sessile/history/*; do
@@ -164,7 +164,7 @@ describe("a chat at a terminal", function()
     screen:keys "C-c"
     screen:wait "an open word^C\ntalk echo"
     screen:keys "C-d"
-    screen:wait "Go on later: "
+    screen:wait "To continue later: "
     assert(os.execute(("rm -r %s/state"):format(home)))
     screen:enter "clear; chat talk --no-history"
     screen:wait ">"

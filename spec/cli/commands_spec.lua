@@ -129,7 +129,7 @@ local ENTRIES = {
   ["answer"] = {
     plain = { "answer paused", "approval by ann" },
     json = { "answer paused 'go ahead'", "session", "entry" },
-    wrong = { "answer small yes", 3, "waits for no answer" },
+    wrong = { "answer small yes", 3, "has no pending run" },
   },
   ["cancel"] = {
     plain = { "cancel paused 'nobody answered'" },
@@ -315,7 +315,7 @@ local ENTRIES = {
   ["policy new"] = {
     plain = { "policy new other --in HOME", "other_spec.lua" },
     json = { "policy new other --in HOME", "name", "files[1]" },
-    wrong = { "policy new 'Not a name'", 2, "no name for a policy" },
+    wrong = { "policy new 'Not a name'", 2, "is not a policy name" },
   },
   ["policy test"] = {
     before = "policy new other --in HOME",
@@ -371,7 +371,7 @@ local ENTRIES = {
     wrong = { "keys rotate --new-key-file a --new-key-env B", 2, "exclude each other" },
   },
   ["keys reseal"] = {
-    plain = { "keys reseal", "sealed anew" },
+    plain = { "keys reseal", "sealed again" },
     json = { "keys reseal --dry-run", "old_logs", "logs" },
     wrong = { "keys reseal --suite rot13", 2, "aes-256-gcm" },
   },

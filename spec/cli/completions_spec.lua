@@ -284,7 +284,7 @@ describe("what is meant", function()
       ["list --sort=modfied"] = "Did you mean `--sort modified`?",
       ["list --satus active"] = "Did you mean '--status'?",
       ["keys rotat"] = "sessile keys rotate`?",
-      ["memory show coder"] = "There is no memory beyond a session yet",
+      ["memory show coder"] = "Sessions do not share a memory yet",
       ["audit tail"] = "sessile tree ID --all",
       ["sessions"] = "label list ID",
       ["sessions keys"] = "sessions --help",

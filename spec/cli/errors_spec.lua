@@ -241,7 +241,7 @@ describe("a key that does not fit", function()
     has(err, "--plain")
     has_not(err, "right")
     done "new --id one"
-    has(fails(7, "list --plain"), "Leave --plain away")
+    has(fails(7, "list --plain"), "Omit --plain")
   end)
 end)
 
@@ -288,10 +288,10 @@ describe("ids", function()
   it("of entries are told from those of sessions", function()
     done "new --id bug"
     local err = fails(3, "show bug@zz")
-    has(err, "'zz' is no entry of session bug")
+    has(err, "'zz' is not an entry of session bug")
     has(err, "tree bug")
     has(fails(3, "show bug@77"), "session bug has no entry 00000077")
-    has(fails(3, "show other@zz"), "no session is called 'other@zz'")
+    has(fails(3, "show other@zz"), "there is no session 'other@zz'")
   end)
 end)
 
@@ -306,7 +306,7 @@ describe("with --json", function()
     assert.equal("ENOTFOUND", error_of(3, "show nope --json").code) -- not even a store
     done "new --id one"
     assert.equal("ENOTFOUND", error_of(3, "show nope --json").code)
-    assert.equal("no session is called 'nope'", error_of(3, "--json show nope").message)
+    assert.equal("there is no session 'nope'", error_of(3, "--json show nope").message)
     assert.equal("EUSAGE", error_of(2, "show --json").code)
     assert.equal("EUSAGE", error_of(2, "shwo x --json").code)
     assert.equal("EUSAGE", error_of(2, "policy --json").code)

@@ -66,7 +66,7 @@ describe("sessile keys", function()
     assert.matches("keys reseal`: 1", (select(2, cli.done "keys status")))
     out = cli.done "keys reseal"
     assert.matches("anew: 1 of 1", out)
-    assert.matches("keys dropped: 1", out)
+    assert.matches("keys removed: 1", out)
     assert.matches("hello", (cli.done "show a"))
     local done = cli.json "keys reseal"
     assert.equal(0, done.resealed)

@@ -173,7 +173,7 @@ describe("what would be changed", function()
     assert.equal(2, #json "list")
     done "keys rotate"
     assert.equal(1, json("keys reseal --dry-run").old_logs + 0 > 0 and 1 or 0)
-    has(done "keys reseal --dry-run", "To be sealed anew")
+    has(done "keys reseal --dry-run", "To be sealed again")
     assert.is_true(json("keys reseal --dry-run").old_logs > 0)
   end)
 end)
@@ -236,7 +236,7 @@ describe("a bar", function()
     has(text, "importing [#")
     has(progress.text("importing", 1500000, 3000000, 1, 100, true), "1.5 MB of 3.0 MB  1.5 MB/s")
     for columns = 20, 100 do
-      assert.is_true(terminal.width(progress.text("sealing anew", 7, 9, 3, columns)) < columns)
+      assert.is_true(terminal.width(progress.text("sealing again", 7, 9, 3, columns)) < columns)
     end
     assert.is_nil(progress.text("x", 9, 9, 1, 80):find "left")
   end)

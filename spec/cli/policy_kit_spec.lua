@@ -21,7 +21,7 @@ describe("policy new", function()
   it("replaces nothing, and wants a name", function()
     done(("policy new frugal --in %s"):format(home))
     cli.fails(1, ("policy new frugal --in %s"):format(home), "is there already")
-    cli.fails(2, "policy new Frugal-2", "no name for a policy")
+    cli.fails(2, "policy new Frugal-2", "is not a policy name")
   end)
 end)
 

@@ -187,10 +187,10 @@ describe("the tree on a terminal", function()
     done "compact talk --policy sliding_window --option messages=4"
     tree.open(at)
     at:keys("g", "j")
-    local seen = at:wait "was taken out by compaction"
+    local seen = at:wait "was removed by compaction"
     assert.truthy(seen:find("○   1  user", 1, true), seen)
     assert.truthy(seen:find("sliding_window", 1, true), seen)
-    assert.truthy(seen:find("The model is not shown it", 1, true), seen)
+    assert.truthy(seen:find("The model does not see it", 1, true), seen)
     at:keys("t", "t", "t", "t", "g")
     at:wait "compactions  1/1"
     assert.truthy(at:wait("in force: yes"):find("compaction +sliding_window"))
@@ -243,7 +243,7 @@ describe("the tree on a terminal", function()
       end
     end
     at:resize(39, 9)
-    at:wait "Too small: 40 by 10 are needed."
+    at:wait "The terminal is too small: 40 by 10 are needed."
     at:resize(80, 24)
     tree.selected(at, "3")
     tree.leave(at)

@@ -63,7 +63,7 @@ describe("the guide for authors of policies", function()
 
   it("has a policy built on another that works as it stands", function()
     local snippet = guides.read("policies/README.md")
-      :match "\n## Built on another\n.-\n```lua\n(.-)\n```"
+      :match "\n## A policy that uses another one\n.-\n```lua\n(.-)\n```"
     cli.write(home .. "/polite_window.lua", snippet)
     local T = require "sessile.testing"
     local policy = T.load(home .. "/polite_window.lua", { messages = 4 },

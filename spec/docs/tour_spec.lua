@@ -39,7 +39,7 @@ describe("the tour", function()
     local all = table.concat(shown)
     for _, text in ipairs {
       "90 messages in 10 turns", "28,495 → 8,030 tokens (71 % less), 64 messages left",
-      "the context now: 8,030 (fitted)", "The model is not shown it.", "Try it without the cache.",
+      "the context now: 8,030 (fitted)", "The model does not see it.", "Try it without the cache.",
       "tram.html",
     } do
       assert.truthy(all:find(text, 1, true), text .. "\nis not in\n" .. all)

@@ -288,7 +288,7 @@ describe("export --redact", function()
         assert.is_nil(text:find(secret:gsub("/", "\\/"), 1, true), format .. " has " .. secret)
       end
       assert.truthy(text:find("[project-1]", 1, true), format)
-      assert.truthy(err:find("read it before you pass it on", 1, true), err)
+      assert.truthy(err:find("read it before you share it", 1, true), err)
     end
   end)
 

@@ -36,7 +36,7 @@ static void bench_append(const char *name, sessile_key_source key,
     size_t size = 1000;
     log_path(path, name, "append");
     log = open(path, O_RDONLY | O_CLOEXEC);
-    known = file_size(path);
+    known = bench_file_size(path);
     memset(line, 'x', size);
     for (int i = -20; i < n; i++) {
         sessile_slice m = message_text(text, i < 0 ? -i : i);

@@ -23,7 +23,7 @@ static void bench_keep(sessile_session *s, const char *store, const char *id, si
     o.state = sessile_text("{\"step\":17,\"plan\":[\"read\",\"write\",\"test\"]}");
     memset(line, 'x', sizeof line);
     log_path(path, store, id);
-    known = file_size(path);
+    known = bench_file_size(path);
     for (int i = -60; i < (int)rounds(500); i++) {
         double f = 0;
         if (i & 1)
@@ -31,7 +31,7 @@ static void bench_keep(sessile_session *s, const char *store, const char *id, si
         double t = now_us();
         must(sessile_checkpoint(s, &o, NULL, &err), &err);
         t = now_us() - t;
-        off_t now = file_size(path);
+        off_t now = bench_file_size(path);
         size = (size_t)(now - known) < sizeof line ? (size_t)(now - known) : sizeof line;
         known = now;
         if (!(i & 1))

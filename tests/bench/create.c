@@ -42,7 +42,7 @@ int main(int argc, char **argv)
         broken(path);
     int dir = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     log_path(path, "create", "first");
-    size_t size = (size_t)file_size(path);
+    size_t size = (size_t)bench_file_size(path);
     peer *p = peer_open("create");
     for (int i = -5; i < (int)rounds(300); i++) {
         sessile_session_options o;

@@ -218,7 +218,7 @@ void log_path(char out[4400], const char *store, const char *id)
     snprintf(out, 4400, "%s/%s/agents/main/%s.jsonl", bench_folder, store, id);
 }
 
-off_t file_size(const char *path)
+off_t bench_file_size(const char *path)
 {
     struct stat st;
     return stat(path, &st) ? 0 : st.st_size;

@@ -67,7 +67,7 @@ void close_session(sessile_session *s);
 void fill_session(sessile_session *s, size_t count);
 /* The path of a session's log. */
 void log_path(char out[4400], const char *store, const char *id);
-off_t file_size(const char *path);
+off_t bench_file_size(const char *path);
 
 /* ---- floors: the same bytes with bare system calls */
 

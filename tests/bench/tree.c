@@ -182,11 +182,11 @@ static void bench_branch(void)
     fill_session(s, 10);
     log_path(path, "branch", "branch");
     for (int i = -5; i < (int)rounds(200); i++) {
-        was = file_size(path);
+        was = bench_file_size(path);
         double t = now_us();
         must(sessile_branch(s, i % 2 ? 5 : 9, sessile_text(NULL), NULL, &err), &err);
         t = now_us() - t;
-        size = file_size(path) - was;
+        size = bench_file_size(path) - was;
         bytes = calloc(1, (size_t)size);
         if (!bytes)
             broken("memory");

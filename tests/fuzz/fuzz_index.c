@@ -261,12 +261,12 @@ static void put_index(buf *out, const good *g, int how, const uint8_t *data, siz
     for (int i = 0; i < 8; i++)
         ad[INDEX_AD - 8 + i] = (unsigned char)((uint64_t)start >> (8 * i));
     buf_init(&inner, &allocator_default);
-    FUZZ_CHECK(logkey_unbox(fixed_logkey(how & SEALED), ad, INDEX_AD,
-                            g->index.data + start, end - start, &inner) == 0);
+    FUZZ_CHECK(logkey_open_blob(fixed_logkey(how & SEALED), ad, INDEX_AD,
+                                g->index.data + start, end - start, &inner) == 0);
     edit(inner.data, inner.size, data, size);
     buf_put(out, g->index.data, start);
-    FUZZ_CHECK(logkey_box(fixed_logkey(how & SEALED), ad, INDEX_AD, inner.data,
-                          inner.size, out, NULL) == SESSILE_OK);
+    FUZZ_CHECK(logkey_seal_blob(fixed_logkey(how & SEALED), ad, INDEX_AD, inner.data,
+                                inner.size, out, NULL) == SESSILE_OK);
     buf_put(out, g->index.data + end, g->index.size - end);
     buf_deinit(&inner);
 }

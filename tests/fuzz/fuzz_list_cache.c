@@ -173,8 +173,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         return 0;
     }
     if (data[0] % 3 == 1) {
-        FUZZ_CHECK(keyring_box(st->keys, PURPOSE, strlen(PURPOSE), data + 1, size - 1,
-                               &stored, NULL) == SESSILE_OK);
+        FUZZ_CHECK(keyring_seal_blob(st->keys, PURPOSE, strlen(PURPOSE), data + 1,
+                                     size - 1, &stored, NULL) == SESSILE_OK);
     } else {
         buf_put(&stored, data + 1, size - 1);
     }
@@ -201,8 +201,8 @@ void fuzz_seeds(fuzz_take take_seed, void *arg)
     give(take_seed, arg, 2, rows, sizeof rows - 1);
     put_rows(rows, sizeof rows - 1);
     give(take_seed, arg, 0, stored.data, stored.size);
-    FUZZ_CHECK(keyring_unbox(fixed_keyring(1), PURPOSE, strlen(PURPOSE), stored.data,
-                             stored.size, &inner) == 0);
+    FUZZ_CHECK(keyring_open_blob(fixed_keyring(1), PURPOSE, strlen(PURPOSE), stored.data,
+                                 stored.size, &inner) == 0);
     give(take_seed, arg, 1, inner.data, inner.size);
     buf_deinit(&inner);
 }

@@ -19,7 +19,7 @@ typedef struct opened {
 
 opened open_site(const site *g);
 void done(opened *o);
-/* Closes the store and opens it anew, as after a restart; the same one where nothing
+/* Closes the store and opens it again, as after a restart; the same one where nothing
  * would be left of it. */
 void restarted(opened *o, const site *g);
 

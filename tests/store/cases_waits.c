@@ -175,7 +175,7 @@ static void what_came_before_the_watch_is_not_missed(void **state)
 typedef struct watcher {
     const sessile_backend *table;
     void *self;
-    uint64_t last; /* it watches until the log has so many bytes, or is gone */
+    uint64_t last; /* it watches until the log has this many bytes, or is gone */
     unsigned long wakes;
     int gone;
     atomic_int watching;

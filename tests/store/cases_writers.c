@@ -106,7 +106,7 @@ static void *write_all(void *arg)
         free(bytes);
         return NULL;
     }
-    if (w->impatient && w->table->version >= 2 && w->table->set_timeout)
+    if (w->impatient && w->table->set_timeout)
         w->table->set_timeout(log, 0);
     for (int i = 0; i < w->each && !w->trouble;) {
         sessile_status status = append_next(w, log, i * w->batch, bytes);

@@ -5,7 +5,10 @@
 
 #include "store/fenced.h"
 #include "store/minimal.h"
-#include "store/store.h"
+#include "store/file/open.h"
+#include "store/sqlite/open.h"
+#include "store/postgres/open.h"
+#include "store/ram.h"
 #include "support/postgres.h"
 #include "support/sessions.h"
 

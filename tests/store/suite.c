@@ -92,7 +92,7 @@ static long abilities(const suite_store *kind)
         has |= has & SESSILE_BACKEND_CUTS ? 0 : NEEDS_NO_CUTS;
         has |= t->remove ? NEEDS_REMOVE : 0;
         has |= t->draft_publish ? NEEDS_PUBLISH : 0;
-        has |= t->version >= 2 && t->watch ? NEEDS_WATCH : 0;
+        has |= t->watch ? NEEDS_WATCH : 0;
         has |= t->blob_replace ? NEEDS_BLOB_REPLACE : 0;
         has |= t->blob_remove ? NEEDS_BLOB_REMOVE : 0;
         has |= t->blob_settle ? NEEDS_BLOB_SETTLE : 0;

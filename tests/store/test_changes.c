@@ -1,5 +1,5 @@
 /*
- * test_changes.c: logs that are sealed anew, salvaged and removed while others write to
+ * test_changes.c: logs that are sealed again, salvaged and removed while others write to
  * them, and sessions that are watched, over every store in stores.c.
  *
  * What was acknowledged is there once, whoever was faster: where a store has locks since
@@ -95,7 +95,7 @@ enum { MOST = 20000 };
 typedef struct writer {
     const site *g;
     int number;
-    int reopens;      /* opens the session anew when it is gone */
+    int reopens;      /* reopens the session when it is gone */
     atomic_uint said; /* numbers that were tried; the test looks while it writes */
     char *there;      /* 1: acknowledged */
     unsigned long gone;
@@ -253,7 +253,7 @@ static void writers_and_readers_go_on_while_a_log_is_sealed_anew(void **state)
     free(reader.there);
     free(text);
     sessile_store_close(st);
-    printf("# figure: %s, appended while sealed anew %lu times (%lu given up) = %lu\n",
+    printf("# figure: %s, appended while sealed again %lu times (%lu given up) = %lu\n",
            g->kind->name, resealed, busy, said);
 }
 

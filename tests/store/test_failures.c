@@ -21,7 +21,7 @@
 
 enum { SAID = 4 };
 
-/* The call to fail at after that one, of so many: -1: none. In memory all of them; on a
+/* The call to fail at after that one, of all: -1: none. In memory all of them; on a
  * disk or a server, where each costs a new place, the first and the last. SESSILE_SOAK=1:
  * all everywhere. */
 static int next_call(const site *g, int after, int calls)

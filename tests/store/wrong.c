@@ -4,7 +4,7 @@
 #include "store/wrong.h"
 
 #include "store/fenced.h"
-#include "store/store.h"
+#include "store/ram.h"
 
 #include <pthread.h>
 #include <stdlib.h>

@@ -23,6 +23,8 @@
 #include "base/text.h"
 #include "support/logs.h"
 #include "vault/guarded.h"
+#include "store/file/open.h"
+#include "store/ram.h"
 
 /* ------------------------------------------------------------------ system calls */
 

@@ -1,15 +1,15 @@
 /*
- * file_blob.c: blobs, and new files that appear whole or not at all.
+ * blob.c: blobs, and files that appear whole or not at all.
  *
- * Owns the one way a file comes into being: a temporary name, its bytes, a sync, a rename
- * that replaces nothing, a sync of the folder. It must never write to a name that is in
- * use.
+ * A file is created in one way: a temporary name, its bytes, a sync, a rename that
+ * replaces nothing, a sync of the folder. A name in use is never written to.
  */
 #include "store/file/file.h"
 
 #include <errno.h>
 #include <string.h>
 
+#include "base/alloc.h"
 #include "base/text.h"
 
 #define BLOB_LARGEST (UINT64_C(1) << 20)
@@ -143,7 +143,7 @@ sessile_status file_blob_get(void *self, const char *name, char **out, size_t *s
     *size = (size_t)got;
     data = NULL;
 out:
-    sessile_free(data);
+    give_free(data);
     os->close(os->ud, fd);
     return status;
 }

@@ -1,9 +1,9 @@
 /*
- * file_cache.c: NAME.idx, the cache beside a log.
+ * cache.c: NAME.idx, the cache beside a log.
  *
- * Owns its name and its bytes, which may be lost or wrong at any time: nothing here is
- * synced, and who reads it must be able to do without. It must never make the file but to
- * write to it, and never follow a link there: the same is asked of it as of a log.
+ * Nothing here is synced: the bytes may be lost or wrong at any time, and a reader must
+ * work without them. The file is created only by a write. Like a log, it is never reached
+ * through a link.
  */
 #include "store/file/file.h"
 

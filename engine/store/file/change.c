@@ -1,10 +1,10 @@
 /*
- * file_change.c: blobs that are there already: replaced, removed, made durable, listed.
+ * change.c: replaces, removes, syncs and lists existing blobs.
  *
- * Owns the lock of a blob, an open-file-description lock on the blob itself: whoever
- * replaces or removes one holds it and has seen that the name still leads to what is
- * locked. So of two who change a blob one is first, and the other sees what it did. It
- * must never leave part of a blob under its name, but for one on its way out.
+ * To replace or remove a blob, a process locks the blob itself (an open-file-description
+ * lock) and checks that the name still leads to the locked file. So of two changes one is
+ * first, and the other sees its result. A name never holds part of a blob, unless the
+ * blob is being removed.
  */
 #include "store/file/file.h"
 

@@ -1,12 +1,12 @@
 /*
- * file_draft.c: a log written in pieces before it has its name: a new one, or one that
- * takes the place of the one that is there.
+ * draft.c: writes a log in pieces before it has its name: a new log, or one that replaces
+ * an existing log.
  *
- * Owns a temporary file from its making to the rename that gives it the log's name. A
- * log that is replaced is held under its lock all along, so that nobody appends to what
- * is about to go; who waits for that lock finds the name leading elsewhere and opens it
- * again. It must never touch the bytes of the log that is replaced, and leaves at every
- * moment one whole log under the name, or none where there was none.
+ * The pieces go to a temporary file, which a rename gives the log's name. The replaced
+ * log stays locked meanwhile, so nobody appends to it; a waiter for that lock finds that
+ * the name leads elsewhere, and opens the log again. The bytes of the replaced log are
+ * never touched. At every moment the name leads to one whole log, or to none if there was
+ * none.
  */
 #include "store/file/file.h"
 
@@ -28,7 +28,7 @@ typedef struct file_draft {
     uint64_t size;
 } file_draft;
 
-static file_draft *of(sessile_backend_draft *draft)
+static file_draft *draft_of(sessile_backend_draft *draft)
 {
     return (file_draft *)(void *)draft;
 }
@@ -36,7 +36,7 @@ static file_draft *of(sessile_backend_draft *draft)
 void file_draft_drop(sessile_backend_draft *handle)
 {
     if (handle) {
-        file_draft *draft = of(handle);
+        file_draft *draft = draft_of(handle);
         file_store *fs = draft->fs;
         file_discard(fs, draft->folder->fd, draft->temporary, &draft->fd);
         mem_free(&fs->alloc, draft, sizeof *draft);
@@ -73,7 +73,7 @@ sessile_status file_draft_new(void *self, const char *folder, const char *name,
 sessile_status file_draft_write(sessile_backend_draft *handle, const void *data,
                                 size_t size, sessile_error *err)
 {
-    file_draft *draft = of(handle);
+    file_draft *draft = draft_of(handle);
     size_t written = 0;
     if (os_write_full(draft->fs->os, draft->fd, data, size, draft->size, &written) != 0)
         return fail_errno(err, errno, "cannot write the new %s", draft->name);
@@ -114,7 +114,7 @@ sessile_status file_draft_replace(sessile_backend_draft *handle, sessile_backend
                                   int keep, char *kept, size_t kept_size,
                                   sessile_error *err)
 {
-    file_draft *draft = of(handle);
+    file_draft *draft = draft_of(handle);
     file_store *fs = draft->fs;
     const os_table *os = fs->os;
     int dir = draft->folder->fd;
@@ -158,7 +158,7 @@ sessile_status file_draft_replace(sessile_backend_draft *handle, sessile_backend
 
 sessile_status file_draft_publish(sessile_backend_draft *handle, sessile_error *err)
 {
-    file_draft *draft = of(handle);
+    file_draft *draft = draft_of(handle);
     file_store *fs = draft->fs;
     os_stat_info made;
     sessile_status status;

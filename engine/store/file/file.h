@@ -1,19 +1,5 @@
 /*
- * file.h: what the files of the file backend share.
- *
- *   file_path.c  ROOT and the folders below it: opened, checked, made; names
- *   file_blob.c  ROOT/<blob>, and "write it whole under a temporary name" for all of them
- *   file_change.c blobs that are there: replaced, removed, listed
- *   file_piece.c the torn end of a log, copied before it is cut
- *   file_list.c  which logs there are, and what their files say of themselves
- *   file_list_cache.c .list cache beside the logs of a folder
- *   file_draft.c a log written anew, in the place of one that is there
- *   file_remove.c a log and what lies beside it, removed
- *   file_sweep.c what crashes left of files that were not named yet
- *   file_cache.c NAME.idx beside a log
- *   file_shared.c what the handles of one log have in common: its poison, their turns,
- *                their syncs
- *   file.c       logs: open, create, read, lock, append, sync, set aside
+ * file.h: what the files of this folder share. README.md lists them.
  */
 #ifndef STORE_FILE_H
 #define STORE_FILE_H
@@ -36,7 +22,7 @@ typedef struct file_folder {
     char network[16]; /* the network file system it lies on, fixed at opening; "": none */
 } file_folder;
 
-/* What the handles of one log in this store share (file_shared.c). */
+/* What the handles of one log in this store share (shared.c). */
 typedef struct file_shared {
     struct file_shared *next;
     uint64_t device, inode; /* which log */
@@ -157,7 +143,32 @@ void file_cache_close(file_store *fs, file_cache *cache);
 /* Removes what is cached of a log (its file name: log), if there is anything. */
 void file_cache_drop(file_store *fs, const file_folder *folder, const char *log);
 
-/* operations of the table that are not in file.c */
+/* ---- the functions of the table */
+
+sessile_status file_create(void *self, const char *folder, const char *name,
+                           const void *data, size_t size, sessile_error *err);
+sessile_status file_open(void *self, const char *folder, const char *name,
+                         sessile_backend_log **out, sessile_error *err);
+void file_close(sessile_backend_log *handle);
+sessile_status file_size(sessile_backend_log *handle, uint64_t *bytes, int64_t *mtime_ms,
+                         sessile_error *err);
+sessile_status file_read(sessile_backend_log *handle, uint64_t index, uint64_t offset,
+                         void *out, size_t size, size_t *got, sessile_error *err);
+void file_unlock(sessile_backend_log *handle);
+sessile_status file_lock(sessile_backend_log *handle, int mode, int timeout_ms,
+                         int *replaced, sessile_error *err);
+void file_set_stop(sessile_backend_log *handle, int (*ask)(void *arg), void *arg);
+sessile_status file_busy(sessile_backend_log *handle, sessile_error *err);
+int file_replaced(sessile_backend_log *handle);
+sessile_status file_append(sessile_backend_log *handle, sessile_log_end *end,
+                           const void *data, size_t size, uint64_t count,
+                           const unsigned char new_tag[16], int *poisoned,
+                           sessile_error *err);
+sessile_status file_rewrite(sessile_backend_log *handle, uint64_t offset,
+                            const void *data, size_t size, sessile_error *err);
+sessile_status file_sync(sessile_backend_log *handle, sessile_error *err);
+sessile_status file_set_aside(sessile_backend_log *handle, uint64_t offset,
+                              sessile_error *err);
 sessile_status file_draft_new(void *self, const char *folder, const char *name,
                               sessile_backend_draft **out, sessile_error *err);
 sessile_status file_draft_write(sessile_backend_draft *draft, const void *data,

@@ -1,8 +1,8 @@
 /*
- * file_list.c: which logs there are, and what their files say of themselves.
+ * list.c: lists logs, and reads what their files tell of them.
  *
- * Reads folders, opens no log. It must never take for a log what is none: pieces set
- * aside, files not yet named, strangers' names.
+ * It reads folders and opens no log. Torn pieces, unnamed files and foreign files are not
+ * logs.
  */
 #include "store/file/file.h"
 

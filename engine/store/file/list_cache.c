@@ -1,11 +1,11 @@
 /*
- * file_list_cache.c: .list cache, a cache beside the logs of an agent's folder.
+ * list_cache.c: .list_cache, a cache beside the logs of an agent's folder.
  *
- * Owns its name and that it is replaced whole. Nothing here is synced: the file may be
- * lost, old or torn after a power cut, and who reads it must be able to do without. It
- * must never be reached through a link, nor be open to others: it is checked as a log is.
+ * It is replaced whole and never synced, so it may be lost, old or torn after a power
+ * cut. It is checked as a log is: no links, no access for others.
  */
 #include "store/file/file.h"
+#include "base/alloc.h"
 
 #include <errno.h>
 #include <string.h>
@@ -77,7 +77,7 @@ sessile_status file_list_cache_get(void *self, const char *folder, char **out,
     *size = (size_t)got;
     data = NULL;
 out:
-    sessile_free(data);
+    give_free(data);
     os->close(os->ud, fd);
     return status;
 }

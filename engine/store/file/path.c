@@ -1,10 +1,9 @@
 /*
- * file_path.c: ROOT and the folders below it.
+ * path.c: opens ROOT and the folders below it.
  *
- * Owns the descriptors of folders. Every step is one component on a descriptor that was
- * checked, so that no link or foreign folder on the way can lead elsewhere. It must never
- * join names into a longer path (ROOT itself, the host's own, is the one exception), and
- * opening must never make anything.
+ * Each step opens one component relative to a checked descriptor, so no link or foreign
+ * folder can lead elsewhere. Names are never joined into longer paths, except ROOT
+ * itself, which the host chose. Opening never creates anything.
  */
 #include "store/file/file.h"
 

@@ -1,8 +1,8 @@
 /*
- * file_piece.c: the torn end of a log, copied to a file of its own before it is cut.
+ * piece.c: copies the torn end of a log to NAME.torn-OFFSET before it is cut.
  *
- * Owns NAME.torn-OFFSET. No torn byte is ever dropped: a piece that is there already is
- * never written again, only recognised when it holds the very same bytes.
+ * No torn byte is ever lost. An existing piece is never overwritten; it is accepted when
+ * it holds the same bytes.
  */
 #include "store/file/file.h"
 

@@ -1,9 +1,9 @@
 /*
- * file_remove.c: a log and what lies beside it, removed.
+ * remove.c: removes a log and the files beside it.
  *
- * Owns the order: what lies beside the log goes first, its name last, so that whoever is
- * interrupted finds the log again and can finish. Must never touch a file of another log:
- * no log's name has a dot, and all that lies beside one begins with its name and a dot.
+ * The files beside the log go first and its name goes last, so after an interruption the
+ * log is found and removed again. Files of other logs are safe: no log's name contains a
+ * dot, and every file beside a log begins with its name and a dot.
  */
 #include "store/file/file.h"
 

@@ -1,5 +1,5 @@
 /*
- * file_shared.c: what the handles of one log in one store have in common.
+ * shared.c: what the handles of one log in one store have in common.
  *
  * Owns the poison of a log, the turn in which the handles of this process come to its
  * lock, and the syncs that they share. It must never speak for another process: between

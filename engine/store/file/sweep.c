@@ -1,5 +1,5 @@
 /*
- * file_sweep.c: what a crash left of files that had no name yet.
+ * sweep.c: what a crash left of files that had no name yet.
  *
  * Owns the decision that nobody is writing such a file any more. It must never take away
  * one that somebody is writing, and never a name but that of a leftover.

@@ -1,11 +1,12 @@
 /*
- * hosted_blob.c: blobs and list_caches of a backend that a host brought.
+ * blob.c: blobs and list caches of a hosted backend.
  *
- * What is handed out becomes a block of the engine's own, and no more of it is believed
- * than the block has bytes.
+ * What the host returns is copied into a block of the engine's own. A size is believed
+ * only if the host's block has that many bytes.
  */
 #include "store/hosted/hosted.h"
 
+#include "base/alloc.h"
 #include "store/wait.h"
 
 /* No blob of ours comes near it: a keyring with all its epochs has less. */
@@ -27,7 +28,7 @@ static sessile_status take_blob(const hosted *h, sessile_status status, char *gi
     }
     if (status)
         *size = 0;
-    sessile_free(given);
+    give_free(given);
     return status;
 }
 
@@ -36,11 +37,8 @@ static sessile_status hosted_blob_get(void *self, const char *name, char **out,
 {
     hosted *h = self;
     char *given = NULL;
-    hosted_answer a;
-    sessile_error *e = hosted_hear(&a, err);
     *size = 0;
-    sessile_status status =
-        hosted_told(h, &a, h->host.blob_get(h->self, name, &given, size, e), "blob_get");
+    HOSTED_CALL(status, h, err, blob_get, h->self, name, &given, size);
     return take_blob(h, status, given, out, size, err);
 }
 
@@ -48,10 +46,8 @@ static sessile_status hosted_blob_put_new(void *self, const char *name, const vo
                                           size_t size, sessile_error *err)
 {
     hosted *h = self;
-    hosted_answer a;
-    sessile_error *e = hosted_hear(&a, err);
-    return hosted_told(h, &a, h->host.blob_put_new(h->self, name, data, size, e),
-                       "blob_put_new");
+    HOSTED_CALL(status, h, err, blob_put_new, h->self, name, data, size);
+    return status;
 }
 
 static sessile_status hosted_blob_replace(void *self, const char *name, const void *was,
@@ -59,19 +55,15 @@ static sessile_status hosted_blob_replace(void *self, const char *name, const vo
                                           sessile_error *err)
 {
     hosted *h = self;
-    hosted_answer a;
-    sessile_error *e = hosted_hear(&a, err);
-    return hosted_told(h, &a,
-                       h->host.blob_replace(h->self, name, was, was_size, data, size, e),
-                       "blob_replace");
+    HOSTED_CALL(status, h, err, blob_replace, h->self, name, was, was_size, data, size);
+    return status;
 }
 
 static sessile_status hosted_blob_remove(void *self, const char *name, sessile_error *err)
 {
     hosted *h = self;
-    hosted_answer a;
-    sessile_error *e = hosted_hear(&a, err);
-    return hosted_told(h, &a, h->host.blob_remove(h->self, name, e), "blob_remove");
+    HOSTED_CALL(status, h, err, blob_remove, h->self, name);
+    return status;
 }
 
 /* A visit on its way. */
@@ -95,18 +87,15 @@ static sessile_status hosted_blob_list(void *self, const char *prefix,
 {
     hosted *h = self;
     visiting v = {.blob = visit, .arg = arg};
-    hosted_answer a;
-    sessile_error *e = hosted_hear(&a, err);
-    return hosted_told(h, &a, h->host.blob_list(h->self, prefix, show_blob, &v, e),
-                       "blob_list");
+    HOSTED_CALL(status, h, err, blob_list, h->self, prefix, show_blob, &v);
+    return status;
 }
 
 static sessile_status hosted_blob_settle(void *self, const char *name, sessile_error *err)
 {
     hosted *h = self;
-    hosted_answer a;
-    sessile_error *e = hosted_hear(&a, err);
-    return hosted_told(h, &a, h->host.blob_settle(h->self, name, e), "blob_settle");
+    HOSTED_CALL(status, h, err, blob_settle, h->self, name);
+    return status;
 }
 
 static sessile_status hosted_list_cache_get(void *self, const char *folder, char **out,
@@ -114,12 +103,8 @@ static sessile_status hosted_list_cache_get(void *self, const char *folder, char
 {
     hosted *h = self;
     char *given = NULL;
-    hosted_answer a;
-    sessile_error *e = hosted_hear(&a, err);
     *size = 0;
-    sessile_status status =
-        hosted_told(h, &a, h->host.list_cache_get(h->self, folder, &given, size, e),
-                    "list_cache_get");
+    HOSTED_CALL(status, h, err, list_cache_get, h->self, folder, &given, size);
     return take_blob(h, status, given, out, size, err);
 }
 
@@ -128,20 +113,16 @@ static sessile_status hosted_list_cache_put(void *self, const char *folder,
                                             sessile_error *err)
 {
     hosted *h = self;
-    hosted_answer a;
-    sessile_error *e = hosted_hear(&a, err);
-    return hosted_told(h, &a, h->host.list_cache_put(h->self, folder, data, size, e),
-                       "list_cache_put");
+    HOSTED_CALL(status, h, err, list_cache_put, h->self, folder, data, size);
+    return status;
 }
 
 static sessile_status hosted_list_cache_drop(void *self, const char *folder,
                                              sessile_error *err)
 {
     hosted *h = self;
-    hosted_answer a;
-    sessile_error *e = hosted_hear(&a, err);
-    return hosted_told(h, &a, h->host.list_cache_drop(h->self, folder, e),
-                       "list_cache_drop");
+    HOSTED_CALL(status, h, err, list_cache_drop, h->self, folder);
+    return status;
 }
 
 void hosted_show_blobs(sessile_backend *shown, const sessile_backend *host)

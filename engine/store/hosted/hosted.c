@@ -1,56 +1,11 @@
 /*
- * hosted.c: a backend that the host brought, looked after.
+ * hosted.c: opens a backend that the host application supplies.
  *
- * Owns a copy of the host's table and a table of its own in front of it. What the host's
- * functions answer is believed only as far as it makes sense: a status that there is none
- * of, a size beyond all bounds, more bytes than were asked for, a name that the engine
- * never made. Everything else passes, with the host's own sentence. It must never change
- * what a call means, nor call the host's functions of itself: no retry, no cache.
+ * Checks the host's table, keeps a copy of it, and puts a table of its own in front.
  */
 #include "store/hosted/hosted.h"
 
-#include <stddef.h>
 #include <stdio.h>
-#include <string.h>
-
-/* ---------------------------------------------------------------------- answers */
-
-sessile_error *hosted_hear(hosted_answer *a, sessile_error *err)
-{
-    memset(a, 0, sizeof *a);
-    a->err = err;
-    return &a->heard;
-}
-
-sessile_status hosted_told(const hosted *h, hosted_answer *a, sessile_status status,
-                           const char *what)
-{
-    a->heard.message[sizeof a->heard.message - 1] = '\0';
-    if (!status) {
-        error_clear(a->err);
-        return SESSILE_OK;
-    }
-    if ((int)status < 0 || status > SESSILE_CLOSED || status == SESSILE_NEEDS) {
-        return fail(a->err, SESSILE_IO,
-                    "the store \"%s\" answered %s with %d, which is no status of a store",
-                    h->name, what, (int)status);
-    }
-    if (a->heard.message[0] == '\0') {
-        return fail(a->err, status,
-                    "the store \"%s\" answered %s with %s and said no more", h->name,
-                    what, sessile_status_name(status));
-    }
-    return fail(a->err, status, "%s", a->heard.message);
-}
-
-sessile_status hosted_absurd(const hosted *h, sessile_error *err, const char *what)
-{
-    return fail(err, SESSILE_IO,
-                "the store \"%s\" cannot be right: %s. Nothing it said was believed",
-                h->name, what);
-}
-
-/* ---------------------------------------------------------------------- the table */
 
 static sessile_status check_table(const sessile_backend *t, sessile_error *err)
 {
@@ -77,13 +32,9 @@ static sessile_status check_table(const sessile_backend *t, sessile_error *err)
         {SESSILE_BACKEND_CUTS, locks, "LOCKS, without which it may not cut"},
         {SESSILE_BACKEND_CACHES, t->cache_size && t->cache_read && t->cache_write,
          "cache_size, cache_read and cache_write"},
-        {SESSILE_BACKEND_CACHES, locks || t->version > 1,
-         "LOCKS, without which a table of version 1 may keep no caches"},
         {SESSILE_BACKEND_REPLACES,
          t->draft_new && t->draft_write && t->draft_replace && t->draft_drop,
          "draft_new, draft_write, draft_replace and draft_drop"},
-        {SESSILE_BACKEND_REPLACES, locks || t->version > 1,
-         "LOCKS, without which a table of version 1 may replace nothing"},
         {SESSILE_BACKEND_REPLACES, locks || t->replaced,
          "replaced, by which handles learn of it where there are no LOCKS"},
         {SESSILE_BACKEND_LIST_CACHE,
@@ -101,21 +52,13 @@ static sessile_status check_table(const sessile_backend *t, sessile_error *err)
     return SESSILE_OK;
 }
 
-/* A copy of the host's table: of an older one, which is shorter, what it has. */
-static sessile_status take_table(sessile_backend *out, const sessile_backend *table,
-                                 sessile_error *err)
+static sessile_status check_version(const sessile_backend *table, sessile_error *err)
 {
-    memset(out, 0, sizeof *out);
-    if (table->version == 1) {
-        memcpy(out, table, offsetof(sessile_backend, set_timeout));
-    } else if (table->version == SESSILE_BACKEND_VERSION) {
-        *out = *table;
-    } else {
-        return fail(err, SESSILE_UNSUPPORTED,
-                    "the store's table is of version %d, and this library knows 1 to %d",
-                    table->version, SESSILE_BACKEND_VERSION);
-    }
-    return check_table(out, err);
+    if (table->version == SESSILE_BACKEND_VERSION)
+        return SESSILE_OK;
+    return fail(err, SESSILE_UNSUPPORTED,
+                "the store's table is of version %d, and this library knows version %d",
+                table->version, SESSILE_BACKEND_VERSION);
 }
 
 static void hosted_free(void *self)
@@ -132,8 +75,9 @@ sessile_status store_hosted_open(store *out, const sessile_backend *table, void 
 {
     out->table = NULL;
     out->self = NULL;
-    sessile_backend host;
-    sessile_status status = take_table(&host, table, err);
+    sessile_status status = check_version(table, err);
+    if (!status)
+        status = check_table(table, err);
     hosted *h = !status ? mem_zalloc(a, sizeof *h) : NULL;
     if (!h) {
         if (table->free)
@@ -141,7 +85,7 @@ sessile_status store_hosted_open(store *out, const sessile_backend *table, void 
         return !status ? fail_nomem(err) : status;
     }
     h->alloc = *a;
-    h->host = host;
+    h->host = *table;
     h->self = self;
     snprintf(h->name, sizeof h->name, "%s", table->name ? table->name : "");
     h->shown = (sessile_backend){

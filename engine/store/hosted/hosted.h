@@ -1,42 +1,38 @@
 /*
- * hosted.h: what the files of a host's backend share.
+ * hosted.h: what the files of this folder share.
  *
- *   hosted.c       the table that was brought, checked; the one that the engine sees
- *   hosted_log.c   logs, their caches and drafts
- *   hosted_list.c  what there is
- *   hosted_blob.c  blobs and list_caches
- *
- * Each function of ours hears the host's through a hosted_answer, so that no sentence
- * without an end and no status that there is none of comes further than here.
+ * Every call of a host function goes through HOSTED_CALL, which checks the status and the
+ * error message that come back.
  */
 #ifndef STORE_HOSTED_H
 #define STORE_HOSTED_H
 
-#include "store/store.h"
+#include "store/hosted/open.h"
 
 typedef struct hosted {
     allocator alloc;
-    sessile_backend host;  /* the host's table; what it lacks is NULL */
-    sessile_backend shown; /* what the engine sees */
+    sessile_backend host;  /* a copy of the host's table */
+    sessile_backend shown; /* the table that the engine sees */
     void *self;
     char name[41];
 } hosted;
 
-/* The host writes its sentence into `heard`; err may be NULL. */
-typedef struct hosted_answer {
-    sessile_error heard;
-    sessile_error *err;
-} hosted_answer;
+/*
+ * Calls `function` of the host's table with the arguments given and a sessile_error of
+ * its own, and declares `status`, which holds the checked result.
+ */
+#define HOSTED_CALL(status, h, err, function, ...) \
+    sessile_error heard = {0};                     \
+    sessile_status status = hosted_answer(         \
+        h, err, (h)->host.function(__VA_ARGS__, &heard), &heard, #function)
 
-/* What the host is to write into, before it is called. */
-sessile_error *hosted_hear(hosted_answer *a, sessile_error *err);
-/* After it: its status and sentence, as far as they make sense. what: the function. */
-sessile_status hosted_told(const hosted *h, hosted_answer *a, sessile_status status,
-                           const char *what);
-/* IO: it said what cannot be. */
+/* The status and the message of a call, as far as they make sense; err may be NULL. */
+sessile_status hosted_answer(const hosted *h, sessile_error *err, sessile_status status,
+                             sessile_error *heard, const char *function);
+/* IO: the host returned something impossible. */
 sessile_status hosted_absurd(const hosted *h, sessile_error *err, const char *what);
 
-/* Each puts its functions into `shown`, where the host has what they call. */
+/* Each fills its part of `shown` with wrappers of the functions that the host has. */
 void hosted_show_logs(sessile_backend *shown, const sessile_backend *host);
 void hosted_show_lists(sessile_backend *shown, const sessile_backend *host);
 void hosted_show_blobs(sessile_backend *shown, const sessile_backend *host);

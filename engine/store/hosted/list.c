@@ -1,8 +1,8 @@
 /*
- * hosted_list.c: what a backend that a host brought has: logs, what lies beside them.
+ * list.c: lists of a hosted backend: logs, and the files beside them.
  *
- * Owns the visits: names that the engine never made are left out, and a host that goes on
- * after it was told to stop is not listened to.
+ * Names that the engine never makes are left out. After a visit has asked to stop,
+ * further names are ignored.
  */
 #include "store/hosted/hosted.h"
 
@@ -53,9 +53,8 @@ static sessile_status hosted_list(void *self, const char *folder,
 {
     hosted *h = self;
     visiting v = {.log = visit, .arg = arg};
-    hosted_answer a;
-    sessile_error *e = hosted_hear(&a, err);
-    return hosted_told(h, &a, h->host.list(h->self, folder, show_log, &v, e), "list");
+    HOSTED_CALL(status, h, err, list, h->self, folder, show_log, &v);
+    return status;
 }
 
 static sessile_status hosted_list_stat(void *self, const char *folder,
@@ -66,10 +65,8 @@ static sessile_status hosted_list_stat(void *self, const char *folder,
 {
     hosted *h = self;
     visiting v = {.log_stat = visit, .arg = arg};
-    hosted_answer a;
-    sessile_error *e = hosted_hear(&a, err);
-    return hosted_told(h, &a, h->host.list_stat(h->self, folder, show_stat, &v, e),
-                       "list_stat");
+    HOSTED_CALL(status, h, err, list_stat, h->self, folder, show_stat, &v);
+    return status;
 }
 
 static sessile_status hosted_list_others(void *self, const char *folder,
@@ -79,10 +76,8 @@ static sessile_status hosted_list_others(void *self, const char *folder,
 {
     hosted *h = self;
     visiting v = {.file = visit, .arg = arg};
-    hosted_answer a;
-    sessile_error *e = hosted_hear(&a, err);
-    return hosted_told(h, &a, h->host.list_others(h->self, folder, show_file, &v, e),
-                       "list_others");
+    HOSTED_CALL(status, h, err, list_others, h->self, folder, show_file, &v);
+    return status;
 }
 
 static sessile_status hosted_sweep(void *self,
@@ -91,19 +86,17 @@ static sessile_status hosted_sweep(void *self,
                                    void *arg, sessile_error *err)
 {
     hosted *h = self;
-    hosted_answer a;
-    sessile_error *e = hosted_hear(&a, err);
-    return hosted_told(h, &a, h->host.sweep(h->self, visit, arg, e), "sweep");
+    HOSTED_CALL(status, h, err, sweep, h->self, visit, arg);
+    return status;
 }
 
 static sessile_status hosted_stat(void *self, const char *folder, const char *name,
                                   sessile_backend_stat *out, sessile_error *err)
 {
     hosted *h = self;
-    hosted_answer a;
-    sessile_error *e = hosted_hear(&a, err);
     memset(out, 0, sizeof *out);
-    return hosted_told(h, &a, h->host.stat(h->self, folder, name, out, e), "stat");
+    HOSTED_CALL(status, h, err, stat, h->self, folder, name, out);
+    return status;
 }
 
 static int found_one(void *arg, const char *folder, const char *name)
@@ -117,13 +110,10 @@ static int found_one(void *arg, const char *folder, const char *name)
 static sessile_status hosted_has_logs(void *self, int *found, sessile_error *err)
 {
     hosted *h = self;
-    hosted_answer a;
-    sessile_error *e = hosted_hear(&a, err);
     *found = 0;
     if (!h->host.has_logs)
         return hosted_list(self, NULL, found_one, found, err);
-    sessile_status status =
-        hosted_told(h, &a, h->host.has_logs(h->self, found, e), "has_logs");
+    HOSTED_CALL(status, h, err, has_logs, h->self, found);
     *found = *found != 0;
     return status;
 }

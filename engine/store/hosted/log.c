@@ -1,9 +1,9 @@
 /*
- * hosted_log.c: logs of a backend that a host brought, and their caches and drafts.
+ * log.c: logs of a hosted backend, with their caches and drafts.
  *
- * Owns the handles that the engine takes for the host's: each has the store beside it.
- * Sizes beyond all bounds and more bytes than were asked for are not believed; what an
- * append makes of the log's end is computed here and not taken from the host.
+ * The engine's handle wraps the host's handle and its store. Impossible sizes, and more
+ * bytes than were asked for, are errors. The end of a log after an append is computed
+ * here and not taken from the host.
  */
 #include "store/hosted/hosted.h"
 
@@ -23,12 +23,12 @@ typedef struct hosted_draft {
     sessile_backend_draft *draft;
 } hosted_draft;
 
-static hosted_log *of(sessile_backend_log *log)
+static hosted_log *log_of(sessile_backend_log *log)
 {
     return (hosted_log *)(void *)log;
 }
 
-static hosted_draft *of_draft(sessile_backend_draft *draft)
+static hosted_draft *draft_of(sessile_backend_draft *draft)
 {
     return (hosted_draft *)(void *)draft;
 }
@@ -37,25 +37,20 @@ static sessile_status hosted_create(void *self, const char *folder, const char *
                                     const void *data, size_t size, sessile_error *err)
 {
     hosted *h = self;
-    hosted_answer a;
-    sessile_error *e = hosted_hear(&a, err);
-    return hosted_told(h, &a, h->host.create(h->self, folder, name, data, size, e),
-                       "create");
+    HOSTED_CALL(status, h, err, create, h->self, folder, name, data, size);
+    return status;
 }
 
 static sessile_status hosted_open(void *self, const char *folder, const char *name,
                                   sessile_backend_log **out, sessile_error *err)
 {
     hosted *h = self;
-    hosted_answer a;
-    sessile_error *e = hosted_hear(&a, err);
     *out = NULL;
     hosted_log *log = mem_zalloc(&h->alloc, sizeof *log);
     if (!log)
         return fail_nomem(err);
     log->h = h;
-    sessile_status status =
-        hosted_told(h, &a, h->host.open(h->self, folder, name, &log->log, e), "open");
+    HOSTED_CALL(status, h, err, open, h->self, folder, name, &log->log);
     if (!status && !log->log)
         status = hosted_absurd(h, err, "it opened a log and gave none");
     if (status) {
@@ -69,7 +64,7 @@ static sessile_status hosted_open(void *self, const char *folder, const char *na
 static void hosted_close(sessile_backend_log *handle)
 {
     if (handle) {
-        hosted_log *log = of(handle);
+        hosted_log *log = log_of(handle);
         hosted *h = log->h;
         h->host.close(log->log);
         mem_free(&h->alloc, log, sizeof *log);
@@ -79,13 +74,10 @@ static void hosted_close(sessile_backend_log *handle)
 static sessile_status hosted_size(sessile_backend_log *handle, uint64_t *bytes,
                                   int64_t *mtime_ms, sessile_error *err)
 {
-    hosted_log *log = of(handle);
-    hosted_answer a;
-    sessile_error *e = hosted_hear(&a, err);
+    hosted_log *log = log_of(handle);
     *bytes = 0;
     *mtime_ms = 0;
-    sessile_status status =
-        hosted_told(log->h, &a, log->h->host.size(log->log, bytes, mtime_ms, e), "size");
+    HOSTED_CALL(status, log->h, err, size, log->log, bytes, mtime_ms);
     if (!status && *bytes > BYTES_MOST) {
         *bytes = 0;
         status = hosted_absurd(log->h, err, "a log has more bytes than there are");
@@ -97,13 +89,9 @@ static sessile_status hosted_read(sessile_backend_log *handle, uint64_t index,
                                   uint64_t offset, void *out, size_t size, size_t *got,
                                   sessile_error *err)
 {
-    hosted_log *log = of(handle);
-    hosted_answer a;
-    sessile_error *e = hosted_hear(&a, err);
+    hosted_log *log = log_of(handle);
     *got = 0;
-    sessile_status status = hosted_told(
-        log->h, &a, log->h->host.read(log->log, index, offset, out, size, got, e),
-        "read");
+    HOSTED_CALL(status, log->h, err, read, log->log, index, offset, out, size, got);
     if (status) {
         *got = 0;
     } else if (*got > size) {
@@ -116,19 +104,16 @@ static sessile_status hosted_read(sessile_backend_log *handle, uint64_t index,
 static sessile_status hosted_lock(sessile_backend_log *handle, int mode, int timeout_ms,
                                   int *replaced, sessile_error *err)
 {
-    hosted_log *log = of(handle);
-    hosted_answer a;
-    sessile_error *e = hosted_hear(&a, err);
+    hosted_log *log = log_of(handle);
     *replaced = 0;
-    sessile_status status = hosted_told(
-        log->h, &a, log->h->host.lock(log->log, mode, timeout_ms, replaced, e), "lock");
+    HOSTED_CALL(status, log->h, err, lock, log->log, mode, timeout_ms, replaced);
     *replaced = *replaced != 0;
     return status;
 }
 
 static void hosted_unlock(sessile_backend_log *handle)
 {
-    of(handle)->h->host.unlock(of(handle)->log);
+    log_of(handle)->h->host.unlock(log_of(handle)->log);
 }
 
 static sessile_status hosted_append(sessile_backend_log *handle, sessile_log_end *end,
@@ -136,15 +121,11 @@ static sessile_status hosted_append(sessile_backend_log *handle, sessile_log_end
                                     const unsigned char new_tag[16], int *poisoned,
                                     sessile_error *err)
 {
-    hosted_log *log = of(handle);
+    hosted_log *log = log_of(handle);
     sessile_log_end given = *end;
-    hosted_answer a;
-    sessile_error *e = hosted_hear(&a, err);
     *poisoned = 0;
-    sessile_status status = hosted_told(
-        log->h, &a,
-        log->h->host.append(log->log, &given, data, size, count, new_tag, poisoned, e),
-        "append");
+    HOSTED_CALL(status, log->h, err, append, log->log, &given, data, size, count, new_tag,
+                poisoned);
     *poisoned = *poisoned != 0 && status;
     if (!status) {
         /* there is one right answer: what the host made of its copy is not needed */
@@ -157,44 +138,36 @@ static sessile_status hosted_append(sessile_backend_log *handle, sessile_log_end
 
 static sessile_status hosted_sync(sessile_backend_log *handle, sessile_error *err)
 {
-    hosted_log *log = of(handle);
-    hosted_answer a;
-    sessile_error *e = hosted_hear(&a, err);
-    return hosted_told(log->h, &a, log->h->host.sync(log->log, e), "sync");
+    hosted_log *log = log_of(handle);
+    HOSTED_CALL(status, log->h, err, sync, log->log);
+    return status;
 }
 
 static sessile_status hosted_set_aside(sessile_backend_log *handle, uint64_t offset,
                                        sessile_error *err)
 {
-    hosted_log *log = of(handle);
-    hosted_answer a;
-    sessile_error *e = hosted_hear(&a, err);
-    return hosted_told(log->h, &a, log->h->host.set_aside(log->log, offset, e),
-                       "set_aside");
+    hosted_log *log = log_of(handle);
+    HOSTED_CALL(status, log->h, err, set_aside, log->log, offset);
+    return status;
 }
 
 static sessile_status hosted_rewrite(sessile_backend_log *handle, uint64_t offset,
                                      const void *data, size_t size, sessile_error *err)
 {
-    hosted_log *log = of(handle);
-    hosted_answer a;
-    sessile_error *e = hosted_hear(&a, err);
-    return hosted_told(log->h, &a, log->h->host.rewrite(log->log, offset, data, size, e),
-                       "rewrite");
+    hosted_log *log = log_of(handle);
+    HOSTED_CALL(status, log->h, err, rewrite, log->log, offset, data, size);
+    return status;
 }
 
 static void hosted_set_stop(sessile_backend_log *handle, int (*ask)(void *arg), void *arg)
 {
-    of(handle)->h->host.set_stop(of(handle)->log, ask, arg);
+    log_of(handle)->h->host.set_stop(log_of(handle)->log, ask, arg);
 }
 
 static sessile_status hosted_busy(sessile_backend_log *handle, sessile_error *err)
 {
-    hosted_log *log = of(handle);
-    hosted_answer a;
-    sessile_error *e = hosted_hear(&a, err);
-    sessile_status status =
-        hosted_told(log->h, &a, log->h->host.busy(log->log, e), "busy");
+    hosted_log *log = log_of(handle);
+    HOSTED_CALL(status, log->h, err, busy, log->log);
     return status == SESSILE_BUSY
                ? status
                : fail(err, SESSILE_BUSY, "another writer holds the log: wait longer");
@@ -202,36 +175,32 @@ static sessile_status hosted_busy(sessile_backend_log *handle, sessile_error *er
 
 static void hosted_set_timeout(sessile_backend_log *handle, int timeout_ms)
 {
-    of(handle)->h->host.set_timeout(of(handle)->log, timeout_ms);
+    log_of(handle)->h->host.set_timeout(log_of(handle)->log, timeout_ms);
 }
 
 static sessile_status hosted_watch(sessile_backend_log *handle, uint64_t bytes,
                                    int timeout_ms, int (*ask)(void *arg), void *arg,
                                    int *changed, sessile_error *err)
 {
-    hosted_log *log = of(handle);
-    hosted_answer a;
-    sessile_error *e = hosted_hear(&a, err);
+    hosted_log *log = log_of(handle);
     *changed = 0;
-    sessile_status status = hosted_told(
-        log->h, &a, log->h->host.watch(log->log, bytes, timeout_ms, ask, arg, changed, e),
-        "watch");
+    HOSTED_CALL(status, log->h, err, watch, log->log, bytes, timeout_ms, ask, arg,
+                changed);
     *changed = !status && *changed != 0;
     return status;
 }
 
 static int hosted_replaced(sessile_backend_log *handle)
 {
-    return of(handle)->h->host.replaced(of(handle)->log) != 0;
+    return log_of(handle)->h->host.replaced(log_of(handle)->log) != 0;
 }
 
 static sessile_status hosted_remove(sessile_backend_log *handle, uint64_t head,
                                     sessile_error *err)
 {
-    hosted_log *log = of(handle);
-    hosted_answer a;
-    sessile_error *e = hosted_hear(&a, err);
-    return hosted_told(log->h, &a, log->h->host.remove(log->log, head, e), "remove");
+    hosted_log *log = log_of(handle);
+    HOSTED_CALL(status, log->h, err, remove, log->log, head);
+    return status;
 }
 
 /* ---------------------------------------------------------------------- caches */
@@ -239,12 +208,9 @@ static sessile_status hosted_remove(sessile_backend_log *handle, uint64_t head,
 static sessile_status hosted_cache_size(sessile_backend_log *handle, uint64_t *bytes,
                                         sessile_error *err)
 {
-    hosted_log *log = of(handle);
-    hosted_answer a;
-    sessile_error *e = hosted_hear(&a, err);
+    hosted_log *log = log_of(handle);
     *bytes = 0;
-    sessile_status status = hosted_told(
-        log->h, &a, log->h->host.cache_size(log->log, bytes, e), "cache_size");
+    HOSTED_CALL(status, log->h, err, cache_size, log->log, bytes);
     if (!status && *bytes > BYTES_MOST) {
         *bytes = 0;
         status = hosted_absurd(log->h, err, "a cache has more bytes than there are");
@@ -256,13 +222,9 @@ static sessile_status hosted_cache_read(sessile_backend_log *handle, uint64_t of
                                         void *out, size_t size, size_t *got,
                                         sessile_error *err)
 {
-    hosted_log *log = of(handle);
-    hosted_answer a;
-    sessile_error *e = hosted_hear(&a, err);
+    hosted_log *log = log_of(handle);
     *got = 0;
-    sessile_status status = hosted_told(
-        log->h, &a, log->h->host.cache_read(log->log, offset, out, size, got, e),
-        "cache_read");
+    HOSTED_CALL(status, log->h, err, cache_read, log->log, offset, out, size, got);
     if (!status && *got > size) {
         *got = 0;
         status =
@@ -275,27 +237,21 @@ static sessile_status hosted_cache_write(sessile_backend_log *handle, uint64_t o
                                          const void *data, size_t size,
                                          sessile_error *err)
 {
-    hosted_log *log = of(handle);
-    hosted_answer a;
-    sessile_error *e = hosted_hear(&a, err);
-    return hosted_told(log->h, &a,
-                       log->h->host.cache_write(log->log, offset, data, size, e),
-                       "cache_write");
+    hosted_log *log = log_of(handle);
+    HOSTED_CALL(status, log->h, err, cache_write, log->log, offset, data, size);
+    return status;
 }
 
 static sessile_status hosted_draft_new(void *self, const char *folder, const char *name,
                                        sessile_backend_draft **out, sessile_error *err)
 {
     hosted *h = self;
-    hosted_answer a;
-    sessile_error *e = hosted_hear(&a, err);
     *out = NULL;
     hosted_draft *draft = mem_zalloc(&h->alloc, sizeof *draft);
     if (!draft)
         return fail_nomem(err);
     draft->h = h;
-    sessile_status status = hosted_told(
-        h, &a, h->host.draft_new(h->self, folder, name, &draft->draft, e), "draft_new");
+    HOSTED_CALL(status, h, err, draft_new, h->self, folder, name, &draft->draft);
     if (!status && !draft->draft)
         status = hosted_absurd(h, err, "it began a draft and gave none");
     if (status) {
@@ -309,26 +265,19 @@ static sessile_status hosted_draft_new(void *self, const char *folder, const cha
 static sessile_status hosted_draft_write(sessile_backend_draft *handle, const void *data,
                                          size_t size, sessile_error *err)
 {
-    hosted_draft *draft = of_draft(handle);
-    hosted_answer a;
-    sessile_error *e = hosted_hear(&a, err);
-    return hosted_told(draft->h, &a,
-                       draft->h->host.draft_write(draft->draft, data, size, e),
-                       "draft_write");
+    hosted_draft *draft = draft_of(handle);
+    HOSTED_CALL(status, draft->h, err, draft_write, draft->draft, data, size);
+    return status;
 }
 
 static sessile_status hosted_draft_replace(sessile_backend_draft *handle,
                                            sessile_backend_log *old, int keep, char *kept,
                                            size_t kept_size, sessile_error *err)
 {
-    hosted_draft *draft = of_draft(handle);
+    hosted_draft *draft = draft_of(handle);
     hosted *h = draft->h;
-    hosted_answer a;
-    sessile_error *e = hosted_hear(&a, err);
-    sessile_status status = hosted_told(
-        h, &a,
-        h->host.draft_replace(draft->draft, of(old)->log, keep, kept, kept_size, e),
-        "draft_replace");
+    HOSTED_CALL(status, h, err, draft_replace, draft->draft, log_of(old)->log, keep, kept,
+                kept_size);
     if (kept && kept_size > 0)
         kept[kept_size - 1] = '\0';
     mem_free(&h->alloc, draft, sizeof *draft);
@@ -338,12 +287,9 @@ static sessile_status hosted_draft_replace(sessile_backend_draft *handle,
 static sessile_status hosted_draft_publish(sessile_backend_draft *handle,
                                            sessile_error *err)
 {
-    hosted_draft *draft = of_draft(handle);
+    hosted_draft *draft = draft_of(handle);
     hosted *h = draft->h;
-    hosted_answer a;
-    sessile_error *e = hosted_hear(&a, err);
-    sessile_status status =
-        hosted_told(h, &a, h->host.draft_publish(draft->draft, e), "draft_publish");
+    HOSTED_CALL(status, h, err, draft_publish, draft->draft);
     mem_free(&h->alloc, draft, sizeof *draft);
     return status;
 }
@@ -351,7 +297,7 @@ static sessile_status hosted_draft_publish(sessile_backend_draft *handle,
 static void hosted_draft_drop(sessile_backend_draft *handle)
 {
     if (handle) {
-        hosted_draft *draft = of_draft(handle);
+        hosted_draft *draft = draft_of(handle);
         hosted *h = draft->h;
         h->host.draft_drop(draft->draft);
         mem_free(&h->alloc, draft, sizeof *draft);

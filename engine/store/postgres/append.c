@@ -1,10 +1,10 @@
 /*
- * postgres_append.c: append if the log still ends there.
+ * append.c: appends if the log still ends where the writer saw its end.
  *
- * Owns the fence. One statement moves the log's row from the end that the caller knows to
- * the new one and puts the records, or finds another end and does nothing: two writers
- * meet at the row, and the later one sees what the first has done. Must never report an
- * append as failed that may take place still: postgres_change.c says why it cannot.
+ * One statement moves the log's row from the known end to the new one and inserts the
+ * records, or finds another end and does nothing. Two writers meet at the row, and the
+ * later one sees the result of the first. An append that may still happen is never
+ * reported as failed (change.c).
  */
 #include "store/postgres/postgres.h"
 
@@ -130,7 +130,7 @@ sessile_status pg_append(sessile_backend_log *handle, sessile_log_end *end,
 
 /*
  * Where appends are waited for, the server has synced what it acknowledged:
- * postgres_pool.c sees to that. Else this is a commit that is waited for: the server
+ * pool.c sees to that. Else this is a commit that is waited for: the server
  * brings its log of changes to the disk in the order in which they were made, so what was
  * acknowledged before is there with it. But a server that failed meanwhile has forgotten
  * what was not, and would sync the rest: so our last record is looked at, in the same

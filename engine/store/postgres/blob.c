@@ -1,8 +1,8 @@
 /*
- * postgres_blob.c: blobs: rows of the table `blobs`.
+ * blob.c: blobs, one row each.
  *
- * Owns that each is put, replaced or removed in one statement that names what it starts
- * from, and done once (postgres_change.c).
+ * Each change is one statement that names the state it starts from, and is made once
+ * (change.c).
  */
 #include "store/postgres/postgres.h"
 

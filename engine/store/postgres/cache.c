@@ -1,10 +1,8 @@
 /*
- * postgres_cache.c: caches of logs, and of folders.
+ * cache.c: caches of logs and of lists.
  *
- * Owns rows of `caches`, a piece of a log's cache each, one behind the other, so that
- * what is put behind a long cache costs its own bytes alone; and rows of `list_caches`.
- * All of it may be lost. Must never fail for tables that are not there yet, nor make
- * them.
+ * A log's cache is a row for each piece, so an addition to a long cache costs only its
+ * own bytes. Caches may be lost. Missing tables are no error here, and are not created.
  */
 #include "store/postgres/postgres.h"
 
@@ -182,7 +180,7 @@ sessile_status pg_list_cache_get(void *self, const char *folder, char **out, siz
 }
 
 /* Runs a statement that answers nothing; without tables there is nothing to do. */
-static sessile_status put(pg_call *call, const pg_step *s, sessile_error *err)
+static sessile_status put_cache(pg_call *call, const pg_step *s, sessile_error *err)
 {
     pg_results r;
     sessile_status status = pg_ask(call, s, 1, "a list", &r, err);
@@ -206,7 +204,7 @@ sessile_status pg_list_cache_put(void *self, const char *folder, const void *dat
     sessile_status status = store_name_check(folder, err);
     pg_arg_text(&s, folder);
     pg_arg_bytes(&s, data, size);
-    return !status ? put(&call, &s, err) : status;
+    return !status ? put_cache(&call, &s, err) : status;
 }
 
 sessile_status pg_list_cache_drop(void *self, const char *folder, sessile_error *err)
@@ -215,5 +213,5 @@ sessile_status pg_list_cache_drop(void *self, const char *folder, sessile_error 
     pg_call call = pg_call_of(ps, ps->timeout_ms);
     pg_step s = pg_step_of(PG_SHELF_DROP);
     pg_arg_text(&s, folder);
-    return put(&call, &s, err);
+    return put_cache(&call, &s, err);
 }

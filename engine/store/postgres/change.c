@@ -1,5 +1,5 @@
 /*
- * postgres_change.c: changes whose answer was lost: made once, or not at all.
+ * change.c: changes whose answer was lost: made once, or not at all.
  *
  * Owns what is done when a connection breaks, or time is up, between the sending of a
  * change and its answer. Then nobody on this side knows whether it took place, is taking

@@ -1,10 +1,10 @@
 /*
- * postgres_draft.c: logs written anew or copied, until they take a name; logs removed.
+ * draft.c: replaces or publishes a log; removes a log.
  *
- * Owns rows of `sessions` without a name. A draft is one that is written in transactions
- * of about a megabyte; one more transaction gives it its name, and only if the log that
- * it replaces still ends where it was read. Must never remove or replace a log that
- * grew unseen. Each step is done once, or not at all: postgres_change.c.
+ * A draft is a row of `sessions` without a name. It is written in transactions of about a
+ * megabyte; one more names it, if the log that it replaces still ends where it was read.
+ * A log that grew unseen is never removed or replaced. Each step is made once or not at
+ * all (change.c).
  */
 #include "store/postgres/postgres.h"
 
@@ -23,7 +23,7 @@ typedef struct pg_draft {
     buf pending;           /* not yet; it may end inside a record */
 } pg_draft;
 
-static pg_draft *of(sessile_backend_draft *draft)
+static pg_draft *draft_of(sessile_backend_draft *draft)
 {
     return (pg_draft *)(void *)draft;
 }
@@ -83,8 +83,8 @@ sessile_status pg_draft_new(void *self, const char *folder, const char *name,
 /* ---------------------------------------------------------------------- what is known */
 
 /* The draft's row: whether it has its name, and how many records. */
-static sessile_status look(pg_call *call, const pg_draft *d, int *named, uint64_t *count,
-                           sessile_error *err)
+static sessile_status look_up_draft(pg_call *call, const pg_draft *d, int *named,
+                                    uint64_t *count, sessile_error *err)
 {
     pg_step s = pg_step_of(PG_DRAFT_LOOK);
     pg_results r;
@@ -105,7 +105,7 @@ static sessile_status look(pg_call *call, const pg_draft *d, int *named, uint64_
 static sessile_status has_its_name(pg_call *call, void *arg, int *yes, sessile_error *err)
 {
     uint64_t count;
-    return look(call, arg, yes, &count, err);
+    return look_up_draft(call, arg, yes, &count, err);
 }
 
 typedef struct writing {
@@ -118,7 +118,7 @@ static sessile_status is_written(pg_call *call, void *arg, int *yes, sessile_err
     writing *w = arg;
     uint64_t count;
     int named;
-    sessile_status status = look(call, w->draft, &named, &count, err);
+    sessile_status status = look_up_draft(call, w->draft, &named, &count, err);
     *yes = !status && count == w->count;
     return status;
 }
@@ -133,7 +133,7 @@ static sessile_status gone(const pg_draft *d, sessile_error *err)
 }
 
 /* Puts the first size bytes of what is pending into the table. */
-static sessile_status put(pg_draft *d, size_t size, sessile_error *err)
+static sessile_status put_records(pg_draft *d, size_t size, sessile_error *err)
 {
     pg_store *ps = d->ps;
     pg_records records;
@@ -171,7 +171,7 @@ static sessile_status put(pg_draft *d, size_t size, sessile_error *err)
 sessile_status pg_draft_write(sessile_backend_draft *draft, const void *data, size_t size,
                               sessile_error *err)
 {
-    pg_draft *d = of(draft);
+    pg_draft *d = draft_of(draft);
     buf_put(&d->pending, data, size);
     if (d->pending.failed)
         return fail_nomem(err);
@@ -180,7 +180,7 @@ sessile_status pg_draft_write(sessile_backend_draft *draft, const void *data, si
     size_t whole = d->pending.size;
     while (whole > 0 && d->pending.data[whole - 1] != '\n')
         whole--;
-    return put(d, whole, err);
+    return put_records(d, whole, err);
 }
 
 /* ---------------------------------------------------------------------- the end of one
@@ -188,7 +188,7 @@ sessile_status pg_draft_write(sessile_backend_draft *draft, const void *data, si
 
 void pg_draft_drop(sessile_backend_draft *draft)
 {
-    pg_draft *d = of(draft);
+    pg_draft *d = draft_of(draft);
     if (!d)
         return;
     pg_call call = pg_call_of(d->ps, d->ps->timeout_ms);
@@ -202,11 +202,11 @@ void pg_draft_drop(sessile_backend_draft *draft)
 
 sessile_status pg_draft_publish(sessile_backend_draft *draft, sessile_error *err)
 {
-    pg_draft *d = of(draft);
+    pg_draft *d = draft_of(draft);
     pg_store *ps = d->ps;
     pg_results r;
     int took = PG_AS_ANSWERED, done = 1;
-    sessile_status status = put(d, d->pending.size, err);
+    sessile_status status = put_records(d, d->pending.size, err);
     if (!status) {
         pg_call call = pg_call_of(ps, ps->timeout_ms);
         pg_step s = pg_step_of(PG_DRAFT_PUBLISH);
@@ -234,7 +234,7 @@ sessile_status pg_draft_replace(sessile_backend_draft *draft,
                                 sessile_backend_log *old_handle, int keep, char *kept,
                                 size_t kept_size, sessile_error *err)
 {
-    pg_draft *d = of(draft);
+    pg_draft *d = draft_of(draft);
     pg_log *old = pg_log_of(old_handle);
     pg_store *ps = d->ps;
     pg_results r;
@@ -245,7 +245,7 @@ sessile_status pg_draft_replace(sessile_backend_draft *draft,
     pthread_mutex_lock(&old->mutex);
     uint64_t count = old->count, bytes = old->bytes;
     pthread_mutex_unlock(&old->mutex);
-    sessile_status status = put(d, d->pending.size, err);
+    sessile_status status = put_records(d, d->pending.size, err);
     if (!status && keep && (size_t)size >= kept_size)
         status = fail(err, SESSILE_INVALID, "the name of what is kept does not fit");
     if (!status) {

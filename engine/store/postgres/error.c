@@ -1,9 +1,8 @@
 /*
- * postgres_error.c: what the server said, as our errors.
+ * error.c: errors of the server as errors of ours.
  *
- * Owns the sentences. Each names the server, the thing, and what to mend; the server's
- * own words follow where they say more. Must never let a secret through: what holds one
- * is left out whole.
+ * Each message names the server, the thing, and what to do; the server's own words follow
+ * where they add something. A message that may contain a secret is left out whole.
  */
 #include "store/postgres/postgres.h"
 

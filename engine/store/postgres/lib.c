@@ -1,9 +1,9 @@
 /*
- * postgres_lib.c: libpq, opened on first use.
+ * lib.c: loads libpq on first use.
  *
- * Owns the table of its functions. The engine is not linked with it: libpq brings two
- * dozen libraries and some milliseconds into every process, and most never see a server.
- * Nothing else calls libpq by its names.
+ * The engine is not linked with libpq, which would bring two dozen libraries and some
+ * milliseconds into every process; most processes never see a server. All calls of libpq
+ * go through the table that is filled here.
  */
 #include "store/postgres/postgres.h"
 

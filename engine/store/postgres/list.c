@@ -1,11 +1,9 @@
 /*
- * postgres_list.c: which logs there are, what can be told of them unopened, and what lies
- * beside them.
+ * list.c: lists logs and what lies beside them.
  *
- * Owns lists in pages: a page is one statement, and its connection is given back before
- * anything of it is shown, since who is shown it may open logs, with the store's last
- * connection. Logs are shown in the order of their names, so the next page begins behind
- * the last name, whatever came or went meanwhile.
+ * A page is one statement, and its connection is given back before the page is visited,
+ * because a visit may open a log and needs a connection. Logs come in the order of their
+ * names, so the next page begins behind the last name, whatever changed meanwhile.
  */
 #include "store/postgres/postgres.h"
 

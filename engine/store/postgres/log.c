@@ -1,10 +1,10 @@
 /*
- * postgres_log.c: logs: made, opened, asked for their size, read.
+ * log.c: creates, opens, measures and reads logs.
  *
- * Owns handles, and the bytes that a handle reads ahead: records never change and the
- * number of a log is never used again, so what was read once stays true; only its end
- * moves, and that is always asked for. Must never hold a handle's mutex while the server
- * is waited for: other threads use the handle meanwhile.
+ * A handle keeps the bytes that it prefetched. Records never change and the id of a log
+ * is never used again, so they stay true; only the end of a log moves, and the server is
+ * always asked for it. No mutex of a handle is held while the server works, because other
+ * threads use the handle meanwhile.
  */
 #include "store/postgres/postgres.h"
 

@@ -1,11 +1,11 @@
 /*
- * postgres_pool.c: connections: made, lent, given up; and the pauses between tries.
+ * pool.c: makes connections and lends them to calls; the pauses between tries.
  *
- * Owns every connection but the one that listens, at most as many as the URL's `pool`.
- * One is lent to one call at a time; who finds all of them lent waits as long as its call
- * may. A connection that broke is closed and never used again: what was on its way on it
- * is the affair of postgres_change.c. Must never touch a connection in a process that
- * came by fork(): the server could not tell the two apart.
+ * At most `pool` connections exist, besides the one that listens. A connection serves one
+ * call at a time; a call that finds none free waits as long as it may. A broken
+ * connection is closed and never used again; change.c settles what was in flight on it.
+ * After a fork the child must not use a connection, because the server could not tell the
+ * two apart.
  */
 #include "store/postgres/postgres.h"
 
@@ -14,13 +14,13 @@
 enum { PAUSE_FIRST_MS = 10, PAUSE_MOST_MS = 400 };
 
 /* What the server would like to tell a person is not printed. */
-static void quiet(void *arg, const PGresult *r)
+static void drop_notice(void *arg, const PGresult *r)
 {
     (void)arg;
     (void)r;
 }
 
-static void finish(pg_store *ps, pg_conn *c)
+void pg_finish(pg_store *ps, pg_conn *c)
 {
     if (!c)
         return;
@@ -34,16 +34,11 @@ static void finish(pg_store *ps, pg_conn *c)
     mem_free(&ps->alloc, c, sizeof *c);
 }
 
-void pg_finish(pg_store *ps, pg_conn *c)
-{
-    finish(ps, c);
-}
-
 /* ---------------------------------------------------------------------- making one */
 
 /* Waits for the connection's next step: 1: it can be taken; 0: time is up; -1: stopped.
  */
-static int ready(pg_call *call, PGconn *pg, int flags, uint64_t until_us)
+static int await_connection(pg_call *call, PGconn *pg, int flags, uint64_t until_us)
 {
     const pg_store *ps = call->ps;
     for (;;) {
@@ -57,7 +52,7 @@ static int ready(pg_call *call, PGconn *pg, int flags, uint64_t until_us)
 }
 
 /* What each session of ours sets, and who the server's process is. */
-static sessile_status greet(pg_call *call, pg_conn *c, sessile_error *err)
+static sessile_status set_up_session(pg_call *call, pg_conn *c, sessile_error *err)
 {
     pg_store *ps = call->ps;
     char number[24];
@@ -146,20 +141,20 @@ static sessile_status connect_once(pg_call *call, unsigned tries, pg_conn **out,
         mem_free(&ps->alloc, text, text_size);
     }
     if (!c->pg) {
-        finish(ps, c);
+        pg_finish(ps, c);
         return fail_nomem(err);
     }
-    lib->PQsetNoticeReceiver(c->pg, quiet, NULL);
+    lib->PQsetNoticeReceiver(c->pg, drop_notice, NULL);
     /* so that an error has its SQLSTATE in its text: there is no other way to it */
     lib->PQsetErrorVerbosity(c->pg, PQERRORS_VERBOSE);
     PostgresPollingStatusType step = lib->PQstatus(c->pg) == CONNECTION_BAD
                                          ? PGRES_POLLING_FAILED
                                          : PGRES_POLLING_WRITING;
     while (step == PGRES_POLLING_READING || step == PGRES_POLLING_WRITING) {
-        int can =
-            ready(call, c->pg, step == PGRES_POLLING_READING ? OS_READ : OS_WRITE, until);
+        int can = await_connection(
+            call, c->pg, step == PGRES_POLLING_READING ? OS_READ : OS_WRITE, until);
         if (can <= 0) {
-            finish(ps, c);
+            pg_finish(ps, c);
             *passing = can == 0;
             return can < 0 ? pg_say_late(call, PG_STOPPED, "a connection", err)
                            : fail(err, SESSILE_IO,
@@ -177,7 +172,7 @@ static sessile_status connect_once(pg_call *call, unsigned tries, pg_conn **out,
             status = fail(err, SESSILE_IO, "the connection to %s cannot be used",
                           ps->url.where);
         } else {
-            status = greet(call, c, err);
+            status = set_up_session(call, c, err);
             *passing = status == SESSILE_IO;
         }
     }
@@ -187,7 +182,7 @@ static sessile_status connect_once(pg_call *call, unsigned tries, pg_conn **out,
                       ps->url.where);
     }
     if (status) {
-        finish(ps, c);
+        pg_finish(ps, c);
         return status;
     }
     *out = c;
@@ -296,7 +291,7 @@ sessile_status pg_take(pg_call *call, pg_conn **out, sessile_error *err)
         *out = c;
         return SESSILE_OK;
     }
-    finish(ps, c);
+    pg_finish(ps, c);
     sessile_status status = pg_connect(call, out, err);
     if (status)
         one_less(ps);
@@ -318,7 +313,7 @@ void pg_give(pg_store *ps, pg_conn *c)
 
 void pg_discard(pg_store *ps, pg_conn *c)
 {
-    finish(ps, c);
+    pg_finish(ps, c);
     one_less(ps);
 }
 
@@ -327,6 +322,6 @@ void pg_pool_free(pg_store *ps)
     while (ps->idle) {
         pg_conn *c = ps->idle;
         ps->idle = c->next;
-        finish(ps, c);
+        pg_finish(ps, c);
     }
 }

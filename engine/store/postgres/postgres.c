@@ -7,6 +7,7 @@
  * names the state it starts from. So there are no locks here that could be left behind.
  */
 #include "store/postgres/postgres.h"
+#include "store/postgres/open.h"
 
 #include <string.h>
 
@@ -71,7 +72,7 @@ static const sessile_backend table = {
 };
 
 /* Sees whether the server is there, lets us in, and has tables that we know. */
-static sessile_status look(pg_store *ps, sessile_error *err)
+static sessile_status probe_server(pg_store *ps, sessile_error *err)
 {
     pg_call call = pg_call_of(ps, ps->timeout_ms);
     int version;
@@ -108,7 +109,7 @@ sessile_status store_postgres_open(store *out, const char *url, int timeout_ms,
     pthread_mutex_init(&ps->watch_mutex, NULL);
     os_cond_init(&ps->freed);
     os_cond_init(&ps->watched);
-    status = look(ps, err);
+    status = probe_server(ps, err);
     if (status) {
         pg_free(ps);
         return status;

@@ -1,22 +1,5 @@
 /*
- * postgres.h: what the files of the PostgreSQL backend share.
- *
- *   postgres.c        the store: opened, closed, its table
- *   postgres_lib.c    libpq, opened on first use
- *   postgres_url.c    the URL: our parameters, libpq's, what must stay secret
- *   postgres_pool.c   connections: made, lent, given up; back-off
- *   postgres_run.c    statements sent and answered, in time
- *   postgres_change.c changes whose answer was lost: made once, or not at all
- *   postgres_error.c  what the server said, as our errors
- *   postgres_sql.c    every statement
- *   postgres_schema.c the tables, made when something is first kept
- *   postgres_log.c    logs: create, open, size, read
- *   postgres_append.c append
- *   postgres_cache.c  caches of logs, list_caches of folders
- *   postgres_draft.c  drafts, and logs removed
- *   postgres_list.c   which logs there are
- *   postgres_blob.c   blobs
- *   postgres_watch.c  waiting for what others append
+ * postgres.h: what the files of this folder share. README.md lists them.
  */
 #ifndef STORE_POSTGRES_H
 #define STORE_POSTGRES_H
@@ -226,7 +209,7 @@ typedef struct pg_store {
     pg_conn *idle;
     int connections; /* made or being made */
     size_t kept;     /* bytes that handles keep of what they have read already */
-    /* postgres_watch.c */
+    /* watch.c */
     pthread_mutex_t watch_mutex; /* all that follows */
     pthread_cond_t watched;
     pg_conn *ears;

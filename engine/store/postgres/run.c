@@ -1,5 +1,5 @@
 /*
- * postgres_run.c: statements sent and answered, in time.
+ * run.c: statements sent and answered, in time.
  *
  * Owns the protocol of one call on one connection: libpq's pipeline mode, in which all
  * steps go out at once, in binary, prepared on the way where they are not yet, and a sync
@@ -34,7 +34,7 @@ int pg_over(const pg_store *ps, uint64_t us)
 
 /* ---------------------------------------------------------------------- sending */
 
-static int put(const pg_store *ps, pg_conn *c, const pg_step *s)
+static int send_step(const pg_store *ps, pg_conn *c, const pg_step *s)
 {
     const char *value[PG_ARGS_MOST];
     int size[PG_ARGS_MOST], format[PG_ARGS_MOST];
@@ -56,7 +56,7 @@ static int put(const pg_store *ps, pg_conn *c, const pg_step *s)
 }
 
 /* Waits until the socket is ready, or the call is over. */
-static pg_ended await(pg_call *call, pg_conn *c, int flags)
+static pg_ended await_socket(pg_call *call, pg_conn *c, int flags)
 {
     const pg_store *ps = call->ps;
     for (;;) {
@@ -80,14 +80,14 @@ static pg_ended await(pg_call *call, pg_conn *c, int flags)
 
 /* All that is to be sent, on its way. What the server says meanwhile is taken in: it may
  * wait for that before it reads on. */
-static pg_ended flush(pg_call *call, pg_conn *c)
+static pg_ended flush_steps(pg_call *call, pg_conn *c)
 {
     const pg_lib *lib = &call->ps->lib;
     for (;;) {
         int left = lib->PQflush(c->pg);
         if (left <= 0)
             return left == 0 ? PG_ANSWERED : PG_LOST;
-        pg_ended ended = await(call, c, OS_READ | OS_WRITE);
+        pg_ended ended = await_socket(call, c, OS_READ | OS_WRITE);
         if (ended != PG_ANSWERED)
             return ended;
         if (os_fd_wait(lib->PQsocket(c->pg), OS_READ, 0) && !lib->PQconsumeInput(c->pg))
@@ -103,7 +103,7 @@ static pg_ended next_result(pg_call *call, pg_conn *c, PGresult **out)
     const pg_lib *lib = &call->ps->lib;
     *out = NULL;
     while (lib->PQisBusy(c->pg)) {
-        pg_ended ended = await(call, c, OS_READ);
+        pg_ended ended = await_socket(call, c, OS_READ);
         if (ended != PG_ANSWERED)
             return ended;
         if (!lib->PQconsumeInput(c->pg))
@@ -121,15 +121,15 @@ void pg_results_free(const pg_store *ps, pg_results *r)
     memset(r, 0, sizeof *r);
 }
 
-static int good(const pg_store *ps, const PGresult *r)
+static int is_good(const pg_store *ps, const PGresult *r)
 {
     ExecStatusType status = ps->lib.PQresultStatus(r);
     return status == PGRES_TUPLES_OK || status == PGRES_COMMAND_OK;
 }
 
 /* Takes the results of all steps, and of what prepared them, up to the sync. */
-static pg_ended gather(pg_call *call, pg_conn *c, const pg_step *steps, int count,
-                       const unsigned char *preparing, pg_results *out)
+static pg_ended gather_results(pg_call *call, pg_conn *c, const pg_step *steps, int count,
+                               const unsigned char *preparing, pg_results *out)
 {
     const pg_store *ps = call->ps;
     int step = 0, prepares = preparing[0], empty = 0;
@@ -151,7 +151,7 @@ static pg_ended gather(pg_call *call, pg_conn *c, const pg_step *steps, int coun
         }
         if (step >= count || ps->lib.PQstatus(c->pg) != CONNECTION_OK) {
             /* an error behind all answers is the commit's own */
-            int lost = step < count || good(ps, r) || out->wrong;
+            int lost = step < count || is_good(ps, r) || out->wrong;
             if (lost || ps->lib.PQstatus(c->pg) != CONNECTION_OK) {
                 ps->lib.PQclear(r);
                 return PG_LOST;
@@ -162,7 +162,7 @@ static pg_ended gather(pg_call *call, pg_conn *c, const pg_step *steps, int coun
         }
         if (prepares) {
             prepares = 0;
-            if (good(ps, r)) {
+            if (is_good(ps, r)) {
                 c->prepared[steps[step].statement] = 1;
                 ps->lib.PQclear(r);
                 continue;
@@ -177,7 +177,7 @@ static pg_ended gather(pg_call *call, pg_conn *c, const pg_step *steps, int coun
             ps->lib.PQclear(r); /* its preparation failed: that is the answer */
         } else {
             out->of[step] = r;
-            if (!good(ps, r) && !out->wrong)
+            if (!is_good(ps, r) && !out->wrong)
                 out->wrong = r;
         }
         step++;
@@ -201,7 +201,7 @@ pg_ended pg_send(pg_call *call, pg_conn *c, const pg_step *steps, int count,
         unsigned char was = statement != PG_ONCE ? c->prepared[statement] : 0;
         if (statement != PG_ONCE && !preparing[i])
             c->prepared[statement] = 1;
-        int sent = put(ps, c, &steps[i]);
+        int sent = send_step(ps, c, &steps[i]);
         if (statement != PG_ONCE)
             c->prepared[statement] = was;
         if (!sent)
@@ -210,9 +210,9 @@ pg_ended pg_send(pg_call *call, pg_conn *c, const pg_step *steps, int count,
     if (ended == PG_ANSWERED && !ps->lib.PQpipelineSync(c->pg))
         ended = PG_LOST;
     if (ended == PG_ANSWERED)
-        ended = flush(call, c);
+        ended = flush_steps(call, c);
     if (ended == PG_ANSWERED)
-        ended = gather(call, c, steps, count, preparing, out);
+        ended = gather_results(call, c, steps, count, preparing, out);
     if (ended != PG_ANSWERED)
         pg_results_free(ps, out);
     return ended;
@@ -221,8 +221,8 @@ pg_ended pg_send(pg_call *call, pg_conn *c, const pg_step *steps, int count,
 /* ---------------------------------------------------------------------- asking */
 
 /* 1 when a statement that failed so may be sent again on this connection. */
-static int again(pg_call *call, pg_conn *c, const pg_step *steps, int count,
-                 const pg_results *r)
+static int may_repeat(pg_call *call, pg_conn *c, const pg_step *steps, int count,
+                      const pg_results *r)
 {
     const pg_store *ps = call->ps;
     if (pg_state_is(ps, r->wrong, "26000") || pg_state_is(ps, r->wrong, "0A000")) {
@@ -247,41 +247,8 @@ pg_ended pg_answer(pg_call *call, pg_conn *c, const pg_step *steps, int count,
     for (int i = 0;; i++) {
         pg_ended ended = pg_send(call, c, steps, count, out);
         if (ended != PG_ANSWERED || !out->wrong || i >= RETRIES ||
-            pg_over(call->ps, call->answer_us) || !again(call, c, steps, count, out))
+            pg_over(call->ps, call->answer_us) || !may_repeat(call, c, steps, count, out))
             return ended;
         pg_results_free(call->ps, out);
-    }
-}
-
-sessile_status pg_ask(pg_call *call, const pg_step *steps, int count, const char *what,
-                      pg_results *out, sessile_error *err)
-{
-    pg_store *ps = call->ps;
-    memset(out, 0, sizeof *out);
-    for (int tries = 0;; tries++) {
-        pg_conn *c;
-        pg_pause(call, tries);
-        sessile_status status = pg_take(call, &c, err);
-        if (status)
-            return status;
-        pg_ended ended = pg_answer(call, c, steps, count, out);
-        if (ended != PG_ANSWERED) {
-            pg_discard(ps, c);
-            if (ended != PG_LOST)
-                return pg_say_late(call, ended, what, err);
-            if (tries > 0 && pg_over(ps, call->until_us)) {
-                return fail(err, SESSILE_IO,
-                            "the connection to %s broke while %s was asked for: try "
-                            "again when it is there",
-                            ps->url.where, what);
-            }
-            continue; /* nothing was changed: it is asked again */
-        }
-        pg_give(ps, c);
-        if (!out->wrong)
-            return SESSILE_OK;
-        status = pg_say(call, out->wrong, what, err);
-        pg_results_free(ps, out);
-        return status;
     }
 }

@@ -1,5 +1,5 @@
 /*
- * postgres_schema.c: the tables, made when something is first kept.
+ * schema.c: the tables, made when something is first kept.
  *
  * Owns their definition and its version; README.md says what each column holds. Only who
  * keeps the first thing makes them, in one transaction, under a lock of the server's, so

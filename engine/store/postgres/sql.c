@@ -1,5 +1,5 @@
 /*
- * postgres_sql.c: every statement that is sent again and again, and how its arguments are
+ * sql.c: every statement that is sent again and again, and how its arguments are
  * written.
  *
  * Owns their texts. Each is prepared once a connection, under a name made of its text: so
@@ -14,7 +14,7 @@
 
 #include "store/records.h"
 
-/* Whoever waits for news of a log (postgres_watch.c) is called, and nobody else: NOTIFY
+/* Whoever waits for news of a log (watch.c) is called, and nobody else: NOTIFY
  * takes one lock of the whole server at the commit. */
 #define CALL(from) \
     "SELECT CASE WHEN watched > now() THEN pg_notify(~, id::text) END FROM " from

@@ -1,5 +1,5 @@
 /*
- * postgres_url.c: the URL of a store: what of it is ours, what is libpq's, and what must
+ * url.c: the URL of a store: what of it is ours, what is libpq's, and what must
  * stay secret.
  *
  * Owns the parameters schema, pool and timeout, which are taken off before libpq reads
@@ -215,8 +215,8 @@ static sessile_status parameter(pg_url *out, const char *text, size_t size,
 }
 
 /* The URL less our parameters. */
-static sessile_status split(pg_url *out, const pg_lib *lib, const char *url,
-                            const parts *p, buf *rest, sessile_error *err)
+static sessile_status split_url(pg_url *out, const pg_lib *lib, const char *url,
+                                const parts *p, buf *rest, sessile_error *err)
 {
     sessile_status status = SESSILE_OK;
     PQconninfoOption *known = lib->PQconndefaults();
@@ -380,7 +380,7 @@ sessile_status pg_url_parse(pg_url *out, const pg_lib *lib, const char *url,
     if (!status && spills(url))
         status = unreadable(err);
     if (!status)
-        status = split(out, lib, url, &p, &rest, err);
+        status = split_url(out, lib, url, &p, &rest, err);
     if (!status) {
         out->options = lib->PQconninfoParse(rest.data, &trouble);
         if (!out->options)

@@ -1,5 +1,5 @@
 /*
- * postgres_watch.c: waiting for what others append.
+ * watch.c: waiting for what others append.
  *
  * Owns the one connection that listens, beside those of the pool, and who waits there.
  *
@@ -166,7 +166,7 @@ static sessile_status lease(watching *w, sessile_error *err)
     return status;
 }
 
-static sessile_status look(watching *w, int *changed, sessile_error *err)
+static sessile_status watch_look(watching *w, int *changed, sessile_error *err)
 {
     pg_call call = pg_log_call(w->log);
     pg_seen seen;
@@ -213,7 +213,7 @@ sessile_status pg_watch(sessile_backend_log *handle, uint64_t bytes, int timeout
         return SESSILE_FORKED;
     w.until_us = pg_call_of(ps, timeout_ms).until_us;
     if (timeout_ms == 0)
-        return look(&w, changed, err);
+        return watch_look(&w, changed, err);
     w.me.id = log->id;
     pthread_mutex_lock(&ps->watch_mutex);
     w.me.next = ps->waiting;
@@ -233,7 +233,7 @@ sessile_status pg_watch(sessile_backend_log *handle, uint64_t bytes, int timeout
         if (!status)
             status = lease(&w, err);
         if (!status)
-            status = look(&w, changed, err);
+            status = watch_look(&w, changed, err);
         if (!status && !*changed && !over)
             status = wait(&w, &over, err);
     }

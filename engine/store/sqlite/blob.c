@@ -1,15 +1,16 @@
 /*
- * sqlite_blob.c: blobs, each a row.
+ * blob.c: blobs, one row each.
  *
- * What is there was synced by whoever put it before they said so; blob_settle syncs for
- * those who found it a moment earlier. Must never leave a removed blob in the database's
- * free pages: connections run with secure_delete, and the WAL is emptied afterwards as
- * far as nobody is in the way.
+ * A blob was synced before the call that put it returned. blob_settle syncs for a reader
+ * that found the blob before that. A removed blob must not stay in the database's free
+ * pages: connections run with secure_delete, and the write-ahead log is emptied
+ * afterwards unless a reader prevents it.
  */
 #include "store/sqlite/sqlite.h"
 
 #include <string.h>
 
+#include "base/alloc.h"
 #include "base/buf.h"
 
 typedef struct blobbing {
@@ -44,7 +45,7 @@ static int get_body(sqlite_conn *c, void *arg)
         const void *data = sqlite3_column_blob(st, 0);
         b->found = 1;
         b->size = (size_t)sqlite3_column_bytes(st, 0);
-        b->out = sessile_copy(data ? data : "", b->size);
+        b->out = give_dup(&allocator_default, data ? data : "", b->size);
         rc = b->out ? SQLITE_ROW : SQLITE_NOMEM;
     }
     sqlite3_reset(st);
@@ -60,7 +61,7 @@ sessile_status sqlite_blob_get(void *self, const char *name, char **out, size_t 
     *size = 0;
     sessile_status status = check(name, err);
     if (!status)
-        status = sqlite_read(ss, sqlite_patience_of(ss), get_body, &b, err);
+        status = sqlite_run_read(ss, sqlite_patience_of(ss), get_body, &b, err);
     if (!status && !b.found)
         status = missing(ss, name, err);
     if (!status) {
@@ -96,8 +97,8 @@ sessile_status sqlite_blob_put_new(void *self, const char *name, const void *dat
     blobbing b = {.name = name, .data = data, .size = size, .now = sqlite_now(ss)};
     sessile_status status = check(name, err);
     if (!status) {
-        status = sqlite_write(ss, sqlite_patience_of(ss), SQLITE_MAKES | SQLITE_DURABLE,
-                              put_body, &b, NULL, err);
+        status = sqlite_run_write(ss, sqlite_patience_of(ss),
+                                  SQLITE_MAKES | SQLITE_DURABLE, put_body, &b, NULL, err);
     }
     return !status && !b.changed ? fail(err, SESSILE_EXISTS, "%s is already there", name)
                                  : status;
@@ -142,8 +143,8 @@ sessile_status sqlite_blob_replace(void *self, const char *name, const void *was
                   .now = sqlite_now(ss)};
     sessile_status status = check(name, err);
     if (!status) {
-        status = sqlite_write(ss, sqlite_patience_of(ss), SQLITE_DURABLE, replace_body,
-                              &b, NULL, err);
+        status = sqlite_run_write(ss, sqlite_patience_of(ss), SQLITE_DURABLE,
+                                  replace_body, &b, NULL, err);
     }
     if (!status && !b.changed) {
         return b.found ? fail(err, SESSILE_CONFLICT,
@@ -173,8 +174,8 @@ sessile_status sqlite_blob_remove(void *self, const char *name, sessile_error *e
     blobbing b = {.name = name};
     sessile_status status = check(name, err);
     if (!status) {
-        status = sqlite_write(ss, sqlite_patience_of(ss), SQLITE_DURABLE, remove_body, &b,
-                              NULL, err);
+        status = sqlite_run_write(ss, sqlite_patience_of(ss), SQLITE_DURABLE, remove_body,
+                                  &b, NULL, err);
     }
     if (!status && !b.changed)
         return missing(ss, name, err);
@@ -189,7 +190,7 @@ sessile_status sqlite_blob_settle(void *self, const char *name, sessile_error *e
     sessile_status status = check(name, err);
     if (!status)
         status = sqlite_poisoned(ss, err);
-    return !status ? sqlite_sync(ss, err) : status;
+    return !status ? sqlite_sync_store(ss, err) : status;
 }
 
 /* ------------------------------------------------------------------ list */
@@ -245,7 +246,7 @@ sessile_status sqlite_blob_list(void *self, const char *prefix,
     buf_init(&p.names, &ss->alloc);
     sessile_status status = SESSILE_OK;
     do {
-        status = sqlite_read(ss, sqlite_patience_of(ss), list_body, &p, err);
+        status = sqlite_run_read(ss, sqlite_patience_of(ss), list_body, &p, err);
         const char *name = p.names.data;
         for (size_t i = 0; i < p.count && !status && !stopped; i++) {
             strcpy(after, name); /* list_body took no longer one */

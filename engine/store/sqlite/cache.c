@@ -1,11 +1,12 @@
 /*
- * sqlite_cache.c: what is kept beside a log, and beside the logs of a folder.
+ * cache.c: caches of logs and of lists.
  *
- * Owns caches (rows of pieces, as they were written: cutting and writing is one
- * transaction) and list_caches. They may be lost or wrong at any time, so they are never
- * synced; they go with their log. Nothing may ever hang on them.
+ * A log's cache is a row for each piece that was written; cutting and writing is one
+ * transaction. Caches may be lost or wrong at any time and are never synced. They are
+ * removed with their log.
  */
 #include "store/sqlite/sqlite.h"
+#include "base/alloc.h"
 
 #include <string.h>
 
@@ -38,7 +39,7 @@ sessile_status sqlite_cache_size(sessile_backend_log *handle, uint64_t *bytes,
     sqlite_log *log = sqlite_log_of(handle);
     caching k = {.session = log->id};
     sessile_status status =
-        sqlite_read(log->store, sqlite_log_patience(log), cache_end, &k, err);
+        sqlite_run_read(log->store, sqlite_log_patience(log), cache_end, &k, err);
     *bytes = k.end;
     return status;
 }
@@ -77,7 +78,7 @@ sessile_status sqlite_cache_read(sessile_backend_log *handle, uint64_t offset, v
     sqlite_log *log = sqlite_log_of(handle);
     caching k = {.session = log->id, .offset = offset, .out = out, .size = size};
     sessile_status status =
-        sqlite_read(log->store, sqlite_log_patience(log), cache_from, &k, err);
+        sqlite_run_read(log->store, sqlite_log_patience(log), cache_from, &k, err);
     *got = !status ? k.got : 0;
     return status;
 }
@@ -123,8 +124,8 @@ sessile_status sqlite_cache_write(sessile_backend_log *handle, uint64_t offset,
 {
     sqlite_log *log = sqlite_log_of(handle);
     caching k = {.session = log->id, .offset = offset, .data = data, .size = size};
-    sessile_status status =
-        sqlite_write(log->store, sqlite_log_patience(log), 0, cache_put, &k, NULL, err);
+    sessile_status status = sqlite_run_write(log->store, sqlite_log_patience(log), 0,
+                                             cache_put, &k, NULL, err);
     if (!status && k.gone) {
         status = fail(err, SESSILE_NOTFOUND, "%s was removed or replaced", log->name);
     } else if (!status && k.end < offset) {
@@ -156,7 +157,7 @@ static int list_cache_get(sqlite_conn *c, void *arg)
         const void *data = sqlite3_column_blob(st, 0);
         s->found = 1;
         s->size = (size_t)sqlite3_column_bytes(st, 0);
-        s->out = sessile_copy(data ? data : "", s->size);
+        s->out = give_dup(&allocator_default, data ? data : "", s->size);
         rc = s->out ? SQLITE_ROW : SQLITE_NOMEM;
     }
     sqlite3_reset(st);
@@ -172,7 +173,7 @@ sessile_status sqlite_list_cache_get(void *self, const char *folder, char **out,
     *size = 0;
     sessile_status status = sqlite_names_check(folder, NULL, err);
     if (!status)
-        status = sqlite_read(ss, sqlite_patience_of(ss), list_cache_get, &s, err);
+        status = sqlite_run_read(ss, sqlite_patience_of(ss), list_cache_get, &s, err);
     if (!status && !s.found)
         status = fail(err, SESSILE_NOTFOUND, "nothing is remembered of %s", folder);
     if (!status) {
@@ -200,8 +201,8 @@ sessile_status sqlite_list_cache_put(void *self, const char *folder, const void 
     sqlite_store *ss = self;
     shelving s = {.folder = folder, .data = data, .size = size};
     sessile_status status = sqlite_names_check(folder, NULL, err);
-    return !status ? sqlite_write(ss, sqlite_patience_of(ss), 0, list_cache_put, &s, NULL,
-                                  err)
+    return !status ? sqlite_run_write(ss, sqlite_patience_of(ss), 0, list_cache_put, &s,
+                                      NULL, err)
                    : status;
 }
 
@@ -223,8 +224,8 @@ sessile_status sqlite_list_cache_drop(void *self, const char *folder, sessile_er
     shelving s = {.folder = folder};
     sessile_status status = folder ? sqlite_names_check(folder, NULL, err) : SESSILE_OK;
     if (!status)
-        status =
-            sqlite_write(ss, sqlite_patience_of(ss), 0, list_cache_drop, &s, NULL, err);
+        status = sqlite_run_write(ss, sqlite_patience_of(ss), 0, list_cache_drop, &s,
+                                  NULL, err);
     if (status == SESSILE_NOTFOUND) {
         error_clear(err);
         status = SESSILE_OK; /* nothing was ever kept */

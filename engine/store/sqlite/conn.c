@@ -1,10 +1,9 @@
 /*
- * sqlite_conn.c: connections to the database.
+ * conn.c: connections to the database.
  *
- * Owns how a connection is set up, and those that wait for the next call. Each call takes
- * one for itself, so that readers are never behind a writer; there are as many as threads
- * that call at once, and a few are kept. It must never wait inside SQLite (no busy
- * handler): such a wait cannot be ended, nor told from a server that is stuck.
+ * Each call takes a connection of its own, so readers never wait for a writer. A few idle
+ * ones are kept. A connection never waits inside SQLite (it has no busy handler), because
+ * such a wait could not be ended.
  */
 #include "store/sqlite/sqlite.h"
 
@@ -12,13 +11,9 @@
 
 #define IDLE_MOST 6
 
-/* ------------------------------------------------------------------ statements */
-
-int sqlite_step(sqlite3_stmt *st)
+sqlite_patience sqlite_patience_of(const sqlite_store *ss)
 {
-    int rc = st ? sqlite3_step(st) : SQLITE_NOMEM;
-    int reset = st ? sqlite3_reset(st) : SQLITE_OK;
-    return rc == SQLITE_DONE || rc == SQLITE_ROW ? reset : rc;
+    return (sqlite_patience){ss->timeout_ms, {NULL, NULL}, ss->path};
 }
 
 sqlite3_stmt *sqlite_conn_query(sqlite_conn *c, sqlite_query query)
@@ -33,26 +28,6 @@ sqlite3_stmt *sqlite_conn_query(sqlite_conn *c, sqlite_query query)
                        st, NULL);
     return *st;
 }
-
-int64_t sqlite_ask(sqlite3 *db, const char *text, int *rc)
-{
-    sqlite3_stmt *st = NULL;
-    int64_t answer = -1;
-    *rc = sqlite3_prepare_v2(db, text, -1, &st, NULL);
-    if (*rc == SQLITE_OK) {
-        *rc = sqlite3_step(st);
-        if (*rc == SQLITE_ROW) {
-            answer = sqlite3_column_int64(st, 0);
-            *rc = SQLITE_OK;
-        } else if (*rc == SQLITE_DONE) {
-            *rc = SQLITE_OK;
-        }
-    }
-    sqlite3_finalize(st);
-    return answer;
-}
-
-/* ------------------------------------------------------------------ one connection */
 
 void sqlite_conn_close(sqlite_conn *c)
 {

@@ -1,13 +1,11 @@
 /*
- * sqlite_draft.c: a log written anew, in the place of one that is there or under a new
- * name; and a log removed.
+ * draft.c: replaces or publishes a log; removes a log.
  *
- * A draft is a row of sessions without a name, with entries of its own. Giving it its
- * name, taking the old log's away and dropping the old log's cache is one transaction,
- * whose first statements compare the old log with what its handle last saw. It must never
- * leave a draft that was given up, unless the process dies: then its row says when it was
- * last written to, and sweep (sqlite_list.c) removes it after an hour. Whoever comes back
- * to a draft after that finds it gone, and is told so.
+ * A draft is a row of `sessions` without a name, with entries of its own. One transaction
+ * names it, takes the name from the old log and drops the old log's cache; its first
+ * statements compare the old log with what its handle last saw. A draft that is given up
+ * is removed. If the process dies, sweep (list.c) removes the draft an hour after its
+ * last write; a writer that returns after that gets an error.
  */
 #include "store/sqlite/sqlite.h"
 
@@ -27,7 +25,7 @@ typedef struct sqlite_draft {
     int partial; /* its last entry has no newline yet */
 } sqlite_draft;
 
-static sqlite_draft *of(sessile_backend_draft *draft)
+static sqlite_draft *draft_of(sessile_backend_draft *draft)
 {
     return (sqlite_draft *)(void *)draft;
 }
@@ -85,8 +83,8 @@ sessile_status sqlite_draft_new(void *self, const char *folder, const char *name
     d->store = ss;
     strcpy(d->folder, folder); /* at most 200 bytes each */
     strcpy(d->name, name);
-    status =
-        sqlite_write(ss, sqlite_patience_of(ss), SQLITE_MAKES, new_body, d, NULL, err);
+    status = sqlite_run_write(ss, sqlite_patience_of(ss), SQLITE_MAKES, new_body, d, NULL,
+                              err);
     if (status) {
         mem_free(&ss->alloc, d, sizeof *d);
         return status;
@@ -138,7 +136,7 @@ static int write_body(sqlite_conn *c, void *arg)
 sessile_status sqlite_draft_write(sessile_backend_draft *handle, const void *data,
                                   size_t size, sessile_error *err)
 {
-    sqlite_draft *d = of(handle);
+    sqlite_draft *d = draft_of(handle);
     sqlite_store *ss = d->store;
     drafting w = {.draft = d, .data = data, .size = size};
     if (size == 0)
@@ -146,7 +144,7 @@ sessile_status sqlite_draft_write(sessile_backend_draft *handle, const void *dat
     w.rest = d->partial ? record_size(data, size) : 0;
     w.count = record_count(w.data + w.rest, size - w.rest);
     sessile_status status =
-        sqlite_write(ss, sqlite_patience_of(ss), 0, write_body, &w, NULL, err);
+        sqlite_run_write(ss, sqlite_patience_of(ss), 0, write_body, &w, NULL, err);
     if (!status && w.gone)
         status = swept(d, err);
     if (!status) {
@@ -164,11 +162,11 @@ static int drop_body(sqlite_conn *c, void *arg)
 
 void sqlite_draft_drop(sessile_backend_draft *handle)
 {
-    sqlite_draft *d = of(handle);
+    sqlite_draft *d = draft_of(handle);
     if (d) {
         sqlite_store *ss = d->store;
         sessile_error ignored;
-        sqlite_write(ss, sqlite_patience_of(ss), 0, drop_body, d, NULL, &ignored);
+        sqlite_run_write(ss, sqlite_patience_of(ss), 0, drop_body, d, NULL, &ignored);
         mem_free(&ss->alloc, d, sizeof *d);
     }
 }
@@ -265,16 +263,16 @@ static int name_body(sqlite_conn *c, void *arg)
 }
 
 /* Both ways to finish. Frees the draft. */
-static sessile_status finish(naming *n, sessile_error *err)
+static sessile_status finish_naming(naming *n, sessile_error *err)
 {
     sqlite_draft *d = n->draft;
     sqlite_store *ss = d->store;
     int unknown = 0;
-    sessile_status status = sqlite_write(ss, sqlite_patience_of(ss), SQLITE_DURABLE,
-                                         name_body, n, &unknown, err);
+    sessile_status status = sqlite_run_write(ss, sqlite_patience_of(ss), SQLITE_DURABLE,
+                                             name_body, n, &unknown, err);
     if (!status && n->changed) {
         status = fail(err, SESSILE_CONFLICT,
-                      "%s/%s was changed while it was written anew: do it again",
+                      "%s/%s was changed while it was being replaced: do it again",
                       d->folder, d->name);
     } else if (!status && n->full) {
         status = fail(err, SESSILE_EXISTS,
@@ -298,7 +296,7 @@ sessile_status sqlite_draft_replace(sessile_backend_draft *handle,
                                     size_t kept_size, sessile_error *err)
 {
     sqlite_log *log = sqlite_log_of(old);
-    naming n = {.draft = of(handle), .old = log, .keep = keep};
+    naming n = {.draft = draft_of(handle), .old = log, .keep = keep};
     char name[256];
     sqlite_store *ss = log->store;
     if (kept && kept_size > 0)
@@ -311,7 +309,7 @@ sessile_status sqlite_draft_replace(sessile_backend_draft *handle,
     pthread_mutex_lock(&log->mutex);
     n.old_bytes = log->bytes;
     pthread_mutex_unlock(&log->mutex);
-    sessile_status status = finish(&n, err);
+    sessile_status status = finish_naming(&n, err);
     if (!status && keep)
         snprintf(kept, kept_size, "%s.replaced-%" PRId64, name, n.kept);
     else if (!status)
@@ -321,8 +319,8 @@ sessile_status sqlite_draft_replace(sessile_backend_draft *handle,
 
 sessile_status sqlite_draft_publish(sessile_backend_draft *handle, sessile_error *err)
 {
-    naming n = {.draft = of(handle)};
-    return finish(&n, err);
+    naming n = {.draft = draft_of(handle)};
+    return finish_naming(&n, err);
 }
 
 /* ------------------------------------------------------------------ removed */
@@ -368,8 +366,8 @@ sessile_status sqlite_remove(sessile_backend_log *handle, uint64_t head,
     pthread_mutex_lock(&log->mutex);
     r.bytes = log->bytes;
     pthread_mutex_unlock(&log->mutex);
-    sessile_status status = sqlite_write(log->store, sqlite_log_patience(log),
-                                         SQLITE_DURABLE, remove_body, &r, NULL, err);
+    sessile_status status = sqlite_run_write(log->store, sqlite_log_patience(log),
+                                             SQLITE_DURABLE, remove_body, &r, NULL, err);
     if (!status && r.gone) {
         return fail(err, SESSILE_NOTFOUND,
                     "%s was removed or replaced since it was opened", log->name);

@@ -1,9 +1,9 @@
 /*
- * sqlite_list.c: which logs there are, and what lies beside them.
+ * list.c: lists logs and what lies beside them.
  *
- * Rows are taken out a page at a time and shown when the connection has been given back:
- * whoever looks at a log while it is listed needs one of their own. What is made or
- * removed meanwhile is there or not, and nothing is shown twice.
+ * Rows are read a page at a time, and visited after the connection was given back,
+ * because a visit may open a log and needs a connection. Logs that are made or removed
+ * meanwhile are listed or not, and none is listed twice.
  */
 #include "store/sqlite/sqlite.h"
 
@@ -115,7 +115,7 @@ static sessile_status each(sqlite_store *ss, sqlite_query query, const char *fol
     p->folder = folder;
     p->before = before;
     do {
-        status = sqlite_read(ss, sqlite_patience_of(ss), page_body, p, err);
+        status = sqlite_run_read(ss, sqlite_patience_of(ss), page_body, p, err);
         for (size_t i = 0; i < p->count && !status && !stopped; i++) {
             p->after = p->rows[i];
             if (store_name_ok(p->after.agent) && store_name_ok(p->after.name))
@@ -186,7 +186,8 @@ sessile_status sqlite_has_logs(void *self, int *found, sessile_error *err)
 {
     sqlite_store *ss = self;
     *found = 0;
-    sessile_status status = sqlite_read(ss, sqlite_patience_of(ss), has_body, found, err);
+    sessile_status status =
+        sqlite_run_read(ss, sqlite_patience_of(ss), has_body, found, err);
     if (status == SESSILE_NOTFOUND) {
         error_clear(err);
         status = SESSILE_OK;
@@ -243,7 +244,7 @@ static int show_draft(void *arg, const row *r)
     if (show_other(l, r)) {
         sweeping s = {r->id, sqlite_now(ss) - DRAFT_LASTS_MS};
         l->status =
-            sqlite_write(ss, sqlite_patience_of(ss), 0, sweep_body, &s, NULL, l->err);
+            sqlite_run_write(ss, sqlite_patience_of(ss), 0, sweep_body, &s, NULL, l->err);
     }
     return l->status != SESSILE_OK;
 }

@@ -1,9 +1,9 @@
 /*
- * sqlite_log.c: logs as rows: one of sessions, one of entries for each record.
+ * log.c: logs as rows: one of `sessions`, and one of `entries` for each record.
  *
- * Owns the promise "append if the log still ends at E": one transaction whose first
- * statement compares the log's row. A log is its row's id, which is never used again: a
- * log that was removed or replaced is told by that. It must not know what a line is.
+ * "Append if the log still ends at E" is one transaction whose first statement compares
+ * the log's row. The row's id identifies a log and is never used again, so a removed or
+ * replaced log is recognised. This file does not know what a record contains.
  */
 #include "store/sqlite/sqlite.h"
 
@@ -89,8 +89,9 @@ sessile_status sqlite_create(void *self, const char *folder, const char *name,
     creating n = {folder, name, data, size, sqlite_now(ss), 0};
     sessile_status status = sqlite_names_check(folder, name, err);
     if (!status) {
-        status = sqlite_write(ss, sqlite_patience_of(ss), SQLITE_MAKES | SQLITE_DURABLE,
-                              create_body, &n, NULL, err);
+        status =
+            sqlite_run_write(ss, sqlite_patience_of(ss), SQLITE_MAKES | SQLITE_DURABLE,
+                             create_body, &n, NULL, err);
     }
     if (!status && n.exists)
         status = fail(err, SESSILE_EXISTS, "%s/%s is already there", folder, name);
@@ -127,7 +128,7 @@ static sessile_status find(sqlite_store *ss, finding *f, sessile_error *err)
 {
     sessile_status status = sqlite_names_check(f->folder, f->name, err);
     if (!status)
-        status = sqlite_read(ss, sqlite_patience_of(ss), find_body, f, err);
+        status = sqlite_run_read(ss, sqlite_patience_of(ss), find_body, f, err);
     if (status == SESSILE_NOTFOUND || (!status && !f->found)) {
         status = fail(err, SESSILE_NOTFOUND, "there is no %s/%s in %s", f->folder,
                       f->name, ss->path);
@@ -220,11 +221,11 @@ static int size_body(sqlite_conn *c, void *arg)
     return rc == SQLITE_ROW || rc == SQLITE_DONE ? SQLITE_OK : rc;
 }
 
-static sessile_status look(sqlite_log *log, sizing *s, sessile_error *err)
+static sessile_status look_at_size(sqlite_log *log, sizing *s, sessile_error *err)
 {
     *s = (sizing){.id = log->id, .log = log};
     sessile_status status =
-        sqlite_read(log->store, sqlite_log_patience(log), size_body, s, err);
+        sqlite_run_read(log->store, sqlite_log_patience(log), size_body, s, err);
     if (!status) {
         pthread_mutex_lock(&log->mutex);
         log->replaced = s->other;
@@ -244,7 +245,7 @@ sessile_status sqlite_size(sessile_backend_log *handle, uint64_t *bytes,
     sizing s;
     *bytes = 0;
     *mtime_ms = 0;
-    sessile_status status = look(log, &s, err);
+    sessile_status status = look_at_size(log, &s, err);
     if (!status) {
         pthread_mutex_lock(&log->mutex);
         *bytes = log->bytes;
@@ -364,7 +365,7 @@ sessile_status sqlite_append(sessile_backend_log *handle, sessile_log_end *end,
         return status;
     }
     status =
-        sqlite_write(ss, sqlite_log_patience(log), 0, append_body, &p, poisoned, err);
+        sqlite_run_write(ss, sqlite_log_patience(log), 0, append_body, &p, poisoned, err);
     if (*poisoned) {
         pthread_mutex_lock(&log->mutex);
         log->poisoned = 1;
@@ -396,11 +397,11 @@ sessile_status sqlite_append(sessile_backend_log *handle, sessile_log_end *end,
     return SESSILE_OK;
 }
 
-sessile_status sqlite_log_sync(sessile_backend_log *handle, sessile_error *err)
+sessile_status sqlite_sync(sessile_backend_log *handle, sessile_error *err)
 {
     sqlite_store *ss = sqlite_log_of(handle)->store;
     sessile_status status = sqlite_poisoned(ss, err);
-    return !status ? sqlite_sync(ss, err) : status;
+    return !status ? sqlite_sync_store(ss, err) : status;
 }
 
 /* ------------------------------------------------------------------ waiting */
@@ -436,7 +437,7 @@ sessile_status sqlite_watch(sessile_backend_log *handle, uint64_t bytes, int tim
     for (;;) {
         sizing s = {.id = log->id, .log = log};
         sessile_status status =
-            sqlite_read(log->store, sqlite_log_patience(log), size_body, &s, err);
+            sqlite_run_read(log->store, sqlite_log_patience(log), size_body, &s, err);
         if (status)
             return status;
         *changed = !s.named || (uint64_t)s.bytes != bytes;

@@ -1,11 +1,10 @@
 /*
- * sqlite_path.c: the database's file and the folder that holds it.
+ * path.c: the database's file and the folder that holds it.
  *
- * Owns the descriptor of the folder, and what may lie there: the database and the files
- * that SQLite keeps beside it are ours alone, no links, and nobody else may put one there
- * (SQLite would take a stranger's -wal for its own). It must never open the database
- * itself, not even to look at it: closing it again would give up the locks that SQLite
- * holds on it (sqlite.h).
+ * The database and SQLite's files beside it must belong to this user and must not be
+ * links, and nobody else may create files there: SQLite would use a foreign -wal as its
+ * own. The database itself is never opened here, since closing it would drop SQLite's
+ * locks (sqlite.h).
  */
 #include "store/sqlite/sqlite.h"
 

@@ -1,10 +1,9 @@
 /*
- * sqlite_read.c: the bytes of a log out of its rows.
+ * read.c: reads the bytes of a log from its rows.
  *
- * Owns where the last read of a handle ended, so that a log read from its start to its
- * end is one walk over the index. Where it does not know, the caller's hint is tried, and
- * then the entry is looked for by halves: the offsets of entries only grow. Records never
- * change, so what is remembered of them cannot be wrong while the log is there.
+ * A handle remembers where its last read ended, so reading a whole log is one walk over
+ * the index. Elsewhere the caller's hint is tried first, then a binary search: the
+ * offsets of entries only grow. Records never change, so what is remembered stays true.
  */
 #include "store/sqlite/sqlite.h"
 
@@ -193,9 +192,8 @@ static size_t from_large(sqlite_log *log, uint64_t offset, char *out, size_t siz
     return take;
 }
 
-sessile_status sqlite_log_read(sessile_backend_log *handle, uint64_t index,
-                               uint64_t offset, void *out, size_t size, size_t *got,
-                               sessile_error *err)
+sessile_status sqlite_read(sessile_backend_log *handle, uint64_t index, uint64_t offset,
+                           void *out, size_t size, size_t *got, sessile_error *err)
 {
     sqlite_log *log = sqlite_log_of(handle);
     reading r = {.log = log, .hints = {-1, -1}};
@@ -211,7 +209,7 @@ sessile_status sqlite_log_read(sessile_backend_log *handle, uint64_t index,
     r.size = size - *got;
     r.next_id = -1;
     sessile_status status =
-        sqlite_read(log->store, sqlite_log_patience(log), read_body, &r, err);
+        sqlite_run_read(log->store, sqlite_log_patience(log), read_body, &r, err);
     pthread_mutex_lock(&log->mutex);
     if (!status && r.next_id >= 0) {
         log->next_id = r.next_id;

@@ -1,92 +1,18 @@
 /*
- * sqlite_run.c: one call, one transaction.
+ * run.c: runs one call as one transaction.
  *
- * Owns the waiting for other writers, the turn in which the threads of this store come to
- * write, the commit, and what SQLite's result codes mean to a caller. Between processes a
- * writer is waited for by trying; in one store they queue, so that only the first of them
- * tries. It must never say that something was not done which may have been: a commit that
- * failed for other reasons than a full disk is unknown.
+ * Writers of one store queue; only the first of them tries to get SQLite's lock, which
+ * other processes may hold. A commit that failed for any reason but a full disk has an
+ * unknown outcome, and is never reported as not done.
  */
 #include "store/sqlite/sqlite.h"
 
 #include <errno.h>
 #include <string.h>
 
-sqlite_patience sqlite_patience_of(const sqlite_store *ss)
-{
-    return (sqlite_patience){ss->timeout_ms, {NULL, NULL}, ss->path};
-}
-
 int64_t sqlite_now(const sqlite_store *ss)
 {
     return ss->os->now_ms(ss->os->ud);
-}
-
-/* ------------------------------------------------------------------ errors */
-
-static int no_space(int error)
-{
-    return error == ENOSPC || error == EDQUOT || error == EFBIG;
-}
-
-sessile_status sqlite_fail(const sqlite_store *ss, sqlite3 *db, int rc, const char *doing,
-                           sessile_error *err)
-{
-    const char *says = db ? sqlite3_errmsg(db) : sqlite3_errstr(rc);
-    int error = db ? sqlite3_system_errno(db) : 0;
-    const char *path = ss->path;
-    if (db && sqlite3_errcode(db) == SQLITE_OK) {
-        /* found by us, not by SQLite */
-        says = (rc & 0xff) == SQLITE_CORRUPT ? "its rows do not fit together"
-                                             : sqlite3_errstr(rc);
-    }
-    switch (rc & 0xff) {
-    case SQLITE_BUSY:
-    case SQLITE_LOCKED:
-        return fail(err, SESSILE_BUSY,
-                    "%s %s: another writer holds it: wait longer, or try again", doing,
-                    path);
-    case SQLITE_NOMEM:
-        return fail_nomem(err);
-    case SQLITE_FULL:
-        return fail(err, SESSILE_FULL,
-                    "%s %s: no space is left: make room, and do it again", doing, path);
-    case SQLITE_TOOBIG:
-        return fail(err, SESSILE_LIMIT, "%s %s: SQLite keeps no value that large", doing,
-                    path);
-    case SQLITE_READONLY:
-        return fail(err, SESSILE_DENIED,
-                    "%s %s: it may only be read: see the rights of the file and of its "
-                    "folder (%s)",
-                    doing, path, says);
-    case SQLITE_PERM:
-    case SQLITE_AUTH:
-        return fail(err, SESSILE_DENIED, "%s %s: %s", doing, path, says);
-    case SQLITE_CORRUPT:
-    case SQLITE_NOTADB:
-        return fail(
-            err, SESSILE_DAMAGED,
-            "%s %s: the database is damaged (%s): look with `sqlite3 FILE 'PRAGMA "
-            "integrity_check'`, and bring back a backup",
-            doing, path, says);
-    case SQLITE_ERROR:
-        return fail(err, SESSILE_DAMAGED,
-                    "%s %s: its tables are not those that were made (%s): bring back a "
-                    "backup",
-                    doing, path, says);
-    case SQLITE_CANTOPEN:
-        /* a missing -wal or -shm cannot be made in a folder that may only be read */
-        return fail(err, error == EIO || error == EMFILE ? SESSILE_IO : SESSILE_DENIED,
-                    "%s %s, or the files that SQLite keeps beside it: see the rights of "
-                    "the file and of its folder (%s)",
-                    doing, path, error != 0 ? strerror(error) : says);
-    default:
-        return fail(err, no_space(error) ? SESSILE_FULL : SESSILE_IO, "%s %s: %s%s",
-                    doing, path, says,
-                    rc == SQLITE_IOERR_WRITE && error == 0
-                        ? ": the device refuses it, or a quota or limit on files does"
-                        : "");
-    }
 }
 
 /* 1 when a connection that met this is not to be used again. */
@@ -96,18 +22,6 @@ static int breaks(int rc)
     return primary == SQLITE_IOERR || primary == SQLITE_CORRUPT ||
            primary == SQLITE_NOTADB || primary == SQLITE_CANTOPEN ||
            primary == SQLITE_NOMEM;
-}
-
-sessile_status sqlite_poisoned(sqlite_store *ss, sessile_error *err)
-{
-    pthread_mutex_lock(&ss->mutex);
-    int poisoned = ss->poisoned;
-    pthread_mutex_unlock(&ss->mutex);
-    return poisoned ? fail(err, SESSILE_IO,
-                           "an earlier write to %s could not be made safe: close the "
-                           "store, open it again and look at what is there",
-                           ss->path)
-                    : SESSILE_OK;
 }
 
 /* ------------------------------------------------------------------ trying */
@@ -155,8 +69,8 @@ static sessile_status try_until(sqlite_store *ss, sqlite_patience wait, attempt 
     }
 }
 
-sessile_status sqlite_read(sqlite_store *ss, sqlite_patience wait, sqlite_body body,
-                           void *arg, sessile_error *err)
+sessile_status sqlite_run_read(sqlite_store *ss, sqlite_patience wait, sqlite_body body,
+                               void *arg, sessile_error *err)
 {
     sqlite_conn *c;
     sessile_status status = sqlite_conn_take(ss, wait, 0, &c, err);
@@ -251,8 +165,9 @@ static sessile_status run(sqlite_store *ss, sqlite_conn *c, sqlite_body body, vo
     return status;
 }
 
-sessile_status sqlite_write(sqlite_store *ss, sqlite_patience wait, int flags,
-                            sqlite_body body, void *arg, int *unknown, sessile_error *err)
+sessile_status sqlite_run_write(sqlite_store *ss, sqlite_patience wait, int flags,
+                                sqlite_body body, void *arg, int *unknown,
+                                sessile_error *err)
 {
     sqlite_conn *c = NULL;
     int broken = 0, undone = 0, maybe = 0;
@@ -282,7 +197,7 @@ sessile_status sqlite_write(sqlite_store *ss, sqlite_patience wait, int flags,
         sqlite_conn_give(c, broken);
     turn_give(ss);
     if (!status && !undone && (flags & SQLITE_DURABLE) != 0) {
-        status = sqlite_sync(ss, err);
+        status = sqlite_sync_store(ss, err);
         *unknown = status != SESSILE_OK;
     }
     return status;

@@ -1,5 +1,5 @@
 /*
- * sqlite_schema.c: tables, views, and every statement that reads or writes them.
+ * schema.c: tables, views, and every statement that reads or writes them.
  *
  * Owns the versions of the schema. What is below the version of this engine is brought up
  * to it in one transaction; what is above it is refused, and so is every database that is
@@ -285,7 +285,7 @@ int sqlite_schema_migrate(sqlite3 *db, const char *const *steps, int version, in
 }
 
 /* Inside a transaction, with what is read there. *version -1: not ours. */
-static int look(sqlite3 *db, int *version, int *rc)
+static int read_version(sqlite3 *db, int *version, int *rc)
 {
     int64_t application = sqlite_ask(db, "PRAGMA application_id", rc);
     int64_t tables =
@@ -342,7 +342,7 @@ static int make_schema(sqlite_conn *c, int *version)
     if (rc != SQLITE_OK)
         return rc;
     /* others may have been faster */
-    if (look(c->db, version, &rc) == SQLITE_OK && *version >= 0 &&
+    if (read_version(c->db, version, &rc) == SQLITE_OK && *version >= 0 &&
         *version < SQLITE_SCHEMA_VERSION) {
         char text[64];
         snprintf(text, sizeof text, "PRAGMA application_id = %d", SQLITE_APPLICATION);
@@ -364,7 +364,7 @@ sessile_status sqlite_schema_ready(sqlite_conn *c, int make, int *rc, sessile_er
     const sqlite_store *ss = c->store;
     int version = 0;
     *rc = SQLITE_OK;
-    if (look(c->db, &version, rc) == SQLITE_OK && version >= 0 &&
+    if (read_version(c->db, &version, rc) == SQLITE_OK && version >= 0 &&
         version < SQLITE_SCHEMA_VERSION && (make || version > 0))
         *rc = make_schema(c, &version);
     if (*rc != SQLITE_OK) {

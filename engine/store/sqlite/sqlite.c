@@ -1,16 +1,15 @@
 /*
- * sqlite.c: sessions in a database of SQLite.
+ * sqlite.c: a store in a SQLite database: its table of functions; opened and freed.
  *
- * Owns the table of operations and the handle of a store. Opening makes nothing: the
- * first create, blob_put_new or draft_new makes the database. It must never touch a
- * database that is not ours (sqlite_schema.c), nor keep anything of a store in memory
- * that another process may change, but for what stands in sqlite_read.c.
+ * Opening creates nothing: the first create, blob_put_new or draft_new creates the
+ * database. A database that is not ours is never touched (schema.c). Nothing that another
+ * process may change is kept in memory, except as read.c says.
  */
 #include "store/sqlite/sqlite.h"
 
 #include <string.h>
 
-#include "store/store.h"
+#include "store/sqlite/open.h"
 
 static void sqlite_free(void *self)
 {
@@ -48,9 +47,9 @@ static const sessile_backend sqlite_backend = {
     .open = sqlite_open,
     .close = sqlite_close,
     .size = sqlite_size,
-    .read = sqlite_log_read,
+    .read = sqlite_read,
     .append = sqlite_append,
-    .sync = sqlite_log_sync,
+    .sync = sqlite_sync,
     .list = sqlite_list,
     .blob_get = sqlite_blob_get,
     .blob_put_new = sqlite_blob_put_new,
@@ -82,7 +81,7 @@ static const sessile_backend sqlite_backend = {
 };
 
 /* The folder of path, and its last part. "x.db" lies in ".". */
-static sessile_status split(sqlite_store *ss, const char *path, sessile_error *err)
+static sessile_status split_path(sqlite_store *ss, const char *path, sessile_error *err)
 {
     enum { NAME_LONGEST = 200 }; /* room for what SQLite puts behind it */
     const allocator *a = &ss->alloc;
@@ -134,7 +133,7 @@ static sessile_status split(sqlite_store *ss, const char *path, sessile_error *e
 
 /* What is there is looked at now, so that a path that is no store is told at once. On a
  * network file system that waits for the first use: it may be allowed until then. */
-static sessile_status look(sqlite_store *ss, sessile_error *err)
+static sessile_status probe_database(sqlite_store *ss, sessile_error *err)
 {
     sqlite_conn *c;
     sessile_status status = sqlite_conn_take(ss, sqlite_patience_of(ss), 0, &c, err);
@@ -177,9 +176,9 @@ sessile_status store_sqlite_open(store *out, const char *path, int timeout_ms,
     ss->folder_fd = -1;
     pthread_mutex_init(&ss->mutex, NULL);
     os_cond_init(&ss->moved);
-    sessile_status status = split(ss, path, err);
+    sessile_status status = split_path(ss, path, err);
     if (!status)
-        status = look(ss, err);
+        status = probe_database(ss, err);
     if (status) {
         sqlite_free(ss);
         return status;

@@ -1,22 +1,9 @@
 /*
- * sqlite.h: what the files of the SQLite backend share.
+ * sqlite.h: what the files of this folder share. README.md lists them.
  *
- *   sqlite.c        the table, the handle of a store, opened and freed
- *   sqlite_path.c   the database's file and its folder: looked at, made, never followed
- *   sqlite_conn.c   connections: opened, kept for the next call, statements prepared once
- *   sqlite_schema.c tables and views, their versions, whose database it is
- *   sqlite_run.c    one transaction: waiting for other writers, commit, what errors mean
- *   sqlite_sync.c   what was committed becomes durable; checkpoints
- *   sqlite_log.c    logs: create, open, size, append, stat, watch
- *   sqlite_read.c   the bytes of a log out of its rows
- *   sqlite_cache.c  what is kept beside a log, and beside the logs of a folder
- *   sqlite_draft.c  a log written anew or removed
- *   sqlite_list.c   which logs there are, and what lies beside them
- *   sqlite_blob.c   blobs
- *
- * Nobody may open and close the database's file by other means than SQLite's while this
- * process has it open: POSIX gives up all locks of a process on a file when the process
- * closes any descriptor of it.
+ * While this process has the database open, its file must not be opened and closed by any
+ * means but SQLite's: when a process closes any descriptor of a file, POSIX drops all
+ * locks that the process holds on it.
  */
 #ifndef STORE_SQLITE_H
 #define STORE_SQLITE_H
@@ -30,7 +17,7 @@
 #include "sessile_store.h"
 #include "store/wait.h"
 
-/* Statements that are prepared once a connection; their texts: sqlite_schema.c. */
+/* Statements that are prepared once a connection; their texts: schema.c. */
 typedef enum sqlite_query {
     QUERY_BEGIN,
     QUERY_COMMIT,
@@ -103,7 +90,7 @@ struct sqlite_store {
     int writing;           /* somebody has the turn */
     sqlite_conn *idle;
     unsigned idle_count;
-    sqlite_conn *syncer; /* open since before the first write: sqlite_sync.c */
+    sqlite_conn *syncer; /* open since before the first write: sync.c */
     uint64_t wal_inode;  /* of the WAL that it has open */
     int syncing;
     uint64_t begun, done; /* syncs, counted */
@@ -119,7 +106,7 @@ typedef struct sqlite_patience {
 } sqlite_patience;
 sqlite_patience sqlite_patience_of(const sqlite_store *ss);
 
-/* ---- sqlite_path.c */
+/* ---- path.c */
 
 /* Opens the folder and looks at the database's file. *there: 0 when there is none.
  * DENIED: a link, somebody else's, or open to others; UNSUPPORTED: on a network file
@@ -137,7 +124,7 @@ sessile_status sqlite_path_sweep(sqlite_store *ss,
 uint64_t sqlite_path_wal(const sqlite_store *ss);
 void sqlite_path_free(sqlite_store *ss);
 
-/* ---- sqlite_schema.c */
+/* ---- schema.c */
 
 #define SQLITE_APPLICATION    0x73657373 /* "sess": ours, in the header of the database */
 #define SQLITE_SCHEMA_VERSION 1
@@ -155,7 +142,7 @@ sessile_status sqlite_schema_ready(sqlite_conn *c, int make, int *rc, sessile_er
  * Returns a result code of SQLite. */
 int sqlite_schema_migrate(sqlite3 *db, const char *const *steps, int version, int count);
 
-/* ---- sqlite_conn.c */
+/* ---- conn.c */
 
 /* A connection for this call. make: the database is made where there is none, else
  * NOTFOUND. Given back by sqlite_conn_give(). BUSY, CANCELLED, and all errors of opening.
@@ -172,7 +159,7 @@ int sqlite_step(sqlite3_stmt *st);
 /* One integer that a statement of text gives; -1 on failure, and *rc says why. */
 int64_t sqlite_ask(sqlite3 *db, const char *text, int *rc);
 
-/* ---- sqlite_run.c */
+/* ---- run.c */
 
 /* What a body returns when nothing is to be kept and nothing of SQLite failed: its
  * argument says what it found. */
@@ -181,31 +168,33 @@ typedef int (*sqlite_body)(sqlite_conn *c, void *arg);
 
 enum { SQLITE_MAKES = 1, SQLITE_DURABLE = 2 };
 
-/* Runs body on a connection; again when SQLite says BUSY, so it may begin anew. NOTFOUND:
- * there is no database. */
-sessile_status sqlite_read(sqlite_store *ss, sqlite_patience wait, sqlite_body body,
-                           void *arg, sessile_error *err);
+/* Runs body on a connection; again when SQLite says BUSY, so it may start again.
+ * NOTFOUND: there is no database. */
+sessile_status sqlite_run_read(sqlite_store *ss, sqlite_patience wait, sqlite_body body,
+                               void *arg, sessile_error *err);
 /* Runs body in a transaction that no other writer is in, and commits it. flags: MAKES the
  * database where there is none; DURABLE: synced on return. *unknown (may be NULL): 1 when
  * it failed and may have been committed all the same. */
-sessile_status sqlite_write(sqlite_store *ss, sqlite_patience wait, int flags,
-                            sqlite_body body, void *arg, int *unknown,
-                            sessile_error *err);
+sessile_status sqlite_run_write(sqlite_store *ss, sqlite_patience wait, int flags,
+                                sqlite_body body, void *arg, int *unknown,
+                                sessile_error *err);
 /* The status of a result code, and a sentence: "doing PATH: …". */
 sessile_status sqlite_fail(const sqlite_store *ss, sqlite3 *db, int rc, const char *doing,
                            sessile_error *err);
+/* A sync failed: nothing more is written to the store. */
+void sqlite_poison(sqlite_store *ss);
 /* IO when a sync has failed before. */
 sessile_status sqlite_poisoned(sqlite_store *ss, sessile_error *err);
 /* Now, by the store's clock: milliseconds since 1970. */
 int64_t sqlite_now(const sqlite_store *ss);
 
-/* ---- sqlite_sync.c */
+/* ---- sync.c */
 
 /* Opens the connection that syncs, before anything is written. */
 sessile_status sqlite_sync_ready(sqlite_store *ss, sqlite_patience wait,
                                  sessile_error *err);
 /* Makes durable all that was committed before the call. IO: unknown, and poisoned. */
-sessile_status sqlite_sync(sqlite_store *ss, sessile_error *err);
+sessile_status sqlite_sync_store(sqlite_store *ss, sessile_error *err);
 /* Called by SQLite after each commit of a connection. */
 int sqlite_sync_committed(void *conn, sqlite3 *db, const char *name, int frames);
 /* Takes what was overwritten or removed out of the WAL, if nobody is in the way. */
@@ -257,13 +246,13 @@ sessile_status sqlite_open(void *self, const char *folder, const char *name,
 void sqlite_close(sessile_backend_log *log);
 sessile_status sqlite_size(sessile_backend_log *log, uint64_t *bytes, int64_t *mtime_ms,
                            sessile_error *err);
-sessile_status sqlite_log_read(sessile_backend_log *log, uint64_t index, uint64_t offset,
-                               void *out, size_t size, size_t *got, sessile_error *err);
+sessile_status sqlite_read(sessile_backend_log *log, uint64_t index, uint64_t offset,
+                           void *out, size_t size, size_t *got, sessile_error *err);
 sessile_status sqlite_append(sessile_backend_log *log, sessile_log_end *end,
                              const void *data, size_t size, uint64_t count,
                              const unsigned char new_tag[16], int *poisoned,
                              sessile_error *err);
-sessile_status sqlite_log_sync(sessile_backend_log *log, sessile_error *err);
+sessile_status sqlite_sync(sessile_backend_log *log, sessile_error *err);
 int sqlite_replaced(sessile_backend_log *log);
 void sqlite_set_stop(sessile_backend_log *log, int (*ask)(void *arg), void *arg);
 void sqlite_set_timeout(sessile_backend_log *log, int timeout_ms);

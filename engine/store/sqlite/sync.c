@@ -1,8 +1,8 @@
 /*
- * sqlite_sync.c: what was committed becomes durable.
+ * sync.c: what was committed becomes durable.
  *
- * Owns the syncs of the write-ahead log, which all writers of the store share, and the
- * checkpoints. It must never sync again after a sync has failed: the kernel has marked
+ * Owns the syncs of the write-ahead log, which all writers of the store share. It must
+ * never sync again after a sync has failed: the kernel has marked
  * the pages clean, and a second sync would report a success that is none. So the store is
  * poisoned: nothing more is written through it.
  *
@@ -22,8 +22,8 @@
  *     (nBackfill == mxFrame in wal.c), and a checkpoint in NORMAL syncs the WAL before it
  *     copies anything, and the database before it sets nBackfill. So a frame that is gone
  *     from the WAL when we come to sync is in the database, synced.
- *   - Who starts the WAL anew writes and syncs its header first (also in NORMAL), so that
- *     old frames are never taken for new ones.
+ *   - A writer that restarts the WAL writes and syncs its header first (also in NORMAL),
+ * so that old frames are never taken for new ones.
  *   - The WAL file is not replaced while a connection is open: whoever wants to remove it
  *     needs the exclusive lock of the database, and the connection that syncs holds a
  *     shared one from before this store's first write until the store is closed. Being
@@ -36,29 +36,14 @@
  *
  * It is no safer than FULL either: another program that checkpoints with synchronous=OFF
  * promises the WAL's reuse without having synced the database, whoever wrote the frames.
- *
- * Checkpoints run in our own hook rather than in SQLite's, for the result: SQLite throws
- * it away, and with it the news that a sync has failed.
  */
 #include "store/sqlite/sqlite.h"
 
 #include <errno.h>
 #include <string.h>
 
-/* Frames (pages) in the WAL from which a commit moves them into the database; and from
- * which it also keeps other writers out for that long, so that the WAL can end. */
-#define CHECKPOINT_FROM 1000
-#define CHECKPOINT_HARD 8000
-
 #define SCRUB_TRIES    12
 #define SCRUB_PAUSE_MS 5
-
-static void poison(sqlite_store *ss)
-{
-    pthread_mutex_lock(&ss->mutex);
-    ss->poisoned = 1;
-    pthread_mutex_unlock(&ss->mutex);
-}
 
 sessile_status sqlite_sync_ready(sqlite_store *ss, sqlite_patience wait,
                                  sessile_error *err)
@@ -114,7 +99,7 @@ static int lost_names(sqlite_store *ss)
     return moved || sqlite_path_wal(ss) != ss->wal_inode;
 }
 
-sessile_status sqlite_sync(sqlite_store *ss, sessile_error *err)
+sessile_status sqlite_sync_store(sqlite_store *ss, sessile_error *err)
 {
     int rc = SQLITE_OK, error = 0, lost = 0;
     sessile_status status = sqlite_sync_ready(ss, sqlite_patience_of(ss), err);
@@ -155,20 +140,6 @@ sessile_status sqlite_sync(sqlite_store *ss, sessile_error *err)
     return sqlite_poisoned(ss, err);
 }
 
-int sqlite_sync_committed(void *conn, sqlite3 *db, const char *name, int frames)
-{
-    sqlite_conn *c = conn;
-    if (frames < CHECKPOINT_FROM)
-        return SQLITE_OK;
-    int rc = sqlite3_wal_checkpoint_v2(
-        db, name,
-        frames < CHECKPOINT_HARD ? SQLITE_CHECKPOINT_PASSIVE : SQLITE_CHECKPOINT_RESTART,
-        NULL, NULL);
-    if (rc == SQLITE_IOERR_FSYNC)
-        poison(c->store);
-    return SQLITE_OK; /* the commit stands */
-}
-
 void sqlite_sync_scrub(sqlite_store *ss)
 {
     const os_table *os = ss->os;
@@ -183,6 +154,6 @@ void sqlite_sync_scrub(sqlite_store *ss)
                                        NULL);
     }
     if (rc == SQLITE_IOERR_FSYNC)
-        poison(ss);
+        sqlite_poison(ss);
     sqlite_conn_give(c, 0);
 }

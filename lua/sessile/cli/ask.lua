@@ -17,7 +17,7 @@ function ask.sure(app, args, question)
     return true
   elseif app.json or not terminal.is_terminal(0) or not terminal.is_terminal(2) then
     return nil, question .. "? Nobody can be asked here", "EUSAGE",
-      "Say so with --yes. Nothing was changed."
+      "Confirm with --yes. Nothing was changed."
   end
   io.stderr:write(terminal.line(question), "? [yes/no] ")
   local answer = io.stdin:read "l"

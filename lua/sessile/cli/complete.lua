@@ -248,7 +248,7 @@ local function walk(before)
   return seen
 end
 
--- The row of the argument that comes after so many.
+-- The row of the argument after `n` others.
 local function argument_after(command, count)
   local rows = command.arguments or {}
   local last = rows[#rows]

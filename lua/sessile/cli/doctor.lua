@@ -121,7 +121,8 @@ end
 -- Modules of other packages, and who wants them.
 local function modules(add, cfg)
   local argparse = version_of "argparse"
-  add("argparse", argparse and "ok" or "bad", argparse or "not there: no command line is read",
+  add("argparse", argparse and "ok" or "bad",
+    argparse or "missing: the command line cannot be parsed",
     not argparse and "Install it: apt-get install lua-argparse" or nil)
   local model = cfg and cfg:for_agent(nil).model
   local endpoint = type(model) == "table" and model.endpoint
@@ -129,10 +130,10 @@ local function modules(add, cfg)
   if library then
     add("libcurl", "ok", library)
   elseif endpoint then
-    add("libcurl", "bad", "not there, and the model is at " .. show.url(endpoint),
+    add("libcurl", "bad", "missing, and the model is at " .. show.url(endpoint),
       "Install it: apt-get install libcurl4")
   else
-    add("libcurl", "ok", "not there: only a model at an endpoint needs it")
+    add("libcurl", "ok", "missing: only models at an endpoint need it")
   end
 end
 
@@ -142,7 +143,7 @@ local function installed(list, cfg)
   add("Lua", "ok", ("%s, with the files in %s"):format(_VERSION, system.lua))
   local names = libraries()
   add("libraries", "ok", #names > 0 and table.concat(names, ", ")
-    or "built in, or /proc does not tell")
+    or "built in, or not shown by /proc")
   worker(add, cfg or {})
   encodings(add, cfg or {})
   modules(add, cfg)
@@ -154,15 +155,15 @@ local function configuration(list, app)
   local add = under(list, "Configuration")
   local cfg, message, code, step = app:config()
   if not cfg then
-    add("files", "bad", message, step or code == "EINVALID" and "Mend it: sessile config path"
-      or nil)
+    add("files", "bad", message, step
+      or code == "EINVALID" and "Correct it; to find the file: sessile config path" or nil)
     return nil
   end
   local names = {}
   for i, one in ipairs(cfg.files) do
-    names[i] = one.path .. (one.trusted and "" or " (not trusted: it may say little)")
+    names[i] = one.path .. (one.trusted and "" or " (not trusted: it may set only some keys)")
   end
-  add("files", "ok", #names > 0 and table.concat(names, ", ") or "none: all is as it comes")
+  add("files", "ok", #names > 0 and table.concat(names, ", ") or "none: defaults are used")
   local policy = cfg:for_agent(nil).policy
   local tried, why = sessile.open("ram:", { key = false, policy = policy,
     fallback = cfg.fallback, policy_path = cfg.policy_path, worker = cfg.worker })
@@ -176,7 +177,7 @@ local function configuration(list, app)
   local triggers = cfg:value "triggers"
   if policy and type(triggers) == "table" and triggers.share and not cfg.window then
     add("window", "warn", "a trigger waits for a share of the window, and no window is set",
-      "Say how much your model reads: window = 200000")
+      "Set the window of your model: window = 200000")
   end
   local model = cfg:for_agent(nil).model
   add("model", "ok", model and show.model(model) or "none: chat and summaries want one")
@@ -217,7 +218,7 @@ end
 local function permissions(add, folder)
   local seen = disk.look(folder)
   if not seen then
-    add("folder", "ok", folder .. ": not there yet, made when it is first used")
+    add("folder", "ok", folder .. ": does not exist yet, created when it is first used")
   elseif seen.kind ~= "folder" then
     add("folder", seen.kind == "link" and "warn" or "bad",
       ("%s is %s, not a folder"):format(folder, seen.kind == "link" and "a link" or "a file"),
@@ -227,7 +228,7 @@ local function permissions(add, folder)
       "Be that user, or: chown -R \"$(id -u)\" " .. hints.quoted(folder))
   elseif seen.mode & 0x3f ~= 0 then -- 077
     add("folder", seen.mode & 0x12 ~= 0 and "bad" or "warn", -- 022
-      ("%s: mode %s, others may look in"):format(folder, octal(seen.mode)),
+      ("%s: mode %s, other users can list it"):format(folder, octal(seen.mode)),
       "Close it: chmod 700 " .. hints.quoted(folder))
   else
     add("folder", "ok", ("%s: yours, mode %s"):format(folder, octal(seen.mode)))
@@ -242,7 +243,7 @@ local function key_file(add, path)
     add("key file", "bad", ("%s is %s"):format(path, seen.kind ~= "file"
       and "no file: " .. seen.kind or "another user's"), "Name yours: --key-file FILE")
   elseif seen.mode & 0x3f ~= 0 then
-    add("key file", "bad", ("%s: mode %s, others may read it"):format(path, octal(seen.mode)),
+    add("key file", "bad", ("%s: mode %s, other users can read it"):format(path, octal(seen.mode)),
       "Close it: chmod 600 " .. hints.quoted(path))
   end
 end
@@ -270,7 +271,7 @@ local function sealing(add, app, cfg)
     local keys = store:keys()
     add("sealed", "ok", ("with %s, its key from %s"):format(keys and keys.suite or "?", source))
   else
-    add("sealed", "warn", "it is plain: whoever reads the files reads the sessions",
+    add("sealed", "warn", "it is plain: anyone who can read the files can read the sessions",
       "A new store is sealed unless --plain or key = false says otherwise")
   end
   return store
@@ -282,19 +283,20 @@ local function contents(add, app, store)
     add("sessions", "bad", message)
     return nil
   end
-  local hurt, newest, full = 0, 0, nil
+  local damaged, newest, full = 0, 0, nil
   for _, row in ipairs(rows) do
     full = full or app:is_nearly_full(row.bytes) and row
-    hurt = hurt + (row.message and 1 or 0)
+    damaged = damaged + (row.message and 1 or 0)
     newest = math.max(newest, row.modified or 0)
   end
-  add("sessions", hurt > 0 and "warn" or "ok", ("%d, of which %d cannot be read whole"):format(
-    #rows, hurt):gsub(", of which 0.*", ""), hurt > 0 and "See them: sessile check" or nil)
+  local count = ("%d, of which %d cannot be read completely"):format(#rows, damaged)
+  add("sessions", damaged > 0 and "warn" or "ok", (count:gsub(", of which 0.*", "")),
+    damaged > 0 and "See them: sessile check" or nil)
   if full then
     add("room", "warn", ("session %s has used %s of the %s that a session may take"):format(
       hints.shown(full.id), terminal.bytes(full.bytes),
       terminal.bytes(select(2, app:is_nearly_full(full.bytes)))),
-      "Nothing is written beyond that: begin a new one, or raise limits.session")
+      "Beyond that, writes fail: start a new session, or raise limits.session")
   end
   return newest
 end
@@ -310,20 +312,20 @@ local function volume(add, folder, cfg, globals)
   end
   local kind, where = file_system(seen.device)
   local leave = globals.network or cfg and cfg.network
-  local name = seen.network or kind or "of a kind that /proc does not tell"
+  local name = seen.network or kind or "of a kind that /proc does not show"
   if seen.read_only then
     add("file system", "bad", name .. ", read-only", "Use another folder: --store FOLDER")
   elseif seen.network and not leave then
     add("file system", "bad", ("%s: other machines write it as well; it can only be read")
-      :format(name), "Use a local folder, or, when one machine alone writes: --network")
+      :format(name), "Use a local folder. If only one machine writes: --network")
   else
     add("file system", seen.network and "warn" or "ok", name .. (where and ", on " .. where or ""),
-      seen.network and "See to it that one machine alone writes there" or nil)
+      seen.network and "Make sure that only one machine writes there" or nil)
   end
   if seen.free then
     add("free space", seen.free < FEW and "bad" or seen.free < LITTLE and "warn" or "ok",
       ("%s of %s"):format(terminal.bytes(seen.free), terminal.bytes(seen.size)),
-      seen.free < LITTLE and "Make room: a full device stops writing, and loses nothing" or nil)
+      seen.free < LITTLE and "Free space: a full device stops writes, but loses nothing" or nil)
   end
   if not seen.writable or seen.kind ~= "folder" then
     add("locks", "warn", ("not tried: nothing can be written in %s"):format(at),
@@ -332,12 +334,12 @@ local function volume(add, folder, cfg, globals)
   end
   local works, why = disk.lock(at)
   if works then
-    add("locks", "ok", "they keep other writers out")
+    add("locks", "ok", "they exclude other writers")
   elseif works == false then
-    add("locks", "bad", "two locks on one file were both given",
-      "Use another file system: two writers would harm each other here")
+    add("locks", "bad", "two locks on one file were both granted",
+      "Use another file system: here two writers would damage each other's data")
   else
-    add("locks", "bad", "a lock cannot be taken: " .. why, "Use another file system")
+    add("locks", "bad", "the file cannot be locked: " .. why, "Use another file system")
   end
 end
 
@@ -358,16 +360,17 @@ local function file_of(add, path)
   local seen, folder = disk.look(path), path:match "^(.*)/" or "."
   local around = disk.look(folder == "" and "/" or folder)
   if around and around.mode & 0x12 ~= 0 then -- 022
-    add("database", "bad", ("%s: others may write in its folder, mode %s"):format(path,
+    add("database", "bad", ("%s: other users can write in its folder, mode %s"):format(path,
       octal(around.mode)), "Keep it in a folder of its own: chmod 700 that")
   elseif not seen then
-    add("database", "ok", ("%s: not there yet, the first session makes it"):format(path))
+    add("database", "ok", ("%s: does not exist yet, the first session creates it"):format(path))
   elseif seen.kind ~= "file" or not seen.own then
     add("database", "bad", ("%s is %s"):format(path, seen.kind ~= "file"
       and "no file: " .. seen.kind or "another user's"),
       "Name a file of yours: --store sqlite:FILE")
   elseif seen.mode & 0x3f ~= 0 then -- 077
-    add("database", "bad", ("%s: mode %s, it is open to others"):format(path, octal(seen.mode)),
+    add("database", "bad", ("%s: mode %s, other users can access it"):format(path,
+      octal(seen.mode)),
       "Close it: chmod 600 " .. hints.quoted(path))
   else
     local version = schema_of(path)
@@ -379,7 +382,8 @@ end
 local function store_of(list, app, cfg)
   local add = under(list, "Store")
   local url, folder = sessions.place(app.globals)
-  local database = not folder and url and url:match "^sqlite:(.+)$"
+  local scheme = not folder and url and core.scheme(url)
+  local database = scheme and scheme.place == "file" and scheme.path ~= "" and scheme.path
   if not folder then
     if not url then
       add("folder", "bad", "there is no place: neither HOME nor XDG_DATA_HOME is set",
@@ -415,19 +419,17 @@ local function system_limit(name)
   return value == "unlimited" and math.huge or tonumber(value)
 end
 
-local function machine(list, cfg, newest)
+local function machine(list, app, newest)
   local add = under(list, "Limits and clock")
-  local function of(name, default)
-    return cfg and cfg:value("limits." .. name) or default
-  end
-  add("limits", "ok", ("a message %s, a session %s"):format(show.size(of("message", 8 << 20)),
-    show.size(of("session", 4 << 30))))
+  local largest = app:limit "session"
+  add("limits", "ok", ("a message %s, a session %s"):format(show.size(app:limit "message"),
+    show.size(largest)))
   local files, size = system_limit "Max open files", system_limit "Max file size"
   if files then
     add("open files", files < 64 and "warn" or "ok", files == math.huge and "any number"
       or ("%d at most"):format(files), files < 64 and "Allow more: ulimit -n 1024" or nil)
   end
-  if size and size < of("session", 4 << 30) then
+  if size and size < largest then
     add("file size", "warn", ("no file may grow beyond %s"):format(terminal.bytes(size)),
       "Allow more: ulimit -f unlimited")
   end
@@ -435,7 +437,7 @@ local function machine(list, cfg, newest)
   if now < 1735689600 then -- 2025
     add("clock", "bad", os.date("!it says %Y-%m-%d %H:%M UTC", now), "Set it")
   elseif newest and newest > (now + 60) * 1000 then
-    add("clock", "warn", ("the newest session is from %s, which is yet to come"):format(
+    add("clock", "warn", ("the newest session is dated %s, in the future"):format(
       terminal.exact(newest)), "Set the clock of this machine, or of the one that wrote it")
   else
     add("clock", "ok", os.date("!%Y-%m-%d %H:%M UTC", now))
@@ -454,7 +456,7 @@ function doctor.findings(app)
   if cfg then
     newest = store_of(list, app, cfg)
   end
-  machine(list, cfg, newest)
+  machine(list, app, newest)
   return list
 end
 

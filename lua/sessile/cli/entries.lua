@@ -8,7 +8,7 @@ local hints = require "sessile.cli.hints"
 local entries = {}
 
 local function fail(session, text)
-  return nil, ("'%s' is no entry of session %s: an entry is a number of 1 to 8 hexadecimal "
+  return nil, ("'%s' is not an entry of session %s: an entry is a number of 1 to 8 hexadecimal "
     .. "digits, a label, or `head`"):format(hints.shown(text), hints.shown(session.id)),
     "ENOTFOUND", entries.step("ENOTFOUND", session.id)
 end
@@ -85,7 +85,7 @@ function entries.checkpoint(session, text)
       return id
     end
   end
-  return nil, ("no checkpoint of session %s is called '%s'"):format(hints.shown(session.id),
+  return nil, ("session %s has no checkpoint '%s'"):format(hints.shown(session.id),
     hints.shown(text)), "ENOTFOUND", "See them: sessile checkpoints " .. hints.id(session.id)
 end
 
@@ -192,7 +192,7 @@ end
 
 --- The arguments of a command that is about one entry.
 entries.arguments = {
-  { "id", "a session: its id, a beginning of it, its title, a label, or `last`" },
+  { "id", "a session: its id, a prefix of it, its title, a label, or `last`" },
   { "entry", "an entry: its number, a label, or `head`" },
 }
 

@@ -109,7 +109,7 @@ local function prepared(args)
   end
   local made, message, code = require(files_module).folder(place)
   if not made then
-    return nil, message, code, code == "ENOTFOUND" and "Make the folder above it first." or nil
+    return nil, message, code, code == "ENOTFOUND" and "Create its parent folder first." or nil
   end
   return (place:gsub("(.)/+$", "%1"))
 end
@@ -134,7 +134,7 @@ function folder.run(app, args, rules)
   if not rows then
     return nil, message, code
   elseif #rows == 0 then
-    return nil, args.user and ("no session is of user '%s'"):format(hints.shown(args.user))
+    return nil, args.user and ("user '%s' has no session"):format(hints.shown(args.user))
       or "there is no session yet", "ENOTFOUND"
   end
   local place
@@ -174,7 +174,8 @@ function folder.run(app, args, rules)
     app:note(redaction.sentence(redactor:report()))
   end
   if failed > 0 then
-    return nil, ("%d of %d sessions could not be written whole"):format(failed, #rows), "EDAMAGED",
+    return nil, ("%d of %d sessions could not be written completely"):format(failed,
+      #rows), "EDAMAGED",
       "index.json says which, and why."
   end
 end

@@ -13,12 +13,12 @@ local filters = {}
 
 --- For a command's table of options.
 filters.options = {
-  { "--status WHAT", "only of this status (else all but the deleted)", many = true,
+  { "--status WHAT", "only sessions with this status (else all but deleted ones)", many = true,
     choices = { "active", "suspended", "archived", "expired", "deleted" } },
-  { "--since WHEN", "modified since: a date (2026-02-01), or so long ago (24h, 7d)" },
-  { "--until WHEN", "modified before" },
-  { "--user NAME", "only of this user", is = "user" },
-  { "--label NAME", "only those with this label", is = "label name" },
+  { "--since WHEN", "modified since a date (2026-02-01) or an age (24h, 7d)" },
+  { "--until WHEN", "modified before that" },
+  { "--user NAME", "only sessions of this user", is = "user" },
+  { "--label NAME", "only sessions with this label", is = "label name" },
 }
 
 -- A moment as typed, in ms: a date (UTC), or a span that ends now.
@@ -31,8 +31,8 @@ local function moment(app, option, text)
   end
   local span = not year and times.ms(text)
   if not span then
-    return nil, ("option '%s': '%s' is no date (2026-02-01) and no time (24h, 7d)"):format(option,
-      hints.shown(text))
+    return nil, ("option '%s': '%s' is neither a date (2026-02-01) nor an age (24h, 7d)"):format(
+      option, hints.shown(text))
   end
   return app.now() - span
 end

@@ -119,16 +119,16 @@ end
 ---@return string
 function help.all(paint)
   return table.concat({
-    paint("sessile", "bold") .. " keeps agent conversations: durable, sealed, append-only.",
+    paint("sessile", "bold") .. " stores agent conversations in encrypted, append-only logs.",
     "",
     paint("Examples", "bold"),
     rows_text {
-      { "sessile demo", "the main job, shown in seconds" },
-      { "sessile new --id bug-42 --title 'Slow start'", "make a session" },
+      { "sessile demo", "a demonstration that takes a few seconds" },
+      { "sessile new --id bug-42 --title 'Slow start'", "create a session" },
       { "echo 'why is it slow?' | sessile append bug-42 -", "add a message" },
-      { "sessile show last --last 3", "read the newest three" },
+      { "sessile show last --last 3", "show the newest three messages" },
       { "sessile policy replay tiered recorded.jsonl --window 100000",
-        "what would a policy have dropped?" },
+        "what a policy would have dropped" },
     },
     "",
     groups_text(paint),
@@ -136,9 +136,9 @@ function help.all(paint)
     paint("Everywhere", "bold"),
     rows_text(help.option_rows(options.global)),
     "",
-    "ID is a session's id, a unique beginning of it, its title, a label in it, or `last`.",
-    "`sessile sessions COMMAND` is the same as `sessile COMMAND` for those about sessions.",
-    "`sessile help COMMAND` says more. Exit codes: 0 done, 1 failed, 2 usage,",
+    "ID is a session's id, a unique prefix of it, its title, a label in it, or `last`.",
+    "`sessile sessions COMMAND` is `sessile COMMAND`, for commands about sessions.",
+    "`sessile help COMMAND` shows more. Exit codes: 0 done, 1 failed, 2 usage,",
     "3 not found, 4 busy, 5 damaged, 6 conflict, 7 no access or wrong key.",
   }, "\n") .. "\n"
 end

@@ -7,6 +7,7 @@
 -- code and perhaps a next step. Everything it raises is a defect.
 
 local config = require "sessile.config"
+local core = require "sessile.core"
 local help = require "sessile.cli.help"
 local hints = require "sessile.cli.hints"
 local json = require "sessile.cli.json"
@@ -24,16 +25,16 @@ local EXIT = {
 
 -- What to do next, when the command knows nothing better.
 local NEXT = {
-  ENOTFOUND = "See what there is: sessile list",
+  ENOTFOUND = "See the sessions: sessile list",
   EBUSY = "Try again, wait longer with --timeout 1m, or end the other writer first.",
   EDAMAGED = "See what is wrong, and where: sessile check",
   ETRUNCATED = "See what is wrong, and where: sessile check",
-  ECONFLICT = "Look again with `sessile show last`, then repeat it.",
+  ECONFLICT = "Check with `sessile show last`, then repeat it.",
   EDENIED = "Look at the owner and the mode of what is named here.",
   ESEALED = "Give the right key: set SESSILE_KEY, or --key-file FILE.",
   EEXISTS = "Choose another name; see those that are taken: sessile list",
-  EFULL = "Make room on the device, then repeat it; what was acknowledged is safe.",
-  EPOLICY = "The conversation stands as it was. See the policies: sessile policy list",
+  EFULL = "Free space on the device, then repeat it. Acknowledged writes are safe.",
+  EPOLICY = "The conversation is unchanged. See the policies: sessile policy list",
 }
 
 ---@class sessile.cli.app
@@ -147,12 +148,43 @@ function app:session(name)
   return session
 end
 
---- Whether a log of so many bytes has used four fifths of what a session may take; and that limit.
+--- Closes what it is given at the end of the block that holds it in a <close> variable. A close
+--- that fails is no failure of the command: unlike session's own __close, it raises nothing.
+---@param opened table  a session or a store
+function app.closing(opened)
+  return setmetatable({}, { __close = function() opened:close() end })
+end
+
+--- Calls f with that session, which is closed afterwards whatever happens. What f returns, or
+--- why there is no session.
+---@param name string
+---@param f fun(session: table): ...
+function app:with_session(name, f)
+  local session, message, code, step = self:session(name)
+  if not session then
+    return nil, message, code, step
+  end
+  local _ <close> = app.closing(session)
+  return f(session)
+end
+
+--- A limit: as it is configured, else the engine's default.
+---@param name string
+---@return integer
+function app:limit(name)
+  local cfg = self:config()
+  local value = cfg and cfg:value("limits." .. name)
+  for _, limit in ipairs(core.limits()) do
+    value = value or limit.name == name and limit.default
+  end
+  return value
+end
+
+--- Whether a log of `bytes` bytes has used four fifths of the limit of a session; and that limit.
 ---@param bytes integer?
 ---@return boolean, integer
 function app:is_nearly_full(bytes)
-  local cfg = self:config()
-  local limit = cfg and cfg:value "limits.session" or 4 << 30
+  local limit = self:limit "session"
   return (bytes or 0) // 4 >= limit // 5, limit
 end
 
@@ -199,7 +231,7 @@ local function fail(view, message, code, step)
   local command
   message, command = split_command(message)
   message = terminal.cut(hints.fill(message, view.globals), LONGEST)
-  step = step or command and "To write it anew, with what can be read: " .. command
+  step = step or command and "To rewrite it with everything that can be read: " .. command
   if step == nil and not (code == "EDENIED"
     and (message:find("chmod", 1, true) or of_a_server(view))) then
     step = NEXT[code]
@@ -260,7 +292,7 @@ local function unknown_of_sessions(view, word, words)
   local nearest = registry.nearest(word, registry.of_sessions())
   return fail(view, ("there is no command 'sessions %s'"):format(hints.shown(word)), "EUSAGE",
     nearest and ("Did you mean `sessile sessions %s`?"):format(nearest)
-      or "See those there are: sessile sessions --help")
+      or "See the commands: sessile sessions --help")
 end
 
 local function unknown(view, word, words)
@@ -353,7 +385,7 @@ local function dispatch(words)
   close(self)
   if message then
     if code == "ESUSPENDED" and self.last_id then
-      step = step or "See what it waits for: sessile info " .. hints.id(self.last_id)
+      step = step or "To see what it waits for: sessile info " .. hints.id(self.last_id)
     elseif code == "EUSAGE" and step == nil and name then
       step = usage_step(command)
     end

@@ -45,7 +45,7 @@ end
 
 local EXITS = {
   { "0", "done" }, { "1", "failed" },
-  { "2", "the command line was wrong, or nobody could be asked" },
+  { "2", "wrong command line, or a confirmation was needed without a terminal" },
   { "3", "what was named is not there" }, { "4", "another writer holds it" },
   { "5", "damaged, or cut off" }, { "6", "it changed meanwhile" },
   { "7", "no access, or the wrong key" },
@@ -54,7 +54,7 @@ local EXITS = {
 local VARIABLES = {
   { "SESSILE_STORE", "the store, when --store names none" },
   { "SESSILE_KEY", "the store's key or passphrase, when --key-file names none" },
-  { "NO_COLOR", "when it is set, nothing is coloured" },
+  { "NO_COLOR", "if set, output is not coloured" },
   { "XDG_DATA_HOME, XDG_CONFIG_HOME", "where the default store, and the key file, policies and "
     .. "commands of your own are" },
 }

@@ -45,7 +45,7 @@ function models.of(app, name, agent)
   if name and not config.models[name] then
     local names = names_of(config)
     local near = registry.nearest(name, names)
-    return nil, ("no model is called '%s'"):format(hints.shown(name)), "EUSAGE",
+    return nil, ("there is no model '%s'"):format(hints.shown(name)), "EUSAGE",
       near and ("Did you mean `%s`?"):format(near)
         or #names > 0 and "There are: " .. table.concat(names, ", ") or SET_UP
   end
@@ -108,6 +108,6 @@ function models.for_command(app, session, name)
 end
 
 --- The option of commands that ask a model.
-models.option = { "--model NAME", "ask this one of the configured `models`" }
+models.option = { "--model NAME", "ask this configured model" }
 
 return models

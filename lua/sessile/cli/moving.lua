@@ -4,6 +4,7 @@
 -- Must never show a password that stands in a URL, nor call a copy whole that is not.
 
 local has_line, line = pcall(require, "sessile.line")
+local core = require "sessile.core"
 local hints = require "sessile.cli.hints"
 local paths = require "sessile.paths"
 local progress = require "sessile.cli.progress"
@@ -19,11 +20,13 @@ local moving = {}
 ---@return string? code
 ---@return string? step
 function moving.check(url)
-  if url:find "^ram:" then
+  local scheme = core.scheme(url)
+  if scheme and scheme.place == "memory" then
     return nil, "the store ram: is gone when this command ends", "EUSAGE",
-      "Name a folder, sqlite:FILE or postgres://…"
+      "Name a folder, " .. paths.store_forms(true)
   end
-  return sessions.no_database(paths.expand((url:gsub("^file:", ""))))
+  local path = scheme and scheme.place == "folder" and scheme.path or url
+  return sessions.no_database(paths.expand(path))
 end
 
 --- Runs a copy with a bar. work(report): calls sessile.migrate or store:backup with `report` as
@@ -60,7 +63,8 @@ function moving.run(app, work)
     return done
   end
   return nil, message, code,
-    code == "ECANCELLED" and "What was copied is there. To go on, type the same again." or nil
+    code == "ECANCELLED"
+      and "Sessions copied so far are kept. To continue, run the command again." or nil
 end
 
 local function plural(n, word)
@@ -88,19 +92,19 @@ end
 function moving.tell(app, done, to)
   app:out(("%s in %s: %s.\n"):format(plural(done.sessions, "session"), to, shares(done)))
   app:out(("%s; read back and compared: %s.\n"):format(done.as_it_stands
-    and "Copied as they stand" or "Sealed anew, or made plain, entry by entry",
+    and "Copied as they stand" or "Sealed again, or decrypted, entry by entry",
     terminal.number(done.verified)))
   if done.unopened then
-    app:note "No key here opens them: bytes were compared, and no seal was opened."
+    app:note "No key here opens them, so only their bytes were compared."
   end
   if done.forgotten > 0 then
-    app:note(("Of users who were forgotten, opened by nothing: %d."):format(done.forgotten))
+    app:note(("Sessions of forgotten users, unreadable: %d."):format(done.forgotten))
   end
   if done.gone > 0 then
     app:note(("Deleted meanwhile: %d."):format(done.gone))
   end
   if done.unfinished > 0 then
-    app:note(("Writes that were never finished were left out: %s."):format(
+    app:note(("Unfinished writes were skipped: %s."):format(
       terminal.bytes(done.unfinished)))
   end
   for _, failure in ipairs(done.failures) do
@@ -130,16 +134,16 @@ function moving.verdict(done)
   if done.failed > 0 then
     return nil, ("%s could not be copied"):format(plural(done.failed, "session")),
       done.failures[#done.failures].code,
-      "The others are there. When what stood in the way is gone, type the same again."
+      "The other sessions were copied. Remove the cause, then run the command again."
   elseif done.damaged > 0 then
     return nil, done.as_it_stands
       and ("%s damaged here, and so in the copy"):format(done.damaged == 1 and "1 session is"
         or done.damaged .. " sessions are")
       or ("%s damaged, and not copied"):format(done.damaged == 1 and "1 session is"
         or done.damaged .. " sessions are"), "EDAMAGED",
-      "See what is left of them: sessile check"
+      "See what can still be read: sessile check"
   elseif done.conflicts > 0 then
-    return nil, ("%s there, and differ from those here: they were left alone"):format(
+    return nil, ("%s there, with other contents than here: they were not changed"):format(
       done.conflicts == 1 and "1 session of that name is" or
       done.conflicts .. " sessions of that name are"), "ECONFLICT",
       "To replace them (their logs are kept aside), add --replace."

@@ -5,6 +5,7 @@
 -- as a sentence.
 
 local hints = require "sessile.cli.hints"
+local paths = require "sessile.paths"
 local registry = require "sessile.cli.registry"
 local times = require "sessile.times"
 local trigger = require "sessile.trigger"
@@ -15,15 +16,15 @@ local options = {}
 ---@type sessile.cli.option[]
 options.global = {
   { "--json", "print JSON" },
-  { "--store URL", "a folder, sqlite:FILE, postgres://… or ram: (else $SESSILE_STORE)" },
+  { "--store URL", "a folder, " .. paths.store_forms() .. " (else $SESSILE_STORE)" },
   { "--key-file FILE", "the store's key (else $SESSILE_KEY, else your key file)" },
-  { "--plain", "the store is not sealed" },
-  { "--agent NAME", "only sessions of this agent (when making one: main)", is = "agent" },
-  { "--timeout TIME", "wait so long for another writer: 90, 500ms, 2m (else 5)",
+  { "--plain", "the store is not encrypted" },
+  { "--agent NAME", "only sessions of this agent (new sessions: default main)", is = "agent" },
+  { "--timeout TIME", "wait for another writer at most: 90, 500ms, 2m (default 5)",
     time = true },
-  { "--config FILE", "what is configured (else $SESSILE_CONFIG, else your own and ./sessile.lua)" },
-  { "--network", "write even though the store is on a network file system" },
-  { "-h --help", "what a command does, with examples" },
+  { "--config FILE", "the configuration (else $SESSILE_CONFIG, else yours and ./sessile.lua)" },
+  { "--network", "write even if the store is on a network file system" },
+  { "-h --help", "show help for a command, with examples" },
 }
 
 --- Takes "-o --output FILE" apart.
@@ -89,7 +90,7 @@ local function time(flag)
   return function(text)
     local ms = options.time(text)
     if not ms then
-      return nil, ("option '%s': '%s' is no time: write seconds, or 500ms, 5m, 2h"):format(flag,
+      return nil, ("option '%s': '%s' is not a time: write seconds, or 500ms, 5m, 2h"):format(flag,
         hints.shown(text))
     end
     return ms

@@ -14,7 +14,7 @@ local function step_for(code, from, told)
   elseif code == "EDENIED" then
     return "Look at its owner and its mode."
   elseif not from and told:find("format", 1, true) then
-    return "Say what wrote it: --from " .. table.concat(import.names(), " or --from ")
+    return "Name its format: --from " .. table.concat(import.names(), " or --from ")
   end
   return false
 end

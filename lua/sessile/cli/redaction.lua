@@ -58,7 +58,7 @@ function redaction.sentence(report)
   end
   return (#parts > 0 and "Taken out: " .. table.concat(parts, ", ")
     or "Nothing was found to take out")
-    .. ". What looks like none of these is still there: read it before you pass it on."
+    .. ". Anything of another form is still there: read it before you share it."
 end
 
 return redaction

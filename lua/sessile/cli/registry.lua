@@ -24,7 +24,7 @@ local GROUPS = {
     "keys status", "keys rotate", "keys reseal" },
   { "Configuration", "config", "config show", "config init", "config path", "config trust",
     "doctor" },
-  { "And", "demo", "run", "version", "help", "completions", "man" },
+  { "Other", "demo", "run", "version", "help", "completions", "man" },
 }
 
 -- The headings whose commands are about sessions: `sessile sessions list` is `sessile list`.
@@ -38,9 +38,9 @@ local HIDDEN = { ["__complete"] = "complete" }
 
 -- What is asked for and does not exist, with what to do instead.
 local ABSENT = {
-  memory = "There is no memory beyond a session yet. What was said is in the sessions: "
+  memory = "Sessions do not share a memory yet. To find what was said in any of them: "
     .. "sessile search TEXT",
-  audit = "There is no audit trail yet. All that was done in a session is in its log: "
+  audit = "There is no audit trail yet. A session's log records every change to it: "
     .. "sessile tree ID --all",
 }
 

@@ -5,6 +5,7 @@
 -- between two sessions that fit; nor open a file of the store, which may be a FIFO: that is
 -- the engine's.
 
+local core = require "sessile.core"
 local hints = require "sessile.cli.hints"
 local paths = require "sessile.paths"
 local sessile = require "sessile"
@@ -80,14 +81,11 @@ function sessions.place(globals)
   if not url then
     return nil, paths.default_store()
   end
-  local scheme = url:match("^(%l[%l%d+.-]*):")
-  if scheme and scheme ~= "file" then
-    return paths.expand_url(url)
+  local scheme = core.scheme(url)
+  if not scheme or scheme.place ~= "folder" then
+    return paths.expand_url(url) -- the engine says what is wrong with it
   end
-  if url:find "^postgres[^/]*/.*@" then
-    return url -- a URL with a slip in it: the engine says so, and does not repeat it
-  end
-  local folder = paths.expand((url:gsub("^file:", "")))
+  local folder = paths.expand(scheme.path)
   return folder, folder
 end
 
@@ -116,14 +114,14 @@ end
 -- What to do when the key does not fit.
 local function key_step(globals, url, exists)
   if globals.plain then
-    return "Leave --plain away; the key comes from SESSILE_KEY or --key-file FILE."
+    return "Omit --plain; the key comes from SESSILE_KEY or --key-file FILE."
   elseif configured(globals).key == false then
     return "The configuration says key = false: leave that out. See: sessile config show"
   end
   local plain = exists and sessile.open(url, { key = false })
   if plain then
     plain:close()
-    return "It is not sealed. If it was meant to be so, open it with --plain."
+    return "The store is not sealed. If that is intended, pass --plain."
   end
   local source, given = sessions.key_source(globals)
   return (given and ("The key came from %s. "):format(source) or "")
@@ -368,11 +366,11 @@ function sessions.find(rows, name)
   end
   if first then
     -- It may be one of these.
-    return nil, ("no session that can be read is called '%s'; %d cannot be read: %s"):format(
+    return nil, ("no readable session is '%s'; %d cannot be read: %s"):format(
       hints.shown(name), unreadable, first.message or "?"),
       first.status == "EDENIED" and "EDENIED" or "ENOTFOUND"
   end
-  return nil, ("no session is called '%s'"):format(hints.shown(name)), "ENOTFOUND"
+  return nil, ("there is no session '%s'"):format(hints.shown(name)), "ENOTFOUND"
 end
 
 -- Why a session that is there does not open: no reason to look for another one.

@@ -176,7 +176,7 @@ local function least_width(widths)
   return all
 end
 
---- Words in lines of at most so many columns, the later ones behind `indent`; a longer word has
+--- Wraps words into lines of at most `columns` columns, later ones indented; a longer word has
 --- a line of its own. Without columns (nothing to fit into) the text stays one line.
 ---@param text string
 ---@param columns integer?

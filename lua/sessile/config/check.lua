@@ -86,7 +86,7 @@ end
 
 -- ---------------------------------------------------------------- store and key
 
-local LONGEST_NAME = 4096 -- of a path, and of an id in the engine
+local LONGEST_NAME = 4096 -- of a path
 
 -- A folder below the one of the file that names it, as it is written and on the disk: nobody
 -- need trust it for that.
@@ -106,20 +106,20 @@ function kinds.store(at, value, from)
   if value == "postgres" then
     value = "$DATABASE_URL"
   elseif #read.text(at, value) > LONGEST_NAME then
-    wrong(at, "no folder has a name that is so long")
+    wrong(at, "the name is too long for a folder")
   end
   local url = read.expanded(at, read.text(at, value), from)
-  local scheme, rest = url:match "^(%l[%l%d+.-]*):(.*)$"
-  if scheme and scheme ~= "file" and scheme ~= "sqlite" then
+  local scheme = core.scheme(url)
+  local path = scheme and scheme.path
+  if not path then
     if not from.trusted then
       wrong(at, "a store that is no folder is taken from your own configuration only", "EDENIED")
     end
     return url
   end
-  local path = scheme and rest or url
   -- the file of a database is no folder; that it is no link is its store's affair
   local folder = path
-  if scheme == "sqlite" and path:sub(1, 1) ~= "~" then
+  if scheme.place == "file" and path:sub(1, 1) ~= "~" then
     folder = path:match "^(.*)/" or "."
   end
   if not from.trusted and not is_below(folder, from) then
@@ -127,7 +127,7 @@ function kinds.store(at, value, from)
       .. "configuration only", "EDENIED")
   end
   path = read.beside(path, from)
-  return scheme == "sqlite" and "sqlite:" .. path or path
+  return scheme.place == "file" and scheme.scheme .. ":" .. path or path
 end
 
 function kinds.key(at, value, from)
@@ -147,7 +147,7 @@ local function policy_name(at, name, from)
     return name
   elseif not from.trusted then
     wrong(at, "a policy with a path is taken from your own configuration only; one that is "
-      .. "called by its name will do", "EDENIED")
+      .. "used by name is allowed", "EDENIED")
   end
   return read.path(at, name, from)
 end
@@ -219,7 +219,7 @@ local function conditions(at, value)
   if value.share ~= nil then
     local share = value.share
     if type(share) ~= "number" or not (share > 0 and share <= 1) then
-      wrong(at .. ".share", ("a part of the window expected, above 0 and at most 1 (0.8 is "
+      wrong(at .. ".share", ("a share of the window expected, above 0 and at most 1 (0.8 is "
         .. "80 %%), got %s"):format(read.shown(share)))
     end
     made.share = share
@@ -305,7 +305,7 @@ function kinds.agents(at, value, from)
   local made = {}
   for agent, settings in pairs(read.table(at, value)) do
     if #read.text(at, agent) > LONGEST_NAME then
-      wrong(at, "no agent has a name that is so long")
+      wrong(at, "the name is too long for an agent")
     end
     local where = at .. "." .. agent
     among(where, settings, schema.of_agent)

@@ -97,7 +97,7 @@ function file.call_back(one)
   local chunk, message = load(one.text, "@" .. one.path, "t", environment())
   local ok, values = pcall(chunk or error, message)
   if not chunk or not ok or type(values) ~= "table" then
-    return nil, ("%s: it is not the same when it is run twice: %s"):format(one.path,
+    return nil, ("%s: two runs gave different results: %s"):format(one.path,
       tostring(values)), "EINVALID"
   end
   one.values = values

@@ -39,7 +39,7 @@ end
 -- ---------------------------------------------------------------- one file
 
 local KEYS = "Every key with its default: sessile config --config /dev/null"
-local TRUST = "Read it, then say so: sessile config trust"
+local TRUST = "Read it, then trust it: sessile config trust"
 
 -- Why a value is refused, with the place where it is written.
 local function sentence(one, problem)
@@ -88,7 +88,7 @@ local function read(path, trusted)
   end
   local step = KEYS
   if made.code == "EDENIED" then
-    step = changed and "It was changed since it was trusted. " .. TRUST or TRUST
+    step = changed and "It has changed since you trusted it. " .. TRUST or TRUST
   end
   return nil, sentence(one, made), made.code, step
 end
@@ -137,7 +137,7 @@ local function files(given)
       list[#list + 1] = one
     elseif path and code ~= "ENOTFOUND" and is_ours(path) then
       return nil, message, code, step or kind == "project" and code == "EDENIED"
-        and "Without any such file: --config /dev/null" or nil
+        and "To use no configuration: --config /dev/null" or nil
     end
   end
   return list

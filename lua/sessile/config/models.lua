@@ -48,7 +48,7 @@ local function address(at, value, from)
   if not url:find "^https?://[^/?#]" or url:find "[%c%s]" then
     wrong(at, "http://… or https://… expected")
   elseif url:match "^%a+://([^/?#]*)":find("@", 1, true) then
-    wrong(at, "a name and a password have no place in it: say key = { env = \"NAME\" }")
+    wrong(at, "it must not hold a name and a password: use key = { env = \"NAME\" }")
   end
   return url
 end
@@ -110,7 +110,7 @@ function models.check(at, value, from)
     made[name] = SHAPES[kind][name](at .. "." .. name, one, from)
   end
   if kind == "endpoint" and not made.name then
-    wrong(at .. ".name", "say which of the endpoint's models is asked")
+    wrong(at .. ".name", "name the endpoint's model")
   end
   return made
 end

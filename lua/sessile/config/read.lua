@@ -170,7 +170,7 @@ function read.key(at, value, from, also)
   local expected = ("{ env = \"NAME\" }, { file = \"…\" } or { command = { \"program\", … } } "
     .. "expected%s"):format(also and ", " .. also or "")
   if type(value) == "string" then
-    read.wrong(at, "a secret has no place in this file: " .. expected)
+    read.wrong(at, "this file must not hold a secret: " .. expected)
   elseif type(value) ~= "table" then
     read.wrong(at, expected .. ", got " .. read.shown(value))
   end

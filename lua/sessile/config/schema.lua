@@ -2,7 +2,9 @@
 -- which they are shown.
 --
 -- Owns the names. The table in lua/README.md, `sessile config show` and the checks are made from
--- it. Knows no file and no value.
+-- it. Limits and schemes of stores come from the engine. Knows no file and no value.
+
+local core = require "sessile.core"
 
 local schema = {}
 
@@ -16,11 +18,19 @@ local schema = {}
 ---@field values string[]? what a choice may be
 ---@field least integer?   of a number
 
+-- How the URL of a store is written, each as code.
+local function forms()
+  local list = {}
+  for _, one in ipairs(core.schemes()) do
+    list[#list + 1] = one.form and ("`%s`"):format(one.form)
+  end
+  return table.concat(list, ", ")
+end
+
 ---@type sessile.config.key[]
 schema.keys = {
   { name = "store", kind = "store", default = "$XDG_DATA_HOME/sessile", project = true,
-    about = "where sessions are: a folder, `file:FOLDER`, `sqlite:FILE`, `postgres://…`, `ram:`; "
-      .. "`postgres`: `$DATABASE_URL`" },
+    about = ("where sessions are: a folder, %s; `postgres`: `$DATABASE_URL`"):format(forms()) },
   { name = "key", kind = "key", default = "the key file that is made for you",
     about = "the store's secret: `{ env = \"NAME\" }`, `{ file = \"…\" }`, `{ command = {…} }`; "
       .. "`false`: not sealed" },
@@ -75,21 +85,28 @@ schema.keys = {
     about = "new sessions expire so long after their newest entry" },
   { name = "retention", kind = "time", default = "90d",
     about = "how long `purge` keeps what was deleted softly" },
-  { name = "limits.message", kind = "size", default = "8MiB", about = "of one message" },
-  { name = "limits.session", kind = "size", default = "4GiB", about = "of one session's log" },
-  { name = "limits.depth", kind = "count", least = 1, default = "128",
-    about = "nesting of JSON, at most 1000" },
-  { name = "limits.id", kind = "size", default = "4KiB", about = "of an id, an agent, a user" },
-  { name = "limits.title", kind = "size", default = "1KiB", about = "of a title" },
-  { name = "limits.policy_gas", kind = "count", least = 1, default = "50000000",
-    about = "steps of the policies of one turn" },
-  { name = "limits.policy_ms", kind = "ms", default = "500ms", about = "their CPU time" },
-  { name = "limits.policy_memory", kind = "size", default = "64MiB", about = "their memory" },
-  { name = "limits.policy_result", kind = "size", default = "1MiB",
-    about = "what one of them may write" },
   { name = "agents", kind = "agents", default = "none", project = true,
     about = "what differs for an agent: `{ coder = { policy = …, window = … } }`" },
 }
+
+-- The default of a limit as somebody would write it: "8MiB", "500ms", "128".
+local function written(limit)
+  if limit.unit == "ms" then
+    return limit.default .. "ms"
+  end
+  local value, prefix = limit.default, 0
+  while limit.unit == "size" and prefix < 4 and value % 1024 == 0 do
+    value, prefix = value // 1024, prefix + 1
+  end
+  return value .. ({ [0] = "", "KiB", "MiB", "GiB", "TiB" })[prefix]
+end
+
+-- The engine has the limits: one key each, before `agents`.
+for _, limit in ipairs(core.limits()) do
+  table.insert(schema.keys, #schema.keys, {
+    name = "limits." .. limit.name, kind = limit.unit, least = limit.least > 0 and limit.least
+      or nil, default = written(limit), about = limit.about })
+end
 
 --- The unit of the kinds that have one.
 schema.units = { time = "time", ms = "time", ttl = "time", size = "size", tokens = "tokens" }

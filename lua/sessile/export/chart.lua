@@ -18,7 +18,7 @@ local WIDTH, MOST_BARS = 1000, 240
 ---@class sessile.export.mark
 ---@field kind "c"|"p"      a compaction, a checkpoint
 ---@field id string
----@field at number         after so many turns
+---@field at number         number of turns before it
 ---@field after integer?    tokens of the context then
 ---@field title string      not yet harmless
 

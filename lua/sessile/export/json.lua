@@ -1,6 +1,6 @@
 --- json: a session as one JSON document: what is known of it, then every entry as it is kept.
 --
--- Owns: the shape, which README.md describes, and its version. Must never print an entry anew:
+-- Owns: the shape, which README.md describes, and its version. Must never re-encode an entry:
 -- its text goes out token for token.
 
 local core = require "sessile.core"

@@ -2,8 +2,8 @@
 -- notes.
 --
 -- Owns: what keeps a message inside its block. What people and models said stands in a quote,
--- parsed and written anew without HTML, images and definitions (sessile.markdown); where that
--- module is not there, or will not, in a fence like everything else, longer than any run of
+-- parsed and rewritten without HTML, images and definitions (sessile.markdown). If that module
+-- is missing or fails, the text stands in a fence like everything else, longer than any run of
 -- its mark inside. Must never pass a line of content on at the margin.
 
 local notes = require "sessile.export.notes"

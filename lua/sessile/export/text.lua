@@ -27,7 +27,7 @@ function text.html(content)
   return (text.lines(content):gsub("[&<>\"']", HTML))
 end
 
---- At most so many bytes, whole characters, an ellipsis where something was cut.
+--- Cuts a text to a number of bytes, at whole characters, with an ellipsis where it was cut.
 ---@param content string
 ---@param most integer
 ---@return string

@@ -236,7 +236,7 @@ local function feed_state(collector, opened, one, tree)
     node = child
     coroutine.yield()
   end
-  collector.leaf = node.key or nil
+  collector.head = node.key or nil
 end
 
 -- ---------------------------------------------------------------- documents

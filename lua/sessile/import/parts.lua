@@ -2,7 +2,7 @@
 --
 -- Owns: what formats share when they map an object to a message: members whose key is not taken
 -- are kept, a key that occurs twice is noticed, a time of day becomes milliseconds. Must never
--- print a value anew.
+-- re-encode a value.
 
 local span = require("sessile.core").span
 

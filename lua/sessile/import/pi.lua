@@ -1,7 +1,7 @@
 --- pi: reads sessions recorded by the pi coding agent (JSON Lines, one entry a line).
 --
 -- Owns: how pi's entries map to ours, in all three versions: 1 is a list, 2 and 3 are trees of
--- ids and parents. Must never print a recorded value anew: text, arguments and numbers are cut
+-- ids and parents. Must never re-encode a recorded value: text, arguments and numbers are cut
 -- out of the line (span.lua) and put where they belong.
 --
 -- What maps:

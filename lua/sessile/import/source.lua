@@ -11,7 +11,7 @@ local BLOCK = 64 * 1024
 --- takes messages of 8 MiB.)
 source.longest = 8 * 1024 * 1024 - 65536
 
---- What is longer is kept in pieces of so many bytes, which fit an entry however they are
+--- A longer text is kept in pieces of this number of bytes, which fit an entry however they are
 --- written.
 source.piece = 1024 * 1024
 

@@ -93,7 +93,7 @@ end
 ---@field size integer?   of all
 ---@field title string?   what it was called last
 ---@field settings {model: string?, thinking: string?}
----@field leaf string?    the key of the message that the recording goes on from
+---@field head string?    the key of the message that the recording continues from
 ---@field strays integer  messages whose parent is not there
 ---@field failed string?  why reading ended early
 local collector = {}
@@ -278,7 +278,7 @@ function collector:message(json, facts)
     put = function(parent)
       add_message(self, json, facts, parent)
       if not facts.side then
-        self.leaf = type(facts.key) == "table" and facts.key[#facts.key] or facts.key
+        self.head = type(facts.key) == "table" and facts.key[#facts.key] or facts.key
       end
       return true
     end,
@@ -312,7 +312,7 @@ function collector:compaction(fields)
         kind = "compaction", key = fields.key, parent = parent, at = at, json = json,
         summary = fields.summary, first = first == true and fields.first or first,
       })
-      self.leaf = not fields.side and fields.key or self.leaf
+      self.head = not fields.side and fields.key or self.head
       return true
     end,
   })

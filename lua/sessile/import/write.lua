@@ -196,10 +196,10 @@ end
 -- What the recording says of itself as a whole, and how much of it was read.
 local function finish(self)
   local session, records = self.session, self.records
-  local leaf = records.leaf and self.entries[records.leaf]
+  local head = records.head and self.entries[records.head]
   local target = self.head ~= self.base and self.done.newest ~= self.head
     and not self.made and self.head -- somebody went on with the session meanwhile
-    or leaf or self.newest
+    or head or self.newest
   local ok, message, code = true, nil, nil
   if target and session:head() ~= target then
     ok, message, code = writes.go_to(self, target)

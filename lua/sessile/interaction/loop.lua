@@ -162,8 +162,8 @@ local function described(tools)
   return #list > 0 and list or nil
 end
 
--- The request of this step. Hooks see the first one, and the first after the context was made
--- anew; what they made of it is the beginning of all that follow. Same returns as through().
+-- The request of this step. Hooks see the first request, and the first one after the context was
+-- rebuilt. The requests that follow begin with what the hooks returned. Same returns as through().
 local function request_of(self)
   local list, info, code = self.transcript:context()
   if not list then

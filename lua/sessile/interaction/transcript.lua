@@ -16,7 +16,7 @@
 --   rest(pause)             the loop ends to wait for an answer -> entry of the pause, or true
 --   leave()                 the loop failed: what it leaves unwritten goes to `unsaved`
 --   compact(given)          -> outcome
--- and fail with nil, message, code. `rewritten` counts how often the context was made anew.
+-- and fail with nil, message, code. `rewritten` counts how often the context was rebuilt.
 
 local answers = require "sessile.answers"
 

@@ -10,7 +10,7 @@ local options = require "sessile.options"
 
 local command = {}
 
-local TIMEOUT, WHOLE = 120, 10 -- seconds without output; so many times that in all
+local TIMEOUT, WHOLE = 120, 10 -- seconds without output; ten times that in total
 local MOST = 16 * 1024 * 1024  -- bytes of its output
 
 --- Whether programs can be started here: in the executable alone.

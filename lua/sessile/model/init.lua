@@ -59,7 +59,7 @@ local function named(name, models, depth)
   local spec = models and models[name]
   if spec == nil then
     local near = options.nearest(name, models or {})
-    return nil, ("no model is called '%s'%s"):format(name, near and (", did you mean '%s'?")
+    return nil, ("there is no model '%s'%s"):format(name, near and (", did you mean '%s'?")
       :format(near) or ""), "ENOTFOUND"
   elseif type(spec) ~= "string" then
     return spec

@@ -19,7 +19,7 @@ local texts = {
 
 local tools = { "read_file", "run", "search", "write_file", "fetch" }
 
--- A text of about so many tokens; now and then of no words at all.
+-- A text of about `tokens` tokens; sometimes without any words.
 local function text_of(rnd, tokens)
   local parts, left = { rnd:pick(texts) }, tokens
   while left > 0 do
@@ -78,7 +78,7 @@ local function work(rnd, turn, scale, number, late, pauses)
 end
 
 ---@class sessile.testing.shape
----@field turns integer?  at most so many (default 12)
+---@field turns integer?  at most this number (default 12)
 ---@field scale integer?  tokens of a usual message, at most (default 30)
 
 --- A conversation: a list of turns, each a list of messages.

@@ -121,7 +121,7 @@ function testing.faults(policy, options)
   end
 end
 
---- Prints what a turn costs under the policy with so many messages in the context.
+--- Prints what a turn costs under the policy, for some numbers of messages in the context.
 ---@param name string
 ---@param options {policy: table, entries: integer?, window: integer?}
 function testing.bench(name, options)

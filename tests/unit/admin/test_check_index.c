@@ -325,10 +325,12 @@ static void index_that_says_other_than_the_log_is_told(void **state)
         buf_init(&inner, &allocator_default);
         buf_init(&out, &allocator_default);
         assert_int_equal(
-            logkey_unbox(&plain, ad, INDEX_AD, b.idx.data, first - TRAILER, &inner), 0);
+            logkey_open_blob(&plain, ad, INDEX_AD, b.idx.data, first - TRAILER, &inner),
+            0);
         inner.data[at[i]] ^= 1;
         assert_int_equal(
-            logkey_box(&plain, ad, INDEX_AD, inner.data, inner.size, &out, NULL), 0);
+            logkey_seal_blob(&plain, ad, INDEX_AD, inner.data, inner.size, &out, NULL),
+            0);
         assert_int_equal(out.size, first - TRAILER);
         buf_put(&out, b.idx.data + out.size, b.idx.size - out.size);
         told_as_a_cache(&b, out.data, out.size, "say other than the log");
@@ -359,7 +361,7 @@ static void forge(const bed *b, uint64_t count, uint64_t line, uint64_t bytes,
     memcpy(ad + 48, &number, 8);
     memcpy(ad + 56, &start, 8);
     buf_puts(out, "x");
-    assert_int_equal(logkey_box(&plain, ad, INDEX_AD, inner, size, out, NULL), 0);
+    assert_int_equal(logkey_seal_blob(&plain, ad, INDEX_AD, inner, size, out, NULL), 0);
     buf_puts(out, "sessidx1");
     buf_put(out, &number, 8);
     buf_put(out, &start, 8);

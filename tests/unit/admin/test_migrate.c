@@ -14,7 +14,7 @@
 
 #include "base/os.h"
 #include "sessile_store.h"
-#include "store/store.h"
+#include "store/ram.h"
 
 #include <cmocka.h> /* after the engine's: its fail() is a macro */
 

@@ -7,6 +7,7 @@
 #include "store/postgres/postgres.h"
 
 #include "support/postgres.h"
+#include "store/postgres/open.h"
 
 #include <stdarg.h>
 #include <stddef.h>

@@ -8,6 +8,7 @@
 #include "store/postgres/postgres.h"
 
 #include "support/postgres.h"
+#include "store/postgres/open.h"
 
 #include <stdarg.h>
 #include <stddef.h>

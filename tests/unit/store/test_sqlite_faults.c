@@ -19,7 +19,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "store/store.h"
+#include "store/sqlite/open.h"
 #include "support/sessions.h"
 #include "support/sqlvfs.h"
 

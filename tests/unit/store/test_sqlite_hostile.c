@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 #include "store/sqlite/sqlite.h"
-#include "store/store.h"
+#include "store/sqlite/open.h"
 #include "support/logs.h"
 #include "support/sessions.h"
 

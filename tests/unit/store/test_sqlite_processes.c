@@ -15,7 +15,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "store/store.h"
+#include "store/sqlite/open.h"
 #include "support/sessions.h"
 
 #include <stdarg.h>

@@ -20,6 +20,8 @@
 #include <unistd.h>
 
 #include "support/logs.h"
+#include "store/file/open.h"
+#include "store/ram.h"
 
 /* ------------------------------------------------------------------ every backend */
 

@@ -22,6 +22,7 @@
 #include "base/text.h"
 #include "support/logs.h"
 #include "vault/guarded.h"
+#include "store/file/open.h"
 
 static const allocator *const A = &allocator_default;
 

@@ -77,11 +77,11 @@ local function tell(self, outcome)
   if outcome.status == "completed" then
     return
   elseif outcome.code == "ECANCELLED" then
-    say(self, outcome.kept and "· stopped; what was said is kept, marked as interrupted"
-      or "· stopped before anything was said; your message is kept (/retry asks again)", "dim")
+    say(self, outcome.kept and "· stopped; the answer so far is kept, marked as interrupted"
+      or "· stopped before the answer began; your message is kept (/retry asks again)", "dim")
   else
     failed(self, outcome.error or outcome.reason or outcome.status, outcome.code,
-      (outcome.kept and "What was said is kept, marked as interrupted. " or "")
+      (outcome.kept and "The answer so far is kept, marked as interrupted. " or "")
       .. "Your message is kept: /retry asks again.")
   end
 end
@@ -146,7 +146,7 @@ local function help(self)
     say(self, ("  %-26s %s"):format(row[1], row[2]))
   end
   say_words(self, "As on the command line, about this session: " .. table.concat(more, " "))
-  say_words(self, "A line that begins with // is sent with one slash. \\ at the end goes on in "
+  say_words(self, "To send a line that begins with /, type //. \\ at the end goes on in "
     .. "the next. Tools are not run here. Ctrl-C stops an answer, Ctrl-D ends the chat.")
 end
 
@@ -244,7 +244,7 @@ local function last_question(self)
   return list[1]
 end
 
-own.retry = { about = "ask the last question again, on a branch of its own", run = function(self)
+own.retry = { about = "ask the last question again, on a new branch", run = function(self)
   local question, message, code, step = last_question(self)
   if not question then
     return nil, message, code, step
@@ -257,7 +257,7 @@ own.retry = { about = "ask the last question again, on a branch of its own", run
   return ask(self, nil)
 end }
 
-own.undo = { about = "take the last question back; it stays in the tree",
+own.undo = { about = "undo the last question; it stays in the tree",
   run = function(self)
     local question, message, code, step = last_question(self)
     if not question then
@@ -291,7 +291,7 @@ own.fork = { usage = "[ENTRY]", about = "a new session from here, or from an ent
       return nil, message, code
     end
     say(self, terminal.line(fork.id), "cyan")
-    say(self, hints.fill("Go on there: sessile chat " .. hints.id(fork.id), self.app.globals),
+    say(self, hints.fill("To continue there: sessile chat " .. hints.id(fork.id), self.app.globals),
       "dim")
     fork:close()
   end }
@@ -356,8 +356,8 @@ function chat.run(self)
       end
     end
   end
-  say(self, hints.fill("Go on later: sessile chat " .. hints.id(self.session.id), self.app.globals),
-    "dim")
+  say(self, hints.fill("To continue later: sessile chat " .. hints.id(self.session.id),
+    self.app.globals), "dim")
 end
 
 return chat

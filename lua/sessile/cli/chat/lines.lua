@@ -49,7 +49,7 @@ local function read(path)
   end
   file:close()
   if size > 4 * MOST_BYTES then
-    os.remove(path) -- written anew from what was read
+    os.remove(path) -- rewritten from what was read
     local kept = {}
     for i = math.max(1, #list - MOST), #list do
       kept[#kept + 1] = escaped(list[i]) .. "\n"

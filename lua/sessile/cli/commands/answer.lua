@@ -85,18 +85,18 @@ local function report(app, session, result)
     return policy.refused and 1 or 0
   end
   if result.status == "paused" then
-    app:note(("It asks something else now: sessile answer %s"):format(hints.id(session.id)))
+    app:note(("It asks another question now: sessile answer %s"):format(hints.id(session.id)))
     return
   elseif policy.refused then
     return nil, ("the policy %s: %s"):format(policy.name or "?", policy.message or "failed"),
-      "EPOLICY", ("The answer is kept. Mend the policy, then: sessile answer %s --again")
+      "EPOLICY", ("The answer is kept. Correct the policy, then: sessile answer %s --again")
         :format(hints.id(session.id))
   elseif policy.verdict == "applied" then
     app:out(("%s → %s tokens, %d messages left the context\n"):format(
       terminal.number(result.tokens.before), terminal.number(result.tokens.after),
       #(policy.removals or {})))
   else
-    app:note(policy.message or "It proposes nothing: the context stays as it is.")
+    app:note(policy.message or "It proposes nothing: the context does not change.")
   end
 end
 
@@ -119,9 +119,9 @@ local function run(app, args, session)
   if not rows then
     return nil, message, code
   elseif #rows == 0 then
-    return nil, ("session %s waits for no answer: it is not suspended, and no run of it is pending")
+    return nil, ("session %s is not suspended and has no pending run")
       :format(hints.shown(session.id)), "ENOTFOUND",
-      ("To have one: sessile compact %s --policy P --defer"):format(hints.id(session.id))
+      ("To make one: sessile compact %s --policy P --defer"):format(hints.id(session.id))
   end
   local text
   text, message, code = read_text(args)
@@ -156,41 +156,35 @@ end
 
 return {
   name = "answer",
-  summary = "answer what a suspended session, or a policy, waits for",
+  summary = "answer a suspended session or a pending run",
   usage = "answer ID [TEXT | - | --ask | --model NAME] [--call ID] [--run ENTRY] "
     .. "[--fail REASON | --again] [--policy P]",
   examples = {
-    { "sessile answer last", "what is asked?" },
-    { "sessile answer bug-42 'go ahead'", "ends a pause with a message of the user" },
-    { "my-model < request | sessile answer bug-42 -", "the answer, from standard input" },
-    { "sessile answer bug-42 --ask", "the configured model is asked now" },
-    { "sessile answer bug-42 --fail 'no quota'", "there is none: the policy does without" },
+    { "sessile answer last", "show what is asked" },
+    { "sessile answer bug-42 'go ahead'", "end a pause with a user message" },
+    { "my-model < request | sessile answer bug-42 -", "answer with standard input" },
+    { "sessile answer bug-42 --ask", "ask the configured model now" },
+    { "sessile answer bug-42 --fail 'no quota'",
+      "there is no answer: the policy continues without one" },
   },
   arguments = {
-    { "id", "a session's id, a beginning of it, its title, or `last`" },
-    { "text", "what is said; `-`: standard input, less one newline at its end", "?" },
+    { "id", "a session's id, a prefix of it, its title, or `last`" },
+    { "text", "the answer; `-`: standard input, without its last newline", "?" },
   },
   options = {
-    { "--call ID", "of a suspended session: the answer is the result of that tool call" },
-    { "--run ENTRY", "which, when several wait (else the newest)" },
+    { "--call ID", "for a suspended session: answer that tool call" },
+    { "--run ENTRY", "the pending run to answer (default: the newest)" },
     { "--ask", "ask the configured model" },
     models.option,
-    { "--again", "try with the answer that a refused policy was given before" },
-    { "--fail REASON", "there is no answer, and why" },
-    { "--policy P", "another policy than the one that was pending" },
-    { "--option NAME=VALUE", "an option of that policy; again for each", many = true },
+    { "--again", "use the answer again that a refused policy was given" },
+    { "--fail REASON", "say that there is no answer, and why" },
+    { "--policy P", "use another policy than that of the pending run" },
+    { "--option NAME=VALUE", "an option of that policy; may be repeated", many = true },
   },
-  about = "A suspended session goes on with the answer as a message. A pending run's policy runs\n"
-    .. "again from its start; what it asked before is answered from the log. When it asks\n"
-    .. "something else, it is pending again.",
+  about = "The answer to a suspended session is added as a message, and the session continues.\n"
+    .. "For a pending run the policy runs again from its start. The log answers the questions\n"
+    .. "that it asked before. If it asks another question, the run is pending again.",
   run = function(app, args)
-    local session, message, code, step = app:session(args.id)
-    if not session then
-      return nil, message, code, step
-    end
-    local result
-    result, message, code, step = run(app, args, session)
-    session:close()
-    return result, message, code, step
+    return app:with_session(args.id, function(session) return run(app, args, session) end)
   end,
 }

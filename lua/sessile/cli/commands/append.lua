@@ -13,14 +13,14 @@ return {
   usage = "append ID [TEXT | -] [--role ROLE]",
   examples = {
     { "echo 'why is it slow?' | sessile append bug-42 -", "from standard input" },
-    { "sessile append last 'It reads the index twice.' --role assistant", "as the model" },
+    { "sessile append last 'It reads the index twice.' --role assistant", "as the assistant" },
   },
   arguments = {
-    { "id", "a session: its id, a beginning of it, its title, a label, or `last`" },
-    { "text", "what is said; `-` or nothing: standard input, less one newline at its end", "?" },
+    { "id", "a session: its id, a prefix of it, its title, a label, or `last`" },
+    { "text", "the message; `-` or nothing: standard input, without its last newline", "?" },
   },
   options = {
-    { "--role ROLE", "who speaks", choices = ROLES, default = "user" },
+    { "--role ROLE", "the role of the message", choices = ROLES, default = "user" },
   },
   run = function(app, args)
     local session, message, code, step = app:session(args.id)
@@ -46,7 +46,7 @@ return {
     session:close()
     if not entry then
       return nil, message, code, code == "ECONFLICT"
-        and ("Look again, then repeat it: sessile show %s"):format(hints.id(id)) or nil
+        and ("Check, then repeat it: sessile show %s"):format(hints.id(id)) or nil
     end
     if app.json then
       app:print_json { session = id, entry = entry }

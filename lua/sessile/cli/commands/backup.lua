@@ -11,15 +11,15 @@ local terminal = require "sessile.cli.terminal"
 local function tell(app, args, done, sealed)
   moving.tell(app, done, terminal.line(args.file))
   if not done.moment then
-    app:out "Others wrote meanwhile: each session is whole as it was at its own moment.\n"
+    app:out "Others wrote meanwhile: each session is complete up to the moment it was copied.\n"
   end
   if not sealed then
-    app:out "It is not sealed: whoever has the file can read it.\n"
+    app:out "It is not sealed: anyone who has the file can read it.\n"
   else
-    app:out "It is sealed as the store is, with its keyring: keep the secret, which opens both.\n"
+    app:out "It is sealed with the keyring of the store: keep the secret, which opens both.\n"
     if args.keys then
-      app:out(("Users' secrets are in %s alone: keep it apart, and short.\n"):format(
-        terminal.line(args.keys)))
+      app:out(("Users' secrets are only in %s: keep it apart from the backup, and not for long.\n")
+        :format(terminal.line(args.keys)))
     elseif done.users > 0 then
       app:out(("It holds the secrets of %s: `forget` does not reach them there (--keys).\n")
         :format(terminal.plural(done.users, "user")))
@@ -31,35 +31,37 @@ local function tell(app, args, done, sealed)
   end
   -- The store that was typed is not the one to look into.
   local key = app.globals.key_file and " --key-file " .. hints.quoted(app.globals.key_file) or ""
-  app:note(("Look into it: %s --store %s%s list"):format(hints.program,
+  app:note(("To look into it: %s --store %s%s list"):format(hints.program,
     hints.quoted(hints.url(migrate.backup_url(args.file))), key))
 end
 
 return {
   name = "backup",
-  summary = "copy the store into a file, while others go on writing",
+  summary = "copy the store into a file while others write to it",
   usage = "backup FILE [--update] [--keys FILE]",
   examples = {
     { "sessile backup sessions.backup", "a SQLite database; the same secret opens it" },
-    { "sessile backup sessions.backup --update", "what came since, added to it" },
-    { "sessile backup b.db --keys b.keys", "users' secrets apart: forget USER stays final" },
-    { "sessile list --store sqlite:sessions.backup", "a backup is a store to look into" },
+    { "sessile backup sessions.backup --update", "add what is new since then" },
+    { "sessile backup b.db --keys b.keys",
+      "keep users' secrets in a separate file" },
+    { "sessile list --store sqlite:sessions.backup", "a backup is a store" },
   },
-  arguments = { { "file", "where it is to be", is = "file" } },
+  arguments = { { "file", "the backup file", is = "file" } },
   options = {
-    { "--update", "FILE is a backup of this store: add what came since" },
-    { "--keys FILE", "users' secrets go to this file, and are not in the backup" },
+    { "--update", "FILE is a backup of this store: add what is new" },
+    { "--keys FILE", "write users' secrets to this file instead of the backup" },
   },
-  about = "Each session is in it up to the end of a write; with it those that it names. The file\n"
-    .. "appears when it is whole and was read back. Interrupted, it goes on when run again.\n"
-    .. "Put it back: sessile backup restore FILE",
+  about = "The backup has each session up to a complete write, and the sessions that it refers\n"
+    .. "to. FILE appears only after the whole copy was written and read back. If the command\n"
+    .. "is interrupted, run it again to continue.\n"
+    .. "To restore it: sessile backup restore FILE",
   run = function(app, args)
     local store, message, code, step = app:store()
     if not store then
       return nil, message, code, step
     end
     if args.keys == args.file then
-      return nil, "--keys names the backup itself: it wants a file of its own", "EUSAGE"
+      return nil, "--keys names the backup itself: name another file", "EUSAGE"
     elseif not store.sealed and args.keys then
       return nil, "this store is not sealed: its users have no secrets", "EUSAGE"
     end
@@ -69,9 +71,9 @@ return {
     end)
     if not done then
       return nil, message, code, step
-        or code == "EEXISTS" and ("To add what came since: sessile backup %s --update"):format(
+        or code == "EEXISTS" and ("To add what is new: sessile backup %s --update"):format(
           hints.quoted(args.file))
-        or code == "EFULL" and "Make room on the device, then type the same again."
+        or code == "EFULL" and "Free space on the device, then run the command again."
         or message:find("lead to the same store", 1, true)
           and "Name a file that is none of this store's."
         or nil

@@ -16,20 +16,21 @@ end
 
 return {
   name = "backup restore",
-  summary = "put a backup back, into an empty store",
+  summary = "restore a backup into an empty store",
   usage = "backup restore FILE [--keys FILE] [--into]",
   examples = {
     { "sessile backup restore sessions.backup", "into your store, which must be empty" },
-    { "sessile backup restore b.db --store ./elsewhere --keys b.keys", "with users' secrets" },
+    { "sessile backup restore b.db --store ./elsewhere --keys b.keys",
+      "with users' secrets from their file" },
     { "sessile backup restore sessions.backup --into", "only the sessions that are missing" },
   },
   arguments = { { "file", "the backup", is = "file" } },
   options = {
-    { "--keys FILE", "users' secrets, as backup --keys wrote them" },
-    { "--into", "the store has sessions: add what is missing, and change nothing else" },
+    { "--keys FILE", "the file of users' secrets that backup --keys wrote" },
+    { "--into", "add missing sessions to a store that is not empty" },
   },
-  about = "The sessions come back as they were, under the same ids; the same secret opens them.\n"
-    .. "Interrupted, it goes on when it is run again with --into.",
+  about = "The sessions are restored with the same ids, and the same secret opens them. If the\n"
+    .. "command is interrupted, run it again with --into to continue.",
   run = function(app, args)
     local from, message, code, step = opened(app, args.file)
     if not from then

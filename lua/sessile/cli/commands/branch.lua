@@ -66,7 +66,7 @@ local function run(app, args, session, entry)
   })
   if not result then
     if code == "ECONFLICT" then
-      step = "Look again, then repeat it: sessile tree " .. hints.id(session.id)
+      step = "Check, then repeat it: sessile tree " .. hints.id(session.id)
     end
     return nil, message, code, step or entries.step(code, session.id)
   end
@@ -75,37 +75,35 @@ end
 
 return {
   name = "branch",
-  summary = "go on from an older entry; what is left stays in the log",
+  summary = "continue from an older entry; the other branch stays in the log",
   usage = "branch ID ENTRY [--summary TEXT | --summarize] [--yes]",
   examples = {
     { "sessile branch bug-42 0000002a", "asks, then moves the head" },
-    { "sessile branch bug-42 before-deploy --yes", "to a label, unasked" },
+    { "sessile branch bug-42 before-deploy --yes", "to a label, without asking" },
     { "sessile branch last 12 --summary 'Caching did not help.'",
-      "the model is shown why, where it goes on" },
+      "with a summary that the model sees" },
   },
   arguments = {
-    { "id", "a session: its id, a beginning of it, its title, a label, or `last`" },
-    { "entry", "where it goes on: an entry's number or a label" },
+    { "id", "a session: its id, a prefix of it, its title, a label, or `last`" },
+    { "entry", "the entry to continue from: its number or a label" },
   },
   options = {
-    { "--summary TEXT", "what is said of what is left" },
-    { "--summarize", "ask the policy for it, or the model" },
+    { "--summary TEXT", "a summary of the branch that you leave" },
+    { "--summarize", "ask the policy, or the model, for this summary" },
     models.option,
-    { "--policy P", "the policy with a branch_summary: a name or a file" },
-    { "--option NAME=VALUE", "an option of the policy; may be given again", many = true },
-    { "--instructions TEXT", "what a summary should look at" },
+    { "--policy P", "a policy that has branch_summary: its name or a file" },
+    { "--option NAME=VALUE", "an option of the policy; may be repeated", many = true },
+    { "--instructions TEXT", "instructions for the summary" },
     ask.option,
   },
-  about = "Prints the new head. To go back, branch to the old one: `sessile tree` shows where it\n"
-    .. "is. A summary that fails stops nothing.",
+  about = "Prints the new head. To go back, branch to the old head: `sessile tree` shows it. If\n"
+    .. "the summary fails, the branch is made without one.",
   run = function(app, args)
     local session, entry, code, step = entries.open(app, args.id, args.entry)
     if not session then
       return nil, entry, code, step
     end
-    local exit, message
-    exit, message, code, step = run(app, args, session, entry)
-    session:close()
-    return exit, message, code, step
+    local _ <close> = app.closing(session)
+    return run(app, args, session, entry)
   end,
 }

@@ -118,7 +118,8 @@ local function said_once(app, args)
     return args.once
   elseif is_talk() then
     if app.json then
-      return nil, "--json is for one exchange", "EUSAGE", "Say it with --once TEXT, or in a pipe."
+      return nil, "--json is for one exchange", "EUSAGE",
+        "Pass the message with --once TEXT, or in a pipe."
     end
     return nil
   elseif terminal.is_terminal(0) then
@@ -128,8 +129,8 @@ local function said_once(app, args)
   if not text then
     return nil, "standard input cannot be read", "EIO"
   elseif not text:find "%S" then
-    return nil, "nothing was said: standard input is empty", "EUSAGE",
-      "Say it with --once TEXT, or in a pipe."
+    return nil, "there is no message: standard input is empty", "EUSAGE",
+      "Pass the message with --once TEXT, or in a pipe."
   end
   return (text:gsub("\r?\n$", ""))
 end
@@ -169,29 +170,30 @@ end
 
 return {
   name = "chat",
-  summary = "talk to the configured model, in a session",
+  summary = "talk to the configured model in a session",
   usage = "chat [ID] [--model NAME] [--policy P] [--system TEXT | @FILE] [--once TEXT]",
   examples = {
-    { "sessile chat bug-42", "go on with it, or begin it" },
-    { "git diff | sessile chat review --system 'Review this.'", "one exchange, in a pipe" },
+    { "sessile chat bug-42", "continue this session, or create it" },
+    { "git diff | sessile chat review --system 'Review this.'", "one exchange in a pipe" },
     { "sessile chat last --once 'and in one sentence?'", "one more question" },
   },
-  arguments = { { "id", "a session's id, a beginning of it, its title, or `last`; else the id of "
+  arguments = { { "id", "a session's id, a prefix of it, its title, or `last`; or the id of "
     .. "a new one", "?" } },
   options = {
     models.option,
-    { "--policy P", "what makes the context smaller (else as configured)" },
-    { "--option NAME=VALUE", "an option of that policy; again for each", many = true },
-    { "--system TEXT", "what the model is told first; @FILE: what is in the file" },
-    { "--once TEXT", "one exchange: the answer on standard output" },
-    { "--no-history", "keep no file of the lines that are typed" },
+    { "--policy P", "the policy that compacts (else as configured)" },
+    { "--option NAME=VALUE", "an option of that policy; may be repeated", many = true },
+    { "--system TEXT", "the system message; @FILE: read it from a file" },
+    { "--once TEXT", "one exchange; the answer goes to standard output" },
+    { "--no-history", "keep no history of typed lines" },
   },
-  about = "The model is configured: model = { endpoint = \"https://…/v1\", name = \"…\", key =\n"
+  about = "Configure the model first: model = { endpoint = \"https://…/v1\", name = \"…\", key =\n"
     .. "{ env = \"API_KEY\" } }, { command = { \"program\" } } or a name among `models`; see\n"
-    .. "`sessile config`. What you say is on disk before it is asked. Ctrl-C stops an answer:\n"
-    .. "what was said of it is kept, marked. /help lists what can be typed. Tools are not run.\n"
-    .. "Lines that were typed come back with the arrow keys: those of a store that is not sealed\n"
-    .. "are kept in $XDG_STATE_HOME/sessile/history, for you alone; a sealed session has its own.",
+    .. "`sessile config`. Your message is on disk before the model is asked. Ctrl-C stops an\n"
+    .. "answer: the part that arrived is kept, with a mark. /help lists the commands. Tools\n"
+    .. "are not run. The arrow keys recall lines that you typed. For a store that is not\n"
+    .. "sealed, these lines are kept in $XDG_STATE_HOME/sessile/history, which only you can\n"
+    .. "read; a sealed session keeps its own.",
   talk_in = talk_in,
   is_talk = is_talk,
   run = function(app, args)

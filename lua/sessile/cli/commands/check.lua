@@ -28,7 +28,7 @@ local function totals(report)
     terminal.plural(report.entries, "entry", "entries"),
     terminal.bytes(report.bytes))
   if report.damaged == 0 then
-    return text .. "all lines read, all previous tags followed, nothing is damaged"
+    return text .. "all lines were read and their chain was checked; nothing is damaged"
   end
   return text .. ("%s damaged, %s lost, %d salvaged"):format(
     terminal.plural(report.damaged, "log"),
@@ -87,24 +87,24 @@ end
 
 return {
   name = "check",
-  summary = "look for damage in a session, or in all; write damaged logs anew",
+  summary = "look for damage in one session or all, and repair damaged logs",
   usage = "check [ID] [--salvage] [--yes]",
   examples = {
-    { "sessile check", "every log of the store, every line; changes nothing" },
+    { "sessile check", "reads every line of every log, changes nothing" },
     { "sessile check bug-42", "one session" },
     { "sessile check bug-42 --salvage", "make a damaged session writable again; asks first" },
   },
   arguments = {
-    { "id", "a session: its id, a beginning of it, its title, a label, or `last`", "?" },
+    { "id", "a session: its id, a prefix of it, its title, a label, or `last`", "?" },
   },
   options = {
-    { "--salvage", "write damaged logs anew, and keep their old bytes" },
+    { "--salvage", "rewrite damaged logs, and keep their old bytes" },
     ask.option,
   },
-  about = "A damaged session can be read and not written. --salvage writes a new log in its\n"
-    .. "place: each entry that is lost is a tombstone, every other one is what and where it\n"
-    .. "was. The old bytes are kept beside it. The exit code is 5 when\n"
-    .. "there is damage, 7 when all that is wrong is that logs may not be read.",
+  about = "A damaged session can be read but not written. --salvage replaces its log: each lost\n"
+    .. "entry becomes a tombstone, every other entry keeps its id and place. The old bytes\n"
+    .. "are kept beside it. The exit code is 5 if there is damage, and 7 if the only problem\n"
+    .. "is that some logs may not be read.",
   run = function(app, args)
     local store, message, code, step = app:store()
     if not store then
@@ -113,8 +113,8 @@ return {
     if args.salvage then
       local sure
       sure, message, code, step = ask.sure(app, args, args.id
-        and ("Write %s anew, as far as it can be read"):format(hints.shown(args.id))
-        or "Write every damaged log anew, as far as it can be read")
+        and ("Rewrite %s with everything that can be read"):format(hints.shown(args.id))
+        or "Rewrite every damaged log with everything that can be read")
       if sure == nil then
         return nil, message, code, step
       elseif not sure then

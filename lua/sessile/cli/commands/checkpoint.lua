@@ -24,21 +24,21 @@ end
 
 return {
   name = "checkpoint",
-  summary = "keep where a session stands, to come back to it",
+  summary = "record where a session stands, to go back to it later",
   usage = "checkpoint ID [NAME] [--state JSON | --state -]",
   examples = {
-    { "sessile checkpoint bug-42 'before the rewrite'", "with a name, it is thrown out last" },
+    { "sessile checkpoint bug-42 'before the rewrite'", "with a name; these are removed last" },
     { "agent --dump | sessile checkpoint last --state -", "with the state of an agent" },
-    { "sessile checkpoint rm bug-42 0000002a", "withdraw one" },
+    { "sessile checkpoint rm bug-42 0000002a", "remove one" },
   },
   arguments = {
-    { "id", "a session: its id, a beginning of it, its title, a label, or `last`"
-      .. "; `rm`: withdraw one" },
-    { "name", "what it is called; after `rm`, the session", "?" },
+    { "id", "a session: its id, a prefix of it, its title, a label, or `last`"
+      .. "; `rm`: remove one" },
+    { "name", "its name; after `rm`, the session", "?" },
     { "entry", "after `rm`: the checkpoint's name, number or label", "?" },
   },
   options = {
-    { "--state JSON", "what the agent wants back; `-`: standard input" },
+    { "--state JSON", "the state that restore returns; `-`: standard input" },
   },
   run = function(app, args)
     local remove = args.id == "rm"

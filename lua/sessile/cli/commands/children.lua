@@ -57,7 +57,7 @@ local function print_rows(app, session, rows)
   end
   if #rows == 0 then
     io.stdout:flush()
-    app:note(("Session %s began no other. What it was made from: sessile info %s"):format(
+    app:note(("Session %s has no children. To see what it was made from: sessile info %s"):format(
       hints.shown(session.id), hints.id(session.id)))
     return
   end
@@ -78,30 +78,27 @@ end
 
 return {
   name = "children",
-  summary = "the sessions that a session began for other agents, and its parent",
+  summary = "list the sub-agent sessions of a session, and its parent",
   usage = "children ID [--direct]",
   examples = {
-    { "sessile children last", "and those that they began" },
+    { "sessile children last", "sessions of sub-agents, at every depth" },
     { "sessile children bug-42 --json | jq '.children[] | select(.state == \"open\")'",
-      "those that are not merged yet" },
+      "the sessions not merged yet" },
   },
-  arguments = { { "id", "a session: its id, a beginning of it, its title, a label, or `last`" } },
-  options = { { "--direct", "not those that they began" } },
-  about = "STATE is `open`, `merged` or `discarded`; `gone`: its log cannot be opened any more.",
+  arguments = { { "id", "a session: its id, a prefix of it, its title, a label, or `last`" } },
+  options = { { "--direct", "only direct children" } },
+  about = "STATE is `open`, `merged` or `discarded`. `gone` means that its log cannot be opened\n"
+    .. "any more.",
   run = function(app, args)
-    local session, message, code, step = app:session(args.id)
-    if not session then
-      return nil, message, code, step
-    end
-    local store = app:store()
-    local rows
-    rows, message, code = gather(store, session, not args.direct, 0, {}, {})
-    if rows then
-      (app.json and as_json or print_rows)(app, session, rows)
-    end
-    session:close()
-    if not rows then
-      return nil, message, code
-    end
+    return app:with_session(args.id, function(session)
+      local store = app:store()
+      local rows, message, code = gather(store, session, not args.direct, 0, {}, {})
+      if rows then
+        (app.json and as_json or print_rows)(app, session, rows)
+      end
+      if not rows then
+        return nil, message, code
+      end
+    end)
   end,
 }

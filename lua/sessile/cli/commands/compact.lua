@@ -68,7 +68,7 @@ local function run(app, args, session)
     elseif code == "ENOTFOUND" then
       step = "See the policies: sessile policy list"
     elseif code == "ECONFLICT" then
-      step = "Look again, then repeat it: sessile show " .. hints.id(session.id)
+      step = "Check, then repeat it: sessile show " .. hints.id(session.id)
     end
     return nil, message, code, step
   end
@@ -91,7 +91,7 @@ local function run(app, args, session)
     app:note(terminal.line(line))
   end
   if told.missing then
-    app:note(told.missing .. ": the policy did what it does when the model fails. Configure one: "
+    app:note(told.missing .. ": the policy ran as if the model had failed. Configure one: "
       .. "sessile help chat")
   end
   if policy.refused then
@@ -124,35 +124,31 @@ return {
   summary = "run a policy on what the model would get",
   usage = "compact ID [--policy P] [--option NAME=VALUE] [--defer | --dry-run] [INSTRUCTIONS…]",
   examples = {
-    { "sessile compact last --policy edit_tools --dry-run", "what would go? nothing is written" },
-    { "sessile compact bug-42 --policy sliding_window --window 8000", "for a model of that size" },
-    { "sessile compact bug-42 --policy ./mine.lua --option turns=4", "your own, with an option" },
+    { "sessile compact last --policy edit_tools --dry-run",
+      "show what would leave; write nothing" },
+    { "sessile compact bug-42 --policy sliding_window --window 8000",
+      "for a window of 8000 tokens" },
+    { "sessile compact bug-42 --policy ./mine.lua --option turns=4",
+      "a policy of yours, with an option" },
   },
   arguments = {
-    { "id", "a session: its id, a beginning of it, its title, a label, or `last`" },
-    { "instructions", "what a policy that summarises is told", "*" },
+    { "id", "a session: its id, a prefix of it, its title, a label, or `last`" },
+    { "instructions", "instructions for a policy that summarizes", "*" },
   },
   options = {
-    { "--policy P", "its name, or a path with a `/` or ending in .lua" },
-    { "--option NAME=VALUE", "an option of the policy; again for each", many = true },
+    { "--policy P", "a policy: its name, or a path with `/` or ending in .lua" },
+    { "--option NAME=VALUE", "an option of the policy; may be repeated", many = true },
     models.option,
     { "--window N", "the model's window in tokens (else unlimited)", integer = true },
-    { "--reserve N", "tokens of the window kept free", integer = true },
-    { "--defer", "when the policy asks a model: write the question down for `sessile answer`" },
+    { "--reserve N", "tokens to keep free in the window", integer = true },
+    { "--defer", "if the policy asks a model, leave the question for `sessile answer`" },
     { "--dry-run", "show the difference, write nothing" },
   },
-  about = "Whatever leaves the context stays in the session: `sessile show` has it.\n"
-    .. "summarize and tiered ask the model that is configured; without one they cut without a\n"
-    .. "summary (tiered only when shorter tool output is not enough), and say so. With --defer\n"
-    .. "their question is kept, and `sessile answer` goes on with the answer.",
+  about = "Messages that leave the context stay in the session; `sessile show` prints them.\n"
+    .. "summarize and tiered ask the configured model. Without a model they cut without a\n"
+    .. "summary and say so (tiered only if shorter tool output is not enough). With --defer\n"
+    .. "the question becomes a pending run, and `sessile answer` continues it.",
   run = function(app, args)
-    local session, message, code, step = app:session(args.id)
-    if not session then
-      return nil, message, code, step
-    end
-    local result
-    result, message, code, step = run(app, args, session)
-    session:close()
-    return result, message, code, step
+    return app:with_session(args.id, function(session) return run(app, args, session) end)
   end,
 }

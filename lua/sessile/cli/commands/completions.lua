@@ -4,7 +4,7 @@ local shells = require "sessile.cli.shells"
 
 return {
   name = "completions",
-  summary = "print a script with which a shell completes commands, options and ids",
+  summary = "print a shell script that completes commands, options and ids",
   usage = "completions SHELL",
   examples = {
     { 'eval "$(sessile completions bash)"', "in ~/.bashrc; zsh likewise, in ~/.zshrc" },
@@ -13,8 +13,9 @@ return {
   arguments = {
     { "shell", "bash, zsh or fish", choices = shells.names },
   },
-  about = "`make install` puts them where the three look. Sessions, labels and checkpoints are\n"
-    .. "looked up while you type, in the store that the line names.",
+  about = "`make install` installs the scripts where the three shells look for them. Sessions,\n"
+    .. "labels and checkpoints are looked up while you type, in the store that the command\n"
+    .. "line names.",
   run = function(app, args)
     local script = shells.scripts[args.shell]
     if app.json then

@@ -53,10 +53,10 @@ end
 local function as_text(app, cfg, rows)
   for _, one in ipairs(cfg.files) do
     app:out(app.paint(("%s  (%s%s)\n"):format(terminal.line(one.path), KINDS[one.kind],
-      one.trusted and "" or ", not trusted: it may say little"), "dim"))
+      one.trusted and "" or ", not trusted: it may set only some keys"), "dim"))
   end
   if #cfg.files == 0 then
-    app:note("No file says anything. Make one: sessile config init")
+    app:note("No file sets anything. Create one: sessile config init")
   end
   local lines = {}
   for i, row in ipairs(rows) do
@@ -70,18 +70,19 @@ end
 
 return {
   name = "config",
-  summary = "what is configured, and where each value came from",
+  summary = "show the configuration, and where each value comes from",
   usage = "config [--set]",
   examples = {
-    { "sessile config", "every value, and the file and line that say it" },
-    { "sessile config --set", "only those that somebody set" },
+    { "sessile config", "every value, with its file and line" },
+    { "sessile config --set", "only values that are set" },
     { "sessile config --json | jq '.values[] | select(.key == \"policy\")'", "for a program" },
   },
-  options = { { "--set", "leave the defaults out" } },
-  about = "Files: $XDG_CONFIG_HOME/sessile/config.lua, then ./sessile.lua over it; or the one\n"
-    .. "that --config or $SESSILE_CONFIG names, alone. $SESSILE_STORE and $SESSILE_KEY come\n"
-    .. "before files, options before them. ./sessile.lua may name no program, key or place\n"
-    .. "outside its folder until you trust it: sessile config trust.",
+  options = { { "--set", "omit the defaults" } },
+  about = "The configuration is $XDG_CONFIG_HOME/sessile/config.lua, and ./sessile.lua overrides\n"
+    .. "its keys. --config or $SESSILE_CONFIG names one file that replaces both.\n"
+    .. "$SESSILE_STORE and $SESSILE_KEY override files, and options override these variables.\n"
+    .. "Until you trust it with `sessile config trust`, ./sessile.lua may not name a program,\n"
+    .. "a key or a place outside its folder.",
   run = function(app, args)
     local cfg, message, code, step = app:config()
     if not cfg then

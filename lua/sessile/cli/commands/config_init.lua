@@ -57,17 +57,17 @@ end
 
 return {
   name = "config init",
-  summary = "write a configuration to begin with",
+  summary = "write a first configuration",
   usage = "config init [FILE] [--yes]",
   examples = {
-    { "sessile config init", "yours: compacts at 80 % of the window, the rest as comments" },
-    { "sessile config init ./sessile.lua", "a project's" },
-    { "sessile config init --yes", "over the one that is there" },
+    { "sessile config init", "yours: compact at 80 % of the window; the rest are comments" },
+    { "sessile config init ./sessile.lua", "one for a project" },
+    { "sessile config init --yes", "replace the existing file" },
   },
-  arguments = { { "file", "where (else `sessile config path`)", "?" } },
+  arguments = { { "file", "the file (default: see `sessile config path`)", "?" } },
   options = { ask.option },
-  about = "The library compacts nothing unless somebody says so. This file does: the policy\n"
-    .. "`tiered`, when 80 % of the window are in use.",
+  about = "Without a configuration the library compacts nothing. This file sets the policy\n"
+    .. "`tiered`, which compacts when 80 % of the window is used.",
   run = function(app, args)
     local path = args.file or config.named(app.globals.config) or config.own()
     if not path then
@@ -86,7 +86,7 @@ return {
       if sure == nil then
         local is_there = ("%s is there"):format(terminal.line(path))
         return nil, message:find "Nobody" and is_there or message, code,
-          "It stays as it is. To write over it: sessile config init"
+          "It was not changed. To replace it: sessile config init"
           .. (args.file and " " .. hints.quoted(path) or "") .. " --yes"
       elseif not sure then
         app:note "Nothing was changed."

@@ -6,13 +6,13 @@ local terminal = require "sessile.cli.terminal"
 
 return {
   name = "config path",
-  summary = "where your configuration is",
+  summary = "print the path of your configuration",
   usage = "config path",
   examples = {
-    { "sessile config path", "the file that is yours, or the one that was named" },
-    { "$EDITOR \"$(sessile config path)\"", "change it" },
+    { "sessile config path", "your file, or the one named by --config" },
+    { "$EDITOR \"$(sessile config path)\"", "edit it" },
   },
-  about = "With --json also the project's, and which of them are there.",
+  about = "--json also prints the path of the project's file, and which of the two exist.",
   run = function(app)
     local named, said_by = config.named(app.globals.config)
     local own = config.own()

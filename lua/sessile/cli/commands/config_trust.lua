@@ -21,19 +21,19 @@ end
 
 return {
   name = "config trust",
-  summary = "let a project's sessile.lua say what your own configuration may",
+  summary = "let a project's sessile.lua set everything that yours can",
   usage = "config trust [FILE] [--remove] [--yes]",
   examples = {
-    { "sessile config trust", "./sessile.lua, which you have read" },
-    { "sessile config trust --remove", "take that back" },
+    { "sessile config trust", "trust ./sessile.lua, after you have read it" },
+    { "sessile config trust --remove", "withdraw the trust" },
   },
-  arguments = { { "file", "which (else ./sessile.lua)", "?" } },
-  options = { { "--remove", "no longer trust it" }, ask.option },
-  about = "Without it ./sessile.lua may choose a policy by its name, triggers, checkpoints, a\n"
-    .. "window, one of your models by its name, and a store below its own folder; nothing that\n"
-    .. "runs a program, reads a key, sends anything anywhere or keeps data less well. Trust is in\n"
-    .. "this text at this place: when a byte of it changes you are asked again. The programs and\n"
-    .. "files that it names are not looked at: trust it when you trust them.",
+  arguments = { { "file", "the file (default ./sessile.lua)", "?" } },
+  options = { { "--remove", "withdraw the trust" }, ask.option },
+  about = "Without trust, ./sessile.lua may set a policy by its name, triggers, checkpoints, a\n"
+    .. "window, one of your models by its name, and a store below its own folder. It may not\n"
+    .. "set anything that runs a program, reads a key, sends data or weakens durability. You\n"
+    .. "trust this text in this place: if one byte of it changes, you are asked again. The\n"
+    .. "programs and files that it names are not checked, so look at them first.",
   run = function(app, args)
     local one, message, code = file.read(args.file or config.project)
     if not one then

@@ -10,52 +10,47 @@ return {
   summary = "print what the model would get: the messages after compaction",
   usage = "context ID [--model M]",
   examples = {
-    { "sessile context last", "for people" },
-    { "sessile context bug-42 --json | jq '[.messages[].message]'", "for a model" },
+    { "sessile context last", "as readable text" },
+    { "sessile context bug-42 --json | jq '[.messages[].message]'", "as JSON for a model" },
   },
   arguments = {
-    { "id", "a session: its id, a beginning of it, its title, a label, or `last`" },
+    { "id", "a session: its id, a prefix of it, its title, a label, or `last`" },
   },
   options = {
-    { "--model M", "count its tokens for this model (else for the session's own)" },
+    { "--model M", "count tokens for this model (default: the session's)" },
   },
   run = function(app, args)
-    local session, message, code, step = app:session(args.id)
-    if not session then
-      return nil, message, code, step
-    end
-    local list, info
-    list, info, code = session:context { model = args.model }
-    if not list then
-      session:close()
-      return nil, info, code
-    end
-    if app.json then
-      local rows = {}
-      for i, found in ipairs(list) do
-        rows[i] = render.json(app, found)
+    return app:with_session(args.id, function(session)
+      local list, info, code = session:context { model = args.model }
+      if not list then
+        return nil, info, code
       end
-      app:print_json {
-        messages = app.array(rows), tokens = info.tokens, source = info.source,
-        low = info.low, high = info.high, room = info.room,
-        head = info.head, dropped = info.dropped, orphans = info.orphans,
-        unanswered = info.unanswered, lost = info.lost,
-      }
-    else
-      local now = app.now()
-      for i, found in ipairs(list) do
-        app:out((i > 1 and "\n" or "") .. render.message(found, app.paint, now))
+      if app.json then
+        local rows = {}
+        for i, found in ipairs(list) do
+          rows[i] = render.json(app, found)
+        end
+        app:print_json {
+          messages = app.array(rows), tokens = info.tokens, source = info.source,
+          low = info.low, high = info.high, room = info.room,
+          head = info.head, dropped = info.dropped, orphans = info.orphans,
+          unanswered = info.unanswered, lost = info.lost,
+        }
+      else
+        local now = app.now()
+        for i, found in ipairs(list) do
+          app:out((i > 1 and "\n" or "") .. render.message(found, app.paint, now))
+        end
+        io.stdout:flush()
+        local left = info.dropped or 0
+        app:note(("%d message%s, %s; %s"):format(#list, #list == 1 and "" or "s",
+          terminal.tokens(info), left == 0 and "nothing was left out"
+            or ("%d of the conversation left out"):format(left)))
+        if info.lost > 0 then
+          app:note(("%d of its entries %s lost to damage; messages among them are not shown")
+            :format(info.lost, info.lost == 1 and "is" or "are"))
+        end
       end
-      io.stdout:flush()
-      local left = info.dropped or 0
-      app:note(("%d message%s, %s; %s"):format(#list, #list == 1 and "" or "s",
-        terminal.tokens(info), left == 0 and "nothing was left out"
-          or ("%d of the conversation left out"):format(left)))
-      if info.lost > 0 then
-        app:note(("%d of its entries %s lost to damage; messages among them are not shown")
-          :format(info.lost, info.lost == 1 and "is" or "are"))
-      end
-    end
-    session:close()
+    end)
   end,
 }

@@ -8,24 +8,25 @@ local sessions = require "sessile.cli.sessions"
 
 return {
   name = "copy",
-  summary = "copy a session, whole, into another store, and print its id there",
+  summary = "copy a whole session into another store, and print its id there",
   usage = "copy SESSION STORE [--id NEW] [--to-key-file FILE | --to-plain]",
   examples = {
-    { "sessile copy bug-42 /mnt/backup", "every entry and branch, the same ids" },
-    { "sessile copy last ./shared --to-key-file ./shared.key --id case-7", "sealed with its key" },
+    { "sessile copy bug-42 /mnt/backup", "every entry and branch, with the same ids" },
+    { "sessile copy last ./shared --to-key-file ./shared.key --id case-7",
+      "sealed with the other store's key" },
   },
   arguments = {
-    { "session", "a session: its id, a beginning of it, its title, a label, or `last`" },
-    { "to", "the other store: a folder or file:FOLDER; made when it is not there", is = "folder" },
+    { "session", "a session: its id, a prefix of it, its title, a label, or `last`" },
+    { "to", "the other store: a folder or file:FOLDER; created if missing", is = "folder" },
   },
   options = {
-    { "--id NEW", "its id there (else the same)" },
+    { "--id NEW", "its id there (default: the same)" },
     { "--to-key-file FILE", "the other store's key (else $SESSILE_KEY, else your key file)" },
     { "--to-plain", "the other store is not sealed" },
-    { "--to-agent NAME", "the agent that it is for there (else the same)" },
+    { "--to-agent NAME", "its agent there (default: the same)" },
   },
-  about = "Labels, checkpoints, settings and every branch come along; the copy is sealed as that\n"
-    .. "store seals, and has nothing in common with the session from then on.",
+  about = "The copy includes labels, checkpoints, settings and every branch. It is sealed with\n"
+    .. "the keys of the other store. Later changes to one session do not affect the other.",
   run = function(app, args)
     if args.id == "last" then
       return nil, "the id 'last' is taken: it always means the newest session", "EUSAGE"
@@ -36,7 +37,7 @@ return {
     if not session then
       return nil, message, code, step
     end
-    local _ <close> = setmetatable({}, { __close = function() session:close() end })
+    local _ <close> = app.closing(session)
     local there = {
       store = args.to, key_file = args.to_key_file, plain = args.to_plain,
       timeout = app.globals.timeout, network = app.globals.network,

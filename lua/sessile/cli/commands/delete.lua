@@ -23,24 +23,24 @@ end
 
 return {
   name = "delete",
-  summary = "remove a session, for good, or softly",
+  summary = "delete a session, permanently or softly",
   usage = "delete ID [--soft] [--dry-run] [--yes]",
   examples = {
-    { "sessile delete bug-42 --soft", "hidden; `sessile undelete bug-42` brings it back" },
-    { "sessile delete bug-42", "for good; asks first" },
+    { "sessile delete bug-42 --soft", "hide it; `sessile undelete bug-42` restores it" },
+    { "sessile delete bug-42", "delete it permanently; asks first" },
   },
-  arguments = { { "id", "a session: its id, a beginning of it, its title, a label, or `last`" } },
+  arguments = { { "id", "a session: its id, a prefix of it, its title, a label, or `last`" } },
   options = {
-    { "--soft", "only mark it: until it is purged it can be undeleted" },
-    { "--reason TEXT", "why, kept with a soft deletion" },
-    { "--actor NAME", "who, kept with a soft deletion" },
-    { "--dry-run", "say which session is meant, and remove nothing" },
+    { "--soft", "only mark it; it can be undeleted until it is purged" },
+    { "--reason TEXT", "the reason, kept with a soft deletion" },
+    { "--actor NAME", "who deleted it, kept with a soft deletion" },
+    { "--dry-run", "print the session that would be deleted, delete nothing" },
     ask.option,
-    { "--force", "as --yes" },
+    { "--force", "the same as --yes" },
   },
-  about = "For good: the log and all that lies beside it, its header overwritten first. A copy\n"
-    .. "elsewhere, as in a backup, still opens with the store's key; only `sessile forget USER`\n"
-    .. "ends those too.",
+  about = "Without --soft, the log and the files beside it are removed, and its header is\n"
+    .. "overwritten first. The store's key still opens copies elsewhere, such as backups. To\n"
+    .. "make those unreadable too, use `sessile forget USER`.",
   run = function(app, args)
     local which, message, code, step = target(app, args.id)
     if not which then
@@ -60,7 +60,7 @@ return {
     if not args.soft then
       args.yes = args.yes or args.force
       local sure, why, ecode, enext = ask.sure(app, args,
-        ("Remove session %s for good"):format(hints.shown(which.id)))
+        ("Delete session %s permanently"):format(hints.shown(which.id)))
       if sure == nil then
         return nil, why, ecode, enext
       elseif not sure then
@@ -84,7 +84,7 @@ return {
       app:print_json { id = which.id, id_hash = gone.id_hash, time = gone.time,
         soft = args.soft or false }
     elseif args.soft then
-      app:note(("Session %s is hidden. Bring it back: sessile undelete %s"):format(
+      app:note(("Session %s is hidden. To restore it: sessile undelete %s"):format(
         hints.shown(which.id), hints.id(which.id)))
     else
       app:note(("Session %s is gone."):format(hints.shown(which.id)))

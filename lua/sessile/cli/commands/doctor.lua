@@ -38,15 +38,16 @@ end
 
 return {
   name = "doctor",
-  summary = "what is installed, and whether the store can be used safely here",
+  summary = "check the installation, and whether the store is safe to use here",
   usage = "doctor",
   examples = {
-    { "sessile doctor", "each line ok, warn or bad, and what to do" },
-    { "sessile doctor --store /mnt/shared/sessions", "would a store do there?" },
+    { "sessile doctor", "findings marked ok, warn or bad, with advice" },
+    { "sessile doctor --store /mnt/shared/sessions", "check whether a store can be there" },
     { "sessile doctor --json | jq '.findings[] | select(.state != \"ok\")'", "for a program" },
   },
-  about = "Nothing is changed: where the store is, a file is made, locked and removed, to see\n"
-    .. "whether locks work. No key is shown, no model asked. Exit code 1: something is bad.",
+  about = "Changes nothing, except that it creates, locks and removes a file in the store's\n"
+    .. "folder to check that locks work. It shows no key and asks no model. The exit code is\n"
+    .. "1 if something is bad.",
   run = function(app)
     local findings = doctor.findings(app)
     local of = count(findings)

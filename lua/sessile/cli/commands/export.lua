@@ -44,7 +44,7 @@ local function format_of(args)
   end
   local format = export.find(extension:lower())
   if not format then
-    return nil, ("'%s' says nothing of a format"):format(hints.shown(args.file)), "EUSAGE",
+    return nil, ("the name '%s' does not tell the format"):format(hints.shown(args.file)), "EUSAGE",
       "Name one: --format " .. table.concat(export.names(), ", --format ")
   end
   return format
@@ -107,7 +107,7 @@ local function to_file(app, session, args, given)
   local files = require "sessile.files"
   local file <close>, message, code = files.create(args.file)
   if not file then
-    return nil, message, code, code == "ENOTFOUND" and "Make its folder first." or nil
+    return nil, message, code, code == "ENOTFOUND" and "Create its folder first." or nil
   end
   local show, finish = progress.bar(app, "export", true)
   local bytes, all = 0, entries_of(app, session) * (given.redact and 2 or 1)
@@ -143,7 +143,7 @@ local function one(app, args, rules)
   if not session then
     return nil, message, code, step
   end
-  local _ <close> = setmetatable({}, { __close = function() session:close() end })
+  local _ <close> = app.closing(session)
   local given = { redact = rules }
   given[format.agent and "to" or "format"] = format.name
   local done
@@ -176,34 +176,36 @@ end
 
 return {
   name = "export",
-  summary = "write a session as JSON, Markdown, or a page for the browser",
+  summary = "write a session as JSON, Markdown or HTML",
   usage = "export ID [FILE] [--format FORMAT | --to AGENT] [--redact] [--yes]",
   examples = {
-    { "sessile export last talk.html", "a page to read and to pass on; nothing is fetched" },
-    { "sessile export bug-42 bug-42.md --redact", "without secrets, addresses, homes" },
+    { "sessile export last talk.html", "one self-contained HTML page" },
+    { "sessile export bug-42 bug-42.md --redact", "without secrets, addresses and names of homes" },
     { "sessile export last | jq '.entries | length'", "for a program" },
-    { "sessile export --user ann@example.org ann/", "all that is kept of a user" },
+    { "sessile export --user ann@example.org ann/", "all sessions of a user" },
   },
   arguments = {
-    { "id", "a session: its id, a beginning of it, its title, a label, or `last`"
-      .. "; else a folder", "?" },
-    { "file", "a file; its extension says the format (else standard output)", "?" },
+    { "id", "a session: its id, a prefix of it, its title, a label, or `last`"
+      .. "; with --all or --user: a folder", "?" },
+    { "file", "the file; its extension sets the format (default: standard output)", "?" },
   },
   options = {
-    { "--format FORMAT", table.concat(export.names(), ", ") .. "; else by the file's extension" },
-    { "--to AGENT", "as another agent keeps its sessions: " .. table.concat(export.names(true),
+    { "--format FORMAT", table.concat(export.names(), ", ") .. "; else the file's extension" },
+    { "--to AGENT", "in the format of another agent: " .. table.concat(export.names(true),
       ", ") },
-    { "--redact", "take out keys, passwords, addresses, names of homes" },
-    { "--redact-rules FILE", "and what these rules find: a Lua file, see below" },
+    { "--redact", "replace keys, passwords, addresses and names of homes" },
+    { "--redact-rules FILE", "also replace what these rules find: a Lua file, see below" },
     { "--user USER", "all sessions of a user, as JSON and Markdown, into a folder" },
     { "--all", "all sessions, into a folder" },
-    { "--yes", "replace what is there" },
+    { "--yes", "replace existing files" },
   },
-  about = "A file is written whole or not at all, readable by you alone. What --redact finds by\n"
-    .. "its look becomes [secret-1], [email-2], …, the same for the same text; it is a help, not\n"
-    .. "a proof: read it before you publish it. A file of rules returns a list:\n"
+  about = "The file appears only when it is complete, and only you can read it. --redact\n"
+    .. "replaces what looks like a secret by [secret-1], [email-2], …, the same placeholder\n"
+    .. "for the same text. It cannot find everything: read the file before you publish it. A\n"
+    .. "file of rules returns a list:\n"
     .. "  return { { name = \"project\", pattern = \"Project %u%w+\" } }\n"
-    .. "Its patterns are Lua's; of one with a capture that part alone is taken out.",
+    .. "The patterns are Lua patterns. If a pattern has a capture, only the capture is\n"
+    .. "replaced.",
   run = function(app, args)
     local rules, message, code, step = redaction.read(args)
     if rules == nil and message then

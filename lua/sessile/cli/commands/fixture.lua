@@ -14,27 +14,27 @@ return {
   usage = "fixture ID [FILE] [--redact] [--last N]",
   examples = {
     { "sessile fixture bug-42 spec/fixtures/slow.jsonl --redact", "without secrets and names" },
-    { "sessile fixture last --last 40", "the newest 40 messages, on stdout" },
+    { "sessile fixture last --last 40", "the newest 40 messages, to standard output" },
   },
   arguments = {
-    { "id", "a session: its id, a beginning of it, its title, a label, or `last`" },
-    { "file", "a new file (else standard output)", "?" },
+    { "id", "a session: its id, a prefix of it, its title, a label, or `last`" },
+    { "file", "a new file (default: standard output)", "?" },
   },
   options = {
-    { "--redact", "take out keys, passwords, addresses, names of homes" },
+    { "--redact", "replace keys, passwords, addresses and names of homes" },
     { "--last N", "only the newest N messages", integer = true },
   },
-  about = "A fixture is one message a line. What --redact finds by its look it replaces by\n"
-    .. "[secret-1], [email-2], …, the same for the same text. It is a help, not a proof:\n"
-    .. "read a fixture before you publish it.",
+  about = "A fixture has one message on each line. --redact replaces what looks like a secret by\n"
+    .. "[secret-1], [email-2], …, the same placeholder for the same text. It cannot find\n"
+    .. "everything: read a fixture before you publish it.",
   run = function(app, args)
     local session, message, code, step = app:session(args.id)
     if not session then
       return nil, message, code, step
     end
+    local _ <close> = app.closing(session)
     local list
     list, message, code = session:messages { last = args.last }
-    session:close()
     if not list then
       return nil, message, code
     end
@@ -72,7 +72,7 @@ return {
     end
     local said = ("%d messages"):format(#lines)
     if args.redact then
-      said = said .. (", %d things taken out; read it before you publish it"):format(redactor.total)
+      said = said .. (", %d parts replaced; read it before you publish it"):format(redactor.total)
     end
     app:note(said .. (args.file and " in " .. terminal.line(args.file) or ""))
   end,

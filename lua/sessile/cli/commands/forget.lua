@@ -24,17 +24,17 @@ end
 
 return {
   name = "forget",
-  summary = "make every session of a user unreadable, for ever",
+  summary = "make every session of a user unreadable for ever",
   usage = "forget USER [--dry-run] [--yes]",
   examples = {
     { "sessile forget ann@example.org", "asks first" },
     { "sessile forget ann@example.org --yes", "in a script" },
   },
-  arguments = { { "user", "the user, as sessions were made for", is = "user" } },
-  options = { { "--dry-run", "say which, and forget nothing" }, ask.option },
-  about = "The user's secret is overwritten and removed. Nothing opens those sessions then, in\n"
-    .. "backups of the logs neither; only a copy of the secret itself (the store's user-…\n"
-    .. "files) would. The logs stay where they are, unreadable.",
+  arguments = { { "user", "the user that sessions were created for", is = "user" } },
+  options = { { "--dry-run", "list the sessions, change nothing" }, ask.option },
+  about = "Overwrites and removes the user's secret. After that nothing opens those sessions,\n"
+    .. "not even in backups of the logs. Only a copy of the secret itself (the store's user-…\n"
+    .. "files) would. The logs stay in the store, unreadable.",
   run = function(app, args)
     local store, message, code, step = app:store()
     if not store then
@@ -63,7 +63,7 @@ return {
     if app.json then
       app:print_json { user = args.user, sessions = count }
     else
-      app:out(("Sessions that can be read no more: %d\n"):format(count))
+      app:out(("Sessions made unreadable: %d\n"):format(count))
     end
   end,
 }

@@ -39,28 +39,27 @@ end
 
 return {
   name = "fork",
-  summary = "make a new session of another one, up to an entry, and print its id",
+  summary = "create a session from another one, up to an entry, and print its id",
   usage = "fork SESSION [ENTRY] [--id NEW] [--title TEXT]",
   examples = {
-    { "sessile fork bug-42", "all that is on its way to the head" },
+    { "sessile fork bug-42", "everything up to the head" },
     { "sessile fork bug-42 0000002a --id bug-42b --title 'Another way'", "up to an entry" },
-    { "sessile fork bug-42@2a", "the same, said in one word" },
+    { "sessile fork bug-42@2a", "the same, as one word" },
     { "sessile fork last --to-agent critic", "for another agent" },
   },
   arguments = {
-    { "session", "a session: its id, a beginning of it, its title, a label, or `last`" },
-    { "entry", "the newest entry that comes along (else the head): its number or a label",
+    { "session", "a session: its id, a prefix of it, its title, a label, or `last`" },
+    { "entry", "the last entry to copy (default: the head): its number or a label",
       "?" },
   },
   options = {
     { "--id NEW", "the fork's id: any text" },
-    { "--title TEXT", "what it is about (else as the session's)" },
-    { "--to-agent NAME", "the agent that it is for (else the session's)" },
-    { "--to-user NAME", "the user whose it is (else the session's)" },
+    { "--title TEXT", "its title (default: the session's)" },
+    { "--to-agent NAME", "its agent (default: the session's)" },
+    { "--to-user NAME", "its user (default: the session's)" },
   },
-  about = "Ids mean in the fork what they meant; labels, title and settings come along as they\n"
-    .. "are now, a pause does not. The two have nothing in common from then on: either may be\n"
-    .. "deleted.",
+  about = "Entries keep their ids in the fork. Labels, title and settings are copied as they are\n"
+    .. "now; a pause is not. The two sessions are independent: either can be deleted.",
   run = function(app, args)
     if args.id == "last" then
       return nil, "the id 'last' is taken: it always means the newest session", "EUSAGE"
@@ -70,9 +69,7 @@ return {
     if not session then
       return nil, message, code, step
     end
-    local exit
-    exit, message, code, step = run(app, args, session, not args.entry and message or nil)
-    session:close()
-    return exit, message, code, step
+    local _ <close> = app.closing(session)
+    return run(app, args, session, not args.entry and message or nil)
   end,
 }

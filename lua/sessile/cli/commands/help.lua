@@ -42,13 +42,13 @@ end
 
 return {
   name = "help",
-  summary = "what a command does, with examples",
+  summary = "show help for a command, with examples",
   usage = "help [COMMAND]",
   examples = {
     { "sessile help", "all commands" },
-    { "sessile help compact", "one of them; also: sessile compact --help" },
+    { "sessile help compact", "one command; also: sessile compact --help" },
   },
-  arguments = { { "command", "its name: one or two words", "*", is = "command" } },
+  arguments = { { "command", "the name of a command: one or two words", "*", is = "command" } },
   run = function(app, args)
     local name = table.concat(args.command, " ")
     if name == "" then

@@ -35,7 +35,7 @@ end
 
 local function said(counts)
   if counts.unchanged or counts.resumed and counts.messages + counts.customs == 0 then
-    return "nothing new: it is all there"
+    return "nothing new to import"
   end
   return ("%s in %s%s%s"):format(terminal.plural(counts.messages, "message"),
     terminal.plural(counts.turns, "turn"), counts.before > 0
@@ -124,30 +124,32 @@ local function folder(app, args, store)
   end
   if failed > 0 then
     return nil, ("%d of %d files could not be imported"):format(failed, #list), "EINVALID",
-      first.step or "The others are there. Look at those files."
+      first.step or "The others were imported. Check those files."
   end
 end
 
 return {
   name = "import",
-  summary = "make sessions of recorded conversations",
+  summary = "create sessions from recorded conversations",
   usage = "import FILE|DIR [--from FORMAT] [--id ID | --into ID] [--title TEXT]",
   examples = {
     { "sessile import recorded.jsonl --from pi", "a session of the pi coding agent" },
-    { "sessile import talk.jsonl --id bug-42", "one message a line, under a name of yours" },
-    { "sessile import ~/.claude/projects/shop", "a folder: each file a session" },
-    { "sessile import more.json --into bug-42", "at the end of a session that is there" },
+    { "sessile import talk.jsonl --id bug-42", "one message on each line, with an id of yours" },
+    { "sessile import ~/.claude/projects/shop", "a folder: one session for each file" },
+    { "sessile import more.json --into bug-42", "append to an existing session" },
     { "zcat old.jsonl.gz | sessile import - --from jsonl", "from standard input" },
   },
   arguments = { { "file", "the recording, or a folder of them, or `-`: standard input" } },
   options = {
-    { "--from FORMAT", "what wrote it (else told by how it begins)", choices = import.names() },
-    { "--id ID", "the session's id (else the recorded one, else a new one)" },
-    { "--into ID", "add it to this session, where it stands" },
-    { "--title TEXT", "what it is about" },
+    { "--from FORMAT",
+      "the format (default: detected from the content)", choices = import.names() },
+    { "--id ID", "the session's id (default: the recorded one, or a new one)" },
+    { "--into ID", "append to the head of this session" },
+    { "--title TEXT", "the title" },
   },
-  about = "Nothing is lost: lines that are no message become custom entries of the session.\n"
-    .. "Importing a file again goes on where it stopped: after a crash, or when it has grown.",
+  about = "Lines that are not messages become custom entries, so nothing is lost. If you import\n"
+    .. "a file again, the import continues where it stopped, after a crash or when the file\n"
+    .. "has grown.",
   run = function(app, args)
     if args.id == "last" then
       return nil, "the id 'last' is taken: it always means the newest session", "EUSAGE"
@@ -155,7 +157,7 @@ return {
     local is_folder = has_system and args.file ~= "-" and system.kind(args.file) == "folder"
     if args.id and args.into or is_folder and (args.id or args.into or args.title) then
       return nil, is_folder and "the sessions of a folder have their own names"
-        or "--id makes a session, --into adds to one: give one of them", "EUSAGE"
+        or "--id creates a session, --into adds to one: give one of them", "EUSAGE"
     end
     -- A recording that cannot be read makes no store.
     local records, from, code, step

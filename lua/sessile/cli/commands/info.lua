@@ -146,20 +146,20 @@ end
 
 return {
   name = "info",
-  summary = "what there is to know of a session",
+  summary = "show facts about a session: times, counts, usage, settings",
   usage = "info [ID]",
   examples = {
     { "sessile info last", "times, counts, usage, labels, settings" },
     { "sessile info bug-42 --json | jq .settings", "for a program" },
-    { "sessile info last --json | jq .origin", "what it was forked from" },
+    { "sessile info last --json | jq .origin", "the session that it was forked from" },
   },
-  arguments = { { "id", "a session's id, a beginning of it, its title, or `last`", "?" } },
+  arguments = { { "id", "a session's id, a prefix of it, its title, or `last`", "?" } },
   run = function(app, args)
     local session, message, code, step = app:session(args.id or "last")
     if not session then
       return nil, message, code, step
     end
-    local _ <close> = setmetatable({}, { __close = function() session:close() end })
+    local _ <close> = app.closing(session)
     local info
     info, message, code = collect(app, session)
     if not info then
@@ -206,8 +206,8 @@ return {
       terminal.bytes(info.bytes)))
     local is_full, limit = app:is_nearly_full(info.bytes)
     if is_full then
-      app:note(("It has used %s of the %s that a session may take; nothing is written beyond that. "
-        .. "Begin a new one, or raise limits.session: sessile help config"):format(
+      app:note(("It has used %s of the %s that a session may take; beyond that, writes fail. "
+        .. "Start a new session, or raise limits.session: sessile help config"):format(
         terminal.bytes(info.bytes), terminal.bytes(limit)))
     end
     line("events", info.events

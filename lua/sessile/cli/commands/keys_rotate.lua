@@ -6,26 +6,29 @@ local terminal = require "sessile.cli.terminal"
 local function next_step(args)
   if args.new_key_file then
     return ("From now on: --key-file %s. If it is to be your key file, move it there; other "
-      .. "stores may hang on the one that is there now."):format(terminal.line(args.new_key_file))
+      .. "stores may depend on the key file that is there now."):format(
+      terminal.line(args.new_key_file))
   end
-  return "From now on the store opens with the new secret: set SESSILE_KEY to it."
+  return "The store now opens with the new secret: set SESSILE_KEY to it."
 end
 
 return {
   name = "keys rotate",
-  summary = "a new master key for new sessions, or another secret for the store",
+  summary = "create a new master key, or change the secret of the store",
   usage = "keys rotate [--new-key-file FILE | --new-key-env NAME]",
   examples = {
-    { "sessile keys rotate", "new sessions are sealed with a new master key" },
-    { "sessile keys rotate --new-key-file ./new.key", "another secret; FILE is made when missing" },
-    { "SESSILE_NEW_KEY=… sessile keys rotate --new-key-env SESSILE_NEW_KEY", "the same" },
+    { "sessile keys rotate", "seal new sessions with a new master key" },
+    { "sessile keys rotate --new-key-file ./new.key",
+      "change the secret; FILE is created if missing" },
+    { "SESSILE_NEW_KEY=… sessile keys rotate --new-key-env SESSILE_NEW_KEY",
+      "with the secret in a variable" },
   },
   options = {
     { "--new-key-file FILE", "wrap the keyring with the key in FILE" },
-    { "--new-key-env NAME", "wrap it with the secret in the variable NAME" },
+    { "--new-key-env NAME", "wrap the keyring with the secret in the variable NAME" },
   },
-  about = "Only the keyring changes, no session is touched. After a key was seen by somebody\n"
-    .. "else: change the secret, then `sessile keys rotate`, then `sessile keys reseal`.",
+  about = "Only the keyring changes; sessions stay as they are. If somebody else has seen the\n"
+    .. "key, change the secret, then run `sessile keys rotate`, then `sessile keys reseal`.",
   run = function(app, args)
     if args.new_key_file and args.new_key_env then
       return nil, "--new-key-file and --new-key-env exclude each other", "EUSAGE"
@@ -47,11 +50,11 @@ return {
     if app.json then
       app:print_json { epoch = epoch, secret_changed = key ~= nil }
     elseif key then
-      app:out "The secret was changed; the old one opens this store no more.\n"
+      app:out "The secret was changed; the old one no longer opens this store.\n"
       app:note(next_step(args))
     else
       app:out(("Epoch %d seals new sessions.\n"):format(epoch))
-      app:note "Older ones stay as they are: `sessile keys reseal` seals them anew."
+      app:note "Older sessions keep their key: `sessile keys reseal` seals them again."
     end
   end,
 }

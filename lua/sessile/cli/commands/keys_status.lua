@@ -13,9 +13,9 @@ end
 
 return {
   name = "keys status",
-  summary = "how a store is sealed, its epochs, and what is sealed with which",
+  summary = "show how a store is sealed, and how many logs use each master key",
   usage = "keys status",
-  examples = { { "sessile keys status", "never shows a key" } },
+  examples = { { "sessile keys status", "prints no key" } },
   run = function(app)
     local store, message, code, step = app:store()
     if not store then
@@ -51,7 +51,7 @@ return {
       app:out(("%-12s %s\n"):format(row[1], row[2]))
     end
     if keys.old_logs > 0 then
-      app:note(("To be sealed anew, with `sessile keys reseal`: %d"):format(keys.old_logs))
+      app:note(("To be sealed again with `sessile keys reseal`: %d"):format(keys.old_logs))
     end
     if keys.odd_logs > 0 then
       app:note(("Logs whose first line could not be read: %d. See: sessile list"):format(

@@ -26,22 +26,22 @@ end
 
 return {
   name = "label rm",
-  summary = "take a label away from an entry, or all of them",
+  summary = "remove a label from an entry, or all its labels",
   usage = "label rm ID ENTRY [NAME]",
   examples = {
     { "sessile label rm bug-42 2a before-deploy", "one" },
-    { "sessile label rm bug-42 2a", "all of that entry; a pin stays" },
+    { "sessile label rm bug-42 2a", "all labels of that entry; a pin stays" },
   },
   arguments = {
     entries.arguments[1], entries.arguments[2],
-    { "name", "the label; nothing: all but the pin", "?", is = "label name" },
+    { "name", "the label (default: all of them, but not the pin)", "?", is = "label name" },
   },
   run = function(app, args)
     local session, id, code, step = entries.open(app, args.id, args.entry)
     if not session then
       return nil, id, code, step
     end
-    local _ <close> = setmetatable({}, { __close = function() session:close() end })
+    local _ <close> = app.closing(session)
     local names, message = { args.name }, nil
     if not args.name then
       names, message, code, step = names_of(session, id)

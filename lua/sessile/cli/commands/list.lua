@@ -81,13 +81,13 @@ end
 
 return {
   name = "list",
-  summary = "the sessions that are here, newest first",
+  summary = "list sessions, newest first",
   usage = "list [AGENT] [--status WHAT] [--since WHEN] [--until WHEN] [--sort WHAT] [--limit N]",
   examples = {
     { "sessile list", "all of them" },
     { "sessile list coder --limit 5", "the newest five of one agent" },
-    { "sessile list --since 7d --label release", "of this week, with that label" },
-    { "sessile list --status deleted", "those that can be undeleted" },
+    { "sessile list --since 7d --label release", "from this week, with that label" },
+    { "sessile list --status deleted", "sessions that can be undeleted" },
   },
   arguments = {
     { "agent", "only sessions of this agent, as --agent", "?", field = "only", is = "agent" },
@@ -95,12 +95,12 @@ return {
   options = {
     filters.options[1], filters.options[2], filters.options[3], filters.options[4],
     filters.options[5],
-    { "--title TEXT", "only those with this in their title" },
+    { "--title TEXT", "only sessions with this text in the title" },
     { "--long", "whole ids, exact times (UTC), users" },
-    { "--sort WHAT", "newest or largest first, titles from A on",
+    { "--sort WHAT", "the order: newest or largest first, titles from A",
       choices = { "modified", "created", "title", "size", "messages" }, default = "modified" },
-    { "--offset N", "leave out the first N", integer = true },
-    { "--limit N", "at most N", integer = true },
+    { "--offset N", "skip the first N", integer = true },
+    { "--limit N", "list at most N", integer = true },
   },
   run = function(app, args)
     if args.only and args.agent and args.only ~= args.agent then

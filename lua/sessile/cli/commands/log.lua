@@ -172,29 +172,30 @@ end
 
 return {
   name = "log",
-  summary = "what compactions did to a session, and which were refused",
+  summary = "list the compactions of a session, also the refused ones",
   usage = "log ID [--all]",
   examples = {
-    { "sessile log last", "a line each, oldest first" },
-    { "sessile log last --all", "and pauses, checkpoints, moves of the head" },
+    { "sessile log last", "one line each, oldest first" },
+    { "sessile log last --all", "also pauses, checkpoints and moves of the head" },
     { "sessile log bug-42 --json | jq '.[] | select(.kind == \"refusal\") | .message'",
       "for a program" },
   },
   arguments = {
-    { "id", "a session: its id, a beginning of it, its title, a label, or `last`" },
+    { "id", "a session: its id, a prefix of it, its title, a label, or `last`" },
   },
   options = {
-    { "--all", "pauses, pending questions, checkpoints and moves of the head as well" },
+    { "--all", "also show pauses, pending runs, checkpoints and moves of the head" },
   },
-  about = "Of the path to the head. A compaction is in force as far as what it did is so to this\n"
-    .. "day: take it back with `sessile uncompact`; ask for one message with `sessile why`.\n"
-    .. "What --all adds is of the whole log, other branches too.",
+  about = "Lists the compactions on the path to the head. A compaction is in force as long as\n"
+    .. "the context still shows what it did. To undo one, use `sessile uncompact`; to ask\n"
+    .. "about one message, `sessile why`. --all adds entries of the whole log, other branches\n"
+    .. "included.",
   run = function(app, args)
     local session, message, code, step = app:session(args.id)
     if not session then
       return nil, message, code, step
     end
-    local _ <close> = setmetatable({}, { __close = function() session:close() end })
+    local _ <close> = app.closing(session)
     local rows
     rows, message, code = session:log()
     local more = rows and args.all and {}
@@ -207,7 +208,7 @@ return {
     elseif app.json then
       return as_json(app, rows)
     elseif #rows == 0 and more then
-      app:note "Nothing befell this session but what was said."
+      app:note "Nothing happened to this session except its messages."
       return
     elseif #rows == 0 then
       app:note("Nothing was compacted here. To do so: sessile compact " .. hints.id(session.id)

@@ -5,7 +5,7 @@ local sessile = require "sessile"
 
 return {
   name = "man",
-  summary = "print the manual page, as roff",
+  summary = "print the manual page as roff",
   usage = "man",
   examples = {
     { "sessile man | man -l -", "read it" },

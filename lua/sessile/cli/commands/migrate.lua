@@ -3,6 +3,7 @@
 -- Owns: which two stores are meant, and which keys. Must never change the one that is copied.
 
 local moving = require "sessile.cli.moving"
+local paths = require "sessile.paths"
 local sessile = require "sessile"
 local sessions = require "sessile.cli.sessions"
 
@@ -20,7 +21,7 @@ local function target(app, args)
 end
 
 local STEPS = {
-  EEXISTS = "If they are to stay, or are of an earlier run, add --into: what is there is never "
+  EEXISTS = "To keep them, or to continue an earlier run, add --into: existing sessions are never "
     .. "overwritten.",
   EINVALID = "Sealed there: --to-sealed, or --to-key-file FILE. Not sealed there: --to-plain.",
   ESEALED = "The key of FROM comes from SESSILE_KEY or --key-file FILE, that of TO from "
@@ -29,27 +30,28 @@ local STEPS = {
 
 return {
   name = "migrate",
-  summary = "copy all sessions of a store into another one, of any kind",
+  summary = "copy all sessions of a store into another store of any kind",
   usage = "migrate FROM TO [--to-key-file FILE | --to-plain | --to-sealed] [--into]",
   examples = {
-    { "sessile migrate ./sessions sqlite:sessions.db", "as they stand: the same key opens them" },
+    { "sessile migrate ./sessions sqlite:sessions.db",
+      "copy the sealed bytes; the same key opens them" },
     { "sessile migrate sqlite:a.db postgres://host/db", "run it, stop the writers, run it again" },
-    { "sessile migrate old new --to-key-file new.key", "sealed anew, under another key" },
+    { "sessile migrate old new --to-key-file new.key", "seal the copy with another key" },
   },
   arguments = {
-    { "from", "the store to copy: a folder, sqlite:FILE or postgres://…", is = "folder" },
-    { "to", "the other store: made when it is not there", is = "folder" },
+    { "from", "the store to copy: a folder, " .. paths.store_forms(true), is = "folder" },
+    { "to", "the other store: created if missing", is = "folder" },
   },
   options = {
     { "--to-key-file FILE", "the other store is sealed with this key" },
     { "--to-plain", "the other store is not sealed" },
-    { "--to-sealed", "the other store is sealed, though this one is not" },
-    { "--into", "the other store has sessions of its own, which stay as they are" },
-    { "--replace", "a session there that differs is replaced; its log is kept aside" },
+    { "--to-sealed", "the other store is sealed, although this one is not" },
+    { "--into", "the other store may have sessions, which stay as they are" },
+    { "--replace", "replace sessions that differ there; keep their old logs" },
   },
-  about = "FROM is only read, and others may write to it meanwhile: run it again for what came\n"
-    .. "since. Ids, branches, labels, checkpoints and deletions come along. All of it is read\n"
-    .. "back. Interrupted, it goes on where it stopped when it is run again.",
+  about = "FROM is only read, and others may write to it meanwhile. To copy what they wrote, run\n"
+    .. "the command again. Ids, branches, labels, checkpoints and deletions are copied, and\n"
+    .. "the whole copy is read back. If the command is interrupted, run it again to continue.",
   run = function(app, args)
     local asked = 0
     for _, name in ipairs { "to_plain", "to_sealed", "to_key_file" } do

@@ -6,18 +6,18 @@ local hints = require "sessile.cli.hints"
 
 return {
   name = "new",
-  summary = "make a session and print its id",
+  summary = "create a session and print its id",
   usage = "new [--id ID] [--title TEXT] [--agent NAME] [--uuid-v4]",
   examples = {
-    { "sessile new", "one with an id of its own (a UUIDv7)" },
-    { "sessile new --id bug-42 --title 'Slow start'", "with a name you can type" },
+    { "sessile new", "with a generated id (a UUIDv7)" },
+    { "sessile new --id bug-42 --title 'Slow start'", "with an id that you can type" },
   },
   options = {
     { "--id ID", "the session's id: any text" },
-    { "--title TEXT", "what it is about" },
-    { "--ttl TIME", "it expires so long after its newest entry, as 30d; see `sessile purge`",
+    { "--title TEXT", "the title" },
+    { "--ttl TIME", "expire this long after the newest entry: 30d; see `sessile purge`",
       time = true },
-    { "--uuid-v4", "make a version 4 id instead of version 7" },
+    { "--uuid-v4", "generate a UUID of version 4 instead of 7" },
   },
   run = function(app, args)
     if args.id == "last" then

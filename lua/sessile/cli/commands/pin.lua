@@ -7,7 +7,7 @@ local entries = require "sessile.cli.entries"
 
 return {
   name = "pin",
-  summary = "keep a message in the context, whatever policies propose",
+  summary = "keep a message in the context: no policy may remove it",
   usage = "pin ID ENTRY",
   examples = {
     { "sessile pin bug-42 2a", "no policy drops or edits it from now on" },

@@ -11,7 +11,7 @@ local terminal = require "sessile.cli.terminal"
 local SIZES = { 100, 1000, 10000 }
 local TURNS = 100
 
--- A session of so many messages, then turns under the policy: µs of each, sorted.
+-- A session of `size` messages, then turns under the policy: µs of each, sorted.
 local function measure(policy, entries, args)
   local store, message, code = sessile.open("ram:", {
     key = false, policy = policy, window = args.window, reserve = args.reserve,
@@ -55,19 +55,20 @@ end
 
 return {
   name = "policy bench",
-  summary = "what a turn costs under a policy",
+  summary = "measure what a turn costs under a policy",
   usage = "policy bench NAME [--option NAME=VALUE] [--window N]",
   examples = {
     { "sessile policy bench sliding_window --window 20000", "at 100, 1,000 and 10,000 messages" },
   },
   arguments = { { "name", "a policy: its name, or a path with a `/` or ending in .lua" } },
   options = {
-    { "--option NAME=VALUE", "an option of the policy; again for each", many = true },
+    { "--option NAME=VALUE", "an option of the policy; may be repeated", many = true },
     { "--window N", "the model's window in tokens (else unlimited)", integer = true },
-    { "--reserve N", "tokens of the window kept free", integer = true },
+    { "--reserve N", "tokens to keep free in the window", integer = true },
   },
-  about = "Turns of two messages in memory, so that no device is measured. POLICY is the\n"
-    .. "script's own time, ENGINE the laws and the rest. The first turn may compact: see MAX.",
+  about = "Each turn has two messages and stays in memory, so no disk is measured. POLICY is the\n"
+    .. "time of the script, ENGINE the time of the laws and everything else. The first turn\n"
+    .. "may compact; that is the MAX column.",
   run = function(app, args)
     local chosen, wrong = options.policy(args.name, args.option)
     if wrong then

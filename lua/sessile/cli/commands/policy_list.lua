@@ -34,9 +34,9 @@ end
 
 return {
   name = "policy list",
-  summary = "the policies that can be named",
+  summary = "list the policies that can be used by name",
   usage = "policy list",
-  examples = { { "sessile policy list", "those that came along, and yours" } },
+  examples = { { "sessile policy list", "the policies that ship, and yours" } },
   run = function(app)
     local rows, seen = {}, {}
     for folder in paths.policy_path():gmatch("[^:]+") do

@@ -117,18 +117,18 @@ end
 
 return {
   name = "policy new",
-  summary = "write a policy to begin with, its spec and a fixture",
+  summary = "write a first policy, its spec and a fixture",
   usage = "policy new NAME [--in FOLDER]",
   examples = {
     { "sessile policy new frugal", "frugal.lua, frugal_spec.lua and frugal.jsonl here" },
-    { "sessile policy test frugal_spec.lua", "what it wrote passes" },
+    { "sessile policy test frugal_spec.lua", "run the new spec, which passes" },
   },
-  arguments = { { "name", "a name of small letters, digits and _" } },
-  options = { { "--in FOLDER", "where (else here)" } },
+  arguments = { { "name", "a name of lower-case letters, digits and _" } },
+  options = { { "--in FOLDER", "the folder (default: the current one)" } },
   run = function(app, args)
     local name = args.name
     if not name:find "^%l[%l%d_]*$" then
-      return nil, ("'%s' is no name for a policy: small letters, digits and _"):format(
+      return nil, ("'%s' is not a policy name: use lower-case letters, digits and _"):format(
         terminal.line(name)), "EUSAGE"
     end
     local folder = args["in"] and args["in"]:gsub("/+$", "") .. "/" or "./"

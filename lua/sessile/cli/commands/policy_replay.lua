@@ -68,32 +68,34 @@ end
 
 return {
   name = "policy replay",
-  summary = "what a policy would have done to recorded conversations",
+  summary = "show what a policy would have done to recorded conversations",
   usage = "policy replay NAME FILE|DIR… [--option NAME=VALUE] [--window N] [--trigger LIST]",
   examples = {
-    { "sessile policy replay tiered recorded.jsonl --window 100000", "each compaction, a row" },
-    { "sessile policy replay ./mine.lua recordings/ --option turns=4", "your policy, a folder" },
+    { "sessile policy replay tiered recorded.jsonl --window 100000",
+      "one row for each compaction" },
+    { "sessile policy replay ./mine.lua recordings/ --option turns=4",
+      "your policy, over a folder" },
     { "sessile policy replay edit_tools recorded.jsonl --trigger messages=50,share=0.8",
-      "and when it is to compact" },
+      "with triggers" },
   },
   arguments = {
     { "name", "a policy: its name, or a path with a `/` or ending in .lua", is = "policy" },
     { "files", "recordings, or folders of .jsonl files", "+" },
   },
   options = {
-    { "--option NAME=VALUE", "an option of the policy; again for each", many = true },
+    { "--option NAME=VALUE", "an option of the policy; may be repeated", many = true },
     { "--window N", "the model's window in tokens (else unlimited)", integer = true },
-    { "--reserve N", "tokens of the window kept free", integer = true },
+    { "--reserve N", "tokens to keep free in the window", integer = true },
     { "--trigger LIST", "when to compact: messages=50,seconds=10m,share=0.8,overflow" },
-    { "--fallback NAME", "a policy that runs when the first is refused" },
-    { "--from FORMAT", "what wrote them (else told by the first line)",
+    { "--fallback NAME", "a policy to run if the first is refused" },
+    { "--from FORMAT", "the format (default: detected from the first line)",
       choices = import.names() },
   },
-  about = "A model that a policy asks is played by a script: its summaries are short and always\n"
-    .. "the same. REASON is `turn`, or what made it compact: a trigger of that kind, or the\n"
-    .. "policy itself. LEFT counts messages that were dropped, summarised or replaced; TOO BIG\n"
-    .. "the turns after which the context did not fit; PEAK, END and ALL are tokens: the largest\n"
-    .. "context, the last one, and the whole conversation.",
+  about = "A script plays the model that a policy asks: its summaries are short and always the\n"
+    .. "same. REASON is `turn`, the kind of trigger that started the compaction, or the\n"
+    .. "policy itself. LEFT counts messages that were dropped, summarized or replaced. TOO\n"
+    .. "BIG counts turns after which the context did not fit. PEAK, END and ALL are tokens:\n"
+    .. "of the largest context, the last one, and the whole conversation.",
   run = function(app, args)
     local files = places.files(args.files, "%.jsonl$")
     if #files == 0 then

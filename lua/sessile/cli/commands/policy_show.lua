@@ -47,11 +47,11 @@ end
 
 return {
   name = "policy show",
-  summary = "what a policy does, and which options it takes",
+  summary = "show what a policy does, and its options",
   usage = "policy show NAME [--source]",
   examples = {
     { "sessile policy show summarize", "hooks, options and defaults" },
-    { "sessile policy show sliding_window --source > mine.lua", "a copy, to change it" },
+    { "sessile policy show sliding_window --source > mine.lua", "copy it as a start for your own" },
   },
   arguments = {
     { "name", "a policy: its name, or a path with a `/` or ending in .lua", is = "policy" },
@@ -116,7 +116,7 @@ return {
     app:out("file:   " .. terminal.line(path) .. "\n")
     if not own then
       app:note("The file is another user's, or others may write it: it runs in a process of its "
-        .. "own,\nand is not run to be shown. Read it: sessile policy show NAME --source")
+        .. "own,\nand is not run here. To read it: sessile policy show NAME --source")
     end
     if #rows > 0 then
       app:out("\n" .. terminal.table({ "OPTION", "TYPE", "DEFAULT", "ABOUT" }, rows,

@@ -99,24 +99,24 @@ return {
   usage = "policy test SPEC|FOLDER… [--filter TEXT] [--coverage] [--junit FILE | --tap] [--watch]",
   examples = {
     { "sessile policy test frugal_spec.lua", "one spec" },
-    { "SEED=4711 RUNS=1 sessile policy test frugal_spec.lua", "one generated conversation again" },
-    { "UPDATE_GOLDEN=1 sessile policy test spec/", "keep what the policies leave now" },
+    { "SEED=4711 RUNS=1 sessile policy test frugal_spec.lua", "repeat one generated conversation" },
+    { "UPDATE_GOLDEN=1 sessile policy test spec/", "update the expected contexts" },
     { "sessile policy test spec/ --junit report.xml", "for a build server" },
   },
   arguments = { { "specs", "files, or folders of files called *_spec.lua", "+" } },
   options = {
-    { "--filter TEXT", "only tests whose name has it; again for each", many = true },
-    { "--coverage", "which lines of the policy files ran" },
+    { "--filter TEXT", "only tests whose name has this text; may be repeated", many = true },
+    { "--coverage", "report which lines of the policies ran" },
     { "--junit FILE", "write a JUnit report" },
     { "--tap", "print TAP" },
-    { "--watch", "run again whenever a file beside a spec changes" },
+    { "--watch", "run again when a file beside a spec changes" },
   },
-  about = "Specs are busted's: describe, it, assert. `require \"sessile.testing\"` has the rest.\n"
-    .. "Debian has busted as lua-busted.",
+  about = "Specs use busted: describe, it, assert. `require \"sessile.testing\"` adds what is\n"
+    .. "needed for policies. The Debian package of busted is lua-busted.",
   run = function(app, args)
     local files = places.files(args.specs, "_spec%.lua$")
     if #files == 0 then
-      return nil, "no *_spec.lua is there", "ENOTFOUND", "Begin with: sessile policy new NAME"
+      return nil, "no *_spec.lua is there", "ENOTFOUND", "Start with: sessile policy new NAME"
     end
     for _, file in ipairs(files) do
       if has_system and system.kind(file) ~= "file" then

@@ -57,22 +57,22 @@ end
 
 return {
   name = "policy try",
-  summary = "what a policy would do to a session now; nothing is written",
+  summary = "show what a policy would do to a session; writes nothing",
   usage = "policy try NAME ID [--option NAME=VALUE] [--window N] [--answer TEXT]",
   examples = {
     { "sessile policy try edit_tools last", "the difference, and where the tokens go" },
-    { "sessile policy try ./mine.lua bug-42 --window 8000", "your own" },
-    { "sessile policy try summarize last --answer 'A summary.'", "the model plays along" },
+    { "sessile policy try ./mine.lua bug-42 --window 8000", "a policy of yours" },
+    { "sessile policy try summarize last --answer 'A summary.'", "with an answer for the model" },
   },
   arguments = {
     { "name", "a policy: its name, or a path with a `/` or ending in .lua", is = "policy" },
-    { "id", "a session: its id, a beginning of it, its title, a label, or `last`" },
+    { "id", "a session: its id, a prefix of it, its title, a label, or `last`" },
   },
   options = {
-    { "--option NAME=VALUE", "an option of the policy; again for each", many = true },
+    { "--option NAME=VALUE", "an option of the policy; may be repeated", many = true },
     { "--window N", "the model's window in tokens (else unlimited)", integer = true },
-    { "--reserve N", "tokens of the window kept free", integer = true },
-    { "--answer TEXT", "what a model that is asked says (else it fails)" },
+    { "--reserve N", "tokens to keep free in the window", integer = true },
+    { "--answer TEXT", "the answer of the model (default: the model fails)" },
   },
   run = function(app, args)
     local chosen, wrong = options.policy(args.name, args.option)
@@ -83,7 +83,7 @@ return {
     if not session then
       return nil, message, code, step
     end
-    local _ <close> = setmetatable({}, { __close = function() session:close() end })
+    local _ <close> = app.closing(session)
     local asked = 0
     local result
     result, message, code = session:plan {
@@ -123,7 +123,7 @@ return {
     app:out("\n" .. terminal.table({ "", "MESSAGES>", "BEFORE>", "AFTER>", "TOKENS>" }, rows,
       function(cell, _, heading) return heading and app.paint(cell, "bold") or cell end))
     if asked > 0 and not args.answer then
-      app:note "No model is configured here: the policy did what it does when the model fails."
+      app:note "No model is configured: the policy ran as if the model had failed."
     end
     if result.cannot_fit then
       app:note(("It still does not fit: %s tokens too many"):format(number(result.cannot_fit)))

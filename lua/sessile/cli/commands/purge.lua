@@ -25,15 +25,15 @@ end
 
 return {
   name = "purge",
-  summary = "remove sessions that have expired, or were deleted softly long ago",
+  summary = "remove expired sessions, and those deleted softly long ago",
   usage = "purge [--dry-run] [--retention TIME] [--yes]",
   examples = {
-    { "sessile purge --dry-run", "what would go" },
-    { "sessile purge --retention 7d --yes", "deleted ones after a week" },
+    { "sessile purge --dry-run", "show what would be removed" },
+    { "sessile purge --retention 7d --yes", "remove deleted sessions after a week" },
   },
   options = {
-    { "--dry-run", "only say what would go" },
-    { "--retention TIME", "how long a deleted session is kept (else as configured, else 90d)",
+    { "--dry-run", "only say show what would be removed" },
+    { "--retention TIME", "how long a deleted session is kept (else as configured, default 90d)",
       time = true },
     ask.option,
   },
@@ -62,8 +62,8 @@ return {
     end
     local sure
     sure, message, code, step = ask.sure(app, args, #rows == 1
-      and ("Remove session %s for good"):format(hints.shown(rows[1].id))
-      or ("Remove %d sessions for good"):format(#rows))
+      and ("Delete session %s permanently"):format(hints.shown(rows[1].id))
+      or ("Delete %d sessions permanently"):format(#rows))
     if sure == nil then
       return nil, message, code, step
     elseif not sure then

@@ -19,7 +19,7 @@ local function run(app, args, session, which)
     if code == "ENOTFOUND" then
       step = see_them(session)
     elseif code == "ECONFLICT" then
-      step = "Go back all the same: --force"
+      step = "To go back anyway: --force"
     end
     return nil, message, code, step
   end
@@ -36,7 +36,7 @@ local function run(app, args, session, which)
   if restored.json then
     app:out(terminal.safe(restored.json) .. "\n")
   end
-  app:note(("The head of %s is at %s again; what came later is still in it: sessile tree %s")
+  app:note(("The head of %s is at %s again; later entries are still in the log: sessile tree %s")
     :format(hints.shown(session.id), restored.head, hints.id(session.id)))
 end
 
@@ -49,15 +49,15 @@ return {
     { "sessile restore last 2a --yes", "by its number, without asking" },
   },
   arguments = {
-    { "id", "a session: its id, a beginning of it, its title, a label, or `last`" },
+    { "id", "a session: its id, a prefix of it, its title, a label, or `last`" },
     { "checkpoint",
       "the newest of that name; `last`: the newest; else an entry: its number, or a label" },
   },
   options = {
-    { "--force", "also when another version of the agent made it" },
+    { "--force", "also restore it if another version of the agent made it" },
     ask.option,
   },
-  about = "Nothing is deleted: what came after the checkpoint is another branch from then on.",
+  about = "Nothing is deleted: entries after the checkpoint become another branch.",
   run = function(app, args)
     local session, message, code, step = app:session(args.id)
     if not session then

@@ -39,7 +39,7 @@ local function go_back(app, args, session)
   restored, message, code = session:restore(which)
   if not restored then
     return nil, message, code, code == "ECONFLICT"
-      and ("Go back all the same: sessile restore %s %s --force"):format(hints.id(session.id),
+      and ("To go back anyway: sessile restore %s %s --force"):format(hints.id(session.id),
         which) or nil
   end
   for _, warning in ipairs(restored.warnings) do
@@ -48,7 +48,7 @@ local function go_back(app, args, session)
   return which
 end
 
--- A checkpoint, the newest unless one is wanted: its row, its state as it was kept, and how many
+-- A checkpoint, the newest unless one is named: its row, its state as it was kept, and how many
 -- messages came after it (nil: it stands on another branch).
 local function checkpoint_of(session, list, wanted)
   local rows, message, code = session:checkpoints()
@@ -117,7 +117,7 @@ local function as_json(app, session, known)
 end
 
 local LONGEST, MOST = 12, 1200 -- lines and columns of one message
-local ENDS = 3 -- so many messages of the last exchange: the question, and the newest ones
+local ENDS = 3 -- messages shown of the last exchange: the question, and the newest ones
 
 -- What is said of the last checkpoint.
 local function show_checkpoint(app, line, point, id)
@@ -125,13 +125,13 @@ local function show_checkpoint(app, line, point, id)
   line("checkpoint", ("%s, %s, at %s; %s"):format(row.name and terminal.line(row.name)
     or "without a name", terminal.ago(row.time, app.now()), row.id,
     not row.sound and "it is DAMAGED" or not after and "on another branch"
-    or after == 0 and "nothing was said since" or after == 1 and "1 message came after it"
+    or after == 0 and "no messages since" or after == 1 and "1 message came after it"
     or terminal.number(after) .. " messages came after it"))
   if point.state then
     line("its state", terminal.cut(terminal.line(point.state), MOST))
   end
   if row.sound and after ~= 0 then
-    app:note(("To go on from the checkpoint: sessile resume %s --from last"):format(id))
+    app:note(("To continue from the checkpoint: sessile resume %s --from last"):format(id))
   end
 end
 
@@ -200,29 +200,29 @@ end
 
 return {
   name = "resume",
-  summary = "see where a session stands, and go on talking",
+  summary = "show where a session stands, and continue the chat",
   usage = "resume [ID] [--from CHECKPOINT] [--model NAME] [--yes]",
   examples = {
-    { "sessile resume", "the newest" },
+    { "sessile resume", "the newest session" },
     { "sessile resume bug-42 --from last",
-      "from the last checkpoint: what came after is a branch" },
-    { "sessile resume bug-42 | less", "without a terminal it only shows" },
+      "go back to the last checkpoint; later entries become a branch" },
+    { "sessile resume bug-42 | less", "without a terminal: only show it" },
   },
-  arguments = { { "id", "a session's id, a beginning of it, its title, or `last`", "?" } },
+  arguments = { { "id", "a session's id, a prefix of it, its title, or `last`", "?" } },
   options = {
-    { "--from CHECKPOINT", "go back there first: its name, its number, or `last`" },
-    models.option, { "--no-history", "keep no file of the lines that are typed" }, ask.option,
+    { "--from CHECKPOINT", "go back to it first: its name, number, or `last`" },
+    models.option, { "--no-history", "keep no history of typed lines" }, ask.option,
   },
-  about = "A session goes on where its head is: nothing said after a checkpoint is lost.\n"
-    .. "The last checkpoint is shown with the state that was kept with it. --from goes back to\n"
-    .. "it, and asks first; in the chat it is /restore. Calls that wait for a tool are answered\n"
-    .. "with what is known of them when you say something else.",
+  about = "A session continues at its head, so messages after a checkpoint are not lost. The\n"
+    .. "last checkpoint is shown with the state kept in it. --from goes back to a checkpoint\n"
+    .. "and asks first; in the chat this is /restore. If you say something else while tool\n"
+    .. "calls are open, they are answered with what is known about them.",
   run = function(app, args)
     local session, message, code, step = app:session(args.id or "last")
     if not session then
       return nil, message, code, step
     end
-    local _ <close> = setmetatable({}, { __close = function() session:close() end })
+    local _ <close> = app.closing(session)
     local known, from
     if args.from then
       from, message, code, step = go_back(app, args, session)
@@ -244,7 +244,7 @@ return {
       return
     end
     if not models.of_session(app, session, args.model) and not args.model then
-      app:note("To go on, configure a model; see: sessile help chat")
+      app:note("To continue, configure a model; see: sessile help chat")
       return
     end
     app:out "\n"

@@ -19,7 +19,7 @@ local function inert(text)
   return (terminal.safe(text):gsub("%s+", " "))
 end
 
--- The last characters of safe text that fit into so many columns.
+-- The last characters of safe text that fit into a width in columns.
 local function cut_front(text, columns)
   while terminal.width(text) > columns do
     text = text:sub(utf8.offset(text, 2) or #text + 1)
@@ -27,7 +27,7 @@ local function cut_front(text, columns)
   return text
 end
 
--- The text of a hit in so many columns, with the occurrence painted.
+-- The text of a hit cut to a width, with the occurrence painted.
 local function snippet(app, hit, columns)
   local before = inert(hit.text:sub(1, hit.first - 1)):gsub("^ ", "")
   local found = terminal.cut(inert(hit.text:sub(hit.first, hit.last)), columns)
@@ -127,26 +127,26 @@ end
 
 return {
   name = "search",
-  summary = "look for a text in all sessions, newest first",
+  summary = "search all sessions for a text, newest first",
   usage = "search QUERY [--agent NAME] [--role ROLE] [--since WHEN] [--limit N]",
   examples = {
     { "sessile search 'connection refused'", "in titles, labels and messages" },
     { "sessile search --role user deadline", "only what users said" },
-    { "sessile search TODO --exact --since 7d", "large letters, of this week" },
+    { "sessile search TODO --exact --since 7d", "match case; only this week" },
     { "sessile search refund --json | jq -r '.[].session'", "for a program" },
   },
-  arguments = { { "query", "the text to look for; large or small letters are one" } },
+  arguments = { { "query", "the text to look for; ASCII case is ignored" } },
   options = {
     { "--role ROLE", "only messages of this role", many = true, choices = ROLES },
-    { "--exact", "large and small letters are not one" },
-    { "--head", "only messages on the path to the head, no other branches" },
+    { "--exact", "match case" },
+    { "--head", "only messages on the path to the head" },
     filters.options[1], filters.options[2], filters.options[3], filters.options[4],
     filters.options[5],
     { "--limit N", "at most N hits", integer = true },
   },
-  about = "Each log is opened and read; nothing is indexed, and what is found is printed at once.\n"
-    .. "A session that cannot be read is named at the end. See a message whole:\n"
-    .. "sessile show ID@ENTRY",
+  about = "Every log is opened and read; there is no index. Hits are printed as they are found.\n"
+    .. "A session that cannot be read is named at the end. To see a whole message: sessile\n"
+    .. "show ID@ENTRY",
   run = function(app, args)
     local asked, message, code = filters.asked(app, args)
     if not asked then

@@ -15,7 +15,7 @@ local function object_of(pairs_typed)
     local key, value = text:match "^([^=]+)=(.*)$"
     if not key then
       return nil, ("'%s' is not KEY=JSON"):format(hints.shown(text)), "EUSAGE",
-        "As: sessile settings last model=gpt-4o 'stop=[\"END\"]'; KEY=null takes one back."
+        "As: sessile settings last model=gpt-4o 'stop=[\"END\"]'; KEY=null removes one."
     end
     members[i] = span.quote(key) .. ":" .. (span.valid(value) and value or span.quote(value))
   end
@@ -24,21 +24,21 @@ end
 
 return {
   name = "settings",
-  summary = "show or change what a host keeps with a session: its model, …",
+  summary = "show or change the settings of a session, such as its model",
   usage = "settings ID [KEY=JSON…] [--metadata]",
   examples = {
-    { "sessile settings bug-42", "what is set" },
-    { "sessile settings bug-42 model=gpt-4o thinking=null", "set one, take one back" },
-    { "sessile settings bug-42 --metadata team=blue", "what is known of the session, likewise" },
+    { "sessile settings bug-42", "show the settings" },
+    { "sessile settings bug-42 model=gpt-4o thinking=null", "set one, remove another" },
+    { "sessile settings bug-42 --metadata team=blue", "change the metadata in the same way" },
   },
   arguments = {
-    { "id", "a session: its id, a beginning of it, its title, a label, or `last`" },
-    { "values", "what to set: KEY=JSON; KEY=null takes it back; no JSON is text", "*" },
+    { "id", "a session: its id, a prefix of it, its title, a label, or `last`" },
+    { "values", "KEY=JSON sets a value, KEY=null removes it; text needs no quotes", "*" },
   },
   options = {
-    { "--metadata", "the session's metadata, that it may have been made with" },
+    { "--metadata", "work on the session's metadata instead" },
   },
-  about = "Every value that ever held is in the log with its time; the newest holds.",
+  about = "The log keeps every earlier value with its time; the newest value holds.",
   run = function(app, args)
     local which = args.metadata and "metadata" or "settings"
     local object, message, code, step
@@ -53,7 +53,7 @@ return {
     if not session then
       return nil, message, code, step
     end
-    local _ <close> = setmetatable({}, { __close = function() session:close() end })
+    local _ <close> = app.closing(session)
     if object then
       local ok
       ok, message, code = session[which](session, object)

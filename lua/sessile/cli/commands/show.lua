@@ -105,26 +105,26 @@ return {
   examples = {
     { "sessile show last --last 3", "the newest three messages" },
     { "sessile show bug-42@2a", "one entry, by its number or a label" },
-    { "sessile show last --follow", "and what is said from now on, until Ctrl-C" },
+    { "sessile show last --follow", "and new messages, until Ctrl-C" },
     { "sessile show bug-42 --json | jq '.[].message.role'", "for a program" },
   },
   arguments = {
-    { "id", "a session, and perhaps one of its entries" },
+    { "id", "a session, optionally with one of its entries" },
   },
   options = {
     { "--last N", "only the newest N messages", integer = true },
-    { "--follow", "then print each new message as it comes, until Ctrl-C" },
-    { "--for TIME", "with --follow: end after so long, as 90 or 5m", time = true },
+    { "--follow", "then print each new message, until Ctrl-C" },
+    { "--for TIME", "with --follow: stop after this time: 90, 5m", time = true },
   },
-  about = "Every message from the first to the newest is shown, compacted or not. What the\n"
-    .. "model would get is shown by `sessile context`. With --follow --json each message is one\n"
-    .. "line of JSON.",
+  about = "Prints every message from the first to the newest, also those that were compacted\n"
+    .. "away. To see what the model would get, use `sessile context`. With --follow --json\n"
+    .. "each message is one line of JSON.",
   run = function(app, args)
     local session, entry, code, step = entries.at(app, args.id)
     if not session then
       return nil, entry, code, step
     end
-    local _ <close> = setmetatable({}, { __close = function() session:close() end })
+    local _ <close> = app.closing(session)
     if type(entry) == "string" and args.follow then
       return nil, "--follow is for a whole session, and an entry never changes", "EUSAGE",
         "sessile show " .. hints.id(session.id) .. " --follow"

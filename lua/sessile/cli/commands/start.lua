@@ -9,7 +9,7 @@ local terminal = require "sessile.cli.terminal"
 
 local function next_steps(rows, globals)
   local steps = {
-    { "sessile demo", "the main job, shown in seconds" },
+    { "sessile demo", "a demonstration that takes a few seconds" },
     { "sessile help", "all commands" },
   }
   if #rows > 0 then

@@ -83,7 +83,7 @@ local function add_marks(session, rows)
   return rows
 end
 
--- Neighbours put together, so that there are no more than so many.
+-- Combines neighbours, so that at most `n` rows are left.
 local function fewer(rows, most)
   local list = {}
   for i, group in ipairs(chart.groups(rows, most)) do
@@ -146,7 +146,7 @@ local function of_session(app, args, since, till)
   if not session then
     return nil, message, code, step
   end
-  local _ <close> = setmetatable({}, { __close = function() session:close() end })
+  local _ <close> = app.closing(session)
   local by = args.by or "turn"
   local rows, usage, context, about
   rows, message, code = rows_of(session, by, since, till)
@@ -289,25 +289,26 @@ end
 
 return {
   name = "stats",
-  summary = "a picture of how a session grew, turn by turn; or all of a store",
+  summary = "chart how a session grew, turn by turn, or the whole store",
   usage = "stats [ID] [--by turn|day] [--since WHEN] [--until WHEN]",
   examples = {
     { "sessile stats last", "tokens of each turn; ▼ is a compaction, ◆ a checkpoint" },
     { "sessile stats bug-42 --by day --since 30d", "day by day" },
-    { "sessile stats", "of the store: sessions, messages, bytes by day" },
+    { "sessile stats", "the store: sessions, messages, bytes by day" },
   },
   arguments = {
-    { "id", "a session: its id, a beginning of it, its title, a label, or `last`"
-      .. "; nothing: the store", "?" },
+    { "id", "a session: its id, a prefix of it, its title, a label, or `last`"
+      .. "; default: the store", "?" },
   },
   options = {
-    { "--by WHAT", "of one session: a bar for each", choices = { "turn", "day" } },
-    { "--rows N", "at most N bars (else 30): more are put together", integer = true },
-    { "--since WHEN", "from then on: a date (2026-02-01), or so long ago (24h, 7d)" },
-    { "--until WHEN", "before" },
+    { "--by WHAT", "for one session: one bar for each", choices = { "turn", "day" } },
+    { "--rows N", "at most N bars (default 30): more are combined", integer = true },
+    { "--since WHEN", "from a date (2026-02-01) or an age (24h, 7d)" },
+    { "--until WHEN", "before that" },
   },
-  about = "A turn begins with what a user says; its tokens are those of its messages, as the\n"
-    .. "engine counts them. What providers reported is in `sessile usage`. Days are UTC.",
+  about = "A turn starts with a message of the user. Its tokens are those of its messages, as\n"
+    .. "the engine counts them. `sessile usage` shows what providers reported. Days are in\n"
+    .. "UTC.",
   run = function(app, args)
     local since, till, wrong = filters.moments(app, args)
     if args.by and not args.id then

@@ -24,33 +24,26 @@ local function run(app, args, session)
   end
   app:out(outcome.suspension .. "\n")
   local id = hints.id(session.id)
-  app:note(("It waits: sessile answer %s TEXT ends the pause, and so does sessile cancel %s")
+  app:note(("It waits. To end the pause: sessile answer %s TEXT, or sessile cancel %s")
     :format(id, id))
 end
 
 return {
   name = "suspend",
-  summary = "pause a session: it takes nothing until somebody answers",
+  summary = "pause a session until somebody answers",
   usage = "suspend ID [REASON] [--state JSON]",
   examples = {
     { "sessile suspend bug-42 'approval by ann'", "then: sessile answer bug-42 'go ahead'" },
-    { "sessile suspend last --state '{\"step\": 3}'", "with what whoever goes on has to know" },
+    { "sessile suspend last --state '{\"step\": 3}'", "with state for whoever continues" },
   },
   arguments = {
-    { "id", "a session: its id, a beginning of it, its title, a label, or `last`" },
-    { "reason", "what it waits for", "?" },
+    { "id", "a session: its id, a prefix of it, its title, a label, or `last`" },
+    { "reason", "what the session waits for", "?" },
   },
   options = { { "--state JSON", "a value to keep with the pause" } },
-  about = "Reading, labels and settings go on as before; whatever would add to the conversation\n"
-    .. "fails until the pause ends. `sessile info` shows what is waited for.",
+  about = "Reading, labels and settings work as before. Adding to the conversation fails until\n"
+    .. "the pause ends. `sessile info` shows what the session waits for.",
   run = function(app, args)
-    local session, message, code, step = app:session(args.id)
-    if not session then
-      return nil, message, code, step
-    end
-    local exit
-    exit, message, code, step = run(app, args, session)
-    session:close()
-    return exit, message, code, step
+    return app:with_session(args.id, function(session) return run(app, args, session) end)
   end,
 }

@@ -56,17 +56,13 @@ end
 
 -- Where the session's messages stand, as the table shows them.
 local function of_session(app, args, more)
-  local session, message, code, step = app:session(args.session)
-  if not session then
-    return nil, message, code, step
-  end
-  local _ <close> = setmetatable({}, { __close = function() session:close() end })
-  local list, info
-  list, info, code = session:context(more)
-  if not list then
-    return nil, info, code
-  end
-  return info, list
+  return app:with_session(args.session, function(session)
+    local list, info, code = session:context(more)
+    if not list then
+      return nil, info, code
+    end
+    return info, list
+  end)
 end
 
 -- The file beside: tools, or a system prompt.
@@ -86,7 +82,7 @@ local function beside(args)
     end
     local ok, tools = pcall(sessile.json, text)
     if not ok or type(tools) ~= "table" then
-      return nil, ("%s: a JSON array of tool definitions is wanted"):format(
+      return nil, ("%s: a JSON array of tool definitions expected"):format(
         hints.shown(args.tools)), "EINVALID"
     end
     more.tools = tools
@@ -140,28 +136,28 @@ return {
   summary = "count the tokens of a text, a recording or a session",
   usage = "tokens FILE [--model M] | tokens --session ID",
   examples = {
-    { "sessile tokens notes.md --model gpt-4o", "a text, exactly" },
+    { "sessile tokens notes.md --model gpt-4o", "a text, counted exactly" },
     { "git diff | sessile tokens - --model claude-sonnet-4-5", "standard input, estimated" },
     { "sessile tokens talk.jsonl --model gpt-4o --each", "a recording, message by message" },
     { "sessile tokens --session last --tools tools.json", "what the next request takes" },
   },
-  arguments = { { "file", "a text or a recording, `-`: standard input", "?" } },
+  arguments = { { "file", "a text or a recording; `-`: standard input", "?" } },
   options = {
-    { "--model M", "whose tokens (else by estimate; of a session: its own model's)" },
+    { "--model M", "the model (default: an estimate; for a session: its model)" },
     { "--encoding NAME", "o200k_base, cl100k_base, or a .tiktoken or tokenizer.json file" },
-    { "--session ID", "count what the model would be sent of this session" },
-    { "--each", "message by message" },
-    { "--from FORMAT", "what the file is (else told by how it begins)", choices = formats },
-    { "--tools FILE", "tool definitions that are sent as well, a JSON array" },
-    { "--system FILE", "a system prompt that is sent as well" },
+    { "--session ID", "count the context of this session" },
+    { "--each", "print one row for each message" },
+    { "--from FORMAT", "the format (default: detected from the content)", choices = formats },
+    { "--tools FILE", "also count tool definitions, a JSON array" },
+    { "--system FILE", "also count a system prompt" },
   },
-  about = "Where a count comes from, best first: usage (what the provider reported), exact (the\n"
-    .. "model's own encoding), host, fitted (a count times what this session's usage has taught),\n"
-    .. "estimate. The numbers behind it are the margin.",
+  about = "The source of a count is, best first: usage (the provider's report), exact (the\n"
+    .. "model's own encoding), host, fitted (a count scaled by this session's usage), or\n"
+    .. "estimate. The numbers after it are the margin.",
   run = function(app, args)
     if (args.file == nil) == (args.session == nil) then
       return nil, args.file and "count a file or a session: not both"
-        or "what is to be counted? Give a file, `-` or --session ID", "EUSAGE"
+        or "name what to count: a file, `-` or --session ID", "EUSAGE"
     end
     local more, message, code, wanted = beside(args)
     if not more then
@@ -186,7 +182,7 @@ return {
     if not store then
       return nil, message, code
     end
-    local _ <close> = setmetatable({}, { __close = function() store:close() end })
+    local _ <close> = app.closing(store)
     local list
     if args.from ~= "text" then
       list, message = messages_of(text, args.from)
@@ -198,7 +194,7 @@ return {
     if list then
       tokens, info, code = store:count_messages(list, { tools = more.tools, system = more.system })
     elseif more.tools or more.system then
-      return nil, "tools and a system prompt are sent beside messages: this file is a text",
+      return nil, "--tools and --system need messages, and this file is a text",
         "EUSAGE"
     else
       tokens, info, code = store:count(text)

@@ -21,20 +21,15 @@ local function types_of(given)
 end
 
 local function as_text(app, args)
-  local session, message, code, step = app:session(args.id or "last")
-  if not session then
-    return nil, message, code, step
-  end
-  local kind, types = args.type, types_of(args.types)
-  if not types and kind and kind ~= "all" and kind ~= "label" then
-    types = { kind }
-  end
-  local ok
-  ok, message, code = text.print(app, session, {
-    types = types, labelled = kind == "label", search = args.search, all = args.all,
-  })
-  session:close()
-  return ok, message, code
+  return app:with_session(args.id or "last", function(session)
+    local kind, types = args.type, types_of(args.types)
+    if not types and kind and kind ~= "all" and kind ~= "label" then
+      types = { kind }
+    end
+    return text.print(app, session, {
+      types = types, labelled = kind == "label", search = args.search, all = args.all,
+    })
+  end)
 end
 
 local function as_screen(app, args)
@@ -54,31 +49,33 @@ end
 
 return {
   name = "tree",
-  summary = "the entries of a session as a tree",
+  summary = "show the entries of a session as a tree",
   usage = "tree [ID] [--type WHAT] [--search TEXT] [--text | --select]",
   examples = {
-    { "sessile tree", "on a terminal: choose a session, then move in its tree; ? helps" },
-    { "sessile tree last --text", "● is in the context, ○ was compacted away or left behind" },
-    { "sessile tree bug-42 --type label --text", "what has a label" },
-    { "sessile tree last --search refund | head", "what has that in it" },
-    { "sessile branch bug-42 $(sessile tree bug-42 --select)", "an entry that is chosen" },
+    { "sessile tree", "on a terminal: choose a session and move in its tree" },
+    { "sessile tree last --text",
+      "● is in the context, ○ was compacted away or is on another branch" },
+    { "sessile tree bug-42 --type label --text", "entries with a label" },
+    { "sessile tree last --search refund | head", "entries with that text" },
+    { "sessile branch bug-42 $(sessile tree bug-42 --select)", "branch from an entry you choose" },
     { "sessile tree bug-42 --json | jq '.entries[] | select(.type == \"compaction\")'",
       "for a program" },
   },
-  arguments = { { "id", "a session's id, a beginning of it, its title, or `last`", "?" } },
+  arguments = { { "id", "a session's id, a prefix of it, its title, or `last`", "?" } },
   options = {
-    { "--filter --type WHAT", "only this kind of entry; label: what has one",
+    { "--filter --type WHAT", "only this kind of entry; label: entries with a label",
       choices = nodes.kinds },
-    { "--types TYPES", "only entries of these types, commas between; as text", many = true },
-    { "--search TEXT", "on a terminal: look for it; as text: only what has it" },
-    { "--text", "as text, on a terminal as well" },
+    { "--types TYPES", "only entries of these types, separated by commas; as text", many = true },
+    { "--search TEXT", "on a terminal: look for it; as text: only entries with it" },
+    { "--text", "as text, even on a terminal" },
     { "--all", "every entry of a long session; as text" },
-    { "--select", "Enter prints the entry's number and leaves; for scripts" },
+    { "--select", "Enter prints the entry's number and exits; for scripts" },
   },
-  about = "On a terminal: arrows move and fold, Enter opens, / searches, t goes through the kinds\n"
-    .. "of entries, L labels, p pins, b goes on from an entry, f forks, ? shows all keys. In a\n"
-    .. "pipe, with --text and with --json it is text, of the newest session if none is named.\n"
-    .. "--select without a session prints SESSION@ENTRY; its exit code is 1 when it was left.",
+  about = "On a terminal: arrows move and fold, Enter opens, / searches, t selects the kind of\n"
+    .. "entries, L labels, p pins, b branches from an entry, f forks, ? shows all keys. In a\n"
+    .. "pipe, with --text and with --json the output is text; without ID it is of the newest\n"
+    .. "session. --select without a session prints SESSION@ENTRY; its exit code is 1 if you\n"
+    .. "leave without a choice.",
   run = function(app, args)
     local types = types_of(args.types)
     if args.search == "" then

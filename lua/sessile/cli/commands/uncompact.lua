@@ -41,7 +41,7 @@ local function tell(app, done)
 end
 
 local function sure(app, args, would)
-  return ask.sure(app, args, ("Take compaction %s back: %s come back, %s go"):format(would.undone,
+  return ask.sure(app, args, ("Undo compaction %s: %s return, %s are removed"):format(would.undone,
     terminal.plural(#would.restored, "message"), number(#would.removed)))
 end
 
@@ -81,38 +81,32 @@ local function run(app, args, session)
   if args.dry_run then
     app:note "Nothing was written (--dry-run)."
   else
-    app:note(("To do compaction %s again: sessile uncompact %s %s"):format(done.undone,
+    app:note(("To redo compaction %s: sessile uncompact %s %s"):format(done.undone,
       hints.id(session.id), done.compaction))
   end
 end
 
 return {
   name = "uncompact",
-  summary = "take a compaction back: what left the context returns",
+  summary = "undo a compaction: the messages it removed return",
   usage = "uncompact ID [ENTRY] [--dry-run] [--yes]",
   examples = {
-    { "sessile uncompact last --dry-run", "what would come back? nothing is written" },
-    { "sessile uncompact bug-42", "the newest compaction that is in force; asks first" },
-    { "sessile uncompact bug-42 16 --yes", "that one; see them with `sessile log bug-42`" },
+    { "sessile uncompact last --dry-run", "show what would return; write nothing" },
+    { "sessile uncompact bug-42", "undo the newest compaction in force; asks first" },
+    { "sessile uncompact bug-42 16 --yes", "undo this one; see `sessile log bug-42`" },
   },
   arguments = {
-    { "id", "a session: its id, a beginning of it, its title, a label, or `last`" },
+    { "id", "a session: its id, a prefix of it, its title, a label, or `last`" },
     { "entry", "a compaction: its number, a label, or `head`", "?" },
   },
   options = {
-    { "--dry-run", "say what would come back, write nothing" },
+    { "--dry-run", "show what would return, write nothing" },
     ask.option,
   },
-  about = "What the compaction took out comes back, what it wrote goes, as far as no later one\n"
-    .. "changed it since. Taking the entry back that this makes does the compaction again.",
+  about = "The messages that the compaction removed return, and the messages that it wrote are\n"
+    .. "removed, unless a later compaction changed them. To redo the compaction, undo the\n"
+    .. "entry that this command writes.",
   run = function(app, args)
-    local session, message, code, step = app:session(args.id)
-    if not session then
-      return nil, message, code, step
-    end
-    local result
-    result, message, code, step = run(app, args, session)
-    session:close()
-    return result, message, code, step
+    return app:with_session(args.id, function(session) return run(app, args, session) end)
   end,
 }

@@ -7,15 +7,15 @@ local sessions = require "sessile.cli.sessions"
 
 return {
   name = "undelete",
-  summary = "bring back a session that was deleted softly",
+  summary = "restore a session that was deleted softly",
   usage = "undelete ID",
   examples = {
-    { "sessile list --status deleted", "which there are" },
-    { "sessile undelete bug-42", "it is there again" },
+    { "sessile list --status deleted", "list deleted sessions" },
+    { "sessile undelete bug-42", "restore one" },
   },
   arguments = { { "id", "the session's id, a beginning of it, or its title",
     is = "deleted session" } },
-  options = { { "--actor NAME", "who, kept in the log" } },
+  options = { { "--actor NAME", "who restores it, kept in the log" } },
   run = function(app, args)
     local store, message, code, step = app:store()
     if not store then
@@ -48,7 +48,7 @@ return {
     elseif app.json then
       app:print_json { id = row.id, agent = row.agent }
     else
-      app:note(("Session %s is there again: sessile show %s"):format(hints.shown(row.id),
+      app:note(("Session %s is restored: sessile show %s"):format(hints.shown(row.id),
         hints.id(row.id)))
     end
   end,

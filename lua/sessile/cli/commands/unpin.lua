@@ -6,7 +6,7 @@ local entries = require "sessile.cli.entries"
 
 return {
   name = "unpin",
-  summary = "let policies decide about a message again",
+  summary = "let policies remove a message again",
   usage = "unpin ID ENTRY",
   examples = {
     { "sessile unpin bug-42 2a", "policies may drop it again" },

@@ -88,25 +88,25 @@ end
 
 return {
   name = "usage",
-  summary = "the tokens that providers reported, of a session or of all",
+  summary = "show the tokens that providers reported, for one session or all",
   usage = "usage [ID] [--by day|model|agent] [--since WHEN] [--until WHEN]",
   examples = {
-    { "sessile usage bug-42", "of one session, every branch of it" },
-    { "sessile usage --by day --since 30d", "of the store, day by day" },
+    { "sessile usage bug-42", "one session, with all its branches" },
+    { "sessile usage --by day --since 30d", "the store, day by day" },
     { "sessile usage --by model --json", "for a program" },
   },
   arguments = {
-    { "id", "a session: its id, a beginning of it, its title, a label, or `last`"
-      .. "; nothing: all", "?" },
+    { "id", "a session: its id, a prefix of it, its title, a label, or `last`"
+      .. "; default: all", "?" },
   },
   options = {
-    { "--by WHAT", "in groups", choices = { "day", "model", "agent" } },
-    { "--since WHEN", "from that day on: a date (2026-02-01), or so long ago (24h, 7d)" },
+    { "--by WHAT", "group by", choices = { "day", "model", "agent" } },
+    { "--since WHEN", "from a date (2026-02-01) or an age (24h, 7d)" },
     { "--until WHEN", "before that day" },
   },
-  about = "What providers said they took, over the whole log; what the context takes now is in\n"
-    .. "`sessile info ID`. Days are UTC. --since and --until are for days: not with --by model\n"
-    .. "or agent.",
+  about = "Shows what providers reported, over the whole log. `sessile info ID` shows what the\n"
+    .. "context takes now. Days are in UTC. --since and --until work with days, not with --by\n"
+    .. "model or agent.",
   run = function(app, args)
     local since, till, wrong = filters.moments(app, args)
     if not wrong and (since or till) and args.by and args.by ~= "day" then

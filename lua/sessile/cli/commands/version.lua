@@ -4,7 +4,7 @@ local sessile = require "sessile"
 
 return {
   name = "version",
-  summary = "which sessile this is",
+  summary = "print the version",
   usage = "version",
   examples = { { "sessile version", "also: sessile --version" } },
   run = function(app)

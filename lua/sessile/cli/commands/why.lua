@@ -85,23 +85,16 @@ end
 
 return {
   name = "why",
-  summary = "why a message is in the context, or not",
+  summary = "explain why a message is in the context or not",
   usage = "why ID ENTRY",
   examples = {
     { "sessile why last 2a", "what happened to that message" },
-    { "sessile why bug-42 16.1", "of one that compaction 16 wrote" },
+    { "sessile why bug-42 16.1", "a message that compaction 16 wrote" },
   },
   arguments = entries.arguments,
-  about = "Says what happened to the message, oldest first: which compaction took it out, when,\n"
-    .. "by which policy, and what stands for it; then what happened to that.",
+  about = "Shows what happened to the message, oldest first: which compaction removed it, when,\n"
+    .. "by which policy, and what replaced it; then what happened to the replacement.",
   run = function(app, args)
-    local session, message, code, step = app:session(args.id)
-    if not session then
-      return nil, message, code, step
-    end
-    local result
-    result, message, code, step = run(app, args, session)
-    session:close()
-    return result, message, code, step
+    return app:with_session(args.id, function(session) return run(app, args, session) end)
   end,
 }

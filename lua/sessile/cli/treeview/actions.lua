@@ -46,8 +46,8 @@ function actions.unlabel(view, node)
   end
   local name = list[1]
   if #list > 1 then
-    name = prompt.line(view, "Which label to take away: ", terminal.line(name))
-  elseif not prompt.sure(view, ("Take the label '%s' of %s away"):format(
+    name = prompt.line(view, "Label to remove: ", terminal.line(name))
+  elseif not prompt.sure(view, ("Remove the label '%s' from %s"):format(
     terminal.cut(terminal.line(name), 40), node.id)) then
     return
   end
@@ -77,7 +77,7 @@ function actions.branch(view, node)
   if not left then
     return nil, why
   end
-  if not prompt.sure(view, ("Go on from %s, leaving %s behind"):format(node.id,
+  if not prompt.sure(view, ("Continue from %s and leave %s behind"):format(node.id,
     terminal.plural(left, "message"))) then
     return
   end

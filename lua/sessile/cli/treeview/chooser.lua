@@ -98,7 +98,8 @@ function methods:paint()
   local rows, columns = screen:size()
   screen:clear()
   if rows < draw.ROWS or columns < draw.COLUMNS then
-    screen:put(1, 1, ("Too small: %d by %d are needed."):format(draw.COLUMNS, draw.ROWS))
+    screen:put(1, 1, ("The terminal is too small: %d by %d are needed."):format(draw.COLUMNS,
+      draw.ROWS))
     screen:put(2, 1, "q leaves")
     return
   end
@@ -116,7 +117,7 @@ function methods:paint()
     end
   end
   if #self.visible == 0 then
-    draw.put(screen, 1, 2, "No session has that in its id or title. / searches anew.", "dim",
+    draw.put(screen, 1, 2, "No session has that in its id or title. / searches again.", "dim",
       columns - 2)
   end
   local right = (" %s%d/%d "):format(

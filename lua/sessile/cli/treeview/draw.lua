@@ -13,12 +13,12 @@ local draw = {}
 --- Less than this is a sentence.
 draw.ROWS, draw.COLUMNS = 10, 40
 
--- The list and an entry stand side by side from here; below each other from so many rows.
+-- From WIDE columns the list and an entry stand side by side; from TALL rows below each other.
 local WIDE, TALL = 110, 18
 
 -- ---------------------------------------------------------------- text in cells
 
--- Puts safe text into so many columns, cut with an ellipsis. Returns the columns it took.
+-- Puts safe text into `columns` columns, cut with an ellipsis. Returns the columns it took.
 local function put(screen, y, x, text, style, columns)
   if columns < 1 then
     return 0
@@ -214,7 +214,7 @@ function draw.tree(view, rows, columns)
     draw_row(view, i + 1, panes.columns, model.rows[index], model.top + i == model.at)
   end
   if #model.visible == 0 then
-    put(screen, 1, 2, "There is no entry of this kind. t shows others.", "dim", columns - 2)
+    put(screen, 1, 2, "There is no entry of this kind: t shows others.", "dim", columns - 2)
   end
   if panes.is_beside then
     for y = 1, panes.height do
@@ -235,7 +235,7 @@ end
 
 local HEADING = 11
 
---- The help as lines of so many columns: two keys a line where there is room, the headings
+--- The help, wrapped to a number of columns: two keys a line where there is room, the headings
 --- beside them.
 ---@param list string[][]
 ---@param columns integer

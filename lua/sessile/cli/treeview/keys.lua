@@ -30,7 +30,7 @@ local SEARCH = {
 
 local LEAVE = {
   { { "?", "f1" }, "help", "this help", shown = "?" },
-  { { "ctrl-l" }, "redraw", "draw the screen anew", shown = "^L" },
+  { { "ctrl-l" }, "redraw", "redraw the screen", shown = "^L" },
   { { "q", "escape" }, "leave", "leave, or back", shown = "q Esc" },
   { { "Q", "closed" }, "quit", "leave altogether", shown = "Q" },
 }
@@ -50,7 +50,7 @@ keys.tree = {
       { { "K", "shift-up" }, "preview_up", "preview up", shown = "K" },
       { { "t" }, "next_kind", "one kind of entry", shown = "t" },
       { { "T" }, "previous_kind", "the kind before", shown = "T" },
-      { { "r" }, "reload", "read it anew", shown = "r" } } },
+      { { "r" }, "reload", "read it again", shown = "r" } } },
   { "Folding",
     { { { "left", "h", "zc" }, "fold", "fold, or what folds it", shown = "← h" },
       { { "right", "l", "zo" }, "unfold", "unfold, or into it", shown = "→ l" },
@@ -82,7 +82,7 @@ keys.text = {
 keys.sessions = {
   { "Moving", MOVES },
   { "Looking", { { { "enter", "right", "l" }, "open", "open the session", shown = "Enter" },
-      { { "r" }, "reload", "read it anew", shown = "r" } } },
+      { { "r" }, "reload", "read it again", shown = "r" } } },
   { "Searching",
     { { { "/" }, "search", "ids and titles with this in them", shown = "/" } } },
   { "Leaving", LEAVE },

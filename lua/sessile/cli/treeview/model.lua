@@ -67,7 +67,7 @@ local function arrange(self, near)
   self.head_at = head and list[head].node.id
 end
 
---- Takes over a tree that was read anew.
+--- Takes over a tree that was read again.
 ---@param tree sessile.Tree
 function model:load(tree)
   local selected = self:node()
@@ -121,7 +121,7 @@ end
 
 -- ---------------------------------------------------------------- moving
 
---- Moves the selection by so many rows; false at an end.
+--- Moves the selection by a number of rows; false at an end.
 ---@param n integer
 ---@return boolean
 function model:move(n)

@@ -19,7 +19,7 @@ local PART = 16384
 local function standing(session, node)
   local why, message = session:why(node.id)
   if not why then
-    return { { "It cannot be told how it stands to the context: " .. terminal.line(message),
+    return { { "Its relation to the context is unknown: " .. terminal.line(message),
       "red" } }
   end
   local about = {}
@@ -185,7 +185,7 @@ local function title(node, columns, now)
   return table.concat(words, "  ")
 end
 
---- An entry in lines of so many columns.
+--- An entry wrapped to a number of columns.
 ---@param session sessile.Session
 ---@param node sessile.Node
 ---@param columns integer

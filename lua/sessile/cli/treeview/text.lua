@@ -14,8 +14,8 @@ local terminal = require "sessile.cli.terminal"
 
 local text = {}
 
--- A session of so many entries is shown whole. Of a longer one, so many are left of a run's
--- beginning and end, and of the end of a branch.
+-- A session of up to FEW entries is shown whole. In a longer one, a run is cut to HEAD entries at
+-- its beginning and TAIL at its end, and the end of a branch to LAST entries.
 local FEW = 150
 local HEAD, TAIL, LAST = 3, 4, 12
 -- Branches of branches are drawn to the right until here.
@@ -214,7 +214,7 @@ function text.print(app, session, asked)
     error(why, 0)
   end
   if view.folds and not app.json then
-    app:note "⋮ stands for messages that are not shown: --all shows them."
+    app:note "⋮ marks messages that are not shown: --all shows them."
   elseif finder and count == 0 and not app.json then
     app:note "No entry has that in it."
   elseif #tree.list == 0 and not app.json then

@@ -107,7 +107,7 @@ function methods:say(done, wrong)
   self.is_wrong = not done
 end
 
---- The entry that is selected, in lines of so many columns.
+--- The entry that is selected, wrapped to a number of columns.
 function methods:page(columns)
   local node = self.model:node()
   local name = node.id .. " " .. columns
@@ -171,7 +171,8 @@ function methods:paint()
   self.now = self.clock()
   screen:clear()
   if rows < draw.ROWS or columns < draw.COLUMNS then
-    screen:put(1, 1, ("Too small: %d by %d are needed."):format(draw.COLUMNS, draw.ROWS))
+    screen:put(1, 1, ("The terminal is too small: %d by %d are needed."):format(draw.COLUMNS,
+      draw.ROWS))
     screen:put(2, 1, "q leaves")
     return false
   end
@@ -206,7 +207,7 @@ function methods:previous_kind() self.model:next_kind(-1) end
 
 function methods:head()
   if not self.model:go_to(self.model.tree.current) then
-    self:say(nil, "The head is of another kind: t shows others")
+    self:say(nil, "The head is of a kind that is hidden: t shows others")
   end
 end
 
@@ -225,7 +226,7 @@ end
 
 function methods:parent()
   if not self.model:parent() then
-    self:say(nil, "It goes on from nothing that is shown")
+    self:say(nil, "Its parent is not shown")
   end
 end
 
@@ -280,7 +281,7 @@ end
 
 local function hit(self, direction)
   if not self.model.search then
-    self:say(nil, "Nothing was searched for: / searches")
+    self:say(nil, "There is no search yet: / searches")
     return
   end
   scan_to_end(self)

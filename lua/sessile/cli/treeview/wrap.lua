@@ -14,8 +14,8 @@ local wrap = {}
 local lines = {}
 lines.__index = lines
 
--- How many bytes of a line, which is wider, fit into so many columns: up to a space, if there is
--- one; at least one character.
+-- The number of bytes of a too wide line that fit into `columns`: up to a space, if there is one;
+-- at least one character.
 local function bytes_that_fit(line, columns)
   local width, last, space = 0, 0, nil
   local ascii = not line:find "[\128-\255]"

@@ -1,10 +1,10 @@
 /*
- * box.c: bytes that are no lines, sealed: the blocks of an index, a list_cache.
+ * sealed_blob.c: seals bytes that are not lines: blocks of an index, a list cache.
  *
- * Owns the layout of a box: nonce ‖ ciphertext ‖ tag under a key; of a plain store the
- * bytes and 16 bytes of a hash of them, which finds accidents, not people.
- * What a box is for stands in its additional data, so that no box passes for another. It
- * must never show a byte of a box that does not open.
+ * Owns the layout of a sealed blob: nonce ‖ ciphertext ‖ tag. In a plain store: the bytes
+ * and 16 bytes of a hash of them, which finds accidents, not attacks. The additional data
+ * says what a blob is for, so that no blob passes for another. It must never show a byte
+ * of a blob that does not open.
  */
 #include <string.h>
 
@@ -13,13 +13,13 @@
 
 #define CHECK 16
 
-static int grow(buf *out, size_t plain, size_t around, size_t also)
+static int reserve_blob(buf *out, size_t plain, size_t around, size_t also)
 {
     return plain > SIZE_MAX / 4 || also > SIZE_MAX / 4 ||
            buf_reserve(out, plain + around + also) != 0;
 }
 
-/* Of a plain box: a hash of what it is for and what it holds. */
+/* Of a plain blob: a hash of its purpose and its bytes. */
 static void check_of(unsigned char out[CHECK], const void *ad, size_t ad_size,
                      const void *data, size_t size)
 {
@@ -33,7 +33,7 @@ static void check_of(unsigned char out[CHECK], const void *ad, size_t ad_size,
 static sessile_status put_plain(buf *out, const void *ad, size_t ad_size,
                                 const void *data, size_t size, sessile_error *err)
 {
-    if (grow(out, size, CHECK, 0))
+    if (reserve_blob(out, size, CHECK, 0))
         return fail_nomem(err);
     check_of((unsigned char *)out->data + out->size + size, ad, ad_size, data, size);
     memcpy(out->data + out->size, data, size);
@@ -41,21 +41,21 @@ static sessile_status put_plain(buf *out, const void *ad, size_t ad_size,
     return SESSILE_OK;
 }
 
-/* Appends what a plain box holds. 0 or -1. */
-static int get_plain(buf *out, const void *ad, size_t ad_size, const unsigned char *box,
+/* Appends the bytes of a plain blob. 0 or -1. */
+static int get_plain(buf *out, const void *ad, size_t ad_size, const unsigned char *blob,
                      size_t size)
 {
     unsigned char check[CHECK];
     if (size < CHECK)
         return -1;
-    check_of(check, ad, ad_size, box, size - CHECK);
-    if (memcmp(check, box + size - CHECK, CHECK) != 0)
+    check_of(check, ad, ad_size, blob, size - CHECK);
+    if (memcmp(check, blob + size - CHECK, CHECK) != 0)
         return -1;
-    buf_put(out, box, size - CHECK);
+    buf_put(out, blob, size - CHECK);
     return out->failed ? -1 : 0;
 }
 
-/* The log's commitment and what the box is for, behind what out holds. */
+/* Writes the log's commitment and the additional data behind the bytes of out. */
 static unsigned char *log_ad(const logkey *k, buf *out, size_t at, const void *ad,
                              size_t ad_size)
 {
@@ -65,13 +65,14 @@ static unsigned char *log_ad(const logkey *k, buf *out, size_t at, const void *a
     return whole;
 }
 
-sessile_status logkey_box(const logkey *k, const void *ad, size_t ad_size,
-                          const void *data, size_t size, buf *out, sessile_error *err)
+sessile_status logkey_seal_blob(const logkey *k, const void *ad, size_t ad_size,
+                                const void *data, size_t size, buf *out,
+                                sessile_error *err)
 {
     if (k->suite == SUITE_NONE)
         return put_plain(out, ad, ad_size, data, size, err);
     size_t around = suite_nonce_size(k->suite) + VAULT_TAG;
-    if (grow(out, size, around, VAULT_COMMITMENT + ad_size))
+    if (reserve_blob(out, size, around, VAULT_COMMITMENT + ad_size))
         return fail_nomem(err);
     unsigned char *whole = log_ad(k, out, out->size + size + around, ad, ad_size);
     seal_with(k, whole, VAULT_COMMITMENT + ad_size, data, size,
@@ -80,34 +81,35 @@ sessile_status logkey_box(const logkey *k, const void *ad, size_t ad_size,
     return SESSILE_OK;
 }
 
-int logkey_unbox(const logkey *k, const void *ad, size_t ad_size, const void *box,
-                 size_t size, buf *out)
+int logkey_open_blob(const logkey *k, const void *ad, size_t ad_size, const void *blob,
+                     size_t size, buf *out)
 {
     if (k->suite == SUITE_NONE)
-        return get_plain(out, ad, ad_size, box, size);
+        return get_plain(out, ad, ad_size, blob, size);
     size_t around = suite_nonce_size(k->suite) + VAULT_TAG;
-    if (size < around || grow(out, size, 0, VAULT_COMMITMENT + ad_size))
+    if (size < around || reserve_blob(out, size, 0, VAULT_COMMITMENT + ad_size))
         return -1;
     unsigned char *whole = log_ad(k, out, out->size + size, ad, ad_size);
-    if (open_with(k, whole, VAULT_COMMITMENT + ad_size, box, size,
+    if (open_with(k, whole, VAULT_COMMITMENT + ad_size, blob, size,
                   out->data + out->size) != 0)
         return -1;
     out->size += size - around;
     return 0;
 }
 
-/* Boxes of the store, not of one log: under the newest master key, named by its epoch,
- * little-endian, in the first 8 bytes. */
+/* Blobs of the store, not of one log: under the newest master key. The first 8 bytes
+ * are its epoch, little-endian. */
 #define EPOCH_SIZE 8
 
-sessile_status keyring_box(const keyring *k, const void *ad, size_t ad_size,
-                           const void *data, size_t size, buf *out, sessile_error *err)
+sessile_status keyring_seal_blob(const keyring *k, const void *ad, size_t ad_size,
+                                 const void *data, size_t size, buf *out,
+                                 sessile_error *err)
 {
     if (!keyring_sealed(k))
         return put_plain(out, ad, ad_size, data, size, err);
     const suite s = keyring_suite(k);
     size_t around = EPOCH_SIZE + suite_nonce_size(s) + VAULT_TAG;
-    if (grow(out, size, around, 0))
+    if (reserve_blob(out, size, around, 0))
         return fail_nomem(err);
     uint64_t epoch = keyring_epoch(k);
     unsigned char *at = (unsigned char *)out->data + out->size;
@@ -118,19 +120,19 @@ sessile_status keyring_box(const keyring *k, const void *ad, size_t ad_size,
     return SESSILE_OK;
 }
 
-int keyring_unbox(const keyring *k, const void *ad, size_t ad_size, const void *box,
-                  size_t size, buf *out)
+int keyring_open_blob(const keyring *k, const void *ad, size_t ad_size, const void *blob,
+                      size_t size, buf *out)
 {
-    const unsigned char *at = box;
+    const unsigned char *at = blob;
     if (!keyring_sealed(k))
-        return get_plain(out, ad, ad_size, box, size);
+        return get_plain(out, ad, ad_size, blob, size);
     const suite s = keyring_suite(k);
     size_t around = EPOCH_SIZE + suite_nonce_size(s) + VAULT_TAG;
     uint64_t epoch = 0;
     for (size_t i = 0; i < EPOCH_SIZE && size >= around; i++)
         epoch |= (uint64_t)at[i] << (8 * i);
     const unsigned char *key = size < around ? NULL : keyring_master(k, epoch);
-    if (!key || grow(out, size, 0, 0) ||
+    if (!key || reserve_blob(out, size, 0, 0) ||
         open_bytes(s, key, ad, ad_size, at + EPOCH_SIZE, size - EPOCH_SIZE,
                    out->data + out->size) != 0)
         return -1;

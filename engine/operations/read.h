@@ -1,0 +1,32 @@
+/*
+ * read.h: what a host reads of a session: its context, its entries, counted tokens.
+ *
+ * As sessile.h says of the functions of these names; arguments were checked.
+ */
+#ifndef OPERATIONS_READ_H
+#define OPERATIONS_READ_H
+
+#include "session/handle.h"
+
+sessile_status session_read_context(sessile_session *s, sessile_id at,
+                                    sessile_message **out, size_t *count,
+                                    sessile_context_info *info, sessile_error *err);
+sessile_status session_entry(sessile_session *s, sessile_id id, char **out, size_t *size,
+                             sessile_error *err);
+
+sessile_status entries_open(sessile_entries **out, sessile_session *s,
+                            sessile_error *err);
+sessile_status entries_next(sessile_entries *entries, sessile_id *id, const char **json,
+                            size_t *size, sessile_error *err);
+void entries_close(sessile_entries *entries);
+
+sessile_status session_count_tokens(sessile_session *s,
+                                    const sessile_count_options *options,
+                                    sessile_tokens *out, sessile_error *err);
+sessile_status store_count_messages(sessile_store *store,
+                                    const sessile_count_options *options,
+                                    const sessile_slice *messages, size_t count,
+                                    sessile_tokens *each, sessile_tokens *out,
+                                    sessile_error *err);
+
+#endif

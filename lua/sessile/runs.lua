@@ -1,0 +1,257 @@
+-- runs.lua: what of a session may take several steps: turns, compactions, plans, branches and
+-- answers to pending runs.
+--
+-- Everything that waits (a model, a hook that asks somebody) is reached from plain Lua, so a
+-- host's functions may yield when they run in a coroutine.
+
+local diff = require "sessile.diff"
+local host = require "sessile.host"
+local names = require "sessile.names"
+local options = require "sessile.options"
+local outcome = require "sessile.outcome"
+local policy = require "sessile.policy"
+local trigger = require "sessile.trigger"
+
+local starters, methods = {}, {}
+
+-- ---------------------------------------------------------------- starting
+
+-- `model` is the host's function, or the name of the model that spoke, which is recorded.
+local turn_options = {
+  usage = "table", model = "callable|string", model_name = "string", metadata = "table",
+  base = "string", on_conflict = "string", policy = "any", window = "number",
+  reserve = "number", timeout_ms = "number", fallback = "any", trigger = "any", event = "string",
+  checkpoint = "any", state = "any",
+}
+local compact_options = {
+  policy = "any", model = "callable", instructions = "string", reason = "string",
+  window = "number", reserve = "number", timeout_ms = "number", fallback = "any",
+}
+
+local branch_options = {
+  summary = "any", policy = "any", model = "callable", model_name = "string",
+  instructions = "string", base = "string", on_conflict = "string", window = "number",
+  reserve = "number", timeout_ms = "number",
+}
+local answer_options = {
+  pending_run = "string", failed = "string", policy = "any", model = "callable",
+  timeout_ms = "number",
+}
+
+local on_conflicts = { fail = true, append = true, branch = true }
+
+-- What a call gives, else the session's (which is the store's where the session gave none).
+-- Returns what policy.resolve does, or a table that says nothing.
+local function one_of(who, self, given, own)
+  if given ~= nil then
+    return policy.resolve(who, self._store_core, given)
+  end
+  return own or {}
+end
+
+-- The policy of a call and its fallback; nil, message, code.
+local function choose(who, self, opts)
+  local chosen, message, code = one_of(who, self, opts.policy, self._policy)
+  local fallback
+  if chosen then
+    fallback, message, code = one_of(who, self, opts.fallback, self._fallback)
+  end
+  if not fallback then
+    return nil, message, code
+  end
+  return { handle = chosen.handle, hosts = chosen.hosts, none = chosen.none, fallback = fallback }
+end
+
+local function check_list(who, messages)
+  if type(messages) ~= "table" then
+    options.misuse(who .. ": a list of messages expected, got " .. type(messages))
+  end
+  if messages.role ~= nil or (#messages == 0 and next(messages) ~= nil) then
+    options.misuse(who .. ": a list of messages expected, got one: write {message}")
+  end
+  for i, message in ipairs(messages) do
+    if type(message) ~= "table" then
+      options.misuse(("%s: message %d: a table expected, got %s"):format(who, i, type(message)))
+    end
+  end
+end
+
+local function check_conflict(who, opts)
+  if opts.on_conflict and not on_conflicts[opts.on_conflict] then
+    options.misuse(who .. ": option 'on_conflict': \"fail\", \"append\" or \"branch\" expected")
+  end
+end
+
+function starters.turn(self, messages, given)
+  check_list("session:turn", messages)
+  local opts = options.check("session:turn", given, turn_options)
+  check_conflict("session:turn", opts)
+  local chosen, message, code = choose("session:turn", self, opts)
+  if chosen then
+    local ok
+    ok, message, code = names.fields(self, "session:turn", opts, "base")
+    chosen = ok and chosen
+  end
+  if not chosen then
+    return nil, message, code
+  end
+  local name, model = opts.model_name, opts.model
+  if type(model) == "string" then
+    name, model = name or model, nil
+  end
+  local checkpoint = trigger.checkpoints("session:turn", opts.checkpoint) or self._checkpoint
+  local run
+  run, message, code = self._core:turn(messages, {
+    usage = opts.usage, model = name, metadata = opts.metadata, base = opts.base,
+    on_conflict = opts.on_conflict, policy = chosen.handle, no_policy = chosen.none,
+    fallback = chosen.fallback.handle, event = opts.event,
+    trigger = trigger.resolve("session:turn", opts.trigger) or self._trigger,
+    checkpoint = checkpoint and checkpoint.on, checkpoint_keep = checkpoint and checkpoint.keep,
+    state = opts.state,
+    window = opts.window, reserve = opts.reserve, timeout_ms = opts.timeout_ms,
+  })
+  if not run then
+    return nil, message, code
+  end
+  return host.wrap(run, self, "turn", chosen, model or self._model,
+    checkpoint and checkpoint.state)
+end
+
+local function start(self, kind, given)
+  local opts = options.check("session:" .. kind, given, compact_options)
+  local chosen, message, code = choose("session:" .. kind, self, opts)
+  if not chosen then
+    return nil, message, code
+  end
+  local run
+  run, message, code = self._core[kind](self._core, {
+    policy = chosen.handle, fallback = chosen.fallback.handle,
+    instructions = opts.instructions, reason = opts.reason,
+    window = opts.window, reserve = opts.reserve, timeout_ms = opts.timeout_ms,
+  })
+  if not run then
+    return nil, message, code
+  end
+  return host.wrap(run, self, kind, chosen, opts.model or self._model)
+end
+
+function starters.compact(self, given)
+  return start(self, "compact", given)
+end
+
+function starters.plan(self, given)
+  return start(self, "plan", given)
+end
+
+function starters.branch(self, id, given)
+  local opts = options.check("session:branch", given, branch_options)
+  check_conflict("session:branch", opts)
+  local summary = opts.summary
+  if summary ~= nil and type(summary) ~= "string" and type(summary) ~= "boolean" then
+    options.misuse("session:branch: option 'summary': a text, or true, expected")
+  end
+  local entry, message, code = names.entry(self, "session:branch", id)
+  local ok, chosen = entry ~= nil, nil
+  if ok then
+    ok, message, code = names.fields(self, "session:branch", opts, "base")
+  end
+  if ok then
+    chosen, message, code = choose("session:branch", self, opts)
+  end
+  if not chosen then
+    return nil, message, code
+  end
+  local run
+  run, message, code = self._core:branch(entry, {
+    summary = type(summary) == "string" and summary or nil, summarize = summary == true,
+    instructions = opts.instructions, model = opts.model_name, base = opts.base,
+    on_conflict = opts.on_conflict, policy = chosen.handle, no_policy = chosen.none,
+    window = opts.window, reserve = opts.reserve, timeout_ms = opts.timeout_ms,
+  })
+  if not run then
+    return nil, message, code
+  end
+  return host.wrap(run, self, "branch", chosen, opts.model or self._model)
+end
+
+function starters.answer(self, text, given)
+  local opts = options.check("session:answer", given, answer_options)
+  if text ~= nil and type(text) ~= "string" then
+    options.misuse("session:answer: the model's text expected, got " .. type(text))
+  end
+  local ok, message, code = names.fields(self, "session:answer", opts, "pending_run")
+  local chosen
+  if ok then
+    chosen, message, code = choose("session:answer", self, opts)
+  end
+  if not chosen then
+    return nil, message, code
+  end
+  local run
+  run, message, code = self._core:answer {
+    pending_run = opts.pending_run, text = text, failed = opts.failed, policy = chosen.handle,
+    fallback = chosen.fallback.handle,
+    timeout_ms = opts.timeout_ms,
+  }
+  if not run then
+    return nil, message, code
+  end
+  return host.wrap(run, self, "answer", chosen, opts.model or self._model)
+end
+
+-- ---------------------------------------------------------------- methods
+
+-- Starts a run of that kind and steps it to its end.
+local function driven(kind)
+  return function(self, ...)
+    local run, message, code = starters[kind](self, ...)
+    if not run then
+      return nil, message, code
+    end
+    return host.drive(run)
+  end
+end
+
+--- The messages of one turn, written as one commit; then policies run. Returns the outcome.
+methods.turn = driven "turn"
+
+--- Runs a policy on the context at the head. Returns the outcome.
+methods.compact = driven "compact"
+
+--- Moves the head to an entry, where the conversation goes on. summary: a text, or true to ask
+--- for one. Returns the outcome.
+methods.branch = driven "branch"
+
+--- The runs that wait for a model's answer from elsewhere, oldest first: {id, time, policy,
+--- request}.
+function methods:pending_runs()
+  return self._core:pending_runs()
+end
+
+--- Goes on with a pending run: text is what the model said; nil: it is asked again (or
+--- failed= says why there is no answer). Returns the outcome.
+methods.answer = driven "answer"
+
+--- As compact, but nothing is written. Returns what would be.
+function methods:plan(given)
+  local before, message, code = self._core:context()
+  if not before then
+    return nil, message, code
+  end
+  local run
+  run, message, code = starters.plan(self, given)
+  if not run then
+    return nil, message, code
+  end
+  local result, after
+  result, message, code = host.drive(run, function(core_run)
+    after, message, code = core_run:context()
+    return after ~= nil, message, code
+  end)
+  if not result then
+    return nil, message, code
+  end
+  return outcome.plan(result, before, after, diff.make)
+end
+
+return { starters = starters, methods = methods }
