@@ -101,7 +101,7 @@ describe("chat", function()
     end
     local err = refused("chat talk --model rcih --once hi", nil, 2, "there is no model 'rcih'")
     has(err, "Did you mean `rich`?")
-    refused("chat talk", "  \n", 2, "nothing was said")
+    refused("chat talk", "  \n", 2, "there is no message")
     refused("chat talk --policy nosuch --once hi", nil, 3, "there is no policy 'nosuch'")
     refused("chat talk --system @/no/such --once hi", nil, 2, "the system prompt cannot be read")
     refused("--config /dev/null --plain chat talk --once hi", nil, 3, "no model is configured")

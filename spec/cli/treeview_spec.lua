@@ -127,7 +127,7 @@ describe("the tree on a terminal", function()
     tree.talk(3)
     tree.open(at)
     at:keys("g", "j", "j", "b")
-    at:wait "Go on from 00000002, leaving 4 messages behind? y/n"
+    at:wait "Continue from 00000002 and leave 4 messages behind? y/n"
     at:keys "Enter"
     at:wait_gone "y/n"
     assert.equal("00000006", json("tree talk").head)
@@ -243,7 +243,7 @@ describe("the tree on a terminal", function()
       end
     end
     at:resize(39, 9)
-    at:wait "The terminal is too small: 40 by 10 are needed."
+    at:wait "Too small: 40 by 10 are needed."
     at:resize(80, 24)
     tree.selected(at, "3")
     tree.leave(at)

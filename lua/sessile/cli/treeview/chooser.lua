@@ -98,7 +98,7 @@ function methods:paint()
   local rows, columns = screen:size()
   screen:clear()
   if rows < draw.ROWS or columns < draw.COLUMNS then
-    screen:put(1, 1, ("The terminal is too small: %d by %d are needed."):format(draw.COLUMNS,
+    screen:put(1, 1, ("Too small: %d by %d are needed."):format(draw.COLUMNS,
       draw.ROWS))
     screen:put(2, 1, "q leaves")
     return
