@@ -31,7 +31,7 @@ typedef struct bare_kind {
     /* Reads its lines from number `from` on into memory; opened: takes the base64 and the
      * AEAD off each, as who wants to see a word must. The bytes read. */
     size_t (*read)(bare *b, int session, size_t from, int opened);
-    /* Makes so many sessions without lines; and reads what their rows say, in order of
+    /* Makes `count` sessions without lines; and reads what their rows say, in order of
      * the newest change; limit 0: all. The number read. */
     void (*make_many)(bare *b, size_t count);
     size_t (*list)(bare *b, size_t limit);

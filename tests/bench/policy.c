@@ -53,7 +53,7 @@ static void finish(sessile_run *run, sessile_outcome *out)
     }
 }
 
-/* A turn of so many messages: its time, and in *lua that of the policy. */
+/* A turn of `count` messages: its time, and in *lua that of the policy. */
 static double turn(sessile_session *s, int i, size_t count, int no_policy, double *lua)
 {
     static char texts[256][2 * MESSAGE];
@@ -156,7 +156,7 @@ static const char newest[] =
     "  state.vars = {}\n"
     "end }\n";
 
-/* The time in Lua of a policy that reads the newest 100 of so many. */
+/* The time in Lua of a policy that reads the newest 100 of them. */
 static sessile_session *newest_of(sessile_store **store, const char *name, size_t size)
 {
     char path[4200];

@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MANY = 10000, EVERY = 100 /* a branch after so many messages */ };
+enum { MANY = 10000, EVERY = 100 /* a branch after this many messages */ };
 
 typedef struct child_links {
     uint32_t child, next;

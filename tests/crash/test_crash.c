@@ -39,7 +39,7 @@ typedef struct amount {
     int torn;             /* torn variants of each write, at the first level */
     int samples;          /* of what has more than ALL_SUBSETS pending changes */
     int deeper;           /* samples at a moment of a recovery */
-    unsigned odds[DEPTH]; /* one in so many looks is interrupted itself, by level */
+    unsigned odds[DEPTH]; /* by level: one in this many looks is itself interrupted */
 } amount;
 static const amount amount_short = {1, 2, 1, {60, 0, 0}};
 static const amount amount_test = {4, 8, 1, {24, 40, 0}};

@@ -41,7 +41,7 @@ static struct {
     pthread_mutex_t mutex; /* the copies */
     copy copies[COPIES_MOST];
     size_t count;
-    unsigned every; /* a copy is made at one change in so many */
+    unsigned every; /* a copy is made at every n-th change */
     uint64_t states;
 } all = {.mutex = PTHREAD_MUTEX_INITIALIZER};
 

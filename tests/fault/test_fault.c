@@ -190,7 +190,7 @@ static void reads_work(sessile_session *s)
     ground_texts_free(texts, count);
 }
 
-/* The host tries again with what it has. *made: the session had to be made anew. */
+/* The host tries again with what it has. *made: the session had to be made again. */
 static sessile_status again(ground *g, int *made)
 {
     sessile_status status = SESSILE_OK;
@@ -221,14 +221,14 @@ static void all_is_given_back(ground *g)
 }
 
 /* Power goes with all that is not durable. */
-static void cut_and_look(ground *g, const int *anew)
+static void cut_and_look(ground *g, const int *remade)
 {
     unsigned char dispositions[256] = {0};
     if (simfs_pending(g->fs) > sizeof dispositions)
         broken("%zu changes are pending", simfs_pending(g->fs));
     simfs *after = simfs_crash(g->fs, dispositions, 1);
     for (int i = 0; i < GROUND_LOGS; i++)
-        if (all.truth.logs[i].id && !anew[i])
+        if (all.truth.logs[i].id && !remade[i])
             look(after, g, i, g->open[0] == &g->logs[i], 1);
     simfs_free(after);
 }
@@ -247,7 +247,7 @@ static void after_it(ground *g, sessile_status status)
 {
     const way *w = all.way;
     faulty_kind struck = all.faults.struck;
-    int anew[GROUND_LOGS] = {0};
+    int remade[GROUND_LOGS] = {0};
     int mute = struck == FAULTY_TRUNCATE || struck == FAULTY_SYNC_DATA ||
                struck == FAULTY_SYNC_ALL || w->for_ever;
     if (status)
@@ -262,7 +262,7 @@ static void after_it(ground *g, sessile_status status)
                 look(g->fs, g, i, 0, mute);
     faulty_none(&all.faults);
     /* The same handles go on, or say why not. */
-    status = again(g, &anew[0]);
+    status = again(g, &remade[0]);
     /* a sync may have failed, or the file could be opened for reading only */
     int said = (status == SESSILE_IO && mute) ||
                ((status == SESSILE_DENIED || status == SESSILE_NOTFOUND) &&
@@ -275,7 +275,7 @@ static void after_it(ground *g, sessile_status status)
         broken("the session does not close: %s", g->err.message);
     all_is_given_back(g);
     if (status) {
-        status = again(g, &anew[0]);
+        status = again(g, &remade[0]);
         if (status)
             broken("opened again: %s: %s", sessile_status_name(status), g->err.message);
         if (g->mindless && ground_close_session(g, 0))
@@ -283,9 +283,9 @@ static void after_it(ground *g, sessile_status status)
         all_is_given_back(g);
     }
     for (int i = 0; i < GROUND_LOGS; i++)
-        if (all.truth.logs[i].id && !anew[i])
+        if (all.truth.logs[i].id && !remade[i])
             look(g->fs, g, i, g->open[0] == &g->logs[i], mute);
-    cut_and_look(g, anew);
+    cut_and_look(g, remade);
 }
 
 /* 0 when the scenario has no such call any more. */
@@ -319,7 +319,7 @@ static const way failed_sync = {"failed sync",  FAULTY_SYNCS, EIO,
 static int fail_sync(uint64_t at)
 {
     ground g;
-    int anew[GROUND_LOGS] = {0};
+    int remade[GROUND_LOGS] = {0};
     all.way = &failed_sync;
     all.at = at;
     prepare(&g);
@@ -330,7 +330,7 @@ static int fail_sync(uint64_t at)
     if (hit) {
         all.injected++;
         all.syncs++;
-        /* a log that could not be sealed anew is written anew once more */
+        /* a log that could not be resealed is rewritten once more */
         if (status != SESSILE_IO && (status || !all.scenario->sealed))
             broken("the answer is %s: %s", sessile_status_name(status), g.err.message);
         if (status)
@@ -357,13 +357,13 @@ static int fail_sync(uint64_t at)
             reads_work(g.sessions[h]);
         }
         all_is_given_back(&g);
-        status = again(&g, &anew[0]);
+        status = again(&g, &remade[0]);
         if (!status && g.mindless)
             status = ground_close_session(&g, 0);
         if (status)
             broken("opened again: %s: %s", sessile_status_name(status), g.err.message);
         all_is_given_back(&g);
-        cut_and_look(&g, anew);
+        cut_and_look(&g, remade);
     }
     simfs *fs = g.fs;
     ground_close(&g);

@@ -9,6 +9,7 @@
  * And of two commands, the one in the middle of the other, at every step of it.
  */
 #include "base/os.h"
+#include "support/check.h"
 #include "support/faulty.h"
 #include "support/keyed.h"
 #include "support/sessions.h"
@@ -31,12 +32,6 @@ static char *folder, root[600], pristine[600], key_file[600];
 static char *everything, *of_others; /* what was said; without KEYED_USER's */
 static faulty f;
 static os_table lazy; /* the real system, but for syncs: no power is cut here */
-
-static void must(sessile_status status, const sessile_error *err)
-{
-    if (status)
-        fail_msg("%s: %s", sessile_status_name(status), err->message);
-}
 
 static int no_sync(void *ud, int fd)
 {
@@ -481,12 +476,12 @@ static void who_is_forgotten_while_logs_are_sealed_anew_stays_so(void **state)
         others_are_there();
     }
     assert_true(n > 20);
-    printf("# figure: steps of sealing anew at which a user was forgotten = %lu\n",
+    printf("# figure: steps of resealing at which a user was forgotten = %lu\n",
            (unsigned long)n);
     faulty_deinit(&f);
 }
 
-/* The same the other way round: what is sealed anew meanwhile is found and forgotten. */
+/* The same the other way round: what is resealed meanwhile is found and forgotten. */
 static void who_is_forgotten_stays_so_when_logs_are_sealed_anew_meanwhile(void **state)
 {
     sessile_error err;

@@ -20,6 +20,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 /* Seeds that are made and not kept: each is handed to take. */
 typedef void (*fuzz_take)(void *arg, const void *data, size_t size);
 void fuzz_seeds(fuzz_take take, void *arg);
+/* Hands over one byte, `how`, with the data or the text behind it. */
+void fuzz_give(fuzz_take take, void *arg, int how, const void *data, size_t size);
+void fuzz_give_text(fuzz_take take, void *arg, int how, const char *text);
 
 typedef struct fuzz_about {
     const char *name;

@@ -192,16 +192,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     return 0;
 }
 
-static void give(fuzz_take take, void *arg, char how, const char *text, size_t size)
-{
-    char *seed = malloc(size + 1);
-    FUZZ_CHECK(seed != NULL);
-    seed[0] = how;
-    memcpy(seed + 1, text, size);
-    take(arg, seed, size + 1);
-    free(seed);
-}
-
 void fuzz_seeds(fuzz_take take, void *arg)
 {
     static const char bytes[] =
@@ -210,9 +200,9 @@ void fuzz_seeds(fuzz_take take, void *arg)
         "\"type\":\"session\",\"data\":{\"session\":{\"b64\":\"AP8=\"},\"agent\":\"a\","
         "\"user\":\"u\",\"title\":\"\\u00e9\"}}";
     static const char names[] = "\3abc\2\xff\x00\1u";
-    give(take, arg, 0, fixed_header_entry, strlen(fixed_header_entry));
-    give(take, arg, 0, bytes, strlen(bytes));
-    give(take, arg, 1, fixed_header,
-         (size_t)(strstr(fixed_header, ",\"commit\"") - fixed_header));
-    give(take, arg, 2, names, sizeof names - 1);
+    fuzz_give(take, arg, 0, fixed_header_entry, strlen(fixed_header_entry));
+    fuzz_give(take, arg, 0, bytes, strlen(bytes));
+    fuzz_give(take, arg, 1, fixed_header,
+              (size_t)(strstr(fixed_header, ",\"commit\"") - fixed_header));
+    fuzz_give(take, arg, 2, names, sizeof names - 1);
 }

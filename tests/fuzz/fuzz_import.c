@@ -160,17 +160,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     return 0;
 }
 
-static void give(fuzz_take take, void *arg, char how, const char *text)
-{
-    size_t size = strlen(text);
-    char *seed = malloc(size + 1);
-    FUZZ_CHECK(seed != NULL);
-    seed[0] = how;
-    memcpy(seed + 1, text, size);
-    take(arg, seed, size + 1);
-    free(seed);
-}
-
 void fuzz_seeds(fuzz_take take, void *arg)
 {
     static const char plain[] =
@@ -205,5 +194,5 @@ void fuzz_seeds(fuzz_take take, void *arg)
                                         "\"\\ud800\""};
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
         for (char how = 0; how < 3; how++)
-            give(take, arg, how, texts[i]);
+            fuzz_give_text(take, arg, how, texts[i]);
 }

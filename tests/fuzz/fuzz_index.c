@@ -358,26 +358,16 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     return 0;
 }
 
-static void give(fuzz_take take_seed, void *arg, int how, const void *data, size_t size)
-{
-    char *seed = malloc(size + 1);
-    FUZZ_CHECK(seed != NULL);
-    seed[0] = (char)how;
-    memcpy(seed + 1, data, size);
-    take_seed(arg, seed, size + 1);
-    free(seed);
-}
-
 void fuzz_seeds(fuzz_take take_seed, void *arg)
 {
     for (int how = 0; how < 32; how++) {
         const good *g = good_log(how & SEALED);
         static const uint8_t edits[] = {0, 17, 0, 1, 0, 24, 1, 9, 2, 0, 2, 255};
         if ((how & (EDITS | INSIDE)) == 0) {
-            give(take_seed, arg, how, g->index.data, g->index.size);
+            fuzz_give(take_seed, arg, how, g->index.data, g->index.size);
         } else {
-            give(take_seed, arg, how, edits, sizeof edits);
-            give(take_seed, arg, how, edits, 4);
+            fuzz_give(take_seed, arg, how, edits, sizeof edits);
+            fuzz_give(take_seed, arg, how, edits, 4);
         }
     }
 }

@@ -91,33 +91,23 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     return 0;
 }
 
-static void give(fuzz_take take, void *arg, char how, const char *text)
-{
-    size_t size = strlen(text);
-    char *seed = malloc(size + 1);
-    FUZZ_CHECK(seed != NULL);
-    seed[0] = how;
-    memcpy(seed + 1, text, size);
-    take(arg, seed, size + 1);
-    free(seed);
-}
-
 void fuzz_seeds(fuzz_take take, void *arg)
 {
     buf blob;
     buf_init(&blob, &allocator_default);
     seal(&blob, INNER "]}", strlen(INNER "]}"));
-    give(take, arg, 0, blob.data);
-    give(take, arg, 1,
-         "{\"sessile_keyring\":1,\"mode\":\"plain\",\"name\":"
-         "\"AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=\"}\n");
-    give(take, arg, 0,
-         "{\"sessile_keyring\":1,\"mode\":\"sealed\",\"kdf\":\"argon2id\","
-         "\"salt\":\"AAAAAAAAAAAAAAAAAAAAAA==\",\"ops\":2,\"mem\":67108864,"
-         "\"s\":\"AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA\"}\n");
-    give(take, arg, 2, INNER "]}");
-    give(take, arg, 2,
-         INNER ",{\"epoch\":7,\"key\":"
-               "\"AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=\"}]}");
+    fuzz_give_text(take, arg, 0, blob.data);
+    fuzz_give_text(take, arg, 1,
+                   "{\"sessile_keyring\":1,\"mode\":\"plain\",\"name\":"
+                   "\"AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=\"}\n");
+    fuzz_give_text(
+        take, arg, 0,
+        "{\"sessile_keyring\":1,\"mode\":\"sealed\",\"kdf\":\"argon2id\","
+        "\"salt\":\"AAAAAAAAAAAAAAAAAAAAAA==\",\"ops\":2,\"mem\":67108864,"
+        "\"s\":\"AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA\"}\n");
+    fuzz_give_text(take, arg, 2, INNER "]}");
+    fuzz_give_text(take, arg, 2,
+                   INNER ",{\"epoch\":7,\"key\":"
+                         "\"AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=\"}]}");
     buf_deinit(&blob);
 }

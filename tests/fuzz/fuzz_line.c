@@ -46,7 +46,7 @@ static void opened(const logkey *k, int how, char *text, size_t size, const line
     FUZZ_CHECK(out->size > LINE_START_SIZE && out->data[out->size - 1] == '}');
     FUZZ_CHECK(l->commit <= (uint64_t)l->id + 1);
     if (how & HEADER)
-        return; /* a header is drawn anew each time */
+        return; /* a header is drawn again each time */
     FUZZ_CHECK(line_claims(k, text, size, &claim));
     FUZZ_CHECK(claim.commit == l->commit && claim.has_durable == l->has_durable &&
                claim.durable == l->durable);
@@ -161,16 +161,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     return 0;
 }
 
-static void give(fuzz_take take, void *arg, int how, const char *text, size_t size)
-{
-    char *seed = malloc(size + 1);
-    FUZZ_CHECK(seed != NULL);
-    seed[0] = (char)how;
-    memcpy(seed + 1, text, size);
-    take(arg, seed, size + 1);
-    free(seed);
-}
-
 void fuzz_seeds(fuzz_take take, void *arg)
 {
     static const char entry_text[] =
@@ -184,23 +174,23 @@ void fuzz_seeds(fuzz_take take, void *arg)
     buf_init(&scratch, &allocator_default);
     for (int how = 0; how < 32; how++) {
         if (how & PUT) {
-            give(take, arg, how, entry_text, strlen(entry_text));
+            fuzz_give(take, arg, how, entry_text, strlen(entry_text));
         } else if (!(how & HEADER)) {
             line_clear clear = {how & COMMIT ? 3 : 0, how & DURABLE ? 7 : 0};
             buf_clear(&text);
             FUZZ_CHECK(line_put(fixed_logkey(how & SEALED), &text, entry_text,
                                 strlen(entry_text), clear, previous, tag, &scratch,
                                 NULL) == SESSILE_OK);
-            give(take, arg, how, text.data, text.size - 1);
+            fuzz_give(take, arg, how, text.data, text.size - 1);
         }
     }
-    give(take, arg, SEALED | HEADER, fixed_header, strlen(fixed_header));
+    fuzz_give(take, arg, SEALED | HEADER, fixed_header, strlen(fixed_header));
     logkey none;
     buf_clear(&text);
     FUZZ_CHECK(line_put_header(&none, fixed_keyring(0), NULL, &text, fixed_header_entry,
                                strlen(fixed_header_entry), tag, &scratch,
                                NULL) == SESSILE_OK);
-    give(take, arg, HEADER, text.data, text.size - 1);
+    fuzz_give(take, arg, HEADER, text.data, text.size - 1);
     buf_deinit(&text);
     buf_deinit(&scratch);
 }

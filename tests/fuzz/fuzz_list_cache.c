@@ -182,27 +182,17 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     return 0;
 }
 
-static void give(fuzz_take take_seed, void *arg, char how, const void *data, size_t size)
-{
-    char *seed = malloc(size + 1);
-    FUZZ_CHECK(seed != NULL);
-    seed[0] = how;
-    memcpy(seed + 1, data, size);
-    take_seed(arg, seed, size + 1);
-    free(seed);
-}
-
 void fuzz_seeds(fuzz_take take_seed, void *arg)
 {
     static const uint8_t rows[] = "\5alpha\2a1\0\3one\5bravo\0\1u\0\7charlie\1c\0\5three";
     buf inner;
     (void)a_store();
     buf_init(&inner, &allocator_default);
-    give(take_seed, arg, 2, rows, sizeof rows - 1);
+    fuzz_give(take_seed, arg, 2, rows, sizeof rows - 1);
     put_rows(rows, sizeof rows - 1);
-    give(take_seed, arg, 0, stored.data, stored.size);
+    fuzz_give(take_seed, arg, 0, stored.data, stored.size);
     FUZZ_CHECK(keyring_open_blob(fixed_keyring(1), PURPOSE, strlen(PURPOSE), stored.data,
                                  stored.size, &inner) == 0);
-    give(take_seed, arg, 1, inner.data, inner.size);
+    fuzz_give(take_seed, arg, 1, inner.data, inner.size);
     buf_deinit(&inner);
 }

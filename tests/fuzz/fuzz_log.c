@@ -341,27 +341,18 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     return 0;
 }
 
-static void give(fuzz_take take, void *arg, int how, const void *text, size_t size)
-{
-    char *seed = malloc(size + 1);
-    FUZZ_CHECK(seed != NULL);
-    seed[0] = (char)how;
-    memcpy(seed + 1, text, size);
-    take(arg, seed, size + 1);
-    free(seed);
-}
-
 void fuzz_seeds(fuzz_take take, void *arg)
 {
     for (int sealed = 0; sealed < 2; sealed++) {
         const buf *log = good_log(sealed);
         size_t header = (size_t)((char *)memchr(log->data, '\n', log->size) - log->data);
-        give(take, arg, sealed, log->data, log->size);
-        give(take, arg, sealed, log->data, log->size - 5);
-        give(take, arg, sealed | HEADER, log->data + header + 1, log->size - header - 1);
+        fuzz_give(take, arg, sealed, log->data, log->size);
+        fuzz_give(take, arg, sealed, log->data, log->size - 5);
+        fuzz_give(take, arg, sealed | HEADER, log->data + header + 1,
+                  log->size - header - 1);
         for (uint8_t how = 0; how < 7; how++) {
             const uint8_t edits[] = {2, 130, how, 1, 3, 7, how, 40};
-            give(take, arg, sealed | EDITS, edits, sizeof edits);
+            fuzz_give(take, arg, sealed | EDITS, edits, sizeof edits);
         }
     }
 }

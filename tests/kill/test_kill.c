@@ -4,9 +4,10 @@
  * Owns promises 1, 2 and 8 as far as kill -9 goes: eight processes of four threads append
  * to shared sessions of one sealed store on a real file system. Their parent stops them,
  * lets them go on, kills them, and starts the dead again; half of them also carry a fuse:
- * after so many system calls they kill themselves, before a call, behind it, or in the
- * middle of a write. Each call that returned is reported through a pipe that the parent
- * holds, and only then; what is in the logs at the end is compared with the reports.
+ * after some number of system calls they kill themselves, before a call, behind it, or in
+ * the middle of a write. Each call that returned is reported through a pipe that the
+ * parent holds, and only then; what is in the logs at the end is compared with the
+ * reports.
  *
  * Must never depend on how fast anything is: there are more or fewer appends, the rules
  * stay.

@@ -149,7 +149,7 @@ static void put_message(world *w, const char *text, entry_type type)
     e->tokens = tokens_of_message(&m);
 }
 
-static void log_path(const world *w, const char *name, char out[600])
+static void path_of_log(const world *w, const char *name, char out[600])
 {
     snprintf(out, 600, "%s/agents/main/%s", w->root, name);
 }
@@ -159,7 +159,7 @@ static void look_at_torn(world *w)
 {
     char file[600];
     struct stat st;
-    log_path(w, "s.jsonl", file);
+    path_of_log(w, "s.jsonl", file);
     if (w->torn != 0 && stat(file, &st) == 0 && (size_t)st.st_size == w->torn_at)
         w->torn = 0;
 }
@@ -855,7 +855,7 @@ static int do_cache(const world *w, uint64_t r, char kind)
 {
     char file[600];
     struct stat st;
-    log_path(w, random_next(&r) % 2 ? "s.idx" : ".list_cache", file);
+    path_of_log(w, random_next(&r) % 2 ? "s.idx" : ".list_cache", file);
     if (!strcmp(w->mode, "ram") || place_elsewhere() || stat(file, &st) != 0 ||
         st.st_size == 0)
         return 0;
@@ -881,7 +881,7 @@ static int do_tear(world *w, uint64_t r)
     size_t size;
     if (!strcmp(w->mode, "ram") || place_elsewhere() || w->torn != 0)
         return 0;
-    log_path(w, "s.jsonl", file);
+    path_of_log(w, "s.jsonl", file);
     char *bytes = file_read_all(file, &size);
     char *line = memrchr(bytes, '\n', size - 1);
     line = line ? line + 1 : bytes;
@@ -910,7 +910,7 @@ static int step(world *w, const op *o)
     case 'T':
     case 'B': /* on a base that is said */
     case 'F': /* on whatever is there */
-    case 'P': /* so many that an index is made */
+    case 'P': /* enough that an index is made */
     case 'W': /* beside the head */
         return do_turn(w, h, o->number, o->kind);
     case 'D':

@@ -25,7 +25,7 @@ typedef struct ledger ledger;
 ledger *ledger_new(size_t writers);
 void ledger_free(ledger *l);
 
-/* A writer begins anew: the number of its life. */
+/* A writer starts again: the number of its life. */
 unsigned ledger_life(ledger *l, size_t writer);
 /* Call number `seq` of a life, which comes after seq - 1, had this outcome. */
 void ledger_note(ledger *l, size_t writer, unsigned life, unsigned seq,

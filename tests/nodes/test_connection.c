@@ -127,7 +127,7 @@ static node_reply write_one(wire *w, int i, node_word word)
     return write_answer(w, i);
 }
 
-/* The network is whole again; the node opens its session anew when it has to, and is
+/* The network is whole again; the node opens its session again when it has to, and is
  * heard. */
 static void recover(wire *w, int i, sessile_status last)
 {

@@ -309,7 +309,7 @@ static void end_server(kill_round *r)
     assert_int_equal(postgres_do(r->d->own, "again"), 0);
 }
 
-/* Lets the writers report so many calls more. */
+/* Lets the writers report this many more calls. */
 static void let_work(kill_round *r, unsigned long reports)
 {
     unsigned long until = r->reports + reports;

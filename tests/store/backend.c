@@ -45,12 +45,6 @@ int has(const opened *o, unsigned capability)
     return (o->table->capabilities & capability) != 0;
 }
 
-void must(sessile_status status, const sessile_error *err)
-{
-    if (status)
-        fail_msg("%s: %s", sessile_status_name(status), err->message);
-}
-
 /* The password of the server that the tests use is in no sentence. */
 static void tells_no_password(const char *message)
 {

@@ -9,6 +9,7 @@
 #define STORE_BACKEND_H
 
 #include "store/suite.h"
+#include "support/check.h"
 
 /* A store in a site's place: what the functions of its table are handed. */
 typedef struct opened {
@@ -25,8 +26,6 @@ void restarted(opened *o, const site *g);
 
 int has(const opened *o, unsigned capability);
 
-/* OK was promised. */
-void must(sessile_status status, const sessile_error *err);
 /* An error was promised: this one, with a sentence that tells nobody's password. */
 void refused(sessile_status status, sessile_status expected, const sessile_error *err);
 

@@ -52,7 +52,7 @@ typedef struct ground {
     sessile_error err; /* of the call that failed last */
     int last;          /* which handle the last call was on */
     int writing;       /* it was one that writes to a session, and syncs it */
-    size_t refused;    /* a compaction could not be made behind so many entries */
+    size_t refused;    /* a compaction could not be made behind this many entries */
     const char *doing; /* what a scenario was about, for messages */
     int turn_count;
 } ground;

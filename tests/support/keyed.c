@@ -3,6 +3,7 @@
  *
  * Must never hide a refusal: what is not expected to fail fails the test.
  */
+#include "support/check.h"
 #include "support/keyed.h"
 
 #include <stdarg.h>
@@ -22,12 +23,6 @@ const keyed_session keyed_sessions[] = {
     {"b", KEYED_USER}, {"a", "bob"},
 };
 const size_t keyed_count = sizeof keyed_sessions / sizeof *keyed_sessions;
-
-static void must(sessile_status status, const sessile_error *err)
-{
-    if (status)
-        fail_msg("%s: %s", sessile_status_name(status), err->message);
-}
 
 sessile_status keyed_try(sessile_store **out, const char *root, const char *secret,
                          const char *suite, sessile_error *err)

@@ -44,6 +44,20 @@ void policies_end(void)
     rmdir(folder);
 }
 
+int policies_set_up(void **state)
+{
+    (void)state;
+    policies_start();
+    return 0;
+}
+
+int policies_tear_down(void **state)
+{
+    (void)state;
+    policies_end();
+    return 0;
+}
+
 const char *policies_folder(void)
 {
     return folder;

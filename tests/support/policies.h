@@ -27,6 +27,9 @@ typedef struct ran {
 
 void policies_start(void);
 void policies_end(void);
+/* The same as fixtures of cmocka. */
+int policies_set_up(void **state);
+int policies_tear_down(void **state);
 const char *policies_folder(void);
 /* Writes name.lua, mode 0600. size variants for text with NULs. */
 void policies_write(const char *name, const char *source);

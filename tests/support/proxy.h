@@ -46,7 +46,8 @@ void proxy_cut(proxy *p);
 void proxy_hold(proxy *p, proxy_way way, int on);
 /* The same, once `bytes` more have been passed on that way; UINT64_MAX: not any more. */
 void proxy_hold_after(proxy *p, proxy_way way, uint64_t bytes);
-/* Waits until so many bytes are kept that way; 0: they did not come in timeout_ms. */
+/* Waits until that number of bytes is kept that way; 0: they did not come in timeout_ms.
+ */
 int proxy_wait_held(proxy *p, proxy_way way, size_t bytes, int timeout_ms);
 /* Ends the clients' side of every connection that holds bytes for the server. These bytes
  * are delivered all the same, as from somebody who is long gone: when `bytes` more of

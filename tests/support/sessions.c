@@ -6,6 +6,7 @@
  */
 #include "support/sessions.h"
 #include "base/text.h"
+#include "support/check.h"
 #include "support/postgres.h"
 #include "tokens/tokens.h"
 #include "session/read.h"
@@ -25,12 +26,6 @@
 #include <unistd.h>
 
 const char *const store_kind_names[STORE_KINDS] = {"ram", "sealed", "plain"};
-
-static void must(sessile_status status, const sessile_error *err)
-{
-    if (status)
-        fail_msg("%s: %s", sessile_status_name(status), err->message);
-}
 
 /* ------------------------------------------------------------------ places */
 
@@ -144,7 +139,7 @@ void place_again_close(const place *p, sessile_store *again)
 
 /* ------------------------------------------------------------------ sessions */
 
-static sessile_session_options named(const char *id)
+sessile_session_options named(const char *id)
 {
     sessile_session_options options;
 
@@ -375,4 +370,39 @@ int place_tear_down(void **state)
     place_close(*state);
     free(*state);
     return 0;
+}
+
+int run_over_kinds(const char *what, store_kind first, const struct CMUnitTest *tests,
+                   size_t count)
+{
+    static const CMFixtureFunction set_ups[] = {place_set_up_ram, place_set_up_sealed,
+                                                place_set_up_plain};
+    struct CMUnitTest *own = malloc(count * sizeof *own);
+    int failed = 0;
+
+    assert_non_null(own);
+    memcpy(own, tests, count * sizeof *own);
+    for (store_kind kind = first; kind < STORE_KINDS; kind++) {
+        char name[80];
+        snprintf(name, sizeof name, "%s over %s", what, store_kind_names[kind]);
+        for (size_t i = 0; i < count; i++)
+            own[i].setup_func = set_ups[kind];
+        failed += _cmocka_run_group_tests(name, own, count, NULL, NULL);
+    }
+    free(own);
+    return failed;
+}
+
+void refresh(sessile_session *s)
+{
+    sessile_error err;
+
+    pthread_mutex_lock(&s->mutex);
+    must(session_refresh_locked(s, &err), &err);
+    pthread_mutex_unlock(&s->mutex);
+}
+
+void log_path(const place *p, const char *id, char out[600])
+{
+    snprintf(out, 600, "%s/agents/main/%s.jsonl", p->folder, id);
 }

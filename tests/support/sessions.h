@@ -67,5 +67,17 @@ int place_set_up_ram(void **state);
 int place_set_up_sealed(void **state);
 int place_set_up_plain(void **state);
 int place_tear_down(void **state);
+/* Runs tests made by OVER() in a place of each kind from `first` on, each kind as a group
+ * named "WHAT over KIND"; how many groups failed. */
+struct CMUnitTest;
+int run_over_kinds(const char *what, store_kind first, const struct CMUnitTest *tests,
+                   size_t count);
+#define OVER(test) cmocka_unit_test_setup_teardown(test, NULL, place_tear_down)
+/* Another handle's commits become visible in this one. */
+void refresh(sessile_session *s);
+/* The options of a session with this id. */
+sessile_session_options named(const char *id);
+/* The path of a session's log in a file store. */
+void log_path(const place *p, const char *id, char out[600]);
 
 #endif

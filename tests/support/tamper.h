@@ -23,7 +23,7 @@ typedef struct sample {
 
 /* Six writes of nine entries in all. */
 void sample_open(sample *s, kit_mode mode, const char *name, size_t padding);
-/* As many as make a log of at least so many bytes. */
+/* As many as make a log of at least that size in bytes. */
 void sample_open_large(sample *s, kit_mode mode, const char *name, size_t padding,
                        size_t bytes);
 void sample_close(sample *s);

@@ -20,6 +20,7 @@
 #include <unistd.h>
 
 #include "base/text.h"
+#include "support/check.h"
 #include "support/keyed.h"
 #include "support/logs.h"
 
@@ -37,13 +38,6 @@ typedef struct list_cache {
     char folder[256], root[300];
     sessile_store *store;
 } list_cache;
-
-static void must(sessile_status status, const sessile_error *err)
-{
-    if (status)
-        print_error("%s: %s\n", sessile_status_name(status), err->message);
-    assert_int_equal(status, SESSILE_OK);
-}
 
 static void list_cache_begin(list_cache *s)
 {

@@ -341,7 +341,7 @@ static void line_of_another_time_is_set_aside(void **state)
 
 /* ------------------------------------------------------------------ edits by hand */
 
-/* An edit with its checksum made anew passes in a plain log: that is what plain means. It
+/* An edit with a new checksum passes in a plain log: that is what plain means. It
  * must still be checked JSON. */
 static void plain_line_with_a_new_checksum_must_be_json(void **state)
 {
@@ -386,7 +386,7 @@ static void plain_line_with_a_new_checksum_must_be_json(void **state)
 
 static void write_whose_count_is_wrong_is_no_write(void **state)
 {
-    /* an edit by hand, its checksums made anew */
+    /* an edit by hand, its checksums recomputed */
     static const struct {
         const char *first, *second;
     } edits[] = {{",\"commit\":2", NULL},

@@ -227,7 +227,7 @@ static void good_index_is_nothing_to_tell(void **state)
             assert_int_equal(r.damage + r.warnings + r.notes, 0);
             assert_true(is(&b, "hurt.jsonl", b.log.data, b.log.size));
             assert_true(is(&b, "hurt.idx", b.idx.data, b.idx.size));
-            if (how == 0) { /* made anew by a scan */
+            if (how == 0) { /* rebuilt by a scan */
                 unlink(path_of(&b, "hurt.idx"));
                 session_closed(session_resumed(b.p.store, "hurt"));
                 assert_true(is(&b, "hurt.jsonl", b.log.data, b.log.size));

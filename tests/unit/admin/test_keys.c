@@ -1,9 +1,10 @@
 /*
- * test_keys.c: keyrings that change, secrets of users, logs sealed anew, users forgotten.
+ * test_keys.c: keyrings that change, secrets of users, logs resealed, users forgotten.
  *
  * Owns the promises of the section "keys" of sessile.h, as far as nobody is killed and no
  * call fails (test_keys_killed.c does that).
  */
+#include "support/check.h"
 #include "support/keyed.h"
 #include "support/sessions.h"
 
@@ -40,12 +41,6 @@ static int tear_down(void **state)
     return 0;
 }
 
-static void must(sessile_status status, const sessile_error *err)
-{
-    if (status)
-        fail_msg("%s: %s", sessile_status_name(status), err->message);
-}
-
 static sessile_store *filled(void)
 {
     sessile_store *st = keyed_open(root, KEYED_OLD);
@@ -72,7 +67,7 @@ static char *header_of(const char *file)
     return line;
 }
 
-static char *log_path(const char *in, const char *name)
+static char *log_file(const char *in, const char *name)
 {
     char *path = malloc(800);
     assert_non_null(path);
@@ -185,11 +180,11 @@ static void new_epoch_seals_new_logs_and_old_ones_stay(void **state)
     /* a handle that has not heard of it seals with it all the same */
     must(sessile_create(&s, other, &options, &err), &err);
     sessile_session_close(s, NULL);
-    char *path = log_path(root, "newer"), *header = header_of(path);
+    char *path = log_file(root, "newer"), *header = header_of(path);
     assert_non_null(strstr(header, "\"epoch\":2,"));
     free(header);
     free(path);
-    path = log_path(root, "plain-one");
+    path = log_file(root, "plain-one");
     header = header_of(path);
     assert_non_null(strstr(header, "\"epoch\":1,"));
     free(header);
@@ -261,7 +256,7 @@ static void two_who_rotate_at_once_make_two_epochs(void **state)
     sessile_store_close(st);
 }
 
-/* ------------------------------------------------------------------ sealed anew */
+/* ------------------------------------------------------------------ resealed */
 
 static void resealed_logs_hold_the_same_and_old_keys_open_nothing(void **state)
 {
@@ -272,7 +267,7 @@ static void resealed_logs_hold_the_same_and_old_keys_open_nothing(void **state)
     char from[700], to[700], *text;
     sessile_store *st = filled();
     char *before = keyed_read_all(st, NULL);
-    char *path = log_path(root, "plain-one"), *old_header = header_of(path);
+    char *path = log_file(root, "plain-one"), *old_header = header_of(path);
     keyed_copy(root, copy); /* who has this has the keyring of epoch 1, and its secret */
     must(sessile_keys_rotate(st, NULL, NULL, &err), &err);
     must(keyed_reseal(st, NULL, &done, &err), &err);
@@ -333,7 +328,7 @@ static void suite_is_changed_both_ways(void **state)
     sessile_error err;
     sessile_reseal_state done;
     sessile_store *st = filled();
-    char *before = keyed_read_all(st, NULL), *path = log_path(root, "plain-one");
+    char *before = keyed_read_all(st, NULL), *path = log_file(root, "plain-one");
     for (size_t i = 0; i < 3; i++) {
         sessile_status status = keyed_reseal(st, suites[i], &done, &err);
         if (status == SESSILE_UNSUPPORTED)
@@ -361,7 +356,7 @@ static void damaged_log_keeps_its_epoch_and_is_named(void **state)
     sessile_keys *keys;
     int named = 0;
     sessile_store *st = filled();
-    char *path = log_path(root, "plain-one");
+    char *path = log_file(root, "plain-one");
     FILE *file = fopen(path, "r+");
     assert_non_null(file);
     char *header = header_of(path);
@@ -476,7 +471,7 @@ static void forgotten_user_may_come_back_with_a_new_secret(void **state)
     must(keyed_read(st, "c", KEYED_USER, &text, &err), &err);
     assert_non_null(strstr(text, "here again"));
     free(text);
-    /* the old ones stay what they are, whatever is sealed anew */
+    /* the old ones stay what they are, whatever is resealed */
     assert_int_equal(keyed_read(st, "a", KEYED_USER, &text, &err), SESSILE_SEALED);
     must(sessile_keys_rotate(st, NULL, NULL, &err), &err);
     must(keyed_reseal(st, NULL, &done, &err), &err);
@@ -754,9 +749,9 @@ static void writers_lose_nothing_while_logs_are_sealed_anew(void **state)
         said += writers[i].said;
         free(text);
     }
-    printf("# figure: messages appended while logs were sealed anew, all there = %lu\n",
+    printf("# figure: messages appended while logs were resealed, all there = %lu\n",
            said);
-    printf("# figure: logs sealed anew beside writers = %lu\n", resealed);
+    printf("# figure: logs resealed beside writers = %lu\n", resealed);
     sessile_store_close(st);
 }
 

@@ -138,11 +138,6 @@ static void path_of(const place *p, const char *name, char out[600])
     snprintf(out, 600, "%s/agents/main/%s", p->folder, name);
 }
 
-static void log_path(const place *p, const char *id, char out[600])
-{
-    snprintf(out, 600, "%s/agents/main/%s.jsonl", p->folder, id);
-}
-
 static char *list_cache_bytes(const place *p, size_t *size)
 {
     char path[600];
@@ -862,6 +857,7 @@ static void a_backend_tells_of_a_log_without_opening_it(void **state)
     assert_int_equal(b->table->stat(b->self, "main", "../x", &st, NULL), SESSILE_INVALID);
 }
 
+#undef OVER
 #define OVER(test) cmocka_unit_test_setup_teardown(test, over, tear_down)
 
 static int run_over(store_kind kind, CMFixtureFunction over)

@@ -15,6 +15,7 @@
 #include "base/os.h"
 #include "sessile_store.h"
 #include "store/ram.h"
+#include "support/rations.h"
 
 #include <cmocka.h> /* after the engine's: its fail() is a macro */
 
@@ -253,31 +254,9 @@ static void test_named(void **state)
 
 /* ------------------------------------------------------------------ no memory */
 
-typedef struct rations {
-    long left, live;
-} rations;
-
-static void *ration(void *ud, void *ptr, size_t osize, size_t nsize)
-{
-    rations *r = ud;
-    (void)osize;
-    if (nsize == 0) {
-        r->live -= ptr != NULL;
-        free(ptr);
-        return NULL;
-    }
-    if (r->left == 0)
-        return NULL;
-    if (r->left > 0)
-        r->left--;
-    void *block = realloc(ptr, nsize);
-    r->live += block && !ptr;
-    return block;
-}
-
 static void test_no_memory(void **state)
 {
-    int anew = *(int *)*state;
+    int reseals = *(int *)*state;
     sessile_store_options from_o, to_o;
     sessile_migrate_state told;
     sessile_migration *m;
@@ -289,7 +268,7 @@ static void test_no_memory(void **state)
     from_o.alloc = ration;
     from_o.alloc_ud = &r;
     to_o = from_o;
-    if (!anew)
+    if (!reseals)
         to_o.key_source = SESSILE_KEY_DEFAULT, to_o.key = NULL;
     sessile_place from = {.url = from_path, .options = &from_o};
     sessile_place to = {.url = to_path, .options = &to_o};
@@ -335,7 +314,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_given_up, set_up, tear_down),
         cmocka_unit_test(test_named),
         {"test_no_memory, as it stands", test_no_memory, set_up, tear_down, &no},
-        {"test_no_memory, sealed anew", test_no_memory, set_up, tear_down, &yes},
+        {"test_no_memory, resealed", test_no_memory, set_up, tear_down, &yes},
         cmocka_unit_test_setup_teardown(test_misuse, set_up, tear_down),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -435,11 +435,6 @@ static void a_limit_ends_it(void **state)
 
 /* ------------------------------------------------------------------ damage */
 
-static void log_path(const place *p, const char *id, char out[600])
-{
-    snprintf(out, 600, "%s/agents/main/%s.jsonl", p->folder, id);
-}
-
 static void spoil(const char *path, long at)
 {
     FILE *file = fopen(path, "r+");
@@ -543,11 +538,8 @@ static void what_is_no_text_is_refused(void **state)
     sessile_search_close(NULL);
 }
 
-#define OVER(test) cmocka_unit_test_setup_teardown(test, over, place_tear_down)
-
-static int run_over(store_kind kind, CMFixtureFunction over)
+int main(void)
 {
-    char name[64];
     const struct CMUnitTest tests[] = {
         OVER(text_is_found_in_every_part_of_a_message),
         OVER(what_nobody_said_is_not_found),
@@ -566,24 +558,12 @@ static int run_over(store_kind kind, CMFixtureFunction over)
         OVER(what_cannot_be_read_is_told_and_the_rest_is_found),
         OVER(a_line_that_rotted_later_is_told_where_it_stands),
     };
-    int failed;
-
-    snprintf(name, sizeof name, "search over %s", store_kind_names[kind]);
-    failed = cmocka_run_group_tests_name(name, tests, NULL, NULL);
-    if (kind != STORE_RAM)
-        failed += cmocka_run_group_tests_name(name, files, NULL, NULL);
-    return failed;
-}
-
-int main(void)
-{
     const struct CMUnitTest alone[] = {
         cmocka_unit_test(the_first_place_is_the_one_a_plain_loop_finds),
     };
     int failed = cmocka_run_group_tests_name("finding", alone, NULL, NULL);
 
-    failed += run_over(STORE_RAM, place_set_up_ram);
-    failed += run_over(STORE_SEALED, place_set_up_sealed);
-    failed += run_over(STORE_PLAIN, place_set_up_plain);
+    failed += run_over_kinds("search", STORE_RAM, tests, sizeof tests / sizeof *tests);
+    failed += run_over_kinds("search", STORE_SEALED, files, sizeof files / sizeof *files);
     return failed != 0;
 }

@@ -17,6 +17,7 @@
 
 #include "base/os.h"
 #include "sessile.h"
+#include "support/rations.h"
 #include "support/simfs.h"
 
 #include <cmocka.h>
@@ -30,29 +31,6 @@ static const char asking[] =
     "  local text = ctx.model{ messages = { state.messages[1] } }\n"
     "  state:insert(1, { role = 'user', content = text }, { covers = { 1, 2 } })\n"
     "end }\n";
-
-/* An allocator that stops after `left` calls (-1: never). */
-typedef struct rations {
-    long left, live;
-} rations;
-
-static void *ration(void *ud, void *ptr, size_t osize, size_t nsize)
-{
-    rations *r = ud;
-    (void)osize;
-    if (nsize == 0) {
-        r->live -= ptr != NULL;
-        free(ptr);
-        return NULL;
-    }
-    if (r->left == 0)
-        return NULL;
-    if (r->left > 0)
-        r->left--;
-    void *block = realloc(ptr, nsize);
-    r->live += block && !ptr;
-    return block;
-}
 
 /* One life of a session; each field as far as it came. */
 typedef struct life {

@@ -17,6 +17,7 @@
 
 #include "base/text.h"
 #include "codec/json.h"
+#include "support/rations.h"
 
 #include <cmocka.h> /* after the engine: it makes a macro of the name fail */
 
@@ -398,21 +399,10 @@ static void deep_text_costs_no_stack(void **state)
     free(text);
 }
 
-static void *no_memory(void *ud, void *ptr, size_t osize, size_t nsize)
-{
-    int *left = ud;
-    (void)osize;
-    if (nsize == 0) {
-        free(ptr);
-        return NULL;
-    }
-    return (*left)-- > 0 ? realloc(ptr, nsize) : NULL;
-}
-
 static void want_of_memory_leaves_the_output_as_it_was(void **state)
 {
-    int left = 0;
-    allocator a = {no_memory, &left};
+    rations memory = {0, 0};
+    allocator a = {ration, &memory};
     sessile_error err;
     char text[2000];
     buf out;
@@ -422,7 +412,7 @@ static void want_of_memory_leaves_the_output_as_it_was(void **state)
     buf_init(&out, &a);
     assert_int_equal(json_check(&out, text, 2000, 1000, &err), SESSILE_NOMEM);
     buf_clear(&out);
-    left = 1; /* the output, but not the stack of a deep limit */
+    memory.left = 1; /* the output, but not the stack of a deep limit */
     assert_int_equal(json_check(&out, text, 2000, 1000, &err), SESSILE_NOMEM);
     assert_int_equal(out.size, 0);
     buf_deinit(&out);

@@ -13,6 +13,7 @@
 
 #include "base/text.h"
 #include "codec/message.h"
+#include "support/rations.h"
 
 #include <cmocka.h> /* after the engine: it makes a macro of the name fail */
 
@@ -291,33 +292,23 @@ static void links_may_be_unwanted(void **state)
         SESSILE_INVALID);
 }
 
-static void *no_memory(void *ud, void *ptr, size_t osize, size_t nsize)
-{
-    int *left = ud;
-    (void)osize;
-    if (nsize == 0) {
-        free(ptr);
-        return NULL;
-    }
-    return (*left)-- > 0 ? realloc(ptr, nsize) : NULL;
-}
-
 static void want_of_memory_is_said(void **state)
 {
     const char *text = "{\"role\":\"tool\",\"tool_call_id\":\"b\\n\"}";
-    int left, tries;
-    allocator a = {no_memory, &left};
+    rations memory = {0, 0};
+    allocator a = {ration, &memory};
+    int tries;
     message_link *own = NULL;
     size_t count = 0, capacity = 0;
     (void)state;
     for (tries = 0; tries < 2; tries++) { /* the decoded id; then the array */
-        left = tries;
+        memory.left = tries;
         assert_int_equal(
             message_read(&m, text, strlen(text), &own, &count, &capacity, &a, &err),
             SESSILE_NOMEM);
         assert_int_equal(count, 0);
     }
-    left = 2;
+    memory.left = 2;
     assert_int_equal(
         message_read(&m, text, strlen(text), &own, &count, &capacity, &a, &err),
         SESSILE_OK);

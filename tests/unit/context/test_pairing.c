@@ -4,6 +4,7 @@
  * Pairs are written "item>item" from call to result, with "!" when the answer is late.
  */
 #include "support/lists.h"
+#include "support/rations.h"
 
 #include <stdarg.h>
 #include <stddef.h>
@@ -493,22 +494,11 @@ static void the_last_user_message_starts_a_turn(void **unused)
 }
 
 /* The Nth allocation fails, for every N. */
-static size_t allocations_left;
-
-static void *failing(void *ud, void *ptr, size_t osize, size_t nsize)
-{
-    (void)ud;
-    (void)osize;
-    if (nsize == 0) {
-        free(ptr);
-        return NULL;
-    }
-    return allocations_left-- > 0 ? realloc(ptr, nsize) : (allocations_left = 0, NULL);
-}
+static rations memory;
 
 static void no_memory_is_told(void **unused)
 {
-    const allocator a = {failing, NULL};
+    const allocator a = {ration, &memory};
     int failures = 0, code = -1;
     size_t n;
     list l;
@@ -518,10 +508,10 @@ static void no_memory_is_told(void **unused)
     for (n = 0; code != 0 && n < 100; n++) {
         pairing p;
         pairing_init(&p, &a);
-        allocations_left = n;
+        memory.left = (long)n;
         code = pairing_of(&p, &l.c);
         failures += code != 0;
-        allocations_left = 100;
+        memory.left = 100;
         pairing_deinit(&p);
     }
     assert_int_equal(code, 0);

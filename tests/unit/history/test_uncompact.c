@@ -4,7 +4,7 @@
  * The model knows no lists: a compaction is a set of groups (a message written and what
  * it stands for, or a message that is lost), each on or off, and the context is what is
  * left of the path when the groups that are on are applied in their order. Taking a
- * compaction back turns groups off, taking that back turns them on. It is made anew from
+ * compaction back turns groups off, taking that back turns them on. It is rebuilt from
  * the path after every operation.
  *
  * SEED=n runs one seed. A failure prints it.

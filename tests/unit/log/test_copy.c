@@ -1,5 +1,5 @@
 /*
- * test_copy.c: a log written anew in the place of another: the same entries, under a key
+ * test_copy.c: a log rewritten in the place of another: the same entries, under a key
  * of its own, or the old log as it was.
  */
 #include <stdarg.h>

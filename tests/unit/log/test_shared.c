@@ -4,6 +4,7 @@
  *
  * Threads only count what went wrong; assertions are for the thread that joins them.
  */
+#include "support/check.h"
 #include "support/logs.h"
 #include "support/sessions.h"
 #include "store/file/file.h"
@@ -21,12 +22,6 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-
-static void assert_says(const sessile_error *err, const char *part)
-{
-    if (!strstr(err->message, part))
-        fail_msg("\"%s\" is not in \"%s\"", part, err->message);
-}
 
 /* ------------------------------------------------------------------ shared syncs */
 
@@ -233,7 +228,7 @@ static void unproven(kit *k, const char *name)
     kit_again_close(&other);
 }
 
-/* A store handle opened anew writes what is not proved once more, syncs it, and goes on.
+/* A store handle opened again writes what is not proved once more, syncs it, and goes on.
  */
 static void assert_new_store_goes_on(const kit *k, const char *name, sessile_id count)
 {

@@ -1,6 +1,7 @@
 /*
  * test_checkpoint.c: checkpoints written, listed, thrown out, verified and restored.
  */
+#include "support/check.h"
 #include "support/sessions.h"
 #include "session/read.h"
 
@@ -16,12 +17,6 @@
 
 #define TEXT(literal) ((sessile_slice){literal, sizeof literal - 1})
 
-static void ok(sessile_status status, const sessile_error *err)
-{
-    if (status)
-        fail_msg("%s: %s", sessile_status_name(status), err->message);
-}
-
 static sessile_id checkpoint(sessile_session *s, const char *name, const char *state)
 {
     sessile_checkpoint_options o;
@@ -31,7 +26,7 @@ static sessile_id checkpoint(sessile_session *s, const char *name, const char *s
     memset(&o, 0, sizeof o);
     o.name = sessile_text(name);
     o.state = sessile_text(state);
-    ok(sessile_checkpoint(s, &o, &id, &err), &err);
+    must(sessile_checkpoint(s, &o, &id, &err), &err);
     return id;
 }
 
@@ -40,7 +35,7 @@ static sessile_id head(sessile_session *s)
     sessile_error err;
     sessile_id id;
 
-    ok(sessile_head(s, &id, &err), &err);
+    must(sessile_head(s, &id, &err), &err);
     return id;
 }
 
@@ -49,7 +44,7 @@ static sessile_restored *restored(sessile_session *s, sessile_id id, int force)
     sessile_restored *r;
     sessile_error err;
 
-    ok(sessile_restore(s, id, force, &r, &err), &err);
+    must(sessile_restore(s, id, force, &r, &err), &err);
     return r;
 }
 
@@ -67,7 +62,7 @@ static sessile_session *as_agent(sessile_store *store, const char *id,
     o.agent_info.version = sessile_text(version);
     o.agent_info.config = sessile_text(config);
     o.agent_info.tools = sessile_text(tools);
-    ok(sessile_session_open(&s, store, &o, &err), &err);
+    must(sessile_session_open(&s, store, &o, &err), &err);
     return s;
 }
 
@@ -124,7 +119,7 @@ static void a_large_state_comes_back_whole(void **state)
     text[size - 1] = '"';
     text[size] = 0;
     sessile_id id = checkpoint(s, "", text);
-    ok(sessile_checkpoints(s, NULL, &rows, &count, &err), &err);
+    must(sessile_checkpoints(s, NULL, &rows, &count, &err), &err);
     assert_int_equal(count, 1);
     assert_int_equal(rows[0].state_bytes, size);
     assert_int_equal(rows[0].sound, 1);
@@ -146,7 +141,7 @@ static char *names(sessile_session *s, const sessile_checkpoint_filter *filter)
     sessile_error err;
     size_t count;
 
-    ok(sessile_checkpoints(s, filter, &rows, &count, &err), &err);
+    must(sessile_checkpoints(s, filter, &rows, &count, &err), &err);
     text[0] = 0;
     for (size_t i = 0; i < count; i++)
         snprintf(text + strlen(text), sizeof text - strlen(text), "%s%s", i ? " " : "",
@@ -169,12 +164,12 @@ static void the_oldest_without_a_name_go_first(void **state)
         say(s, "user", "more");
         snprintf(name, sizeof name, "%c", 'a' + i);
         o.name = i == 1 || i == 3 ? sessile_text(name) : sessile_text("");
-        ok(sessile_checkpoint(s, &o, NULL, &err), &err);
+        must(sessile_checkpoint(s, &o, NULL, &err), &err);
     }
     assert_string_equal(names(s, NULL), "- d b");
     o.keep = 2;
     o.name = TEXT("last");
-    ok(sessile_checkpoint(s, &o, NULL, &err), &err);
+    must(sessile_checkpoint(s, &o, NULL, &err), &err);
     assert_string_equal(names(s, NULL), "last d");
     session_closed(s);
 
@@ -184,7 +179,7 @@ static void the_oldest_without_a_name_go_first(void **state)
         checkpoint(s, "", "{}");
     sessile_checkpoint_row *rows;
     size_t count;
-    ok(sessile_checkpoints(s, NULL, &rows, &count, &err), &err);
+    must(sessile_checkpoints(s, NULL, &rows, &count, &err), &err);
     assert_int_equal(count, 50);
     assert_int_equal(rows[0].entry, s->tree.node_count - 1);
     sessile_free(rows);
@@ -210,7 +205,7 @@ static void a_list_is_filtered(void **state)
     o.event = TEXT("deploy");
     o.name = TEXT("c");
     o.metadata = TEXT("{\"why\":\"because\"}");
-    ok(sessile_checkpoint(s, &o, NULL, &err), &err);
+    must(sessile_checkpoint(s, &o, NULL, &err), &err);
 
     memset(&f, 0, sizeof f);
     f.named = 1;
@@ -219,7 +214,7 @@ static void a_list_is_filtered(void **state)
     assert_string_equal(names(s, &f), "a");
     memset(&f, 0, sizeof f);
     f.reason = &event;
-    ok(sessile_checkpoints(s, &f, &rows, &count, &err), &err);
+    must(sessile_checkpoints(s, &f, &rows, &count, &err), &err);
     assert_int_equal(count, 1);
     assert_string_equal(rows[0].event.data, "deploy");
     assert_string_equal(rows[0].metadata.data, "{\"why\":\"because\"}");
@@ -245,7 +240,7 @@ static void one_is_withdrawn(void **state)
     say(s, "user", "one");
     id = checkpoint(s, "a", "1");
     checkpoint(s, "b", "2");
-    ok(sessile_checkpoint_delete(s, id, &err), &err);
+    must(sessile_checkpoint_delete(s, id, &err), &err);
     assert_string_equal(names(s, NULL), "b");
     assert_int_equal(sessile_checkpoint_delete(s, id, &err), SESSILE_NOTFOUND);
     assert_int_equal(sessile_restore(s, id, 0, &r, &err), SESSILE_NOTFOUND);
@@ -272,9 +267,9 @@ static void one_that_was_tampered_with_is_refused(void **state)
     sessile_id good = checkpoint(s, "a", "{\"step\":1}");
     buf_init(&text, &s->store->alloc);
     pthread_mutex_lock(&s->mutex);
-    ok(session_text_locked(s, good, &text, &err), &err);
+    must(session_text_locked(s, good, &text, &err), &err);
     pthread_mutex_unlock(&s->mutex);
-    ok(entry_read(&e, text.data, text.size, &err), &err);
+    must(entry_read(&e, text.data, text.size, &err), &err);
     char *data = strndup(e.data.at, e.data.size);
     /* the same data again is sound; with any character changed it is not */
     sessile_id same = put_entry(s, "checkpoint", SESSILE_NO_ID, data);
@@ -287,7 +282,7 @@ static void one_that_was_tampered_with_is_refused(void **state)
     assert_int_equal(sessile_restore(s, bad, 1, &r, &err), SESSILE_DAMAGED);
     assert_null(r);
     assert_int_equal(s->tree.node_count, entries);
-    ok(sessile_checkpoints(s, NULL, &rows, &count, &err), &err);
+    must(sessile_checkpoints(s, NULL, &rows, &count, &err), &err);
     assert_int_equal(count, 3);
     assert_int_equal(rows[0].entry, bad);
     assert_int_equal(rows[0].sound, 0);
@@ -371,10 +366,10 @@ static void a_paused_session_stays_where_it_is(void **state)
     say(s, "user", "one");
     sessile_id id = checkpoint(s, "", "1");
     say(s, "user", "two");
-    ok(sessile_suspend(s, TEXT("an approval"), TEXT(""), NULL, &err), &err);
+    must(sessile_suspend(s, TEXT("an approval"), TEXT(""), NULL, &err), &err);
     checkpoint(s, "while paused", "2");
     assert_int_equal(sessile_restore(s, id, 0, &r, &err), SESSILE_SUSPENDED);
-    ok(sessile_cancel(s, TEXT(""), &err), &err);
+    must(sessile_cancel(s, TEXT(""), &err), &err);
     sessile_free(restored(s, id, 0));
     session_closed(s);
 }
@@ -391,11 +386,11 @@ static void the_session_says_how_many_are_kept(void **state)
     sessile_session_options_init(&o);
     o.id = TEXT("own keep");
     o.checkpoint_keep = 52;
-    ok(sessile_create(&s, p->store, &o, &err), &err);
+    must(sessile_create(&s, p->store, &o, &err), &err);
     say(s, "user", "one");
     for (int i = 0; i < 55; i++)
         checkpoint(s, "", "");
-    ok(sessile_checkpoints(s, NULL, &rows, &count, &err), &err);
+    must(sessile_checkpoints(s, NULL, &rows, &count, &err), &err);
     assert_int_equal(count, 52);
     sessile_free(rows);
     session_closed(s);

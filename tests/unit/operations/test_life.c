@@ -2,6 +2,7 @@
  * test_life.c: the end of a session: a hard deletion that is killed anywhere, and what a
  * purge must not take.
  */
+#include "support/check.h"
 #include "support/faulty.h"
 #include "support/lists.h"
 #include "support/logs.h"
@@ -21,21 +22,6 @@
 
 #include "log/log.h"
 #include "session/header.h"
-
-static void ok(sessile_status status, const sessile_error *err)
-{
-    if (status)
-        fail_msg("%s: %s", sessile_status_name(status), err->message);
-}
-
-static sessile_session_options named(const char *id)
-{
-    sessile_session_options o;
-
-    sessile_session_options_init(&o);
-    o.id = sessile_text(id);
-    return o;
-}
 
 /* Files whose name begins so. */
 static size_t files_of(const place *p, const char *prefix)
@@ -84,13 +70,13 @@ static int look(const place *p)
 
     whole = !status && !sessile_session_damage(s, NULL, NULL);
     if (whole) {
-        ok(sessile_messages(s, NULL, &list, &count, &err), &err);
+        must(sessile_messages(s, NULL, &list, &count, &err), &err);
         assert_int_equal(count, MESSAGES);
         sessile_free(list);
     }
     if (s)
         session_closed(s);
-    ok(sessile_list(st, NULL, &rows, &count, &err), &err);
+    must(sessile_list(st, NULL, &rows, &count, &err), &err);
     for (size_t i = 0; i < count; i++)
         if (rows[i].id.size == 6 && !memcmp(rows[i].id.data, "doomed", 6))
             good = !rows[i].status;
@@ -202,7 +188,7 @@ static void all_is_there(const place *p, const intruder *w)
     if (!w->said)
         return;
     s = session_resumed(p->store, "doomed");
-    ok(sessile_messages(s, NULL, &list, &count, &err), &err);
+    must(sessile_messages(s, NULL, &list, &count, &err), &err);
     assert_int_equal(count, w->said);
     for (size_t i = 0, n = 0; i < count; i++, n++) {
         char text[20];
@@ -235,7 +221,7 @@ static void what_is_acknowledged_at_any_step_of_a_deletion_stays(void **state)
     faulty_none(&f);
     f.before = intrude;
     f.before_arg = &w;
-    ok(sessile_delete(st, &which, NULL, NULL, &err), &err);
+    must(sessile_delete(st, &which, NULL, NULL, &err), &err);
     f.before = NULL;
     assert_true(w.tried >= 4);
     assert_true(w.said > 0); /* its name was free before the deletion was done */
@@ -298,7 +284,7 @@ static void a_log_that_was_written_to_meanwhile_stays(void **state)
     size_t count;
 
     say(s, "user", "one");
-    ok(sessile_list(st, NULL, &rows, &count, &err), &err);
+    must(sessile_list(st, NULL, &rows, &count, &err), &err);
     was = rows[0].bytes;
     sessile_free(rows);
     say(s, "user", "two");
@@ -323,13 +309,13 @@ static void one_that_is_held_by_a_writer_is_busy(void **state)
     int replaced;
 
     session_closed(s);
-    ok(st->backend.table->open(st->backend.self, "main", "held", &log, &err), &err);
-    ok(st->backend.table->lock(log, SESSILE_LOCK_EXCLUSIVE, 0, &replaced, &err), &err);
+    must(st->backend.table->open(st->backend.self, "main", "held", &log, &err), &err);
+    must(st->backend.table->lock(log, SESSILE_LOCK_EXCLUSIVE, 0, &replaced, &err), &err);
     st->timeout_ms = 20;
     assert_int_equal(sessile_delete(st, &which, NULL, NULL, &err), SESSILE_BUSY);
     st->backend.table->close(log);
     session_closed(session_resumed(st, "held"));
-    ok(sessile_delete(st, &which, NULL, NULL, &err), &err);
+    must(sessile_delete(st, &which, NULL, NULL, &err), &err);
     assert_int_equal(sessile_delete(st, &which, NULL, NULL, &err), SESSILE_NOTFOUND);
 }
 
@@ -356,7 +342,7 @@ static void reasons_are_texts_and_times_are_times(void **state)
     /* What a log says of a ttl is not believed beyond reason. */
     put_entry(s, "metadata", SESSILE_NO_ID, "{\"ttl_ms\":18446744073709551615}");
     put_entry(s, "metadata", SESSILE_NO_ID, "{\"ttl_ms\":\"soon\",\"deleted\":null}");
-    ok(sessile_list(p->store, NULL, &rows, &count, &err), &err);
+    must(sessile_list(p->store, NULL, &rows, &count, &err), &err);
     assert_int_equal(rows[0].ttl_ms, 0);
     assert_int_equal(rows[0].life, SESSILE_LIFE_ACTIVE);
     sessile_free(rows);
@@ -370,16 +356,16 @@ static void the_order_of_lives(void **state)
     sessile_life_info life;
     sessile_error err;
 
-    ok(sessile_set_archived(s, 1, &err), &err);
-    ok(sessile_suspend(s, sessile_text("x"), sessile_text(NULL), NULL, &err), &err);
-    ok(sessile_session_life(s, &life, &err), &err);
+    must(sessile_set_archived(s, 1, &err), &err);
+    must(sessile_suspend(s, sessile_text("x"), sessile_text(NULL), NULL, &err), &err);
+    must(sessile_session_life(s, &life, &err), &err);
     assert_int_equal(life.life, SESSILE_LIFE_ARCHIVED);
-    ok(sessile_set_archived(s, 0, &err), &err);
-    ok(sessile_session_life(s, &life, &err), &err);
+    must(sessile_set_archived(s, 0, &err), &err);
+    must(sessile_session_life(s, &life, &err), &err);
     assert_int_equal(life.life, SESSILE_LIFE_SUSPENDED);
     assert_string_equal(sessile_life_name(life.life), "suspended");
-    ok(sessile_set_ttl(s, 1000, &err), &err);
-    ok(sessile_session_life(s, &life, &err), &err);
+    must(sessile_set_ttl(s, 1000, &err), &err);
+    must(sessile_session_life(s, &life, &err), &err);
     assert_int_equal(life.ttl_ms, 1000);
     assert_int_equal(life.expires_ms, sessile_session_modified(s) + 1000);
     session_closed(s);

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "sessile.h"
+#include "support/check.h"
 
 #include <cmocka.h>
 
@@ -24,12 +25,6 @@ typedef struct kept {
     char *text[MOST];
     size_t size[MOST], count;
 } kept;
-
-static void must(sessile_status status, const sessile_error *err)
-{
-    if (status)
-        fail_msg("%s: %s", sessile_status_name(status), err->message);
-}
 
 static sessile_store *store_of(const char *key)
 {

@@ -16,76 +16,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include "support/hostile.h"
 
-static const policy_limits tight = {10000000, 300, 16 << 20, 1 << 16};
-/* What a store gives unless told otherwise; and the same with gas for ever. */
-static const policy_limits usual = {50000000, 500, 64 << 20, 1 << 20};
-static const policy_limits endless = {UINT64_MAX, 500, 64 << 20, 1 << 20};
-
-static int setup(void **state)
-{
-    (void)state;
-    policies_start();
-    return 0;
-}
-
-static int teardown(void **state)
-{
-    (void)state;
-    policies_end();
-    return 0;
-}
-
-static uint64_t cpu_ms(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
-    return (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000;
-}
-
-/* CPU time that a script may take past its budget. That it ends at all is what is
- * checked; SESSILE_TIMES=1 prints how soon. Instrumented builds are several times slower.
- */
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-enum { SLACK_MS = 5000 };
-#else
-enum { SLACK_MS = 1000 };
-#endif
-
-typedef struct hostile {
-    const char *body;
-    const char *says; /* part of the sentence */
-} hostile;
-
-static void check_within(const hostile *cases, size_t count, int spent,
-                         const policy_limits *limits)
-{
-    for (size_t i = 0; i < count; i++) {
-        uint64_t from = cpu_ms(), took;
-        ran r = policies_body_within(cases[i].body, "s u a u a", limits);
-        took = cpu_ms() - from;
-        if (r.status != SESSILE_POLICY)
-            fail_msg("%s: status %d: %s", cases[i].body, r.status, r.err.message);
-        if (strncmp(r.err.message, "body.lua:1: ", 12) != 0 ||
-            !strstr(r.err.message, cases[i].says))
-            fail_msg("%s: %s", cases[i].body, r.err.message);
-        if (r.result.spent != spent)
-            fail_msg("%s: spent %d: %s", cases[i].body, r.result.spent, r.err.message);
-        if (strcmp(r.keys, "1 2 3 4 5") != 0)
-            fail_msg("%s: left %s", cases[i].body, r.keys);
-        if (took > limits->ms + SLACK_MS)
-            fail_msg("%s: took %llu ms", cases[i].body, (unsigned long long)took);
-        if (getenv("SESSILE_TIMES"))
-            print_message("%4llu ms  %s\n", (unsigned long long)took, cases[i].body);
-    }
-}
-
-static void check_all(const hostile *cases, size_t count, int spent)
-{
-    check_within(cases, count, spent, &tight);
-}
-
-#define check(cases, spent) check_all(cases, sizeof cases / sizeof *cases, spent)
+static const policy_limits limits_endless = {UINT64_MAX, 500, 64 << 20, 1 << 20};
 
 static void test_loops_end(void **state)
 {
@@ -124,7 +57,7 @@ static void test_loops_end(void **state)
         {"while true do ctx.random(10) end", "budget"},
     };
     (void)state;
-    check(cases, 1);
+    check_hostile(cases, 1);
 }
 
 static void test_one_call_cannot_work_for_ever(void **state)
@@ -177,7 +110,7 @@ static void test_one_call_cannot_work_for_ever(void **state)
         {"local s = 'return ' while true do s = s .. s end", "budget"},
     };
     (void)state;
-    check(cases, 1);
+    check_hostile(cases, 1);
 }
 
 /* Functions that look through each of many large texts, or the whole of one, in one call;
@@ -228,8 +161,8 @@ static void test_large_strings_cost_what_they_take(void **state)
          "budget"},
     };
     (void)state;
-    check_within(cases, sizeof cases / sizeof *cases, 1, &usual);
-    check_within(cases, sizeof cases / sizeof *cases, 1, &endless);
+    check_hostile_within(cases, sizeof cases / sizeof *cases, 1, &limits_usual);
+    check_hostile_within(cases, sizeof cases / sizeof *cases, 1, &limits_endless);
 }
 
 static void test_no_string_is_beyond_16_mib(void **state)
@@ -241,11 +174,11 @@ static void test_no_string_is_beyond_16_mib(void **state)
         {"('x'):rep(4 << 20):gsub('x', 'yyyyy')", "[policy_memory]"},
     };
     ran r = policies_body_within("assert(#('x'):rep((16 << 20) - 64) == (16 << 20) - 64)",
-                                 "s u", &usual);
+                                 "s u", &limits_usual);
     (void)state;
     if (r.status)
         fail_msg("%s", r.err.message);
-    check_within(cases, sizeof cases / sizeof *cases, 1, &endless);
+    check_hostile_within(cases, sizeof cases / sizeof *cases, 1, &limits_endless);
 }
 
 /* What the functions that are ours by now give is what Lua's gave. */
@@ -307,7 +240,7 @@ static void test_memory_is_bounded(void **state)
          "budget"},
     };
     (void)state;
-    check(cases, 1);
+    check_hostile(cases, 1);
 }
 
 static void test_errors_of_every_kind_end(void **state)
@@ -348,7 +281,7 @@ static void test_errors_of_every_kind_end(void **state)
         {"local t = {} t.content = t t.role = 'user' return {t}", "contains itself"},
     };
     (void)state;
-    check(cases, 0);
+    check_hostile(cases, 0);
 }
 
 /* With all the time in the world: what is written is bounded by itself. */
@@ -359,7 +292,7 @@ static void test_writing_for_ever_ends(void **state)
         {"while true do state:insert(6, {content = 'x'}) end", "[policy_result]"},
     };
     (void)state;
-    check_within(cases, 1, 0, &roomy);
+    check_hostile_within(cases, 1, 0, &roomy);
 }
 
 static void test_deep_recursion_ends(void **state)
@@ -380,455 +313,12 @@ static void test_deep_recursion_ends(void **state)
          "nested deeper"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        ran r = policies_body_within(cases[i].body, "s u a", &tight);
+        ran r = policies_body_within(cases[i].body, "s u a", &limits_tight);
         (void)state;
         if (r.status != SESSILE_POLICY || !strstr(r.err.message, cases[i].says))
             fail_msg("%s: status %d: %s", cases[i].body, r.status, r.err.message);
     }
 }
-
-/* What is not there cannot be used; what is there is what the design lists. */
-static void test_the_environment_is_an_allow_list(void **state)
-{
-    static const char *const absent[] = {
-        "load",        "loadstring",      "loadfile",
-        "dofile",      "package",         "io",
-        "os",          "debug",           "coroutine",
-        "xpcall",      "collectgarbage",  "warn",
-        "print",       "getmetatable",    "rawset",
-        "_G",          "unpack",          "_VERSION",
-        "math.random", "math.randomseed", "string.dump",
-        "string.pack", "string.unpack",   "string.packsize",
-        "ctx.memory",
-    };
-    static const char *const present[] = {
-        "assert",        "error",
-        "ipairs",        "next",
-        "pairs",         "pcall",
-        "select",        "tonumber",
-        "tostring",      "type",
-        "rawequal",      "rawlen",
-        "rawget",        "setmetatable",
-        "math.floor",    "math.huge",
-        "string.format", "string.rep",
-        "string.find",   "string.gmatch",
-        "table.sort",    "table.unpack",
-        "table.concat",  "utf8.char",
-        "utf8.codes",    "utf8.charpattern",
-        "require",
-    };
-    char body[128];
-    (void)state;
-    for (size_t i = 0; i < sizeof absent / sizeof *absent; i++) {
-        ran r;
-        snprintf(body, sizeof body, "assert(%s == nil)", absent[i]);
-        r = policies_body(body, "s u");
-        if (r.status)
-            fail_msg("%s is there: %s", absent[i], r.err.message);
-    }
-    for (size_t i = 0; i < sizeof present / sizeof *present; i++) {
-        ran r;
-        snprintf(body, sizeof body, "assert(%s ~= nil)", present[i]);
-        r = policies_body(body, "s u");
-        if (r.status)
-            fail_msg("%s is missing: %s", present[i], r.err.message);
-    }
-}
-
-static void test_metatables_are_restricted(void **state)
-{
-    static const char *const names[] = {"__gc",  "__close", "__mode", "__metatable",
-                                        "__len", "__pairs", "__name"};
-    char body[160], says[64];
-    (void)state;
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-        hostile one = {body, says};
-        snprintf(body, sizeof body, "setmetatable({}, {%s = function() end})", names[i]);
-        snprintf(says, sizeof says, "setmetatable: %s is not for policies", names[i]);
-        check_all(&one, 1, 0);
-    }
-    /* an endless chain of callable tables was one instruction of 2.5 s */
-    {
-        static const hostile cases[] = {
-            {"local t = {} setmetatable(t, {__call = t}) t()",
-             "setmetatable: __call must be a function, got a table"},
-            {"setmetatable({}, {__call = state})",
-             "setmetatable: __call must be a function, got a userdata"},
-        };
-        check(cases, 0);
-    }
-    /* a metatable is copied: what is added to the script's own later has no effect */
-    {
-        ran r = policies_body(
-            "local mt = {__index = {a = 1}, __gc = nil}\n"
-            "local t = setmetatable({}, mt) mt.__gc = function() error('x') end\n"
-            "mt.__index = nil mt.__len = function() return 99 end\n"
-            "assert(t.a == 1 and #t == 0)\n"
-            "local n = setmetatable({}, {__add = function() return 'sum' end, __eq = "
-            "function() "
-            "return true end, __lt = function() return true end, __unm = function() "
-            "return 'neg' "
-            "end, __call = function(_, x) return x end})\n"
-            "assert(n + 1 == 'sum' and n == setmetatable({}, {__eq = function() return "
-            "true end}) "
-            "and n < n and -n == 'neg' and n(7) == 7)\n"
-            "assert(setmetatable(t, nil) == t and t.a == nil)",
-            "s u");
-        if (r.status)
-            fail_msg("%s", r.err.message);
-    }
-}
-
-static void test_strings_do_not_lead_to_the_full_library(void **state)
-{
-    ran r = policies_body(
-        "assert(('x').dump == nil and ('x').pack == nil)\n"
-        "assert(('x').rep == string.rep and ('x'):rep(2) == 'xx')\n"
-        "string.rep = nil assert(('x').rep == nil)\n"
-        "string.own = function(s) return s .. '!' end assert(('x'):own() == 'x!')\n"
-        "assert('10' + 1 == 11 and '3' * '4' == 12)",
-        "s u");
-    (void)state;
-    if (r.status)
-        fail_msg("%s", r.err.message);
-}
-
-static void test_ctx_options_cannot_be_changed_through_pairs(void **state)
-{
-    ran r;
-    (void)state;
-    policies_write(
-        "opts",
-        "return { options = { a = {type='table', default={x={1}}} },\n"
-        "truncate = function(state, ctx) local o = ctx.options\n"
-        "  for k, v in pairs(o) do assert(not pcall(function() v.x = 2 end)) end\n"
-        "  assert(not pcall(setmetatable, o, nil))\n"
-        "  assert(not pcall(table.insert, o.a.x, 2))\n"
-        "  local f, t = pairs(o) assert(t == nil)\n"
-        "  local k, v = next(o) assert(k == 'a' and v.x[1] == 1 and #v.x == 1)\n"
-        "  ctx.log(o.a.x[1]) end }");
-    r = policies_run("opts", NULL, SESSILE_HOOK_TRUNCATE, "s u");
-    if (r.status)
-        fail_msg("%s", r.err.message);
-    assert_string_equal(r.log, "1\n");
-}
-
-/* The budget is the pipeline's: the second hook has what the first has left. */
-static void test_one_budget_for_all_hooks(void **state)
-{
-    policy_setup s = policies_setup();
-    policy_limits limits = {3000000, 10000, 64 << 20, 1 << 20};
-    policy_result result;
-    policy_pipeline *pl;
-    sessile_policy *p;
-    sessile_error err;
-    sessile_state *st;
-    list l;
-    int i;
-    (void)state;
-
-    policies_write("half",
-                   "return { truncate = function() for i = 1, 700000 do end end }");
-    assert_int_equal(policies_load(&p, "half", NULL, &limits, &err), SESSILE_OK);
-    list_make(&l, "s u");
-    st = list_state(&l);
-    for (int round = 0; round < 3; round++) {
-        assert_int_equal(policy_pipeline_new(&pl, p, &s, &err), SESSILE_OK);
-        for (i = 0; i < 20; i++)
-            if (policy_pipeline_call(pl, 0, SESSILE_HOOK_TRUNCATE, st,
-                                     SESSILE_REASON_TURN, &result, &err))
-                break;
-        assert_in_range(i, 2, 5); /* the same in each pipeline: each begins afresh */
-        assert_int_equal(result.spent, 1);
-        /* once spent it stays spent */
-        assert_int_equal(policy_pipeline_call(pl, 0, SESSILE_HOOK_TRUNCATE, st,
-                                              SESSILE_REASON_TURN, &result, &err),
-                         SESSILE_POLICY);
-        assert_int_equal(result.spent, 1);
-        policy_pipeline_free(pl);
-    }
-    state_free(st);
-    list_free(&l);
-    policy_release(p);
-}
-
-/* A VM from the pool has its whole budget again. */
-static void test_every_pipeline_has_a_full_budget(void **state)
-{
-    policy_setup s = policies_setup();
-    policy_limits limits = {1000000, 10000, 64 << 20, 1 << 20};
-    policy_result result;
-    policy_pipeline *pl;
-    sessile_policy *p;
-    sessile_error err;
-    sessile_state *st;
-    list l;
-    (void)state;
-
-    policies_write("third",
-                   "return { truncate = function() for i = 1, 300000 do end end }");
-    assert_int_equal(policies_load(&p, "third", NULL, &limits, &err), SESSILE_OK);
-    list_make(&l, "s u");
-    st = list_state(&l);
-    for (int round = 0; round < 10; round++) {
-        assert_int_equal(policy_pipeline_new(&pl, p, &s, &err), SESSILE_OK);
-        if (policy_pipeline_call(pl, 0, SESSILE_HOOK_TRUNCATE, st, SESSILE_REASON_TURN,
-                                 &result, &err))
-            fail_msg("round %d: %s", round, err.message);
-        policy_pipeline_free(pl);
-    }
-    state_free(st);
-    list_free(&l);
-    policy_release(p);
-}
-
-/* The most that a policy had at one time, as the host's allocator sees it. */
-typedef struct watched {
-    size_t now, most;
-} watched;
-
-static void *watch(void *ud, void *ptr, size_t osize, size_t nsize)
-{
-    watched *w = ud;
-    void *block;
-    if (nsize == 0) {
-        w->now -= ptr ? osize : 0;
-        free(ptr);
-        return NULL;
-    }
-    block = realloc(ptr, nsize);
-    w->now += nsize - (ptr ? osize : 0);
-    w->most = w->now > w->most ? w->now : w->most;
-    return block;
-}
-
-static void test_the_host_never_gives_more_than_the_limit(void **state)
-{
-    static const char *const bodies[] = {
-        "local s = ('x'):rep(1500000) local t = s .. s .. s .. s return #t",
-        "local s = ('x'):rep(1500000) pcall(function() return s .. s .. s .. s end) s = "
-        "s .. s",
-        "local t = {} for i = 1, 1e9 do t[i] = i end",
-        "local t = {} while true do t[#t + 1] = {} end",
-    };
-    policy_limits limits = {UINT64_MAX, 2000, 4 << 20, 1 << 20};
-    sessile_policy_step step = {"eats", NULL, 0};
-    char source[300];
-    (void)state;
-    for (size_t i = 0; i < sizeof bodies / sizeof *bodies; i++) {
-        watched w = {0, 0};
-        allocator a = {watch, &w};
-        policy_setup s = policies_setup();
-        policy_result result;
-        policy_pipeline *pl;
-        sessile_policy *p;
-        sessile_error err;
-        sessile_state *st;
-        size_t before;
-        list l;
-
-        snprintf(source, sizeof source, "return { truncate = function() %s end }",
-                 bodies[i]);
-        policies_write("eats", source);
-        assert_int_equal(policy_load(&p, &step, 1, policies_folder(), &limits, NULL,
-                                     &os_posix, &a, &err),
-                         SESSILE_OK);
-        list_make(&l, "s u");
-        st = list_state(&l);
-        before = w.now;
-        assert_int_equal(policy_pipeline_new(&pl, p, &s, &err), SESSILE_OK);
-        assert_int_equal(policy_pipeline_call(pl, 0, SESSILE_HOOK_TRUNCATE, st,
-                                              SESSILE_REASON_TURN, &result, &err),
-                         SESSILE_POLICY);
-        assert_string_equal(err.message,
-                            "eats.lua:1: it spent its budget of 4194304 bytes of "
-                            "memory [policy_memory]");
-        assert_true(w.most <= before + limits.memory + 65536);
-        policy_pipeline_free(pl);
-        state_free(st);
-        list_free(&l);
-        policy_release(p);
-        assert_int_equal(w.now, 0);
-    }
-}
-
-static void test_time_is_bounded(void **state)
-{
-    policy_limits limits = {UINT64_MAX, 50, 64 << 20, 1 << 20};
-    uint64_t from = cpu_ms();
-    ran r = policies_body_within("while true do end", "s u", &limits);
-    (void)state;
-    assert_int_equal(r.status, SESSILE_POLICY);
-    assert_string_equal(r.err.message,
-                        "body.lua:1: it spent its budget of 50 ms [policy_ms]");
-    assert_in_range(cpu_ms() - from, 45, 50 + SLACK_MS);
-    r = policies_body_within("local a = ('a'):rep(40) while true do pcall(a.find, a, "
-                             "('a-'):rep(30) .. 'b') end",
-                             "s u", &limits);
-    assert_string_equal(r.err.message,
-                        "body.lua:1: it spent its budget of 50 ms [policy_ms]");
-}
-
-static void test_loading_is_under_the_budget(void **state)
-{
-    static const char *const sources[] = {
-        "while true do end",
-        "local t = {} while true do t[#t + 1] = {} end",
-        "return ('a'):rep(30):find(('a*'):rep(30) .. 'b')",
-        "local function f() return f() + 1 end return f()",
-    };
-    sessile_policy *p;
-    sessile_error err;
-    (void)state;
-    for (size_t i = 0; i < sizeof sources / sizeof *sources; i++) {
-        policies_write("bad", sources[i]);
-        assert_int_equal(policies_load(&p, "bad", NULL, &tight, &err), SESSILE_POLICY);
-        if (!strstr(err.message, "budget"))
-            fail_msg("%s", err.message);
-    }
-}
-
-static void test_source_that_is_hard_to_compile(void **state)
-{
-    static char source[200000];
-    sessile_policy *p;
-    sessile_error err;
-    (void)state;
-    memset(source, '(', 100000);
-    policies_write("bad", source);
-    assert_int_equal(policies_load(&p, "bad", NULL, &tight, &err), SESSILE_POLICY);
-    memset(source, '{', 100000);
-    policies_write("bad", source);
-    assert_int_equal(policies_load(&p, "bad", NULL, &tight, &err), SESSILE_POLICY);
-    memset(source, 0, sizeof source);
-    strcpy(source, "return {} --[==[");
-    policies_write("bad", source);
-    assert_int_equal(policies_load(&p, "bad", NULL, &tight, &err), SESSILE_POLICY);
-    source[0] = 0;
-    for (int i = 0; i < 300; i++)
-        sprintf(source + strlen(source), "local a%d = 1\n", i);
-    policies_write("bad", source);
-    assert_int_equal(policies_load(&p, "bad", NULL, &tight, &err), SESSILE_POLICY);
-    assert_non_null(strstr(err.message, "bad.lua:"));
-}
-
-/* The answer of a model is measured before a script sees it, the request before it
- * leaves. */
-static void test_what_leaves_is_bounded(void **state)
-{
-    static const hostile cases[] = {
-        {"ctx.model{messages = {{role = 'user', content = ('x'):rep(70000)}}}",
-         "the JSON text would be too long"},
-    };
-    (void)state;
-    check(cases, 0);
-}
-
-static void test_a_waiting_script_resumes_its_budget(void **state)
-{
-    ran r = policies_body_within(
-        "pcall(function() ctx.model{messages = {}} while true do end end)", "s u",
-        &tight);
-    (void)state;
-    assert_int_equal(r.status, SESSILE_POLICY);
-    assert_int_equal(r.result.spent, 1);
-    r = policies_body_within("while true do ctx.model{messages = {}} end", "s u", &tight);
-    assert_int_equal(r.status, SESSILE_POLICY);
-    assert_int_equal(r.result.spent, 1);
-}
-
-/* Runs the hook, answers every request, and counts them. */
-static int requests_of(policy_pipeline *pl, sessile_state *st)
-{
-    sessile_answer yes = {SESSILE_OK, {"yes", 3}, 0};
-    policy_result result;
-    sessile_error err;
-    int asked = 0;
-    sessile_status status = policy_pipeline_call(pl, 0, SESSILE_HOOK_TRUNCATE, st,
-                                                 SESSILE_REASON_TURN, &result, &err);
-    for (; status == SESSILE_NEEDS; asked++)
-        status = policy_pipeline_answer(pl, &yes, &result, &err);
-    if (status)
-        fail_msg("%s", err.message);
-    return asked;
-}
-
-static void test_the_model_is_asked_32_times(void **state)
-{
-    policy_setup s = policies_setup();
-    policy_pipeline *pl;
-    sessile_policy *p;
-    sessile_error err;
-    sessile_state *st;
-    list l;
-    (void)state;
-
-    policies_write("asks",
-                   "local n = 0\n"
-                   "return { truncate = function(state, ctx) for i = 1, 20 do n = n + 1\n"
-                   "local text, why = ctx.model{messages = {}}\n"
-                   "if n <= 32 then assert(text == 'yes') else assert(text == nil and\n"
-                   "why == 'a pipeline may ask the model 32 times', why) end end end }");
-    p = policies_must_load("asks", NULL);
-    list_make(&l, "s u");
-    st = list_state(&l);
-    for (int round = 0; round < 2; round++) { /* of each pipeline, not of a hook */
-        assert_int_equal(policy_pipeline_new(&pl, p, &s, &err), SESSILE_OK);
-        assert_int_equal(requests_of(pl, st), 20);
-        assert_int_equal(requests_of(pl, st), 12);
-        assert_int_equal(requests_of(pl, st), 0);
-        policy_pipeline_free(pl);
-    }
-    state_free(st);
-    list_free(&l);
-    policy_release(p);
-}
-
-/* Other sessions' texts do not wait in a VM of the pool. */
-static void test_a_vm_full_of_garbage_is_freed(void **state)
-{
-    static const char *const bodies[] = {"local s = ('x'):rep(3 << 20)", "local s = 'x'"};
-    sessile_policy_step step = {"fills", NULL, 0};
-    char source[100];
-    (void)state;
-    for (int i = 0; i < 2; i++) {
-        watched w = {0, 0};
-        allocator a = {watch, &w};
-        policy_setup s = policies_setup();
-        policy_result result;
-        policy_pipeline *pl;
-        sessile_policy *p;
-        sessile_error err;
-        sessile_state *st;
-        size_t before;
-        list l;
-
-        snprintf(source, sizeof source, "return { truncate = function() %s end }",
-                 bodies[i]);
-        policies_write("fills", source);
-        assert_int_equal(policy_load(&p, &step, 1, policies_folder(), &usual, NULL,
-                                     &os_posix, &a, &err),
-                         SESSILE_OK);
-        list_make(&l, "s u");
-        st = list_state(&l);
-        before = w.now;
-        assert_int_equal(policy_pipeline_new(&pl, p, &s, &err), SESSILE_OK);
-        assert_int_equal(policy_pipeline_call(pl, 0, SESSILE_HOOK_TRUNCATE, st,
-                                              SESSILE_REASON_TURN, &result, &err),
-                         SESSILE_OK);
-        policy_pipeline_free(pl);
-        if (i == 0)
-            assert_true(w.now < before); /* loading has left it there */
-        else
-            assert_true(w.now >= before);
-        state_free(st);
-        list_free(&l);
-        policy_release(p);
-        assert_int_equal(w.now, 0);
-    }
-}
-
-#define test(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 
 int main(void)
 {
@@ -842,20 +332,6 @@ int main(void)
         test(test_errors_of_every_kind_end),
         test(test_writing_for_ever_ends),
         test(test_deep_recursion_ends),
-        test(test_the_environment_is_an_allow_list),
-        test(test_metatables_are_restricted),
-        test(test_strings_do_not_lead_to_the_full_library),
-        test(test_ctx_options_cannot_be_changed_through_pairs),
-        test(test_one_budget_for_all_hooks),
-        test(test_every_pipeline_has_a_full_budget),
-        test(test_the_host_never_gives_more_than_the_limit),
-        test(test_time_is_bounded),
-        test(test_loading_is_under_the_budget),
-        test(test_source_that_is_hard_to_compile),
-        test(test_what_leaves_is_bounded),
-        test(test_a_waiting_script_resumes_its_budget),
-        test(test_the_model_is_asked_32_times),
-        test(test_a_vm_full_of_garbage_is_freed),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -18,20 +18,6 @@
 
 #include "policy/chain.h"
 
-static int setup(void **state)
-{
-    (void)state;
-    policies_start();
-    return 0;
-}
-
-static int teardown(void **state)
-{
-    (void)state;
-    policies_end();
-    return 0;
-}
-
 /* What a truncate logs on a small list; it must succeed. */
 static const char *logged(const char *name, const char *options)
 {
@@ -306,27 +292,30 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(
-            test_its_hooks_are_functions_with_the_options_of_the_requirer, setup,
-            teardown),
+            test_its_hooks_are_functions_with_the_options_of_the_requirer,
+            policies_set_up, policies_tear_down),
         cmocka_unit_test_setup_teardown(
-            test_a_file_is_loaded_once_and_shared_within_a_step, setup, teardown),
+            test_a_file_is_loaded_once_and_shared_within_a_step, policies_set_up,
+            policies_tear_down),
         cmocka_unit_test_setup_teardown(test_a_hook_gets_only_what_the_file_required,
-                                        setup, teardown),
-        cmocka_unit_test_setup_teardown(test_its_errors_name_its_file_and_line, setup,
-                                        teardown),
-        cmocka_unit_test_setup_teardown(test_the_hash_covers_all_that_is_required, setup,
-                                        teardown),
+                                        policies_set_up, policies_tear_down),
+        cmocka_unit_test_setup_teardown(test_its_errors_name_its_file_and_line,
+                                        policies_set_up, policies_tear_down),
+        cmocka_unit_test_setup_teardown(test_the_hash_covers_all_that_is_required,
+                                        policies_set_up, policies_tear_down),
         cmocka_unit_test_setup_teardown(
-            test_the_hash_does_not_depend_on_the_rest_of_the_chain, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_circles_are_refused, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_paths_that_lead_away_are_refused, setup,
-                                        teardown),
-        cmocka_unit_test_setup_teardown(test_a_file_is_judged_as_any_policy, setup,
-                                        teardown),
-        cmocka_unit_test_setup_teardown(test_depth_number_and_size_are_bounded, setup,
-                                        teardown),
-        cmocka_unit_test_setup_teardown(test_looking_has_one_budget_for_all_files, setup,
-                                        teardown),
+            test_the_hash_does_not_depend_on_the_rest_of_the_chain, policies_set_up,
+            policies_tear_down),
+        cmocka_unit_test_setup_teardown(test_circles_are_refused, policies_set_up,
+                                        policies_tear_down),
+        cmocka_unit_test_setup_teardown(test_paths_that_lead_away_are_refused,
+                                        policies_set_up, policies_tear_down),
+        cmocka_unit_test_setup_teardown(test_a_file_is_judged_as_any_policy,
+                                        policies_set_up, policies_tear_down),
+        cmocka_unit_test_setup_teardown(test_depth_number_and_size_are_bounded,
+                                        policies_set_up, policies_tear_down),
+        cmocka_unit_test_setup_teardown(test_looking_has_one_budget_for_all_files,
+                                        policies_set_up, policies_tear_down),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

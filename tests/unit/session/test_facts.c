@@ -2,6 +2,7 @@
  * test_facts.c: labels, pins, settings, metadata and pauses: what is in force, in this
  * handle, in another, and after the session was opened again by its index.
  */
+#include "support/check.h"
 #include "support/sessions.h"
 #include "session/read.h"
 
@@ -17,12 +18,6 @@
 
 #define TEXT(literal) ((sessile_slice){literal, sizeof literal - 1})
 
-static void ok(sessile_status status, const sessile_error *err)
-{
-    if (status)
-        fail_msg("%s: %s", sessile_status_name(status), err->message);
-}
-
 /* "entry=name …", by entry, then as they were put. */
 static void expect_labels(sessile_session *s, const char *wanted)
 {
@@ -31,7 +26,7 @@ static void expect_labels(sessile_session *s, const char *wanted)
     size_t count;
     char text[1024] = "";
 
-    ok(sessile_labels(s, &rows, &count, &err), &err);
+    must(sessile_labels(s, &rows, &count, &err), &err);
     for (size_t i = 0; i < count; i++)
         snprintf(text + strlen(text), sizeof text - strlen(text), "%s%x=%.*s",
                  i ? " " : "", rows[i].entry, (int)rows[i].name.size, rows[i].name.data);
@@ -45,7 +40,7 @@ static void expect_settings(sessile_session *s, const char *wanted)
     size_t size;
     char *text;
 
-    ok(sessile_settings(s, &text, &size, &err), &err);
+    must(sessile_settings(s, &text, &size, &err), &err);
     assert_string_equal(text, wanted);
     sessile_free(text);
 }
@@ -56,7 +51,7 @@ static void expect_metadata(sessile_session *s, const char *wanted)
     size_t size;
     char *text;
 
-    ok(sessile_metadata(s, &text, &size, &err), &err);
+    must(sessile_metadata(s, &text, &size, &err), &err);
     assert_string_equal(text, wanted);
     sessile_free(text);
 }
@@ -71,14 +66,14 @@ static void labels_are_put_and_taken_away(void **state)
     sessile_error err;
     sessile_id head;
 
-    ok(sessile_label(s, two, TEXT("before-deploy"), &err), &err);
-    ok(sessile_label(s, one, TEXT("b"), &err), &err);
-    ok(sessile_label(s, one, TEXT("a"), &err), &err);
-    ok(sessile_label(s, one, TEXT("a"), &err), &err); /* is there already */
+    must(sessile_label(s, two, TEXT("before-deploy"), &err), &err);
+    must(sessile_label(s, one, TEXT("b"), &err), &err);
+    must(sessile_label(s, one, TEXT("a"), &err), &err);
+    must(sessile_label(s, one, TEXT("a"), &err), &err); /* is there already */
     expect_labels(s, "1=b 1=a 2=before-deploy");
-    ok(sessile_unlabel(s, one, TEXT("b"), &err), &err);
+    must(sessile_unlabel(s, one, TEXT("b"), &err), &err);
     expect_labels(s, "1=a 2=before-deploy");
-    ok(sessile_head(s, &head, &err), &err);
+    must(sessile_head(s, &head, &err), &err);
     assert_int_equal(head, two);
     assert_int_equal(s->tree.node_count, 3 + 4);
 
@@ -104,12 +99,12 @@ static void labels_are_of_the_whole_session(void **state)
     sessile_error err;
 
     say(s, "assistant", "two");
-    ok(sessile_label(s, one, TEXT("kept"), &err), &err);
+    must(sessile_label(s, one, TEXT("kept"), &err), &err);
     expect_labels(other, "1=kept");
     move_head(s, one);
     say(s, "assistant", "another two");
     expect_labels(other, "1=kept");
-    ok(sessile_unlabel(other, one, TEXT("kept"), &err), &err);
+    must(sessile_unlabel(other, one, TEXT("kept"), &err), &err);
     expect_labels(s, "");
     session_closed(other);
     session_closed(s);
@@ -122,8 +117,8 @@ static int pinned(sessile_session *s, sessile_id id)
     int found = -1;
 
     pthread_mutex_lock(&s->mutex);
-    ok(session_refresh_locked(s, &err), &err);
-    ok(session_context_locked(s, &c, &err), &err);
+    must(session_refresh_locked(s, &err), &err);
+    must(session_context_locked(s, &c, &err), &err);
     for (size_t i = 0; i < c->count; i++)
         if (c->items[i].key.entry == id)
             found = (c->items[i].flags & ITEM_PINNED) != 0;
@@ -139,13 +134,13 @@ static void a_pin_marks_its_message_in_the_context(void **state)
     sessile_error err;
 
     assert_int_equal(pinned(s, one), 0);
-    ok(sessile_label(s, one, TEXT("pinned"), &err), &err);
+    must(sessile_label(s, one, TEXT("pinned"), &err), &err);
     assert_int_equal(pinned(s, one), 1);
     assert_int_equal(pinned(s, two), 0);
     sessile_id three = say(s, "user", "three");
     assert_int_equal(pinned(s, one), 1);
     assert_int_equal(pinned(s, three), 0);
-    ok(sessile_unlabel(s, one, TEXT("pinned"), &err), &err);
+    must(sessile_unlabel(s, one, TEXT("pinned"), &err), &err);
     assert_int_equal(pinned(s, one), 0);
     /* a fact is no message */
     assert_int_equal(sessile_label(s, three + 1, TEXT("pinned"), &err), SESSILE_INVALID);
@@ -161,7 +156,7 @@ static void a_pin_does_not_spread(void **state)
 
     say(s, "user", "one");
     sessile_id middle = say(s, "system", "middle");
-    ok(sessile_label(s, middle, TEXT("pinned"), &err), &err);
+    must(sessile_label(s, middle, TEXT("pinned"), &err), &err);
     assert_int_equal(pinned(s, middle), 1);
     sessile_id next = say(s, "system", "next");
     assert_int_equal(pinned(s, next), 0);
@@ -178,12 +173,13 @@ static void members_are_kept_one_by_one(void **state)
     sessile_error err;
 
     expect_settings(s, "{}");
-    ok(sessile_set_settings(s, TEXT("{\"model\":\"a\",\"n\":9007199254740993}"), &err),
-       &err);
-    ok(sessile_set_settings(other, TEXT("{\"thinking\":{\"level\":[1,2]}}"), &err), &err);
+    must(sessile_set_settings(s, TEXT("{\"model\":\"a\",\"n\":9007199254740993}"), &err),
+         &err);
+    must(sessile_set_settings(other, TEXT("{\"thinking\":{\"level\":[1,2]}}"), &err),
+         &err);
     expect_settings(s, "{\"model\":\"a\",\"n\":9007199254740993,"
                        "\"thinking\":{\"level\":[1,2]}}");
-    ok(sessile_set_settings(s, TEXT("{\"model\":\"b\",\"n\":null}"), &err), &err);
+    must(sessile_set_settings(s, TEXT("{\"model\":\"b\",\"n\":null}"), &err), &err);
     expect_settings(other, "{\"thinking\":{\"level\":[1,2]},\"model\":\"b\"}");
     assert_int_equal(sessile_set_settings(s, TEXT("{\"b\":1,\"\\u0062\":2}"), &err),
                      SESSILE_INVALID);
@@ -204,11 +200,12 @@ static void metadata_of_the_header_is_stated_first(void **state)
     sessile_session_options_init(&options);
     options.id = sessile_text("meta");
     options.metadata = sessile_text("{\"project\":\"x\",\"team\":\"red\"}");
-    ok(sessile_create(&s, p->store, &options, &err), &err);
+    must(sessile_create(&s, p->store, &options, &err), &err);
     expect_metadata(s, "{\"project\":\"x\",\"team\":\"red\"}");
-    ok(sessile_set_metadata(s, TEXT("{\"team\":\"blue\",\"project\":null}"), &err), &err);
+    must(sessile_set_metadata(s, TEXT("{\"team\":\"blue\",\"project\":null}"), &err),
+         &err);
     expect_metadata(s, "{\"team\":\"blue\"}");
-    ok(sessile_set_metadata(s, TEXT("{\"project\":\"y\"}"), &err), &err);
+    must(sessile_set_metadata(s, TEXT("{\"project\":\"y\"}"), &err), &err);
     expect_metadata(s, "{\"team\":\"blue\",\"project\":\"y\"}");
     session_closed(s);
 }
@@ -222,19 +219,19 @@ static void facts_come_back_by_the_index(void **state)
     sessile_id one = say(s, "user", "one");
     sessile_error err;
 
-    ok(sessile_label(s, one, TEXT("first"), &err), &err);
-    ok(sessile_label(s, one, TEXT("gone"), &err), &err);
-    ok(sessile_label(s, one, TEXT("pinned"), &err), &err);
-    ok(sessile_unlabel(s, one, TEXT("gone"), &err), &err);
-    ok(sessile_set_settings(s, TEXT("{\"model\":\"a\",\"off\":1}"), &err), &err);
-    ok(sessile_set_settings(s, TEXT("{\"off\":null}"), &err), &err);
-    ok(sessile_suspend(s, TEXT("an approval"), TEXT("{\"step\":3}"), NULL, &err), &err);
-    ok(sessile_resume_with(s, NULL, 0, NULL, &err), &err);
+    must(sessile_label(s, one, TEXT("first"), &err), &err);
+    must(sessile_label(s, one, TEXT("gone"), &err), &err);
+    must(sessile_label(s, one, TEXT("pinned"), &err), &err);
+    must(sessile_unlabel(s, one, TEXT("gone"), &err), &err);
+    must(sessile_set_settings(s, TEXT("{\"model\":\"a\",\"off\":1}"), &err), &err);
+    must(sessile_set_settings(s, TEXT("{\"off\":null}"), &err), &err);
+    must(sessile_suspend(s, TEXT("an approval"), TEXT("{\"step\":3}"), NULL, &err), &err);
+    must(sessile_resume_with(s, NULL, 0, NULL, &err), &err);
     for (int i = 0; i < 600; i++)
-        ok(sessile_append_custom(s, TEXT("{}"), NULL, NULL, &err), &err);
-    ok(sessile_suspend(s, TEXT("a tool"), TEXT("[1]"), NULL, &err), &err);
+        must(sessile_append_custom(s, TEXT("{}"), NULL, NULL, &err), &err);
+    must(sessile_suspend(s, TEXT("a tool"), TEXT("[1]"), NULL, &err), &err);
     for (int i = 0; i < 600; i++)
-        ok(sessile_append_custom(s, TEXT("{}"), NULL, NULL, &err), &err);
+        must(sessile_append_custom(s, TEXT("{}"), NULL, NULL, &err), &err);
     session_closed(s);
 
     s = session_resumed(p->store, "index");
@@ -243,12 +240,12 @@ static void facts_come_back_by_the_index(void **state)
     expect_settings(s, "{\"model\":\"a\"}");
     assert_int_equal(pinned(s, one), 1);
     sessile_suspension *pause;
-    ok(sessile_suspended(s, &pause, &err), &err);
+    must(sessile_suspended(s, &pause, &err), &err);
     assert_non_null(pause);
     assert_string_equal(pause->reason.data, "a tool");
     assert_string_equal(pause->state.data, "[1]");
     sessile_free(pause);
-    ok(sessile_cancel(s, TEXT(""), &err), &err);
+    must(sessile_cancel(s, TEXT(""), &err), &err);
     session_closed(s);
 }
 
@@ -295,8 +292,8 @@ static void a_pause_stops_what_adds_to_the_conversation(void **state)
     sessile_id one = say(s, "user", "one");
     assert_int_equal(sessile_resume_with(s, &message, 1, &id, &err), SESSILE_NOTFOUND);
     assert_int_equal(sessile_cancel(s, TEXT("no"), &err), SESSILE_NOTFOUND);
-    ok(sessile_suspend(s, TEXT("an approval"), TEXT(" { \"n\" : 1.0 } "), &id, &err),
-       &err);
+    must(sessile_suspend(s, TEXT("an approval"), TEXT(" { \"n\" : 1.0 } "), &id, &err),
+         &err);
     assert_int_equal(id, 2);
     uint64_t entries = s->tree.node_count;
 
@@ -309,15 +306,15 @@ static void a_pause_stops_what_adds_to_the_conversation(void **state)
     assert_int_equal(sessile_suspend(s, TEXT("again"), TEXT(""), NULL, &err),
                      SESSILE_SUSPENDED);
     assert_int_equal(s->tree.node_count, entries);
-    ok(sessile_label(s, one, TEXT("seen"), &err), &err);
+    must(sessile_label(s, one, TEXT("seen"), &err), &err);
 
-    ok(sessile_suspended(other, &pause, &err), &err);
+    must(sessile_suspended(other, &pause, &err), &err);
     assert_int_equal(pause->entry, 2);
     assert_string_equal(pause->state.data, "{\"n\":1.0}");
     sessile_free(pause);
 
-    ok(sessile_resume_with(other, &message, 1, &id, &err), &err);
-    ok(sessile_suspended(s, &pause, &err), &err);
+    must(sessile_resume_with(other, &message, 1, &id, &err), &err);
+    must(sessile_suspended(s, &pause, &err), &err);
     assert_null(pause);
     char *keys = context_keys(s, SESSILE_NO_ID);
     assert_string_equal(keys, "00000001 00000005");
@@ -336,17 +333,17 @@ static void a_bad_answer_leaves_it_paused(void **state)
     sessile_suspension *pause;
     sessile_error err;
 
-    ok(sessile_suspend(s, TEXT(""), TEXT(""), NULL, &err), &err);
+    must(sessile_suspend(s, TEXT(""), TEXT(""), NULL, &err), &err);
     assert_int_equal(sessile_resume_with(s, messages, 2, NULL, &err), SESSILE_INVALID);
     assert_non_null(strstr(err.message, "message 2"));
     assert_int_equal(sessile_suspend(s, TEXT("\xff"), TEXT(""), NULL, &err),
                      SESSILE_INVALID);
     assert_int_equal(sessile_suspend(s, TEXT("x"), TEXT("{"), NULL, &err),
                      SESSILE_INVALID);
-    ok(sessile_suspended(s, &pause, &err), &err);
+    must(sessile_suspended(s, &pause, &err), &err);
     assert_non_null(pause);
     sessile_free(pause);
-    ok(sessile_cancel(s, TEXT("not needed"), &err), &err);
+    must(sessile_cancel(s, TEXT("not needed"), &err), &err);
     say(s, "user", "on we go");
     session_closed(s);
 }

@@ -5,6 +5,7 @@
  * "=[id]" for a block.
  */
 #include "support/lists.h"
+#include "support/rations.h"
 
 #include <stdarg.h>
 #include <stddef.h>
@@ -271,22 +272,11 @@ static void a_text_that_cannot_be_read_is_an_error(void **unused)
     list_free(&l);
 }
 
-static size_t allocations_left;
-
-static void *failing(void *ud, void *ptr, size_t osize, size_t nsize)
-{
-    (void)ud;
-    (void)osize;
-    if (nsize == 0) {
-        free(ptr);
-        return NULL;
-    }
-    return allocations_left-- > 0 ? realloc(ptr, nsize) : (allocations_left = 0, NULL);
-}
+static rations memory;
 
 static void no_memory_is_told_and_nothing_leaks(void **unused)
 {
-    const allocator a = {failing, NULL};
+    const allocator a = {ration, &memory};
     sessile_status status = SESSILE_NOMEM;
     sessile_message *rows;
     size_t n, count;
@@ -295,7 +285,7 @@ static void no_memory_is_told_and_nothing_leaks(void **unused)
     (void)unused;
     list_make(&l, "s u a:x,y,z u r:y b:q u a");
     for (n = 0; status && n < 200; n++) {
-        allocations_left = n;
+        memory.left = (long)n;
         status = render_context(&l.c, list_read, &l, NULL, &rows, &count, NULL, &a, &err);
         assert_true(status == SESSILE_OK ? rows != NULL
                                          : err.code == SESSILE_NOMEM && !rows);

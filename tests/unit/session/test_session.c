@@ -4,6 +4,7 @@
  * Every test runs over a volatile, a sealed and a plain store, because two handles of one
  * session must see each other's commits on each.
  */
+#include "support/check.h"
 #include "support/sessions.h"
 #include "base/text.h"
 #include "session/fold.h"
@@ -59,25 +60,6 @@ static void assert_context(sessile_session *s, sessile_id leaf, const char *expe
 
 static const sessile_messages_options everything = {.from = SESSILE_NO_ID,
                                                     .at = SESSILE_NO_ID};
-
-static void refresh(sessile_session *s)
-{
-    sessile_error err;
-
-    pthread_mutex_lock(&s->mutex);
-    if (session_refresh_locked(s, &err))
-        fail_msg("%s", err.message);
-    pthread_mutex_unlock(&s->mutex);
-}
-
-static void assert_refused(sessile_status got, sessile_status expected,
-                           const sessile_error *err, const char *names)
-{
-    assert_string_equal(sessile_status_name(got), sessile_status_name(expected));
-    assert_int_equal(err->code, expected);
-    if (!strstr(err->message, names))
-        fail_msg("\"%s\" does not name \"%s\"", err->message, names);
-}
 
 /* ------------------------------------------------------------------ written and read */
 
@@ -265,7 +247,7 @@ static void a_refused_batch_leaves_the_fold_as_it_was(void **state)
     assert_int_equal(s->tree.head, 2);
     assert_int_equal(s->tree.base, 2);
     assert_int_equal(s->tree.node_count, 3);
-    /* no look at the context in between: that would build it anew */
+    /* no look at the context in between: that would rebuild it */
     assert_int_equal(say(s, "user", "two"), 3);
     assert_context(s, SESSILE_NO_ID, "00000002 00000003");
     session_closed(s);
@@ -626,11 +608,8 @@ static void looking_at_another_leaf_does_not_move_the_base(void **state)
     place_again_close(p, again);
 }
 
-#define OVER(test) cmocka_unit_test_setup_teardown(test, over, place_tear_down)
-
-static int run_over(store_kind kind, CMFixtureFunction over)
+int main(void)
 {
-    char name[64];
     const struct CMUnitTest tests[] = {
         OVER(messages_come_back_token_for_token),
         OVER(author_and_source_are_written_beside_the_message),
@@ -652,16 +631,8 @@ static int run_over(store_kind kind, CMFixtureFunction over)
         OVER(an_unknown_from_names_the_nearest),
         OVER(looking_at_another_leaf_does_not_move_the_base),
     };
+    int failed = 0;
 
-    snprintf(name, sizeof name, "session over %s", store_kind_names[kind]);
-    return cmocka_run_group_tests_name(name, tests, NULL, NULL);
-}
-
-int main(void)
-{
-    int failed = run_over(STORE_RAM, place_set_up_ram);
-
-    failed += run_over(STORE_SEALED, place_set_up_sealed);
-    failed += run_over(STORE_PLAIN, place_set_up_plain);
+    failed += run_over_kinds("session", STORE_RAM, tests, sizeof tests / sizeof *tests);
     return failed != 0;
 }

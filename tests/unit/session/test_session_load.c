@@ -17,16 +17,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static void refresh(sessile_session *s)
-{
-    sessile_error err;
-
-    pthread_mutex_lock(&s->mutex);
-    if (session_refresh_locked(s, &err))
-        fail_msg("%s", err.message);
-    pthread_mutex_unlock(&s->mutex);
-}
-
 /* ------------------------------------------------------------------ threads */
 
 typedef struct worker {
@@ -283,7 +273,7 @@ static void want_of_memory_changes_nothing(void **state)
             assert_int_equal(id, expected);
         }
         hunger.left = n;
-        b->context.stale = 1; /* built anew each time */
+        b->context.stale = 1; /* rebuilt each time */
         status = session_refresh_locked(b, &err);
         if (!status)
             status = session_context_locked(b, &c, &err);
@@ -307,31 +297,20 @@ static void want_of_memory_changes_nothing(void **state)
     store_handle_close(st);
 }
 
-#define OVER(test) cmocka_unit_test_setup_teardown(test, over, place_tear_down)
-
-static int run_over(store_kind kind, CMFixtureFunction over)
+int main(void)
 {
-    char name[64];
     const struct CMUnitTest tests[] = {
         OVER(a_hundred_threads_append_to_one_session),
         OVER(threads_with_handles_of_their_own_lose_nothing),
         OVER(reading_goes_on_beside_writing),
         OVER(clearing_goes_on_beside_writing),
     };
-
-    snprintf(name, sizeof name, "many threads over %s", store_kind_names[kind]);
-    return cmocka_run_group_tests_name(name, tests, NULL, NULL);
-}
-
-int main(void)
-{
     const struct CMUnitTest once[] = {
         cmocka_unit_test(want_of_memory_changes_nothing),
     };
     int failed = cmocka_run_group_tests_name("want of memory", once, NULL, NULL);
 
-    failed += run_over(STORE_RAM, place_set_up_ram);
-    failed += run_over(STORE_SEALED, place_set_up_sealed);
-    failed += run_over(STORE_PLAIN, place_set_up_plain);
+    failed +=
+        run_over_kinds("many threads", STORE_RAM, tests, sizeof tests / sizeof *tests);
     return failed != 0;
 }

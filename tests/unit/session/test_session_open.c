@@ -1,6 +1,7 @@
 /*
  * test_session_open.c: stores found by url; sessions made, opened and listed.
  */
+#include "support/check.h"
 #include "support/sessions.h"
 #include "base/text.h"
 #include "session/fold.h"
@@ -15,24 +16,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-static sessile_session_options named(const char *id)
-{
-    sessile_session_options options;
-
-    memset(&options, 0, sizeof options);
-    options.id = (sessile_slice){id, strlen(id)};
-    return options;
-}
-
-static void assert_refused(sessile_status got, sessile_status expected,
-                           const sessile_error *err, const char *names)
-{
-    assert_string_equal(sessile_status_name(got), sessile_status_name(expected));
-    assert_int_equal(err->code, expected);
-    if (!strstr(err->message, names))
-        fail_msg("\"%s\" does not name \"%s\"", err->message, names);
-}
 
 /* ------------------------------------------------------------------ made and opened */
 
@@ -358,11 +341,8 @@ static void limits_that_are_not_given_have_their_default(void **state)
     store_handle_close(st);
 }
 
-#define OVER(test) cmocka_unit_test_setup_teardown(test, over, place_tear_down)
-
-static int run_over(store_kind kind, CMFixtureFunction over)
+int main(void)
 {
-    char name[64];
     const struct CMUnitTest tests[] = {
         OVER(a_new_session_is_empty),
         OVER(creating_a_name_twice_is_exists),
@@ -375,13 +355,6 @@ static int run_over(store_kind kind, CMFixtureFunction over)
         OVER(a_list_is_newest_first_and_by_agent),
         OVER(a_log_that_does_not_open_has_a_row),
     };
-
-    snprintf(name, sizeof name, "opening over %s", store_kind_names[kind]);
-    return cmocka_run_group_tests_name(name, tests, NULL, NULL);
-}
-
-int main(void)
-{
     const struct CMUnitTest once[] = {
         cmocka_unit_test(urls_that_are_no_store_are_refused),
         cmocka_unit_test(a_path_and_its_file_url_are_one_store),
@@ -389,8 +362,6 @@ int main(void)
     };
     int failed = cmocka_run_group_tests_name("stores", once, NULL, NULL);
 
-    failed += run_over(STORE_RAM, place_set_up_ram);
-    failed += run_over(STORE_SEALED, place_set_up_sealed);
-    failed += run_over(STORE_PLAIN, place_set_up_plain);
+    failed += run_over_kinds("opening", STORE_RAM, tests, sizeof tests / sizeof *tests);
     return failed != 0;
 }

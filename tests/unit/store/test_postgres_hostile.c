@@ -7,6 +7,7 @@
  */
 #include "store/postgres/postgres.h"
 
+#include "support/check.h"
 #include "support/postgres.h"
 #include "store/postgres/open.h"
 
@@ -27,12 +28,6 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-static void did(sessile_status status, const sessile_error *err)
-{
-    if (status)
-        fail_msg("%s", err->message);
-}
-
 static const postgres_server *server(void)
 {
     const char *why;
@@ -50,8 +45,8 @@ static store store_at(const char *url, int timeout_ms)
     store st;
     sessile_error err = {0};
 
-    did(store_postgres_open(&st, url, timeout_ms, os_current, &allocator_default, &err),
-        &err);
+    must(store_postgres_open(&st, url, timeout_ms, os_current, &allocator_default, &err),
+         &err);
     return st;
 }
 
@@ -297,11 +292,11 @@ static void what_others_planted_in_the_search_path_is_never_called(void **state)
     led = malloc(strlen(url) + sizeof path + 2);
     sprintf(led, "%s&%s", url, path);
     store st = store_at(led, 5000);
-    did(st.table->create(st.self, "main", "log", line, sizeof line - 1, &err), &err);
-    did(st.table->open(st.self, "main", "log", &log, &err), &err);
-    did(st.table->watch(log, sizeof line - 1, 1, NULL, NULL, &changed, &err), &err);
-    did(st.table->draft_new(st.self, "main", "copy", &draft, &err), &err);
-    did(st.table->list_others(st.self, NULL, nothing, &found, &err), &err);
+    must(st.table->create(st.self, "main", "log", line, sizeof line - 1, &err), &err);
+    must(st.table->open(st.self, "main", "log", &log, &err), &err);
+    must(st.table->watch(log, sizeof line - 1, 1, NULL, NULL, &changed, &err), &err);
+    must(st.table->draft_new(st.self, "main", "copy", &draft, &err), &err);
+    must(st.table->list_others(st.self, NULL, nothing, &found, &err), &err);
     assert_int_equal(found, 1);
     st.table->draft_drop(draft);
     st.table->close(log);
@@ -326,14 +321,14 @@ static void a_cache_longer_than_it_says_is_not_taken(void **state)
 
     (void)state;
     store st = store_at(url, 5000);
-    did(st.table->create(st.self, "main", "log", "one\n", 4, &err), &err);
+    must(st.table->create(st.self, "main", "log", "one\n", 4, &err), &err);
     sql(shared, url,
         "alter table %1$s.caches alter data type text using '';"
         "insert into %1$s.caches select id, 0, repeat(chr(128512), 262144)"
         " from %1$s.sessions",
         NULL);
-    did(st.table->open(st.self, "main", "log", &log, &err), &err);
-    did(st.table->cache_size(log, &bytes, &err), &err);
+    must(st.table->open(st.self, "main", "log", &log, &err), &err);
+    must(st.table->cache_size(log, &bytes, &err), &err);
     assert_int_equal(bytes, 262144);
     st.table->close(log);
     store_close(&st);
@@ -357,7 +352,7 @@ static void a_list_that_repeats_itself_ends(void **state)
 
     (void)state;
     store st = store_at(url, 5000);
-    did(st.table->create(st.self, "main", "log", "one\n", 4, &err), &err);
+    must(st.table->create(st.self, "main", "log", "one\n", 4, &err), &err);
     sql(shared, url,
         "alter table %1$s.sessions rename to real;"
         "create function %1$s.more(text) returns setof %1$s.real language sql as"
@@ -397,8 +392,8 @@ static void what_no_standby_has_is_not_acknowledged(void **state)
     assert_int_equal(postgres_do(s, "stop"), 0);
     assert_int_equal(postgres_do(s, "again"), 0);
     store st = store_at(s->url, 1000);
-    did(st.table->create(st.self, "main", "log", "one\n", 4, &err), &err);
-    did(st.table->open(st.self, "main", "log", &log, &err), &err);
+    must(st.table->create(st.self, "main", "log", "one\n", 4, &err), &err);
+    must(st.table->open(st.self, "main", "log", &log, &err), &err);
     free(postgres_sql(s->admin, "alter system set synchronous_standby_names = 'nobody'"));
     /* heeded by every process of the server after a start, at the latest */
     assert_int_equal(postgres_do(s, "stop"), 0);

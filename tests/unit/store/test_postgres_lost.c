@@ -7,6 +7,7 @@
  */
 #include "store/postgres/postgres.h"
 
+#include "support/check.h"
 #include "support/postgres.h"
 #include "store/postgres/open.h"
 
@@ -184,12 +185,6 @@ typedef struct place {
     sessile_error err;
 } place;
 
-static void did(sessile_status status, const sessile_error *err)
-{
-    if (status)
-        fail_msg("%s", err->message);
-}
-
 static int set_up(void **state)
 {
     const char *why;
@@ -250,12 +245,13 @@ static place *opened(void **state, int timeout_ms)
 
     if (!at->url)
         skip();
-    did(store_postgres_open(&at->st, at->through, 5000, os_current, &allocator_default,
-                            &at->err),
-        &at->err);
-    did(at->st.table->create(at->st.self, "main", "log", "one\n", 4, &at->err), &at->err);
-    did(at->st.table->open(at->st.self, "main", "log", &at->log, &at->err), &at->err);
-    did(at->st.table->size(at->log, &bytes, &mtime, &at->err), &at->err);
+    must(store_postgres_open(&at->st, at->through, 5000, os_current, &allocator_default,
+                             &at->err),
+         &at->err);
+    must(at->st.table->create(at->st.self, "main", "log", "one\n", 4, &at->err),
+         &at->err);
+    must(at->st.table->open(at->st.self, "main", "log", &at->log, &at->err), &at->err);
+    must(at->st.table->size(at->log, &bytes, &mtime, &at->err), &at->err);
     at->end = (sessile_log_end){1, 4, {0}};
     at->st.table->set_timeout(at->log, timeout_ms);
     return at;
@@ -294,10 +290,10 @@ static void an_append_that_never_arrived_is_made_again(void **state)
     int poisoned = 1;
 
     atomic_store(&at->p.next, LOSE_STATEMENT);
-    did(append(at, "two\n", &poisoned), &at->err);
+    must(append(at, "two\n", &poisoned), &at->err);
     assert_int_equal(atomic_load(&at->p.lost), 1);
     assert_int_equal(at->end.count, 2);
-    did(append(at, "three\n", &poisoned), &at->err);
+    must(append(at, "three\n", &poisoned), &at->err);
     holds(at, "one\ntwo\nthree\n");
 }
 
@@ -308,11 +304,11 @@ static void an_append_whose_answer_was_lost_is_not_made_twice(void **state)
 
     for (int i = 0; i < 3; i++) {
         atomic_store(&at->p.next, LOSE_ANSWER);
-        did(append(at, "two\n", &poisoned), &at->err);
+        must(append(at, "two\n", &poisoned), &at->err);
     }
     assert_int_equal(atomic_load(&at->p.lost), 3);
     assert_int_equal(at->end.count, 4);
-    did(append(at, "three\n", &poisoned), &at->err);
+    must(append(at, "three\n", &poisoned), &at->err);
     holds(at, "one\ntwo\ntwo\ntwo\nthree\n");
 }
 
@@ -322,9 +318,9 @@ static void an_answer_that_hangs_is_looked_up(void **state)
     int poisoned = 1;
 
     atomic_store(&at->p.next, HOLD_ANSWER);
-    did(append(at, "two\n", &poisoned), &at->err);
+    must(append(at, "two\n", &poisoned), &at->err);
     assert_int_equal(poisoned, 0);
-    did(append(at, "three\n", &poisoned), &at->err);
+    must(append(at, "three\n", &poisoned), &at->err);
     holds(at, "one\ntwo\nthree\n");
 }
 
@@ -339,7 +335,7 @@ static void a_statement_that_hangs_never_comes_late(void **state)
     assert_int_equal(poisoned, 0);
     assert_int_equal(at->end.count, 1);
     atomic_store(&at->p.let_go, 1);
-    did(append(at, "two\n", &poisoned), &at->err);
+    must(append(at, "two\n", &poisoned), &at->err);
     usleep(100000);
     holds(at, "one\ntwo\n");
 }
@@ -357,16 +353,17 @@ static void without_any_answer_it_is_unknown_and_said_so(void **state)
     assert_int_equal(at->end.count, 1);
     assert_non_null(strstr(at->err.message, "nobody could tell"));
     atomic_store(&at->p.next, PASS);
-    /* this handle takes no more; who opens anew sees what is there */
+    /* this handle takes no more; a handle opened later sees what is there */
     poisoned = 0;
     assert_int_equal(append(at, "two\n", &poisoned), SESSILE_IO);
     assert_int_equal(poisoned, 1);
     at->st.table->close(at->log);
-    did(at->st.table->open(at->st.self, "main", "log", &at->log, &at->err), &at->err);
-    did(at->st.table->read(at->log, 0, 0, bytes, sizeof bytes, &got, &at->err), &at->err);
+    must(at->st.table->open(at->st.self, "main", "log", &at->log, &at->err), &at->err);
+    must(at->st.table->read(at->log, 0, 0, bytes, sizeof bytes, &got, &at->err),
+         &at->err);
     assert_int_equal(got, 4);
     poisoned = 1;
-    did(append(at, "two\n", &poisoned), &at->err);
+    must(append(at, "two\n", &poisoned), &at->err);
     holds(at, "one\ntwo\n");
 }
 
@@ -378,9 +375,9 @@ static void another_writer_in_between_is_a_conflict(void **state)
     unsigned char tag[16] = {9};
     int poisoned = 1;
 
-    did(at->st.table->open(at->st.self, "main", "log", &other, &at->err), &at->err);
-    did(at->st.table->append(other, &end, "theirs\n", 7, 1, tag, &poisoned, &at->err),
-        &at->err);
+    must(at->st.table->open(at->st.self, "main", "log", &other, &at->err), &at->err);
+    must(at->st.table->append(other, &end, "theirs\n", 7, 1, tag, &poisoned, &at->err),
+         &at->err);
     at->st.table->close(other);
     atomic_store(&at->p.next, LOSE_ANSWER);
     assert_int_equal(append(at, "mine\n", &poisoned), SESSILE_CONFLICT);
@@ -428,35 +425,35 @@ static void what_is_made_or_changed_is_so_once(void **state)
         char name[20];
         snprintf(name, sizeof name, "made-%d", way);
         atomic_store(&at->p.next, way);
-        did(t->create(self, "main", name, "x\n", 2, &at->err), &at->err);
+        must(t->create(self, "main", name, "x\n", 2, &at->err), &at->err);
         assert_int_equal(t->create(self, "main", name, "y\n", 2, &at->err),
                          SESSILE_EXISTS);
         atomic_store(&at->p.next, way);
-        did(t->blob_put_new(self, name, "was", 3, &at->err), &at->err);
+        must(t->blob_put_new(self, name, "was", 3, &at->err), &at->err);
         atomic_store(&at->p.next, way);
-        did(t->blob_replace(self, name, "was", 3, "is", 2, &at->err), &at->err);
-        did(t->blob_get(self, name, &blob, &size, &at->err), &at->err);
+        must(t->blob_replace(self, name, "was", 3, "is", 2, &at->err), &at->err);
+        must(t->blob_get(self, name, &blob, &size, &at->err), &at->err);
         assert_int_equal(size, 2);
         sessile_free(blob);
         atomic_store(&at->p.next, way);
-        did(t->blob_remove(self, name, &at->err), &at->err);
+        must(t->blob_remove(self, name, &at->err), &at->err);
 
-        did(t->draft_new(self, "main", "copied", &draft, &at->err), &at->err);
-        did(t->draft_write(draft, "a\nb\n", 4, &at->err), &at->err);
+        must(t->draft_new(self, "main", "copied", &draft, &at->err), &at->err);
+        must(t->draft_write(draft, "a\nb\n", 4, &at->err), &at->err);
         atomic_store(&at->p.next, way);
-        did(t->draft_publish(draft, &at->err), &at->err);
-        did(t->open(self, "main", "copied", &log, &at->err), &at->err);
-        did(t->draft_new(self, "main", "copied", &draft, &at->err), &at->err);
-        did(t->draft_write(draft, "c\n", 2, &at->err), &at->err);
+        must(t->draft_publish(draft, &at->err), &at->err);
+        must(t->open(self, "main", "copied", &log, &at->err), &at->err);
+        must(t->draft_new(self, "main", "copied", &draft, &at->err), &at->err);
+        must(t->draft_write(draft, "c\n", 2, &at->err), &at->err);
         /* its records are sent first: lost are those */
         atomic_store(&at->p.next, way);
-        did(t->draft_replace(draft, log, 0, NULL, 0, &at->err), &at->err);
+        must(t->draft_replace(draft, log, 0, NULL, 0, &at->err), &at->err);
         t->close(log);
-        did(t->stat(self, "main", "copied", &st, &at->err), &at->err);
+        must(t->stat(self, "main", "copied", &st, &at->err), &at->err);
         assert_int_equal(st.bytes, 2);
-        did(t->open(self, "main", "copied", &log, &at->err), &at->err);
+        must(t->open(self, "main", "copied", &log, &at->err), &at->err);
         atomic_store(&at->p.next, way);
-        did(t->remove(log, 0, &at->err), &at->err);
+        must(t->remove(log, 0, &at->err), &at->err);
         t->close(log);
         assert_int_equal(t->stat(self, "main", "copied", &st, &at->err),
                          SESSILE_NOTFOUND);
@@ -472,7 +469,7 @@ static void readers_do_not_notice(void **state)
 
     for (int way = LOSE_STATEMENT; way <= LOSE_ANSWER; way++) {
         atomic_store(&at->p.next, way);
-        did(at->st.table->size(at->log, &bytes, &mtime, &at->err), &at->err);
+        must(at->st.table->size(at->log, &bytes, &mtime, &at->err), &at->err);
         assert_int_equal(bytes, 4);
     }
 }
@@ -526,7 +523,7 @@ static void a_watch_outlives_its_connection(void **state)
         free(n);
     }
     pthread_join(w.thread, NULL);
-    did(w.status, &w.err);
+    must(w.status, &w.err);
     assert_int_equal(w.changed, 1);
 }
 

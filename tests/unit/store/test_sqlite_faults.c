@@ -20,7 +20,9 @@
 #include <unistd.h>
 
 #include "store/sqlite/open.h"
+#include "support/check.h"
 #include "support/sessions.h"
+#include "support/sqlite.h"
 #include "support/sqlvfs.h"
 
 #include <stdarg.h>
@@ -31,14 +33,6 @@
 
 enum { RECORD = 1024 };
 
-typedef struct ground {
-    char *folder, path[300];
-    sqlvfs *vfs;
-    os_table os;
-    store st;
-    sessile_error err;
-} ground;
-
 static int no_sync(void *ud, int fd)
 {
     (void)ud;
@@ -48,38 +42,21 @@ static int no_sync(void *ud, int fd)
 
 static int set_up(void **state)
 {
-    ground *g = calloc(1, sizeof *g);
-    if (!g)
+    if (sqlite_place_set_up(state))
         return -1;
-    g->folder = folder_make();
-    snprintf(g->path, sizeof g->path, "%s/s.db", g->folder);
+    sqlite_place *g = *state;
     g->vfs = sqlvfs_install();
-    g->os = os_posix;
     g->os.sync_all = no_sync;
     g->vfs->lazy = 1; /* no power is cut but the one that is played */
-    *state = g;
     return 0;
 }
 
 static int tear_down(void **state)
 {
-    ground *g = *state;
+    sqlite_place *g = *state;
     store_close(&g->st);
     sqlvfs_remove();
-    folder_remove(g->folder);
-    free(g);
-    return 0;
-}
-
-static sessile_status opened(ground *g, const char *path)
-{
-    return store_sqlite_open(&g->st, path, 2000, &g->os, &allocator_default, &g->err);
-}
-
-static void ok(sessile_status status, const ground *g)
-{
-    if (status)
-        fail_msg("%s: %s", sessile_status_name(status), g->err.message);
+    return sqlite_place_tear_down(state);
 }
 
 static void record_of(int n, char out[RECORD + 1])
@@ -90,7 +67,7 @@ static void record_of(int n, char out[RECORD + 1])
     out[RECORD] = '\0';
 }
 
-static sessile_status create(ground *g, const char *name)
+static sessile_status create(sqlite_place *g, const char *name)
 {
     char record[RECORD + 1];
     record_of(0, record);
@@ -174,25 +151,27 @@ static int whole(const char *path)
 static void an_append_costs_one_sync_and_without_one_none(void **state)
 {
     enum { APPENDS = 20 };
-    ground *g = *state;
+    sqlite_place *g = *state;
     sessile_log_end end = {1, RECORD, {0}};
     unsigned char tag[16] = {1};
     char record[RECORD + 1];
     sessile_backend_log *log;
     int poisoned;
 
-    ok(opened(g, g->path), g);
-    ok(create(g, "a"), g);
-    ok(g->st.table->open(g->st.self, "main", "a", &log, &g->err), g);
+    must(sqlite_place_open(g, g->path), &g->err);
+    must(create(g, "a"), &g->err);
+    must(g->st.table->open(g->st.self, "main", "a", &log, &g->err), &g->err);
     unsigned long before = g->vfs->syncs, before_wal = g->vfs->wal_syncs;
     for (int i = 1; i <= APPENDS; i++) {
         record_of(i, record);
-        ok(g->st.table->append(log, &end, record, RECORD, 1, tag, &poisoned, &g->err), g);
+        must(g->st.table->append(log, &end, record, RECORD, 1, tag, &poisoned, &g->err),
+             &g->err);
     }
     assert_int_equal(g->vfs->syncs, before);
     for (int i = 1; i <= APPENDS; i++) {
-        ok(g->st.table->append(log, &end, record, RECORD, 1, tag, &poisoned, &g->err), g);
-        ok(g->st.table->sync(log, &g->err), g);
+        must(g->st.table->append(log, &end, record, RECORD, 1, tag, &poisoned, &g->err),
+             &g->err);
+        must(g->st.table->sync(log, &g->err), &g->err);
     }
     assert_int_equal(g->vfs->syncs, before + APPENDS);
     assert_int_equal(g->vfs->wal_syncs, before_wal + APPENDS);
@@ -200,7 +179,7 @@ static void an_append_costs_one_sync_and_without_one_none(void **state)
 }
 
 typedef struct writer {
-    ground *g;
+    sqlite_place *g;
     int number;
     pthread_t thread;
     sessile_status status;
@@ -235,15 +214,15 @@ static void *write_and_sync(void *arg)
 
 static void writers_of_many_logs_share_syncs(void **state)
 {
-    ground *g = *state;
+    sqlite_place *g = *state;
     writer writers[WRITERS];
     account a = {0};
     char name[20];
 
-    ok(opened(g, g->path), g);
+    must(sqlite_place_open(g, g->path), &g->err);
     for (int i = 0; i < WRITERS; i++) {
         snprintf(name, sizeof name, "log%d", i);
-        ok(create(g, name), g);
+        must(create(g, name), &g->err);
     }
     unsigned long before = g->vfs->syncs;
     g->vfs->sync_us = 2000;
@@ -273,7 +252,7 @@ static void writers_of_many_logs_share_syncs(void **state)
 
 /* Makes a log, appends, writes a cache, replaces it, appends to the new one. Whoever is
  * told of a failure goes on with what is left. */
-static void scenario(ground *g, account *a, int *poisoned)
+static void scenario(sqlite_place *g, account *a, int *poisoned)
 {
     const sessile_backend *t = g->st.table;
     sessile_log_end end = {1, RECORD, {0}};
@@ -340,7 +319,7 @@ static void every_write_and_sync_fails_once(void **state)
                 {SQLVFS_WRITE, SQLITE_IOERR_WRITE, 1, "torn write"},
                 {SQLVFS_SYNC, SQLITE_IOERR_FSYNC, 0, "sync"},
                 {SQLVFS_OTHER, SQLITE_IOERR, 0, "open, cut or delete"}};
-    ground *g = *state;
+    sqlite_place *g = *state;
     unsigned long failures = 0;
 
     for (size_t w = 0; w < sizeof ways / sizeof *ways; w++) {
@@ -357,7 +336,7 @@ static void every_write_and_sync_fails_once(void **state)
             g->vfs->calls = 0;
             g->vfs->hits = 0;
             g->vfs->fail_at = at;
-            if (!opened(g, path)) {
+            if (!sqlite_place_open(g, path)) {
                 scenario(g, &a, &poisoned);
                 store_close(&g->st);
             }
@@ -378,20 +357,21 @@ static void every_write_and_sync_fails_once(void **state)
 
 static void after_a_failed_sync_nothing_more_is_taken(void **state)
 {
-    ground *g = *state;
+    sqlite_place *g = *state;
     sessile_log_end end = {1, RECORD, {0}};
     unsigned char tag[16] = {1};
     char record[RECORD + 1];
     sessile_backend_log *log, *other;
     int poisoned;
 
-    ok(opened(g, g->path), g);
-    ok(create(g, "a"), g);
-    ok(create(g, "b"), g);
-    ok(g->st.table->open(g->st.self, "main", "a", &log, &g->err), g);
-    ok(g->st.table->open(g->st.self, "main", "b", &other, &g->err), g);
+    must(sqlite_place_open(g, g->path), &g->err);
+    must(create(g, "a"), &g->err);
+    must(create(g, "b"), &g->err);
+    must(g->st.table->open(g->st.self, "main", "a", &log, &g->err), &g->err);
+    must(g->st.table->open(g->st.self, "main", "b", &other, &g->err), &g->err);
     record_of(1, record);
-    ok(g->st.table->append(log, &end, record, RECORD, 1, tag, &poisoned, &g->err), g);
+    must(g->st.table->append(log, &end, record, RECORD, 1, tag, &poisoned, &g->err),
+         &g->err);
     g->vfs->kinds = SQLVFS_SYNC;
     g->vfs->calls = 0;
     g->vfs->fail_at = 0;
@@ -410,8 +390,8 @@ static void after_a_failed_sync_nothing_more_is_taken(void **state)
     g->st.table->close(log);
     g->st.table->close(other);
     store_close(&g->st);
-    ok(opened(g, g->path), g);
-    ok(create(g, "c"), g);
+    must(sqlite_place_open(g, g->path), &g->err);
+    must(create(g, "c"), &g->err);
 }
 
 /* ------------------------------------------------------------------ power */
@@ -421,7 +401,7 @@ static void after_a_failed_sync_nothing_more_is_taken(void **state)
 static void a_power_cut_takes_nothing_that_was_acknowledged(void **state)
 {
     enum { APPENDS = 1600, LOOK = 23 };
-    ground *g = *state;
+    sqlite_place *g = *state;
     static account a;
     sessile_log_end end = {1, RECORD, {0}};
     unsigned char tag[16] = {1};
@@ -432,21 +412,22 @@ static void a_power_cut_takes_nothing_that_was_acknowledged(void **state)
 
     memset(&a, 0, sizeof a);
     sqlvfs_remember(g->path);
-    ok(opened(g, g->path), g);
-    ok(create(g, "a"), g);
+    must(sqlite_place_open(g, g->path), &g->err);
+    must(create(g, "a"), &g->err);
     expect(&a, 0, 1);
-    ok(g->st.table->open(g->st.self, "main", "a", &log, &g->err), g);
+    must(g->st.table->open(g->st.self, "main", "a", &log, &g->err), &g->err);
     snprintf(cut, sizeof cut, "%s/cut", g->folder);
     snprintf(path, sizeof path, "%s/s.db", cut);
     for (int i = 1; i <= APPENDS; i++) {
         unsigned long before = g->vfs->syncs;
         record_of(i, record);
-        ok(g->st.table->append(log, &end, record, RECORD, 1, tag, &poisoned, &g->err), g);
+        must(g->st.table->append(log, &end, record, RECORD, 1, tag, &poisoned, &g->err),
+             &g->err);
         int checkpoint = g->vfs->syncs > before;
         moved += (unsigned long)checkpoint;
         expect(&a, i, 0);
         if (i % 3 == 0) {
-            ok(g->st.table->sync(log, &g->err), g);
+            must(g->st.table->sync(log, &g->err), &g->err);
             for (int j = a.count; j-- > 0 && !a.tried[j].sure;)
                 a.tried[j].sure = 1;
         }
@@ -464,7 +445,7 @@ static void a_power_cut_takes_nothing_that_was_acknowledged(void **state)
         }
     }
     g->st.table->close(log);
-    assert_true(moved >= 3); /* the WAL began anew in between */
+    assert_true(moved >= 3); /* the WAL started again in between */
     print_message("# figure: sqlite, power cuts survived = %lu\n", cuts);
 }
 
@@ -472,7 +453,7 @@ static void a_power_cut_takes_nothing_that_was_acknowledged(void **state)
 
 static void a_full_disk_loses_nothing_and_is_left_again(void **state)
 {
-    ground *g = *state;
+    sqlite_place *g = *state;
     static account a;
     sessile_log_end end = {1, RECORD, {0}};
     unsigned char tag[16] = {1};
@@ -495,16 +476,16 @@ static void a_full_disk_loses_nothing_and_is_left_again(void **state)
     for (int k = 0; k < 300; k++)
         assert_int_equal(write(fd, record, RECORD), RECORD);
     close(fd);
-    ok(opened(g, path), g);
-    ok(create(g, "a"), g);
+    must(sqlite_place_open(g, path), &g->err);
+    must(create(g, "a"), &g->err);
     expect(&a, 0, 1);
-    ok(g->st.table->open(g->st.self, "main", "a", &log, &g->err), g);
+    must(g->st.table->open(g->st.self, "main", "a", &log, &g->err), &g->err);
     for (i = 1; i < 1500 && full < 3; i++) {
         record_of(i, record);
         status =
             g->st.table->append(log, &end, record, RECORD, 1, tag, &poisoned, &g->err);
         if (!status) {
-            ok(g->st.table->sync(log, &g->err), g);
+            must(g->st.table->sync(log, &g->err), &g->err);
             expect(&a, i, 1);
             continue;
         }
@@ -517,7 +498,8 @@ static void a_full_disk_loses_nothing_and_is_left_again(void **state)
     unlink(ballast);
     for (int k = 0; k < 20; k++, i++) { /* the same handle goes on */
         record_of(i, record);
-        ok(g->st.table->append(log, &end, record, RECORD, 1, tag, &poisoned, &g->err), g);
+        must(g->st.table->append(log, &end, record, RECORD, 1, tag, &poisoned, &g->err),
+             &g->err);
         expect(&a, i, 1);
     }
     g->st.table->close(log);
@@ -531,7 +513,7 @@ static void a_full_disk_loses_nothing_and_is_left_again(void **state)
  * of the cause, so the write counts as unknown. */
 static void a_file_that_may_not_grow_is_told(void **state)
 {
-    ground *g = *state;
+    sqlite_place *g = *state;
     static account a;
     struct rlimit was, small;
     sessile_log_end end = {1, RECORD, {0}};
@@ -542,10 +524,10 @@ static void a_file_that_may_not_grow_is_told(void **state)
     int poisoned = 0, i;
 
     memset(&a, 0, sizeof a);
-    ok(opened(g, g->path), g);
-    ok(create(g, "a"), g);
+    must(sqlite_place_open(g, g->path), &g->err);
+    must(create(g, "a"), &g->err);
     expect(&a, 0, 1);
-    ok(g->st.table->open(g->st.self, "main", "a", &log, &g->err), g);
+    must(g->st.table->open(g->st.self, "main", "a", &log, &g->err), &g->err);
     void (*handler)(int) = signal(SIGXFSZ, SIG_IGN);
     assert_int_equal(getrlimit(RLIMIT_FSIZE, &was), 0);
     small = was;
@@ -566,7 +548,7 @@ static void a_file_that_may_not_grow_is_told(void **state)
         assert_non_null(strstr(g->err.message, "quota"));
     }
     g->st.table->close(log);
-    ok(create(g, "b"), g); /* the store goes on; of that log one looks first */
+    must(create(g, "b"), &g->err); /* the store goes on; of that log one looks first */
     store_close(&g->st);
     agrees(g->path, "a", &a, "after a limit");
     assert_true(whole(g->path));

@@ -15,8 +15,10 @@
 
 #include "store/sqlite/sqlite.h"
 #include "store/sqlite/open.h"
+#include "support/check.h"
 #include "support/logs.h"
 #include "support/sessions.h"
+#include "support/sqlite.h"
 
 #include <stdarg.h>
 #include <stddef.h>
@@ -24,60 +26,18 @@
 #include <stdint.h>
 #include <cmocka.h> /* after the engine's: its fail() is a macro */
 
-typedef struct ground {
-    char *folder, path[300];
-    store st;
-    sessile_error err;
-} ground;
-
-static int set_up(void **state)
-{
-    ground *g = calloc(1, sizeof *g);
-    if (!g)
-        return -1;
-    g->folder = folder_make();
-    snprintf(g->path, sizeof g->path, "%s/s.db", g->folder);
-    *state = g;
-    return 0;
-}
-
-static int tear_down(void **state)
-{
-    ground *g = *state;
-    store_close(&g->st);
-    folder_remove(g->folder);
-    free(g);
-    return 0;
-}
-
-static sessile_status open_at(ground *g, const char *path)
-{
-    return store_sqlite_open(&g->st, path, 2000, &os_posix, &allocator_default, &g->err);
-}
-
-static void ok(sessile_status status, const ground *g)
-{
-    if (status)
-        fail_msg("%s: %s", sessile_status_name(status), g->err.message);
-}
-
-static void create(ground *g, const char *name, const char *text)
-{
-    ok(g->st.table->create(g->st.self, "main", name, text, strlen(text), &g->err), g);
-}
-
 /* A database with a log of three lines, and a blob. */
-static void make(ground *g)
+static void make(sqlite_place *g)
 {
     unlink(g->path);
-    ok(open_at(g, g->path), g);
-    create(g, "a", "one\ntwo\nthree\n");
-    ok(g->st.table->blob_put_new(g->st.self, "keyring", "secret", 6, &g->err), g);
+    must(sqlite_place_open(g, g->path), &g->err);
+    sqlite_place_log(g, "a", "one\ntwo\nthree\n");
+    must(g->st.table->blob_put_new(g->st.self, "keyring", "secret", 6, &g->err), &g->err);
     store_close(&g->st);
 }
 
 /* Another program, which may do all that SQLite lets it. */
-static void sql(const ground *g, const char *text)
+static void sql(const sqlite_place *g, const char *text)
 {
     sqlite3 *db;
     char *says = NULL;
@@ -102,7 +62,7 @@ static int count_blob(void *arg, const char *name)
     return count_log(arg, "", name);
 }
 
-static sessile_status list(ground *g, int *count)
+static sessile_status list(sqlite_place *g, int *count)
 {
     *count = 0;
     return g->st.table->list(g->st.self, NULL, count_log, count, &g->err);
@@ -128,11 +88,11 @@ static void tables_that_were_changed_are_refused(void **state)
         " WHERE name = 'blobs'",
         "PRAGMA writable_schema = 1; DELETE FROM sqlite_schema WHERE name = 'sessions'",
     };
-    ground *g = *state;
+    sqlite_place *g = *state;
     for (size_t i = 0; i < sizeof changes / sizeof *changes; i++) {
         make(g);
         sql(g, changes[i]);
-        sessile_status status = open_at(g, g->path);
+        sessile_status status = sqlite_place_open(g, g->path);
         if (status != SESSILE_DAMAGED)
             fail_msg("%s: %s: %s", changes[i], sessile_status_name(status),
                      g->err.message);
@@ -143,9 +103,9 @@ static void tables_that_were_changed_are_refused(void **state)
 
 static void another_encoding_is_refused(void **state)
 {
-    ground *g = *state;
+    sqlite_place *g = *state;
     sql(g, "PRAGMA encoding = 'UTF-16le'; CREATE TABLE x (a); DROP TABLE x;");
-    sessile_status status = open_at(g, g->path);
+    sessile_status status = sqlite_place_open(g, g->path);
     if (!status)
         status = g->st.table->create(g->st.self, "main", "a", "one\n", 4, &g->err);
     assert_int_equal(status, SESSILE_DAMAGED);
@@ -153,27 +113,27 @@ static void another_encoding_is_refused(void **state)
 
 static void triggers_of_others_do_nothing(void **state)
 {
-    ground *g = *state;
+    sqlite_place *g = *state;
     int count;
     make(g);
     sql(g, "CREATE TRIGGER t AFTER INSERT ON sessions BEGIN DELETE FROM entries; END;"
            "CREATE TRIGGER u BEFORE INSERT ON entries BEGIN SELECT RAISE(IGNORE); END;"
            "CREATE TABLE own (a)");
-    ok(open_at(g, g->path), g);
-    create(g, "b", "one\n");
+    must(sqlite_place_open(g, g->path), &g->err);
+    sqlite_place_log(g, "b", "one\n");
     char out[8];
     size_t got;
     sessile_backend_log *log;
-    ok(g->st.table->open(g->st.self, "main", "b", &log, &g->err), g);
-    ok(g->st.table->read(log, 0, 0, out, 4, &got, &g->err), g);
+    must(g->st.table->open(g->st.self, "main", "b", &log, &g->err), &g->err);
+    must(g->st.table->read(log, 0, 0, out, 4, &got, &g->err), &g->err);
     assert_int_equal(got, 4);
     assert_memory_equal(out, "one\n", 4);
     g->st.table->close(log);
-    ok(g->st.table->open(g->st.self, "main", "a", &log, &g->err), g);
-    ok(g->st.table->read(log, 0, 0, out, 8, &got, &g->err), g);
+    must(g->st.table->open(g->st.self, "main", "a", &log, &g->err), &g->err);
+    must(g->st.table->read(log, 0, 0, out, 8, &got, &g->err), &g->err);
     assert_int_equal(got, 8);
     g->st.table->close(log);
-    ok(list(g, &count), g);
+    must(list(g, &count), &g->err);
     assert_int_equal(count, 2);
 }
 
@@ -182,13 +142,13 @@ static void triggers_of_others_do_nothing(void **state)
 /* Pages of names that are the same once they are cut at their NUL. */
 static void names_that_repeat_end_the_list(void **state)
 {
-    ground *g = *state;
+    sqlite_place *g = *state;
     int count;
     make(g);
     sql(g, "WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n LIMIT 600)"
            " INSERT INTO sessions (agent, name, count, bytes, created, updated)"
            " SELECT 'main', 'x' || char(0) || printf('%05d', i), 1, 4, 0, 0 FROM n");
-    ok(open_at(g, g->path), g);
+    must(sqlite_place_open(g, g->path), &g->err);
     assert_int_equal(list(g, &count), SESSILE_DAMAGED);
     assert_int_equal(g->st.table->list(g->st.self, "main", count_log, &count, &g->err),
                      SESSILE_DAMAGED);
@@ -197,7 +157,7 @@ static void names_that_repeat_end_the_list(void **state)
     sql(g, "WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n LIMIT 600)"
            " INSERT INTO blobs SELECT 'x' || char(0) || printf('%05d', i), x'41', 0"
            " FROM n");
-    ok(open_at(g, g->path), g);
+    must(sqlite_place_open(g, g->path), &g->err);
     assert_int_equal(g->st.table->blob_list(g->st.self, "", count_blob, &count, &g->err),
                      SESSILE_DAMAGED);
 }
@@ -205,13 +165,13 @@ static void names_that_repeat_end_the_list(void **state)
 /* One letter in SQL, thousands of bytes. */
 static void names_that_are_no_text_fit_or_are_refused(void **state)
 {
-    ground *g = *state;
+    sqlite_place *g = *state;
     int count = 0;
     make(g);
     sql(g,
         "INSERT INTO blobs SELECT CAST(x'c0' || CAST(replace(hex(zeroblob(4000)), '00', "
         "CAST(x'80' AS TEXT)) AS BLOB) AS TEXT), x'41', 0");
-    ok(open_at(g, g->path), g);
+    must(sqlite_place_open(g, g->path), &g->err);
     assert_int_equal(g->st.table->blob_list(g->st.self, "", count_blob, &count, &g->err),
                      SESSILE_DAMAGED);
 }
@@ -233,7 +193,7 @@ static void rows_that_lie_are_damage(void **state)
         "UPDATE entries SET line = zeroblob(20000000) WHERE id = 2",
         "UPDATE sessions SET count = 1, bytes = 15",
     };
-    ground *g = *state;
+    sqlite_place *g = *state;
     for (size_t i = 0; i < sizeof lies / sizeof *lies; i++) {
         char out[64];
         size_t got = 1, at = 0;
@@ -242,7 +202,7 @@ static void rows_that_lie_are_damage(void **state)
         sessile_backend_log *log = NULL;
         make(g);
         sql(g, lies[i]);
-        ok(open_at(g, g->path), g);
+        must(sqlite_place_open(g, g->path), &g->err);
         sessile_status status = g->st.table->open(g->st.self, "main", "a", &log, &g->err);
         if (!status)
             status = g->st.table->size(log, &bytes, &mtime, &g->err);
@@ -271,12 +231,12 @@ static int take_stat(void *arg, const char *folder, const char *name,
 
 static void times_that_no_clock_has_are_listed(void **state)
 {
-    ground *g = *state;
+    sqlite_place *g = *state;
     uint64_t bytes = 0;
     make(g);
     sql(g, "UPDATE sessions SET updated = 9223372036854775807");
-    ok(open_at(g, g->path), g);
-    ok(g->st.table->list_stat(g->st.self, NULL, take_stat, &bytes, &g->err), g);
+    must(sqlite_place_open(g, g->path), &g->err);
+    must(g->st.table->list_stat(g->st.self, NULL, take_stat, &bytes, &g->err), &g->err);
     assert_int_equal(bytes, 14);
 }
 
@@ -298,7 +258,7 @@ static char *bytes_of(const char *path, size_t *size)
 
 /* All that can be asked of it, and a write. An end is what is wanted, and no crash; what
  * is read is what was written, or differs in the byte that was changed. */
-static void use(ground *g, size_t at)
+static void use(sqlite_place *g, size_t at)
 {
     char out[64], line[] = "four\n";
     size_t got = 0;
@@ -307,7 +267,7 @@ static void use(ground *g, size_t at)
     sessile_backend_log *log = NULL;
     sessile_log_end end = {3, 14, {0}};
     const unsigned char tag[16] = {1};
-    if (open_at(g, g->path))
+    if (sqlite_place_open(g, g->path))
         return;
     if (!list(g, &count) && count > 1)
         fail_msg("byte %zu: %d logs of one", at, count);
@@ -331,7 +291,7 @@ static void use(ground *g, size_t at)
 
 static void a_byte_that_flipped_harms_nothing_else(void **state)
 {
-    ground *g = *state;
+    sqlite_place *g = *state;
     size_t size;
     make(g);
     char *good = bytes_of(g->path, &size);
@@ -369,7 +329,7 @@ static void a_journal_that_names_another_file_removes_nothing(void **state)
 {
     static const unsigned char magic[8] = {0xd9, 0xd5, 0x05, 0xf9,
                                            0x20, 0xa1, 0x63, 0xd7};
-    ground *g = *state;
+    sqlite_place *g = *state;
     char victim[320], journal[320];
     unsigned char bytes[512 + 4 + 320 + 16] = {0};
     struct stat st;
@@ -399,22 +359,22 @@ static void a_journal_that_names_another_file_removes_nothing(void **state)
     assert_true(fd >= 0);
     assert_int_equal(write(fd, bytes, at + 16), at + 16);
     close(fd);
-    assert_int_equal(open_at(g, g->path), SESSILE_DENIED);
+    assert_int_equal(sqlite_place_open(g, g->path), SESSILE_DENIED);
     assert_non_null(strstr(g->err.message, "-journal names another file"));
     assert_int_equal(stat(victim, &st), 0);
     unlink(journal);
-    ok(open_at(g, g->path), g);
+    must(sqlite_place_open(g, g->path), &g->err);
 }
 
 static void a_log_that_was_unlinked_is_not_acknowledged(void **state)
 {
     static const char *const lost[] = {"-wal", ""};
-    ground *g = *state;
+    sqlite_place *g = *state;
     for (int i = 0; i < 2; i++) {
         char path[320];
         make(g);
-        ok(open_at(g, g->path), g);
-        create(g, "b", "one\n");
+        must(sqlite_place_open(g, g->path), &g->err);
+        sqlite_place_log(g, "b", "one\n");
         snprintf(path, sizeof path, "%s%s", g->path, lost[i]);
         assert_int_equal(unlink(path), 0);
         assert_int_equal(
@@ -435,12 +395,12 @@ static void a_log_that_was_unlinked_is_not_acknowledged(void **state)
 static void what_lies_beside_it_is_private_whatever_the_umask(void **state)
 {
     static const char *const suffixes[] = {"", "-wal", "-shm"};
-    ground *g = *state;
+    sqlite_place *g = *state;
     char path[320];
     struct stat st;
     mode_t before = umask(0);
-    ok(open_at(g, g->path), g);
-    create(g, "a", "one\n");
+    must(sqlite_place_open(g, g->path), &g->err);
+    sqlite_place_log(g, "a", "one\n");
     umask(before);
     for (int i = 0; i < 3; i++) {
         snprintf(path, sizeof path, "%s%s", g->path, suffixes[i]);
@@ -452,20 +412,20 @@ static void what_lies_beside_it_is_private_whatever_the_umask(void **state)
 static void names_that_are_no_path_are_told(void **state)
 {
     static const char *const odd[] = {"a?mode=memory", "%2e%2e", "x#y", "-", "a b\n"};
-    ground *g = *state;
+    sqlite_place *g = *state;
     char path[400];
     struct stat st;
-    assert_int_equal(open_at(g, ":memory:"), SESSILE_INVALID);
+    assert_int_equal(sqlite_place_open(g, ":memory:"), SESSILE_INVALID);
     assert_non_null(strstr(g->err.message, "ram:"));
-    assert_int_equal(open_at(g, "file:x.db?mode=memory"), SESSILE_INVALID);
-    assert_int_equal(open_at(g, ""), SESSILE_INVALID);
+    assert_int_equal(sqlite_place_open(g, "file:x.db?mode=memory"), SESSILE_INVALID);
+    assert_int_equal(sqlite_place_open(g, ""), SESSILE_INVALID);
     snprintf(path, sizeof path, "%s/fifo", g->folder);
     assert_int_equal(mkfifo(path, 0600), 0);
-    assert_int_equal(open_at(g, path), SESSILE_DENIED);
+    assert_int_equal(sqlite_place_open(g, path), SESSILE_DENIED);
     for (size_t i = 0; i < sizeof odd / sizeof *odd; i++) {
         snprintf(path, sizeof path, "%s/%s", g->folder, odd[i]);
-        ok(open_at(g, path), g);
-        create(g, "a", "one\n");
+        must(sqlite_place_open(g, path), &g->err);
+        sqlite_place_log(g, "a", "one\n");
         assert_int_equal(stat(path, &st), 0);
         store_close(&g->st);
     }
@@ -473,7 +433,8 @@ static void names_that_are_no_path_are_told(void **state)
 
 int main(void)
 {
-#define CASE(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+#define CASE(name) \
+    cmocka_unit_test_setup_teardown(name, sqlite_place_set_up, sqlite_place_tear_down)
     const struct CMUnitTest tests[] = {
         CASE(tables_that_were_changed_are_refused),
         CASE(another_encoding_is_refused),

@@ -17,6 +17,7 @@
 
 #include "store/sqlite/open.h"
 #include "support/sessions.h"
+#include "support/sqlite.h"
 
 #include <stdarg.h>
 #include <stddef.h>
@@ -26,30 +27,7 @@
 
 enum { RECORD = 64, PROCESSES = 4, EACH = 60 };
 
-typedef struct ground {
-    char *folder, path[300];
-} ground;
-
-static int set_up(void **state)
-{
-    ground *g = calloc(1, sizeof *g);
-    if (!g)
-        return -1;
-    g->folder = folder_make();
-    snprintf(g->path, sizeof g->path, "%s/s.db", g->folder);
-    *state = g;
-    return 0;
-}
-
-static int tear_down(void **state)
-{
-    ground *g = *state;
-    folder_remove(g->folder);
-    free(g);
-    return 0;
-}
-
-static sessile_status open_at(const ground *g, int timeout_ms, store *st,
+static sessile_status open_at(const sqlite_place *g, int timeout_ms, store *st,
                               sessile_error *err)
 {
     return store_sqlite_open(st, g->path, timeout_ms, &os_posix, &allocator_default, err);
@@ -101,7 +79,7 @@ static sessile_status append_once(const sessile_backend *t, sessile_backend_log 
 }
 
 /* In a process of its own: appends, and notes each that was acknowledged. */
-static void work(const ground *g, const char *name, int who, int first, int count,
+static void work(const sqlite_place *g, const char *name, int who, int first, int count,
                  int notes)
 {
     store st = {NULL, NULL};
@@ -126,7 +104,7 @@ static void work(const ground *g, const char *name, int who, int first, int coun
 }
 
 /* Which of each writer's records are in the log, in order; `counts` of each. */
-static void tally(const ground *g, const char *name, int writers, int *last)
+static void tally(const sqlite_place *g, const char *name, int writers, int *last)
 {
     store st = {NULL, NULL};
     sessile_backend_log *log;
@@ -154,7 +132,7 @@ static void tally(const ground *g, const char *name, int writers, int *last)
     store_close(&st);
 }
 
-static void processes(ground *g, int same)
+static void processes(sqlite_place *g, int same)
 {
     pid_t pids[PROCESSES];
     int pipes[2], last[PROCESSES], status;
@@ -202,7 +180,7 @@ static void processes_write_logs_of_their_own(void **state)
 /* Nobody has made the database yet. */
 static void processes_make_the_database_together(void **state)
 {
-    ground *g = *state;
+    sqlite_place *g = *state;
     pid_t pids[PROCESSES];
     int status, last[PROCESSES];
     char name[20];
@@ -238,7 +216,7 @@ static void processes_make_the_database_together(void **state)
 static void killed_writers_lose_nothing_they_were_told(void **state)
 {
     enum { KILLS = 36 };
-    ground *g = *state;
+    sqlite_place *g = *state;
     pid_t pids[3] = {0, 0, 0};
     int pipes[2], next[3] = {0, 0, 0}, told[3] = {-1, -1, -1}, last[3], status;
     store st = {NULL, NULL};
@@ -312,7 +290,7 @@ static int stop_soon(void *arg)
 
 static void a_wait_for_another_process_is_bounded_and_can_be_ended(void **state)
 {
-    ground *g = *state;
+    sqlite_place *g = *state;
     store st = {NULL, NULL};
     sessile_backend_log *log;
     sessile_error err = {0};
@@ -359,7 +337,7 @@ static void a_wait_for_another_process_is_bounded_and_can_be_ended(void **state)
 /* Another store of this process comes and goes: the locks of the first must stay. */
 static void a_second_handle_that_is_closed_leaves_the_first_its_locks(void **state)
 {
-    ground *g = *state;
+    sqlite_place *g = *state;
     store first = {NULL, NULL}, second = {NULL, NULL};
     sessile_backend_log *log;
     sessile_error err = {0};
@@ -405,7 +383,8 @@ int main(int argc, char **argv)
 {
     if (argc == 3 && strcmp(argv[1], "come-and-go") == 0)
         return come_and_go(argv[2]);
-#define CASE(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+#define CASE(name) \
+    cmocka_unit_test_setup_teardown(name, sqlite_place_set_up, sqlite_place_tear_down)
     const struct CMUnitTest tests[] = {
         CASE(processes_write_one_log),
         CASE(processes_write_logs_of_their_own),

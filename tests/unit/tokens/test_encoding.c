@@ -19,6 +19,7 @@
 #include "tokens/cutter.h"
 #include "tokens/encoding.h"
 #include "tokens/encoding_image.h"
+#include "support/rations.h"
 
 #include <cmocka.h>
 
@@ -250,30 +251,6 @@ static void a_file_with_a_full_table_is_refused(void **state)
 }
 
 /* ------------------------------------------------------------------ out of memory */
-
-/* An allocator that stops after `left` calls (-1: never). */
-typedef struct rations {
-    long left, live;
-} rations;
-
-static void *ration(void *ud, void *ptr, size_t osize, size_t nsize)
-{
-    rations *r = ud;
-    void *block;
-    (void)osize;
-    if (nsize == 0) {
-        r->live -= ptr != NULL;
-        free(ptr);
-        return NULL;
-    }
-    if (r->left == 0)
-        return NULL;
-    if (r->left > 0)
-        r->left--;
-    block = realloc(ptr, nsize);
-    r->live += block && !ptr;
-    return block;
-}
 
 static const char tokenizer[] =
     "{\"pre_tokenizer\":{\"type\":\"Sequence\",\"pretokenizers\":[{\"type\":\"Digits\","

@@ -21,6 +21,7 @@
 
 #include "codec/json.h"
 #include "tokens/encoding.h"
+#include "support/logs.h"
 
 #include <cmocka.h>
 
@@ -200,14 +201,6 @@ static void points(taker *t)
     }
 }
 
-static uint64_t drawn(uint64_t *seed)
-{
-    uint64_t z = *seed += UINT64_C(0x9e3779b97f4a7c15);
-    z = (z ^ z >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
-    z = (z ^ z >> 27) * UINT64_C(0x94d049bb133111eb);
-    return z ^ z >> 31;
-}
-
 static const char *const fragments[] = {"'s",
                                         "'S",
                                         "'\xc5\xbf",
@@ -299,12 +292,12 @@ static void mixes(taker *t)
 
     buf_init(&out, &allocator_default);
     for (k = 0; k < MIXES; k++) {
-        unsigned n = 1 + (unsigned)(drawn(&seed) % 14);
+        unsigned n = 1 + (unsigned)(random_next(&seed) % 14);
         if (k % MIXES_A_GROUP == 0)
             begin(t, "mixes", k);
         buf_clear(&out);
         while (n-- > 0) {
-            uint64_t x = drawn(&seed);
+            uint64_t x = random_next(&seed);
             if (x % 8 == 0) {
                 char bytes[4];
                 uint32_t c = (uint32_t)((x >> 8) % (x % 16 ? 0x3000 : 0x30000));

@@ -20,6 +20,7 @@
 #include "tokens/cutter.h"
 #include "tokens/pretoken.h"
 #include "tokens/unicode.h"
+#include "support/logs.h"
 
 #include <cmocka.h>
 
@@ -160,14 +161,6 @@ static int forget(void **state)
 
 /* ------------------------------------------------------------------ tests */
 
-static uint64_t drawn(uint64_t *seed)
-{
-    uint64_t z = *seed += UINT64_C(0x9e3779b97f4a7c15);
-    z = (z ^ z >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
-    z = (z ^ z >> 27) * UINT64_C(0x94d049bb133111eb);
-    return z ^ z >> 31;
-}
-
 /* A character that both know: often one that patterns name. */
 static uint32_t some_point(uint64_t *seed)
 {
@@ -176,7 +169,7 @@ static uint32_t some_point(uint64_t *seed)
         't',    'd',   'M',   ' ',    '\n', '\r', '/', 0xa0, 0x85, 0x3000, 0x301,
         0x20dd, 0x1c5, 0x2b0, 0x6587, '1',  0xbd, 'A', 'z',  '!',  0x1f642};
     for (;;) {
-        uint64_t x = drawn(seed);
+        uint64_t x = random_next(seed);
         uint32_t c = x % 4 ? named[(x >> 8) % (sizeof named / sizeof *named)]
                            : (uint32_t)((x >> 8) % (x % 8 ? 0x3100 : 0x110000));
         if (known[c])
@@ -224,7 +217,7 @@ static void random_texts_are_cut_alike(void **state)
         for (k = 0; k < 20000; k++) {
             char text[4 * 24];
             size_t n = 0;
-            unsigned left = 1 + (unsigned)(drawn(&seed) % 24);
+            unsigned left = 1 + (unsigned)(random_next(&seed) % 24);
             while (left-- > 0)
                 n += put_point(text + n, some_point(&seed));
             compare(kind, c, text, n);
