@@ -678,7 +678,7 @@ sessile_status session_uncompact(sessile_session *s, sessile_id which, int dry_r
 
     *out = NULL;
     undoing_init(&u, which, &s->store->alloc);
-    status = dry_run ? look(&u, s, err) : session_write(s, build, &u, err);
+    status = dry_run ? look(&u, s, err) : session_write(s, build, &u, NULL, err);
     if (!status && !(*out = give(&u)))
         status = fail_nomem(err);
     undoing_deinit(&u);

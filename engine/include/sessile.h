@@ -1,24 +1,26 @@
 /*
  * sessile.h: the whole interface of libsessile for hosts.
  *
- * sessile keeps agent conversations: durable, sealed, append-only, and lets Lua policies
- * decide after every turn what the model sees next. The library starts no threads, prints
- * nothing, never exits, and has no global state: two stores in one process do not meet.
+ * sessile stores conversations of agents in durable, encrypted, append-only logs. Lua
+ * policies decide after every turn what the model sees next. The library starts no
+ * threads, prints nothing, never ends the process, and has no global state: two stores in
+ * one process are independent of each other.
  *
- * Caveats first
- *   - A function that can fail returns a sessile_status, sets its outputs to NULL or zero
- *     before anything else, and fills the caller's sessile_error (which may be NULL).
- *   - What is handed out through an output pointer belongs to the caller, who gives it
- *     back with sessile_free(), unless the comment says "borrowed".
- *   - Sizes are bytes; times are milliseconds since 1970-01-01T00:00Z; text is UTF-8 JSON
- *     where the comment says JSON, else bytes. Handed-out text also ends with a NUL that
- *     its size does not count.
- *   - A store and a session may be used by many threads at once. A run, an iterator and a
- *     state belong to one thread at a time.
- *   - Close sessions before their store, free runs before their session.
+ * Rules for every function
+ *   - A function that can fail returns a sessile_status. It first sets its outputs to
+ * NULL or zero, and on failure fills the caller's sessile_error, which may be NULL.
+ *   - A NULL pointer that the function needs, or a slice with a size and no data, is
+ * INVALID.
+ *   - The caller owns what an output pointer returns and releases it with sessile_free(),
+ *     unless the comment says "borrowed".
+ *   - Sizes are in bytes, times in milliseconds since 1970-01-01T00:00Z. Text is UTF-8
+ * JSON where the comment says JSON, otherwise bytes. Returned text ends with a NUL that
+ * its size does not include.
+ *   - Many threads may use a store or a session at the same time. Only one thread at a
+ * time may use a run, an iterator or a state.
+ *   - Close sessions before their store. Free runs before their session.
  *
- * It is one long file because it is the whole interface: a host reads it once from top to
- * bottom, and searches it from then on. Clean as C99 and C++98.
+ * The header is valid C99 and C++98.
  */
 #ifndef SESSILE_H
 #define SESSILE_H
@@ -41,16 +43,16 @@ extern "C" {
 /* ------------------------------------------------------------------ status and errors */
 
 /*
- * Everything a call can answer. The set is closed. In Lua and on the command line the
- * same names appear with an E in front (ENOTFOUND).
+ * The result of a call. No other values are returned. Lua and the command line use the
+ * same names with an E in front (ENOTFOUND).
  */
 typedef enum sessile_status {
     SESSILE_OK = 0,    /* done */
     SESSILE_NEEDS,     /* a run waits for an answer: see sessile_run_need() */
-    SESSILE_INVALID,   /* the argument or text is not what the call takes: mend it */
+    SESSILE_INVALID,   /* the argument or text is not what the call takes: correct it */
     SESSILE_NOTFOUND,  /* no such session, entry or policy: list what there is */
     SESSILE_EXISTS,    /* the name is taken: resume it, or choose another */
-    SESSILE_CONFLICT,  /* somebody else wrote since you looked: look again, then retry */
+    SESSILE_CONFLICT,  /* the session was changed since it was read: read again, retry */
     SESSILE_BUSY,      /* another writer holds the lock: wait longer, or retry */
     SESSILE_DAMAGED,   /* stored bytes are not what was written: nothing was changed */
     SESSILE_TRUNCATED, /* the log is shorter than what is known to have been written */
@@ -58,9 +60,10 @@ typedef enum sessile_status {
     SESSILE_DENIED,    /* permissions, ownership, or a policy file that is not trusted */
     SESSILE_LIMIT,     /* a limit of size, depth or number; the message names its key */
     SESSILE_POLICY,    /* a policy failed or broke a law; the turn stands */
-    SESSILE_IO,        /* the system refused; after a failed sync: unknown, look again */
-    SESSILE_FULL,      /* no space left on the device */
-    SESSILE_NOMEM,     /* the allocator returned NULL; nothing was changed */
+    SESSILE_IO,    /* a system call failed; after a failed sync, read again to learn the
+                      state */
+    SESSILE_FULL,  /* no space left on the device */
+    SESSILE_NOMEM, /* the allocator returned NULL; nothing was changed */
     SESSILE_UNSUPPORTED, /* this build, machine or store cannot do that */
     SESSILE_FORKED,      /* the handle was opened in another process */
     SESSILE_SUSPENDED,   /* the host paused this session: resume or cancel it first */
@@ -68,7 +71,7 @@ typedef enum sessile_status {
     SESSILE_CLOSED       /* the handle was closed */
 } sessile_status;
 
-/* An error: what kind, and one sentence that names the thing and says what to do. */
+/* An error: its kind, and one sentence that says what is wrong and what to do. */
 typedef struct sessile_error {
     sessile_status code;
     char message[504]; /* NUL-terminated; empty when code is SESSILE_OK */
@@ -83,16 +86,17 @@ SESSILE_API const char *sessile_version(void);
 /* ------------------------------------------------------------------ memory and text */
 
 /*
- * An allocator in the shape of Lua's: nsize 0 frees ptr; else grows or shrinks ptr (NULL:
- * allocates) to nsize, or returns NULL and leaves ptr as it was. osize is ptr's size as
- * the engine asked for it. Must be safe under threads and must not call sessile.
+ * An allocator with the contract of Lua's. nsize 0 frees ptr. Otherwise it resizes ptr to
+ * nsize bytes (NULL: allocates them), or returns NULL and leaves ptr unchanged. osize is
+ * the size that the engine last requested for ptr. Several threads may call it at the
+ * same time. It must not call sessile.
  */
 typedef void *(*sessile_alloc)(void *ud, void *ptr, size_t osize, size_t nsize);
 
-/* Gives back what a call handed out. NULL is ignored. */
+/* Releases what a call returned. NULL is ignored. */
 SESSILE_API void sessile_free(void *ptr);
 
-/* Bytes that somebody else owns. data may be NULL when size is 0. */
+/* Borrowed bytes. data may be NULL when size is 0. */
 typedef struct sessile_slice {
     const char *data;
     size_t size;
@@ -115,7 +119,7 @@ typedef struct sessile_key {
     uint32_t n;
 } sessile_key;
 
-/* Writes the printed form of key and a NUL: at most SESSILE_KEY_SIZE bytes. */
+/* Writes the printed form of a key and a NUL, at most SESSILE_KEY_SIZE bytes. */
 #define SESSILE_KEY_SIZE 24
 SESSILE_API void sessile_key_print(sessile_key key, char out[SESSILE_KEY_SIZE]);
 
@@ -125,19 +129,18 @@ SESSILE_API sessile_status sessile_key_parse(sessile_slice text, sessile_key *ou
 /* ------------------------------------------------------------------ encodings */
 
 /*
- * An encoding counts the tokens of a text exactly as the models do that use it. It needs
- * no store and no session. Once open it never changes: any number of threads may use one
- * handle at the same time, until one of them closes it.
+ * An encoding counts the tokens of a text exactly as the models that use it do. It needs
+ * no store and no session. An open encoding never changes: any number of threads may use
+ * one handle at the same time, until one of them closes it.
  *
- * Special tokens ("<|endoftext|>") that stand in a text are ordinary text to all of
- * these. A text need not be UTF-8: what is not counts as U+FFFD, as a decoder would put
- * it there.
+ * The functions treat special tokens ("<|endoftext|>") in a text as ordinary text. A text
+ * need not be UTF-8: invalid bytes count as U+FFFD, which a decoder would put there.
  */
 typedef struct sessile_encoding sessile_encoding;
 
 typedef struct sessile_encoding_options {
-    const char *folders; /* where NAME.bpe is looked for, ':' between; NULL: where the
-                            library was installed */
+    const char *folders; /* folders to look for NAME.bpe in, separated by ':'; NULL: where
+                            the library was installed */
     const char *pattern; /* of a .tiktoken file: a regular expression, or the name of an
                             encoding with the same; NULL: it is a published vocabulary */
     sessile_alloc alloc; /* NULL: malloc */
@@ -147,10 +150,10 @@ SESSILE_API void sessile_encoding_options_init(sessile_encoding_options *options
 
 /*
  * Opens an encoding by name, "cl100k_base" or "o200k_base", or, when the name has a '/',
- * by the path of a file: a .tiktoken file; a tokenizer.json whose model is a byte-level
- * BPE; a .bpe file as the build makes them. A .bpe file is mapped: give another one its
- * place by renaming, never write into it. options may be NULL. *out is closed with
- * sessile_encoding_close(); NULL on failure.
+ * by the path of a file: a .tiktoken file, a tokenizer.json whose model is a byte-level
+ * BPE, or a .bpe file made by the build. A .bpe file is mapped into memory: replace it by
+ * renaming another one over it, never write into it. options may be NULL. Close *out with
+ * sessile_encoding_close(). *out is NULL on failure.
  *
  * NOTFOUND: no such name or file. DENIED, IO: the file cannot be read. INVALID: it is not
  * what its name says, and where; or its pattern must be given. UNSUPPORTED: a
@@ -163,23 +166,23 @@ SESSILE_API sessile_status sessile_encoding_open(sessile_encoding **out, const c
 /* NULL is ignored. */
 SESSILE_API void sessile_encoding_close(sessile_encoding *encoding);
 
-/* "cl100k_base"; of a file its own name without the ending. The encoding's. */
+/* "cl100k_base", or the name of the file without its extension. Borrowed from the
+ * encoding. */
 SESSILE_API const char *sessile_encoding_name(const sessile_encoding *encoding);
 
-/* How many tokens a text is. Takes time in proportion to its size, whatever it is. LIMIT:
- * it is over 2 GiB, or a pattern that came with a file has too many ways to match it.
- * NOMEM. */
+/* Counts the tokens of a text, in time proportional to its size. LIMIT: the text is
+ * larger than 2 GiB, or the file's own pattern has too many ways to match it. NOMEM. */
 SESSILE_API sessile_status sessile_encoding_count(const sessile_encoding *encoding,
                                                   sessile_slice text, int64_t *tokens,
                                                   sessile_error *err);
-/* The ids of its tokens, the caller's (sessile_free), also when there are none. Errors as
- * of a count. */
+/* Returns the ids of a text's tokens, an array for sessile_free() even when it is empty.
+ * Errors: as for sessile_encoding_count(). */
 SESSILE_API sessile_status sessile_encoding_encode(const sessile_encoding *encoding,
                                                    sessile_slice text, uint32_t **ids,
                                                    size_t *count, sessile_error *err);
-/* The bytes that tokens stand for, special ones by their names: the caller's
- * (sessile_free), with a NUL after them. They are UTF-8 where the ids are of a whole
- * text. INVALID: an id that is no token. NOMEM. */
+/* Returns the bytes that tokens encode, special tokens by their names, for
+ * sessile_free(). A NUL follows them. They are UTF-8 if the ids are those of a whole
+ * text. INVALID: an id is not a token. NOMEM. */
 SESSILE_API sessile_status sessile_encoding_decode(const sessile_encoding *encoding,
                                                    const uint32_t *ids, size_t count,
                                                    char **text, size_t *size,
@@ -204,19 +207,18 @@ typedef enum sessile_key_source {
 } sessile_key_source;
 
 typedef enum sessile_durability {
-    SESSILE_SYNC = 0, /* what acknowledges has been synced to the device */
-    SESSILE_NONE /* synced at close and by sessile_session_sync(); a power cut may take
-                    back what came since. Lines after the last write that followed a
-                    sync are not said to be safe: damage among them can pass for a torn
-                    end: set aside, and reported */
+    SESSILE_SYNC = 0, /* a write is synced to the device before its call returns */
+    SESSILE_NONE /* synced at close and by sessile_session_sync(). A power cut may lose
+                    later writes. Damage among lines after the last sync can look like a
+                    torn end: it is set aside and reported */
 } sessile_durability;
 
 /* Where policy files run. */
 typedef enum sessile_isolation {
     SESSILE_IN_PROCESS = 0, /* in a Lua state of their own inside the library */
-    SESSILE_WORKER /* in a process of their own, one a session, which has no keys,
-                      no files and hardly a system call, and is killed when it
-                      overruns its time. The same policy does the same in both */
+    SESSILE_WORKER /* in a separate process for each session. It has no keys, no files and
+                      few system calls, and is killed when it exceeds its time. A policy
+                      behaves the same in both */
 } sessile_isolation;
 
 /* Limits; 0 means the default. A LIMIT error names the limit in [brackets].
@@ -257,37 +259,38 @@ SESSILE_API sessile_status sessile_limits_set(sessile_limits *limits, const char
                                               uint64_t value, sessile_error *err);
 
 /*
- * When the policies that have a `compact` are to run it without being asked whether. All
- * of it is judged at the end of a turn, after merge, summarize and truncate: the engine
- * has no timers. Several at once are one compaction, whose reason is the first of: EVENT,
- * OVERFLOW, THRESHOLD (share, messages), TIMER (seconds). When none fires, each policy's
- * own should_compact is asked.
+ * When policies run their `compact` hook without should_compact being asked. The engine
+ * has no timers: it checks all triggers at the end of a turn, after merge, summarize and
+ * truncate. If several fire, there is one compaction, and its reason is the first of
+ * EVENT, OVERFLOW, THRESHOLD (share, messages), TIMER (seconds). If none fires, the
+ * engine asks each policy's should_compact.
  *
- * None of them can run for ever. "The last compaction" below is the newest one on the
- * path that a `compact`, a person or the host made, whatever merge, summarize and
- * truncate wrote since. Messages and seconds are counted in multiples: a compaction that
- * was refused, or came to nothing, is tried again when as many have passed once more.
- * Share and overflow, when the context stays that large after they fired, fire again when
- * it has grown by a twentieth of window - reserve, or another window was given.
+ * "The last compaction" below is the newest one on the path that a `compact` hook, a
+ * person or the host made; what merge, summarize and truncate wrote does not count.
+ * Messages and seconds fire at multiples: a compaction that was refused or changed
+ * nothing is tried again after the same number of messages or seconds. If the context
+ * stays large after share or overflow fired, they fire again when it has grown by a
+ * twentieth of window - reserve, or when the window has changed.
  */
 typedef struct sessile_triggers {
-    uint64_t messages; /* each time so many messages came since the last compaction, or
-                          the start; appended ones too; 0: never */
-    uint64_t seconds;  /* each time so many seconds passed since then, by the turn's
-                          time; 0: never */
+    uint64_t messages; /* after this number of messages since the last compaction or the
+                          start, appended ones included; 0: never */
+    uint64_t seconds;  /* after this number of seconds since then, by the turn's time;
+                          0: never */
     unsigned share;    /* parts per thousand of window - reserve in use: 800; 0: never;
                           without a window: never */
     int overflow; /* the context does not fit window - reserve: one compaction of every
                      policy that has one, after those that run for another reason */
-    const char *const *events; /* names: one is given with the turn */
+    const char *const *events; /* names: fires when a turn is given one of them */
     size_t event_count;
 } sessile_triggers;
 
 /*
- * A counter of the host's: the tokens of a text, which need not be UTF-8; negative: it
- * cannot say, and the text is estimated. It is called where no encoding is known, when a
- * message is written and when something is counted; it may block, from any thread that
- * calls the engine, and must not call the engine itself.
+ * A function of the host that counts the tokens of a text, which need not be UTF-8. If it
+ * returns a negative number, the engine estimates the text. The engine calls it when no
+ * encoding is known, to count a message that is written or tokens that are asked for. It
+ * may block. It is called from any thread that calls the engine, and must not call the
+ * engine.
  */
 typedef int64_t (*sessile_count_function)(void *ud, const char *text, size_t size);
 
@@ -302,24 +305,24 @@ typedef struct sessile_store_options {
     sessile_durability durability;
     int timeout_ms;    /* longest wait of a call for other writers; default 5000; -1: for
                           ever; see sessile_session_set_timeout() */
-    int allow_network; /* write also on a network file system (NFS, SMB, 9P, sshfs …),
-                          where locks and syncs are what others make of them: only when
-                          one machine alone writes there. Reading needs no leave. */
+    int allow_network; /* 1: also write on a network file system (NFS, SMB, 9P, sshfs …),
+                          whose locks and syncs may not hold: only safe if one machine
+                          alone writes there. Reading is always allowed. */
     int64_t window;    /* the model's window in tokens; 0: unlimited */
-    int64_t reserve; /* tokens of the window kept free. What a provider is sent beside the
-                        messages (a system prompt that is no entry, tools) need not be in
-                        it once usage was reported a few times: it is told from that, and
-                        taken off the window as well, half of what is left at most */
+    int64_t reserve;   /* tokens of the window kept free. It need not include what is sent
+                          beside the messages (a system prompt that is not an entry, tools):
+                          after a few reports of usage the engine estimates that, and takes
+                          it off the window too, at most half of what is left */
     const char *model; /* the model's name, whose tokens are counted; NULL: the one that
                           a session's log names last (sessile_run_options.model, or the
                           setting "model") */
     const char *encoding; /* in what tokens are counted: "o200k_base", "cl100k_base", or a
                              path with a '/' of a .tiktoken or tokenizer.json; NULL: the
-                             model's, when that is published. Opened when first wanted.
-                             When it does not open, the next rung counts and is named as
+                             model's, if it is published. Opened at first use. If it
+                             cannot be opened, the next method counts, and is named as
                              the source: see sessile_tokens */
-    const char *encoding_path;    /* folders to look encodings up in, ':' between; NULL:
-                                     where the library was installed */
+    const char *encoding_path;    /* folders to look for encodings in, separated by ':';
+                                     NULL:    where the library was installed */
     sessile_count_function count; /* the host's counter, or NULL */
     void *count_ud;
     int64_t ttl_ms; /* of new sessions that name none; 0: they do not expire */
@@ -327,7 +330,7 @@ typedef struct sessile_store_options {
     const sessile_triggers *checkpoint_on; /* when turns make checkpoints, likewise;
                                               overflow is not looked at */
     uint32_t checkpoint_keep; /* see sessile_checkpoint_options.keep; 0: 50 */
-    const char *policy_path;  /* folders to look policies up in, ':' between; or NULL */
+    const char *policy_path;  /* folders to look for policies in, ':' between; NULL */
     sessile_isolation isolation;
     const char *worker; /* for WORKER, and for policy files that others may write: the
                            program; NULL: sessile-worker as installed */
@@ -384,14 +387,17 @@ SESSILE_API sessile_status sessile_open(sessile_store **out, const char *url,
 /* Closes the store. NULL is ignored. Its sessions must have been closed. */
 SESSILE_API void sessile_store_close(sessile_store *store);
 
-/* 1 when logs of this store are sealed, 0 when they are plain. */
+/* Returns 1 if logs of this store are sealed, 0 if they are plain. */
 SESSILE_API int sessile_store_sealed(const sessile_store *store);
 
-/* The policy of every session that names none. Borrows a reference; NULL: none. */
+/* Sets the policy of every session that has none of its own. Takes a reference of its
+ * own; NULL: none. */
 SESSILE_API void sessile_store_set_policy(sessile_store *store, sessile_policy *policy);
 
-/* What runs instead when a policy was refused, for every session that names no other: see
- * sessile_outcome.fallback. Borrows a reference; NULL: nothing. */
+/* Sets the policy that runs instead when a policy was refused, for every session that has
+ * no fallback of its own: see sessile_outcome.fallback. Takes a reference of its own;
+ * NULL: none.
+ */
 SESSILE_API void sessile_store_set_fallback(sessile_store *store,
                                             sessile_policy *fallback);
 
@@ -426,7 +432,7 @@ typedef struct sessile_listed {
     sessile_slice labels; /* JSON array of the names, each once, pins aside */
 } sessile_listed;
 
-/* What a list is ordered by, the newest or largest first, titles from A on. */
+/* The order of a list: newest or largest first, titles ascending. */
 typedef enum sessile_sort {
     SESSILE_SORT_MODIFIED = 0,
     SESSILE_SORT_CREATED,
@@ -440,8 +446,8 @@ typedef struct sessile_list_options {
     sessile_slice agent;        /* data NULL: of every agent */
     sessile_slice id_prefix;    /* only those whose id begins so */
     sessile_slice title;        /* only those of exactly this title; empty: of any */
-    uint64_t offset;            /* that many of the newest are left out */
-    uint64_t limit;             /* at most that many; 0: all */
+    uint64_t offset;            /* number of rows to skip */
+    uint64_t limit;             /* greatest number of rows; 0: all */
     sessile_slice user;         /* only of this user; data NULL: of any */
     sessile_slice label;        /* only those with this label on an entry; empty: all */
     sessile_slice text;         /* only those whose title has this in it (ASCII letters
@@ -454,19 +460,17 @@ typedef struct sessile_list_options {
 SESSILE_API void sessile_list_options_init(sessile_list_options *options);
 
 /*
- * The sessions that options ask for (NULL: all), in *out as one block of *count rows:
- * free it with sessile_free(). Newest first: by modified_ms, then by the file's name.
- * Where something is asked that cannot be told of a log that does not open, it is left
- * out.
+ * Lists the sessions that options select (NULL: all). *out is one block of *count rows:
+ * release it with sessile_free(). Newest first: by modified_ms, then by the file's name.
+ * A log that cannot be opened is left out when a condition needs its contents.
  *
- * A list looks at the file of each log. What it has found in a log is kept, sealed, in a
- * list cache beside the logs, so that only new and changed ones are opened; a log that
- * was written to within the last two seconds is opened each time. The list cache serves
- * lists alone: opening a session never reads it. A row says what opening would, unless
- * the log's bytes have changed and its file's size and times have not, as when a disk
- * rots. Where the list cache cannot be read or written, lists are slow and right. With
- * limit, on a store that was never listed, only logs whose file may be among the newest
- * are opened.
+ * A list looks at the file of each log. It keeps what it found in a sealed list cache
+ * beside the logs, so that later lists open only new and changed logs, and those written
+ * to within the last two seconds. Only lists use the list cache: opening a session never
+ * reads it. A row says what opening the session would say, unless the log's bytes have
+ * changed while the file's size and times have not, as when a disk decays. If the list
+ * cache cannot be read or written, lists are slow but correct. With a limit, on a store
+ * that was never listed, only logs whose file may be among the newest are opened.
  *
  * Errors: IO, DENIED (a folder), NOMEM. A log that cannot be opened is a row.
  */
@@ -475,7 +479,7 @@ SESSILE_API sessile_status sessile_list_with(sessile_store *store,
                                              sessile_listed **out, size_t *count,
                                              sessile_error *err);
 
-/* The same for all sessions of an agent (NULL: of every agent). */
+/* Lists all sessions of an agent (NULL: of every agent). As sessile_list_with(). */
 SESSILE_API sessile_status sessile_list(sessile_store *store, const char *agent,
                                         sessile_listed **out, size_t *count,
                                         sessile_error *err);
@@ -483,20 +487,20 @@ SESSILE_API sessile_status sessile_list(sessile_store *store, const char *agent,
 /* ------------------------------------------------------------------ keys */
 
 /*
- * A sealed store has a keyring, wrapped by the secret that opens the store. In it are
- * master keys, one for each epoch; the newest seals new logs, older ones open what they
- * sealed. Each user's sessions are sealed with a secret of that user's own, which the
- * master key wraps. Plain and volatile stores have none of this: UNSUPPORTED.
+ * A sealed store has a keyring, which is encrypted with the secret that opens the store.
+ * It holds one master key for each epoch. The newest key seals new logs, older keys open
+ * older logs. Each user's sessions are sealed with a separate secret for that user, which
+ * the master key encrypts. Plain and volatile stores have no keyring: UNSUPPORTED.
  */
 
-/* Makes the keyring of a store (and the key file of this user, when the secret comes from
- * there and there is none) and opens nothing. EXISTS: there is a keyring. Other errors:
- * as for sessile_open(). */
+/* Creates the keyring of a store without opening the store. Also creates the key file of
+ * this user, if the secret comes from there and the file does not exist. EXISTS: the
+ * store has a keyring. Other errors: as for sessile_open(). */
 SESSILE_API sessile_status sessile_keys_init(const char *url,
                                              const sessile_store_options *options,
                                              sessile_error *err);
 
-/* What is to be changed. Zeroed: a new epoch. */
+/* What to change. Zeros: a new epoch. */
 typedef struct sessile_rotate_options {
     int new_secret; /* 1: the keyring is wrapped by another secret, no new epoch */
     sessile_key_source key_source; /* of the new secret: ENV, FILE or SECRET */
@@ -505,13 +509,13 @@ typedef struct sessile_rotate_options {
 } sessile_rotate_options;
 
 /*
- * Changes the keyring, and only that: no log is touched. With a new epoch (options NULL)
- * new sessions are sealed by a new master key; *epoch (may be NULL) is its number. With a
- * new secret the old one opens the store no more: SEALED from then on. Durable on return;
- * a crash at any moment leaves a store that opens with the old secret or the new one.
- * Handles of other processes go on with what they know; one that is opened with a secret
- * that was changed since makes no new sessions until it is opened again (SEALED). Errors:
- * INVALID (the new secret is none), DENIED, SEALED, FULL; IO may have changed it: look.
+ * Changes the keyring and no log. With a new epoch (options NULL) a new master key seals
+ * new sessions; *epoch (may be NULL) is its number. With a new secret, the old one no
+ * longer opens the store (SEALED). The change is durable on return. After a crash the
+ * store opens with the old secret or with the new one. Handles of other processes keep
+ * the keys they have; a handle that was opened with the old secret cannot create sessions
+ * until it is opened again (SEALED). Errors: INVALID (the new secret is not usable),
+ * DENIED, SEALED, FULL; after IO the keyring may have changed: read its status.
  */
 SESSILE_API sessile_status sessile_keys_rotate(sessile_store *store,
                                                const sessile_rotate_options *options,
@@ -533,7 +537,7 @@ typedef struct sessile_keys {
     uint64_t users;                /* users that have a secret of their own */
     uint64_t logs;
     uint64_t user_logs;               /* sealed with a user's secret */
-    uint64_t old_logs;                /* sessile_reseal would seal these anew */
+    uint64_t old_logs;                /* logs that sessile_reseal would seal again */
     uint64_t odd_logs;                /* their first line could not be read */
     const sessile_keys_epoch *epochs; /* newest first */
     size_t epoch_count;
@@ -545,9 +549,9 @@ SESSILE_API sessile_status sessile_keys_status(sessile_store *store, sessile_key
                                                sessile_error *err);
 
 /*
- * Seals anew what is not of the newest epoch or not of the store's suite, log by log,
- * each in one step: entries, ids and writes stay. When nothing is left that needs them,
- * older epochs are taken out of the keyring, so that a master key that leaked opens
+ * Seals again each log that is not of the newest epoch or not of the store's suite, log
+ * by log, each in one step: entries, ids and writes stay. When nothing is left that needs
+ * them, older epochs are taken out of the keyring, so that a master key that leaked opens
  * nothing. Interrupted anywhere, it goes on where it stopped when it is run again. What
  * cannot be read is left alone, and its epoch kept.
  *
@@ -561,7 +565,7 @@ typedef struct sessile_reseal sessile_reseal;
 typedef struct sessile_reseal_state {
     uint64_t logs;      /* in the store */
     uint64_t seen;      /* of which dealt with */
-    uint64_t resealed;  /* sealed anew */
+    uint64_t resealed;  /* logs sealed again */
     uint64_t forgotten; /* of users whose secret was forgotten: nothing opens them */
     uint64_t failed;    /* left as they were */
     uint64_t dropped;   /* epochs taken out of the keyring: at the last step */
@@ -639,7 +643,7 @@ typedef enum sessile_migrate_stage {
 /* How far it is. Each session is counted under one of copied … failed. */
 typedef struct sessile_migrate_state {
     sessile_migrate_stage stage;
-    int as_it_stands; /* 1: bytes are copied; 0: sealed anew under `to`'s keys */
+    int as_it_stands; /* 1: bytes are copied; 0: sealed again with `to`'s keys */
     int unopened; /* 1: without a key: no seal was opened, bytes alone were compared */
     int moment;   /* 1: all ends are those of one moment; 0: of a short while, in which
                      something was written */
@@ -670,8 +674,8 @@ typedef struct sessile_migrate_state {
  *
  * As it stands, where `to` is empty or was made so: keyring, users' secrets and the bytes
  * of all logs; ids, tags and ciphertext are the same, and the same secret opens them. No
- * key is needed; with one, every line is proved on the way. Sealed anew, where `to` has a
- * keyring of its own, or a key of `to` is given: every entry as it is (ids, labels,
+ * key is needed; with one, every line is proved on the way. Sealed again, where `to` has
+ * a keyring of its own, or a key of `to` is given: every entry as it is (ids, labels,
  * checkpoints, context, deletion, time to live), under `to`'s keys. Both keys are needed.
  *
  * `from` is only read: nothing in it changes, caches neither. Others may write to it:
@@ -818,7 +822,8 @@ typedef struct sessile_life_info {
 SESSILE_API sessile_status sessile_session_life(sessile_session *session,
                                                 sessile_life_info *out,
                                                 sessile_error *err);
-/* It expires so many ms after its newest entry; 0: never. A fact, like a setting. */
+/* Sets the time after which a session expires, in ms from its newest entry; 0: never. It
+ * is a fact, like a setting. */
 SESSILE_API sessile_status sessile_set_ttl(sessile_session *session, int64_t ttl_ms,
                                            sessile_error *err);
 /* Archived: put away, and no more than that: it can be read and written. */
@@ -948,8 +953,8 @@ SESSILE_API sessile_status sessile_session_close(sessile_session *session,
  * Syncs what this handle wrote, and says in the next write that it is safe: damage to it
  * is then DAMAGED, never taken for a torn end. For durability NONE: after much was
  * written, before its last entry. With durability SYNC there is nothing to do. IO: what
- * was written is not known to be safe, and nothing more is written; open the session anew
- * and look. CANCELLED: see sessile_interrupt(). FORKED, CLOSED.
+ * was written is not known to be safe, and nothing more is written; open the session
+ * again and look. CANCELLED: see sessile_interrupt(). FORKED, CLOSED.
  */
 SESSILE_API sessile_status sessile_session_sync(sessile_session *session,
                                                 sessile_error *err);
@@ -1269,7 +1274,7 @@ typedef struct sessile_checkpoint_options {
     sessile_slice metadata; /* JSON object, or empty */
     sessile_checkpoint_reason reason;
     sessile_slice event; /* EVENT: which, at most 200 bytes */
-    uint32_t keep;       /* at most so many are kept, this one too; 0: as many as the
+    uint32_t keep;       /* greatest number kept, this one included; 0: as many as the
                             session's checkpoint_keep, else the store's, else 50. The
                             oldest are withdrawn, those with a name last */
 } sessile_checkpoint_options;
@@ -1387,8 +1392,8 @@ typedef struct sessile_context_info {
 /* Which messages of the path; 0 and SESSILE_NO_ID mean no restriction. */
 typedef struct sessile_messages_options {
     sessile_id from; /* first entry id to return; SESSILE_NO_ID: from the start */
-    size_t limit;    /* at most so many, counted from the start */
-    size_t last;     /* only the newest so many */
+    size_t limit;    /* greatest number, counted from the start */
+    size_t last;     /* only this number of the newest; 0: all */
     sessile_role role;
     sessile_id at; /* SESSILE_NO_ID: the head */
 } sessile_messages_options;
@@ -1501,7 +1506,7 @@ typedef struct sessile_search_options {
     unsigned roles; /* bits, 1u << SESSILE_ROLE_…: only messages of these; 0: messages of
                        any role, titles and labels */
     int head_only;  /* 1: only messages on the path to the head; 0: all of the log */
-    uint64_t limit; /* ends after so many that were found; 0: at the end */
+    uint64_t limit; /* ends after this number of results; 0: at the end */
 } sessile_search_options;
 SESSILE_API void sessile_search_options_init(sessile_search_options *options);
 
@@ -1578,7 +1583,7 @@ typedef struct sessile_checked {
     const char *file; /* NULL: the check is done */
     uint64_t entries, bytes;
     uint64_t lost; /* entries that cannot be read */
-    int salvaged;  /* 1: it was written anew; its old bytes are kept */
+    int salvaged;  /* 1: it was written again; its old bytes are kept */
     const sessile_finding *findings;
     size_t count;
     size_t index, total; /* of steps: for showing how far it is */
@@ -1752,7 +1757,7 @@ SESSILE_API sessile_status sessile_branch_begin(sessile_run **out,
                                                 const sessile_run_options *options,
                                                 sessile_error *err);
 
-/* The same at once, with a summary that is given, or none (empty). *leaf (or NULL): the
+/* The same in one call, with a given summary, or none (empty). *leaf (or NULL): the
  * head after it. */
 SESSILE_API sessile_status sessile_branch(sessile_session *session, sessile_id entry,
                                           sessile_slice summary, sessile_id *head,
@@ -1989,7 +1994,7 @@ typedef struct sessile_why_step {
     sessile_role role; /* SAID, WRITTEN */
     const char *type;  /* NO_MESSAGE: the type of entry; else "" */
     sessile_disposition disposition; /* LEFT */
-    sessile_key by; /* LEFT: what stands for it, or entry SESSILE_NO_ID; ORPHAN, MOVED */
+    sessile_key by; /* LEFT: its substitute, or entry SESSILE_NO_ID; ORPHAN, MOVED */
     const sessile_key *stands_for; /* WRITTEN */
     size_t stands_for_count;
     const sessile_compaction *compaction; /* WRITTEN, LEFT, RESTORED; else NULL */
@@ -2044,8 +2049,9 @@ SESSILE_API sessile_status sessile_uncompact(sessile_session *session, sessile_i
 /* ------------------------------------------------------------------ states */
 
 /*
- * A state is the context as one hook sees it, and its edits. It lives until the hook's
- * reply. Indexes start at 0 and are those the hook was given, whatever was edited since.
+ * A state is the context that one hook sees, with the hook's edits. It is valid until the
+ * hook's reply. Indexes start at 0. They are those of the list that the hook was given:
+ * edits do not change them.
  */
 
 /* A message of a state: columns, no text read. */
@@ -2082,17 +2088,18 @@ SESSILE_API sessile_status sessile_state_label(const sessile_state *state, size_
  * branch_summary: count, all of them being what is left. */
 SESSILE_API size_t sessile_state_previous(const sessile_state *state);
 
-/* Takes out first..last (inclusive). */
+/* Drops messages first to last, both included. */
 SESSILE_API sessile_status sessile_state_drop(sessile_state *state, size_t first,
                                               size_t last, sessile_error *err);
-/* Puts fields of `fields` (a JSON object, usually {"content":…}) over the message's own,
- * role and pairing kept; the new message records what it replaces. */
+/* Replaces members of message i by those of `fields`, a JSON object, usually
+ * {"content":…}. Its role, calls and results stay. The new message records which one it
+ * replaces. */
 SESSILE_API sessile_status sessile_state_replace(sessile_state *state, size_t i,
                                                  sessile_slice fields,
                                                  sessile_error *err);
-/* A new message before i (count: last). covers: the range cover_first..cover_last is
- * dropped and recorded as covered by it. role defaults to user and metadata.kind to
- * "summary". */
+/* Inserts a message before message i (count: at the end). covers 1: messages cover_first
+ * to cover_last are dropped and recorded as covered by it. The role defaults to user and
+ * metadata.kind to "summary". */
 SESSILE_API sessile_status sessile_state_insert(sessile_state *state, size_t i,
                                                 sessile_slice message, int covers,
                                                 size_t cover_first, size_t cover_last,
@@ -2102,18 +2109,19 @@ typedef enum sessile_unit {
     SESSILE_TURNS,
     SESSILE_TOKENS
 } sessile_unit;
-/* Drops what laws 1, 2, 5 and 7 let go, oldest first, until about n units are left. */
+/* Drops messages that laws 1, 2, 5 and 7 allow to drop, oldest first, until about n units
+ * are left. */
 SESSILE_API sessile_status sessile_state_keep_last(sessile_state *state, int64_t n,
                                                    sessile_unit unit, sessile_error *err);
-/* The newest index i such that i.. holds about `tokens` tokens and cutting before i
- * splits no call from its results. */
+/* Returns the index i before which to cut, so that about `tokens` tokens are left and no
+ * call is separated from its results. */
 SESSILE_API size_t sessile_state_find_cut(const sessile_state *state, int64_t tokens);
-/* The indexes that go together with i by law 1 (i among them), ascending, at most cap
- * written to out; returns how many there are. */
+/* Writes the indexes that law 1 keeps together with i, i included, ascending, at most cap
+ * of them, and returns their number. */
 SESSILE_API size_t sessile_state_pairs(const sessile_state *state, size_t i, size_t *out,
                                        size_t cap);
-/* A hand-built list instead of edits. index: a message of the state kept as it is, or
- * SIZE_MAX for a new message (json) that stands for the given keys. */
+/* An item of a list that replaces the state's. index: a message of the state, unchanged,
+ * or SIZE_MAX for a new message (json) that stands for the given keys. */
 typedef struct sessile_state_item {
     size_t index;
     sessile_slice json;
@@ -2125,7 +2133,8 @@ typedef struct sessile_state_item {
 SESSILE_API sessile_status sessile_state_rebuild(sessile_state *state,
                                                  const sessile_state_item *items,
                                                  size_t count, sessile_error *err);
-/* The running policy's notes, a JSON object ("{}" at first), borrowed until set. */
+/* The running policy's notes, a JSON object ("{}" at first), borrowed until they are set.
+ */
 SESSILE_API sessile_slice sessile_state_vars(const sessile_state *state);
 SESSILE_API sessile_status sessile_state_set_vars(sessile_state *state,
                                                   sessile_slice json, sessile_error *err);

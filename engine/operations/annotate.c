@@ -98,7 +98,8 @@ sessile_status session_label(sessile_session *s, sessile_id id, sessile_slice na
     buf_puts(&w.text, "{\"label\":");
     json_put_string(&w.text, name.data, name.size);
     buf_puts(&w.text, off ? ",\"off\":true}" : "}");
-    status = w.text.failed ? fail_nomem(err) : session_write(s, build_label, &w, err);
+    status =
+        w.text.failed ? fail_nomem(err) : session_write(s, build_label, &w, NULL, err);
     buf_deinit(&w.text);
     return status;
 }
@@ -216,7 +217,7 @@ sessile_status session_state_members(sessile_session *s, const char *kind,
         buf_putc(&w.text, '}');
         status = w.text.failed ? fail_nomem(err) : check_once(s, kind, &w.text, err);
         if (!status)
-            status = session_write(s, build_members, &w, err);
+            status = session_write(s, build_members, &w, NULL, err);
     }
     buf_deinit(&checked);
     buf_deinit(&w.text);

@@ -226,7 +226,8 @@ sessile_status session_checkpoint_at(sessile_session *s, sessile_id at,
     if (!status && w.state.size >= COMPRESSED_FROM)
         status = compress_put(&w.zstd, w.state.data, w.state.size, err);
     if (!status)
-        status = session_write_known(s, build_checkpoint, &w, err);
+        status =
+            session_write(s, build_checkpoint, &w, &(session_writing){.known = 1}, err);
     if (!status)
         *out = w.id;
     buf_deinit(&w.state);
@@ -273,7 +274,7 @@ static sessile_status build_withdrawal(void *arg, sessile_session *s, batch *b,
 sessile_status session_withdraw_checkpoint(sessile_session *s, sessile_id id,
                                            sessile_error *err)
 {
-    return session_write(s, build_withdrawal, &id, err);
+    return session_write(s, build_withdrawal, &id, NULL, err);
 }
 
 /* ------------------------------------------------------------------ who asks */

@@ -71,7 +71,7 @@ static sessile_status build(void *arg, sessile_session *s, batch *b, sessile_err
 
 static sessile_status write_child(sessile_session *s, child_write *w, sessile_error *err)
 {
-    return w->data.failed ? fail_nomem(err) : session_write(s, build, w, err);
+    return w->data.failed ? fail_nomem(err) : session_write(s, build, w, NULL, err);
 }
 
 /* The parent's head, once it is known that it can be written to. */

@@ -62,7 +62,7 @@ static sessile_status build_step(void *arg, sessile_session *s, batch *b,
 
 static sessile_status take_step(sessile_session *s, step *w, sessile_error *err)
 {
-    return w->text.failed ? fail_nomem(err) : session_write(s, build_step, w, err);
+    return w->text.failed ? fail_nomem(err) : session_write(s, build_step, w, NULL, err);
 }
 
 sessile_status session_set_ttl(sessile_session *s, int64_t ttl_ms, sessile_error *err)

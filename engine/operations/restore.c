@@ -416,7 +416,7 @@ sessile_status session_restore(sessile_session *s, sessile_id id, int force,
     buf_init(&r.text, a);
     buf_init(&r.state, a);
     buf_init(&r.warnings, a);
-    status = session_write(s, build_restore, &r, err);
+    status = session_write(s, build_restore, &r, NULL, err);
     if (!status && (r.state.failed || r.warnings.failed))
         status = fail_nomem(err);
     if (!status) {

@@ -111,7 +111,7 @@ static sessile_status build_end(void *arg, sessile_session *s, batch *b,
 static sessile_status write_pause(sessile_session *s, session_build build, pause_write *w,
                                   sessile_error *err)
 {
-    return w->text.failed ? fail_nomem(err) : session_write(s, build, w, err);
+    return w->text.failed ? fail_nomem(err) : session_write(s, build, w, NULL, err);
 }
 
 static sessile_status put_reason(buf *out, sessile_slice reason, const sessile_session *s,

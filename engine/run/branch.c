@@ -127,8 +127,9 @@ sessile_status run_branch(sessile_run *run, const sessile_run_options *options,
                     "it, or raise the limit",
                     w.text.size, (unsigned long long)limits->message);
     buf_init(&w.data, run->alloc);
-    status = session_write_within(run->session, &run->wait, build_branch, &w,
-                                  &run->log.written, err);
+    status = session_write(
+        run->session, build_branch, &w,
+        &(session_writing){.wait = &run->wait, .count = &run->log.written}, err);
     buf_deinit(&w.data);
     if (status)
         return status;
@@ -360,7 +361,8 @@ void run_branch_commit(sessile_run *run)
         return;
     buf_init(&w.data, run->alloc);
     sessile_status status =
-        session_write_within(run->session, &run->wait, build_summary, &w, &count, &why);
+        session_write(run->session, build_summary, &w,
+                      &(session_writing){.wait = &run->wait, .count = &count}, &why);
     buf_deinit(&w.data);
     if (!status && !w.stale) {
         run->log.written = count;

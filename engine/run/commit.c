@@ -149,7 +149,8 @@ static sessile_status write_refusal(sessile_run *run, sessile_error *err)
     buf_init(&w.data, run->alloc);
     sessile_id count = 0;
     sessile_status status =
-        session_write_within(run->session, &run->wait, build_refusal, &w, &count, err);
+        session_write(run->session, build_refusal, &w,
+                      &(session_writing){.wait = &run->wait, .count = &count}, err);
     if (status) {
         run->result.outcome.refusal = SESSILE_NO_ID;
     } else if (run->result.outcome.refusal != SESSILE_NO_ID) {
@@ -239,7 +240,8 @@ static sessile_status write_compaction(sessile_run *run, int changed, sessile_er
     buf_init(&w.data, run->alloc);
     sessile_id count = 0;
     sessile_status status =
-        session_write_within(run->session, &run->wait, build_compaction, &w, &count, err);
+        session_write(run->session, build_compaction, &w,
+                      &(session_writing){.wait = &run->wait, .count = &count}, err);
     buf_deinit(&w.data);
     if (status)
         return status;

@@ -229,8 +229,8 @@ sessile_status run_end_pending(sessile_run *run, sessile_error *err)
 
     if (run->replay.pending_run == SESSILE_NO_ID)
         return SESSILE_OK;
-    status =
-        session_write_within(run->session, &run->wait, build_close, run, &count, err);
+    status = session_write(run->session, build_close, run,
+                           &(session_writing){.wait = &run->wait, .count = &count}, err);
     if (status)
         return status;
     run->replay.pending_run = SESSILE_NO_ID;
@@ -269,9 +269,11 @@ sessile_status run_defer(sessile_run *run, sessile_id *out, sessile_error *err)
                                    run->options.timeout_ms);
     buf_init(&w.data, run->alloc);
     put_pending_run(run, &w.data);
-    status = w.data.failed ? fail_nomem(err)
-                           : session_write_within(run->session, &run->wait,
-                                                  build_pending_run, &w, &count, err);
+    status =
+        w.data.failed
+            ? fail_nomem(err)
+            : session_write(run->session, build_pending_run, &w,
+                            &(session_writing){.wait = &run->wait, .count = &count}, err);
     if (!status)
         status = session_sync_within(run->session, &run->wait, count, err);
     buf_deinit(&w.data);

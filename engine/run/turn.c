@@ -208,8 +208,11 @@ sessile_status run_turn(sessile_run *run, const sessile_slice *messages, size_t 
         status =
             check_object(&w.metadata, options->metadata, "metadata", limits->depth, err);
     if (!status)
-        status = session_write_known_within(run->session, &run->wait, build_turn, &w,
-                                            &run->log.written, err);
+        status =
+            session_write(run->session, build_turn, &w,
+                          &(session_writing){
+                              .known = 1, .wait = &run->wait, .count = &run->log.written},
+                          err);
     if (status)
         goto out;
     run->now_ms = w.time_ms;

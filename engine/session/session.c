@@ -367,7 +367,8 @@ static sessile_status try_known(sessile_session *s, batch *b, session_build buil
     return *done ? status : SESSILE_OK;
 }
 
-static sessile_status write_within(sessile_session *s, session_wait *w,
+/* Leaves at *count_out what there is to sync. */
+static sessile_status append_built(sessile_session *s, session_wait *w,
                                    session_build build, void *arg, int known,
                                    sessile_id *count_out, sessile_error *err)
 {
@@ -375,8 +376,7 @@ static sessile_status write_within(sessile_session *s, session_wait *w,
     int grown = 1, done = 0;
     batch b;
 
-    if (count_out)
-        *count_out = 0;
+    *count_out = 0;
     if (!status)
         status = session_take_turn(s, w, err);
     if (status)
@@ -405,26 +405,12 @@ static sessile_status write_within(sessile_session *s, session_wait *w,
                                     "its log does not end as this handle has read it, "
                                     "and has not grown: open the session again"),
                                err);
-    if (!status && count_out)
+    if (!status)
         *count_out = log_count(s->log);
     session_wait_set(s, NULL);
     pthread_mutex_unlock(&s->mutex);
     batch_deinit(&b);
     return status;
-}
-
-sessile_status session_write_within(sessile_session *s, session_wait *w,
-                                    session_build build, void *arg, sessile_id *count_out,
-                                    sessile_error *err)
-{
-    return write_within(s, w, build, arg, 0, count_out, err);
-}
-
-sessile_status session_write_known_within(sessile_session *s, session_wait *w,
-                                          session_build build, void *arg,
-                                          sessile_id *count_out, sessile_error *err)
-{
-    return write_within(s, w, build, arg, 1, count_out, err);
 }
 
 sessile_status session_sync_within(sessile_session *s, const session_wait *w,
@@ -462,21 +448,15 @@ sessile_status session_sync(sessile_session *s, sessile_error *err)
 }
 
 sessile_status session_write(sessile_session *s, session_build build, void *arg,
-                             sessile_error *err)
+                             const session_writing *how, sessile_error *err)
 {
-    session_wait w = session_wait_begin(s, 0, 0);
+    int known = how && how->known;
     sessile_id count;
-    sessile_status status = session_write_within(s, &w, build, arg, &count, err);
 
-    return status ? status : session_sync_within(s, &w, count, err);
-}
-
-sessile_status session_write_known(sessile_session *s, session_build build, void *arg,
-                                   sessile_error *err)
-{
+    if (how && how->wait)
+        return append_built(s, how->wait, build, arg, known,
+                            how->count ? how->count : &count, err);
     session_wait w = session_wait_begin(s, 0, 0);
-    sessile_id count;
-    sessile_status status = session_write_known_within(s, &w, build, arg, &count, err);
-
+    sessile_status status = append_built(s, &w, build, arg, known, &count, err);
     return status ? status : session_sync_within(s, &w, count, err);
 }

@@ -98,7 +98,7 @@ sessile_status session_append_message(sessile_session *s, sessile_slice text,
     buf_init(&w.text, &s->store->alloc);
     status = session_check_message(s, text, &w.text, &w.columns, &w.tokens, err);
     if (!status)
-        status = session_write_known(s, build_message, &w, err);
+        status = session_write(s, build_message, &w, &(session_writing){.known = 1}, err);
     if (!status)
         *out = w.id;
     buf_deinit(&w.text);
@@ -118,7 +118,7 @@ sessile_status session_append_custom(sessile_session *s, sessile_slice data,
         status =
             fail(err, SESSILE_INVALID, "the data of a custom entry is a JSON object");
     if (!status)
-        status = session_write_known(s, build_fact, &w, err);
+        status = session_write(s, build_fact, &w, &(session_writing){.known = 1}, err);
     if (!status)
         *out = w.id;
     buf_deinit(&w.text);
@@ -137,12 +137,13 @@ sessile_status session_set_title(sessile_session *s, sessile_slice title,
     buf_puts(&w.text, "{\"title\":");
     json_put_string(&w.text, title.data, title.size);
     buf_putc(&w.text, '}');
-    status = w.text.failed ? fail_nomem(err) : session_write(s, build_fact, &w, err);
+    status =
+        w.text.failed ? fail_nomem(err) : session_write(s, build_fact, &w, NULL, err);
     buf_deinit(&w.text);
     return status;
 }
 
 sessile_status session_clear(sessile_session *s, sessile_error *err)
 {
-    return session_write(s, build_clear, NULL, err);
+    return session_write(s, build_clear, NULL, NULL, err);
 }

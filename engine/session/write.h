@@ -35,24 +35,28 @@ void batch_deinit(batch *b);
  * writes nothing. An error writes nothing. */
 typedef sessile_status (*session_build)(void *arg, sessile_session *s, batch *b,
                                         sessile_error *err);
-/* Writes what build builds, and waits until it is durable: a call of its own. */
+/* How session_write() writes. NULL stands for zeros. */
+typedef struct session_writing {
+    /*
+     * 1: build may be called again whatever it returned. In a store without locks it is
+     * then called first on what this handle has seen, without asking for what others
+     * appended, since the store compares. If that writes nothing, it is called again on
+     * what is there. This saves a database one query with each write.
+     */
+    int known;
+    /* Not NULL: the write is a part of a longer call, which waits by this and afterwards
+     * calls session_sync_within() with *count. */
+    session_wait *wait;
+    sessile_id *count; /* log_count() after the write; may be NULL */
+} session_writing;
+
+/*
+ * Writes what build builds. Without a wait it is a call of its own, which returns when
+ * the entries are durable. Takes the mutex. If the log has grown between reading and
+ * appending, build is called again on what is there then.
+ */
 sessile_status session_write(sessile_session *s, session_build build, void *arg,
-                             sessile_error *err);
-/* Its two halves, as parts of a longer call with one patience. The first takes the mutex.
- * *count_out (or NULL): log_count after it, for the second. When the log has grown all
- * the same between reading and appending, build is called again on what there is then. */
-sessile_status session_write_within(sessile_session *s, session_wait *w,
-                                    session_build build, void *arg, sessile_id *count_out,
-                                    sessile_error *err);
-/* The same, of a build that may be called again whatever it returned: where a store has
- * no locks it is called first on what this handle has seen, without asking for what
- * others appended, since the store compares. Where nothing was written so, it is called
- * again on what is there. A question less to a database with each write. */
-sessile_status session_write_known(sessile_session *s, session_build build, void *arg,
-                                   sessile_error *err);
-sessile_status session_write_known_within(sessile_session *s, session_wait *w,
-                                          session_build build, void *arg,
-                                          sessile_id *count_out, sessile_error *err);
+                             const session_writing *how, sessile_error *err);
 /* Waits until that is durable, unless the store's durability is NONE. No mutex held. */
 sessile_status session_sync_within(sessile_session *s, const session_wait *w,
                                    sessile_id count, sessile_error *err);

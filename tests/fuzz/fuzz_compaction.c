@@ -71,7 +71,7 @@ static void add_lines(sessile_session *s, const char *text, size_t size)
         buf_clear(&data);
         if (!json_check(&data, text, length, 64, NULL) &&
             json_of(data.data, data.size).type == JSON_OBJECT)
-            (void)session_write(s, build, &a, NULL);
+            (void)session_write(s, build, &a, NULL, NULL);
         length += end != NULL;
         text += length;
         size -= length;

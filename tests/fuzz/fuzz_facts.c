@@ -175,7 +175,7 @@ static void add_lines(sessile_session *s, const char *text, size_t size)
         if (length > 2) {
             if (!is_object(&data, text + 2, length - 2))
                 pick(&data, text[0], text + 2, length - 2);
-            (void)session_write(s, build, &a, NULL);
+            (void)session_write(s, build, &a, NULL, NULL);
         }
         length += end != NULL;
         text += length;

@@ -249,7 +249,7 @@ sessile_status try_say(sessile_session *s, const char *text, sessile_id *out,
                        sessile_error *err)
 {
     written w = {.messages = &text, .count = 1};
-    sessile_status status = session_write(s, build_messages, &w, err);
+    sessile_status status = session_write(s, build_messages, &w, NULL, err);
 
     *out = w.out;
     return status;
@@ -278,7 +278,7 @@ sessile_id say_turn(sessile_session *s, const char *const *messages, size_t coun
     written w = {.messages = messages, .count = count, .turn = 1, .rest = rest};
     sessile_error err;
 
-    must(session_write(s, build_messages, &w, &err), &err);
+    must(session_write(s, build_messages, &w, NULL, &err), &err);
     return w.out;
 }
 
@@ -286,7 +286,7 @@ sessile_status try_entry(sessile_session *s, const char *type, sessile_id parent
                          const char *data, sessile_id *out, sessile_error *err)
 {
     written w = {.type = type, .parent = parent, .data = data};
-    sessile_status status = session_write(s, build_entry, &w, err);
+    sessile_status status = session_write(s, build_entry, &w, NULL, err);
 
     *out = w.out;
     return status;

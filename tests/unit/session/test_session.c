@@ -238,7 +238,9 @@ static void a_refused_batch_leaves_the_fold_as_it_was(void **state)
     say(s, "system", "one");
     assert_context(s, SESSILE_NO_ID, "00000002");
     session_wait wait = session_wait_begin(s, 0, 0);
-    assert_int_equal(session_write_within(s, &wait, half_a_turn, NULL, &count, &err),
+    assert_int_equal(session_write(s, half_a_turn, NULL,
+                                   &(session_writing){.wait = &wait, .count = &count},
+                                   &err),
                      SESSILE_DAMAGED);
     assert_int_equal(count, 0);
     assert_string_equal(s->fold.title, "kept");

@@ -86,7 +86,7 @@ static void *clear_many(void *arg)
 
     for (int i = 0; i < w->times; i++) {
         sessile_error err;
-        if (session_write(w->s, build_clear, NULL, &err))
+        if (session_write(w->s, build_clear, NULL, NULL, &err))
             w->wrong++;
     }
     return NULL;
