@@ -1,14 +1,14 @@
 /*
  * state.h: a proposal in the making: the context as hooks see it, and their edits.
  *
- * One state serves a whole pipeline. state_hook_begin() fixes the list and indexes that a
- * hook is given; the sessile_state_…() functions of sessile.h (implemented in this
- * folder) record edits; state_hook_end() applies them and makes the list for the next
- * hook. Edits that are out of range or malformed are INVALID at once and change nothing;
- * whether they are *lawful* is judged by laws.h afterwards.
+ * One state serves a whole pipeline. state_hook_begin() fixes the list and the indexes
+ * that a hook is given; the sessile_state_…() functions of sessile.h (implemented in
+ * this folder) record edits; state_hook_end() applies them and makes the list for the
+ * next hook. Edits that are out of range or malformed are INVALID and change nothing;
+ * whether they are *lawful* is judged by context/laws.h afterwards.
  */
-#ifndef SESSION_STATE_H
-#define SESSION_STATE_H
+#ifndef PROPOSAL_STATE_H
+#define PROPOSAL_STATE_H
 
 #include "context/context.h"
 #include "session/facts.h"

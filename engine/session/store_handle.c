@@ -1,9 +1,9 @@
 /*
- * store_handle.c: what sessile_store is: a backend, found by its url or brought by the
+ * store_handle.c: what sessile_store is: a backend, found by its URL or brought by the
  * host, its keyring, and the defaults of sessions.
  *
- * Must never open a log (list.c and open.c do), nor repeat in an error what may hold a
- * password: of a url with an unknown scheme only the scheme is named.
+ * Must never open a log (admin/list.c and open.c do), nor repeat in an error what may
+ * hold a password: of a URL with an unknown scheme only the scheme is named.
  */
 #include "session/store_handle.h"
 
