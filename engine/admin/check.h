@@ -1,6 +1,6 @@
-/* check.h: a look at everything a store has, and the salvage of what is damaged. */
-#ifndef SESSION_CHECK_H
-#define SESSION_CHECK_H
+/* check.h: every log of a store examined, and the damaged ones salvaged. */
+#ifndef ADMIN_CHECK_H
+#define ADMIN_CHECK_H
 
 #include "session/store_handle.h"
 

@@ -1,15 +1,16 @@
 /*
- * keys.c: what the keys of a store mean for its sessions: counted, sealed anew,
+ * keys.c: what the keys of a store mean for its sessions: counted, sealed again,
  * forgotten.
  *
- * Owns the order in which many logs and one keyring change. It must never drop an epoch
+ * Owns the order in which many logs and one keyring change. Must never drop an epoch
  * that a log may still need: a log whose epoch is in no keyring is lost for ever.
  *
- * Sealing anew goes over the logs twice. The first pass does the work. The second looks
- * at every log there is then, under a shared lock, so that whoever replaces one just now
- * is waited for; what is still old is tried once more, and what stays old keeps its
- * epoch. (Whoever makes a log under an older epoch meanwhile sees the newer one
- * afterwards, and seals its log anew by itself: log_keep_up().)
+ * To seal a store again, all logs are visited twice. The first pass does the work. The
+ * second pass looks at every log that exists then, under a shared lock, so that it waits
+ * for whoever replaces one at that moment; what is still old is tried once more, and
+ * what stays old keeps its epoch. (A writer that makes a log under an older epoch
+ * meanwhile sees the newer epoch afterwards, and seals its log again itself:
+ * log_keep_up().)
  */
 #include "admin/keys.h"
 

@@ -1,9 +1,9 @@
 /*
- * keys.h: what the keys of a store mean for its sessions: sealed anew, counted,
+ * keys.h: what the keys of a store mean for its sessions: sealed again, counted,
  * forgotten.
  */
-#ifndef SESSION_KEYS_H
-#define SESSION_KEYS_H
+#ifndef ADMIN_KEYS_H
+#define ADMIN_KEYS_H
 
 #include "session/handle.h"
 

@@ -1,20 +1,20 @@
 /*
  * list_cache.c: what lists remember of the logs of one folder.
  *
- * Owns the bytes of a list cache: fixed rows and their text, in a box of the store's
- * keyring. Must never say anything of a log but that it opened, and must never be
- * believed over the log's file: whatever is odd about a list cache makes it one without
- * rows.
+ * Owns the bytes of a list cache: fixed rows and their text, in a sealed blob of the
+ * store's keyring. Must never say anything of a log but that it opened, and must never
+ * be believed over the log's file: a list cache with anything odd in it has no rows.
  *
  * The problem: a list of ten thousand sessions opens ten thousand logs. The choice: one
- * row a log with all that a list shows, and the file's size, inode and times at the
- * moment before the log was looked at, as a version control system's index has them. A
- * row is used when they are all the same. Rejected: a list cache that appends keep up to
- * date (every append would pay, and a crash between the two would leave it wrong).
+ * row a log with everything that a list shows, and the file's size, inode and times from
+ * before the log was opened, like the index of a version control system. A row is used
+ * when all of these are unchanged. Rejected: a list cache that appends keep up to date
+ * (every append would pay, and a crash between the two would leave it wrong).
  *
- * The change time is what makes a row safe: who rewrites a log in place and sets its
- * mtime back, or makes it readable by others, changes it. What is not seen: a log's bytes
- * that rot below the file system. Opening the session sees it, and so does a check.
+ * The change time makes a row safe: whoever rewrites a log in place and sets its mtime
+ * back, or makes it readable by others, changes it. Bytes of a log that rot below the
+ * file system are not noticed here. Opening the session notices them, and so does a
+ * check.
  */
 #include "admin/list_cache.h"
 
@@ -307,7 +307,7 @@ int list_cache_fits(const list_cache *c, size_t row, const sessile_backend_stat 
 
 int list_cache_settled(const sessile_backend_stat *stat, int64_t now_ms)
 {
-    return stat->changed_ns / 1000000 + CATALOG_SETTLED_MS < now_ms;
+    return stat->changed_ns / 1000000 + LIST_CACHE_SETTLED_MS < now_ms;
 }
 
 void list_cache_draft_init(list_cache_draft *d, const allocator *a)

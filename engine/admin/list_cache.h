@@ -1,13 +1,13 @@
 /*
- * list_cache.h: what lists remember of the logs of one folder, so that they need not open
- * them. README.md beside this file says what its bytes are.
+ * list_cache.h: what lists remember of the logs of one folder, so that they need not
+ * open them. README.md beside this file describes its bytes.
  *
- * A cache of a list, never of a session: opening a session does not read it. A row is
- * good for a log whose file says of itself exactly what the row says; whoever may write
- * in the folder can at most make a list look at logs again.
+ * It is a cache of a list, never of a session: opening a session does not read it. A row
+ * is valid for a log whose file has exactly the properties in the row. Whoever may write
+ * in the folder can at most make a list open logs again.
  */
-#ifndef SESSION_LIST_CACHE_H
-#define SESSION_LIST_CACHE_H
+#ifndef ADMIN_LIST_CACHE_H
+#define ADMIN_LIST_CACHE_H
 
 #include "base/map.h"
 #include "session/life.h"
@@ -69,7 +69,7 @@ void list_cache_draft_put(list_cache_draft *d, sessile_store *st, const char *fo
  * changes twice within a tick of the store's clock looks unchanged, and some clocks tick
  * only every two seconds. now_ms: before its stat was taken.
  */
-#define CATALOG_SETTLED_MS 2000
+#define LIST_CACHE_SETTLED_MS 2000
 int list_cache_settled(const sessile_backend_stat *stat, int64_t now_ms);
 
 /* Removes the list caches of all folders: what is in them (names, titles) is to go. */

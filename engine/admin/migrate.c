@@ -1,10 +1,10 @@
 /*
  * migrate.c: a whole store copied into another one, session after session.
  *
- * Owns the order: look, copy, users' secrets, read back, name. A session that fails is
- * told of and the rest goes on; what ends the whole is an error of the store that is
- * written, or of all that is read. Must never open a session, which would heal it, write
- * its index, and so change `from`.
+ * Owns the order: scan, copy, users' secrets, read back, report. A session that fails is
+ * reported and the others go on; only an error of the target store, or of the whole
+ * source, ends the migration. Must never open a session, which would heal it, write its
+ * index, and so change the source.
  */
 #include "admin/migrate.h"
 
@@ -108,7 +108,7 @@ static sessile_status place_there(sessile_migration *m, const char *folder,
     return status;
 }
 
-static sessile_status begin(sessile_migration *m, int compare, sessile_error *err)
+static sessile_status begin_copying(sessile_migration *m, int compare, sessile_error *err)
 {
     const char *folder = migrate_folder(&m->look, m->next);
     const char *name = migrate_name(&m->look, m->next);
@@ -140,7 +140,7 @@ static sessile_status begin(sessile_migration *m, int compare, sessile_error *er
 }
 
 /* What was carried, counted. */
-static void count(sessile_migration *m, const transfer_info *about)
+static void count_copied(sessile_migration *m, const transfer_info *about)
 {
     sessile_migrate_state *s = &m->state;
     migrate_log *log = &m->look.logs[m->next];
@@ -240,7 +240,7 @@ static sessile_status failed(sessile_migration *m, const sessile_error *why,
     return SESSILE_OK;
 }
 
-static void next(sessile_migration *m)
+static void next_session(sessile_migration *m)
 {
     m->next++;
     m->tries = 0;
@@ -271,7 +271,7 @@ static sessile_status piece(sessile_migration *m, int compare, sessile_error *er
 {
     sessile_error why = {SESSILE_OK, ""};
     int begins = !m->at;
-    sessile_status status = begins ? begin(m, compare, &why) : SESSILE_OK;
+    sessile_status status = begins ? begin_copying(m, compare, &why) : SESSILE_OK;
     transfer_info about;
 
     if (!status)
@@ -286,14 +286,14 @@ static sessile_status piece(sessile_migration *m, int compare, sessile_error *er
         if (compare)
             verify(m, &about);
         else
-            count(m, &about);
+            count_copied(m, &about);
     } else {
         status = failed(m, &why, begins, err);
     }
     transfer_free(m->at);
     m->at = NULL;
     if (!status)
-        next(m);
+        next_session(m);
     return status ? status : SESSILE_NEEDS;
 }
 

@@ -3,11 +3,11 @@
  *
  *   migrate.c        the order of things; one session after the other
  *   migrate_open.c   both stores, their keys, and how they go together
- *   migrate_look.c   which sessions there are, and up to where each is taken
+ *   migrate_scan.c   which sessions there are, and up to where each is taken
  *   migrate_keys.c   keyring and users' secrets, as they stand
  */
-#ifndef SESSION_MIGRATE_H
-#define SESSION_MIGRATE_H
+#ifndef ADMIN_MIGRATE_H
+#define ADMIN_MIGRATE_H
 
 #include "log/transfer.h"
 #include "session/store_handle.h"

@@ -2,9 +2,9 @@
  * migrate_keys.c: the blobs of a store that is copied as it stands: the keyring and the
  * users' secrets.
  *
- * Owns that a user who is forgotten stays so: secrets are copied after the logs, and each
- * is looked for in `from` once more when it is there. Must never open a blob, nor write
- * over one of `to`'s own.
+ * Owns that a forgotten user stays forgotten: secrets are copied after the logs, and
+ * each is looked up in the source once more when it has been copied. Must never open a
+ * blob, nor overwrite one of the target's own.
  */
 #include "admin/migrate.h"
 #include "base/alloc.h"

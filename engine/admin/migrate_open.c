@@ -2,8 +2,9 @@
  * migrate_open.c: two stores opened for a copy: which keys open them, and whether bytes
  * can be copied as they stand or entries must be sealed again.
  *
- * Must never make anything in `from`, nor in `to` before all that can be refused has
- * been; nor repeat a url in an error, which may hold a password.
+ * Must never create anything in the source, nor in the target before everything has been
+ * checked that could be refused; nor repeat a URL in an error, which may hold a
+ * password.
  */
 #include "admin/migrate.h"
 

@@ -1,16 +1,16 @@
 /*
- * migrate_look.c: which sessions a copy of a store has, and up to where.
+ * migrate_scan.c: which sessions a copy of a store has, and up to where.
  *
  * Owns the choice of a state that others, who write meanwhile, could have left at some
  * moment. Must never open a log, nor read one.
  *
  * A session may name others: its children, its parent, the one it is a fork of. Those
- * were there before they were named. So the ends of all logs are fixed first (their
- * sizes, in one pass), and then the store is listed again: whatever the fixed bytes name
- * is in that list. What is new in it is fixed as well and may name newer ones yet, so
- * this goes on until a list has nothing new. And when two passes in a row find the same
- * logs of the same sizes, then the first of them was the state of the store when the
- * second began: that is tried for, a few times.
+ * existed before they were named. So the ends of all logs are fixed first (their sizes,
+ * in one pass), and then the store is listed again: whatever the fixed bytes name is in
+ * that list. What is new in it is fixed as well and may name newer ones, so this is
+ * repeated until a list has nothing new. When two passes in a row find the same logs
+ * with the same sizes, the first of them was the state of the store when the second
+ * began. That is tried for, a few times.
  */
 #include "admin/migrate.h"
 
@@ -37,7 +37,7 @@ typedef struct gathering {
     sessile_status status;
 } gathering;
 
-static int add(gathering *g, const char *folder, const char *name, uint64_t bytes)
+static int add_log(gathering *g, const char *folder, const char *name, uint64_t bytes)
 {
     migrate_look *l = g->look;
     migrate_log *log;
@@ -87,13 +87,14 @@ static int add_by_size(void *arg, const char *folder, const char *name)
         g->store->table->size(log, &bytes, &mtime_ms, NULL);
         g->store->table->close(log);
     }
-    return add(g, folder, name, bytes);
+    return add_log(g, folder, name, bytes);
 }
 
 static int add_listed(void *arg, const char *folder, const char *name,
                       const sessile_backend_stat *stat)
 {
-    return stat ? add(arg, folder, name, stat->bytes) : add_by_size(arg, folder, name);
+    return stat ? add_log(arg, folder, name, stat->bytes)
+                : add_by_size(arg, folder, name);
 }
 
 /* By folder and name; names, because qsort hands no more to its function. */
@@ -128,7 +129,7 @@ static sessile_status sort(migrate_look *l, sessile_error *err)
     return SESSILE_OK;
 }
 
-static sessile_status look(migrate_look *out, sessile_store *st, sessile_error *err)
+static sessile_status scan_store(migrate_look *out, sessile_store *st, sessile_error *err)
 {
     const store *b = &st->backend;
     gathering g = {out, b, SESSILE_OK};
@@ -180,7 +181,7 @@ static size_t count_new(const migrate_look *before, const migrate_look *now, int
 sessile_status migrate_look_again(sessile_migration *m, sessile_error *err)
 {
     migrate_look now;
-    sessile_status status = look(&now, m->from, err);
+    sessile_status status = scan_store(&now, m->from, err);
     size_t fresh;
     int alike;
 

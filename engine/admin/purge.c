@@ -1,8 +1,8 @@
 /*
  * purge.c: removes the sessions that expired or were deleted softly.
  *
- * A list says which sessions are due, but the decision is made at removal: a session that
- * was written to since the list is spared.
+ * A list says which sessions are due, but the decision is made at removal: a session
+ * that was written to since the list is kept.
  */
 #include "admin/purge.h"
 

@@ -1,11 +1,11 @@
 /*
- * search.c: a text looked for in all sessions of a store.
+ * search.c: a text searched for in all sessions of a store.
  *
- * Owns the walk over a list's sessions and what is told of each occurrence. Must never
- * keep more than one log open, more than a step's reading in memory, nor let what is
- * wrong with one session, or with one line, end the search.
+ * Owns the walk over a list's sessions and what is reported of each occurrence. Must
+ * never keep more than one log open, nor more than a step's reading in memory. What is
+ * wrong with one session, or with one line, must never end the search.
  *
- * A step reads until it has some occurrences or some megabytes; what it found is told one
+ * A step reads until it has some occurrences or some megabytes; these are reported one
  * by one before it reads on.
  */
 #include "admin/search.h"
@@ -57,7 +57,7 @@ struct sessile_search {
 
 /* ------------------------------------------------------------------ what is told */
 
-static told *tell(sessile_search *h, sessile_found_kind kind)
+static told *add_occurrence(sessile_search *h, sessile_found_kind kind)
 {
     told *t;
 
@@ -79,7 +79,7 @@ static told *tell_part(sessile_search *h, sessile_found_kind kind, const char *t
                        size_t size, size_t at)
 {
     find_part part = find_around(text, size, at, h->query.size, BEFORE, AFTER);
-    told *t = tell(h, kind);
+    told *t = add_occurrence(h, kind);
 
     if (!t)
         return NULL;
@@ -101,7 +101,7 @@ static int tell_unread(sessile_search *h)
     if (h->hurt)
         return 0;
     h->hurt = 1;
-    t = tell(h, SESSILE_FOUND_UNREAD);
+    t = add_occurrence(h, SESSILE_FOUND_UNREAD);
     if (!t)
         return -1;
     t->f.status = h->why.code;

@@ -1,6 +1,6 @@
-/* search.h: a text looked for in all sessions of a store. */
-#ifndef SESSION_SEARCH_H
-#define SESSION_SEARCH_H
+/* search.h: a text searched for in all sessions of a store. */
+#ifndef ADMIN_SEARCH_H
+#define ADMIN_SEARCH_H
 
 #include "session/store_handle.h"
 

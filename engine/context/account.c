@@ -1,8 +1,8 @@
 /*
- * account.c: the account of a proposal: everything that left, and what became of it.
+ * account.c: the account of a proposal: every message that left, and its disposition.
  *
- * Owns law 8. Must never leave a message out: whoever asks later why something is not in
- * the context is answered from here.
+ * Owns law 8. Must never omit a message: the account answers later why something is not
+ * in the context.
  */
 #include "context/laws.h"
 

@@ -1,12 +1,14 @@
 /*
- * context.h: a context in memory: a list of items, and how calls pair with results in it.
+ * context.h: a context in memory: a list of items, and how calls pair with results in
+ * it.
  *
- * An item is a message of the path, named by its entry, or a message that a policy wrote,
- * named by its compaction and number. Items hold columns only; text is read on demand. A
- * context owns its arrays, so a snapshot of one is two copies and needs no lock.
+ * An item is a message of the path, named by its entry, or a message that a policy
+ * wrote, named by its compaction and number. Items hold columns only; text is read on
+ * demand. A context owns its arrays, so a snapshot of it is two copies and needs no
+ * lock.
  */
-#ifndef SESSION_CONTEXT_H
-#define SESSION_CONTEXT_H
+#ifndef CONTEXT_CONTEXT_H
+#define CONTEXT_CONTEXT_H
 
 #include "base/alloc.h"
 #include "base/map.h"

@@ -1,8 +1,8 @@
 /*
- * disposition.c: what became of every message of a context in a proposal.
+ * disposition.c: what a proposal does with every message of a context.
  *
- * Owns the walk that compares two lists. Must never judge: it notes what it saw, and the
- * first fault of each kind, for laws.c to name.
+ * Owns the walk that compares two lists. Must never judge: it records what it finds, and
+ * the first fault of each kind, which laws.c then reports.
  */
 #include "context/disposition.h"
 

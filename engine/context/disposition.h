@@ -1,11 +1,11 @@
 /*
- * disposition.h: what became of every message of a context in a proposal.
+ * disposition.h: what a proposal does with every message of a context.
  *
- * What the laws and the account have in common: each message of `before` stays, is stood
- * for by a new message, or is lost; and each new message has its place in `after`.
+ * The laws and the account share this. Each message of `before` stays, is replaced or
+ * covered by a new message, or is lost; and each new message has its place in `after`.
  */
-#ifndef SESSION_DISPOSITION_H
-#define SESSION_DISPOSITION_H
+#ifndef CONTEXT_DISPOSITION_H
+#define CONTEXT_DISPOSITION_H
 
 #include "context/laws.h"
 #include "context/finder.h"

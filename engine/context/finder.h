@@ -1,12 +1,13 @@
 /*
- * finder.h: where a key stands in a context, for those who ask for many keys in a row.
+ * finder.h: where a key stands in a context, for callers that look up many keys.
  *
- * Whoever judges or applies a proposal asks for keys in nearly the order of the list. So
- * a finder goes on from where it was, and makes a table only when a key was not ahead: a
- * proposal that keeps the order costs one walk over the list and no memory.
+ * Proposals are judged and applied by looking up keys in nearly the order of the list.
+ * So a finder continues from where it was, and builds a table only when a key was not
+ * further on. A proposal that keeps the order costs one walk over the list and no
+ * memory.
  */
-#ifndef SESSION_FINDER_H
-#define SESSION_FINDER_H
+#ifndef CONTEXT_FINDER_H
+#define CONTEXT_FINDER_H
 
 #include "context/context.h"
 

@@ -4,18 +4,17 @@
  * Owns the wording of each law in code. Must never change a list, and must never hold
  * against a proposal what was so before it: a broken pair may stay broken.
  *
- * How it is done: first everything of `before` is given its place in `after`, itself or
- * as the message that stands for it (disposition.c). Each law is then one walk over
- * columns.
+ * First every message of `before` is given its place in `after`: its own, or that of the
+ * message that covers it (disposition.c). Each law is then one walk over columns.
  *
- * Law 1 is judged by its effect. The list after the proposal is paired as any list is; a
- * result that had a call must then still have that call, and be in time when it was. Only
- * so is a replaced message, which carries its pairing in its own text, judged by what it
- * says. Rejected: "members of a group are all kept or all gone"; it needs exceptions for
- * what is replaced or covered, and each exception was a hole. But where nothing new is in
- * the list and its order is the old one, both come to the same: without a whole group
- * every other result still meets the call that it met, no later than it did. Most
- * proposals only take messages out, and are judged by that, without pairing anything.
+ * Law 1 is judged by its effect. The list after the proposal is paired like any other
+ * list. A result that had a call must still have that call, and must still be in time if
+ * it was. So a replaced message, which carries its pairing in its own text, is judged by
+ * what it says. Rejected: "members of a group are all kept or all gone". It needs
+ * exceptions for what is replaced or covered, and each exception was a hole. Where
+ * nothing new is in the list and its order is the old one, both rules are equivalent:
+ * without a whole group, every other result still meets its call, no later than before.
+ * Most proposals only take messages out, and are judged without pairing.
  */
 #include "context/laws.h"
 

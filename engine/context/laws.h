@@ -2,12 +2,13 @@
  * laws.h: the laws of context, judged on what a proposal does. Plain functions over
  * lists.
  *
- * `before` is the context as the pipeline began, `after` what the proposal makes of it
- * (own inserted have keys with entry SESSILE_NO_ID). What the log already was is never
- * held against a policy: a pair that was broken before may stay broken.
+ * `before` is the context when the pipeline began, `after` is what the proposal makes of
+ * it (messages that the proposal inserts have keys with entry SESSILE_NO_ID). What the
+ * log already was is never held against a policy: a pair that was broken before may stay
+ * broken.
  */
-#ifndef SESSION_LAWS_H
-#define SESSION_LAWS_H
+#ifndef CONTEXT_LAWS_H
+#define CONTEXT_LAWS_H
 
 #include "context/context.h"
 

@@ -1,9 +1,11 @@
 /*
- * compactions.c: the compactions and refusals of a path, as rows that belong to the host.
+ * compactions.c: the compactions and refusals of a path, as rows that belong to the
+ * host.
  *
  * Owns what a row says and how rows are laid out: the rows first, then their text. Must
- * never hand out anything borrowed from the handle. Whatever an entry does not say, or
- * says in another form, is left out: it was written by other versions, too.
+ * never hand out anything borrowed from the handle. What an entry does not say, or says
+ * in an unknown form, is left out, because other versions of the engine write entries
+ * too.
  */
 #include "history/history.h"
 

@@ -1,14 +1,14 @@
 /*
  * history.c: what the compactions on a path did, message by message.
  *
- * Owns the comparison of each compaction's list with the context it changed. Must never
- * guess: what left and came is what the lists say, and what stands for what is what the
- * entries say of the messages they wrote. The accounts in the entries are for people and
- * are not read.
+ * Owns the comparison of each compaction's list with the context that it changed. Must
+ * never guess: what left and what came is taken from the lists, and what covers what is
+ * taken from the entries that wrote the messages. The accounts in the entries are for
+ * people and are not read.
  *
- * A compaction that takes another one back names it. What it takes out and inserted back
- * is in its list like everything else; of the other one it is only asked what became of a
- * message before, so that a message that is put out again is covered by the one that
+ * A compaction that takes another one back names it. What it takes out and puts back is
+ * in its list, as usual. The other compaction is only asked what had happened to a
+ * message before, so that a message that leaves again is covered by the message that
  * covered it the first time.
  */
 #include "history/history.h"
@@ -402,7 +402,7 @@ static int turn_holds(const history *h, uint32_t group, sessile_id at)
     return 0;
 }
 
-/* A message is in the context at the leaf when it came last, or never left. */
+/* A message is in the context at `at` when it came last, or never left. */
 static int is_present(const history *h, sessile_key key)
 {
     uint32_t last = history_last(h, key);

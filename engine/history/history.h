@@ -1,13 +1,13 @@
 /*
  * history.h: what the compactions on a path did, message by message.
  *
- * For who explains (why.c), lists (compactions.c) and takes back (uncompact.c). It is
- * made of the compaction entries of one path, oldest first: each is compared with the
- * context that it changed, and every message that left or came is an event. Made when
- * somebody asks, never kept.
+ * Used to explain (why.c), to list (compactions.c) and to take back (uncompact.c). A
+ * history is built from the compaction entries of one path, oldest first: each is
+ * compared with the context that it changed, and every message that left or came is an
+ * event. It is built when somebody asks, and never kept.
  */
-#ifndef SESSION_HISTORY_H
-#define SESSION_HISTORY_H
+#ifndef HISTORY_HISTORY_H
+#define HISTORY_HISTORY_H
 
 #include "context/finder.h"
 #include "session/handle.h"
@@ -64,7 +64,7 @@ typedef struct history {
 
 void history_init(history *h, const allocator *a);
 void history_deinit(history *h);
-/* Of the path to leaf. Once after init. DAMAGED: a compaction cannot be read; NOMEM. */
+/* Of the path to `at`. Once after init. DAMAGED: a compaction cannot be read; NOMEM. */
 sessile_status history_make(history *h, sessile_session *s, sessile_id at,
                             sessile_error *err);
 

@@ -1,8 +1,9 @@
 /*
  * why.c: why a message is in the context at the head, or not.
  *
- * Owns the chain of what happened: to the message and, while something else stood for it,
- * to that. Must never say more than the entries do, and must never change anything.
+ * Owns the chain of events: those of the message and, while another message covered it,
+ * those of that message. Must never say more than the entries do, and must never change
+ * anything.
  */
 #include "history/history.h"
 
@@ -38,8 +39,8 @@ typedef struct asking {
     sessile_error *err;
 } asking;
 
-static sessile_status add(asking *a, sessile_why_kind kind, sessile_key key,
-                          sessile_id at, step **out)
+static sessile_status add_step(asking *a, sessile_why_kind kind, sessile_key key,
+                               sessile_id at, step **out)
 {
     step *added;
 
@@ -161,7 +162,7 @@ static sessile_status check_key(asking *a)
 }
 
 /* The first step. *ends: nothing more is to be said. */
-static sessile_status begin(asking *a, int *ends)
+static sessile_status begin_account(asking *a, int *ends)
 {
     sessile_session *s = a->s;
     sessile_id id = a->key.entry;
@@ -171,12 +172,13 @@ static sessile_status begin(asking *a, int *ends)
 
     *ends = 1;
     if (!a->key.n && !node_is_message(n)) {
-        status = add(a, SESSILE_WHY_NO_MESSAGE, a->key, id, &of);
+        status = add_step(a, SESSILE_WHY_NO_MESSAGE, a->key, id, &of);
         if (!status)
             of->s.type = entry_type_name((entry_type)n->type);
         return status;
     }
-    status = add(a, a->key.n ? SESSILE_WHY_WRITTEN : SESSILE_WHY_SAID, a->key, id, &of);
+    status =
+        add_step(a, a->key.n ? SESSILE_WHY_WRITTEN : SESSILE_WHY_SAID, a->key, id, &of);
     if (status)
         return status;
     of->s.role = (sessile_role)n->role;
@@ -187,7 +189,8 @@ static sessile_status begin(asking *a, int *ends)
     if (status)
         return status;
     *ends = !session_descends_locked(s, s->tree.head, id);
-    return *ends ? add(a, SESSILE_WHY_ELSEWHERE, a->key, common(s, id), &of) : SESSILE_OK;
+    return *ends ? add_step(a, SESSILE_WHY_ELSEWHERE, a->key, common(s, id), &of)
+                 : SESSILE_OK;
 }
 
 /* ------------------------------------------------------------------ what happened */
@@ -229,11 +232,11 @@ static uint32_t next_event(const asking *a, sessile_id since, size_t *whose)
     return best;
 }
 
-static sessile_status tell(asking *a, const history_event *e)
+static sessile_status tell_event(asking *a, const history_event *e)
 {
     step *of;
-    sessile_status status =
-        add(a, e->came ? SESSILE_WHY_RESTORED : SESSILE_WHY_LEFT, e->key, e->at, &of);
+    sessile_status status = add_step(a, e->came ? SESSILE_WHY_RESTORED : SESSILE_WHY_LEFT,
+                                     e->key, e->at, &of);
 
     if (status)
         return status;
@@ -261,7 +264,7 @@ static sessile_status follow(asking *a)
         links_of(a)[whose].told = e;
         a->chain.size = (whose + 1) * sizeof(link);
         since = event->at;
-        status = tell(a, event);
+        status = tell_event(a, event);
         if (!event->came && event->by.entry != SESSILE_NO_ID)
             buf_put(&a->chain, &stands, sizeof stands);
     }
@@ -332,7 +335,7 @@ static sessile_status is_shown(asking *a, const context *c, sessile_key key, int
 }
 
 /* What stands for it at the end, and how that is shown. */
-static sessile_status end(asking *a)
+static sessile_status end_account(asking *a)
 {
     sessile_key key = links_of(a)[link_count(a) - 1].key;
     const context *c;
@@ -358,7 +361,7 @@ static sessile_status end(asking *a)
         a->in_context = key_same(key, a->key);
     }
     if (!status && found && !shown) {
-        status = add(a, SESSILE_WHY_ORPHAN, key, a->s->tree.head, &of);
+        status = add_step(a, SESSILE_WHY_ORPHAN, key, a->s->tree.head, &of);
         if (!status)
             status = call_of(a, c, &pairs, at, &by);
         /* a call that is there has been answered by another result */
@@ -368,11 +371,11 @@ static sessile_status end(asking *a)
         else if (!found)
             a->steps[a->step_count - 1].s.by = by;
     } else if (!status && shown && (pairs.flags[at] & PAIR_LATE)) {
-        status = add(a, SESSILE_WHY_MOVED, key, a->s->tree.head, &of);
+        status = add_step(a, SESSILE_WHY_MOVED, key, a->s->tree.head, &of);
         if (!status)
             status = call_of(a, c, &pairs, at, &a->steps[a->step_count - 1].s.by);
     } else if (!status && shown && (pairs.flags[at] & PAIR_DEAD)) {
-        status = add(a, SESSILE_WHY_UNANSWERED, key, a->s->tree.head, &of);
+        status = add_step(a, SESSILE_WHY_UNANSWERED, key, a->s->tree.head, &of);
     }
     pairing_deinit(&pairs);
     finder_deinit(&find);
@@ -382,7 +385,7 @@ static sessile_status end(asking *a)
 /* ------------------------------------------------------------------ handed out */
 
 /* One block: the explanation, its steps, rows of compactions with their text, keys. */
-static sessile_explanation *give(const asking *a)
+static sessile_explanation *make_explanation(const asking *a)
 {
     size_t steps = a->step_count * sizeof(sessile_why_step), keys = a->keys.size;
     size_t rows = compaction_rows_size(a->rows);
@@ -426,11 +429,11 @@ static sessile_status explain(asking *a)
     if (!status)
         status = compaction_rows_new(&a->rows, a->s, &a->h, a->err);
     if (!status)
-        status = begin(a, &ends);
+        status = begin_account(a, &ends);
     if (!status && !ends)
         status = follow(a);
     if (!status && !ends)
-        status = end(a);
+        status = end_account(a);
     return status;
 }
 
@@ -454,7 +457,7 @@ sessile_status session_why(sessile_session *s, sessile_key key, sessile_explanat
     status = session_refresh_locked(s, err);
     if (!status)
         status = explain(&a);
-    if (!status && !(*out = give(&a)))
+    if (!status && !(*out = make_explanation(&a)))
         status = fail_nomem(err);
     session_unlock(s);
     mem_free(a.alloc, a.steps, a.step_capacity * sizeof *a.steps);

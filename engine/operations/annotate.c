@@ -1,10 +1,10 @@
 /*
- * annotate.c: labels, settings and metadata: stated as facts, found again in force.
+ * annotate.c: labels, settings and metadata: stated as facts, and found again in force.
  *
- * A label that is there already is not written again. Settings and metadata are kept
- * member by member: each member has the value that the newest entry naming it gives, so
- * that two writers who set different members do not undo each other, and every value that
- * ever held is in the log with its time.
+ * A label that is already there is not written again. Settings and metadata are kept
+ * member by member: each member has the value of the newest entry that names it. So two
+ * writers who set different members do not undo each other, and every value that ever
+ * held is in the log with its time.
  */
 #include "operations/annotate.h"
 

@@ -1,10 +1,11 @@
 /*
- * annotate.h: facts a host states about a session: labels, settings, metadata, pauses.
+ * annotate.h: facts that a host states about a session: labels, settings, metadata,
+ * pauses.
  *
  * Each is one commit, synced before the call returns, and never moves the head.
  */
-#ifndef SESSION_ANNOTATE_H
-#define SESSION_ANNOTATE_H
+#ifndef OPERATIONS_ANNOTATE_H
+#define OPERATIONS_ANNOTATE_H
 
 #include "session/handle.h"
 

@@ -1,9 +1,10 @@
 /*
- * checkpoint.c: checkpoints written, thrown out, withdrawn.
+ * checkpoint.c: checkpoints written, pruned, withdrawn.
  *
  * A checkpoint is one fact, and so one append: a reference into the log and the host's
- * state, compressed when it is large. At most so many are kept: the same commit withdraws
- * the oldest by a tombstone, those with a name last.
+ * state, compressed when it is large. Their number is limited: the commit that exceeds
+ * the limit also withdraws the oldest, by a tombstone; those with a name are withdrawn
+ * last.
  */
 #include "operations/checkpoint.h"
 

@@ -12,8 +12,8 @@
  * what does not apply being left out. The conversation is not copied: it is the path to
  * `head`, which nothing can change.
  */
-#ifndef SESSION_CHECKPOINT_H
-#define SESSION_CHECKPOINT_H
+#ifndef OPERATIONS_CHECKPOINT_H
+#define OPERATIONS_CHECKPOINT_H
 
 #include "session/handle.h"
 

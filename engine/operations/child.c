@@ -1,12 +1,14 @@
 /*
- * child.c: sessions of sub-agents: begun from a parent, and what came of them.
+ * child.c: sessions of sub-agents: begun from a parent, and what became of them.
  *
  * Owns the entries of type `child` in a parent's log:
+ *
  *   {"id":…,"agent":…,"user":…}                        begun; its parent is the head
- *   {"id":…,"agent":…,"user":…,"merged":"0000002a"}    that message came of it
+ *   {"id":…,"agent":…,"user":…,"merged":"0000002a"}    its result is that message
  *   {"id":…,"agent":…,"user":…,"discarded":true,"reason":…}
- * user is left out where there is none. It must never open a child's log for its parent's
- * sake: what a parent says of its children stands in its own.
+ *
+ * user is left out where there is none. Must never open a child's log to answer for its
+ * parent: what a parent says of its children is in its own log.
  */
 #include "operations/fork.h"
 
@@ -237,7 +239,7 @@ static int same_span(const children *c, size_t a, size_t a_end, size_t b, size_t
            (a_end == a || !memcmp(c->text.data + a, c->text.data + b, a_end - a));
 }
 
-static found *find(children *c, const found *one)
+static found *find_child(children *c, const found *one)
 {
     for (size_t i = c->count; i-- > 0;) {
         found *f = &c->at[i];
@@ -250,7 +252,7 @@ static found *find(children *c, const found *one)
 }
 
 /* An entry that does not name a child is passed over: it was written by hand. */
-static sessile_status take(children *c, const entry *e, sessile_error *err)
+static sessile_status take_child_entry(children *c, const entry *e, sessile_error *err)
 {
     json user = json_get(e->data, "user"), merged = json_get(e->data, "merged");
     found one = {.id = c->text.size}, *f;
@@ -268,7 +270,7 @@ static sessile_status take(children *c, const entry *e, sessile_error *err)
     one.end = c->text.size;
     if (c->text.failed)
         return fail_nomem(err);
-    f = find(c, &one);
+    f = find_child(c, &one);
     if (f) {
         c->text.size = one.id;
     } else {
@@ -305,7 +307,7 @@ static sessile_status gather(sessile_session *s, children *c, sessile_error *err
             continue;
         status = session_read_entry(s, (sessile_id)id, &text, &e, err);
         if (!status)
-            status = take(c, &e, err);
+            status = take_child_entry(c, &e, err);
     }
     buf_deinit(&text);
     return status;

@@ -1,13 +1,13 @@
 /*
  * fork.c: sessions made of other sessions.
  *
- * Owns what a fork takes along: the log's lines up to an entry, as they are (log/fork.c
- * seals them anew), and behind them what was said later about those entries and about the
- * session as a whole. It must never hold the session's mutex while lines are copied, nor
+ * Owns what a fork copies: the log's lines up to an entry, as they are (log/fork.c seals
+ * them again), and after them what was said later about those entries and about the
+ * session as a whole. Must never hold the session's mutex while lines are copied, nor
  * change anything of the session that is copied.
  *
  * The lines keep their ids, so that lists of compactions, labels and parents mean what
- * they meant. What is true of the session as a whole is stated once more only where the
+ * they meant. What is true of the session as a whole is stated again only where the
  * lines alone would say something else.
  */
 #include "operations/fork.h"

@@ -2,8 +2,8 @@
  * fork.h: sessions made of other sessions: forks, whole copies in other stores, and
  * children.
  */
-#ifndef SESSION_FORK_H
-#define SESSION_FORK_H
+#ifndef OPERATIONS_FORK_H
+#define OPERATIONS_FORK_H
 
 #include "session/handle.h"
 

@@ -1,9 +1,8 @@
 /*
  * life.c: time to live, archive and deletion.
  *
- * A soft deletion, an archived
- * session and a ttl are metadata facts, so that their time, reason and actor are in the
- * log. A hard deletion leaves nothing.
+ * A soft deletion, an archived session and a time to live are metadata facts, so that
+ * their time, reason and actor are in the log. A hard deletion leaves nothing.
  */
 #include "operations/life.h"
 

@@ -1,6 +1,4 @@
-/*
- * life.h: the steps of a session's life: time to live, archive, deletion.
- */
+/* life.h: the steps of a session's life: time to live, archive, deletion. */
 #ifndef OPERATIONS_LIFE_H
 #define OPERATIONS_LIFE_H
 

@@ -1,7 +1,7 @@
 /*
- * messages.c: the list of a path's messages, as rows that belong to the host.
+ * messages.c: a path's messages, as rows that belong to the host.
  *
- * Owns the layout of such a list: one block, rows first, then their text. Must never hand
+ * Owns the layout of the list: one block, rows first, then their text. Must never hand
  * out anything borrowed from the handle.
  */
 #include "session/fold.h"

@@ -1,9 +1,10 @@
 /*
  * pending.c: which pending runs can still be answered.
  *
- * A pending_run is open until a fact ends it, or the conversation outruns it: when the
- * head no longer descends from the entry its policy saw, or another compaction changed
- * the context meanwhile, what the answer leads to could not be applied any more.
+ * A pending run is open until a fact ends it, or until the conversation leaves it
+ * behind. When the head no longer descends from the entry that its policy saw, or when
+ * another compaction has changed the context, the result of an answer could not be
+ * applied any more.
  */
 #include "operations/pending.h"
 
@@ -26,8 +27,8 @@ static sessile_id saw_of(const entry *e)
 }
 
 /* *open: 1 when what it waits for would still count. */
-static sessile_status look(sessile_session *s, const entry *e, int *open,
-                           sessile_error *err)
+static sessile_status read_pending(sessile_session *s, const entry *e, int *open,
+                                   sessile_error *err)
 {
     sessile_id saw = saw_of(e);
     sessile_status status;
@@ -61,7 +62,7 @@ sessile_status session_pending_run_locked(sessile_session *s, sessile_id *id, bu
             continue;
         status = session_read_entry(s, pending_runs[i].about, text, e, err);
         if (!status)
-            status = look(s, e, &open, err);
+            status = read_pending(s, e, &open, err);
     }
     mem_free(a, pending_runs, count * sizeof *pending_runs);
     if (status)
@@ -91,8 +92,8 @@ typedef struct pending {
     size_t policy, policy_size, request, request_size; /* in the list's texts */
 } pending;
 
-static sessile_status add(sessile_session *s, const fact *one, pending *rows, size_t *n,
-                          buf *texts, buf *text, sessile_error *err)
+static sessile_status add_pending(sessile_session *s, const fact *one, pending *rows,
+                                  size_t *n, buf *texts, buf *text, sessile_error *err)
 {
     sessile_status status;
     int open = 0;
@@ -101,7 +102,7 @@ static sessile_status add(sessile_session *s, const fact *one, pending *rows, si
 
     status = session_read_entry(s, one->about, text, &e, err);
     if (!status)
-        status = look(s, &e, &open, err);
+        status = read_pending(s, &e, &open, err);
     if (status || !open)
         return status;
     asks = json_get(e.data, "asks");
@@ -164,7 +165,7 @@ static sessile_status pending_runs_locked(sessile_session *s, sessile_pending_ru
             status = fail_nomem(err);
     }
     for (size_t i = 0; !status && i < in_force; i++)
-        status = add(s, &list[i], rows, &n, &texts, &text, err);
+        status = add_pending(s, &list[i], rows, &n, &texts, &text, err);
     if (!status) {
         *out = pack(s, rows, n, &texts);
         if (*out)

@@ -13,8 +13,8 @@
  *
  * and of one that ends it: {"off":true,"pending_run":"<entry>"}.
  */
-#ifndef SESSION_PENDING_H
-#define SESSION_PENDING_H
+#ifndef OPERATIONS_PENDING_H
+#define OPERATIONS_PENDING_H
 
 #include "session/handle.h"
 

@@ -1,14 +1,14 @@
 /*
- * records.c: sessions whose records somebody else keeps: taken in, and given out again.
+ * records.c: sessions whose records somebody else keeps: read in, and given out again.
  *
- * A record is a line of the log without its newline. Taken in, records are a log like any
- * other, in memory: what a disk may have done to a log, a host's table may have done to
- * them, and the scan sees it. Each handle has a log of its own, under a name that nobody
- * else knows and that goes with it: what another handle writes comes by way of the
- * records' callbacks, which is the only one that can say who was first.
+ * A record is a line of the log without its newline. The records that are read in become
+ * a log in memory, like any other log: a host's table may do to records whatever a disk
+ * may do to a log, and the scan detects it. Each handle has a log of its own, under a
+ * name that nobody else knows and that disappears with it. What another handle writes
+ * arrives through the host's record callbacks, and only they can say who was first.
  *
- * Must never write on where records do not end with a whole write: the callbacks has more
- * than the engine believes, and what is added would stand behind it.
+ * Must never write where records do not end with a whole write: the host then has more
+ * than the engine knows, and new records would be appended after it.
  */
 #include "session/fold.h"
 #include "operations/records.h"

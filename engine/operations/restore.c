@@ -1,9 +1,9 @@
 /*
  * restore.c: checkpoints listed, verified, and restored.
  *
- * Restoring gives the state back and moves the head to where it was: what came later is a
- * branch that was left, not lost. Must never give back, nor move the head for, what its
- * checksum does not vouch for; and says what is different about who asks.
+ * Restoring gives the state back and moves the head to where it was. What came later
+ * becomes a branch; it is not lost. Must never give back a state, nor move the head,
+ * unless the checksum is right. Reports what is different about the agent that asks.
  */
 #include "operations/checkpoint.h"
 
@@ -67,7 +67,7 @@ typedef struct listing {
     buf texts, text;
 } listing;
 
-static sessile_slice keep(listing *l, json value)
+static sessile_slice keep_text(listing *l, json value)
 {
     size_t at = l->texts.size;
 
@@ -130,7 +130,7 @@ static void fill(const entry *e, sessile_checkpoint_row *row)
     row->reason = reason_of(json_get(e->data, "reason"));
 }
 
-static sessile_status add(listing *l, const fact *one, sessile_error *err)
+static sessile_status add_checkpoint(listing *l, const fact *one, sessile_error *err)
 {
     sessile_checkpoint_row row = {.entry = one->about};
     entry e;
@@ -142,10 +142,10 @@ static sessile_status add(listing *l, const fact *one, sessile_error *err)
     row.sound = is_sound(e.data);
     if (!wanted(l->filter, &row, fact_name(&l->s->fold.facts, one), one->name_size))
         return SESSILE_OK;
-    row.name = keep(l, json_get(e.data, "name"));
-    row.version = keep(l, json_get(json_get(e.data, "agent"), "version"));
-    row.event = keep(l, json_get(e.data, "event"));
-    row.metadata = keep(l, json_get(e.data, "metadata"));
+    row.name = keep_text(l, json_get(e.data, "name"));
+    row.version = keep_text(l, json_get(json_get(e.data, "agent"), "version"));
+    row.event = keep_text(l, json_get(e.data, "event"));
+    row.metadata = keep_text(l, json_get(e.data, "metadata"));
     l->rows[l->count++] = row;
     return l->texts.failed ? fail_nomem(err) : SESSILE_OK;
 }
@@ -194,7 +194,7 @@ static sessile_status list_locked(listing *l, sessile_checkpoint_row **out, size
             status = fail_nomem(err);
     }
     for (size_t i = n; !status && i-- > 0;)
-        status = add(l, &list[i], err);
+        status = add_checkpoint(l, &list[i], err);
     if (!status) {
         *out = pack(l);
         if (*out)
@@ -384,7 +384,7 @@ static sessile_status build_restore(void *arg, sessile_session *s, batch *b,
     return SESSILE_OK;
 }
 
-static sessile_restored *give(const sessile_session *s, const restoring *r)
+static sessile_restored *make_restored(const sessile_session *s, const restoring *r)
 {
     sessile_restored *out =
         give_alloc(&s->store->alloc, sizeof *out + r->state.size + r->warnings.size + 2);
@@ -420,7 +420,7 @@ sessile_status session_restore(sessile_session *s, sessile_id id, int force,
     if (!status && (r.state.failed || r.warnings.failed))
         status = fail_nomem(err);
     if (!status) {
-        *out = give(s, &r);
+        *out = make_restored(s, &r);
         if (!*out)
             status = fail_nomem(err);
     }

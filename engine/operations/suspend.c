@@ -1,11 +1,11 @@
 /*
- * suspend.c: the host's pause: an approval that is waited for, a tool that takes days.
+ * suspend.c: the host's pause: an approval that is awaited, a tool that takes days.
  *
  * A `suspend` fact {"reason":…,"state":…} stops everything that would add to the
- * conversation or move its head, in any process, until a fact {"off":true} ends it:
- * resume_with appends the messages that were waited for in the same commit, cancel
- * appends none. Reading, labels and settings go on. A policy that waits for its model is
- * something else (a pending run): it stops nobody.
+ * conversation or move its head, in any process, until a fact {"off":true} ends it.
+ * resume_with appends the messages that were awaited in the same commit; cancel appends
+ * none. Reading, labels and settings go on. A policy that waits for its model is a
+ * pending run instead, and stops nobody.
  */
 #include "operations/annotate.h"
 

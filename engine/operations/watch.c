@@ -1,8 +1,8 @@
 /*
  * watch.c: waiting until others have written to a session.
  *
- * Owns the question whether what came is news: entries that the caller has not seen. The
- * mutex is held to read on, and never while there is nothing to read.
+ * Owns the decision whether there is news: entries that the caller has not seen. The
+ * mutex is held while entries are read, and never while there is nothing to read.
  */
 #include "session/fold.h"
 #include "operations/watch.h"

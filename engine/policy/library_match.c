@@ -40,7 +40,7 @@ typedef struct matcher {
 
 /* ------------------------------------------------------------------ matching */
 
-static void step(matcher *m)
+static void charge_step(matcher *m)
 {
     if (++m->steps >= STEPS) {
         m->steps = 0;
@@ -70,7 +70,7 @@ static const char *balanced(matcher *m, const pattern_node *n, const char *s)
     if (s >= m->end || (uint8_t)*s != n->a)
         return NULL;
     while (++s < m->end) {
-        step(m);
+        charge_step(m);
         if ((uint8_t)*s == n->b) {
             if (--open == 0)
                 return s + 1;
@@ -105,11 +105,11 @@ static const char *match_most(matcher *m, const pattern_node *n, const char *s)
 {
     const char *most = s, *least = n->repeat == '+' ? s + 1 : s, *r;
     while (fits(m, n, most)) {
-        step(m);
+        charge_step(m);
         most++;
     }
     for (; most >= least; most--) {
-        step(m);
+        charge_step(m);
         r = match(m, n + 1, most);
         if (r)
             return r;
@@ -121,7 +121,7 @@ static const char *match_fewest(matcher *m, const pattern_node *n, const char *s
 {
     for (;; s++) {
         const char *r = match(m, n + 1, s);
-        step(m);
+        charge_step(m);
         if (r || !fits(m, n, s))
             return r;
     }
@@ -135,7 +135,7 @@ static const char *match(matcher *m, const pattern_node *n, const char *s)
     if (++m->depth > DEPTH)
         luaL_error(m->L, "pattern too complex");
     for (; s; n++) {
-        step(m);
+        charge_step(m);
         if (n->kind == NODE_END) {
             r = s;
             break;
@@ -183,8 +183,8 @@ static const char *match(matcher *m, const pattern_node *n, const char *s)
     return r;
 }
 
-static void begin(matcher *m, lua_State *L, const pattern *p, const char *subject,
-                  size_t size)
+static void begin_match(matcher *m, lua_State *L, const pattern *p, const char *subject,
+                        size_t size)
 {
     m->L = L;
     m->subject = subject;
@@ -282,7 +282,7 @@ static int find_or_match(lua_State *L, int find)
         return find_plain(L, subject, size, start, text, pattern_size);
     vm_charge(L, pattern_size + 1);
     pattern_compile(L, &p, nodes_for(L, few, pattern_size), text, pattern_size, 1);
-    begin(&m, L, &p, subject, size);
+    begin_match(&m, L, &p, subject, size);
     for (s = subject + start; s <= m.end; s++) {
         e = match_at(&m, s);
         if (e) {
@@ -325,7 +325,7 @@ static int gmatch_next(lua_State *L)
     const char *subject = lua_tolstring(L, lua_upvalueindex(2), &size), *e;
     matcher m;
 
-    begin(&m, L, &it->p, subject, size);
+    begin_match(&m, L, &it->p, subject, size);
     for (; it->at <= size; it->at++) {
         const char *s = subject + it->at;
         e = match_at(&m, s);
@@ -438,7 +438,7 @@ static int string_gsub(lua_State *L)
         lua_tostring(L, 3); /* in place */
     vm_charge(L, pattern_size + 1);
     pattern_compile(L, &p, nodes_for(L, few, pattern_size), text, pattern_size, 1);
-    begin(&m, L, &p, subject, size);
+    begin_match(&m, L, &p, subject, size);
     luaL_buffinit(L, &out);
     while (count < most) {
         const char *e = match_at(&m, s);

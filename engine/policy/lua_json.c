@@ -179,7 +179,7 @@ static int reserve(writer *w, size_t more)
     return 1;
 }
 
-static int put(writer *w, const char *text, size_t size)
+static int put_bytes(writer *w, const char *text, size_t size)
 {
     if (!reserve(w, size))
         return 0;
@@ -193,7 +193,7 @@ static int put_string(writer *w, const char *text, size_t size)
     static const char digits[] = "0123456789abcdef";
     const char *end = text + size, *from = text;
 
-    if (!put(w, "\"", 1))
+    if (!put_bytes(w, "\"", 1))
         return 0;
     for (; text < end; text++) {
         unsigned char c = (unsigned char)*text;
@@ -227,11 +227,11 @@ static int put_string(writer *w, const char *text, size_t size)
             escape[5] = digits[c & 15];
             length = 6;
         }
-        if (!put(w, from, (size_t)(text - from)) || !put(w, escape, length))
+        if (!put_bytes(w, from, (size_t)(text - from)) || !put_bytes(w, escape, length))
             return 0;
         from = text + 1;
     }
-    return put(w, from, (size_t)(end - from)) && put(w, "\"", 1);
+    return put_bytes(w, from, (size_t)(end - from)) && put_bytes(w, "\"", 1);
 }
 
 /*
@@ -250,7 +250,7 @@ static int put_number(writer *w, lua_Number n)
         return 0;
     }
     if (n == 0 && signbit(n))
-        return put(w, "-0.0", 4); /* "-0" would be read as the integer 0 */
+        return put_bytes(w, "-0.0", 4); /* "-0" would be read as the integer 0 */
     for (;; digits++) {
         snprintf(text, sizeof text, "%.*g", digits, n);
         if (digits >= 17 || strtod(text, NULL) == n)
@@ -261,7 +261,7 @@ static int put_number(writer *w, lua_Number n)
             out[size++] = text[i];
         else if (size == 0 || out[size - 1] != '.')
             out[size++] = '.';
-    return put(w, out, size);
+    return put_bytes(w, out, size);
 }
 
 /* Keys of an object in the order of their bytes. The strings are held by the table. */
@@ -328,18 +328,18 @@ static int write_array(writer *w, int index, size_t count)
 {
     frame *f = &w->frames[w->depth++];
     size_t i;
-    if (!put(w, "[", 1))
+    if (!put_bytes(w, "[", 1))
         return 0;
     f->key = NULL;
     for (i = 1; i <= count; i++) {
         f->i = (lua_Integer)i;
         lua_rawgeti(w->L, index, (lua_Integer)i);
-        if ((i > 1 && !put(w, ",", 1)) || !write_value(w, lua_gettop(w->L), 0))
+        if ((i > 1 && !put_bytes(w, ",", 1)) || !write_value(w, lua_gettop(w->L), 0))
             return 0;
         lua_pop(w->L, 1);
     }
     w->depth--;
-    return put(w, "]", 1);
+    return put_bytes(w, "]", 1);
 }
 
 static int is_list_field(const name *n)
@@ -354,12 +354,12 @@ static int write_object(writer *w, int index, size_t count)
     int of_message = w->message && w->depth == 0;
     frame *f = &w->frames[w->depth++];
     size_t i;
-    if (!put(w, "{", 1))
+    if (!put_bytes(w, "{", 1))
         return 0;
     for (i = 0; i < count; i++) {
         f->key = names[i].text;
-        if ((i > 0 && !put(w, ",", 1)) || !put_string(w, names[i].text, names[i].size) ||
-            !put(w, ":", 1))
+        if ((i > 0 && !put_bytes(w, ",", 1)) ||
+            !put_string(w, names[i].text, names[i].size) || !put_bytes(w, ":", 1))
             return 0;
         lua_pushlstring(w->L, names[i].text, names[i].size);
         lua_rawget(w->L, index);
@@ -369,7 +369,7 @@ static int write_object(writer *w, int index, size_t count)
     }
     w->depth--;
     lua_pop(w->L, 1);
-    return put(w, "}", 1);
+    return put_bytes(w, "}", 1);
 }
 
 /* Looks at every key once: is it a list, an object, or neither? */
@@ -418,7 +418,7 @@ static int write_verbatim(writer *w, int index)
         return 0;
     }
     text = lua_tolstring(w->L, -1, &size);
-    ok = put(w, text, size);
+    ok = put_bytes(w, text, size);
     lua_pop(w->L, 1);
     return ok;
 }
@@ -469,14 +469,15 @@ static int write_value(writer *w, int index, int empty_is_array)
             return put_number(w, lua_tonumber(w->L, index));
         size = (size_t)snprintf(text, sizeof text, LUA_INTEGER_FMT,
                                 (LUAI_UACINT)lua_tointeger(w->L, index));
-        return put(w, text, size);
+        return put_bytes(w, text, size);
     case LUA_TBOOLEAN:
-        return lua_toboolean(w->L, index) ? put(w, "true", 4) : put(w, "false", 5);
+        return lua_toboolean(w->L, index) ? put_bytes(w, "true", 4)
+                                          : put_bytes(w, "false", 5);
     case LUA_TTABLE:
         return write_table(w, index, empty_is_array);
     case LUA_TLIGHTUSERDATA:
         if (!lua_touserdata(w->L, index))
-            return put(w, "null", 4);
+            return put_bytes(w, "null", 4);
         w->problem = "a userdata cannot be JSON";
         return 0;
     case LUA_TNIL:

@@ -64,7 +64,7 @@ static int text_base64_bytes(lua_State *L)
 /* ------------------------------------------------------------------------ JSON */
 
 /* The value at index, when it is a JSON text: 1. Else 0. */
-static int take(lua_State *L, int index, json *out)
+static int take_text(lua_State *L, int index, json *out)
 {
     size_t size;
     const char *text;
@@ -94,7 +94,7 @@ static void push_raw(lua_State *L, json value)
 static int span_valid(lua_State *L)
 {
     json value;
-    lua_pushboolean(L, take(L, 1, &value));
+    lua_pushboolean(L, take_text(L, 1, &value));
     return 1;
 }
 
@@ -122,7 +122,7 @@ static int span_object(lua_State *L)
     json_iter it;
     lua_Integer i = 0;
 
-    if (!take(L, 1, &object) || object.type != JSON_OBJECT) {
+    if (!take_text(L, 1, &object) || object.type != JSON_OBJECT) {
         lua_pushnil(L);
         return 1;
     }
@@ -152,7 +152,7 @@ static int span_array(lua_State *L)
     json_iter it;
     lua_Integer i = 0;
 
-    if (!take(L, 1, &array) || array.type != JSON_ARRAY) {
+    if (!take_text(L, 1, &array) || array.type != JSON_ARRAY) {
         lua_pushnil(L);
         return 1;
     }
@@ -168,7 +168,8 @@ static int span_array(lua_State *L)
 static int span_string(lua_State *L)
 {
     json value;
-    if (take(L, 1, &value) && value.type == JSON_STRING && value.size == lua_rawlen(L, 1))
+    if (take_text(L, 1, &value) && value.type == JSON_STRING &&
+        value.size == lua_rawlen(L, 1))
         lua_json_push(L, value.at, value.size);
     else
         lua_pushnil(L);

@@ -29,7 +29,7 @@ const chain_require *require_find(const sessile_policy *p, unsigned node,
 }
 
 /* A name that means nothing: while a file is looked into, whoever looks finds it. */
-static int want(lua_State *L, const char *name, size_t size)
+static int want_required(lua_State *L, const char *name, size_t size)
 {
     vm *v = vm_of(L);
 
@@ -60,7 +60,7 @@ static int require_call(lua_State *L)
     vm_charge(L, CHAIN_REQUIRES + size);
     edge = strlen(name) == size ? require_find(p, node, name) : NULL;
     if (!edge)
-        return want(L, name, size);
+        return want_required(L, name, size);
     lua_settop(L, 1);
     if (lua_rawgeti(L, lua_upvalueindex(UP_LOADED), (lua_Integer)edge->to + 1) ==
         LUA_TTABLE)

@@ -89,7 +89,7 @@ sessile_status worker_start(worker **out, const char *path, const os_table *os,
     return SESSILE_OK;
 }
 
-static void end(worker *w)
+static void end_process(worker *w)
 {
     if (w->fd >= 0) {
         if (w->os->pid(w->os->ud) == w->owner) /* a fork of the host owns nothing */
@@ -106,7 +106,7 @@ void worker_stop(worker *w)
     if (!w)
         return;
     a = w->alloc;
-    end(w);
+    end_process(w);
     policy_release(w->policy);
     buf_deinit(&w->out);
     buf_deinit(&w->in);
@@ -119,13 +119,13 @@ int worker_is_dead(worker *w)
     /* Idle, it says nothing: what can be read is its end, or nonsense. */
     if (w->fd >= 0 &&
         (w->os->receive(w->os->ud, w->fd, &byte, 1, 0) >= 0 || errno != EAGAIN))
-        end(w);
+        end_process(w);
     return w->fd < 0;
 }
 
 static sessile_status lost(worker *w, const char *why, sessile_error *err)
 {
-    end(w);
+    end_process(w);
     return fail(err, SESSILE_POLICY, "the policy's process %s: it was ended", why);
 }
 

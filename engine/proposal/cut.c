@@ -1,13 +1,13 @@
 /*
- * state_cut.c: where a list may be cut: keep_last, find_cut, pairs.
+ * cut.c: where a list may be cut: keep_last, find_cut, pairs.
  *
- * Owns the cuts that are lawful by making. Must never split a call from its results,
- * touch open work, pinned messages, the last message of the user, or the floor.
+ * Owns the cuts that are lawful by construction. Must never separate a call from its
+ * results, nor touch open work, pinned messages, the user's last message, or the floor.
  *
- * keep_last: messages go, oldest first, until few enough are left. What stays together by
- * law 1 is a group, and goes whole, when its oldest member's turn comes, or not at all,
- * when one of it may not go. A group may reach far ahead (a late answer), so its members
- * are chained once instead of being looked for each time: the whole is linear.
+ * keep_last drops messages, oldest first, until few enough are left. A group that law 1
+ * keeps together goes whole, when its oldest member's turn comes, or stays whole, when
+ * one of its members may not go. A group may reach far ahead (a late answer), so its
+ * members are chained once instead of being searched for each time; the whole is linear.
  * Rejected: a single cut with everything before it gone. One pinned pair in the middle
  * would keep everything before it.
  */

@@ -1,9 +1,9 @@
 /*
- * state_edit.c: the edits of a hook: drop, replace, insert, rebuild, vars.
+ * edit.c: the edits of a hook: drop, replace, insert, rebuild, vars.
  *
- * Owns what an edit may be. An edit that is out of range or malformed is INVALID at once
- * and changes nothing; whether it is lawful is judged when the hook ends. Must never move
- * an index: an edit is a mark beside the list.
+ * Owns which edits are possible. An edit that is out of range or malformed is INVALID
+ * and changes nothing; whether an edit is lawful is judged when the hook ends. Must
+ * never move an index: an edit is recorded beside the list.
  */
 #include "proposal/internal.h"
 
@@ -122,7 +122,7 @@ nomem:
 /*
  * Members of `fields` take the place of the message's own, in its order; those it does
  * not have come last; everything else stays byte for byte. "content" over a message whose
- * calls or results are blocks of its content: see put_content() in state_merge.c.
+ * calls or results are blocks of its content: see put_content() in merge.c.
  */
 sessile_status state_replace(sessile_state *s, size_t i, sessile_slice fields,
                              sessile_error *err)

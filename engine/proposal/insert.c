@@ -1,10 +1,10 @@
 /*
- * state_put.c: new messages, and what they stand for.
+ * insert.c: inserted messages, and what they cover.
  *
- * Owns the memory of every message that a policy writes. Must never lose sight of what a
- * message stands for: what replaces or covers a new message of an earlier hook inherits
- * what that one stood for, so that in the end everything is told in keys of the first
- * list.
+ * Owns the memory of every message that a policy writes. Must never lose what a message
+ * covers: a message that replaces or covers an inserted message of an earlier hook
+ * inherits what that one covered, so that at the end everything is expressed in keys of
+ * the first list.
  */
 #include "proposal/internal.h"
 

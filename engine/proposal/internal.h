@@ -1,21 +1,21 @@
 /*
- * state_internal.h: what a state is, for the files that make it up.
+ * internal.h: what a state is, for the files that make it up.
  *
  *   state.c        its life: hooks begin and end, edits become a list
- *   state_edit.c   drop, replace, insert, rebuild, vars
- *   state_put.c    new messages, and what they stand for
- *   state_merge.c  their text
- *   state_cut.c    keep_last, find_cut, pairs
- *   state_read.c   columns and texts
- *   state_journal.c  what happened, for an equal state in another process
+ *   edit.c         drop, replace, insert, rebuild, vars
+ *   insert.c       new messages, and what they stand for
+ *   merge.c        their text
+ *   cut.c          keep_last, find_cut, pairs
+ *   read.c         columns and texts
+ *   journal.c      the calls that were made, for an equal state in another process
  *
  * Edits are marks beside the list that the hook was given, so that its indexes hold until
  * the hook ends. A state has room for a few lists, of which one is what the pipeline
  * began with, one is given to the hook, and one may be marked; the next is built in a
  * free one.
  */
-#ifndef SESSION_STATE_INTERNAL_H
-#define SESSION_STATE_INTERNAL_H
+#ifndef PROPOSAL_INTERNAL_H
+#define PROPOSAL_INTERNAL_H
 
 #include <assert.h>
 
@@ -185,13 +185,13 @@ static inline int is_gone(const sessile_state *s, size_t i)
 /* A message that a policy made, counted. */
 token_count state_count_message(const sessile_state *s, const message *m);
 
-/* ---- state_edit.c */
+/* ---- edit.c */
 
 /* Takes item i out: MARK_DROPPED or MARK_COVERED. */
 void state_mark_gone(sessile_state *s, size_t i, uint32_t mark);
 sessile_status state_check_unbuilt(const sessile_state *s, sessile_error *err);
 
-/* ---- state_journal.c: notes a call that succeeded, if anybody wants to know */
+/* ---- journal.c: notes a call that succeeded, if anybody wants to know */
 
 void journal_begin(const sessile_state *s, const char *vars, size_t size);
 void journal_end(const sessile_state *s);
@@ -207,7 +207,7 @@ void journal_rebuild(const sessile_state *s, const sessile_state_item *items,
                      size_t count);
 void journal_vars(const sessile_state *s, sessile_slice text);
 
-/* ---- state_put.c */
+/* ---- insert.c */
 
 /* Begins to gather what a new message stands for. */
 void stand_for_nothing(sessile_state *s);
@@ -220,7 +220,7 @@ int stand_keys(sessile_state *s, sessile_key **out, size_t *count);
 /* The turn of the newest message gathered, or otherwise. */
 uint32_t stand_turn(const sessile_state *s, uint32_t otherwise);
 
-/* ---- state_merge.c */
+/* ---- merge.c */
 
 /* What is missing in a message that a hook made: role_default, metadata.kind (NULL: none
  * is added). The message is then in s->work. A member "id" or "key" is INVALID, or, with
@@ -231,7 +231,7 @@ sessile_status inserted_complete(sessile_state *s, sessile_slice message,
 /* Fields over the message `base`; the result is in s->work. */
 sessile_status inserted_merge(sessile_state *s, sessile_slice base, sessile_slice fields,
                               sessile_error *err);
-/* ---- state_put.c again */
+/* ---- insert.c again */
 
 /* Reads s->work as a message, its links into s->links. */
 sessile_status inserted_read(sessile_state *s, message *out, sessile_error *err);

@@ -1,10 +1,10 @@
 /*
- * state_journal.c: what happens to a state, noted, and made to happen to another.
+ * journal.c: the calls that edit a state, recorded, and replayed on another state.
  *
  * Owns the bytes of a journal: one for the kind of call, then its arguments. The calls
- * note themselves (state.c, state_edit.c, state_cut.c) once they have succeeded, so a
- * journal holds no call that failed. Replaying must never do what the functions of
- * state.h would not do: it calls them.
+ * record themselves (state.c, edit.c, cut.c) once they have succeeded, so a journal
+ * holds no call that failed. Replaying calls the functions of state.h and must never do
+ * what they would not do.
  */
 #include "proposal/journal.h"
 
@@ -169,7 +169,7 @@ typedef enum call {
     CALL_VARS
 } call;
 
-static int begin(const sessile_state *s, call what)
+static int begin_call(const sessile_state *s, call what)
 {
     if (!s->journal)
         return 0;
@@ -179,33 +179,33 @@ static int begin(const sessile_state *s, call what)
 
 void journal_begin(const sessile_state *s, const char *vars, size_t size)
 {
-    if (begin(s, CALL_BEGIN))
+    if (begin_call(s, CALL_BEGIN))
         wire_put_text(s->journal, vars, size);
 }
 
 void journal_end(const sessile_state *s)
 {
-    (void)begin(s, CALL_END);
+    (void)begin_call(s, CALL_END);
 }
 
 void journal_forget(const sessile_state *s)
 {
-    (void)begin(s, CALL_FORGET);
+    (void)begin_call(s, CALL_FORGET);
 }
 
 void journal_mark(const sessile_state *s)
 {
-    (void)begin(s, CALL_MARK);
+    (void)begin_call(s, CALL_MARK);
 }
 
 void journal_rewind(const sessile_state *s)
 {
-    (void)begin(s, CALL_REWIND);
+    (void)begin_call(s, CALL_REWIND);
 }
 
 void journal_drop(const sessile_state *s, size_t first, size_t last)
 {
-    if (begin(s, CALL_DROP)) {
+    if (begin_call(s, CALL_DROP)) {
         wire_put_u64(s->journal, first);
         wire_put_u64(s->journal, last);
     }
@@ -213,7 +213,7 @@ void journal_drop(const sessile_state *s, size_t first, size_t last)
 
 void journal_replace(const sessile_state *s, size_t i, sessile_slice fields)
 {
-    if (begin(s, CALL_REPLACE)) {
+    if (begin_call(s, CALL_REPLACE)) {
         wire_put_u64(s->journal, i);
         wire_put_text(s->journal, fields.data, fields.size);
     }
@@ -222,7 +222,7 @@ void journal_replace(const sessile_state *s, size_t i, sessile_slice fields)
 void journal_insert(const sessile_state *s, size_t i, sessile_slice message, int covers,
                     size_t first, size_t last)
 {
-    if (begin(s, CALL_INSERT)) {
+    if (begin_call(s, CALL_INSERT)) {
         wire_put_u64(s->journal, i);
         wire_put_text(s->journal, message.data, message.size);
         wire_put_u8(s->journal, covers != 0);
@@ -233,7 +233,7 @@ void journal_insert(const sessile_state *s, size_t i, sessile_slice message, int
 
 void journal_keep_last(const sessile_state *s, int64_t n, sessile_unit unit)
 {
-    if (begin(s, CALL_KEEP_LAST)) {
+    if (begin_call(s, CALL_KEEP_LAST)) {
         wire_put_i64(s->journal, n);
         wire_put_u8(s->journal, (uint8_t)unit);
     }
@@ -251,7 +251,7 @@ static void put_keys(buf *out, const sessile_key *keys, size_t count)
 void journal_rebuild(const sessile_state *s, const sessile_state_item *items,
                      size_t count)
 {
-    if (!begin(s, CALL_REBUILD))
+    if (!begin_call(s, CALL_REBUILD))
         return;
     wire_put_u32(s->journal, (uint32_t)count);
     for (size_t i = 0; i < count; i++) {
@@ -267,7 +267,7 @@ void journal_rebuild(const sessile_state *s, const sessile_state_item *items,
 
 void journal_vars(const sessile_state *s, sessile_slice text)
 {
-    if (begin(s, CALL_VARS))
+    if (begin_call(s, CALL_VARS))
         wire_put_text(s->journal, text.data, text.size);
 }
 

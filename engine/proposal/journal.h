@@ -1,14 +1,14 @@
 /*
- * state_journal.h: a state in another process: its beginning as bytes, and what happened
- * to it since.
+ * journal.h: a state in another process: its beginning as bytes, and the calls that
+ * edited it.
  *
  * Everything that edits a state is a call with plain arguments, and each gives the same
  * result on an equal state. So two states stay equal when the calls made on one are made
- * on the other; that is all that passes between the engine and an isolated policy. Who
- * replays a journal checks every call as if a script had made it.
+ * on the other. That is all that passes between the engine and an isolated policy. A
+ * replay checks every call as if a script had made it.
  */
-#ifndef SESSION_STATE_JOURNAL_H
-#define SESSION_STATE_JOURNAL_H
+#ifndef PROPOSAL_JOURNAL_H
+#define PROPOSAL_JOURNAL_H
 
 #include "base/wire.h"
 #include "proposal/state.h"

@@ -1,10 +1,9 @@
 /*
- * state_merge.c: the text of messages that a policy writes.
+ * merge.c: the text of messages that a policy writes.
  *
- * Owns how a new message is completed, and how fields are laid over a message that is
- * there. Must never let a policy name an entry as its own, and must never change bytes
- * that it was not told to change: members are copied as they stand in the text, in their
- * order.
+ * Owns how a new message is completed, and how fields are laid over an existing message.
+ * Must never let a policy name an entry as its own, and must never change bytes beyond
+ * those fields: members are copied as they stand in the text, in their order.
  */
 #include "proposal/internal.h"
 

@@ -1,8 +1,8 @@
 /*
- * state_read.c: what a hook reads of a state: columns, and texts on demand.
+ * read.c: what a hook reads of a state: columns, and texts on demand.
  *
- * Owns the texts that were read. Must never read one that nobody asked for: a policy that
- * looks at columns only costs no reading at all.
+ * Owns the texts that were read. Must never read a text that nobody asked for: a policy
+ * that reads only columns causes no reading.
  */
 #include "proposal/internal.h"
 

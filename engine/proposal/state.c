@@ -1,13 +1,13 @@
 /*
- * state.c: the life of a proposal in the making.
+ * state.c: the life of a state.
  *
  * Owns the lists of a pipeline: the one it began with, the one that a hook is given, and
- * the next, built from the hook's edits when it ends. Must never change the list that a
- * hook was given, and must never judge: what comes out is laws.c's business.
+ * the next one, built from the hook's edits when it ends. Must never change the list
+ * that a hook was given, and must never judge: that is the business of context/laws.c.
  *
- * The usual turn changes nothing or takes a few messages out, over a thousand. So a hook
- * that edits nothing costs nothing here, the list that the pipeline began with is given
- * to the first hook as it is, and the next list is built in memory that is used again.
+ * The usual turn changes nothing, or takes a few messages out of a thousand. So a hook
+ * that edits nothing costs nothing here, the first hook is given the first list itself,
+ * and the next list is built in memory that is used again.
  */
 #include "proposal/internal.h"
 
@@ -44,7 +44,7 @@ static int grow_marks(sessile_state *s, size_t count)
 }
 
 /* Gives a list whose marks have room. */
-static void give(sessile_state *s, state_list *list, int64_t tokens)
+static void give_list(sessile_state *s, state_list *list, int64_t tokens)
 {
     if (s->edits.marked && s->edits.mark_capacity)
         memset(s->edits.marks, 0, s->edits.mark_capacity * sizeof *s->edits.marks);
@@ -131,7 +131,7 @@ sessile_status state_new(sessile_state **out, const state_setup *setup,
     if (s->vars.given.failed)
         goto nomem;
     first->previous = setup->previous < first->c.count ? setup->previous : first->c.count;
-    give(s, first, context_tokens(&first->c));
+    give_list(s, first, context_tokens(&first->c));
     *out = s;
     return SESSILE_OK;
 
@@ -183,7 +183,7 @@ static void forget_hook(sessile_state *s)
     if (!s->edits.marked && s->edits.insert_count == 0 && !s->edits.is_built)
         return;
     inserted_cut(s, s->made.before);
-    give(s, s->given, context_tokens(&s->given->c));
+    give_list(s, s->given, context_tokens(&s->given->c));
 }
 
 sessile_status state_hook_begin(sessile_state *s, const char *vars, size_t vars_size,
@@ -245,8 +245,8 @@ static int reserve_next(sessile_state *s, state_list *next)
                : 0;
 }
 
-static void add(state_list *to, const item *it, const message_link *links,
-                uint32_t origin)
+static void append_item(state_list *to, const item *it, const message_link *links,
+                        uint32_t origin)
 {
     context *c = &to->c;
     item *added = &c->items[c->count];
@@ -262,13 +262,13 @@ static void add(state_list *to, const item *it, const message_link *links,
 static void add_given(sessile_state *s, state_list *to, size_t i)
 {
     const item *it = given_item(s, i);
-    add(to, it, s->given->c.links + it->link, origin_of(s, i));
+    append_item(to, it, s->given->c.links + it->link, origin_of(s, i));
 }
 
 static void add_inserted(sessile_state *s, state_list *to, uint32_t number)
 {
     const inserted_message *w = inserted_of(s, number);
-    add(to, &w->columns, w->links, ORIGIN_NONE);
+    append_item(to, &w->columns, w->links, ORIGIN_NONE);
 }
 
 /* Inserts in the order of their places; those at one place in the order they were made.
@@ -371,7 +371,7 @@ sessile_status state_hook_end(sessile_state *s, int *changed, int *vars_changed,
                     (s->vars.set.size != s->vars.given.size ||
                      memcmp(s->vars.set.data, s->vars.given.data, s->vars.set.size) != 0);
     if (!differs(s)) {
-        give(s, s->given, s->edits.tokens);
+        give_list(s, s->given, s->edits.tokens);
         journal_end(s);
         return SESSILE_OK;
     }
@@ -384,7 +384,7 @@ sessile_status state_hook_end(sessile_state *s, int *changed, int *vars_changed,
         goto nomem;
     if (grow_marks(s, next->c.count))
         goto nomem;
-    give(s, next, s->edits.tokens);
+    give_list(s, next, s->edits.tokens);
     *changed = 1;
     journal_end(s);
     return SESSILE_OK;
@@ -422,7 +422,7 @@ sessile_status state_rewind(sessile_state *s, sessile_error *err)
     inserted_cut(s, s->made.at_mark);
     s->made.before = s->made.count;
     s->vars.has = 0;
-    give(s, s->marked, context_tokens(&s->marked->c));
+    give_list(s, s->marked, context_tokens(&s->marked->c));
     s->marked = NULL;
     journal_rewind(s);
     return SESSILE_OK;

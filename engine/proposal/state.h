@@ -6,8 +6,8 @@
  * makes the list for the next hook. Edits that are out of range or malformed are INVALID
  * at once and change nothing; whether they are *lawful* is judged by laws.h afterwards.
  */
-#ifndef SESSION_STATE_H
-#define SESSION_STATE_H
+#ifndef PROPOSAL_STATE_H
+#define PROPOSAL_STATE_H
 
 #include "context/context.h"
 #include "session/facts.h"

@@ -1,11 +1,11 @@
 /*
- * answers.c: what models answered in one run, and what they had answered before it was
+ * answers.c: what models answered in one run, and what they answered before it became
  * pending.
  *
- * A policy that runs again from its start asks again what it asked before; each request
- * is known by the BLAKE2b-256 of its JSON, and a request that was asked n times has n
- * answers, in their order. A request that nobody has answered goes to the host. So a
- * changed policy, or a changed context, costs a question, and breaks nothing.
+ * A policy that runs again from its start asks the same requests again. Each request is
+ * identified by the BLAKE2b-256 of its JSON, and a request that was asked n times has n
+ * answers, in their order. A request without an answer goes to the host. So a changed
+ * policy, or a changed context, costs a question, and breaks nothing.
  */
 #include "run/run.h"
 

@@ -1,10 +1,10 @@
 /*
  * auto.c: checkpoints that a turn makes by itself.
  *
- * When a turn and its policies are done, it is asked whether this is a time to keep where
- * the agent stands. The state comes with the turn, or the host is asked for it
- * (NEED_STATE). Must never cost the turn: a checkpoint that cannot be written is told in
- * the outcome, and that is all.
+ * When a turn and its policies are done, the rules say whether a checkpoint is due. The
+ * state comes with the turn, or the host is asked for it (NEED_STATE). Must never cost
+ * the turn: a checkpoint that cannot be written is reported in the outcome, and that is
+ * all.
  */
 #include "run/run.h"
 
@@ -119,7 +119,7 @@ static const sessile_triggers *rules_of(const sessile_run *run)
                                        : s->store->checkpoint_on;
 }
 
-static void write(sessile_run *run, sessile_slice state)
+static void write_checkpoint(sessile_run *run, sessile_slice state)
 {
     sessile_error why = {SESSILE_OK, ""};
     sessile_checkpoint_options o = {
@@ -140,8 +140,8 @@ sessile_status run_checkpoint(sessile_run *run, sessile_need *need, sessile_erro
         return SESSILE_OK;
     if (run->checkpoint.asked) {
         run->checkpoint.done = 1;
-        write(run,
-              !run->ask.answer.status ? run->ask.answer.text : (sessile_slice){NULL, 0});
+        write_checkpoint(run, !run->ask.answer.status ? run->ask.answer.text
+                                                      : (sessile_slice){NULL, 0});
         return SESSILE_OK;
     }
     sessile_error why = {SESSILE_OK, ""};
@@ -152,7 +152,7 @@ sessile_status run_checkpoint(sessile_run *run, sessile_need *need, sessile_erro
     if (!due || run->checkpoint.state.size) {
         run->checkpoint.done = 1;
         if (due)
-            write(run, run->checkpoint.state);
+            write_checkpoint(run, run->checkpoint.state);
         return SESSILE_OK;
     }
     /* Written, not yet durable, and nobody knows how long the answer takes. */

@@ -1,4 +1,4 @@
-/* begin.h: what the api floor calls: the life of a run from its beginning to its end. */
+/* begin.h: the run as the api floor sees it: begin, step, reply, outcome, free. */
 #ifndef RUN_BEGIN_H
 #define RUN_BEGIN_H
 

@@ -1,14 +1,14 @@
 /*
- * branch.c: a run that moves the head to an older entry, and may have what it leaves
- * summarized.
+ * branch.c: a run that moves the head to an older entry, and may have the branch that is
+ * left summarized.
  *
- * The head moves first, durably, by one commit that also holds a summary that was given.
- * Only then is anybody asked for one: the policies' branch_summary, or, when none has
- * that hook, the host's model. Their text is appended where the head went, as a second
- * commit, unless the conversation has gone on there meanwhile. So a summary that fails,
- * or is never answered, costs the summary and nothing else. Rejected: one commit after
- * the answer. It would leave the head where it was for as long as a model thinks, and the
- * branch to be lost with it.
+ * The head moves first, durably, in one commit that also holds a summary if the caller
+ * gave one. Only then is a summary asked for: from the policies' branch_summary or, when
+ * no policy has that hook, from the host's model. The text is appended where the head
+ * went, as a second commit, unless the conversation has gone on there meanwhile. So a
+ * summary that fails, or is never answered, costs the summary and nothing else.
+ * Rejected: one commit after the answer. The head would stay where it was for as long as
+ * a model thinks, and the branch could be lost with it.
  */
 #include "run/run.h"
 

@@ -3,9 +3,9 @@
  * policy says it.
  *
  * Owns the words, and the transcript: the newest messages of the branch as plain text,
- * each cut to a size, as many as the window has room for. As text, since a list of
- * messages that breaks off in the middle of calls is one that providers refuse. Must
- * never fail for what a message holds: what it does not know it names.
+ * each cut to a size, as many as fit the window. It is text, because providers refuse a
+ * list of messages that breaks off in the middle of calls. Must never fail for what a
+ * message holds: what it does not know it names.
  */
 #include "run/run.h"
 

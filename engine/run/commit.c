@@ -1,11 +1,12 @@
 /*
- * commit.c: the end of a pipeline: the proposal as one entry, or the refusal as one.
+ * commit.c: the end of a pipeline: the proposal, or its refusal, as one entry.
  *
  * A proposal is a list up to the entry its policy saw. What others appended meanwhile
- * follows it, what was pinned meanwhile stays, and the laws are checked on that result,
- * under the log's lock. When the head no longer descends from what the policy saw, when
- * another compaction came between, or when only what came later breaks a law, the
- * proposal is stale: dropped, and said so. It is never computed anew in the same turn.
+ * follows it, what was pinned meanwhile stays, and the laws are checked on the result,
+ * under the log's lock. A proposal is stale when the head no longer descends from what
+ * the policy saw, when another compaction came between, or when only what came later
+ * breaks a law. A stale proposal is dropped and reported. It is never computed again in
+ * the same turn.
  */
 #include "run/run.h"
 
@@ -92,7 +93,7 @@ static sessile_status build_compaction(void *arg, sessile_session *s, batch *b,
                          0))
         w->stale = "it was answered or cancelled meanwhile";
     else if (!descends && run->turn.beside)
-        parent = run->saw.entry; /* on the turn's own leaf, where nobody is */
+        parent = run->saw.entry; /* on the turn's own end, where nobody is */
     else if (!descends)
         w->stale = "the head has moved to another branch";
     else if (now_at != run->saw.context_at ||

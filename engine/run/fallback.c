@@ -1,10 +1,10 @@
 /*
  * fallback.c: what runs instead when a policy was refused.
  *
- * The refusal is in the log and in the outcome by then. The fallback begins where the
- * policy began, on the same context, as if that had never run: new state, new pipeline
- * and so a new budget, the notes as they were, a process of its own that nobody has
- * killed. It runs once: its own refusal ends the run.
+ * By then the refusal is in the log and in the outcome. The fallback begins where the
+ * policy began, on the same context, as if the policy had never run: new state, new
+ * pipeline and so a new budget, the notes as they were, and a process of its own that
+ * nobody has killed. It runs once: its own refusal ends the run.
  */
 #include "run/run.h"
 

@@ -1,10 +1,10 @@
 /*
- * isolation.c: the process that a run's policies run in, when the store wants one, or the
- * policy's file is not its user's own.
+ * isolation.c: the process in which a run's policies run, when the store wants one or
+ * the policy's file is not its user's own.
  *
  * Owns who has the worker: the session while nothing runs, a run while it does, so that
- * two runs never speak to one. A worker serves one session and dies with it; one that was
- * killed is not given back, and the next run starts another.
+ * two runs never talk to one worker. A worker serves one session and ends with it. One
+ * that was killed is not given back, and the next run starts another.
  */
 #include "policy/worker.h"
 #include "run/run.h"

@@ -1,14 +1,15 @@
 /*
- * pending.c: a run that waits for a model, written down, and answered in another process.
+ * pending.c: a run that waits for a model, written down, and answered in another
+ * process.
  *
  * The problem: a model's answer may come hours later, in a process that did not ask. The
- * choice: nothing of Lua is kept; the entry holds what the policy was given (which turn,
- * which options, the time, the reason) and every answer so far, and whoever has the next
+ * choice: nothing of Lua is kept. The entry holds what the policy was given (which turn,
+ * which options, the time, the reason) and every answer so far. Whoever has the next
  * answer runs the policy again from its start, with answers.c in the model's place. That
- * is why a policy must be deterministic. Rejected: keeping the coroutine, which would tie
- * an answer to one build of Lua and to one process.
+ * is why a policy must be deterministic. Rejected: keeping the coroutine, which would
+ * tie an answer to one build of Lua and to one process.
  *
- * Must never let a pending run hold anybody up: it is a fact, and a pending run that is
+ * Must never let a pending run block anybody: it is a fact, and a pending run that is
  * never answered costs a compaction.
  */
 #include "run/run.h"

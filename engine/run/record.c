@@ -1,8 +1,8 @@
 /*
  * record.c: the JSON of the entries that runs write: compaction and refusal.
  *
- * session.h describes a compaction's data; what people read (policy, reason, figures, the
- * account) is put together here. It grows with the number of pieces of the list, never
+ * session/ describes a compaction's data; the part for people (policy, reason, figures,
+ * the account) is written here. It grows with the number of pieces of the list, never
  * with the text of the window.
  */
 #include "run/run.h"

@@ -1,7 +1,7 @@
 /*
  * run.c: stepping a run, its needs and replies, and the outcome.
  *
- * Owns the run's life. A run that is freed early leaves the turn where it is and drops
+ * Owns the run's life. A run that is freed early leaves the turn in the log and drops
  * the proposal.
  */
 #include "run/run.h"
@@ -25,7 +25,7 @@ static void begin_wait(sessile_run *run)
 }
 
 /* A copy of what a slice says, NULL when it is empty: 0, or -1: NOMEM. */
-static int keep(const allocator *a, sessile_slice text, char **out, size_t *size)
+static int keep_text(const allocator *a, sessile_slice text, char **out, size_t *size)
 {
     if (text.size == 0)
         return 0;
@@ -36,11 +36,11 @@ static int keep(const allocator *a, sessile_slice text, char **out, size_t *size
 
 static int keep_texts(sessile_run *run, const sessile_run_options *options)
 {
-    if (run->kind == RUN_TURN &&
-        keep(run->alloc, options->event, &run->options.event, &run->options.event_size))
+    if (run->kind == RUN_TURN && keep_text(run->alloc, options->event,
+                                           &run->options.event, &run->options.event_size))
         return -1;
-    return keep(run->alloc, options->instructions, &run->options.instructions,
-                &run->options.instructions_size);
+    return keep_text(run->alloc, options->instructions, &run->options.instructions,
+                     &run->options.instructions_size);
 }
 
 /* A reference to the policy of the call, else of the session, else of the store. */
@@ -297,7 +297,7 @@ static sessile_status commit(sessile_run *run, sessile_error *err)
     return status;
 }
 
-static sessile_status step(sessile_run *run, sessile_need *need, sessile_error *err)
+static sessile_status step_run(sessile_run *run, sessile_need *need, sessile_error *err)
 {
     sessile_status status = SESSILE_OK;
     if (run->result.failed.code)
@@ -337,7 +337,7 @@ sessile_status run_step(sessile_run *run, sessile_need *need, sessile_error *err
         return fail(err, SESSILE_INVALID, "the run waits for an answer: reply first");
     uint64_t before = clock_us(run);
     begin_wait(run);
-    sessile_status status = step(run, need, err);
+    sessile_status status = step_run(run, need, err);
     run->result.outcome.engine_us += clock_us(run) - before;
     return status;
 }

@@ -1,14 +1,14 @@
 /*
  * schedule.c: which hook of which policy comes next, and what its end means.
  *
- * The order is fixed: merge of every policy of the chain (turns only), summarize of every
- * one, truncate of every one; then, policy by policy, should_compact, flush and compact,
- * each seeing the list as edited so far. When a trigger fired nobody is asked whether;
- * and when the list does not fit after all that, and a trigger says so, flush and compact
- * go through the chain once more. A person's compact asks nobody either: it runs flush
- * and compact of those that have a compact, and summarize and truncate of those that have
- * none. After each hook that changed the list the laws are checked, so that the
- * culprit is named. Nothing is written here.
+ * The order is fixed: merge of every policy of the chain (turns only), summarize of
+ * every one, truncate of every one; then, policy by policy, should_compact, flush and
+ * compact, each seeing the list as edited so far. When a trigger fired, should_compact
+ * is not asked. When the list still does not fit after that, and a trigger says so,
+ * flush and compact go through the chain once more. A manual compact does not ask
+ * either: it runs flush and compact of the policies that have a compact hook, and
+ * summarize and truncate of those that have none. After each hook that changed the list
+ * the laws are checked, so that the culprit is named. Nothing is written here.
  */
 #include "run/run.h"
 
@@ -32,7 +32,7 @@ enum {
     PHASE_END
 };
 
-static int has(const sessile_run *run, sessile_hook hook)
+static int policy_has_hook(const sessile_run *run, sessile_hook hook)
 {
     return (policy_step_get(run->policy, run->schedule.step)->hooks & (unsigned)hook) !=
            0;
@@ -46,19 +46,19 @@ static int asked_by_person(const sessile_run *run)
 /* The next phase of this policy's compaction that has a hook to run; 0: none is left. */
 static sessile_hook next_phase(sessile_run *run)
 {
-    int compacts = has(run, SESSILE_HOOK_COMPACT);
+    int compacts = policy_has_hook(run, SESSILE_HOOK_COMPACT);
     for (; run->schedule.phase < PHASE_END; run->schedule.phase++) {
         switch (run->schedule.phase) {
         case PHASE_ASK:
             if (asked_by_person(run) || run->schedule.fired != SESSILE_REASON_TURN)
                 continue;
             /* A compact that does not say itself when waits for a trigger or a person. */
-            if (!compacts || !has(run, SESSILE_HOOK_SHOULD_COMPACT))
+            if (!compacts || !policy_has_hook(run, SESSILE_HOOK_SHOULD_COMPACT))
                 return 0;
             run->schedule.phase++;
             return SESSILE_HOOK_SHOULD_COMPACT;
         case PHASE_FLUSH:
-            if (compacts && has(run, SESSILE_HOOK_FLUSH)) {
+            if (compacts && policy_has_hook(run, SESSILE_HOOK_FLUSH)) {
                 run->schedule.phase++;
                 return SESSILE_HOOK_FLUSH;
             }
@@ -74,7 +74,7 @@ static sessile_hook next_phase(sessile_run *run)
             sessile_hook hook = run->schedule.phase == PHASE_SUMMARIZE
                                     ? SESSILE_HOOK_SUMMARIZE
                                     : SESSILE_HOOK_TRUNCATE;
-            if (asked_by_person(run) && has(run, hook)) {
+            if (asked_by_person(run) && policy_has_hook(run, hook)) {
                 run->schedule.phase++;
                 return hook;
             }
@@ -108,7 +108,7 @@ static void next_hook(sessile_run *run)
                 if (run->schedule.hook)
                     return;
                 run->schedule.phase = PHASE_ASK;
-            } else if (has(run, of_stage[run->schedule.stage])) {
+            } else if (policy_has_hook(run, of_stage[run->schedule.stage])) {
                 run->schedule.hook = of_stage[run->schedule.stage];
                 return;
             }

@@ -3,10 +3,11 @@
  *
  * The engine has no timers: everything is judged here, once, on the list as merge,
  * summarize and truncate left it. Messages and seconds are counted from the last
- * compaction in multiples, so that what they ask for is asked once, whatever comes of it,
- * and nothing has to be written down for that. Share and overflow are conditions, which
- * last: a handle remembers when they fired, the log when that led to a compaction, and
- * while that did not help they wait until the context has grown by a twentieth.
+ * compaction in multiples, so that each multiple fires once, whatever comes of it, and
+ * nothing has to be written down for that. Share and overflow are conditions, which
+ * last. A handle remembers when they fired, and the log remembers when that led to a
+ * compaction. While it did not help, they wait until the context has grown by a
+ * twentieth.
  */
 #include "run/run.h"
 

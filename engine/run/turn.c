@@ -1,6 +1,6 @@
 /*
- * turn.c: the beginning of a run: the turn on its way into the log, and the snapshot of
- * the context that policies start from.
+ * turn.c: the beginning of a run: the turn written to the log, and the snapshot of the
+ * context from which policies start.
  *
  * Messages are checked and counted before any lock is taken, and written with their turn
  * entry as one commit. Nothing here knows what a policy does.
@@ -286,7 +286,7 @@ sessile_status run_snapshot(sessile_run *run, sessile_error *err)
     context_init(&at, run->alloc);
     facts_init(&labels, run->alloc);
     if (run->kind == RUN_TURN || run->replay.runs || run->fallback.runs) {
-        /* Others may have written since the turn: the policy sees the turn's own leaf. */
+        /* Others may have written since the turn: the policy sees the turn's own end. */
         if (s->tree.head == run->saw.entry) {
             status = session_context_locked(s, &c, err);
         } else {

@@ -2,7 +2,7 @@
  * vars.c: the notes of the policies of one run, by policy name.
  *
  * Owns copies of what the log holds ({"<policy>":{…}}, of all policies that ever ran
- * here) and of what this run's hooks changed. Never looks into a policy's notes.
+ * here) and of what this run's hooks changed. Never reads inside a policy's notes.
  */
 #include "run/run.h"
 

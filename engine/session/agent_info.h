@@ -1,5 +1,6 @@
 /*
- * agent_info.h: what an agent says about itself: it goes into its checkpoints.
+ * agent_info.h: what an agent says about itself. It is stored in the agent's
+ * checkpoints.
  */
 #ifndef SESSION_AGENT_INFO_H
 #define SESSION_AGENT_INFO_H

@@ -1,15 +1,16 @@
 /*
- * children.c: the tree asked from above: children, siblings, leaves, and its rows.
+ * children.c: the tree from above: children, siblings, ends of branches, and rows of all
+ * of them.
  *
- * An entry names its parent; nothing in the log names its children. Who asks for them
- * pays once for two numbers an entry (first child, next sibling), which the fold then
- * keeps up with. Only what can be a leaf is linked: a fact is about an entry, not a step
- * of a conversation. Children are linked newest first, so that a new one is put in, and
- * taken out again by a write that failed, without a walk; lists are turned round for the
- * caller. Rejected: keeping the arrays always (8 bytes an entry that few ask for), and an
- * array of children for each entry (an allocation each).
+ * An entry names its parent; nothing in the log names its children. The first question
+ * for them builds two numbers for each entry (first child, next sibling), which the fold
+ * keeps up to date from then on. Only the header and path entries are linked: a fact is
+ * about an entry and no step of a conversation. Children are linked newest first, so
+ * that a new one is added, and removed again by a write that failed, without a walk;
+ * lists are reversed for the caller. Rejected: keeping the arrays always (8 bytes an
+ * entry that few need), and an array of children for each entry (an allocation each).
  *
- * Must never read from the log. What is handed out is the caller's.
+ * Must never read from the log. What is handed out belongs to the caller.
  */
 #include "session/fold.h"
 
@@ -333,7 +334,7 @@ static size_t row_at(sessile_id id, const sessile_node *rows, size_t count,
     return at < count && rows[at].id == id ? at : count;
 }
 
-static void mark_rows(const sessile_session *s, const context *c, sessile_node *rows,
+static void flag_rows(const sessile_session *s, const context *c, sessile_node *rows,
                       size_t count, const uint32_t *row_of)
 {
     for (sessile_id id = s->tree.head;; id = s->tree.nodes[id].parent) {
@@ -377,7 +378,7 @@ static sessile_status make_rows(sessile_session *s, const pick *p, const context
         else
             some_rows(s, p, rows, totals, row_of);
         link_rows(rows, n, row_of);
-        mark_rows(s, c, rows, n, row_of);
+        flag_rows(s, c, rows, n, row_of);
         *out = rows;
         *count = n;
     }

@@ -1,15 +1,16 @@
 /*
- * compaction.c: the list that a compaction entry holds: read into a context, and written.
+ * compaction.c: the list that a compaction entry holds: read into a context, and
+ * written.
  *
  * A list is an array of names: an entry, a range of the path, or a message that a
  * compaction wrote. Ranges keep it short: a window of a thousand messages is one string.
- * They are found again by walking parents from the later end to the earlier, which cannot
- * take longer than the context is. Rejected: ranges of plain ids, which would need no
- * walk, but would name the messages of other branches that lie between.
+ * A range is resolved by walking parents from its later end to its earlier end, which
+ * takes no longer than the context is. Rejected: ranges of plain ids, which need no walk
+ * but would include the messages of other branches in between.
  *
- * Must never trust a list: whatever it names comes before the compaction, and what cannot
- * be found makes the entry DAMAGED. What a tombstone stands in for is passed over, so
- * that a salvaged log has the context it had, less what was lost.
+ * Must never trust a list: whatever it names comes before the compaction, and a name
+ * that cannot be resolved makes the entry DAMAGED. Tombstones are skipped, so that a
+ * salvaged log has the context it had, less what was lost.
  */
 #include "session/fold.h"
 #include "session/compaction.h"

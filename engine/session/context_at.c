@@ -1,13 +1,14 @@
 /*
- * context_at.c: the context at a leaf, and the notes in force there.
+ * context_at.c: the context at an entry, and the policies' notes in force there.
  *
- * The problem: a context must be had at any leaf, and at the head after every turn, at a
+ * The problem: a context is needed at any entry, and at the head after every turn, at a
  * cost that does not grow with the log. The choice: every node knows the nearest
- * compaction with a context on its path, so a context is that one's list and a walk from
- * the leaf to its `upto`. Rejected: a context kept at every node (memory), or contexts
- * relative to the one before (a fold over every compaction of the log).
+ * compaction with a context on its path, so a context is that compaction's list and a
+ * walk from the entry to the list's `upto`. Rejected: a context kept at every node
+ * (memory), or contexts relative to the one before (a fold over every compaction of the
+ * log).
  *
- * Must never be called by the fold: it reads from the log.
+ * Must never be called by the fold, because it reads from the log.
  */
 #include "session/fold.h"
 #include "base/names.h"

@@ -10,7 +10,7 @@
 unsigned node_unit(const node *n);
 /* The unit that is the model's own, or -1. */
 int session_exact_unit(const sessile_session *s);
-/* The model that a session is for; empty: nobody says. (session/model.c) */
+/* The model that a session is for; empty: nobody says. (model.c) */
 sessile_slice session_model(const sessile_session *s);
 /* A message counted for it. With or without the mutex. */
 token_count session_count(sessile_session *s, const message *m);
@@ -37,22 +37,22 @@ sessile_status session_tokens_for_locked(sessile_session *s, sessile_id at,
                                          sessile_slice system, sessile_tokens *out,
                                          sessile_error *err);
 /* Tokens of the context at the head: the newest report and what follows it, when no
- * compaction came after that, else what was counted. (session/meter.c) */
+ * compaction came after that, else what was counted. (meter.c) */
 sessile_status session_tokens_locked(sessile_session *s, sessile_tokens *out,
                                      sessile_error *err);
-/* The same at any leaf. *beside: 1 when system prompt and tools that are in no message
- * are not in it yet. */
+/* The same at any path entry. *beside: 1 when system prompt and tools that are in no
+ * message are not in it yet. */
 sessile_status session_tokens_at_locked(sessile_session *s, sessile_id at,
                                         sessile_tokens *out, int *beside,
                                         sessile_error *err);
 
 /* The same for another context in its place, as it will be counted when a compaction at
- * leaf has made it. */
+ * `at` has made it. */
 sessile_status session_tokens_with_locked(sessile_session *s, sessile_id at,
                                           const struct context *c, sessile_tokens *out,
                                           sessile_error *err);
 
-/* As sessile.h says of the function of this name. (session/usage.c) */
+/* As sessile.h says of the function of this name. (usage.c) */
 sessile_status session_usage_groups(sessile_session *s, sessile_usage_by by,
                                     sessile_usage_group **out, size_t *count,
                                     sessile_error *err);

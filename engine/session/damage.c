@@ -1,15 +1,15 @@
 /*
- * salvage.c: a session whose log is damaged.
+ * damage.c: a session whose log is damaged.
  *
- * Owns what stands in for entries that are lost: tombstones. Must never make one look
- * like something that was said.
+ * Owns tombstones, which take the place of lost entries. Must never make a tombstone
+ * look like something that was said.
  *
- * A tombstone's parent is the entry lost before it, or the head as it was when the first
- * of them was to be folded: most entries follow the head, so that the path of what came
- * later, which names a lost entry as its parent, most likely runs as it did. It does not
- * move the head. What was lost cannot be asked: where the head had been moved in between,
- * the path may show messages of another branch, which is one more reason why such a
- * session says what it is.
+ * The parent of a tombstone is the lost entry before it. The parent of the first one is
+ * the head at that moment. Most entries follow the head, so the path of later entries,
+ * which name a lost entry as their parent, most likely runs as it did. A tombstone does
+ * not move the head. Nothing can be known about what was lost: where the head had been
+ * moved in between, the path may show messages of another branch. That is one more
+ * reason why such a session reports that it is damaged.
  */
 #include "session/fold.h"
 

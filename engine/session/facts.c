@@ -1,13 +1,14 @@
 /*
  * facts.c: the records of facts, and which of them are in force.
  *
- * The list only grows, so that a write that is taken back is a cut, and looking for the
- * one in force is a walk from the newest of its kind: each write asks whether the session
- * is paused, and is not to pay for its labels. A session has few facts beside its
- * messages; one that is stated again and again (a setting each turn) is found at once.
- * Rejected: a table by name, which would have to be put back when a write is.
+ * The list only grows, so a write that is taken back is a cut. The fact in force is
+ * found by walking from the newest record of its kind: every write asks whether the
+ * session is paused, and must not pay for its labels. A session has few facts beside its
+ * messages, and one that is stated again and again (a setting each turn) is found
+ * immediately. Rejected: a table by name, which would have to be restored when a write
+ * is taken back.
  *
- * Must never fail an entry for what it holds: a fact that makes no sense is no fact.
+ * Must never fail an entry for what it holds: a fact that makes no sense is ignored.
  */
 #include "session/facts.h"
 

@@ -1,21 +1,20 @@
 /*
  * fold.c: one entry after the other becomes a tree, a head, totals and a context.
  *
- * Owns what a session remembers of each entry. Must never read from the log: it runs as
- * the visitor of a scan. (Of the index it may: an old parent is taken out of it.) Must
- * never half-fold: an entry is folded whole or not at all, so that a scan that ran out of
- * memory can go on later.
+ * Owns what a session remembers of each entry. Must never read from the log, because it
+ * runs as the visitor of a scan. (It may read the index, to load an old parent.) Must
+ * never fold half an entry: an entry is folded whole or not at all, so that a scan that
+ * ran out of memory can continue later.
  *
- * The context at the head is kept along with it as far as that is one push: a message
- * that follows the entry the context was made for. Whatever else happens (a compaction, a
- * move of the head) only leaves the context behind; who wants it sees that its `upto` is
- * not the head and builds it anew (context_at.c). Rejected: telling apart here what a
- * move of the head means for the context. It would be a second definition of what a
- * context is.
+ * The context at the head is kept up to date as long as that is one push: a message that
+ * follows the entry for which the context was built. Anything else (a compaction, a move
+ * of the head) leaves the context behind. A reader sees that its `upto` is not the head
+ * and rebuilds it (context_at.c). Rejected: deciding here what a move of the head means
+ * for the context, which would be a second definition of a context.
  *
- * Entries of our own are folded before they are written, under a mark that is put back
- * when the log refuses them. Rejected: folding after the write, which needs an answer to
- * "written, but there is no memory to know it".
+ * Entries of our own are folded before they are written, after a savepoint to which the
+ * fold returns when the log refuses them. Rejected: folding after the write, which needs
+ * an answer to "written, but there is no memory to know it".
  */
 #include "session/fold.h"
 
@@ -470,9 +469,9 @@ sessile_status fold_visit(void *arg, sessile_id id, const char *text, size_t siz
     return status;
 }
 
-/* ------------------------------------------------------------------ marks */
+/* ------------------------------------------------------------------ savepoints */
 
-void fold_mark_set(fold *f, fold_mark *m)
+void fold_savepoint_set(fold *f, fold_savepoint *m)
 {
     const sessile_session *s = f->s;
 
@@ -495,14 +494,14 @@ void fold_mark_set(fold *f, fold_mark *m)
     f->keep_title = s->fold.title;
 }
 
-void fold_mark_keep(fold *f, const fold_mark *m)
+void fold_savepoint_release(fold *f, const fold_savepoint *m)
 {
     if (m->title && f->s->fold.title != m->title)
         mem_free(&f->s->store->alloc, m->title, m->title_size + 1);
     f->keep_title = NULL;
 }
 
-void fold_mark_rewind(fold *f, const fold_mark *m)
+void fold_savepoint_rewind(fold *f, const fold_savepoint *m)
 {
     sessile_session *s = f->s;
 

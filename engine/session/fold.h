@@ -1,6 +1,6 @@
 /*
- * fold.h: what the files of a session handle share among themselves: the fold, the place
- * of an error, reading. Nothing outside session/ includes it but tests.
+ * fold.h: what the files of a session handle share: the fold, the place of an error,
+ * reading. Only session/, the rooms that write entries, and tests include it.
  */
 #ifndef SESSION_FOLD_H
 #define SESSION_FOLD_H
@@ -17,7 +17,7 @@ typedef struct fold {
     sessile_session *s;
     int own;                /* entries of this handle, not yet in the log: limits apply */
     int moved;              /* out: a path entry or a head fact was among them */
-    const char *keep_title; /* a mark may put it back: not to be freed */
+    const char *keep_title; /* a savepoint may put it back: do not free it */
 } fold;
 
 /* Folds one entry in, or leaves everything as it was. A log_visit. Entries that are
@@ -25,8 +25,9 @@ typedef struct fold {
 sessile_status fold_visit(void *arg, sessile_id id, const char *text, size_t size,
                           sessile_error *err);
 
-/* What the fold was, so that entries can be folded before they are written. */
-typedef struct fold_mark {
+/* The state of the fold before entries that are folded and then written: when the log
+ * refuses them, the fold goes back to it. */
+typedef struct fold_savepoint {
     size_t node_count, link_count, item_count, item_link_count, title_size;
     size_t blocks_taken;
     size_t fact_count, fact_names;
@@ -36,10 +37,12 @@ typedef struct fold_mark {
     int64_t modified_ms;
     char model[MODEL_SIZE];
     uint64_t last_refusal, last_fallback_refusal;
-} fold_mark;
-void fold_mark_set(fold *f, fold_mark *m);
-void fold_mark_keep(fold *f, const fold_mark *m);   /* what was folded since stays */
-void fold_mark_rewind(fold *f, const fold_mark *m); /* what was folded since goes */
+} fold_savepoint;
+void fold_savepoint_set(fold *f, fold_savepoint *m);
+void fold_savepoint_release(fold *f,
+                            const fold_savepoint *m); /* keeps what was folded since */
+void fold_savepoint_rewind(fold *f,
+                           const fold_savepoint *m); /* drops what was folded since */
 
 /* Between two commits: no turn entry can come any more for the messages seen, so that
  * what was kept of them is forgotten. */
@@ -99,7 +102,7 @@ sessile_status session_damaged(const sessile_session *s, sessile_id id,
 #define SALVAGE_SIZE 192
 void session_salvage_command(const sessile_session *s, char out[SALVAGE_SIZE]);
 
-/* ---- damage (salvage.c) */
+/* ---- damage (damage.c) */
 
 /* When the log is damaged: folds in what can be read past the damage, with a tombstone
  * for each entry that is lost. From then on the session can be read, not written. */
@@ -112,7 +115,7 @@ sessile_status fold_stand_in(void *arg, const log_flaw *lost, sessile_id id, buf
 
 /* 1: a message or a branch summary. */
 int node_is_message(const node *n);
-/* 1: the header or a path entry: something that can be a leaf. */
+/* 1: the header or a path entry: something a context can be asked for at. */
 int session_is_path_entry(const sessile_session *s, sessile_id id);
 
 /* The arrays of children (children.c): made to follow new nodes, cut to those that stay,
@@ -121,7 +124,7 @@ void child_links_follow(sessile_session *s);
 void child_links_cut(sessile_session *s);
 void child_links_forget(sessile_session *s);
 
-/* Ids gathered from a leaf downwards. */
+/* Ids gathered from an entry towards the root. */
 typedef struct id_list {
     sessile_id *at;
     size_t count, capacity;

@@ -223,7 +223,7 @@ typedef struct session_wait {
 } session_wait;
 /* Begins the patience of a call: the handle's, or timeout_ms when has_timeout. */
 session_wait session_wait_begin(sessile_session *s, int has_timeout, int timeout_ms);
-/* Waits for the mutex. BUSY, CANCELLED: it is not held. (session/wait.c) */
+/* Waits for the mutex. BUSY, CANCELLED: it is not held. (wait.c) */
 sessile_status session_take_turn(sessile_session *s, session_wait *w, sessile_error *err);
 /* What is left for the next wait, ms. */
 int session_wait_left(const sessile_session *s, const session_wait *w);

@@ -3,7 +3,7 @@
  *
  * A session is (agent, user, id), three byte strings. JSON holds text only, so a name
  * that is not UTF-8 is written as {"b64":"…"}. Must never treat a name as a path or as a
- * C string: where the store keeps it is decided by the keyring alone.
+ * C string: the keyring alone decides where the store keeps it.
  */
 #include "session/header.h"
 

@@ -3,7 +3,8 @@
  * to.
  *
  * A soft deletion, an archived session and a time to live are metadata facts; a
- * suspension is a fact of its own. This file only reads them: operations/ writes them.
+ * suspension is a fact of its own. This file only reads them: operations/life.c and
+ * operations/suspend.c write them.
  */
 #include "session/life.h"
 

@@ -1,6 +1,5 @@
 /*
- * life.h: where a session stands in its life: active, suspended, archived, expired,
- * deleted.
+ * life.h: the state of a session's life: active, suspended, archived, expired, deleted.
  */
 #ifndef SESSION_LIFE_H
 #define SESSION_LIFE_H

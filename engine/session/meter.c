@@ -1,17 +1,18 @@
 /*
- * meter.c: the ladder of counts, from the provider's report down to an estimate.
+ * meter.c: how many tokens a context takes, from the provider's report down to an
+ * estimate.
  *
- * The problem: a policy and a host ask after every turn how large the context is, and the
- * log of a long session must not be walked for it; and a count by another vocabulary than
- * the model's is off by a third and more, always in the same direction. The choice: sums
- * are kept while entries are folded, so that the answer at the head costs nothing; and
- * since a provider reports the size of everything it was sent, the difference of two
- * reports is what the messages between them took. The ratio of that to our counts is
+ * The problem: a policy and a host ask after every turn how large the context is, and
+ * the log of a long session must not be walked for the answer. A count with another
+ * vocabulary than the model's is off by a third and more, always in the same direction.
+ * The choice: sums are kept while entries are folded, so the answer at the head costs
+ * nothing. A provider reports the size of everything it was sent, so the difference of
+ * two reports is what the messages between them took. The ratio of that to our counts is
  * taken from the newest segments: their median, weighted by size, which no single odd
  * segment (an image, thoughts that are not sent again, a cache that was not counted)
- * moves. System prompt and tools are in both reports, and so in no difference.
- * Rejected: a least-squares line (one odd segment moves it); the ratio of totals (the
- * system prompt and tools, which are in no message, are in it).
+ * moves. System prompt and tools are in both reports, and so in no difference. Rejected:
+ * a least-squares line (one odd segment moves it); the ratio of totals (it includes the
+ * system prompt and tools, which are in no message).
  *
  * Must never depend on anything but the path: what a handle has seen before, which index
  * was there, or whether it was folded or walked, changes no figure.
@@ -103,8 +104,8 @@ static void take_segment(token_meter *m, const sessile_session *s, sessile_id to
 }
 
 /* The next entry of the path. */
-static void step(token_meter *m, const sessile_session *s, sessile_id id,
-                 int64_t reported)
+static void meter_step(token_meter *m, const sessile_session *s, sessile_id id,
+                       int64_t reported)
 {
     const node *n = &s->tree.nodes[id];
 
@@ -137,10 +138,11 @@ void meter_follow(sessile_session *s, sessile_id id, int64_t reported)
     const node *n = &s->tree.nodes[id];
 
     if (m->known && entry_on_path((entry_type)n->type) && n->parent == m->upto)
-        step(m, s, id, reported);
+        meter_step(m, s, id, reported);
 }
 
-/* ------------------------------------------------------------------ walking to a leaf */
+/* ------------------------------------------------------------------ walking to an entry
+ */
 
 /* What an entry that is marked so reports. */
 static sessile_status reported_by(sessile_session *s, sessile_id id, int64_t *out,
@@ -161,8 +163,8 @@ static sessile_status reported_by(sessile_session *s, sessile_id id, int64_t *ou
     return SESSILE_OK;
 }
 
-/* Entries of the path from leaf back, as far as a meter looks: METER_MESSAGES from the
- * newest report, or from the leaf when there is none as near; never more segments than
+/* Entries of the path from `at` back, as far as a meter looks: METER_MESSAGES from the
+ * newest report, or from `at` when there is none as near; never more segments than
  * it keeps. */
 static sessile_status gather(sessile_session *s, sessile_id at, id_list *ids,
                              sessile_error *err)
@@ -198,8 +200,8 @@ static sessile_status gather(sessile_session *s, sessile_id at, id_list *ids,
     return status;
 }
 
-static sessile_status make(sessile_session *s, sessile_id at, token_meter *m,
-                           sessile_error *err)
+static sessile_status meter_make(sessile_session *s, sessile_id at, token_meter *m,
+                                 sessile_error *err)
 {
     id_list ids = {.alloc = &s->store->alloc};
     sessile_status status = gather(s, at, &ids, err);
@@ -211,7 +213,7 @@ static sessile_status make(sessile_session *s, sessile_id at, token_meter *m,
         if (s->tree.nodes[id].marks & NODE_HAS_USAGE)
             status = reported_by(s, id, &reported, err);
         if (!status)
-            step(m, s, id, reported);
+            meter_step(m, s, id, reported);
     }
     m->upto = at;
     m->all_known = 0;
@@ -225,7 +227,7 @@ static sessile_status follow_head(sessile_session *s, sessile_error *err)
 {
     if (s->counting.meter.known && s->counting.meter.upto == s->tree.head)
         return SESSILE_OK;
-    return make(s, s->tree.head, &s->counting.meter, err);
+    return meter_make(s, s->tree.head, &s->counting.meter, err);
 }
 
 /* 1 when its newest report is near enough to say anything. */
@@ -306,7 +308,7 @@ sessile_status session_fit_locked(sessile_session *s, sessile_id at,
         status = follow_head(s, err);
     } else {
         m = &other;
-        status = make(s, at, m, err);
+        status = meter_make(s, at, m, err);
     }
     if (status || !has_report(s, m))
         return status;
@@ -472,7 +474,7 @@ sessile_status session_outside_locked(sessile_session *s, sessile_id at, int64_t
         status = follow_head(s, err);
     } else {
         m = &other;
-        status = make(s, at, m, err);
+        status = meter_make(s, at, m, err);
     }
     if (status || !has_report(s, m))
         return status;
@@ -547,7 +549,7 @@ sessile_status session_tokens_at_locked(sessile_session *s, sessile_id at,
         status = follow_head(s, err);
     } else {
         m = &other;
-        status = make(s, at, m, err);
+        status = meter_make(s, at, m, err);
     }
     return status ? status : read_at(s, m, out, beside, err);
 }
@@ -564,7 +566,7 @@ sessile_status session_tokens_with_locked(sessile_session *s, sessile_id at,
         status = follow_head(s, err);
         m = s->counting.meter;
     } else {
-        status = make(s, at, &m, err);
+        status = meter_make(s, at, &m, err);
     }
     if (status)
         return status;

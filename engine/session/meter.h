@@ -1,14 +1,14 @@
 /*
- * meter.h: how many tokens the context at a leaf takes, and how well that is known.
+ * meter.h: how many tokens the context at an entry takes, and how well that is known.
  *
  * Each message was counted once, when it was written, in some unit (tokens/tokens.h). A
  * provider that reports usage says what all of it took. A meter follows a path and keeps
- * three things of it: sums of counts by unit, of the context and since the newest report;
- * that report; and what the newest reports, two by two, say of the counts between them,
- * from which the ratio of a unit to the model's own tokens is fitted.
+ * three things: sums of counts by unit, of the context and since the newest report; that
+ * report; and the pairs of newest reports with the counts between them, from which the
+ * ratio of a unit to the model's own tokens is fitted.
  *
- * All of it follows from the path alone, the newest METER_MESSAGES messages of it, so
- * that every handle, and every replay of the same entries, comes to the same figures.
+ * All of it follows from the path alone, from its newest METER_MESSAGES messages, so
+ * that every handle, and every replay of the same entries, gives the same figures.
  */
 #ifndef SESSION_METER_H
 #define SESSION_METER_H
@@ -47,7 +47,7 @@ typedef struct meter_ratio {
 
 typedef struct token_meter {
     int known;         /* 0: to be made anew */
-    sessile_id upto;   /* the leaf it is for */
+    sessile_id upto;   /* the entry it is for */
     sessile_id report; /* the newest entry that reports usage, or 0 */
     int64_t reported;
     token_sums since; /* of the messages after it */
@@ -67,10 +67,10 @@ typedef struct token_meter {
 void meter_follow(sessile_session *s, sessile_id id, int64_t reported);
 void meter_forget(sessile_session *s);
 
-/* How counts are read at a leaf: the ratio of each unit, 0 where none is known. */
+/* How counts are read at an entry: the ratio of each unit, 0 where none is known. */
 sessile_status session_fit_locked(sessile_session *s, sessile_id at,
                                   meter_ratio out[TOKEN_UNITS], sessile_error *err);
-/* What the newest report near leaf counted beside the messages (a system prompt that is
+/* What the newest report near `at` counted beside the messages (a system prompt that is
  * no entry, tools), and the next request will hold too; 0: not known. */
 sessile_status session_outside_locked(sessile_session *s, sessile_id at, int64_t *out,
                                       sessile_error *err);

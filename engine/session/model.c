@@ -1,9 +1,9 @@
 /*
- * model.c: which model a session is for, and its messages counted for it.
+ * model.c: which model a session is for, and its messages counted for that model.
  *
- * The model is the store's, when its options name one, else the one named last in the
- * log: by a turn, or by the settings. Counting needs no lock: what is counted in is kept
- * apart and looked for again only when the log names another model.
+ * The model is the store's, when its options name one; else the last one that the log
+ * names, in a turn or in the settings. Counting needs no lock: the encoding to count
+ * with is kept apart, and looked up again only when the log names another model.
  */
 #include "session/fold.h"
 #include "base/names.h"
@@ -43,7 +43,7 @@ static void choose_locked(sessile_session *s)
                  counters_unit(s->store->counters, model.data, model.size));
 }
 
-static token_count count(const sessile_session *s, int unit, const message *m)
+static token_count count_message_in(const sessile_session *s, int unit, const message *m)
 {
     token_count n = {0, TOKENS_ESTIMATE};
 
@@ -55,7 +55,7 @@ static token_count count(const sessile_session *s, int unit, const message *m)
 token_count session_count_locked(sessile_session *s, const message *m)
 {
     choose_locked(s);
-    return count(s, atomic_load(&s->counting.unit), m);
+    return count_message_in(s, atomic_load(&s->counting.unit), m);
 }
 
 token_count session_count(sessile_session *s, const message *m)
@@ -67,7 +67,7 @@ token_count session_count(sessile_session *s, const message *m)
         unit = atomic_load(&s->counting.unit);
         session_unlock(s);
     }
-    return count(s, unit < 0 ? TOKENS_ESTIMATE : unit, m);
+    return count_message_in(s, unit < 0 ? TOKENS_ESTIMATE : unit, m);
 }
 
 /* ------------------------------------------------------------------ for another model */

@@ -1,8 +1,8 @@
 /*
  * open.c: sessions made, opened and closed.
  *
- * Owns the life of a handle: it is valid before it is filled, so that one function takes
- * it down at any stage. Must never create a session when one is to be opened.
+ * Owns the life of a handle: it is valid before it is filled, so that one function
+ * closes it at any stage. Must never create a session when one is to be opened.
  */
 #include "session/fold.h"
 #include "session/agent_info.h"

@@ -1,10 +1,10 @@
 /*
  * prefetch.c: the messages of a context, read in pieces.
  *
- * Owns which entries are read at once: neighbours in the log that a list names one after
- * the other. To a file that is a matter of system calls; to a database each piece is a
- * question and an answer. Must never change what a message is: it says what comes next
- * and leaves the reading to session_message_locked().
+ * Owns which entries are read together: neighbours in the log that a list names one
+ * after the other. For a file that saves system calls; for a database it saves queries.
+ * Must never change what a message is: it says what comes next and leaves the reading to
+ * session_message_locked().
  */
 #include "session/read.h"
 #include "session/tree.h"

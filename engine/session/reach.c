@@ -1,10 +1,10 @@
 /*
- * reach.c: entries that were left in the index, brought when somebody walks to them.
+ * reach.c: entries that were left in the index, loaded when somebody walks to them.
  *
- * Owns the rule: who looks at a node says so first. The header and the head are always
- * there, and so is everything that this handle has folded itself; the rest comes by
- * blocks. A block that cannot be had is no error of the log: then the whole log is folded
- * again from its lines (reload.c), once, and everything is there from then on.
+ * Owns the rule that a node must be reached before it is looked at. The header, the head
+ * and everything that this handle has folded itself are always there; the rest is loaded
+ * by blocks. A block that cannot be loaded is no error of the log: the whole log is then
+ * folded again from its lines (reload.c), once, and everything is there from then on.
  */
 #include "session/fold.h"
 
@@ -127,8 +127,8 @@ typedef struct showing {
     int refused; /* by whom it is shown to */
 } showing;
 
-static sessile_status show(void *arg, sessile_id id, const char *text, size_t size,
-                           sessile_error *err)
+static sessile_status visit_range(void *arg, sessile_id id, const char *text, size_t size,
+                                  sessile_error *err)
 {
     showing *w = arg;
     sessile_status status = w->visit(w->arg, id, text, size, err);
@@ -149,10 +149,10 @@ sessile_status session_texts_locked(sessile_session *s, sessile_id first, sessil
         status = reach_range(s, first, last, err);
     if (status)
         return status;
-    status = log_read_range(s->log, first, last, show, &w, err);
+    status = log_read_range(s->log, first, last, visit_range, &w, err);
     for (int i = 0; status == SESSILE_NOTFOUND && !w.refused && w.next <= last &&
                     i < TRIES && knows_better(s, status, w.next);
          i++)
-        status = log_read_range(s->log, w.next, last, show, &w, err);
+        status = log_read_range(s->log, w.next, last, visit_range, &w, err);
     return status;
 }

@@ -14,8 +14,8 @@
 sessile_status session_text_locked(sessile_session *s, sessile_id id, buf *out,
                                    sessile_error *err);
 
-/* The context at the head (valid until the mutex is released), or at any leaf (built into
- * out). NOTFOUND: no such path entry. */
+/* The context at the head (valid until the mutex is released), or at any path entry
+ * (built into out). NOTFOUND: no such path entry. */
 sessile_status session_context_locked(sessile_session *s, const context **out,
                                       sessile_error *err);
 sessile_status session_context_at_locked(sessile_session *s, sessile_id at, context *out,
@@ -40,10 +40,10 @@ void prefetch_begin(prefetch *a, sessile_session *s, const context *c);
 sessile_status prefetch_message(prefetch *a, sessile_key key, buf *out,
                                 sessile_error *err);
 void prefetch_end(prefetch *a);
-/* vars of all policies at a leaf, a JSON object {"name":{…}}, appended to out. */
+/* vars of all policies at an entry, a JSON object {"name":{…}}, appended to out. */
 sessile_status session_vars_locked(sessile_session *s, sessile_id at, buf *out,
                                    sessile_error *err);
-/* ---- lists for the host (session/render.c) */
+/* ---- lists for the host (render.c) */
 
 /* Rows of a context as a model is sent it: late answers moved to their calls, dead calls
  * answered by an engine-made result, orphans left out. text reads an item's message. Of

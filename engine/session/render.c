@@ -1,20 +1,20 @@
 /*
- * render.c: a context as a model is sent it.
+ * render.c: a context as it is sent to a model.
  *
  * Owns the order in which messages are shown, and the answers that the engine makes for
- * calls nobody answered. Must never change a message's text, and must never show a list
- * that providers refuse for its pairs: after a message with calls come their results, all
- * of them, and no result comes without its call.
+ * calls that were never answered. Must never change a message's text, and must never
+ * show a list that providers refuse for its pairs: a message with calls is followed by
+ * their results, all of them, and no result comes without its call.
  *
- * The log keeps what was said in the order in which it was said. Of that order this keeps
- * everything but three things: a late answer moves up to its call, behind the answers
- * that came in time; a dead call is answered "not answered" at the same place; a message
- * that holds nothing but orphaned results is left out. Open calls are left as they are:
+ * The log keeps what was said in the order in which it was said. Three things are shown
+ * in another order: a late answer moves up to its call, behind the answers that came in
+ * time; a dead call is answered "not answered" at the same place; a message that holds
+ * nothing but orphaned results is left out. Open calls are left as they are, because
  * their results are still to come.
  *
- * Where a message holds several result blocks it is shown once: in place, when one of
- * them came in time, else at the first call that it answers. A message that has calls of
- * its own stays where it is.
+ * A message that holds several result blocks is shown once: in place, when one of them
+ * came in time, else at the first call that it answers. A message that has calls of its
+ * own stays where it is.
  */
 #include "session/read.h"
 
@@ -81,7 +81,7 @@ static sessile_status add_row(rendering *r, size_t at, sessile_key key, sessile_
     return SESSILE_OK;
 }
 
-static sessile_status show(rendering *r, uint32_t i)
+static sessile_status show_item(rendering *r, uint32_t i)
 {
     const item *it = &r->c->items[i];
     size_t at = r->text.size;
@@ -147,7 +147,7 @@ static sessile_status finish_calls(rendering *r, uint32_t i)
 
     for (k = r->moved ? r->moved[i] : MOVED_NONE; k != MOVED_NONE && !status;
          k = r->moved[k])
-        status = show(r, k);
+        status = show_item(r, k);
     if (status || !(r->pairs.flags[i] & PAIR_DEAD))
         return status;
     buf_clear(&r->message);
@@ -267,7 +267,7 @@ static sessile_status show_in_place(rendering *r, uint32_t i, const results *wha
         if (status)
             return status;
     }
-    return more ? show(r, i) : SESSILE_OK;
+    return more ? show_item(r, i) : SESSILE_OK;
 }
 
 static sessile_status show_all(rendering *r)

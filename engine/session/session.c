@@ -2,11 +2,12 @@
  * session.c: how a session is written, and how a handle keeps up with others.
  *
  * Everything that is ever written goes through session_write(): under the mutex and the
- * log's lock, on the head as it is then. New entries are folded before they are appended,
- * and the fold is put back when the log refuses them: what fails leaves no trace, neither
- * in the log nor in memory. Must never hold the mutex across a call of the host, nor
- * across the sync of what it wrote: that is waited for afterwards. (The log may sync what
- * others left behind, with both locks held, before it takes a write: log_begin().)
+ * log's lock, on the head as it is then. New entries are folded before they are
+ * appended, and the fold is rewound when the log refuses them. So a write that fails
+ * leaves no trace, neither in the log nor in memory. Must never hold the mutex across a
+ * call of the host, nor across the sync of what it wrote: the wait for the sync comes
+ * afterwards. (The log may sync what others left behind, with both locks held, before it
+ * takes a write: log_begin().)
  */
 #include "session/fold.h"
 
@@ -228,7 +229,7 @@ static sessile_status write_batch(sessile_session *s, const batch *b, sessile_er
     fold f = {.s = s, .own = 1};
     sessile_status status = SESSILE_OK;
     sessile_slice *texts;
-    fold_mark mark;
+    fold_savepoint before;
 
     if (b->count > SESSILE_NO_ID - b->first - (size_t)1)
         return fail(err, SESSILE_LIMIT,
@@ -238,7 +239,7 @@ static sessile_status write_batch(sessile_session *s, const batch *b, sessile_er
     if (!texts)
         return fail_nomem(err);
     fold_forget_parts(s);
-    fold_mark_set(&f, &mark);
+    fold_savepoint_set(&f, &before);
     for (size_t i = 0; !status && i < b->count; i++) {
         texts[i] = batch_entry(b, i);
         status =
@@ -248,9 +249,9 @@ static sessile_status write_batch(sessile_session *s, const batch *b, sessile_er
         status = session_named(
             s, log_append(s->log, texts, b->count, s->store->limits.session, err), err);
     if (status) {
-        fold_mark_rewind(&f, &mark);
+        fold_savepoint_rewind(&f, &before);
     } else {
-        fold_mark_keep(&f, &mark);
+        fold_savepoint_release(&f, &before);
         if (b->base != SESSILE_NO_ID)
             s->tree.base = b->base;
         else if (f.moved)
@@ -261,12 +262,13 @@ static sessile_status write_batch(sessile_session *s, const batch *b, sessile_er
     return status;
 }
 
-/* How often a write is built anew because the log is said to have grown, when it has not.
+/* How often a write is built again because the log is said to have grown, when it has
+ * not.
  */
 #define REBUILDS 16
 
 /* Takes the log's lock and reads on; on another log when this one was replaced. */
-static sessile_status begin(sessile_session *s, sessile_error *err)
+static sessile_status lock_log(sessile_session *s, sessile_error *err)
 {
     enum { TRIES = 16 }; /* who replaces logs faster than that is at war with us */
     sessile_error local = {SESSILE_OK, ""};
@@ -327,7 +329,7 @@ static sessile_status build_and_write(sessile_session *s, batch *b, session_buil
 static sessile_status try_write(sessile_session *s, batch *b, session_build build,
                                 void *arg, int *grown, sessile_error *err)
 {
-    sessile_status status = begin(s, err);
+    sessile_status status = lock_log(s, err);
     int asked;
 
     *grown = 0;

@@ -1,9 +1,9 @@
 /*
  * since.c: how far back the last compaction of a path lies.
  *
- * A compaction entry that no `compact` had a part in has the reason "turn" and names the
- * last one before it ("last_compact"), so that one entry is read, whatever was written
- * since. What was read last is remembered: entries never change.
+ * A compaction entry in which no `compact` hook had a part has the reason "turn" and
+ * names the last one before it ("last_compact"). So one entry is read, whatever was
+ * written since. What was read last is remembered, because entries never change.
  */
 #include "session/triggers.h"
 

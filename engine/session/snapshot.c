@@ -1,15 +1,14 @@
 /*
- * snapshot.c: what a session keeps in the index of its log, and takes out of it again.
+ * snapshot.c: what a session keeps in the index of its log, and reads back.
  *
  * Owns the bytes of a record (one node), of the links of a block, and of a snapshot: the
- * state of the fold after a block's last entry, all that is not per entry. What the
+ * state of the fold after a block's last entry, except what is kept per entry. What the
  * header says is not in it (the header is read each time), nor is the context: it is
  * built from the newest compaction when somebody asks.
  *
- * A snapshot is taken when the fold passes the end of a block and kept until the block is
- * written. Must never trust what it takes back more than to be read again: a block of a
- * plain store can be made by anybody, so that every number is checked before an array is
- * indexed with it.
+ * A snapshot is taken when the fold passes the end of a block, and kept until the block
+ * is written. Must never trust what it reads back: anybody can forge a block of a plain
+ * store, so every number is checked before an array is indexed with it.
  */
 #include "session/fold.h"
 
@@ -379,8 +378,8 @@ static int get_node(node *n, size_t id, const unsigned char *from)
            n->vars_at <= id && n->messages <= id && n->type <= ENTRY_TOMBSTONE;
 }
 
-static sessile_status take(void *arg, uint64_t block, const void *records,
-                           const void *extra, size_t extra_size, sessile_error *err)
+static sessile_status take_block(void *arg, uint64_t block, const void *records,
+                                 const void *extra, size_t extra_size, sessile_error *err)
 {
     sessile_session *s = arg;
     const unsigned char *from = records, *link = extra;
@@ -462,7 +461,7 @@ log_index_callbacks session_index_callbacks(sessile_session *s, int fresh)
                                  .fresh = fresh,
                                  .fill = fill,
                                  .restore = restore,
-                                 .take = take,
+                                 .take = take_block,
                                  .reset = reset,
                                  .written = written};
 }

@@ -124,9 +124,9 @@ int session_is_path_entry(const sessile_session *s, sessile_id id)
            s->tree.nodes[id].type == ENTRY_TOMBSTONE;
 }
 
-/* The next entry from id, up or down, that can be a leaf; SESSILE_NO_ID: none, or it
+/* The next entry from id, up or down, that is on a path; SESSILE_NO_ID: none, or it
  * cannot be told. */
-static sessile_id next_leaf(sessile_session *s, sessile_id id, int up)
+static sessile_id next_path_entry(sessile_session *s, sessile_id id, int up)
 {
     for (;;) {
         if (up ? id + 1 >= s->tree.node_count : id == 0)
@@ -139,14 +139,15 @@ static sessile_id next_leaf(sessile_session *s, sessile_id id, int up)
     }
 }
 
-static sessile_status no_leaf(sessile_session *s, sessile_id id, sessile_error *err)
+static sessile_status not_path_entry(sessile_session *s, sessile_id id,
+                                     sessile_error *err)
 {
     char shown[NAME_SHOWN], nearest[80] = "", about[40] = "", what[60];
     int there = id < s->tree.node_count;
     sessile_id from = there ? id : (sessile_id)s->tree.node_count;
-    sessile_id low = next_leaf(s, from, 0);
-    sessile_id other = there ? next_leaf(s, from, 1)
-                       : low ? next_leaf(s, low, 0)
+    sessile_id low = next_path_entry(s, from, 0);
+    sessile_id other = there ? next_path_entry(s, from, 1)
+                       : low ? next_path_entry(s, low, 0)
                              : SESSILE_NO_ID;
 
     name_show((sessile_slice){s->identity.id, s->identity.id_size}, shown);
@@ -178,7 +179,7 @@ sessile_status session_check_at(sessile_session *s, sessile_id id, sessile_error
 
     if (id < s->tree.node_count)
         status = session_reach_locked(s, id, err);
-    return status || session_is_path_entry(s, id) ? status : no_leaf(s, id, err);
+    return status || session_is_path_entry(s, id) ? status : not_path_entry(s, id, err);
 }
 
 int session_descends_locked(const sessile_session *s, sessile_id id, sessile_id ancestor)

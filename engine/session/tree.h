@@ -62,11 +62,11 @@ int session_descends_locked(const sessile_session *s, sessile_id id, sessile_id 
 sessile_status session_check_base_locked(sessile_session *s, sessile_id base, int strict,
                                          sessile_error *err);
 
-/* Ids of the path's messages from root to leaf, oldest first, into an array of the
+/* Ids of the path's messages from the root to `at`, oldest first, into an array of the
  * session's allocator (free with mem_free, *count * sizeof). */
 sessile_status session_path_locked(sessile_session *s, sessile_id at, sessile_id **out,
                                    size_t *count, sessile_error *err);
-/* NOTFOUND unless id can be a leaf; the message names the nearest that can. */
+/* NOTFOUND unless id is the header or a path entry; the message names the nearest one. */
 sessile_status session_check_at(sessile_session *s, sessile_id id, sessile_error *err);
 /* ---- the tree, asked (session/children.c); lists are handed out */
 

@@ -1,6 +1,4 @@
-/*
- * triggers.c: triggers as configured: checked, and copied into one block.
- */
+/* triggers.c: the configured triggers: checked, and copied into one block. */
 #include "session/triggers.h"
 
 #include <string.h>

@@ -1,9 +1,9 @@
 /*
- * triggers.h: when policies are to compact: what a host configured, and what the log says
- * of the last time.
+ * triggers.h: when policies are to compact: what a host configured, and what the log
+ * says of the last time.
  *
- * Owns the copy of the one (triggers.c) and the reading of the other (since.c). Whether a
- * trigger fires is run/trigger.c's to judge.
+ * Owns the copy of the configuration (triggers.c) and the reading of the log (since.c).
+ * Whether a trigger fires is decided in run/trigger.c.
  */
 #ifndef SESSION_TRIGGERS_H
 #define SESSION_TRIGGERS_H
@@ -21,7 +21,7 @@ void triggers_free(sessile_triggers *t, const allocator *a);
 /* 1 when event is one of its names. */
 int triggers_name(const sessile_triggers *t, sessile_slice event);
 
-/* As seen from leaf, a path entry that was reached. */
+/* As seen from `at`, a path entry that was reached. */
 sessile_status session_last_compaction_locked(sessile_session *s, sessile_id at,
                                               last_compaction *out, sessile_error *err);
 /* The newest turn that policies could run after, or the last compaction, before `turn` on

@@ -1,9 +1,10 @@
 /*
- * usage.c: what providers reported, added up: of a whole session, and by groups.
+ * usage.c: what providers reported, added up: for a whole session, and by groups.
  *
- * Owns what a report is worth and which report stands: a turn's own stands for those of
- * its messages. The fold keeps one sum of all (fold.c); groups are made of the log when
- * somebody asks. Must never let the groups add up to another sum than the fold's.
+ * Owns what a report is worth and which report counts: a turn's own report replaces
+ * those of its messages. The fold keeps one sum of all (fold.c); groups are computed
+ * from the log when somebody asks. Must never let the groups add up to another sum than
+ * the fold's.
  */
 #include "session/fold.h"
 
@@ -133,7 +134,7 @@ static int group_of(grouping *g, const entry *e, uint32_t *out)
     }
 }
 
-static int take_name(buf *out, json value)
+static int append_name(buf *out, json value)
 {
     buf_clear(out);
     return value.type == JSON_STRING ? json_string(out, value) : 0;
@@ -154,7 +155,7 @@ static int add_message(grouping *g, const entry *e)
     json model = json_get(e->data, "model");
     uint32_t at;
 
-    if (model.type == JSON_STRING && take_name(&g->model, model))
+    if (model.type == JSON_STRING && append_name(&g->model, model))
         return -1;
     if (!usage_get(json_get(e->data, "usage"), &usage))
         return 0;
@@ -176,7 +177,7 @@ static int add_turn(grouping *g, const entry *e)
     size_t size;
     uint32_t at;
 
-    if (model.type == JSON_STRING && take_name(&g->model, model))
+    if (model.type == JSON_STRING && append_name(&g->model, model))
         return -1;
     if (usage_of_turn(e->data, &last, &all)) {
         if (!json_plain(json_get(e->data, "first"), &text, &size) ||
@@ -226,7 +227,7 @@ static sessile_status visit(void *arg, sessile_id id, const char *text, size_t s
     case ENTRY_METADATA:
         setting = json_get(json_get(e.data, "settings"), "model");
         if (setting.type != JSON_NONE)
-            failed = take_name(&g->setting, setting);
+            failed = append_name(&g->setting, setting);
         break;
     default:
         break;
@@ -276,8 +277,8 @@ static int by_size(const void *a, const void *b)
 }
 
 /* One block: the rows, then their keys. */
-static sessile_status give(const grouping *g, sessile_usage_group **out, size_t *count,
-                           sessile_error *err)
+static sessile_status give_groups(const grouping *g, sessile_usage_group **out,
+                                  size_t *count, sessile_error *err)
 {
     size_t rows = 0;
     char *text;
@@ -322,7 +323,7 @@ sessile_status session_usage_groups(sessile_session *s, sessile_usage_by by,
     if (!status)
         status = visit_all(s, &g, err);
     if (!status)
-        status = give(&g, out, count, err);
+        status = give_groups(&g, out, count, err);
     session_unlock(s);
     map_deinit(&g.known);
     buf_deinit(&g.names);

@@ -1,13 +1,13 @@
 /*
- * wait.c: how long a call waits, and what ends it.
+ * wait.c: how long a call waits, and what ends the wait.
  *
  * A call waits for three things: its turn in the handle, which one thread holds at a
  * time; the log's lock, which other handles hold; and a sync that another thread is
- * making. The first two share the call's time. All three look, every few milliseconds,
- * whether sessile_interrupt() has counted up since the call began.
+ * making. The first two share the call's time. All three check every few milliseconds
+ * whether sessile_interrupt() was called since the call began.
  *
  * Must never end a call that need not wait, nor a wait for what the call does itself: a
- * sync that was begun is seen through, since nobody could say what it had done.
+ * sync that has begun is completed, since nobody could say what it had done.
  */
 #include "session/fold.h"
 

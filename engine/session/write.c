@@ -1,8 +1,8 @@
 /*
  * write.c: the small writes: a bare message, a custom entry, a title, a cleared context.
  *
- * Each is one commit through session_write(), synced before it returns. What a turn
- * writes is put together by the run floor.
+ * Each is one commit through session_write(), synced before it returns. The entries of a
+ * turn are built in run/.
  */
 #include "session/count.h"
 #include "session/write.h"

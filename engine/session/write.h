@@ -76,7 +76,7 @@ sessile_id batch_put(batch *b, sessile_id parent, entry_type type, entry_source 
 /* Adds the fact that moves the head from `was` to `to`. */
 void batch_move_head(batch *b, sessile_id to, sessile_id was);
 
-/* ---- small writes, each synced (session/write.c) */
+/* ---- small writes, each synced (write.c) */
 
 /* As sessile.h says of the functions of these names; arguments are not NULL. */
 sessile_status session_append_message(sessile_session *s, sessile_slice text,

@@ -98,6 +98,36 @@ allowed engine/base/a.c '/* never exit(1), never printf("x") */ // abort()' \
     'snprintf(b, n, "call exit(1)"); my_exit(1); os->exit(1); f("a\"b"); /* abort()' 'puts() */' \
     'int f(const char *s, ...) __attribute__((format(printf, 1, 2)));'
 
+# Calls, which are found in what is built.
+# object FLOOR TEXT: FLOOR/a.c with that text, and its object file.
+object() {
+    mkdir -p "$tree/engine/$1" "$tree/build/obj/engine/$1"
+    printf '%s\n' "$2" >"$tree/engine/$1/a.c"
+    ${CC:-cc} -c -o "$tree/build/obj/engine/$1/a.o" "$tree/engine/$1/a.c"
+}
+
+rm -rf "${tree:?}"/*
+mkdir -p "$tree/engine/include" "$tree/lua/binding"
+object log 'void run_it(void); void log_it(void) { run_it(); }'
+object run 'void run_it(void) { }'
+said=$(BUILD=build "$layers" "$tree" 2>&1)
+status=$?
+[ $status = 1 ] && [ "$said" = "build/obj/engine/log/a.o: log/ may not call run_it() of run/: it is not below" ]
+report $? "refused: a function of log/ calls one of run/ that it declared itself"
+
+object log 'void log_it(void) { }'
+object run 'void log_it(void); void run_it(void) { log_it(); }'
+said=$(BUILD=build "$layers" "$tree" 2>&1)
+[ $? = 0 ] && [ -z "$said" ]
+report $? "allowed: a function of run/ calls one of log/"
+
+object log 'void run_it(void); void log_it(void) { run_it(); }'
+object run 'void run_it(void) { }'
+rm "$tree/engine/log/a.c"
+said=$(BUILD=build "$layers" "$tree" 2>&1)
+[ $? = 0 ] && [ -z "$said" ]
+report $? "ignored: the object file of a source that is gone"
+
 # The tree it came with.
 said=$("$layers" 2>&1)
 report $? "the sources of this tree keep the rules"

@@ -239,7 +239,7 @@ static void a_log_written_a_moment_ago_is_looked_at_again(void **state)
     assert_int_equal(opened_by_a_list(p->store), 3);
     ahead_ms = -3600 * 1000; /* the clock was set back: they lie in the future */
     assert_int_equal(opened_by_a_list(p->store), 3);
-    ahead_ms = CATALOG_SETTLED_MS + 5000;
+    ahead_ms = LIST_CACHE_SETTLED_MS + 5000;
     assert_int_equal(opened_by_a_list(p->store), 3);
     assert_int_equal(opened_by_a_list(p->store), 0);
 }
@@ -475,7 +475,7 @@ static void the_newest_of_many_need_few_logs(void **state)
         session_closed(session_made(p->store, name));
         log_path(p, name, path);
     }
-    p->store->os->sleep_ms(p->store->os->ud, CATALOG_SETTLED_MS + 100);
+    p->store->os->sleep_ms(p->store->os->ud, LIST_CACHE_SETTLED_MS + 100);
     append_to(p, "n07");
     p->store->os->sleep_ms(p->store->os->ud, 5);
     append_to(p, "n31");

@@ -1,0 +1,78 @@
+/*
+ * check_internal.h: a check in progress, for the files that make it.
+ *
+ *   check.c           the walk over a store's logs, one step each
+ *   check_log.c       one log: opened, examined, salvaged
+ *   check_beside.c    the files beside the logs
+ *   check_findings.c  the rows in which findings are kept
+ */
+#ifndef ADMIN_CHECK_INTERNAL_H
+#define ADMIN_CHECK_INTERNAL_H
+
+#include "admin/check.h"
+#include "session/fold.h"
+#include "session/compaction.h"
+
+#define WHAT_SIZE 640
+#define FILE_SIZE (2 * NAME_SIZE + 64)
+
+typedef struct check_row {
+    sessile_finding f;
+    char what[WHAT_SIZE], next[SALVAGE_SIZE], file[FILE_SIZE];
+} check_row;
+
+typedef struct check_place {
+    char folder[NAME_SIZE], name[NAME_SIZE];
+} check_place;
+
+/* An entry that the fold refused, and what stands in for it. */
+typedef struct check_refused {
+    sessile_id id;
+    size_t at, size; /* of texts */
+} check_refused;
+
+struct sessile_check {
+    sessile_store *store;
+    int salvage, all;
+    check_place *places;
+    size_t count, capacity, next;
+    /* of the step */
+    sessile_session *s;
+    fold fold;
+    check_refused *refused;
+    size_t refused_count, refused_capacity;
+    buf texts;
+    sessile_error first; /* what was refused first */
+    check_row *rows;
+    size_t row_count, row_capacity;
+    sessile_finding *findings;
+    size_t finding_capacity;
+    char file[FILE_SIZE];
+    sessile_status failed; /* of a visit */
+};
+
+/* ---- check_findings.c */
+
+/* A new finding about c->file; NULL: no memory, and c->failed is set. */
+check_row *check_add(sessile_check *c, sessile_severity severity, sessile_status status);
+/* An error as a finding. */
+void check_add_error(sessile_check *c, const sessile_error *err);
+/* Puts the command that salvages the present session into r->next. */
+void check_suggest_salvage(sessile_check *c, check_row *r);
+/* 1: its logs are files, which can be torn; a database's are rows. */
+int check_is_of_files(const sessile_check *c);
+void check_file_name(const sessile_check *c, const char *folder, const char *name,
+                     char out[FILE_SIZE]);
+/* Makes room in c->findings for all rows and one more. 0, or -1 and c->failed is set. */
+int check_reserve(sessile_check *c);
+
+/* ---- check_log.c */
+
+sessile_status check_one_log(sessile_check *c, const check_place *p, sessile_checked *out,
+                             sessile_error *err);
+
+/* ---- check_beside.c */
+
+sessile_status check_beside(sessile_check *c, sessile_error *err);
+
+#endif
