@@ -142,6 +142,6 @@ describe("--timeout", function()
     local _, err, code = cli.sessile "append s x --plain --timeout soon"
     cli.finish()
     assert.equal(2, code)
-    assert.matches("'soon' is no time", err)
+    assert.matches("'soon' is not a time", err)
   end)
 end)

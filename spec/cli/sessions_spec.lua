@@ -335,7 +335,7 @@ describe("a question", function()
     for _, answer in ipairs { "no", "n", "", "y" } do
       local code, seen = typed("sessions delete s", answer)
       assert.equal(1, code, seen)
-      has(seen, "Remove session s for good? [yes/no]")
+      has(seen, "Delete session s permanently? [yes/no]")
       has(seen, "Nothing was changed")
       assert.equal(1, #json "sessions list")
     end

@@ -150,7 +150,7 @@ describe("the tree on a terminal", function()
     at:keys ":"
     at:type "nowhere"
     at:keys "Enter"
-    at:wait "'nowhere' is no entry"
+    at:wait "'nowhere' is not an entry"
     at:keys "["
     tree.selected(at, "3")
     at:keys "@"

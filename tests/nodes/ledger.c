@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "nodes/ledger.h"
 
@@ -117,15 +118,31 @@ static void found(ledger *l, const char *json, ledger_sum *sum)
     in->last = (int64_t)seq;
 }
 
+/* A server may still be committing for a client that was killed: waits until the path has
+ * the same length twice, 100 ms apart. */
+static size_t settled_path(sessile_session *session)
+{
+    size_t before = SIZE_MAX, count;
+    sessile_message *path;
+    sessile_error err = {SESSILE_OK, ""};
+    for (;; before = count) {
+        assert_int_equal(sessile_messages(session, NULL, &path, &count, &err),
+                         SESSILE_OK);
+        sessile_free(path);
+        if (count == before)
+            return count;
+        usleep(100 * 1000);
+    }
+}
+
 ledger_sum ledger_compare(ledger *l, sessile_session *session)
 {
     ledger_sum sum;
     sessile_entries *all;
-    sessile_message *path;
     sessile_error err = {SESSILE_OK, ""};
     sessile_id id;
     const char *json;
-    size_t size, on_path;
+    size_t size, on_path = settled_path(session);
     memset(&sum, 0, sizeof sum);
     assert_int_equal(sessile_entries_open(&all, session, &err), SESSILE_OK);
     for (;;) {
@@ -139,8 +156,6 @@ ledger_sum ledger_compare(ledger *l, sessile_session *session)
             found(l, json, &sum);
     }
     sessile_entries_close(all);
-    assert_int_equal(sessile_messages(session, NULL, &path, &on_path, &err), SESSILE_OK);
-    sessile_free(path);
     sum.off_path = sum.there - on_path;
     for (size_t w = 0; w < l->count; w++)
         for (size_t i = 0; i < l->writers[w].count; i++) {
