@@ -14,7 +14,7 @@
 
 typedef struct undoing {
     sessile_id which; /* as asked */
-    /* what is made, anew at each build */
+    /* what is made; rebuilt at each build */
     history h;
     const history_step *step;
     uint8_t *force; /* one per event of the step */

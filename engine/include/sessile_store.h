@@ -101,7 +101,7 @@ enum {
     SESSILE_BACKEND_LOCKS = 4,      /* lock and unlock are there */
     SESSILE_BACKEND_CACHES = 8,     /* cache_* are there */
     SESSILE_BACKEND_REPLACES = 16,  /* draft_* are there */
-    SESSILE_BACKEND_LIST_CACHE = 32 /* stat, list_stat and shelf_* are there */
+    SESSILE_BACKEND_LIST_CACHE = 32 /* stat, list_stat and list_cache_* are there */
 };
 
 enum { SESSILE_LOCK_SHARED = 1, SESSILE_LOCK_EXCLUSIVE = 2 };

@@ -46,7 +46,7 @@ typedef struct meter_ratio {
 } meter_ratio;
 
 typedef struct token_meter {
-    int known;         /* 0: to be made anew */
+    int known;         /* 0: it has to be rebuilt */
     sessile_id upto;   /* the entry it is for */
     sessile_id report; /* the newest entry that reports usage, or 0 */
     int64_t reported;

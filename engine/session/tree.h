@@ -43,7 +43,7 @@ typedef struct child_link {
  * A node may be looked at when it is the header, the head, was folded by this handle, or
  * after this: what the log's index holds of old entries is taken out of it by blocks,
  * when they are wanted. Nodes may move meanwhile. NOMEM; what the log says when the index
- * is bad and it has to be folded anew.
+ * is bad and it has to be folded again.
  */
 sessile_status session_reach_locked(sessile_session *s, sessile_id id,
                                     sessile_error *err);
@@ -52,7 +52,7 @@ sessile_status session_reach_path_locked(sessile_session *s, sessile_id id,
                                          sessile_id low, sessile_error *err);
 /* All of them. */
 sessile_status session_reach_all_locked(sessile_session *s, sessile_error *err);
-/* The fold made anew: from the lines of the log, or, when another log has its name, from
+/* The fold rebuilt: from the lines of the log, or, when another log has its name, from
  * that one. NOTFOUND, CONFLICT: it is not what this handle has read. */
 sessile_status session_reload_locked(sessile_session *s, sessile_error *err);
 /* 1 when ancestor is id or lies on the path from id to the root (which was reached). */
