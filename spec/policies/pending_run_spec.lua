@@ -153,7 +153,8 @@ describe("on the command line", function()
     assert.truthy(done("context s"):find("What was said.", 1, true))
     local _, message, status = run "answer s 'Too late.'"
     assert.equal(3, status)
-    assert.truthy(message:find("session s is not suspended and has no pending run", 1, true), message)
+    assert.truthy(message:find("session s is not suspended and has no pending run", 1, true),
+                  message)
   end)
 
   it("keeps the answer of a policy that is refused", function()
