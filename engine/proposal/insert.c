@@ -162,6 +162,24 @@ int inserted_same_links(const sessile_state *s, size_t i)
     return 1;
 }
 
+static token_count scale_made(const sessile_state *s, int64_t tokens)
+{
+    meter_ratio r = {.ratio = s->limits.made_ratio};
+
+    return r.ratio ? (token_count){meter_scale(tokens, &r), TOKENS_FITTED}
+                   : (token_count){tokens, TOKENS_ESTIMATE};
+}
+
+token_count state_count_text(const sessile_state *s, const char *text, size_t size)
+{
+    return scale_made(s, tokens_of_text(text, size));
+}
+
+static token_count count_message(const sessile_state *s, const message *m)
+{
+    return scale_made(s, tokens_of_message(m));
+}
+
 /* Law 10 judges a hook's whole result when it ends. This keeps a hook that is still
  * running from filling the memory until then. */
 static sessile_status check_room(const sessile_state *s, size_t freed, sessile_error *err)
@@ -180,7 +198,7 @@ static sessile_status check_room(const sessile_state *s, size_t freed, sessile_e
 static void set_columns(const sessile_state *s, inserted_message *w, const message *m,
                         uint32_t turn)
 {
-    token_count n = state_count_message(s, m);
+    token_count n = count_message(s, m);
     int64_t tokens = n.tokens;
     w->columns.role = (uint8_t)m->role;
     w->columns.flags = (uint8_t)(m->flags & (MESSAGE_STARTS_TURN | MESSAGE_SUMMARY |

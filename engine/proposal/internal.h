@@ -7,7 +7,8 @@
  *   merge.c        their text
  *   cut.c          keep_last, find_cut, pairs
  *   read.c         columns and texts
- *   journal.c      the calls that were made, for an equal state in another process
+ *   journal.c, journal_replay.c
+ *                  the calls that were made, for an equal state in another process
  *
  * Edits are marks beside the list that the hook was given, so that its indexes hold until
  * the hook ends. A state has room for a few lists, of which one is what the pipeline
@@ -180,18 +181,29 @@ static inline int is_gone(const sessile_state *s, size_t i)
     return s->edits.marks[i] == MARK_DROPPED || s->edits.marks[i] == MARK_COVERED;
 }
 
-/* ---- state.c */
-
-/* A message that a policy made, counted. */
-token_count state_count_message(const sessile_state *s, const message *m);
-
 /* ---- edit.c */
 
 /* Takes item i out: MARK_DROPPED or MARK_COVERED. */
 void state_mark_gone(sessile_state *s, size_t i, uint32_t mark);
 sessile_status state_check_unbuilt(const sessile_state *s, sessile_error *err);
 
-/* ---- journal.c: notes a call that succeeded, if anybody wants to know */
+/* The first byte of a call in a journal. */
+typedef enum journal_call {
+    JOURNAL_BEGIN = 1, /* vars */
+    JOURNAL_END,
+    JOURNAL_FORGET,
+    JOURNAL_MARK,
+    JOURNAL_REWIND,
+    JOURNAL_EDITS, /* from here on: what a hook may do */
+    JOURNAL_DROP = JOURNAL_EDITS,
+    JOURNAL_REPLACE,
+    JOURNAL_INSERT,
+    JOURNAL_KEEP_LAST,
+    JOURNAL_REBUILD,
+    JOURNAL_VARS
+} journal_call;
+
+/* ---- journal.c: records a call that succeeded, when the state has a journal */
 
 void journal_begin(const sessile_state *s, const char *vars, size_t size);
 void journal_end(const sessile_state *s);

@@ -1,10 +1,10 @@
 /*
- * journal.c: the calls that edit a state, recorded, and replayed on another state.
+ * journal.c: the calls that edit a state, recorded, and the state they begin with as
+ * bytes.
  *
  * Owns the bytes of a journal: one for the kind of call, then its arguments. The calls
  * record themselves (state.c, edit.c, cut.c) once they have succeeded, so a journal
- * holds no call that failed. Replaying calls the functions of state.h and must never do
- * what they would not do.
+ * holds no call that failed. journal_replay.c reads it.
  */
 #include "proposal/journal.h"
 
@@ -152,24 +152,9 @@ sessile_status state_image_get(wire *w, state_setup *setup, context *into, facts
     return status ? status : get_context(w, into, err);
 }
 
-/* ------------------------------------------------------------------ noting */
+/* ------------------------------------------------------------------ recording */
 
-typedef enum call {
-    CALL_BEGIN = 1, /* vars */
-    CALL_END,
-    CALL_FORGET,
-    CALL_MARK,
-    CALL_REWIND,
-    CALL_EDITS, /* from here on: what a hook may do */
-    CALL_DROP = CALL_EDITS,
-    CALL_REPLACE,
-    CALL_INSERT,
-    CALL_KEEP_LAST,
-    CALL_REBUILD,
-    CALL_VARS
-} call;
-
-static int begin_call(const sessile_state *s, call what)
+static int begin_call(const sessile_state *s, journal_call what)
 {
     if (!s->journal)
         return 0;
@@ -179,33 +164,33 @@ static int begin_call(const sessile_state *s, call what)
 
 void journal_begin(const sessile_state *s, const char *vars, size_t size)
 {
-    if (begin_call(s, CALL_BEGIN))
+    if (begin_call(s, JOURNAL_BEGIN))
         wire_put_text(s->journal, vars, size);
 }
 
 void journal_end(const sessile_state *s)
 {
-    (void)begin_call(s, CALL_END);
+    (void)begin_call(s, JOURNAL_END);
 }
 
 void journal_forget(const sessile_state *s)
 {
-    (void)begin_call(s, CALL_FORGET);
+    (void)begin_call(s, JOURNAL_FORGET);
 }
 
 void journal_mark(const sessile_state *s)
 {
-    (void)begin_call(s, CALL_MARK);
+    (void)begin_call(s, JOURNAL_MARK);
 }
 
 void journal_rewind(const sessile_state *s)
 {
-    (void)begin_call(s, CALL_REWIND);
+    (void)begin_call(s, JOURNAL_REWIND);
 }
 
 void journal_drop(const sessile_state *s, size_t first, size_t last)
 {
-    if (begin_call(s, CALL_DROP)) {
+    if (begin_call(s, JOURNAL_DROP)) {
         wire_put_u64(s->journal, first);
         wire_put_u64(s->journal, last);
     }
@@ -213,7 +198,7 @@ void journal_drop(const sessile_state *s, size_t first, size_t last)
 
 void journal_replace(const sessile_state *s, size_t i, sessile_slice fields)
 {
-    if (begin_call(s, CALL_REPLACE)) {
+    if (begin_call(s, JOURNAL_REPLACE)) {
         wire_put_u64(s->journal, i);
         wire_put_text(s->journal, fields.data, fields.size);
     }
@@ -222,7 +207,7 @@ void journal_replace(const sessile_state *s, size_t i, sessile_slice fields)
 void journal_insert(const sessile_state *s, size_t i, sessile_slice message, int covers,
                     size_t first, size_t last)
 {
-    if (begin_call(s, CALL_INSERT)) {
+    if (begin_call(s, JOURNAL_INSERT)) {
         wire_put_u64(s->journal, i);
         wire_put_text(s->journal, message.data, message.size);
         wire_put_u8(s->journal, covers != 0);
@@ -233,7 +218,7 @@ void journal_insert(const sessile_state *s, size_t i, sessile_slice message, int
 
 void journal_keep_last(const sessile_state *s, int64_t n, sessile_unit unit)
 {
-    if (begin_call(s, CALL_KEEP_LAST)) {
+    if (begin_call(s, JOURNAL_KEEP_LAST)) {
         wire_put_i64(s->journal, n);
         wire_put_u8(s->journal, (uint8_t)unit);
     }
@@ -251,7 +236,7 @@ static void put_keys(buf *out, const sessile_key *keys, size_t count)
 void journal_rebuild(const sessile_state *s, const sessile_state_item *items,
                      size_t count)
 {
-    if (!begin_call(s, CALL_REBUILD))
+    if (!begin_call(s, JOURNAL_REBUILD))
         return;
     wire_put_u32(s->journal, (uint32_t)count);
     for (size_t i = 0; i < count; i++) {
@@ -267,165 +252,6 @@ void journal_rebuild(const sessile_state *s, const sessile_state_item *items,
 
 void journal_vars(const sessile_state *s, sessile_slice text)
 {
-    if (begin_call(s, CALL_VARS))
+    if (begin_call(s, JOURNAL_VARS))
         wire_put_text(s->journal, text.data, text.size);
-}
-
-/* ------------------------------------------------------------------ replaying */
-
-static sessile_status fail_journal(sessile_error *err)
-{
-    return fail(err, SESSILE_INVALID, "these bytes are no journal of a state");
-}
-
-/* What a rebuild holds while it is read: keys of all items in one array. */
-typedef struct rebuilt {
-    sessile_state_item *items;
-    size_t capacity;
-    sessile_key *keys;
-    size_t key_count, key_capacity;
-} rebuilt;
-
-/* Reads keys; *at: where they begin in r->keys, which may yet move. */
-static int get_keys(wire *w, rebuilt *r, const allocator *a, size_t *at, size_t *count)
-{
-    uint32_t n = wire_count(w, 8);
-    *at = r->key_count;
-    *count = n;
-    if (mem_grow(a, (void **)&r->keys, &r->key_capacity, r->key_count + n,
-                 sizeof *r->keys))
-        return -1;
-    for (uint32_t i = 0; i < n; i++) {
-        sessile_key *key = &r->keys[r->key_count++];
-        key->entry = wire_u32(w);
-        key->n = wire_u32(w);
-    }
-    return 0;
-}
-
-static sessile_status replay_rebuild(sessile_state *s, wire *w, sessile_error *err)
-{
-    const allocator *a = s->alloc;
-    uint32_t count = wire_count(w, 8);
-    size_t starts_capacity = 0;
-    size_t *starts = NULL; /* of the covers and the replaces of each item */
-    sessile_status status = SESSILE_OK;
-    rebuilt r = {NULL, 0, NULL, 0, 0};
-
-    if (mem_grow(a, (void **)&r.items, &r.capacity, count, sizeof *r.items) ||
-        mem_grow(a, (void **)&starts, &starts_capacity, 2 * (size_t)count,
-                 sizeof *starts)) {
-        status = fail_nomem(err);
-        goto out;
-    }
-    for (uint32_t i = 0; i < count; i++) {
-        sessile_state_item *it = &r.items[i];
-        uint64_t index = wire_u64(w);
-        memset(it, 0, sizeof *it);
-        it->index = index == UINT64_MAX ? SIZE_MAX : (size_t)index;
-        starts[2 * i] = starts[2 * i + 1] = 0;
-        if (it->index != SIZE_MAX)
-            continue;
-        it->json = wire_text(w);
-        if (get_keys(w, &r, a, &starts[2 * i], &it->cover_count) ||
-            get_keys(w, &r, a, &starts[2 * i + 1], &it->replace_count)) {
-            status = fail_nomem(err);
-            goto out;
-        }
-    }
-    for (uint32_t i = 0; i < count; i++) {
-        sessile_state_item *it = &r.items[i];
-        it->covers = it->cover_count ? r.keys + starts[2 * i] : NULL;
-        it->replaces = it->replace_count ? r.keys + starts[2 * i + 1] : NULL;
-    }
-    status = w->bad ? fail_journal(err) : state_rebuild(s, r.items, count, err);
-out:
-    mem_free(a, r.items, r.capacity * sizeof *r.items);
-    mem_free(a, r.keys, r.key_capacity * sizeof *r.keys);
-    mem_free(a, starts, starts_capacity * sizeof *starts);
-    return status;
-}
-
-static sessile_status replay_edit(sessile_state *s, call what, wire *w,
-                                  sessile_error *err)
-{
-    uint64_t i, first, last;
-    int64_t n;
-    sessile_slice text;
-    int covers;
-
-    switch (what) {
-    case CALL_DROP:
-        first = wire_u64(w);
-        last = wire_u64(w);
-        return w->bad ? fail_journal(err) : state_drop(s, first, last, err);
-    case CALL_REPLACE:
-        i = wire_u64(w);
-        text = wire_text(w);
-        return w->bad ? fail_journal(err) : state_replace(s, i, text, err);
-    case CALL_INSERT:
-        i = wire_u64(w);
-        text = wire_text(w);
-        covers = wire_u8(w);
-        first = wire_u64(w);
-        last = wire_u64(w);
-        return w->bad ? fail_journal(err)
-                      : state_insert(s, i, text, covers, first, last, err);
-    case CALL_KEEP_LAST:
-        n = wire_i64(w);
-        i = wire_u8(w);
-        return w->bad ? fail_journal(err) : state_keep_last(s, n, (sessile_unit)i, err);
-    case CALL_REBUILD:
-        return replay_rebuild(s, w, err);
-    case CALL_VARS:
-        text = wire_text(w);
-        return w->bad ? fail_journal(err) : state_set_vars(s, text, err);
-    default:
-        return fail_journal(err);
-    }
-}
-
-static sessile_status replay_hook(sessile_state *s, call what, wire *w,
-                                  sessile_error *err)
-{
-    int changed, vars_changed;
-    sessile_slice vars;
-
-    switch (what) {
-    case CALL_BEGIN:
-        vars = wire_text(w);
-        return w->bad ? fail_journal(err)
-                      : state_hook_begin(s, vars.data, vars.size, err);
-    case CALL_END:
-        return state_hook_end(s, &changed, &vars_changed, err);
-    case CALL_FORGET:
-        state_hook_drop(s);
-        return SESSILE_OK;
-    case CALL_MARK:
-        return state_mark(s, err);
-    case CALL_REWIND:
-        return state_rewind(s, err);
-    default:
-        return fail_journal(err);
-    }
-}
-
-sessile_status state_journal_replay(sessile_state *s, const void *data, size_t size,
-                                    int only_edits, sessile_error *err)
-{
-    buf *journal = s->journal; /* a replay is no news */
-    sessile_status status = SESSILE_OK;
-    wire w;
-
-    s->journal = NULL;
-    wire_init(&w, data, size);
-    while (!status && w.at < w.end) {
-        call what = (call)wire_u8(&w);
-        if (what >= CALL_EDITS)
-            status = replay_edit(s, what, &w, err);
-        else
-            status = only_edits ? fail_journal(err) : replay_hook(s, what, &w, err);
-    }
-    s->journal = journal;
-    return status;
 }

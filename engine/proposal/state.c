@@ -91,24 +91,6 @@ static int copy_labels(sessile_state *s, const facts *from)
     return 0;
 }
 
-static token_count scale_made(const sessile_state *s, int64_t tokens)
-{
-    meter_ratio r = {.ratio = s->limits.made_ratio};
-
-    return r.ratio ? (token_count){meter_scale(tokens, &r), TOKENS_FITTED}
-                   : (token_count){tokens, TOKENS_ESTIMATE};
-}
-
-token_count state_count_text(const sessile_state *s, const char *text, size_t size)
-{
-    return scale_made(s, tokens_of_text(text, size));
-}
-
-token_count state_count_message(const sessile_state *s, const message *m)
-{
-    return scale_made(s, tokens_of_message(m));
-}
-
 sessile_status state_new(sessile_state **out, const state_setup *setup,
                          sessile_error *err)
 {
