@@ -11,7 +11,7 @@
  * other can be among the N. (Not by mtime, which whoever may write in the folder can set
  * back.)
  */
-#include "admin/list_cache.h"
+#include "admin/list.h"
 #include "admin/list_internal.h"
 
 #include <stdlib.h>
@@ -300,10 +300,8 @@ static size_t most_wanted(const sessile_list_options *o)
     return want < SIZE_MAX ? (size_t)want : SIZE_MAX;
 }
 
-sessile_status store_handle_list_with(sessile_store *s,
-                                      const sessile_list_options *options,
-                                      sessile_listed **out, size_t *count,
-                                      sessile_error *err)
+sessile_status list_sessions(sessile_store *s, const sessile_list_options *options,
+                             sessile_listed **out, size_t *count, sessile_error *err)
 {
     listing l = {.store = s, .options = options, .want = most_wanted(options)};
     sessile_status status;
@@ -335,13 +333,13 @@ sessile_status store_handle_list_with(sessile_store *s,
     return status;
 }
 
-sessile_status store_handle_list(sessile_store *s, const char *agent,
-                                 sessile_listed **out, size_t *count, sessile_error *err)
+sessile_status list_of_agent(sessile_store *s, const char *agent, sessile_listed **out,
+                             size_t *count, sessile_error *err)
 {
     sessile_list_options options;
 
     memset(&options, 0, sizeof options);
     if (agent)
         options.agent = (sessile_slice){agent, strlen(agent)};
-    return store_handle_list_with(s, &options, out, count, err);
+    return list_sessions(s, &options, out, count, err);
 }

@@ -2,19 +2,14 @@
  * list_rows.c: a list sorted, and copied for the host.
  *
  * Owns the sort orders, and the layout of a list: one block, rows first, then their text.
- * Must never hand out anything borrowed. To add a sort order, add its name to sessile.h
- * and a case to listing_sort().
+ * Must never hand out anything borrowed. To add a sort order, add it to sessile_sort in
+ * sessile.h, and here its name to sort_names and a case to listing_sort().
  */
+#include "admin/list.h"
 #include "admin/list_internal.h"
 
 #include <stdlib.h>
 #include <string.h>
-
-typedef struct giving {
-    sessile_listed *rows;
-    size_t count;
-    char *text;
-} giving;
 
 static size_t size_with_nul(const sessile_listed *row)
 {
@@ -86,6 +81,18 @@ static int compare_ranked(const void *left, const void *right)
     if (!order)
         order = (a->number < b->number) - (a->number > b->number);
     return order ? order : (a->was > b->was) - (a->was < b->was);
+}
+
+static const char *const sort_names[] = {
+    [SESSILE_SORT_MODIFIED] = "modified", [SESSILE_SORT_CREATED] = "created",
+    [SESSILE_SORT_TITLE] = "title",       [SESSILE_SORT_BYTES] = "size",
+    [SESSILE_SORT_MESSAGES] = "messages",
+};
+
+const char *list_sort_name(sessile_sort sort)
+{
+    size_t at = (size_t)sort;
+    return at < sizeof sort_names / sizeof *sort_names ? sort_names[at] : NULL;
 }
 
 int listing_sort(listing *l)

@@ -8,6 +8,7 @@
 
 #include <string.h>
 
+#include "admin/list.h"
 #include "base/alloc.h"
 #include "base/error.h"
 #include "operations/life.h"
@@ -33,7 +34,7 @@ sessile_status session_purge(sessile_store *st, const sessile_purge_options *opt
     memset(&all, 0, sizeof all);
     all.agent = options->agent;
     all.lives = 1u << SESSILE_LIFE_EXPIRED | 1u << SESSILE_LIFE_DELETED;
-    status = store_handle_list_with(st, &all, &rows, &n, err);
+    status = list_sessions(st, &all, &rows, &n, err);
     for (size_t i = 0; !status && i < n; i++) {
         session_names names = {rows[i].id, rows[i].agent, rows[i].user};
         sessile_error why;

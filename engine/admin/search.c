@@ -13,6 +13,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "admin/list.h"
 #include "base/alloc.h"
 #include "base/text.h"
 #include "codec/find.h"
@@ -357,11 +358,10 @@ sessile_status search_open(sessile_search **out, sessile_store *st,
     buf_init(&h->text, &st->alloc);
     buf_init(&h->decoded, &st->alloc);
     memset(&all, 0, sizeof all);
-    status =
-        find_init(&h->query, options->text, options->exact, &st->alloc)
-            ? fail_nomem(err)
-            : store_handle_list_with(st, options->sessions ? options->sessions : &all,
-                                     &h->rows, &h->count, err);
+    status = find_init(&h->query, options->text, options->exact, &st->alloc)
+                 ? fail_nomem(err)
+                 : list_sessions(st, options->sessions ? options->sessions : &all,
+                                 &h->rows, &h->count, err);
     if (status) {
         search_close(h);
         return status;

@@ -1,6 +1,7 @@
 /* store.c: the public functions of stores. */
 #include "api/api.h"
 
+#include "admin/list.h"
 #include "policy/policy.h"
 #include "session/limits.h"
 #include "session/store_handle.h"
@@ -115,6 +116,11 @@ void sessile_list_options_init(sessile_list_options *options)
         memset(options, 0, sizeof *options);
 }
 
+const char *sessile_sort_name(sessile_sort sort)
+{
+    return list_sort_name(sort);
+}
+
 sessile_status api_check_list(const sessile_list_options *options, sessile_error *err)
 {
     if (api_bad(options->agent) || api_bad(options->id_prefix) ||
@@ -123,7 +129,7 @@ sessile_status api_check_list(const sessile_list_options *options, sessile_error
         return fail(err, SESSILE_INVALID,
                     "a text of a list's options has a size and no "
                     "data");
-    if ((unsigned)options->sort > SESSILE_SORT_MESSAGES)
+    if (!list_sort_name(options->sort))
         return fail(err, SESSILE_INVALID, "a list's sort is none of SESSILE_SORT_…");
     return SESSILE_OK;
 }
@@ -140,7 +146,7 @@ sessile_status sessile_list_with(sessile_store *store,
     sessile_status status = api_check_list(options, err);
     if (status)
         return status;
-    return store_handle_list_with(store, options, out, count, err);
+    return list_sessions(store, options, out, count, err);
 }
 
 sessile_status sessile_list(sessile_store *store, const char *agent, sessile_listed **out,
@@ -150,5 +156,5 @@ sessile_status sessile_list(sessile_store *store, const char *agent, sessile_lis
     API_OUT(out, NULL);
     API_OUT(count, 0);
     API_NEED(store);
-    return store_handle_list(store, agent, out, count, err);
+    return list_of_agent(store, agent, out, count, err);
 }

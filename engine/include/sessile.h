@@ -440,6 +440,9 @@ typedef enum sessile_sort {
     SESSILE_SORT_BYTES,
     SESSILE_SORT_MESSAGES
 } sessile_sort;
+/* "modified", "created", "title", "size", "messages"; NULL for any other value, so that
+ * counting up from 0 until NULL finds all of them. Static. */
+SESSILE_API const char *sessile_sort_name(sessile_sort sort);
 
 /* Which sessions. Call the init function first: it asks for all of them. */
 typedef struct sessile_list_options {

@@ -71,12 +71,4 @@ void store_handle_close(sessile_store *s);
 /* A new id into out, by version. */
 void store_handle_uuid(sessile_store *s, int v4, char out[37]);
 
-/* Rows for sessile_list_with() (options not NULL), and all of an agent (NULL: of all). */
-sessile_status store_handle_list_with(sessile_store *s,
-                                      const sessile_list_options *options,
-                                      sessile_listed **out, size_t *count,
-                                      sessile_error *err);
-sessile_status store_handle_list(sessile_store *s, const char *agent,
-                                 sessile_listed **out, size_t *count, sessile_error *err);
-
 #endif

@@ -81,6 +81,7 @@ int binding_open(lua_State *L);
 int binding_limits(lua_State *L);
 int binding_schemes(lua_State *L);
 int binding_scheme(lua_State *L);
+int binding_sorts(lua_State *L);
 struct binding_store *binding_store_live(lua_State *L, int index);
 void binding_store_release(struct binding_store *store);
 /* Options of open at `table` (nil: the defaults); text is anchored by the table. */

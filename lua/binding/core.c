@@ -78,6 +78,7 @@ static const luaL_Reg functions[] = {
     {"limits", binding_limits},
     {"schemes", binding_schemes},
     {"scheme", binding_scheme},
+    {"sorts", binding_sorts},
     {"keys_init", binding_keys_init},
     {"migrate", binding_migrate},
     {"open_records", binding_open_records},

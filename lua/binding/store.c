@@ -271,10 +271,32 @@ const struct binding_row binding_listed_row = {
      LISTED("title", SLICE, title), LISTED("bytes", INTEGER, bytes),
      LISTED("torn", INTEGER, torn)}};
 
+/* sorts() -> the names of the orders of a list */
+int binding_sorts(lua_State *L)
+{
+    const char *name;
+    lua_newtable(L);
+    for (int i = 0; (name = sessile_sort_name((sessile_sort)i)); i++) {
+        lua_pushstring(L, name);
+        lua_rawseti(L, -2, i + 1);
+    }
+    return 1;
+}
+
+static sessile_sort sort_of(lua_State *L, int table)
+{
+    const char *text = binding_field_string(L, table, "sort"), *name;
+    if (!text)
+        return SESSILE_SORT_MODIFIED;
+    for (int i = 0; (name = sessile_sort_name((sessile_sort)i)); i++)
+        if (strcmp(text, name) == 0)
+            return (sessile_sort)i;
+    luaL_error(L, "option 'sort': unknown value '%s'", text);
+    return SESSILE_SORT_MODIFIED;
+}
+
 void binding_list_options(lua_State *L, int table, sessile_list_options *out)
 {
-    static const char *const sorts[] = {"modified", "created",  "title",
-                                        "size",     "messages", NULL};
     sessile_list_options_init(out);
     out->agent = binding_field_bytes(L, table, "agent");
     out->id_prefix = binding_field_bytes(L, table, "prefix");
@@ -285,7 +307,7 @@ void binding_list_options(lua_State *L, int table, sessile_list_options *out)
     out->since_ms = binding_field_integer(L, table, "since", 0);
     out->until_ms = binding_field_integer(L, table, "until", 0);
     out->lives = (unsigned)binding_field_count(L, table, "lives", UINT_MAX);
-    out->sort = (sessile_sort)binding_one_of(L, table, "sort", sorts);
+    out->sort = sort_of(L, table);
     out->offset = binding_field_count(L, table, "offset", UINT64_MAX);
     out->limit = binding_field_count(L, table, "limit", UINT64_MAX);
 }

@@ -594,6 +594,9 @@ function Store:put(source, opts) end
 ---@field deleted? integer ms
 ---@field message? string
 
+---The order of a list: newest or largest first, titles ascending.
+---@alias sessile.Sort "modified"|"created"|"title"|"size"|"messages"
+
 ---@class sessile.ListOptions
 ---@field agent? string only of this agent
 ---@field prefix? string only ids with this prefix
@@ -604,7 +607,7 @@ function Store:put(source, opts) end
 ---@field since? integer ms: modified then or later
 ---@field until? integer ms: modified before
 ---@field status? string|string[] only of these; nil: all but the deleted
----@field sort? "modified"|"created"|"title"|"size"|"messages"
+---@field sort? sessile.Sort
 ---@field offset? integer skip this number
 ---@field limit? integer maximum
 
@@ -626,7 +629,7 @@ function Store:list(opts) end
 ---@field since? integer ms
 ---@field until? integer ms
 ---@field status? string|string[]
----@field sort? "modified"|"created"|"title"|"size"|"messages"
+---@field sort? sessile.Sort
 ---@field role? string only messages of this role, no titles and labels
 ---@field roles? string[] of these
 ---@field exact? boolean true: "A" is not "a"

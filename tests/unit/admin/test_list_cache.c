@@ -10,6 +10,7 @@
 #include "support/lists.h"
 #include "support/logs.h"
 #include "support/sessions.h"
+#include "admin/list.h"
 #include "admin/list_cache.h"
 
 #include <stdarg.h>
@@ -85,7 +86,7 @@ static char *rows_text(sessile_store *st, const sessile_list_options *o)
 
     buf_init(&out, &allocator_default);
     in_a_list = 1;
-    sessile_status status = store_handle_list_with(st, o, &rows, &count, &err);
+    sessile_status status = list_sessions(st, o, &rows, &count, &err);
     in_a_list = 0;
     if (status)
         buf_printf(&out, "%s: %s", sessile_status_name(status), err.message);
@@ -291,7 +292,7 @@ static void a_torn_end_is_reported_once(void **state)
     for (uint64_t round = 0; round < 2; round++) {
         uint64_t torn = 0;
         in_a_list = 1;
-        assert_int_equal(store_handle_list(p->store, NULL, &rows, &count, NULL), 0);
+        assert_int_equal(list_of_agent(p->store, NULL, &rows, &count, NULL), 0);
         in_a_list = 0;
         for (size_t i = 0; i < count; i++)
             torn += rows[i].torn;
@@ -766,7 +767,7 @@ static int watch(const place *p)
     int bad = 0;
     in_a_list = 1;
     for (unsigned tries = 0; count < 100 && tries < 100000 && !bad; tries++) {
-        bad = store_handle_list(st, NULL, &rows, &count, NULL) != SESSILE_OK;
+        bad = list_of_agent(st, NULL, &rows, &count, NULL) != SESSILE_OK;
         for (size_t i = 0; i < count; i++)
             bad |= rows[i].status || !rows[i].id.size;
         bad |= count < before;
@@ -809,7 +810,7 @@ static void *list_often(void *arg)
     for (int i = 0; i < 30; i++) {
         sessile_listed *rows;
         size_t count;
-        bad += store_handle_list(arg, NULL, &rows, &count, NULL) || count != 3;
+        bad += list_of_agent(arg, NULL, &rows, &count, NULL) || count != 3;
         sessile_free(rows);
     }
     return (void *)bad;

@@ -148,6 +148,29 @@ static void limits_and_options_that_make_no_sense_are_refused_at_open(void **sta
     assert_null(store);
 }
 
+static void every_order_of_a_list_has_its_name(void **state)
+{
+    world *w = *state;
+    sessile_list_options o;
+    sessile_listed *rows;
+    size_t count;
+    int orders = 0;
+
+    sessile_list_options_init(&o);
+    for (; sessile_sort_name((sessile_sort)orders); orders++) {
+        o.sort = (sessile_sort)orders;
+        assert_int_equal(sessile_list_with(w->store, &o, &rows, &count, &w->err),
+                         SESSILE_OK);
+        sessile_free(rows);
+    }
+    assert_int_equal(orders, SESSILE_SORT_MESSAGES + 1);
+    assert_string_equal(sessile_sort_name(SESSILE_SORT_BYTES), "size");
+    o.sort = (sessile_sort)orders;
+    assert_int_equal(sessile_list_with(w->store, &o, &rows, &count, &w->err),
+                     SESSILE_INVALID);
+    assert_null(sessile_sort_name((sessile_sort)-1));
+}
+
 /* What a child is told by each call; the number of the first that says otherwise. */
 static int child_is_told(world *w)
 {
@@ -205,6 +228,7 @@ int main(void)
         IN_WORLD(a_missing_argument_is_named_by_function),
         IN_WORLD(a_turn_of_no_messages_is_invalid),
         IN_WORLD(limits_and_options_that_make_no_sense_are_refused_at_open),
+        IN_WORLD(every_order_of_a_list_has_its_name),
         IN_WORLD(a_child_process_is_told_FORKED_by_every_call),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

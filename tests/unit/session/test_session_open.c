@@ -3,6 +3,7 @@
  */
 #include "support/check.h"
 #include "support/sessions.h"
+#include "admin/list.h"
 #include "base/text.h"
 #include "session/fold.h"
 
@@ -61,7 +62,7 @@ static void opening_what_is_not_there_creates_nothing(void **state)
     assert_refused(session_open(&s, p->store, &options, &err), SESSILE_NOTFOUND, &err,
                    "\"nowhere\"");
     assert_null(s);
-    assert_int_equal(store_handle_list(p->store, NULL, &rows, &count, &err), SESSILE_OK);
+    assert_int_equal(list_of_agent(p->store, NULL, &rows, &count, &err), SESSILE_OK);
     assert_int_equal(count, 0);
     sessile_free(rows);
 }
@@ -132,7 +133,7 @@ static void names_of_any_bytes_come_back(void **state)
     assert_int_equal(s->identity.id_size, sizeof id - 1);
     assert_memory_equal(s->identity.id, id, sizeof id - 1);
     session_closed(s);
-    assert_int_equal(store_handle_list(p->store, NULL, &rows, &count, &err), SESSILE_OK);
+    assert_int_equal(list_of_agent(p->store, NULL, &rows, &count, &err), SESSILE_OK);
     assert_int_equal(count, 1);
     assert_int_equal(rows[0].status, SESSILE_OK);
     assert_int_equal(rows[0].id.size, sizeof id - 1);
@@ -191,7 +192,7 @@ static void another_name_in_the_file_is_damaged(void **state)
     assert_refused(session_open(&s, p->store, &options, &err), SESSILE_DAMAGED, &err,
                    "yours");
     assert_non_null(strstr(err.message, "agents/main/mine.jsonl"));
-    assert_int_equal(store_handle_list(p->store, NULL, &rows, &count, &err), SESSILE_OK);
+    assert_int_equal(list_of_agent(p->store, NULL, &rows, &count, &err), SESSILE_OK);
     assert_int_equal(count, 2);
     assert_int_not_equal(rows[0].status == SESSILE_OK, rows[1].status == SESSILE_OK);
     sessile_free(rows);
@@ -214,8 +215,7 @@ static void a_list_is_newest_first_and_by_agent(void **state)
     p->store->os->sleep_ms(p->store->os->ud, 3);
     say(old, "user", "now it is the newest");
     put_entry(old, "metadata", 0, "{\"title\":\"T\"}");
-    assert_int_equal(store_handle_list(p->store, "main", &rows, &count, &err),
-                     SESSILE_OK);
+    assert_int_equal(list_of_agent(p->store, "main", &rows, &count, &err), SESSILE_OK);
     assert_int_equal(count, 2);
     assert_string_equal(rows[0].id.data, "old");
     assert_string_equal(rows[0].title.data, "T");
@@ -226,11 +226,10 @@ static void a_list_is_newest_first_and_by_agent(void **state)
     assert_int_equal(rows[0].modified_ms, old->fold.modified_ms);
     assert_string_equal(rows[1].id.data, "young");
     sessile_free(rows);
-    assert_int_equal(store_handle_list(p->store, NULL, &rows, &count, &err), SESSILE_OK);
+    assert_int_equal(list_of_agent(p->store, NULL, &rows, &count, &err), SESSILE_OK);
     assert_int_equal(count, 3);
     sessile_free(rows);
-    assert_int_equal(store_handle_list(p->store, "nobody", &rows, &count, &err),
-                     SESSILE_OK);
+    assert_int_equal(list_of_agent(p->store, "nobody", &rows, &count, &err), SESSILE_OK);
     assert_int_equal(count, 0);
     sessile_free(rows);
     session_closed(old);
@@ -257,7 +256,7 @@ static void a_log_that_does_not_open_has_a_row(void **state)
     fseek(file, 40, SEEK_SET);
     fputc('#', file);
     fclose(file);
-    assert_int_equal(store_handle_list(p->store, NULL, &rows, &count, &err), SESSILE_OK);
+    assert_int_equal(list_of_agent(p->store, NULL, &rows, &count, &err), SESSILE_OK);
     assert_int_equal(count, 2);
     for (size_t i = 0; i < count; i++) {
         int good = rows[i].id.size == 4 && !strcmp(rows[i].id.data, "good");

@@ -3,6 +3,7 @@
 -- Owns: the table of sessions. Must never hide one that cannot be read: it is listed with
 -- the reason.
 
+local core = require "sessile.core"
 local filters = require "sessile.cli.filters"
 local hints = require "sessile.cli.hints"
 local sessions = require "sessile.cli.sessions"
@@ -98,7 +99,7 @@ return {
     { "--title TEXT", "only sessions with this text in the title" },
     { "--long", "whole ids, exact times (UTC), users" },
     { "--sort WHAT", "the order: newest or largest first, titles from A",
-      choices = { "modified", "created", "title", "size", "messages" }, default = "modified" },
+      choices = core.sorts(), default = "modified" },
     { "--offset N", "skip the first N", integer = true },
     { "--limit N", "list at most N", integer = true },
   },
