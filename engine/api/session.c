@@ -235,7 +235,7 @@ sessile_status sessile_head(sessile_session *session, sessile_id *out, sessile_e
         return status;
     *out = session->tree.base = session->tree.head;
     session_unlock(session);
-    return status;
+    return SESSILE_OK;
 }
 
 sessile_status sessile_clear(sessile_session *session, sessile_error *err)
@@ -287,7 +287,7 @@ sessile_status sessile_event_count(sessile_session *session, uint64_t *out,
     if (session->tree.head)
         *out = session->tree.nodes[session->tree.head].events;
     session_unlock(session);
-    return status;
+    return SESSILE_OK;
 }
 
 sessile_status sessile_total_usage(sessile_session *session, sessile_usage *out,
@@ -300,7 +300,7 @@ sessile_status sessile_total_usage(sessile_session *session, sessile_usage *out,
         return status;
     *out = session->fold.usage;
     session_unlock(session);
-    return status;
+    return SESSILE_OK;
 }
 
 sessile_status sessile_usage_groups(sessile_session *session, sessile_usage_by by,

@@ -191,7 +191,7 @@ static sessile_status count_after(sessile_run *run, const context *to_come,
 {
     sessile_session *s = run->session;
     context before, after;
-    sessile_tokens tokens;
+    sessile_tokens tokens = {0};
     sessile_status status = session_lock_within(s, &run->wait, err);
     if (status)
         return status;
@@ -224,17 +224,6 @@ static sessile_status account(sessile_run *run, const laws_input *in, sessile_er
     return !status ? record_summary(run, err) : status;
 }
 
-void run_forget(sessile_run *run)
-{
-    run->result.outcome.compaction = run->result.outcome.refusal = SESSILE_NO_ID;
-    run->result.outcome.tokens_after = run->result.outcome.tokens_before;
-    run->result.removal_count = 0;
-    if (run->result.summary)
-        mem_free(run->alloc, run->result.summary, run->result.summary_size + 1);
-    run->result.summary = NULL;
-    run->result.summary_size = 0;
-}
-
 static sessile_status write_compaction(sessile_run *run, int changed, sessile_error *err)
 {
     commit_write w = {.run = run, .with_context = changed};
@@ -263,6 +252,19 @@ static sessile_status write_compaction(sessile_run *run, int changed, sessile_er
     return SESSILE_OK;
 }
 
+/* 1 when the list after the hooks is not the list before them. */
+static int is_changed(const sessile_run *run)
+{
+    const context *a = state_before(run->state), *b = state_after(run->state);
+    if (a->count != b->count)
+        return 1;
+    for (size_t i = 0; i < a->count; i++)
+        if (a->items[i].key.entry != b->items[i].key.entry ||
+            a->items[i].key.n != b->items[i].key.n)
+            return 1;
+    return 0;
+}
+
 sessile_status run_commit(sessile_run *run, sessile_error *err)
 {
     laws_input in;
@@ -272,7 +274,7 @@ sessile_status run_commit(sessile_run *run, sessile_error *err)
     if (status)
         return status;
 
-    int changed = run_changed(run);
+    int changed = is_changed(run);
     if (changed) {
         laws_progress(&in, &run->result.judged);
         if (run->result.judged.broken != LAW_NONE) {

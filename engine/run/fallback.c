@@ -79,30 +79,3 @@ void run_begin_fallback(sessile_run *run)
     else
         run->result.policy_name[0] = 0;
 }
-
-void run_fallback_outcome(sessile_run *run, sessile_outcome *out)
-{
-    run_refusal *first = &run->fallback.refusal;
-    out->fallback = (sessile_fallback){.verdict = out->verdict,
-                                       .too_little = out->too_little,
-                                       .policy = out->policy,
-                                       .hook = out->hook,
-                                       .law = out->law,
-                                       .message = out->message,
-                                       .refusal = out->refusal,
-                                       .repeated = out->repeated};
-    out->verdict = SESSILE_REFUSED;
-    out->too_little = first->too_little;
-    out->policy = first->policy;
-    out->hook = first->hook;
-    out->law = first->law;
-    out->message = first->message;
-    out->refusal = first->entry;
-    out->repeated = first->repeated;
-    out->policy_us += first->policy_us;
-    if (!first->joined)
-        buf_puts(&first->log, out->log);
-    first->joined = 1;
-    if (first->log.data && !first->log.failed)
-        out->log = first->log.data;
-}

@@ -15,10 +15,12 @@
  *   vars.c      the policies' notes
  *   record.c    the JSON of compaction and refusal entries
  *   isolation.c the process that isolated policies run in
- *   answers.c   what models answered, now and before the run was pending
+ *   answers.c   replies: what models answered, now and before the run was pending
  *   auto.c      checkpoints that a turn makes by itself
- *   pending.c      a run that waits, written down and answered elsewhere
- *   run.c       stepping, needs and replies, the outcome
+ *   pending.c   a run that waits, written down and answered elsewhere
+ *   run.c       begins a run and steps it from stage to stage
+ *   outcome.c   what the stages report, and the public outcome
+ *   life.c      creates and frees a run; clock, wait, reserve and sync for all stages
  */
 #ifndef RUN_RUN_H
 #define RUN_RUN_H
@@ -225,11 +227,19 @@ struct sessile_run {
     run_result result;
 };
 
-/* run.c: a run with its policy, window and patience, and nothing done. */
+/* life.c: a run with its policy, window and timeouts, and nothing done. */
 sessile_status run_new(sessile_run **out, sessile_session *s, run_kind kind,
                        const sessile_run_options *options, sessile_error *err);
-/* It has begun: the time this took is the engine's. */
+/* The run has begun: the time since run_new() counts as the engine's. */
 void run_begun(sessile_run *run);
+uint64_t run_clock_us(const sessile_run *run);
+/* The timeout of a call starts now. */
+void run_wait_begin(sessile_run *run);
+/* Makes durable what the run wrote, once. */
+sessile_status run_sync(sessile_run *run, sessile_error *err);
+/* The part of the window that messages cannot use: the reserve, and the system prompt
+ * and tools that are not in any message. */
+int64_t run_reserve(const sessile_run *run);
 
 /* turn.c */
 sessile_status run_turn(sessile_run *run, const sessile_slice *messages, size_t count,
@@ -250,9 +260,6 @@ void run_branch_commit(sessile_run *run);
 /* branch_prompt.c: the request to the host's model, as JSON. */
 sessile_status branch_prompt(sessile_run *run, buf *out, sessile_error *err);
 
-/* run.c: what was written is made durable, once. */
-sessile_status run_sync(sessile_run *run, sessile_error *err);
-
 /* isolation.c: a process for the policies of this run, when the store wants one: the
  * session's, or a new one. Both do nothing otherwise. */
 sessile_status run_take_worker(sessile_run *run, sessile_error *err);
@@ -266,31 +273,28 @@ sessile_status run_count_locked(sessile_run *run, sessile_error *err);
 sessile_reason run_fired(sessile_run *run);
 int run_fired_again(sessile_run *run);
 
-/* Of the window, what messages cannot have: the reserve, and what goes beside them. */
-int64_t run_reserve(const sessile_run *run);
-
-/* fallback.c: 1 when the policy was refused and something is to run instead; begins it;
- * the outcome as both came to it. */
+/* fallback.c: 1 when the policy was refused and a fallback is to run; begins it. */
 int run_wants_fallback(const sessile_run *run);
 void run_begin_fallback(sessile_run *run);
-void run_fallback_outcome(sessile_run *run, sessile_outcome *out);
 
 /* schedule.c: goes on to the next end: OK (STAGE_COMMIT or DONE reached) or NEEDS. */
 sessile_status run_schedule(sessile_run *run, sessile_need *need, sessile_error *err);
 /* The pipeline of the run's policies, into run->pipeline. */
 sessile_status run_make_pipeline(sessile_run *run, sessile_error *err);
-/* Refuses the pipeline: what came of it is dropped, the schedule jumps to the commit. */
-void run_refuse(sessile_run *run, law broken, const char *message);
-/* Names the policy of the step, for the outcome. */
-void run_name_policy(sessile_run *run);
-/* What ctx.reason says to the hook. */
+
+/* outcome.c */
+/* ctx.reason of the hook that runs. */
 sessile_reason run_reason_of_hook(const sessile_run *run);
-/* The outcome's sentence; text may be the run's own. */
+/* Refuses the pipeline: its edits are dropped and the schedule jumps to the commit. */
+void run_refuse(sessile_run *run, law broken, const char *message);
+/* Sets the outcome's policy to that of the step. */
+void run_name_policy(sessile_run *run);
+/* Sets the outcome's message; text may be the run's own. */
 void run_say(sessile_run *run, const char *text);
-/* Drops what the outcome says of a proposal that did not come to be. */
+/* Resets the outcome of a proposal that was not written. */
 void run_forget(sessile_run *run);
-/* 1 when the list after the hooks is not the list before them. */
-int run_changed(const sessile_run *run);
+/* The context as the run leaves it, or as a plan would leave it. */
+const context *run_context_left(const sessile_run *run);
 
 /* commit.c: judges the whole and writes compaction or refusal. */
 sessile_status run_commit(sessile_run *run, sessile_error *err);

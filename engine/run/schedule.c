@@ -14,7 +14,6 @@
 
 #include <string.h>
 
-#include "base/names.h"
 #include "base/text.h"
 #include "proposal/state.h"
 #include "run/begin.h"
@@ -87,14 +86,6 @@ static sessile_hook next_phase(sessile_run *run)
     return 0;
 }
 
-sessile_reason run_reason_of_hook(const sessile_run *run)
-{
-    if (run->kind != RUN_TURN || run->schedule.stage != STAGE_COMPACT)
-        return run->options.reason;
-    return run->schedule.fired != SESSILE_REASON_TURN ? run->schedule.fired
-                                                      : SESSILE_REASON_THRESHOLD;
-}
-
 /* Sets run->hook to the next hook, or the stage to STAGE_COMMIT. */
 static void next_hook(sessile_run *run)
 {
@@ -121,49 +112,6 @@ static void next_hook(sessile_run *run)
         if (run->schedule.stage == STAGE_COMPACT)
             run->schedule.fired = run_fired(run);
     }
-}
-
-void run_say(sessile_run *run, const char *text)
-{
-    size_t size = strlen(text);
-    if (size >= sizeof run->result.message)
-        size = utf8_floor(text, size, sizeof run->result.message - 1);
-    memmove(run->result.message, text, size);
-    run->result.message[size] = 0;
-}
-
-void run_refuse(sessile_run *run, law broken, const char *message)
-{
-    run->result.refused = 1;
-    if (run->schedule.hook)
-        run->schedule.why = run_reason_of_hook(run);
-    run->result.outcome.law = (int)broken;
-    run->result.outcome.hook = run->schedule.hook ? hook_name(run->schedule.hook) : "";
-    run_say(run, message);
-    run->schedule.stage = STAGE_COMMIT;
-    run->schedule.hook = 0;
-}
-
-void run_name_policy(sessile_run *run)
-{
-    const char *name = policy_step_get(run->policy, run->schedule.step)->name;
-    size_t size = strlen(name);
-    if (size >= sizeof run->result.policy_name)
-        size = utf8_floor(name, size, sizeof run->result.policy_name - 1);
-    memcpy(run->result.policy_name, name, size);
-    run->result.policy_name[size] = 0;
-}
-
-int run_changed(const sessile_run *run)
-{
-    const context *a = state_before(run->state), *b = state_after(run->state);
-    if (a->count != b->count)
-        return 1;
-    for (size_t i = 0; i < a->count; i++)
-        if (a->items[i].key.entry != b->items[i].key.entry ||
-            a->items[i].key.n != b->items[i].key.n)
-            return 1;
-    return 0;
 }
 
 /* A policy that fails costs a compaction, never a word: whatever went wrong refuses the

@@ -1,0 +1,171 @@
+/*
+ * life.c: creates and frees a run, and holds what every stage needs: clock, wait,
+ * reserve, sync.
+ *
+ * Owns the copies of the caller's options. A run that is freed early leaves the turn in
+ * the log and drops the proposal. It calls no stage; the stages call it.
+ */
+#include "run/run.h"
+
+#include "run/begin.h"
+
+uint64_t run_clock_us(const sessile_run *run)
+{
+    const os_table *os = run->session->store->os;
+    return os->clock_us(os->ud);
+}
+
+void run_wait_begin(sessile_run *run)
+{
+    run->wait = session_wait_begin(run->session, run->options.has_timeout,
+                                   run->options.timeout_ms);
+}
+
+/* A copy of what a slice says, NULL when it is empty: 0, or -1: NOMEM. */
+static int keep_text(const allocator *a, sessile_slice text, char **out, size_t *size)
+{
+    if (text.size == 0)
+        return 0;
+    *out = mem_dup(a, text.data, text.size);
+    *size = *out ? text.size : 0;
+    return *out ? 0 : -1;
+}
+
+static int keep_texts(sessile_run *run, const sessile_run_options *options)
+{
+    if (run->kind == RUN_TURN && keep_text(run->alloc, options->event,
+                                           &run->options.event, &run->options.event_size))
+        return -1;
+    return keep_text(run->alloc, options->instructions, &run->options.instructions,
+                     &run->options.instructions_size);
+}
+
+/* A reference to the policy of the call, else of the session, else of the store. */
+static sessile_policy *choose(sessile_store *store, sessile_policy *of_call,
+                              const policy_ref *of_session, const policy_ref *of_store)
+{
+    sessile_policy *chosen = of_call ? of_call : of_session->policy;
+    pthread_mutex_lock(&store->mutex);
+    if (!chosen)
+        chosen = of_store->policy;
+    if (chosen)
+        policy_retain(chosen);
+    pthread_mutex_unlock(&store->mutex);
+    return chosen;
+}
+
+static int keep_checkpoint(sessile_run *run, const sessile_run_options *options)
+{
+    run->checkpoint.keep = options->checkpoint_keep;
+    if (options->state.size) {
+        run->checkpoint.state.data =
+            mem_dup(run->alloc, options->state.data, options->state.size);
+        if (!run->checkpoint.state.data)
+            return -1;
+        run->checkpoint.state.size = options->state.size;
+    }
+    return triggers_copy(&run->checkpoint.on, options->checkpoint_on, run->alloc, NULL);
+}
+
+sessile_status run_new(sessile_run **out, sessile_session *s, run_kind kind,
+                       const sessile_run_options *options, sessile_error *err)
+{
+    sessile_store *store = s->store;
+    sessile_run *run = mem_zalloc(&store->alloc, sizeof *run);
+    if (!run)
+        return fail_nomem(err);
+    run->alloc = &store->alloc;
+    buf_init(&run->journal, run->alloc);
+    buf_init(&run->branch.prompt, run->alloc);
+    buf_init(&run->fallback.refusal.log, run->alloc);
+    run->session = s;
+    run->kind = kind;
+    run->options.reason = kind == RUN_TURN ? SESSILE_REASON_TURN : options->reason;
+    run->schedule.why = run->options.reason;
+    run->result.outcome.compaction = run->result.outcome.refusal =
+        run->result.outcome.pending_run = SESSILE_NO_ID;
+    run->result.outcome.checkpoint = SESSILE_NO_ID;
+    run->replay.pending_run = SESSILE_NO_ID;
+    run->result.outcome.branch_summary = run->result.outcome.from = SESSILE_NO_ID;
+    run->result.outcome.hook = "";
+    run->result.judged.key.entry = SESSILE_NO_ID;
+    run->started_us = run_clock_us(run);
+    run->options.has_timeout = options->has_timeout;
+    run->options.timeout_ms = options->timeout_ms;
+    run_wait_begin(run);
+    if (keep_texts(run, options) ||
+        triggers_copy(&run->options.triggers, options->triggers, run->alloc, NULL) ||
+        keep_checkpoint(run, options)) {
+        run_free(run);
+        return fail_nomem(err);
+    }
+
+    if (!options->no_policy)
+        run->policy = choose(store, options->policy, &s->settings.policy, &store->policy);
+    if (!options->no_policy && !options->no_fallback)
+        run->fallback.policy =
+            choose(store, options->fallback, &s->settings.fallback, &store->fallback);
+    run->options.window = options->window      ? options->window
+                          : s->settings.window ? s->settings.window
+                                               : store->window;
+    run->options.reserve = options->reserve      ? options->reserve
+                           : s->settings.reserve ? s->settings.reserve
+                                                 : store->reserve;
+    *out = run;
+    return SESSILE_OK;
+}
+
+int64_t run_reserve(const sessile_run *run)
+{
+    return run->options.reserve + run->saw.held;
+}
+
+void run_free(sessile_run *run)
+{
+    if (!run)
+        return;
+    const allocator *a = run->alloc;
+    policy_pipeline_free(run->pipeline);
+    run_give_worker(run);
+    state_free(run->state);
+    buf_deinit(&run->journal);
+    buf_deinit(&run->branch.prompt);
+    if (run->options.model)
+        mem_free(a, run->options.model, run->options.model_size + 1);
+    policy_release(run->policy);
+    policy_release(run->fallback.policy);
+    buf_deinit(&run->fallback.refusal.log);
+    triggers_free(run->options.triggers, a);
+    triggers_free(run->checkpoint.on, a);
+    if (run->checkpoint.state.data)
+        mem_free(a, (char *)run->checkpoint.state.data, run->checkpoint.state.size + 1);
+    run_vars_deinit(run);
+    if (run->options.event)
+        mem_free(a, run->options.event, run->options.event_size + 1);
+    run_answers_deinit(&run->ask.answers, a);
+    run_answers_deinit(&run->replay.known, a);
+    if (run->options.instructions)
+        mem_free(a, run->options.instructions, run->options.instructions_size + 1);
+    if (run->ask.answer_text)
+        mem_free(a, run->ask.answer_text, run->ask.answer.text.size + 1);
+    if (run->result.summary)
+        mem_free(a, run->result.summary, run->result.summary_size + 1);
+    mem_free(a, run->result.removals,
+             run->result.removal_capacity * sizeof *run->result.removals);
+    mem_free(a, run, sizeof *run);
+}
+
+void run_begun(sessile_run *run)
+{
+    run->result.outcome.engine_us = run_clock_us(run) - run->started_us;
+}
+
+sessile_status run_sync(sessile_run *run, sessile_error *err)
+{
+    sessile_status status = SESSILE_OK;
+
+    if (run->log.written && !run->log.synced)
+        status = session_sync_within(run->session, &run->wait, run->log.written, err);
+    run->log.synced |= status == SESSILE_OK;
+    return status;
+}
