@@ -353,27 +353,20 @@ static int context_tostring(lua_State *L)
 
 void context_open(lua_State *L)
 {
+    static const luaL_Reg of_context[] = {
+        {"__newindex", context_newindex}, {"__tostring", context_tostring}, {NULL, NULL}};
     static const luaL_Reg functions[] = {
         {"random", context_random},      {"count", context_count}, {"log", context_log},
         {"sorted_pairs", library_pairs}, {"model", context_model}, {NULL, NULL},
     };
     static const char *const fields[] = {NULL,     "options",      "session",
                                          "reason", "instructions", "now"};
-    int field;
 
     lua_newuserdatauv(L, 1, 0);
     lua_createtable(L, 0, 4);
+    luaL_setfuncs(L, of_context, 0);
     luaL_newlib(L, functions);
-    for (field = FIELD_OPTIONS; field <= FIELD_NOW; field++) {
-        lua_pushinteger(L, field);
-        lua_setfield(L, -2, fields[field]);
-    }
-    lua_pushcclosure(L, context_index, 1);
-    lua_setfield(L, -2, "__index");
-    lua_pushcfunction(L, context_newindex);
-    lua_setfield(L, -2, "__newindex");
-    lua_pushcfunction(L, context_tostring);
-    lua_setfield(L, -2, "__tostring");
+    lua_box_set_index(L, fields, FIELD_NOW, context_index);
     lua_pushliteral(L, "ctx");
     lua_setfield(L, -2, "__name");
     lua_setmetatable(L, -2);

@@ -40,6 +40,12 @@ void lua_box_charge(lua_State *L, const lua_box *box, size_t n);
 /* A metatable under key in the registry; pushes it, and returns 1 when it was made now.
  */
 int lua_box_metatable(lua_State *L, const void *key, const char *name);
+/* Makes `index` the __index of the metatable below the top of the stack. Its upvalue is
+ * the table at the top, which is popped; names[1] to names[last] are set to their numbers
+ * there.
+ */
+void lua_box_set_index(lua_State *L, const char *const *names, int last,
+                       lua_CFunction index);
 /* 1 when the userdata at index has the metatable under key. */
 int lua_box_is(lua_State *L, int index, const void *key);
 

@@ -325,7 +325,6 @@ void lua_messages_open(lua_State *L)
         {"__len", messages_len},           {"__pairs", messages_pairs},
         {"__tostring", messages_tostring}, {NULL, NULL},
     };
-    int field;
 
     if (lua_box_metatable(L, &messages_key, "messages"))
         luaL_setfuncs(L, of_messages, 0);
@@ -333,12 +332,7 @@ void lua_messages_open(lua_State *L)
     if (lua_box_metatable(L, &view_key, "message")) {
         luaL_setfuncs(L, of_view, 0);
         lua_createtable(L, 0, FIELD_END);
-        for (field = 1; field < FIELD_END; field++) {
-            lua_pushinteger(L, field);
-            lua_setfield(L, -2, field_names[field]);
-        }
-        lua_pushcclosure(L, view_index, 1);
-        lua_setfield(L, -2, "__index");
+        lua_box_set_index(L, field_names, FIELD_END - 1, view_index);
     }
     lua_pop(L, 1);
 }

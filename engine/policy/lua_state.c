@@ -20,46 +20,9 @@
 
 static const char state_key;
 
-int lua_box_metatable(lua_State *L, const void *key, const char *name)
-{
-    if (lua_rawgetp(L, LUA_REGISTRYINDEX, key) == LUA_TTABLE)
-        return 0;
-    lua_pop(L, 1);
-    lua_createtable(L, 0, 8);
-    lua_pushstring(L, name);
-    lua_setfield(L, -2, "__name");
-    lua_pushvalue(L, -1);
-    lua_rawsetp(L, LUA_REGISTRYINDEX, key);
-    return 1;
-}
-
-int lua_box_is(lua_State *L, int index, const void *key)
-{
-    int same;
-    if (lua_type(L, index) != LUA_TUSERDATA || !lua_getmetatable(L, index))
-        return 0;
-    lua_rawgetp(L, LUA_REGISTRYINDEX, key);
-    same = lua_rawequal(L, -1, -2);
-    lua_pop(L, 2);
-    return same;
-}
-
 lua_box *lua_box_test(lua_State *L, int index)
 {
     return lua_box_is(L, index, &state_key) ? lua_touserdata(L, index) : NULL;
-}
-
-void lua_box_live(lua_State *L, const lua_box *box)
-{
-    if (!box->state)
-        luaL_error(L,
-                   "this state has ended: keep nothing of it from one hook to the next");
-}
-
-void lua_box_charge(lua_State *L, const lua_box *box, size_t n)
-{
-    if (box->charge)
-        box->charge(L, n);
 }
 
 /* ------------------------------------------------------------------ arguments */
@@ -372,6 +335,8 @@ static int state_tostring(lua_State *L)
 
 void lua_state_open(lua_State *L)
 {
+    static const luaL_Reg of_state[] = {
+        {"__newindex", state_newindex}, {"__tostring", state_tostring}, {NULL, NULL}};
     static const luaL_Reg methods[] = {
         {"drop", method_drop},         {"replace", method_replace},
         {"insert", method_insert},     {"keep_last", method_keep_last},
@@ -380,23 +345,14 @@ void lua_state_open(lua_State *L)
     };
     static const char *const fields[] = {NULL,     "messages", "tokens",
                                          "window", "reserve",  "vars"};
-    int field;
 
     luaL_checkstack(L, 8, NULL);
     lua_json_open(L);
     lua_messages_open(L);
     if (lua_box_metatable(L, &state_key, "state")) {
+        luaL_setfuncs(L, of_state, 0);
         luaL_newlib(L, methods);
-        for (field = FIELD_MESSAGES; field <= FIELD_VARS; field++) {
-            lua_pushinteger(L, field);
-            lua_setfield(L, -2, fields[field]);
-        }
-        lua_pushcclosure(L, state_index, 1);
-        lua_setfield(L, -2, "__index");
-        lua_pushcfunction(L, state_newindex);
-        lua_setfield(L, -2, "__newindex");
-        lua_pushcfunction(L, state_tostring);
-        lua_setfield(L, -2, "__tostring");
+        lua_box_set_index(L, fields, FIELD_VARS, state_index);
     }
     lua_pop(L, 1);
 }
