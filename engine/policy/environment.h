@@ -50,6 +50,11 @@ void library_utf8(lua_State *L);
 
 /* Pushes the value at index as text, without addresses; __tostring is called. */
 const char *library_text(lua_State *L, int index, size_t *size);
+/* Bytes of the string at index; 0 for any other type. */
+static inline size_t library_string_size(lua_State *L, int index)
+{
+    return lua_type(L, index) == LUA_TSTRING ? lua_rawlen(L, index) : 0;
+}
 /* pairs in an order that depends on the keys alone; also ctx.sorted_pairs. */
 int library_pairs(lua_State *L);
 

@@ -92,14 +92,12 @@ static int base_tostring(lua_State *L)
 
 static int base_tonumber(lua_State *L)
 {
-    vm_charge(L, 1 + (lua_type(L, 1) == LUA_TSTRING ? lua_rawlen(L, 1) : 0));
-    return vm_of(L)->stock[STOCK_TONUMBER](L);
+    return vm_call_stock(L, STOCK_TONUMBER, 1 + library_string_size(L, 1));
 }
 
 static int base_select(lua_State *L)
 {
-    vm_charge(L, 1 + (uint64_t)lua_gettop(L) / 4);
-    return vm_of(L)->stock[STOCK_SELECT](L);
+    return vm_call_stock(L, STOCK_SELECT, 1 + (uint64_t)lua_gettop(L) / 4);
 }
 
 /* ------------------------------------------------------------------ pairs and next */
@@ -382,18 +380,13 @@ static int base_setmetatable(lua_State *L)
 
 /* ------------------------------------------------------------------ math */
 
-static size_t size_of(lua_State *L, int arg)
-{
-    return lua_type(L, arg) == LUA_TSTRING ? lua_rawlen(L, arg) : 0;
-}
-
 /* As Lua's own, which compares whatever < does, texts too, in one call. */
 static int extreme(lua_State *L, int greatest)
 {
     int top = lua_gettop(L), best = 1, i;
     luaL_argcheck(L, top >= 1, 1, "value expected");
     for (i = 2; i <= top; i++) {
-        vm_charge(L, 1 + size_of(L, best) + size_of(L, i));
+        vm_charge(L, 1 + library_string_size(L, best) + library_string_size(L, i));
         if (lua_compare(L, greatest ? best : i, greatest ? i : best, LUA_OPLT))
             best = i;
     }

@@ -13,18 +13,6 @@
 #include <lauxlib.h>
 #include "policy/vm.h"
 
-/* Calls Lua's own function after taking n from the gas. */
-static int stock(lua_State *L, stock_function which, uint64_t n)
-{
-    vm_charge(L, n + 1);
-    return vm_of(L)->stock[which](L);
-}
-
-static size_t size_of(lua_State *L, int arg)
-{
-    return lua_type(L, arg) == LUA_TSTRING ? lua_rawlen(L, arg) : 0;
-}
-
 /* How many bytes a range i..j of a string of that size has, by Lua's rules for ends. */
 static uint64_t range_of(lua_State *L, int first_arg, lua_Integer i, lua_Integer j,
                          size_t size)
@@ -48,12 +36,14 @@ static uint64_t range_of(lua_State *L, int first_arg, lua_Integer i, lua_Integer
 
 static int string_byte(lua_State *L)
 {
-    return stock(L, STOCK_BYTE, range_of(L, 2, 1, 0, size_of(L, 1)));
+    return vm_call_stock(L, STOCK_BYTE,
+                         1 + range_of(L, 2, 1, 0, library_string_size(L, 1)));
 }
 
 static int string_sub(lua_State *L)
 {
-    return stock(L, STOCK_SUB, range_of(L, 2, 1, -1, size_of(L, 1)) / 8);
+    return vm_call_stock(L, STOCK_SUB,
+                         1 + range_of(L, 2, 1, -1, library_string_size(L, 1)) / 8);
 }
 
 /* Arguments that are texts become the integers in them, each paid for: Lua's own looks
@@ -78,22 +68,22 @@ static void charge_integers(lua_State *L)
 static int string_char(lua_State *L)
 {
     charge_integers(L);
-    return stock(L, STOCK_CHAR, 0);
+    return vm_call_stock(L, STOCK_CHAR, 1);
 }
 
 static int string_lower(lua_State *L)
 {
-    return stock(L, STOCK_LOWER, size_of(L, 1) / 4);
+    return vm_call_stock(L, STOCK_LOWER, 1 + library_string_size(L, 1) / 4);
 }
 
 static int string_upper(lua_State *L)
 {
-    return stock(L, STOCK_UPPER, size_of(L, 1) / 4);
+    return vm_call_stock(L, STOCK_UPPER, 1 + library_string_size(L, 1) / 4);
 }
 
 static int string_reverse(lua_State *L)
 {
-    return stock(L, STOCK_REVERSE, size_of(L, 1) / 4);
+    return vm_call_stock(L, STOCK_REVERSE, 1 + library_string_size(L, 1) / 4);
 }
 
 static int string_rep(lua_State *L)
@@ -156,10 +146,10 @@ static int string_format(lua_State *L)
             library_text(L, arg, NULL);
             lua_replace(L, arg);
         }
-        cost += 4 * size_of(L, arg) + 16;
+        cost += 4 * library_string_size(L, arg) + 16;
     }
     lua_settop(L, top);
-    return stock(L, STOCK_FORMAT, cost / 4);
+    return vm_call_stock(L, STOCK_FORMAT, 1 + cost / 4);
 }
 
 void library_string(lua_State *L)
@@ -177,17 +167,19 @@ void library_string(lua_State *L)
 static int utf8_char(lua_State *L)
 {
     charge_integers(L);
-    return stock(L, STOCK_UTF8CHAR, 0);
+    return vm_call_stock(L, STOCK_UTF8CHAR, 1);
 }
 
 static int utf8_codepoint(lua_State *L)
 {
-    return stock(L, STOCK_CODEPOINT, range_of(L, 2, 1, 0, size_of(L, 1)));
+    return vm_call_stock(L, STOCK_CODEPOINT,
+                         1 + range_of(L, 2, 1, 0, library_string_size(L, 1)));
 }
 
 static int utf8_len(lua_State *L)
 {
-    return stock(L, STOCK_LEN, range_of(L, 2, 1, -1, size_of(L, 1)));
+    return vm_call_stock(L, STOCK_LEN,
+                         1 + range_of(L, 2, 1, -1, library_string_size(L, 1)));
 }
 
 /* 1 when a character goes on at s; Lua's strings end with a NUL, which is none. */
@@ -266,7 +258,7 @@ static int utf8_offset(lua_State *L)
  * walks over what goes on there, which in UTF-8 is three bytes at most. */
 static int codes_next(lua_State *L)
 {
-    size_t size = size_of(L, 1), at, end;
+    size_t size = library_string_size(L, 1), at, end;
     lua_Integer from = lua_tointeger(L, 2);
 
     if (from >= 1 && (lua_Unsigned)from < size) {
@@ -282,7 +274,7 @@ static int codes_next(lua_State *L)
 
 static int utf8_codes(lua_State *L)
 {
-    int results = stock(L, STOCK_CODES, 0);
+    int results = vm_call_stock(L, STOCK_CODES, 1);
     lua_pushvalue(L, -results);
     lua_pushcclosure(L, codes_next, 1);
     lua_replace(L, -results - 1);

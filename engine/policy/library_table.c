@@ -19,8 +19,7 @@
 /* Calls Lua's own function after taking the charge for n elements. */
 static int stock(lua_State *L, stock_function which, uint64_t n)
 {
-    vm_charge(L, n > UINT64_MAX / 8 ? UINT64_MAX : ELEMENT * n + 1);
-    return vm_of(L)->stock[which](L);
+    return vm_call_stock(L, which, n > UINT64_MAX / 8 ? UINT64_MAX : ELEMENT * n + 1);
 }
 
 /* Elements of first..last; nothing when they are no integers (Lua's own says so). */

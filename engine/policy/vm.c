@@ -1,9 +1,9 @@
 /*
- * vm.c: one private Lua state: its memory, its gas, its clock, its errors.
+ * vm.c: one private Lua state: its memory, its entries, its errors.
  *
- * Owns every entry from C into Lua, which is one protected call under the "C" locale.
- * Must never let an error escape to lua_atpanic, run the script to describe its error, or
- * let a script go on once a budget is spent.
+ * Owns Lua's allocator, and every entry from C into Lua: a protected call under the "C"
+ * locale. Must never let an error reach lua_atpanic, run the script to describe its
+ * error, or let a script continue after its budget is spent.
  */
 #include "policy/vm.h"
 
@@ -13,36 +13,8 @@
 #include "policy/lua_json.h"
 #include "policy/lua_state.h"
 
-/* Instructions between two looks at the budget, while all values are small. */
-#define HOOK_STEP 100
-/* One instruction may work through a whole string (`<`, ==, "1" + 1), so that with large
- * ones about there are fewer between two looks, for this many bytes of work. */
-#define STEP_BYTES ((size_t)4 << 20)
 /* No string is larger: comparing two of this size may take 0.1 s, in one instruction. */
 #define STRING_MAX ((size_t)16 << 20)
-/* Bytes allocated for one unit of gas. */
-#define GAS_BYTES 16
-/* A block of this size is paid for before it is made: filling it is one instruction. */
-#define BIG_BLOCK 65536
-/* Charges between two looks at the clock. */
-#define CLOCK_CHARGE 1000
-
-/* ------------------------------------------------------------------ the clock */
-
-static int time_spent(vm *v)
-{
-    uint64_t now = v->os->clock_us(v->os->ud), limit = (uint64_t)v->limits.ms * 1000, cpu;
-
-    /* A thread's CPU time costs a system call, but it cannot have grown by more than the
-     * clock on the wall, which costs none. */
-    if (now < v->wall_check)
-        return 0;
-    cpu = v->cpu_us + v->os->thread_cpu_us(v->os->ud) - v->cpu_from;
-    if (cpu >= limit)
-        return 1;
-    v->wall_check = now + (limit - cpu);
-    return 0;
-}
 
 void vm_enter(vm *v)
 {
@@ -59,45 +31,6 @@ void vm_leave(vm *v)
     v->wall_us += v->os->clock_us(v->os->ud) - v->wall_from;
     uselocale(v->outside);
     v->running = NULL; /* a coroutine may be collected before the next entry */
-}
-
-void vm_refill(vm *v)
-{
-    v->gas = v->limits.gas;
-    v->allocated = v->charged = 0;
-    v->largest = 0;
-    if (v->L)
-        vm_pace(v, v->L);
-    v->cpu_us = v->wall_us = 0;
-    v->pcalls = 0;
-    v->where[0] = 0;
-}
-
-/* ------------------------------------------------------------------ the pace */
-
-static void on_count(lua_State *L, lua_Debug *ar);
-
-void vm_pace(vm *v, lua_State *L)
-{
-    int step = HOOK_STEP;
-    if (v->largest >= STEP_BYTES)
-        step = 1;
-    else if (v->largest >= BIG_BLOCK)
-        step = (int)(STEP_BYTES / v->largest);
-    v->running = L;
-    if (lua_gethookcount(L) != step)
-        lua_sethook(L, on_count, LUA_MASKCOUNT, step);
-}
-
-/* A value of that size is about, and stays so for this pipeline: what depends on the
- * moment of a collection would not be the same in the next run. */
-static void note_size(vm *v, uint64_t size)
-{
-    if (size < BIG_BLOCK || size <= v->largest)
-        return;
-    v->largest = size;
-    if (v->running)
-        vm_pace(v, v->running); /* as from a signal: the next instruction sees it */
 }
 
 /* ------------------------------------------------------------------ memory */
@@ -129,16 +62,16 @@ static void *vm_realloc(void *ud, void *ptr, size_t osize, size_t nsize)
         return NULL;
     if (nsize > v->limits.memory || v->used + (nsize - osize) > v->limits.memory)
         return NULL;
-    if (nsize >= BIG_BLOCK) {
-        if (!v->spent && nsize / GAS_BYTES >= v->gas)
+    if (nsize >= VM_BIG_BLOCK) {
+        if (!v->spent && nsize / VM_GAS_BYTES >= v->gas)
             v->spent = VM_GAS;
-        if (!v->spent && time_spent(v))
+        if (!v->spent && vm_time_spent(v))
             v->spent = VM_TIME;
         if (v->spent)
             return NULL;
-        v->gas -= nsize / GAS_BYTES;
+        v->gas -= nsize / VM_GAS_BYTES;
         if (is_string)
-            note_size(v, nsize);
+            vm_note_size(v, nsize);
     }
     block = mem_realloc(&v->alloc, ptr, osize, nsize);
     if (!block) {
@@ -148,79 +81,6 @@ static void *vm_realloc(void *ud, void *ptr, size_t osize, size_t nsize)
     v->used += nsize - osize;
     v->allocated += nsize - osize;
     return block;
-}
-
-/* ------------------------------------------------------------------ the budget */
-
-/* Writes "file.lua:12" of the innermost Lua function that runs, or "". */
-static void find_where(lua_State *L, char out[VM_WHERE])
-{
-    lua_Debug ar;
-    int level;
-    out[0] = 0;
-    for (level = 0; level < 32 && lua_getstack(L, level, &ar); level++) {
-        if (lua_getinfo(L, "Sl", &ar) && ar.currentline > 0) {
-            snprintf(out, VM_WHERE, "%s:%d", ar.short_src, ar.currentline);
-            return;
-        }
-    }
-}
-
-int vm_raise(lua_State *L)
-{
-    lua_pushliteral(L, "the budget is spent"); /* vm_failure() says which */
-    return lua_error(L);
-}
-
-int vm_spend(lua_State *L, vm_spent what)
-{
-    vm *v = vm_of(L);
-    if (!v->spent) {
-        v->spent = what;
-        find_where(L, v->where);
-    }
-    return vm_raise(L);
-}
-
-void vm_charge(lua_State *L, uint64_t n)
-{
-    vm *v = vm_of(L);
-    if (v->spent)
-        vm_raise(L);
-    if (n >= v->gas)
-        vm_spend(L, VM_GAS);
-    v->gas -= n;
-    v->charged += n;
-    note_size(v, n);
-    if (v->charged >= CLOCK_CHARGE) {
-        v->charged = 0;
-        if (time_spent(v))
-            vm_spend(L, VM_TIME);
-    }
-}
-
-void vm_charge_work(lua_State *L, size_t n)
-{
-    vm_charge(L, n / 8 + 1);
-}
-
-static void on_count(lua_State *L, lua_Debug *ar)
-{
-    vm *v = vm_of(L);
-    uint64_t cost = (uint64_t)lua_gethookcount(L) + v->allocated / GAS_BYTES;
-
-    (void)ar;
-    v->allocated = 0;
-    if (v->spent || cost >= v->gas)
-        vm_spend(L, VM_GAS);
-    v->gas -= cost;
-    if (v->used > v->soft) {
-        lua_gc(L, LUA_GCCOLLECT);
-        if (v->used > v->soft)
-            vm_spend(L, VM_MEMORY);
-    }
-    if (time_spent(v))
-        vm_spend(L, VM_TIME);
 }
 
 /* ------------------------------------------------------------------ errors */
@@ -289,7 +149,7 @@ sessile_status vm_failure(vm *v, lua_State *L, int status, const char *file,
             return fail(err, SESSILE_POLICY, "%s", text);
     }
     if (!v->where[0])
-        find_where(L, v->where);
+        vm_find_where(L, v->where);
     if (v->where[0] && strncmp(text, v->where, strlen(v->where)) == 0)
         return fail(err, SESSILE_POLICY, "%s", text); /* of a file that it requires */
     return fail(err, SESSILE_POLICY, "%s: %s", v->where[0] ? v->where : file, text);
@@ -300,7 +160,7 @@ static int keep_where(lua_State *L)
 {
     vm *v = vm_of(L);
     if (!v->spent)
-        find_where(L, v->where);
+        vm_find_where(L, v->where);
     return 1;
 }
 
@@ -316,7 +176,7 @@ int vm_call(vm *v, lua_CFunction f, void *arg, int results, const char *file,
     lua_pushlightuserdata(v->L, arg);
     status = lua_pcall(v->L, 1, results, top + 1);
     /* Work after the last look at the budget counts too. */
-    if (status == LUA_OK && !v->spent && time_spent(v))
+    if (status == LUA_OK && !v->spent && vm_time_spent(v))
         v->spent = VM_TIME;
     if (status == LUA_OK && v->spent)
         status = LUA_ERRRUN;

@@ -82,11 +82,28 @@ static inline vm *vm_of(lua_State *L)
 
 /* Takes n from the gas before work proportional to n is done; raises when it is spent. */
 void vm_charge(lua_State *L, uint64_t n);
-/* The same for bytes and items that the engine handles, which cost far less than one. */
+/* The same for n bytes or items that the engine handles: they cost far less than one unit
+ * each. */
 void vm_charge_work(lua_State *L, size_t n);
-/* Notes that a budget is spent, and raises. */
+/* Takes n from the gas, then calls Lua's own function with our arguments. */
+int vm_call_stock(lua_State *L, stock_function which, uint64_t n);
+/* Records that a budget is spent, and raises. */
 int vm_spend(lua_State *L, vm_spent what);
-/* Raises what vm_spend() raised, again. */
+/* Raises the error of vm_spend() again. */
 int vm_raise(lua_State *L);
+
+/* ---- what vm.c uses of the budget */
+
+/* Bytes allocated for one unit of gas. */
+#define VM_GAS_BYTES 16
+/* The gas for a block of this size is taken before it is allocated: one instruction can
+ * fill it. */
+#define VM_BIG_BLOCK 65536
+
+int vm_time_spent(vm *v);
+/* A string or a charge of that size exists from now on. */
+void vm_note_size(vm *v, uint64_t size);
+/* Writes "file.lua:12" of the innermost Lua function that runs, or "". */
+void vm_find_where(lua_State *L, char out[VM_WHERE]);
 
 #endif
