@@ -55,12 +55,8 @@ static void bench_append(const char *name, sessile_key_source key,
             peer_put(p, 1, i + 20, m);
             q = now_us() - q;
         }
-        if (i >= 0) {
-            sample(&ours, t);
-            sample(&bare, f);
-            if (p)
-                sample(&theirs, q);
-        }
+        if (i >= 0)
+            sample_round(&ours, t, &bare, f, p ? &theirs : NULL, q);
     }
     snprintf(label, sizeof label, "append 600 bytes, %s, %s",
              synced ? "durable" : "not synced",
@@ -114,12 +110,8 @@ static void bench_many(void)
             peer_commit(p);
         }
         q = now_us() - q;
-        if (i >= 0) {
-            sample(&ours, t);
-            sample(&one, f);
-            if (p)
-                sample(&theirs, q);
-        }
+        if (i >= 0)
+            sample_round(&ours, t, &one, f, p ? &theirs : NULL, q);
     }
     row_print(&(row){"100 messages, one sync", &ours, &one, p ? &theirs : NULL,
                      "one durable append", 1.8, 0});
@@ -138,22 +130,15 @@ static void bench_turn(const char *policy, const char *options, size_t size,
     sessile_error err;
     snprintf(name, sizeof name, "turn-%s", policy ? policy : "none");
     sessile_store *fast = open_store(name, SESSILE_KEY_SECRET, SESSILE_NONE, NULL, NULL);
-    sessile_session *s = open_session(fast, "turn");
-    fill_session(s, size);
-    close_session(s);
+    make_filled_session(fast, "turn", size);
     sessile_store_close(fast);
 
     sessile_store *store = open_store(name, SESSILE_KEY_SECRET, SESSILE_SYNC, NULL, NULL);
-    s = open_session(store, "turn");
+    sessile_session *s = open_session(store, "turn");
     sessile_session *other = open_session(store, "append");
     peer *p = peer_open(name);
-    if (policy) {
-        sessile_policy *loaded;
-        sessile_policy_step step = {policy, options, 0};
-        must(sessile_policy_load(&loaded, store, &step, 1, &err), &err);
-        sessile_store_set_policy(store, loaded);
-        sessile_policy_free(loaded);
-    }
+    if (policy)
+        use_policy(store, policy, options);
     int applied = 0;
     for (int i = -20; i < (int)rounds(600); i++) {
         sessile_slice m[2] = {message_text(text[0], 2000 + 2 * i),
@@ -180,11 +165,8 @@ static void bench_turn(const char *policy, const char *options, size_t size,
         }
         q = now_us() - q;
         if (i >= 0) {
-            sample(&ours, t);
-            sample(&one, f);
+            sample_round(&ours, t, &one, f, p ? &theirs : NULL, q);
             sample(&lua, (double)out.policy_us);
-            if (p)
-                sample(&theirs, q);
         }
         sessile_run_free(run);
     }

@@ -127,26 +127,18 @@ int backends_end(void)
 
 /* ---------------------------------------------------------------------- the table */
 
-static void cell(int width, int decimals, double value, const char *unit)
-{
-    char text[64] = "";
-    if (!isnan(value) && value > 0)
-        snprintf(text, sizeof text, "%.*f%s", decimals, value, unit);
-    printf(" %*s", width, text);
-}
-
 void result_print(const result *r)
 {
     double o50 = median(r->ours), o95 = p95(r->ours);
     double b50 = median(r->bare), b95 = p95(r->bare), l50 = median(r->peer);
     char asked[32] = "";
     printf("%-32s %-10s %5zu", r->operation, r->of->name, r->ours->count);
-    cell(10, 1, o50, "");
-    cell(10, 1, o95, "");
-    cell(10, 1, b50, "");
-    cell(10, 1, b95, "");
-    cell(7, 2, o50 / b50, "x");
-    cell(6, 2, r->target, "x");
+    cell_print(10, 1, o50, "");
+    cell_print(10, 1, o95, "");
+    cell_print(10, 1, b50, "");
+    cell_print(10, 1, b95, "");
+    cell_print(7, 2, o50 / b50, "x");
+    cell_print(6, 2, r->target, "x");
     /* What is printed is what is judged. */
     printf(" %-7s", bench_short() || !(r->target > 0) || isnan(b50)   ? ""
                     : floor(100 * o50 / b50 + 0.5) / 100 <= r->target ? "reached"
@@ -155,8 +147,8 @@ void result_print(const result *r)
         snprintf(asked, sizeof asked, "%g %s", r->asked_ms,
                  o95 / 1000 <= r->asked_ms ? "ok" : "NO");
     printf(" %9s", asked);
-    cell(10, 0, l50, "");
-    cell(7, 0, l50 / o50, "x");
+    cell_print(10, 0, l50, "");
+    cell_print(7, 0, l50 / o50, "x");
     printf("  %s\n", isnan(b50) ? "" : r->bare_is);
     fflush(stdout);
     r->ours->count = 0;

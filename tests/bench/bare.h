@@ -37,6 +37,13 @@ typedef struct bare_kind {
     size_t (*list)(bare *b, size_t limit);
 } bare_kind;
 
+/* The functions of a kind, named file_open, file_close and so on for the prefix `file`.
+ */
+#define BARE_CALLS(prefix)                                                             \
+    .open = prefix##_open, .close = prefix##_close, .make = prefix##_make,             \
+    .append = prefix##_append, .read = prefix##_read, .make_many = prefix##_make_many, \
+    .list = prefix##_list
+
 extern const bare_kind bare_file, bare_sqlite, bare_postgres;
 
 /* Whether this program was built with the library. */

@@ -143,15 +143,7 @@ static size_t file_list(bare *b, size_t limit)
     return count;
 }
 
-const bare_kind bare_file = {
-    .append_is = "pwrite, fdatasync",
-    .read_is = "pread",
-    .list_is = "readdir",
-    .open = file_open,
-    .close = file_close,
-    .make = file_make,
-    .append = file_append,
-    .read = file_read,
-    .make_many = file_make_many,
-    .list = file_list,
-};
+const bare_kind bare_file = {.append_is = "pwrite, fdatasync",
+                             .read_is = "pread",
+                             .list_is = "readdir",
+                             BARE_CALLS(file)};

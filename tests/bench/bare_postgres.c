@@ -234,18 +234,10 @@ void bare_postgres_drop(const char *url, const char *prefix)
     PQfinish(b.c);
 }
 
-const bare_kind bare_postgres = {
-    .append_is = "one statement: UPDATE, INSERT",
-    .read_is = "SELECT, binary, prepared",
-    .list_is = "SELECT, binary, prepared",
-    .open = pg_open,
-    .close = pg_close,
-    .make = pg_make,
-    .append = pg_append,
-    .read = pg_read,
-    .make_many = pg_make_many,
-    .list = pg_list,
-};
+const bare_kind bare_postgres = {.append_is = "one statement: UPDATE, INSERT",
+                                 .read_is = "SELECT, binary, prepared",
+                                 .list_is = "SELECT, binary, prepared",
+                                 BARE_CALLS(pg)};
 
 #else
 

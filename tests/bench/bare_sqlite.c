@@ -175,18 +175,10 @@ static size_t lite_list(bare *b, size_t limit)
     return count;
 }
 
-const bare_kind bare_sqlite = {
-    .append_is = "BEGIN IMMEDIATE, UPDATE, INSERT, COMMIT",
-    .read_is = "SELECT",
-    .list_is = "SELECT",
-    .open = lite_open,
-    .close = lite_close,
-    .make = lite_make,
-    .append = lite_append,
-    .read = lite_read,
-    .make_many = lite_make_many,
-    .list = lite_list,
-};
+const bare_kind bare_sqlite = {.append_is = "BEGIN IMMEDIATE, UPDATE, INSERT, COMMIT",
+                               .read_is = "SELECT",
+                               .list_is = "SELECT",
+                               BARE_CALLS(lite)};
 
 #else
 

@@ -90,9 +90,7 @@ int main(int argc, char **argv)
         open_store("checkpoint", SESSILE_KEY_SECRET, SESSILE_NONE, NULL, NULL);
     for (size_t i = 0; i < (bench_short() ? 1 : 2); i++) {
         snprintf(name, sizeof name, "of-%zu", sizes[i]);
-        sessile_session *s = open_session(filled, name);
-        fill_session(s, sizes[i]);
-        close_session(s);
+        make_filled_session(filled, name, sizes[i]);
     }
     sessile_store_close(filled);
     sessile_store *store =

@@ -64,12 +64,8 @@ int main(int argc, char **argv)
             peer_put(p, i + 5, 0, sessile_text("{\"type\":\"session\"}"));
             q = now_us() - q;
         }
-        if (i >= 0) {
-            sample(&ours, t);
-            sample(&bare, f);
-            if (p)
-                sample(&theirs, q);
-        }
+        if (i >= 0)
+            sample_round(&ours, t, &bare, f, p ? &theirs : NULL, q);
     }
     row_print(&(row){"create, durable", &ours, &bare, p ? &theirs : NULL,
                      "create + fsync + rename + fsync of the folder", 1.1, 10});

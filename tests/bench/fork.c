@@ -47,9 +47,7 @@ int main(int argc, char **argv)
         open_store("fork", SESSILE_KEY_SECRET, SESSILE_NONE, NULL, NULL);
     for (size_t i = 0; i < (bench_short() ? 1 : 2); i++) {
         snprintf(name, sizeof name, "of-%zu", sizes[i]);
-        sessile_session *s = open_session(store, name);
-        fill_session(s, sizes[i]);
-        close_session(s);
+        make_filled_session(store, name, sizes[i]);
         floor_log_make(name, sizes[i]);
         bench_fork(store, name, sizes[i], 0);
         bench_fork(store, name, sizes[i], 1);

@@ -52,23 +52,6 @@ static double read_names(int with_stat)
     return t;
 }
 
-static double list(sessile_store *store, uint64_t limit)
-{
-    sessile_list_options o;
-    sessile_listed *rows;
-    sessile_error err;
-    size_t count;
-    sessile_list_options_init(&o);
-    o.limit = limit;
-    double t = now_us();
-    must(sessile_list_with(store, &o, &rows, &count, &err), &err);
-    t = now_us() - t;
-    sessile_free(rows);
-    if (count != (limit ? limit : sessions))
-        broken("a list is not whole");
-    return t;
-}
-
 /* Every hundredth file looks changed: its mtime is another one. */
 static void touch_some(void)
 {
@@ -98,9 +81,9 @@ static void measure(const char *name, sessile_key_source source)
     sleep(3); /* logs of the last two seconds are looked at each time */
     for (size_t r = 0; r < rounds(5); r++) {
         unlink(list_cache);
-        sample(&newest_none, list(store, 50));
+        sample(&newest_none, timed_list(store, 50, sessions));
         unlink(list_cache);
-        sample(&none, list(store, 0));
+        sample(&none, timed_list(store, 0, sessions));
         sample(&few, read_names(0));
     }
     for (size_t r = 0; r < rounds(60); r++) {
@@ -109,8 +92,8 @@ static void measure(const char *name, sessile_key_source source)
             sample(&names[i], t);
         sample(&stats, s);
         sample(&stat_all, s);
-        sample(&all, list(store, 0));
-        sample(&newest, list(store, 50));
+        sample(&all, timed_list(store, 0, sessions));
+        sample(&newest, timed_list(store, 50, sessions));
     }
     samples again = {0};
     for (size_t i = 0; i < all.count; i++)
@@ -126,7 +109,7 @@ static void measure(const char *name, sessile_key_source source)
         touch_some();
         sleep(3);
         sample(&names[0], read_names(0));
-        sample(&changed, list(store, 0));
+        sample(&changed, timed_list(store, 0, sessions));
     }
     row_print(
         &(row){"list, 1 in 100 changed", &changed, &names[0], NULL, "readdir", 0, 0});

@@ -5,6 +5,7 @@
 
 #include <fcntl.h>
 #include <math.h>
+#include <pthread.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -86,6 +87,15 @@ void sample(samples *s, double us)
     s->at[s->count++] = us;
 }
 
+void sample_round(samples *ours, double our_us, samples *floor, double floor_us,
+                  samples *peer, double peer_us)
+{
+    sample(ours, our_us);
+    sample(floor, floor_us);
+    if (peer)
+        sample(peer, peer_us);
+}
+
 static int by_value(const void *a, const void *b)
 {
     double x = *(const double *)a, y = *(const double *)b;
@@ -110,8 +120,7 @@ double p95(const samples *s)
     return at_share(s, 0.95);
 }
 
-/* A cell: blank when there is nothing to say. */
-static void cell(int width, int decimals, double value, const char *unit)
+void cell_print(int width, int decimals, double value, const char *unit)
 {
     char text[64] = "";
     if (!isnan(value) && value > 0)
@@ -125,16 +134,16 @@ void row_print(const row *r)
     double f50 = median(r->floor), f95 = p95(r->floor), s50 = median(r->peer);
     const samples *all[] = {r->ours, r->floor, r->peer};
     printf("%-40s %5zu", r->name, r->ours->count);
-    cell(9, 1, o50, "");
-    cell(9, 1, o95, "");
-    cell(9, 1, f50, "");
-    cell(9, 1, f95, "");
-    cell(7, 2, o50 / f50, "x");
-    cell(7, 2, o95 / f95, "x");
-    cell(7, 2, r->wanted, "x");
-    cell(9, 1, s50, "");
-    cell(7, 2, s50 / o50, "x");
-    cell(8, 0, r->target_ms, "");
+    cell_print(9, 1, o50, "");
+    cell_print(9, 1, o95, "");
+    cell_print(9, 1, f50, "");
+    cell_print(9, 1, f95, "");
+    cell_print(7, 2, o50 / f50, "x");
+    cell_print(7, 2, o95 / f95, "x");
+    cell_print(7, 2, r->wanted, "x");
+    cell_print(9, 1, s50, "");
+    cell_print(7, 2, s50 / o50, "x");
+    cell_print(8, 0, r->target_ms, "");
     printf("  %s\n", r->floor ? r->floor_is : "");
     fflush(stdout);
     for (size_t i = 0; i < 3; i++)
@@ -211,6 +220,55 @@ void fill_session(sessile_session *s, size_t count)
     sessile_error err;
     for (size_t i = 0; i < count; i++)
         must(sessile_append(s, message_text(text, (int)i), NULL, &err), &err);
+}
+
+void make_filled_session(sessile_store *store, const char *id, size_t count)
+{
+    sessile_session *s = open_session(store, id);
+    fill_session(s, count);
+    close_session(s);
+}
+
+void use_policy(sessile_store *store, const char *name, const char *options)
+{
+    sessile_policy *loaded;
+    sessile_policy_step step = {name, options, 0};
+    sessile_error err;
+    must(sessile_policy_load(&loaded, store, &step, 1, &err), &err);
+    sessile_store_set_policy(store, loaded);
+    sessile_policy_free(loaded);
+}
+
+double timed_list(sessile_store *store, uint64_t limit, size_t all)
+{
+    sessile_list_options o;
+    sessile_listed *rows;
+    sessile_error err;
+    size_t count;
+    sessile_list_options_init(&o);
+    o.limit = limit;
+    double t = now_us();
+    must(sessile_list_with(store, &o, &rows, &count, &err), &err);
+    t = now_us() - t;
+    sessile_free(rows);
+    if (count != (limit ? limit : all))
+        broken("a list is not whole");
+    return t;
+}
+
+double timed_threads(void *(*run)(void *arg), void *args, size_t size_of_one,
+                     size_t count)
+{
+    pthread_t threads[64];
+    if (count > sizeof threads / sizeof *threads)
+        broken("too many threads");
+    double t = now_us();
+    for (size_t i = 0; i < count; i++)
+        if (pthread_create(&threads[i], NULL, run, (char *)args + i * size_of_one))
+            broken("thread");
+    for (size_t i = 0; i < count; i++)
+        pthread_join(threads[i], NULL);
+    return now_us() - t;
 }
 
 void log_path(char out[4400], const char *store, const char *id)

@@ -39,6 +39,9 @@ typedef struct samples {
     size_t count, capacity;
 } samples;
 void sample(samples *s, double us);
+/* One round of a row: its times; peer NULL: it took no part. */
+void sample_round(samples *ours, double our_us, samples *floor, double floor_us,
+                  samples *peer, double peer_us);
 double median(const samples *s);
 double p95(const samples *s);
 
@@ -51,6 +54,8 @@ typedef struct row {
 } row;
 /* Prints the row and empties its samples. */
 void row_print(const row *r);
+/* A cell of the table; blank when there is nothing to say. */
+void cell_print(int width, int decimals, double value, const char *unit);
 /* A line below the table. */
 void note(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
@@ -65,6 +70,15 @@ sessile_session *open_session(sessile_store *store, const char *id);
 void close_session(sessile_session *s);
 /* Appends messages until there are count. */
 void fill_session(sessile_session *s, size_t count);
+/* The session `id` with count messages, closed. */
+void make_filled_session(sessile_store *store, const char *id, size_t count);
+/* Makes a pipeline of one policy the store's. */
+void use_policy(sessile_store *store, const char *name, const char *options);
+/* The time of a list of the newest `limit` of all sessions; limit 0: of all. */
+double timed_list(sessile_store *store, uint64_t limit, size_t all);
+/* The time until count threads have ended, each with its own of the arguments. */
+double timed_threads(void *(*run)(void *arg), void *args, size_t size_of_one,
+                     size_t count);
 /* The path of a session's log. */
 void log_path(char out[4400], const char *store, const char *id);
 off_t bench_file_size(const char *path);

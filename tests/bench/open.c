@@ -93,12 +93,8 @@ static void bench_open(const char *id, size_t n, int compacted, int which)
             peer_read(p, (int)n, context);
         q = now_us() - q;
         peer_close(p);
-        if (i >= 0) {
-            sample(&ours, t);
-            sample(&bare, f);
-            if (p)
-                sample(&theirs, q);
-        }
+        if (i >= 0)
+            sample_round(&ours, t, &bare, f, p ? &theirs : NULL, q);
     }
     cost[compacted][which] = median(&ours);
     snprintf(label, sizeof label, "open %zu, context of %zu", n, seen);
@@ -136,12 +132,8 @@ static void bench_read(const char *id, size_t n)
         if (p)
             peer_read(p, (int)n, n);
         q = now_us() - q;
-        if (i >= 0) {
-            sample(&ours, t);
-            sample(&bare, f);
-            if (p)
-                sample(&theirs, q);
-        }
+        if (i >= 0)
+            sample_round(&ours, t, &bare, f, p ? &theirs : NULL, q);
     }
     snprintf(label, sizeof label, "read all of %zu, open session", n);
     row_print(&(row){label, &ours, &bare, p ? &theirs : NULL,

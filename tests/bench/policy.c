@@ -30,16 +30,6 @@ static sessile_store *open_isolated(const char *name, sessile_isolation isolatio
     return store;
 }
 
-static void use_policy(sessile_store *store, const char *name, const char *options)
-{
-    sessile_policy *loaded;
-    sessile_policy_step step = {name, options, 0};
-    sessile_error err;
-    must(sessile_policy_load(&loaded, store, &step, 1, &err), &err);
-    sessile_store_set_policy(store, loaded);
-    sessile_policy_free(loaded);
-}
-
 /* Runs to its end; the outcome is borrowed from the run. */
 static void finish(sessile_run *run, sessile_outcome *out)
 {

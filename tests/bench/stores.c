@@ -127,13 +127,8 @@ static void bench_append(const backend *b, const char *label, sessile_key_source
 static void bench_turn(pair *p, langgraph *l, size_t n)
 {
     char options[64], label[64];
-    sessile_error err;
-    sessile_policy *policy;
     snprintf(options, sizeof options, "{\"messages\":%zu}", n);
-    sessile_policy_step step = {"sliding_window", options, 0};
-    must(sessile_policy_load(&policy, p->here, &step, 1, &err), &err);
-    sessile_store_set_policy(p->here, policy);
-    sessile_policy_free(policy);
+    use_policy(p->here, "sliding_window", options);
     p->s = open_session(p->here, p->id);
     p->adds = TURN_LINES;
     alternate(p, rounds(n > 5000 ? 100 : 400), WARM, our_turn, bare_append);

@@ -27,23 +27,6 @@ static void make_sessions(const backend *b)
     sessile_store_close(store);
 }
 
-static double our_list(sessile_store *store, uint64_t limit)
-{
-    sessile_list_options o;
-    sessile_listed *rows;
-    sessile_error err;
-    size_t count;
-    sessile_list_options_init(&o);
-    o.limit = limit;
-    double t = now_us();
-    must(sessile_list_with(store, &o, &rows, &count, &err), &err);
-    t = now_us() - t;
-    sessile_free(rows);
-    if (count != (limit ? limit : sessions))
-        broken("a list is not whole");
-    return t;
-}
-
 static double bare_list(const backend *b, bare *plain, size_t limit)
 {
     double t = now_us();
@@ -62,17 +45,17 @@ static void bench_list(const backend *b)
     b->bare->make_many(rows, sessions);
     sessile_store *store = backend_store(b, "list", SESSILE_KEY_SECRET, SESSILE_SYNC);
     /* The first list of a store that nobody has listed reads every session. */
-    sample(&ours[2], our_list(store, 0));
+    sample(&ours[2], timed_list(store, 0, sessions));
     sample(&plain[2], bare_list(b, rows, 0));
     if (b == &backends[FILES_BACKEND] && !bench_short())
         sleep(3); /* logs of the last two seconds are looked at each time */
-    our_list(store, 0);
+    timed_list(store, 0, sessions);
     for (size_t i = 0; i < rounds(60); i++)
         for (int k = 0; k < 2; k++) {
             double f = 0;
             if (i & 1)
                 f = bare_list(b, rows, k ? 50 : 0);
-            sample(&ours[k], our_list(store, k ? 50 : 0));
+            sample(&ours[k], timed_list(store, k ? 50 : 0, sessions));
             if (!(i & 1))
                 f = bare_list(b, rows, k ? 50 : 0);
             sample(&plain[k], f);

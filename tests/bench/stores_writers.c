@@ -5,7 +5,6 @@
  */
 #include "bench/backends.h"
 
-#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -38,14 +37,7 @@ static void *write_some(void *arg)
 
 static double together(writer *list)
 {
-    pthread_t threads[WRITERS];
-    double t = now_us();
-    for (int i = 0; i < WRITERS; i++)
-        if (pthread_create(&threads[i], NULL, write_some, &list[i]))
-            broken("thread");
-    for (int i = 0; i < WRITERS; i++)
-        pthread_join(threads[i], NULL);
-    return (now_us() - t) / (WRITERS * EACH);
+    return timed_threads(write_some, list, sizeof *list, WRITERS) / (WRITERS * EACH);
 }
 
 /* spread: each on a session of its own; else all on one, with a handle each. */

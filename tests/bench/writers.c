@@ -4,7 +4,6 @@
  */
 #include "bench/measure.h"
 
-#include <pthread.h>
 #include <stdio.h>
 
 enum { WRITERS = 16, EACH = 16 };
@@ -32,14 +31,7 @@ static void *write_some(void *arg)
 
 static double together(writer *list)
 {
-    pthread_t threads[WRITERS];
-    double t = now_us();
-    for (int i = 0; i < WRITERS; i++)
-        if (pthread_create(&threads[i], NULL, write_some, &list[i]))
-            broken("thread");
-    for (int i = 0; i < WRITERS; i++)
-        pthread_join(threads[i], NULL);
-    return (now_us() - t) / (WRITERS * EACH);
+    return timed_threads(write_some, list, sizeof *list, WRITERS) / (WRITERS * EACH);
 }
 
 static void bench_writers(const char *name, int handles, double wanted)
@@ -67,12 +59,8 @@ static void bench_writers(const char *name, int handles, double wanted)
                 peers[k].round = i + 1;
             q = together(peers);
         }
-        if (i >= 0) {
-            sample(&ours, t);
-            sample(&one, f);
-            if (theirs_too)
-                sample(&theirs, q);
-        }
+        if (i >= 0)
+            sample_round(&ours, t, &one, f, theirs_too ? &theirs : NULL, q);
     }
     snprintf(label, sizeof label, "16 writers, %s", name);
     double speed = median(&one) / median(&ours);

@@ -77,6 +77,8 @@ typedef struct job {
     void (*check)(void);
     /* After it was run again. */
     void (*finished)(void);
+    /* Makes the store that it begins with; NULL: the one of set_up(). */
+    void (*prepare)(void);
 } job;
 
 static sessile_store *open_by_file(void)
@@ -327,62 +329,38 @@ static void at_every_step(const job *j)
     faulty_deinit(&f);
 }
 
-static void rotating(void **state)
+static void with_two_epochs(void)
 {
-    const job j = {"rotate", rotate, all_is_there, has_two_epochs_or_more};
-    (void)state;
-    keyed_copy(root, pristine);
-    at_every_step(&j);
-}
-
-static void changing_the_secret(void **state)
-{
-    const job j = {"secret", change_secret, all_is_there, opens_by_the_file_alone};
-    (void)state;
-    keyed_copy(root, pristine);
-    at_every_step(&j);
-}
-
-static void sealing_anew(void **state)
-{
-    const job j = {"reseal", reseal, all_is_there, is_all_new};
     sessile_error err;
-    (void)state;
     must(rotate(&err), &err);
-    keyed_copy(root, pristine);
-    at_every_step(&j);
 }
 
-static void changing_the_suite(void **state)
+/* KEYED_USER has secrets of two epochs. */
+static void with_a_session_of_the_new_epoch(void)
 {
-    const job j = {"suite", reseal_xchacha, all_is_there, is_all_new};
-    (void)state;
-    keyed_copy(root, pristine);
-    at_every_step(&j);
-}
-
-static void forgetting(void **state)
-{
-    const job j = {"forget", forget, others_are_there, user_is_gone};
     sessile_error err;
-    (void)state;
-    must(rotate(&err), &err); /* so that the user has secrets of two epochs */
+    with_two_epochs();
     sessile_store *st = keyed_open(root, KEYED_OLD);
-    sessile_session_options options;
+    sessile_session_options options = named("newer");
     sessile_session *s;
-    sessile_session_options_init(&options);
-    options.id = sessile_text("newer");
     options.user = sessile_text(KEYED_USER);
     must(sessile_create(&s, st, &options, &err), &err);
     sessile_session_close(s, NULL);
     sessile_store_close(st);
-    keyed_copy(root, pristine);
-    at_every_step(&j);
 }
 
-static void initialising(void **state)
+static void interrupted(void **state)
 {
-    const job j = {"init", init, no_keyring_without_its_key, is_initialised};
+    const job *j = *state;
+    if (j->prepare)
+        j->prepare();
+    keyed_copy(root, pristine);
+    at_every_step(j);
+}
+
+static void init_interrupted(void **state)
+{
+    const job j = {"init", init, no_keyring_without_its_key, is_initialised, NULL};
     char command[700];
     (void)state;
     unsetenv("SESSILE_KEY");
@@ -452,26 +430,33 @@ static int with_between(sessile_status (*outer)(sessile_error *err),
     return came_to_it;
 }
 
+/* Both sessions of KEYED_USER are out of reach, whatever was done before step n. */
+static void user_is_forgotten(uint64_t n)
+{
+    char *text;
+    sessile_error err;
+    sessile_store *st = keyed_open(root, KEYED_OLD);
+    for (int i = 0; i < 2; i++) {
+        sessile_status got = keyed_read(st, i ? "b" : "a", KEYED_USER, &text, &err);
+        if (got != SESSILE_SEALED)
+            fail_msg("step %d, session %d: %s", (int)n, i, sessile_status_name(got));
+    }
+    sessile_store_close(st);
+    others_are_there();
+}
+
 /* A copy of a log that was begun before brings nothing back. */
-static void who_is_forgotten_while_logs_are_sealed_anew_stays_so(void **state)
+static void user_forgotten_during_a_reseal_stays_forgotten(void **state)
 {
     sessile_error err;
     sessile_status status;
     uint64_t n;
     (void)state;
-    must(rotate(&err), &err);
+    with_two_epochs();
     keyed_copy(root, pristine);
     faulty_init(&f, &lazy);
     for (n = 0; with_between(reseal, forget, n, &status, &err); n++) {
-        char *text;
-        sessile_store *st = keyed_open(root, KEYED_OLD);
-        for (int i = 0; i < 2; i++) {
-            sessile_status got = keyed_read(st, i ? "b" : "a", KEYED_USER, &text, &err);
-            if (got != SESSILE_SEALED)
-                fail_msg("step %d, session %d: %s", (int)n, i, sessile_status_name(got));
-        }
-        sessile_store_close(st);
-        others_are_there();
+        user_is_forgotten(n);
         must(reseal(&err), &err);
         others_are_there();
     }
@@ -482,24 +467,18 @@ static void who_is_forgotten_while_logs_are_sealed_anew_stays_so(void **state)
 }
 
 /* The same the other way round: what is resealed meanwhile is found and forgotten. */
-static void who_is_forgotten_stays_so_when_logs_are_sealed_anew_meanwhile(void **state)
+static void user_stays_forgotten_after_a_reseal_meanwhile(void **state)
 {
     sessile_error err;
     sessile_status status;
     uint64_t n;
     (void)state;
-    must(rotate(&err), &err);
+    with_two_epochs();
     keyed_copy(root, pristine);
     faulty_init(&f, &lazy);
     for (n = 0; with_between(forget, reseal, n, &status, &err); n++) {
-        char *text;
         must(status, &err);
-        sessile_store *st = keyed_open(root, KEYED_OLD);
-        for (int i = 0; i < 2; i++)
-            assert_int_equal(keyed_read(st, i ? "b" : "a", KEYED_USER, &text, &err),
-                             SESSILE_SEALED);
-        sessile_store_close(st);
-        others_are_there();
+        user_is_forgotten(n);
     }
     assert_true(n > 2);
     faulty_deinit(&f);
@@ -515,10 +494,8 @@ static sessile_status make_one(sessile_error *err)
 {
     sessile_store *st;
     sessile_session *s;
-    sessile_session_options options;
+    sessile_session_options options = named("made");
     sessile_status status = keyed_try(&st, root, KEYED_OLD, NULL, err);
-    sessile_session_options_init(&options);
-    options.id = sessile_text("made");
     options.user = sessile_text("dan");
     if (!status)
         status = sessile_create(&s, st, &options, err);
@@ -531,7 +508,7 @@ static sessile_status make_one(sessile_error *err)
 }
 
 /* No log is left under an epoch that is dropped just then. */
-static void log_made_while_others_are_sealed_anew_can_be_read(void **state)
+static void log_made_during_a_reseal_can_be_read(void **state)
 {
     sessile_error err;
     sessile_status status;
@@ -556,20 +533,32 @@ static void log_made_while_others_are_sealed_anew_can_be_read(void **state)
     faulty_deinit(&f);
 }
 
+static job jobs[] = {
+    {"rotate", rotate, all_is_there, has_two_epochs_or_more, NULL},
+    {"secret", change_secret, all_is_there, opens_by_the_file_alone, NULL},
+    {"reseal", reseal, all_is_there, is_all_new, with_two_epochs},
+    {"suite", reseal_xchacha, all_is_there, is_all_new, NULL},
+    {"forget", forget, others_are_there, user_is_gone, with_a_session_of_the_new_epoch},
+};
+
+#define INTERRUPTED(name, i)                           \
+    {                                                  \
+        name, interrupted, set_up, tear_down, &jobs[i] \
+    }
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(rotating),
-        TEST(changing_the_secret),
-        TEST(sealing_anew),
-        TEST(changing_the_suite),
-        TEST(forgetting),
-        TEST(initialising),
-        TEST(who_is_forgotten_while_logs_are_sealed_anew_stays_so),
-        TEST(who_is_forgotten_stays_so_when_logs_are_sealed_anew_meanwhile),
-        TEST(log_made_while_others_are_sealed_anew_can_be_read),
+        INTERRUPTED("rotation_interrupted", 0),
+        INTERRUPTED("change_of_the_secret_interrupted", 1),
+        INTERRUPTED("reseal_interrupted", 2),
+        INTERRUPTED("change_of_the_suite_interrupted", 3),
+        INTERRUPTED("forgetting_interrupted", 4),
+        TEST(init_interrupted),
+        TEST(user_forgotten_during_a_reseal_stays_forgotten),
+        TEST(user_stays_forgotten_after_a_reseal_meanwhile),
+        TEST(log_made_during_a_reseal_can_be_read),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

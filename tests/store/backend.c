@@ -32,6 +32,26 @@ void done(opened *o)
         o->table->free(o->self);
 }
 
+opened open_log(const site *g, const char *records, sessile_backend_log **a,
+                sessile_backend_log **b)
+{
+    opened o = open_site(g);
+
+    create(&o, "main", "log", records);
+    *a = log_of(&o, "log");
+    if (b)
+        *b = log_of(&o, "log");
+    return o;
+}
+
+void done_with(opened *o, sessile_backend_log *a, sessile_backend_log *b)
+{
+    o->table->close(a);
+    if (b)
+        o->table->close(b);
+    done(o);
+}
+
 void restarted(opened *o, const site *g)
 {
     if (!g->kind->vanishes) {
@@ -226,6 +246,26 @@ void log_holds(opened *o, const char *folder, const char *name, const char *expe
 }
 
 /* ------------------------------------------------------------------ lists, time */
+
+void done_and_kept(opened *o, const site *g, sessile_backend_log *log,
+                   const char *expected)
+{
+    o->table->close(log);
+    restarted(o, g);
+    log_holds(o, "main", "log", expected);
+    done(o);
+}
+
+void blob_holds(opened *o, get_blob get, const char *name, const char *expected)
+{
+    char *blob = NULL;
+    size_t size = 99;
+
+    must(get(o->self, name, &blob, &size, &o->err), &o->err);
+    assert_int_equal(size, strlen(expected));
+    assert_memory_equal(blob, expected, size);
+    sessile_free(blob);
+}
 
 int show(void *arg, const char *folder, const char *name)
 {

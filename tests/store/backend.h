@@ -20,6 +20,20 @@ typedef struct opened {
 
 opened open_site(const site *g);
 void done(opened *o);
+/* The same with the log "main/log" of these records, and one or two handles of it; b may
+ * be NULL. */
+opened open_log(const site *g, const char *records, sessile_backend_log **a,
+                sessile_backend_log **b);
+/* Closes the handles, then the store; b may be NULL. */
+void done_with(opened *o, sessile_backend_log *a, sessile_backend_log *b);
+/* Closes the handle and restarts the store; then "main/log" holds exactly this, and the
+ * store is closed. */
+void done_and_kept(opened *o, const site *g, sessile_backend_log *log,
+                   const char *expected);
+/* What blob_get or list_cache_get answers is this text. */
+typedef sessile_status (*get_blob)(void *self, const char *name, char **out, size_t *size,
+                                   sessile_error *err);
+void blob_holds(opened *o, get_blob get, const char *name, const char *expected);
 /* Closes the store and opens it again, as after a restart; the same one where nothing
  * would be left of it. */
 void restarted(opened *o, const site *g);

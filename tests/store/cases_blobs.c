@@ -20,13 +20,7 @@
 
 static void blob_is(opened *o, const char *name, const char *expected)
 {
-    char *blob = NULL;
-    size_t size = 99;
-
-    must(o->table->blob_get(o->self, name, &blob, &size, &o->err), &o->err);
-    assert_int_equal(size, strlen(expected));
-    assert_memory_equal(blob, expected, size);
-    sessile_free(blob);
+    blob_holds(o, o->table->blob_get, name, expected);
 }
 
 static void no_blob(opened *o, const char *name)

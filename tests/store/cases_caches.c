@@ -84,16 +84,13 @@ static void a_cache_is_cut_and_written(void **state)
     cache_is(&o, other, "of log2");
     holds(&o, log, "one\n");
     o.table->close(log);
-    o.table->close(b);
-    o.table->close(other);
-    done(&o);
+    done_with(&o, b, other);
 }
 
 static void a_cache_is_no_log_and_changes_none(void **state)
 {
-    opened o = open_site(*state);
-    create(&o, "main", "log", "one\n");
-    sessile_backend_log *log = log_of(&o, "log");
+    sessile_backend_log *log;
+    opened o = open_log(*state, "one\n", &log, NULL);
     sessile_log_end end = {1, 4, {0}};
     shown s = {"", 1000};
 
@@ -104,34 +101,28 @@ static void a_cache_is_no_log_and_changes_none(void **state)
     must(append(&o, log, &end, "two\n", 4, 1, 1), &o.err);
     holds(&o, log, "one\ntwo\n");
     cache_is(&o, log, "cached");
-    o.table->close(log);
-    restarted(&o, *state);
-    log_holds(&o, "main", "log", "one\ntwo\n");
-    done(&o);
+    done_and_kept(&o, *state, log, "one\ntwo\n");
 }
 
 /* Who writes behind the end of a cache has not seen that somebody cut it. */
 static void without_locks_a_cache_has_no_holes(void **state)
 {
-    opened o = open_site(*state);
-    create(&o, "main", "log", "one\n");
-    sessile_backend_log *log = log_of(&o, "log");
+    sessile_backend_log *log;
+    opened o = open_log(*state, "one\n", &log, NULL);
 
     refused(cache_write(&o, log, 1, "x"), SESSILE_CONFLICT, &o.err);
     assert_int_equal(cache_size(&o, log), 0);
     must(cache_write(&o, log, 0, "hello"), &o.err);
     refused(cache_write(&o, log, 6, "x"), SESSILE_CONFLICT, &o.err);
     cache_is(&o, log, "hello");
-    o.table->close(log);
-    done(&o);
+    done_with(&o, log, NULL);
 }
 
 static void a_large_cache_is_kept_whole(void **state)
 {
     enum { LARGE = 3 << 20, PIECE = 1 << 19 };
-    opened o = open_site(*state);
-    create(&o, "main", "log", "one\n");
-    sessile_backend_log *log = log_of(&o, "log");
+    sessile_backend_log *log;
+    opened o = open_log(*state, "one\n", &log, NULL);
     char *bytes = malloc(LARGE), *read = malloc(LARGE);
     size_t got = 0;
 
@@ -150,8 +141,7 @@ static void a_large_cache_is_kept_whole(void **state)
     assert_memory_equal(read, bytes, LARGE);
     free(bytes);
     free(read);
-    o.table->close(log);
-    done(&o);
+    done_with(&o, log, NULL);
 }
 
 typedef struct filler {
@@ -230,9 +220,8 @@ static void of_two_caches_that_meet_one_is_there(void **state)
 /* A log of the same name that is made afterwards has none of it. */
 static void a_cache_goes_with_its_log(void **state)
 {
-    opened o = open_site(*state);
-    create(&o, "main", "log", "one\n");
-    sessile_backend_log *log = log_of(&o, "log"), *old = log_of(&o, "log");
+    sessile_backend_log *log, *old;
+    opened o = open_log(*state, "one\n", &log, &old);
 
     must(cache_write(&o, log, 0, "what the old one was"), &o.err);
     o.table->close(log);
@@ -245,9 +234,7 @@ static void a_cache_goes_with_its_log(void **state)
         (void)o.table->cache_write(old, 0, "stale", 5, &o.err);
         assert_int_equal(cache_size(&o, log), 0);
     }
-    o.table->close(old);
-    o.table->close(log);
-    done(&o);
+    done_with(&o, old, log);
 }
 
 static const struct CMUnitTest cases[] = {

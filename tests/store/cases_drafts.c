@@ -52,9 +52,8 @@ static void the_only_log_is(opened *o, const char *expected)
 
 static void a_draft_takes_a_logs_place(void **state)
 {
-    opened o = open_site(*state);
-    create(&o, "main", "log", "one\n");
-    sessile_backend_log *old = log_of(&o, "log"), *other = log_of(&o, "log"), *log;
+    sessile_backend_log *old, *other, *log;
+    opened o = open_log(*state, "one\n", &old, &other);
     sessile_log_end end = {1, 4, {0}}, stale;
     sessile_backend_draft *draft;
     sessile_backend_stat before, after;
@@ -94,10 +93,7 @@ static void a_draft_takes_a_logs_place(void **state)
         (void)size_of(&o, log);
         assert_int_equal(o.table->replaced(log), 0);
     }
-    o.table->close(log);
-    restarted(&o, *state);
-    log_holds(&o, "main", "log", "first\nsecond\nthird\nfourth\n");
-    done(&o);
+    done_and_kept(&o, *state, log, "first\nsecond\nthird\nfourth\n");
 }
 
 typedef struct beside {
@@ -155,9 +151,8 @@ static void what_is_kept_of_the_old_log_has_a_name(void **state)
 
 static void a_log_that_grew_unseen_is_not_replaced(void **state)
 {
-    opened o = open_site(*state);
-    create(&o, "main", "log", "one\n");
-    sessile_backend_log *a = log_of(&o, "log"), *b = log_of(&o, "log");
+    sessile_backend_log *a, *b;
+    opened o = open_log(*state, "one\n", &a, &b);
     sessile_log_end end = {1, 4, {0}};
     char kept[100];
 
@@ -178,16 +173,13 @@ static void a_log_that_grew_unseen_is_not_replaced(void **state)
             &o.err);
     log_holds(&o, "main", "log", "new\n");
     the_only_log_is(&o, "main/log ");
-    o.table->close(a);
-    o.table->close(b);
-    done(&o);
+    done_with(&o, a, b);
 }
 
 static void a_new_log_drops_the_old_ones_cache(void **state)
 {
-    opened o = open_site(*state);
-    create(&o, "main", "log", "one\n");
-    sessile_backend_log *log = log_of(&o, "log");
+    sessile_backend_log *log;
+    opened o = open_log(*state, "one\n", &log, NULL);
     uint64_t bytes = 99;
     char kept[100];
 
@@ -200,8 +192,7 @@ static void a_new_log_drops_the_old_ones_cache(void **state)
     log = log_of(&o, "log");
     must(o.table->cache_size(log, &bytes, &o.err), &o.err);
     assert_int_equal(bytes, 0);
-    o.table->close(log);
-    done(&o);
+    done_with(&o, log, NULL);
 }
 
 static void a_draft_that_is_given_up_leaves_nothing(void **state)
@@ -279,8 +270,7 @@ static void a_large_draft_is_kept_whole(void **state)
     sessile_log_end end = {RECORDS, RECORDS * SIZE, {0}};
     must(append(&o, log, &end, "more\n", 5, 1, 1), &o.err);
     assert_int_equal(end.count, RECORDS + 1);
-    o.table->close(log);
-    done(&o);
+    done_with(&o, log, NULL);
 }
 
 /* ------------------------------------------------------------------ after a crash */

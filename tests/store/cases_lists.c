@@ -231,13 +231,7 @@ static void what_is_told_of_a_log_changes_with_it(void **state)
 
 static void list_cache_is(opened *o, const char *folder, const char *expected)
 {
-    char *blob = NULL;
-    size_t size = 99;
-
-    must(o->table->list_cache_get(o->self, folder, &blob, &size, &o->err), &o->err);
-    assert_int_equal(size, strlen(expected));
-    assert_memory_equal(blob, expected, size);
-    sessile_free(blob);
+    blob_holds(o, o->table->list_cache_get, folder, expected);
 }
 
 static void a_list_cache_is_replaced_whole_and_dropped(void **state)

@@ -17,9 +17,8 @@
 
 static void records_are_read_back_in_order(void **state)
 {
-    opened o = open_site(*state);
-    create(&o, "main", "log", "one\n");
-    sessile_backend_log *log = log_of(&o, "log");
+    sessile_backend_log *log;
+    opened o = open_log(*state, "one\n", &log, NULL);
     sessile_log_end end = {1, 4, {0}};
     unsigned char expected[16] = {7, 1};
 
@@ -31,33 +30,27 @@ static void records_are_read_back_in_order(void **state)
     must(append(&o, log, &end, "4\n", 2, 1, 8), &o.err);
     must(o.table->sync(log, &o.err), &o.err);
     holds(&o, log, "one\ntwo\nthree\n4\n");
-    o.table->close(log);
-    restarted(&o, *state);
-    log_holds(&o, "main", "log", "one\ntwo\nthree\n4\n");
-    done(&o);
+    done_and_kept(&o, *state, log, "one\ntwo\nthree\n4\n");
 }
 
 /* A log that begins with several records ends where they end. */
 static void a_log_begins_with_what_it_was_made_of(void **state)
 {
-    opened o = open_site(*state);
-    create(&o, "main", "log", "one\ntwo\nthree\n");
-    sessile_backend_log *log = log_of(&o, "log");
+    sessile_backend_log *log;
+    opened o = open_log(*state, "one\ntwo\nthree\n", &log, NULL);
     sessile_log_end end = {3, 14, {0}};
 
     holds(&o, log, "one\ntwo\nthree\n");
     must(append(&o, log, &end, "four\n", 5, 1, 1), &o.err);
     assert_int_equal(end.count, 4);
     holds(&o, log, "one\ntwo\nthree\nfour\n");
-    o.table->close(log);
-    done(&o);
+    done_with(&o, log, NULL);
 }
 
 static void what_one_handle_appends_the_other_sees_at_once(void **state)
 {
-    opened o = open_site(*state);
-    create(&o, "main", "log", "one\n");
-    sessile_backend_log *a = log_of(&o, "log"), *b = log_of(&o, "log");
+    sessile_backend_log *a, *b;
+    opened o = open_log(*state, "one\n", &a, &b);
     sessile_log_end end = {1, 4, {0}};
 
     must(append(&o, a, &end, "two\n", 4, 1, 1), &o.err);
@@ -66,8 +59,7 @@ static void what_one_handle_appends_the_other_sees_at_once(void **state)
     holds(&o, a, "one\ntwo\nthree\n");
     o.table->close(a);
     holds(&o, b, "one\ntwo\nthree\n");
-    o.table->close(b);
-    done(&o);
+    done_with(&o, b, NULL);
 }
 
 static void two_stores_in_one_place_are_one(void **state)
@@ -86,8 +78,7 @@ static void two_stores_in_one_place_are_one(void **state)
     holds(&o, a, "one\ntwo\nthree\n");
     refused(other.table->create(other.self, "main", "log", "x\n", 2, &other.err),
             SESSILE_EXISTS, &other.err);
-    o.table->close(a);
-    done(&o);
+    done_with(&o, a, NULL);
     holds(&other, b,
           "one\ntwo\nthree\n"); /* a store that is closed takes nothing along */
     other.table->close(b);
@@ -96,9 +87,8 @@ static void two_stores_in_one_place_are_one(void **state)
 
 static void an_append_where_the_log_does_not_end_changes_nothing(void **state)
 {
-    opened o = open_site(*state);
-    create(&o, "main", "log", "one\n");
-    sessile_backend_log *a = log_of(&o, "log"), *b = log_of(&o, "log");
+    sessile_backend_log *a, *b;
+    opened o = open_log(*state, "one\n", &a, &b);
     sessile_log_end end = {1, 4, {0}}, late = end, early, was;
 
     must(append(&o, a, &end, "two\n", 4, 1, 1), &o.err);
@@ -115,9 +105,7 @@ static void an_append_where_the_log_does_not_end_changes_nothing(void **state)
     /* nobody was locked out, and the one who was late knows better now */
     must(append(&o, b, &end, "three\n", 6, 1, 2), &o.err);
     holds(&o, a, "one\ntwo\nthree\n");
-    o.table->close(a);
-    o.table->close(b);
-    done(&o);
+    done_with(&o, a, b);
 }
 
 /* Who writes under a lock has looked at the end there; without one, the end is all of it:
@@ -142,8 +130,7 @@ static void an_end_is_its_tag_and_count_too(void **state)
     assert_int_not_equal(append(&o, log, &wrong, "other\n", 6, 1, 9), SESSILE_OK);
     must(append(&o, log, &end, "three\n", 6, 1, 2), &o.err);
     holds(&o, log, "one\ntwo\nthree\n");
-    o.table->close(log);
-    done(&o);
+    done_with(&o, log, NULL);
 }
 
 static void names_that_are_taken_or_missing_are_told(void **state)

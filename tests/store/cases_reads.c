@@ -22,9 +22,8 @@ static void a_read_begins_and_ends_anywhere(void **state)
     static const char text[] = "one\n\ntwo two\n3\n";
     static const uint64_t hints[] = {0, 1, 3, 4, 5, 1000, UINT64_MAX >> 2};
     const size_t whole = strlen(text);
-    opened o = open_site(*state);
-    create(&o, "main", "log", "one\n");
-    sessile_backend_log *log = log_of(&o, "log");
+    sessile_backend_log *log;
+    opened o = open_log(*state, "one\n", &log, NULL);
     sessile_log_end end = {1, 4, {0}};
     char out[40];
 
@@ -47,16 +46,14 @@ static void a_read_begins_and_ends_anywhere(void **state)
             }
         }
     }
-    o.table->close(log);
-    done(&o);
+    done_with(&o, log, NULL);
 }
 
 static void past_the_end_there_is_nothing(void **state)
 {
     static const uint64_t far[] = {4, 5, 1000, UINT32_MAX, UINT64_MAX >> 2};
-    opened o = open_site(*state);
-    create(&o, "main", "log", "one\n");
-    sessile_backend_log *log = log_of(&o, "log");
+    sessile_backend_log *log;
+    opened o = open_log(*state, "one\n", &log, NULL);
     char out[8] = "";
 
     for (size_t i = 0; i < sizeof far / sizeof *far; i++) {
@@ -64,16 +61,14 @@ static void past_the_end_there_is_nothing(void **state)
         must(o.table->read(log, 1, far[i], out, sizeof out, &got, &o.err), &o.err);
         assert_int_equal(got, 0);
     }
-    o.table->close(log);
-    done(&o);
+    done_with(&o, log, NULL);
 }
 
 static void any_bytes_and_large_records_are_kept(void **state)
 {
     enum { LARGE = 12 << 20 };
-    opened o = open_site(*state);
-    create(&o, "main", "log", "one\n");
-    sessile_backend_log *log = log_of(&o, "log");
+    sessile_backend_log *log;
+    opened o = open_log(*state, "one\n", &log, NULL);
     sessile_log_end end = {1, 4, {0}};
     char *record = malloc(LARGE), *read;
     size_t size, got = 0;
@@ -102,8 +97,7 @@ static void any_bytes_and_large_records_are_kept(void **state)
     assert_memory_equal(read + 4 + LARGE, "\0\xff\n", 3);
     free(read);
     free(record);
-    o.table->close(log);
-    done(&o);
+    done_with(&o, log, NULL);
 }
 
 static void every_byte_is_kept(void **state)
@@ -125,16 +119,14 @@ static void every_byte_is_kept(void **state)
     assert_memory_equal(read, record, n);
     assert_memory_equal(read + n, record, n);
     free(read);
-    o.table->close(log);
-    done(&o);
+    done_with(&o, log, NULL);
 }
 
 static void a_hundred_thousand_records(void **state)
 {
     enum { WRITES = 100, EACH = 1000, SIZE = 16 };
-    opened o = open_site(*state);
-    create(&o, "main", "log", "000000000000000\n");
-    sessile_backend_log *log = log_of(&o, "log");
+    sessile_backend_log *log;
+    opened o = open_log(*state, "000000000000000\n", &log, NULL);
     sessile_log_end end = {1, SIZE, {0}};
     static char piece[EACH * SIZE + 1];
     char *read, line[SIZE + 1], out[SIZE];
@@ -162,8 +154,7 @@ static void a_hundred_thousand_records(void **state)
         assert_memory_equal(out, read + i * SIZE, SIZE);
     }
     free(read);
-    o.table->close(log);
-    done(&o);
+    done_with(&o, log, NULL);
 }
 
 static const struct CMUnitTest cases[] = {

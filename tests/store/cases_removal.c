@@ -56,9 +56,8 @@ static void what_was_removed_is_gone(void **state)
 
 static void another_log_may_take_the_name(void **state)
 {
-    opened o = open_site(*state);
-    create(&o, "main", "log", "one\n");
-    sessile_backend_log *old = log_of(&o, "log"), *log;
+    sessile_backend_log *old, *log;
+    opened o = open_log(*state, "one\n", &old, NULL);
     sessile_log_end end = {1, 4, {0}}, stale;
 
     must(append(&o, old, &end, "two\n", 4, 1, 1), &o.err);
@@ -81,18 +80,14 @@ static void another_log_may_take_the_name(void **state)
     }
     o.table->close(old);
     must(append(&o, log, &end, "more\n", 5, 1, 2), &o.err);
-    o.table->close(log);
-    restarted(&o, *state);
-    log_holds(&o, "main", "log", "new\nneu\nmore\n");
-    done(&o);
+    done_and_kept(&o, *state, log, "new\nneu\nmore\n");
 }
 
 /* Without locks the end that the handle saw last is the fence of a removal too. */
 static void a_log_that_grew_unseen_is_not_removed(void **state)
 {
-    opened o = open_site(*state);
-    create(&o, "main", "log", "one\n");
-    sessile_backend_log *a = log_of(&o, "log"), *b = log_of(&o, "log");
+    sessile_backend_log *a, *b;
+    opened o = open_log(*state, "one\n", &a, &b);
     sessile_log_end end = {1, 4, {0}};
 
     assert_int_equal(size_of(&o, a), 4);
@@ -102,17 +97,14 @@ static void a_log_that_grew_unseen_is_not_removed(void **state)
     assert_int_equal(size_of(&o, a), 8);
     must(removed(&o, a), &o.err);
     absent(&o, "main", "log");
-    o.table->close(a);
-    o.table->close(b);
-    done(&o);
+    done_with(&o, a, b);
 }
 
 static void a_log_of_many_records_is_removed_whole(void **state)
 {
     enum { RECORDS = 3000 };
-    opened o = open_site(*state);
-    create(&o, "main", "log", "one\n");
-    sessile_backend_log *log = log_of(&o, "log");
+    sessile_backend_log *log;
+    opened o = open_log(*state, "one\n", &log, NULL);
     sessile_log_end end = {1, 4, {0}};
     char *text = malloc(RECORDS * 4 + 1);
 

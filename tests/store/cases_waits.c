@@ -78,9 +78,7 @@ static void a_lock_excludes_the_other_handle(void **state)
         t->unlock(b);
     }
     t->close(a);
-    t->close(b);
-    t->close(other);
-    done(&o);
+    done_with(&o, b, other);
 }
 
 static void a_lock_excludes_other_processes(void **state)
@@ -121,8 +119,7 @@ static void a_lock_excludes_other_processes(void **state)
     must(o.table->lock(log, SESSILE_LOCK_EXCLUSIVE, patience(), &replaced, &o.err),
          &o.err);
     o.table->unlock(log);
-    o.table->close(log);
-    done(&o);
+    done_with(&o, log, NULL);
 }
 
 /* ------------------------------------------------------------------ watch */
@@ -151,15 +148,13 @@ static void a_watch_ends_when_its_time_is_up(void **state)
     while (!status && changed)
         status = o.table->watch(log, 4, patience(), enough, &left, &changed, &o.err);
     refused(status, SESSILE_CANCELLED, &o.err);
-    o.table->close(log);
-    done(&o);
+    done_with(&o, log, NULL);
 }
 
 static void what_came_before_the_watch_is_not_missed(void **state)
 {
-    opened o = open_site(*state);
-    create(&o, "main", "log", "one\n");
-    sessile_backend_log *a = log_of(&o, "log"), *b = log_of(&o, "log");
+    sessile_backend_log *a, *b;
+    opened o = open_log(*state, "one\n", &a, &b);
     sessile_log_end end = {1, 4, {0}};
 
     must(append(&o, b, &end, "two\n", 4, 1, 1), &o.err);
@@ -167,9 +162,7 @@ static void what_came_before_the_watch_is_not_missed(void **state)
     assert_int_equal(watched(&o, a, 4, 0), 1);
     assert_int_equal(watched(&o, b, 4, -1), 1);
     assert_int_equal(size_of(&o, a), 8);
-    o.table->close(a);
-    o.table->close(b);
-    done(&o);
+    done_with(&o, a, b);
 }
 
 typedef struct watcher {
@@ -262,16 +255,13 @@ static void an_append_wakes_who_watches(void **state)
     }
     for (int i = 0; i < 2; i++)
         woken(&watchers[i]);
-    o.table->close(log);
-    o.table->close(other);
-    done(&o);
+    done_with(&o, log, other);
 }
 
 static void one_handle_watches_and_appends(void **state)
 {
-    opened o = open_site(*state);
-    create(&o, "main", "log", "one\n");
-    sessile_backend_log *log = log_of(&o, "log");
+    sessile_backend_log *log;
+    opened o = open_log(*state, "one\n", &log, NULL);
     sessile_log_end end = {1, 4, {0}};
 
     for (int i = 0; i < 5; i++) {
@@ -279,8 +269,7 @@ static void one_handle_watches_and_appends(void **state)
         must(append(&o, log, &end, "abc\n", 4, 1, (unsigned char)i), &o.err);
         assert_int_equal(watched(&o, log, end.bytes - 4, -1), 1);
     }
-    o.table->close(log);
-    done(&o);
+    done_with(&o, log, NULL);
 }
 
 static void a_removal_wakes_who_watches(void **state)

@@ -7,27 +7,10 @@
 #ifndef STORE_HOST_H
 #define STORE_HOST_H
 
-#include "store/suite.h"
+#include "store/backend.h"
 
 #include <stdio.h>
 #include <string.h>
-
-static inline void must(sessile_status status, const sessile_error *err)
-{
-    if (status)
-        fail_msg("%s: %s", sessile_status_name(status), err->message);
-}
-
-/* This error was to be expected, and it has a sentence. */
-static inline void refused(sessile_status status, sessile_status expected,
-                           const sessile_error *err)
-{
-    if (status != expected)
-        fail_msg("%s was to be expected, and this is %s: %s",
-                 sessile_status_name(expected), sessile_status_name(status),
-                 status ? err->message : "");
-    assert_true(strlen(err->message) > 10);
-}
 
 static inline sessile_session_options named(const char *id)
 {
@@ -53,6 +36,13 @@ static inline void closed(sessile_session *s)
     sessile_error err;
 
     must(sessile_session_close(s, &err), &err);
+}
+
+/* The end of most cases. */
+static inline void closed_all(sessile_session *s, sessile_store *st)
+{
+    closed(s);
+    sessile_store_close(st);
 }
 
 static inline sessile_status try_say(sessile_session *s, const char *text, sessile_id *id,

@@ -17,6 +17,8 @@
 #include <stdint.h>
 #include <cmocka.h>
 
+#include "store/host.h"
+
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -24,32 +26,13 @@
 #include <string.h>
 #include <unistd.h>
 
-static sessile_session_options named(const char *id)
+static sessile_status say_number(sessile_session *s, int who, unsigned n,
+                                 sessile_error *err)
 {
-    sessile_session_options o;
+    char text[40];
 
-    sessile_session_options_init(&o);
-    o.id = sessile_text(id);
-    return o;
-}
-
-static sessile_session *session_of(sessile_store *st, const char *id)
-{
-    sessile_session_options o = named(id);
-    sessile_session *s = NULL;
-    sessile_error err;
-
-    must(sessile_session_open(&s, st, &o, &err), &err);
-    return s;
-}
-
-static sessile_status say(sessile_session *s, int who, unsigned n, sessile_error *err)
-{
-    char json[200];
-    sessile_id id;
-
-    snprintf(json, sizeof json, "{\"role\":\"user\",\"content\":\"<%d.%u>\"}", who, n);
-    return sessile_append(s, sessile_text(json), &id, err);
+    snprintf(text, sizeof text, "<%d.%u>", who, n);
+    return try_say(s, text, NULL, err);
 }
 
 static sessile_status delete_hard(sessile_store *st, const char *id, sessile_error *err)
@@ -115,7 +98,7 @@ static void *write_on(void *arg)
     int left = AFTER;
 
     while (left > 0 && w->said < MOST && !w->trouble[0]) {
-        sessile_status status = say(s, w->number, w->said, &err);
+        sessile_status status = say_number(s, w->number, w->said, &err);
         if (atomic_load(&stop))
             left--;
         else
@@ -307,15 +290,15 @@ static void a_handle_of_a_removed_session_says_so(void **state)
     sessile_store *st = site_store(g), *other = site_store(g);
     sessile_session *s = session_of(st, "one");
 
-    must(say(s, 0, 0, &err), &err);
+    must(say_number(s, 0, 0, &err), &err);
     must(delete_hard(other, "one", &err), &err);
-    refused(say(s, 0, 1, &err), SESSILE_NOTFOUND, &err);
+    refused(say_number(s, 0, 1, &err), SESSILE_NOTFOUND, &err);
     assert_non_null(strstr(err.message, "session \"one\""));
     assert_non_null(strstr(err.message, "removed"));
     sessile_session *again = session_of(other, "one");
-    refused(say(s, 0, 2, &err), SESSILE_NOTFOUND, &err);
+    refused(say_number(s, 0, 2, &err), SESSILE_NOTFOUND, &err);
     assert_non_null(strstr(err.message, "another one was made under its name"));
-    must(say(again, 0, 3, &err), &err);
+    must(say_number(again, 0, 3, &err), &err);
     sessile_session_close(again, NULL);
     sessile_session_close(s, NULL);
     sessile_store_close(other);
@@ -353,21 +336,21 @@ static void a_session_made_again_in_the_same_millisecond_is_another_one(void **s
     for (unsigned before = 0; before < 3; before++) { /* as long as it, shorter, longer */
         sessile_session *s = session_of(st, "one");
         for (unsigned n = 0; n < before; n++)
-            must(say(s, 0, n, &err), &err);
+            must(say_number(s, 0, n, &err), &err);
         must(delete_hard(other, "one", &err), &err);
         sessile_session *again = session_of(other, "one");
         if (before == 1)
-            must(say(again, 1, 0, &err), &err);
+            must(say_number(again, 1, 0, &err), &err);
         must(sessile_messages(again, NULL, &rows, &count, &err), &err);
         sessile_free(rows);
         const size_t there = count;
-        refused(say(s, 0, before, &err), SESSILE_NOTFOUND, &err);
+        refused(say_number(s, 0, before, &err), SESSILE_NOTFOUND, &err);
         assert_non_null(strstr(err.message, "another one was made under its name"));
         refused(sessile_messages(s, NULL, &rows, &count, &err), SESSILE_NOTFOUND, &err);
         must(sessile_messages(again, NULL, &rows, &count, &err), &err);
         sessile_free(rows);
         assert_int_equal(count, there);
-        must(say(again, 1, 1, &err), &err);
+        must(say_number(again, 1, 1, &err), &err);
         sessile_session_close(again, NULL);
         sessile_session_close(s, NULL);
         must(delete_hard(other, "one", &err), &err);
@@ -465,13 +448,13 @@ static void a_damaged_log_is_salvaged_once_and_goes_on(void **state)
     sessile_store *st = site_store(g);
     sessile_session *s = session_of(st, "one");
     for (unsigned n = 0; n < SAID; n++) {
-        must(say(s, 0, n, &err), &err);
+        must(say_number(s, 0, n, &err), &err);
         must(sessile_session_sync(s, &err), &err); /* each is a proof of the others */
     }
     sessile_session_close(s, NULL);
     spoil(g);
     s = session_of(st, "one");
-    refused(say(s, 0, SAID, &err), SESSILE_DAMAGED, &err);
+    refused(say_number(s, 0, SAID, &err), SESSILE_DAMAGED, &err);
     sessile_session_close(s, NULL);
     for (int i = 0; i < SALVAGERS; i++) {
         memset(&by[i], 0, sizeof by[i]);
@@ -484,7 +467,7 @@ static void a_damaged_log_is_salvaged_once_and_goes_on(void **state)
     }
     assert_int_equal(salvaged, 1);
     s = session_of(st, "one");
-    must(say(s, 0, SAID, &err), &err);
+    must(say_number(s, 0, SAID, &err), &err);
     sessile_session_close(s, NULL);
     if (check(st, 0, NULL, what, sizeof what) && !strstr(what, "lost"))
         fail_msg("%s", what);
@@ -507,13 +490,12 @@ static void the_time_that_a_call_may_take_reaches_the_store(void **state)
     sessile_store *st = site_store(g);
     sessile_session *s = session_of(st, "one");
 
-    must(say(s, 0, 0, &err), &err);
+    must(say_number(s, 0, 0, &err), &err);
     assert_in_range(fenced_timeout(g->place), 50000, 60000); /* the store's */
     must(sessile_session_set_timeout(s, 1234, &err), &err);
-    must(say(s, 0, 1, &err), &err);
+    must(say_number(s, 0, 1, &err), &err);
     assert_in_range(fenced_timeout(g->place), 1, 1234);
-    sessile_session_close(s, NULL);
-    sessile_store_close(st);
+    closed_all(s, st);
 }
 
 /* ------------------------------------------------------------------ waiting for others
@@ -555,7 +537,7 @@ static void what_others_wrote_already_is_told_at_once(void **state)
 
     must(sessile_session_watch(s, NULL, 0, &changed, &err), &err);
     assert_int_equal(changed, 0);
-    must(say(t, 0, 0, &err), &err);
+    must(say_number(t, 0, 0, &err), &err);
     must(sessile_session_watch(s, &seen, -1, &changed, &err), &err);
     assert_int_equal(changed, 1);
     assert_int_equal(seen, 2);
@@ -563,11 +545,11 @@ static void what_others_wrote_already_is_told_at_once(void **state)
     assert_int_equal(changed, 0);
     must(sessile_session_watch(s, &seen, 20, &changed, &err), &err);
     assert_int_equal(changed, 0);
-    must(say(s, 0, 1, &err), &err); /* what is one's own, for who counts on */
+    must(say_number(s, 0, 1, &err), &err); /* what is one's own, for who counts on */
     must(sessile_session_watch(s, &seen, -1, &changed, &err), &err);
     assert_int_equal(changed, 1);
     assert_int_equal(seen, 3);
-    must(say(s, 0, 2, &err), &err); /* and for who does not: no news */
+    must(say_number(s, 0, 2, &err), &err); /* and for who does not: no news */
     must(sessile_session_watch(s, NULL, 20, &changed, &err), &err);
     assert_int_equal(changed, 0);
     seen = 100;
@@ -597,7 +579,7 @@ static void who_watches_misses_nothing_and_others_use_the_handle(void **state)
             usleep(3000);
         must(sessile_messages(s, NULL, &rows, &count, &err), &err); /* not held up */
         sessile_free(rows);
-        must(say(t, 0, n, &err), &err);
+        must(say_number(t, 0, n, &err), &err);
         pthread_join(w.thread, NULL);
         must(w.status, &w.err);
         assert_int_equal(w.changed, 1);
@@ -627,8 +609,7 @@ static void an_interrupt_ends_a_watch(void **state)
         sessile_interrupt(s);
     } while (pthread_tryjoin_np(w.thread, NULL));
     refused(w.status, SESSILE_CANCELLED, &w.err);
-    sessile_session_close(s, NULL);
-    sessile_store_close(st);
+    closed_all(s, st);
 }
 
 static void a_removal_ends_a_watch(void **state)
@@ -666,7 +647,7 @@ static void a_watch_goes_on_when_the_log_is_sealed_anew(void **state)
     assert_int_equal(last.resealed, 1);
     usleep(20000);
     sessile_session *t = session_of(other, "one");
-    must(say(t, 0, 0, &err), &err);
+    must(say_number(t, 0, 0, &err), &err);
     pthread_join(w.thread, NULL);
     must(w.status, &w.err);
     assert_int_equal(w.changed, 1);

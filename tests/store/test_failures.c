@@ -15,6 +15,8 @@
 #include <stdint.h>
 #include <cmocka.h>
 
+#include "store/host.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -51,22 +53,12 @@ static sessile_status heard(failing *f, sessile_status status, const sessile_err
     return status;
 }
 
-static sessile_session_options named(const char *id)
+static sessile_status say_number(sessile_session *s, int n, sessile_error *err)
 {
-    sessile_session_options o;
+    char text[40];
 
-    sessile_session_options_init(&o);
-    o.id = sessile_text(id);
-    return o;
-}
-
-static sessile_status say(sessile_session *s, int n, sessile_error *err)
-{
-    char json[80];
-    sessile_id id;
-
-    snprintf(json, sizeof json, "{\"role\":\"user\",\"content\":\"number %d\"}", n);
-    return sessile_append(s, sessile_text(json), &id, err);
+    snprintf(text, sizeof text, "number %d", n);
+    return try_say(s, text, NULL, err);
 }
 
 /* Opens the store, makes a session, writes, reads it through another handle, lists. */
@@ -89,7 +81,7 @@ static void scenario(const site *g, failing *f, account *a)
     if (!heard(f, sessile_create(&s, a->st, &o, &err), &err))
         a->made = 1;
     for (int i = 0; i < SAID && s; i++) {
-        a->told[i] = say(s, i, &err);
+        a->told[i] = say_number(s, i, &err);
         if (a->told[i] && strcmp(f->function, "sync") == 0) {
             a->poisoned = 1; /* from here on everything says so */
             assert_int_equal(a->told[i], SESSILE_IO);
@@ -172,7 +164,7 @@ static void prepare(const site *g)
         if (sessile_create(&s, st, &o, &err))
             fail_msg("%s", err.message);
         for (int n = 0; n < SAID; n++)
-            if (say(s, n, &err))
+            if (say_number(s, n, &err))
                 fail_msg("%s", err.message);
         sessile_session_close(s, NULL);
     }
@@ -347,13 +339,13 @@ static void of_a_lost_answer_nobody_can_tell_until_it_is_looked_at(void **state)
             sessile_create(&s, st, &o, &err))
             fail_msg("%s", err.message);
         for (int i = 0; i < lost; i++)
-            if (say(s, i, &err))
+            if (say_number(s, i, &err))
                 fail_msg("%s", err.message);
         f.function = "append";
         f.after = 0;
-        assert_int_equal(say(s, lost, &err), SESSILE_IO);
+        assert_int_equal(say_number(s, lost, &err), SESSILE_IO);
         assert_int_equal(f.hits, 1);
-        assert_int_equal(say(s, lost + 1, &err),
+        assert_int_equal(say_number(s, lost + 1, &err),
                          SESSILE_IO); /* not through this handle */
         if (!strstr(err.message, FAILING_SAYS))
             fail_msg("it does not say why: %s", err.message);
@@ -372,7 +364,7 @@ static void of_a_lost_answer_nobody_can_tell_until_it_is_looked_at(void **state)
             assert_non_null(strstr(rows[i].json.data, text));
         }
         sessile_free(rows);
-        if (say(s, lost + 1, &err)) /* and now it goes on */
+        if (say_number(s, lost + 1, &err)) /* and now it goes on */
             fail_msg("%s", err.message);
         sessile_session_close(s, NULL);
         sessile_store_close(st);

@@ -81,8 +81,7 @@ static void branches_checkpoints_and_labels_are_kept(void **state)
     closed(s);
     s = session_of(st, "one");
     assert_int_equal(messages(s, "first"), 1);
-    closed(s);
-    sessile_store_close(st);
+    closed_all(s, st);
 }
 
 static void a_fork_has_nothing_in_common(void **state)
@@ -105,8 +104,7 @@ static void a_fork_has_nothing_in_common(void **state)
     assert_int_equal(messages(s, "the first"), 2);
     assert_int_equal(messages(fork, "the second"), 2);
     closed(s);
-    closed(fork);
-    sessile_store_close(st);
+    closed_all(fork, st);
 }
 
 /* ------------------------------------------------------------------ pauses */
@@ -138,8 +136,7 @@ static void a_pause_holds_for_every_handle(void **state)
     s = session_of(st, "one");
     assert_int_equal(messages(s, "yes"), 2);
     say(s, "thanks");
-    closed(s);
-    sessile_store_close(st);
+    closed_all(s, st);
 }
 
 /* ------------------------------------------------------------------ lists, searches */
@@ -353,8 +350,7 @@ static void what_is_deleted_is_gone_for_everyone(void **state)
     st = reopened(st, g);
     s = session_of(st, "one");
     assert_int_equal(messages(s, NULL), can.remove ? 1 : 301);
-    closed(s);
-    sessile_store_close(st);
+    closed_all(s, st);
 }
 
 static void what_expired_is_purged(void **state)
@@ -458,8 +454,7 @@ static void keys_are_changed_and_users_forgotten(void **state)
     refused(sessile_resume(&s, st, &mine, &err), SESSILE_SEALED, &err);
     s = session_of(st, "one");
     assert_true(messages(s, NULL) >= 301);
-    closed(s);
-    sessile_store_close(st);
+    closed_all(s, st);
 }
 
 /* ------------------------------------------------------------------ damage */
@@ -554,8 +549,7 @@ static void a_damaged_session_is_salvaged(void **state)
     assert_int_equal(sessile_session_damage(s, NULL, NULL), SESSILE_OK);
     assert_true(messages(s, "the last one") >= 10);
     say(s, "it goes on");
-    closed(s);
-    sessile_store_close(st);
+    closed_all(s, st);
 }
 
 /* ------------------------------------------------------------------ all of it */

@@ -16,6 +16,8 @@
 
 #include <cmocka.h>
 
+#include "store/host.h"
+
 static struct {
     unsigned size, read, append;
 } asked;
@@ -68,18 +70,6 @@ static sessile_store *open_store(void)
     return out;
 }
 
-static sessile_session *open_session(sessile_store *in)
-{
-    sessile_session_options options;
-    sessile_session *out;
-    sessile_error err;
-
-    sessile_session_options_init(&options);
-    options.id = sessile_text("asked");
-    assert_int_equal(sessile_session_open(&out, in, &options, &err), SESSILE_OK);
-    return out;
-}
-
 static void append_text(sessile_session *s, const char *message)
 {
     sessile_error err;
@@ -100,7 +90,7 @@ static int set_up(void **state)
     medium = minimal_medium_new();
     store = open_store();
     other = open_store();
-    here = open_session(store);
+    here = session_of(store, "asked");
     there = NULL;
     append_number(here, 0);
     memset(&asked, 0, sizeof asked);
@@ -183,7 +173,7 @@ static void an_answer_that_came_late_is_read_where_it_is(void **state)
     for (size_t i = 0; i < 6; i++)
         append_text(here, said[i]);
     const char *wanted[] = {said[0], call, late, said[2], said[3], said[5]};
-    there = open_session(other);
+    there = session_of(other, "asked");
     check_context(there, wanted, 6);
     check_context(here, wanted, 6);
 }
@@ -220,7 +210,7 @@ static void a_turn_is_one_question(void **state)
 static void who_meets_others_looks_first_until_they_are_gone(void **state)
 {
     (void)state;
-    there = open_session(other);
+    there = session_of(other, "asked");
     append_number(there, 1);
     memset(&asked, 0, sizeof asked);
     append_number(here, 2); /* refused, then on what is there */
@@ -259,7 +249,7 @@ static void a_turn_on_a_head_that_moved_is_still_a_conflict(void **state)
     (void)state;
 
     append_number(here, 1);
-    there = open_session(other);
+    there = session_of(other, "asked");
     append_number(there, 2);
     assert_int_equal(sessile_turn_begin(&run, here, &message, 1, NULL, &err),
                      SESSILE_CONFLICT);

@@ -11,67 +11,12 @@
 #include <stdint.h>
 #include <cmocka.h>
 
+#include "store/host.h"
+
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-static void must(sessile_status status, const sessile_error *err)
-{
-    if (status)
-        fail_msg("%s: %s", sessile_status_name(status), err->message);
-}
-
-static sessile_session_options named(const char *id)
-{
-    sessile_session_options o;
-
-    sessile_session_options_init(&o);
-    o.id = sessile_text(id);
-    return o;
-}
-
-static sessile_session *session_of(sessile_store *st, const char *id)
-{
-    sessile_session_options o = named(id);
-    sessile_session *s = NULL;
-    sessile_error err;
-
-    must(sessile_session_open(&s, st, &o, &err), &err);
-    return s;
-}
-
-static void closed(sessile_session *s)
-{
-    sessile_error err;
-
-    must(sessile_session_close(s, &err), &err);
-}
-
-static sessile_status say(sessile_session *s, const char *text, sessile_error *err)
-{
-    char json[200];
-    sessile_id id;
-
-    snprintf(json, sizeof json, "{\"role\":\"user\",\"content\":\"%s\"}", text);
-    return sessile_append(s, sessile_text(json), &id, err);
-}
-
-/* How many messages there are; with `last`, that the newest one holds this text. */
-static size_t messages(sessile_session *s, const char *last)
-{
-    sessile_message *rows;
-    sessile_error err;
-    size_t count;
-
-    must(sessile_messages(s, NULL, &rows, &count, &err), &err);
-    if (last) {
-        assert_true(count > 0);
-        assert_non_null(strstr(rows[count - 1].json.data, last));
-    }
-    sessile_free(rows);
-    return count;
-}
 
 /* ------------------------------------------------------------------ kept */
 
@@ -85,9 +30,9 @@ static void what_is_written_is_there_for_the_next_handle(void **state)
     size_t size;
 
     assert_int_equal(sessile_store_sealed(st), g->kind->sealed);
-    must(say(s, "hello", &err), &err);
+    must(try_say(s, "hello", NULL, &err), &err);
     must(sessile_set_title(s, sessile_text("A title"), &err), &err);
-    must(say(s, "there", &err), &err);
+    must(try_say(s, "there", NULL, &err), &err);
     closed(s);
     if (!g->kind->vanishes) {
         sessile_store_close(st);
@@ -126,7 +71,7 @@ static void ids_of_any_bytes_are_apart(void **state)
             snprintf(text, sizeof text, "number %zu", i);
             must((round ? sessile_resume : sessile_create)(&s, st, &o, &err), &err);
             if (!round)
-                must(say(s, text, &err), &err);
+                must(try_say(s, text, NULL, &err), &err);
             assert_int_equal(messages(s, text), 1);
             closed(s);
         }
@@ -159,7 +104,7 @@ static void sealed_is_sealed(void **state)
     void *self;
     size_t got;
 
-    must(say(s, "squeamish ossifrage", &err), &err);
+    must(try_say(s, "squeamish ossifrage", NULL, &err), &err);
     closed(s);
     sessile_store_close(st);
     must(g->kind->backend(g->place, &table, &self, &err), &err);
@@ -223,11 +168,11 @@ static void handles_see_each_others_commits(void **state)
                     *c = session_of(other, "one");
     sessile_error err;
 
-    must(say(a, "by a", &err), &err);
+    must(try_say(a, "by a", NULL, &err), &err);
     assert_int_equal(messages(b, "by a"), 1);
     assert_int_equal(messages(c, "by a"), 1);
-    must(say(b, "by b", &err), &err);
-    must(say(c, "by c", &err), &err);
+    must(try_say(b, "by b", NULL, &err), &err);
+    must(try_say(c, "by c", NULL, &err), &err);
     assert_int_equal(messages(a, "by c"), 3);
     assert_int_equal(messages(b, "by c"), 3);
     closed(a);
@@ -262,8 +207,7 @@ static void of_two_turns_on_one_base_one_is_a_CONFLICT(void **state)
     sessile_run_free(run);
     assert_int_equal(messages(a, NULL), 2);
     closed(a);
-    closed(b);
-    sessile_store_close(st);
+    closed_all(b, st);
 }
 
 enum { THREADS = 6, EACH = 40 };
@@ -286,7 +230,7 @@ static void *speak(void *arg)
         return NULL;
     for (int i = 0; i < EACH; i++) {
         snprintf(text, sizeof text, "%d-%d.", p->number, i);
-        if (say(s, text, &p->err))
+        if (try_say(s, text, NULL, &p->err))
             break;
     }
     sessile_session_close(s, p->err.code ? NULL : &p->err);
@@ -327,8 +271,7 @@ static void of_many_threads_no_message_is_lost_or_doubled(void **state)
         next[who]++;
     }
     sessile_free(rows);
-    closed(s);
-    sessile_store_close(st);
+    closed_all(s, st);
 }
 
 /* ------------------------------------------------------------------ large */
@@ -359,8 +302,7 @@ static void a_large_message_is_kept(void **state)
     assert_memory_equal(rows[0].json.data, json, strlen(json));
     sessile_free(rows);
     free(json);
-    closed(s);
-    sessile_store_close(st);
+    closed_all(s, st);
 }
 
 static void a_hundred_thousand_entries(void **state)
@@ -408,8 +350,7 @@ static void a_hundred_thousand_entries(void **state)
     assert_int_equal(count, 1);
     assert_non_null(strstr(rows[0].json.data, "\"number 99899\""));
     sessile_free(rows);
-    closed(s);
-    sessile_store_close(st);
+    closed_all(s, st);
 }
 
 /* ------------------------------------------------------------------ the store as a whole
@@ -431,7 +372,7 @@ static void lists_and_pages(void **state)
         sessile_session *s;
         o.agent = sessile_text(i % 3 ? "" : "Other");
         must(sessile_create(&s, st, &o, &err), &err);
-        must(say(s, id, &err), &err);
+        must(try_say(s, id, NULL, &err), &err);
         closed(s);
     }
     must(sessile_list(st, NULL, &rows, &count, &err), &err);
@@ -468,7 +409,7 @@ static void a_check_finds_nothing_wrong(void **state)
     size_t logs = 0;
 
     for (int i = 0; i < 300; i++) /* past a block of an index, where there is one */
-        must(say(s, "hello", &err), &err);
+        must(try_say(s, "hello", NULL, &err), &err);
     closed(s);
     closed(session_of(st, "two"));
     must(sessile_check_open(&check, st, NULL, 1, &err), &err);
@@ -506,7 +447,7 @@ static void keys_are_changed_or_UNSUPPORTED(void **state)
         table->free(self);
     o.user = sessile_text("u");
     must(sessile_create(&s, st, &o, &err), &err);
-    must(say(s, "mine", &err), &err);
+    must(try_say(s, "mine", NULL, &err), &err);
     closed(s);
     assert_int_equal(sessile_keys_rotate(st, NULL, &epoch, &err),
                      can ? SESSILE_OK : SESSILE_UNSUPPORTED);
@@ -516,8 +457,7 @@ static void keys_are_changed_or_UNSUPPORTED(void **state)
     assert_int_equal(sessile_forget(st, o.user, &removed, &err),
                      can ? SESSILE_OK : SESSILE_UNSUPPORTED);
     assert_int_equal(sessile_resume(&s, st, &o, &err), can ? SESSILE_SEALED : SESSILE_OK);
-    sessile_session_close(s, NULL);
-    sessile_store_close(st);
+    closed_all(s, st);
 }
 
 /* ------------------------------------------------------------------ all of it */

@@ -12,7 +12,7 @@
 
 const sessile_backend *wrong_under;
 
-static const wrong *planted;
+static const wrong *chosen;
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static wrong_log *logs[4096];
 
@@ -79,8 +79,8 @@ static sessile_status take(const sessile_backend *right, const sessile_backend *
         shown = *right;
         shown.open = open_log;
         shown.close = close_log;
-        if (planted)
-            planted->plant(&shown);
+        if (chosen)
+            chosen->break_it(&shown);
     }
     *table = &shown;
     return SESSILE_OK;
@@ -132,14 +132,14 @@ const suite_store *wrong_store(const char *name)
 
     if (!*name)
         return &kind;
-    planted = find(wrong_logs, name);
-    if (!planted)
-        planted = find(wrong_beside, name);
-    if (planted && planted->locks) {
+    chosen = find(wrong_logs, name);
+    if (!chosen)
+        chosen = find(wrong_beside, name);
+    if (chosen && chosen->locks) {
         kind.vanishes = 1;
         kind.place = nowhere;
         kind.place_free = free;
         kind.backend = ram;
     }
-    return planted ? &kind : NULL;
+    return chosen ? &kind : NULL;
 }

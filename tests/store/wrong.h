@@ -13,9 +13,23 @@
 typedef struct wrong {
     const char *name;    /* what it does */
     const char *seen_by; /* the case that must fail */
-    void (*plant)(sessile_backend *table);
+    void (*break_it)(sessile_backend *table);
     int locks; /* over the store with locks */
 } wrong;
+
+/* A `break_it` that replaces one function of the right table; and one that replaces two.
+ */
+#define BREAK(function, member, bug)         \
+    static void function(sessile_backend *t) \
+    {                                        \
+        t->member = bug;                     \
+    }
+#define BREAK_TWO(function, member, bug, other, bug2) \
+    static void function(sessile_backend *t)          \
+    {                                                 \
+        t->member = bug;                              \
+        t->other = bug2;                              \
+    }
 
 /* Each ends with a NULL name. */
 extern const wrong wrong_logs[], wrong_beside[];

@@ -351,54 +351,33 @@ static sessile_status drop_one(void *self, const char *folder, sessile_error *er
 
 /* ------------------------------------------------------------------ the list */
 
-#define PLANT(function, member, bug)         \
-    static void function(sessile_backend *t) \
-    {                                        \
-        t->member = bug;                     \
-    }
-PLANT(p_always, blob_replace, replace_always)
-PLANT(p_prefix, blob_replace, replace_a_prefix)
-PLANT(p_as_text, blob_replace, replace_as_text)
-PLANT(p_over, blob_put_new, put_over)
-PLANT(p_text, blob_put_new, put_text)
-PLANT(p_like, blob_list, list_like)
-PLANT(p_nothing, blob_remove, remove_nothing)
-PLANT(p_cut, cache_write, cut_nothing)
-PLANT(p_holes, cache_write, fill_holes)
-PLANT(p_pieces, cache_write, in_pieces)
-PLANT(p_unseen, draft_replace, replace_unseen)
-PLANT(p_keep, draft_replace, keep_nothing)
-PLANT(p_nameless, draft_replace, keep_without_a_name)
-PLANT(p_publish, draft_publish, publish_over)
-PLANT(p_lines, draft_write, write_lines)
-PLANT(p_remove, remove, remove_unseen)
-PLANT(p_stays, remove, remove_never)
-PLANT(p_replaced, replaced, replaced_never)
-PLANT(p_same, stat, stat_same)
-PLANT(p_empty, stat, stat_empty)
-PLANT(p_now, stat, stat_now)
-PLANT(p_list_cache, list_cache_put, one_list_cache)
-PLANT(p_drop, list_cache_drop, drop_one)
-static void p_stale(sessile_backend *t)
-{
-    t->cache_write = note_first;
-    t->cache_read = read_first;
-}
-static void p_outlives(sessile_backend *t)
-{
-    t->cache_write = note_first;
-    t->cache_size = size_of_first;
-}
-static void p_drafts(sessile_backend *t)
-{
-    t->draft_new = draft_new;
-    t->list = list_drafts;
-}
-static void p_gone(sessile_backend *t)
-{
-    t->remove = remove_and_note;
-    t->list = list_gone;
-}
+BREAK(p_always, blob_replace, replace_always)
+BREAK(p_prefix, blob_replace, replace_a_prefix)
+BREAK(p_as_text, blob_replace, replace_as_text)
+BREAK(p_over, blob_put_new, put_over)
+BREAK(p_text, blob_put_new, put_text)
+BREAK(p_like, blob_list, list_like)
+BREAK(p_nothing, blob_remove, remove_nothing)
+BREAK(p_cut, cache_write, cut_nothing)
+BREAK(p_holes, cache_write, fill_holes)
+BREAK(p_pieces, cache_write, in_pieces)
+BREAK(p_unseen, draft_replace, replace_unseen)
+BREAK(p_keep, draft_replace, keep_nothing)
+BREAK(p_nameless, draft_replace, keep_without_a_name)
+BREAK(p_publish, draft_publish, publish_over)
+BREAK(p_lines, draft_write, write_lines)
+BREAK(p_remove, remove, remove_unseen)
+BREAK(p_stays, remove, remove_never)
+BREAK(p_replaced, replaced, replaced_never)
+BREAK(p_same, stat, stat_same)
+BREAK(p_empty, stat, stat_empty)
+BREAK(p_now, stat, stat_now)
+BREAK(p_list_cache, list_cache_put, one_list_cache)
+BREAK(p_drop, list_cache_drop, drop_one)
+BREAK_TWO(p_stale, cache_write, note_first, cache_read, read_first)
+BREAK_TWO(p_outlives, cache_write, note_first, cache_size, size_of_first)
+BREAK_TWO(p_drafts, draft_new, draft_new, list, list_drafts)
+BREAK_TWO(p_gone, remove, remove_and_note, list, list_gone)
 
 const wrong wrong_beside[] = {
     {"replaces any blob", "a_blob_is_replaced_if", p_always, 0},

@@ -419,49 +419,40 @@ static sessile_status lock_all(sessile_backend_log *log, int mode, int timeout_m
 
 /* ------------------------------------------------------------------ the list */
 
-#define PLANT(function, member, bug)         \
-    static void function(sessile_backend *t) \
-    {                                        \
-        t->member = bug;                     \
-    }
-PLANT(p_last, append, whoever_wrote_last)
-PLANT(p_twice, append, twice)
-PLANT(p_two, append, in_two)
-PLANT(p_order, append, in_another_order)
-PLANT(p_not, append, not_at_all)
-PLANT(p_denied, append, and_says_it_did_not)
-PLANT(p_word, append, with_another_word)
-PLANT(p_silent, append, without_a_word)
-PLANT(p_password, append, telling_a_password)
-PLANT(p_tag, append, whatever_the_tag)
-PLANT(p_end, append, and_moves_the_end)
-PLANT(p_count, append, and_counts_one)
-PLANT(p_zeros, append, without_zeros)
-PLANT(p_name, append, to_the_one_of_that_name)
-PLANT(p_gone, append, to_what_is_gone)
-PLANT(p_record, read, to_the_end_of_a_record)
-PLANT(p_index, read, from_the_records_start)
-PLANT(p_many, read, a_byte_too_many)
-PLANT(p_past, read, past_the_end_is_an_error)
-PLANT(p_size, size, size_as_opened)
-PLANT(p_over, create, create_over)
-PLANT(p_cut, create, create_cut)
-PLANT(p_main, create, create_in_main)
-PLANT(p_all, list, list_all)
-PLANT(p_on, list, list_on)
-PLANT(p_but, list, list_but_one)
-PLANT(p_one, list, list_one_twice)
-PLANT(p_never, watch, wakes_never)
-PLANT(p_missed, watch, misses_what_was)
-PLANT(p_asks, watch, asks_nobody)
-PLANT(p_always, watch, wakes_always)
-PLANT(p_go, watch, does_not_see_it_go)
-PLANT(p_shared, lock, lock_all)
-static void p_nobody(sessile_backend *t)
-{
-    t->lock = lock_nobody;
-    t->unlock = unlock_nobody;
-}
+BREAK(p_last, append, whoever_wrote_last)
+BREAK(p_twice, append, twice)
+BREAK(p_two, append, in_two)
+BREAK(p_order, append, in_another_order)
+BREAK(p_not, append, not_at_all)
+BREAK(p_denied, append, and_says_it_did_not)
+BREAK(p_word, append, with_another_word)
+BREAK(p_silent, append, without_a_word)
+BREAK(p_password, append, telling_a_password)
+BREAK(p_tag, append, whatever_the_tag)
+BREAK(p_end, append, and_moves_the_end)
+BREAK(p_count, append, and_counts_one)
+BREAK(p_zeros, append, without_zeros)
+BREAK(p_name, append, to_the_one_of_that_name)
+BREAK(p_gone, append, to_what_is_gone)
+BREAK(p_record, read, to_the_end_of_a_record)
+BREAK(p_index, read, from_the_records_start)
+BREAK(p_many, read, a_byte_too_many)
+BREAK(p_past, read, past_the_end_is_an_error)
+BREAK(p_size, size, size_as_opened)
+BREAK(p_over, create, create_over)
+BREAK(p_cut, create, create_cut)
+BREAK(p_main, create, create_in_main)
+BREAK(p_all, list, list_all)
+BREAK(p_on, list, list_on)
+BREAK(p_but, list, list_but_one)
+BREAK(p_one, list, list_one_twice)
+BREAK(p_never, watch, wakes_never)
+BREAK(p_missed, watch, misses_what_was)
+BREAK(p_asks, watch, asks_nobody)
+BREAK(p_always, watch, wakes_always)
+BREAK(p_go, watch, does_not_see_it_go)
+BREAK(p_shared, lock, lock_all)
+BREAK_TWO(p_nobody, lock, lock_nobody, unlock, unlock_nobody)
 
 const wrong wrong_logs[] = {
     {"appends where the log does not end", "an_append_where_the_log_does_not_end", p_last,
