@@ -153,6 +153,19 @@ verdict look(sample *s, const char *bytes, size_t size)
     return judge(s, bytes, size);
 }
 
+verdict look_edited(sample *s, size_t at, size_t was, const char *text, size_t size)
+{
+    size_t rest = s->size - at - was;
+    char *bytes = malloc(s->size + size);
+    assert_non_null(bytes);
+    memcpy(bytes, s->bytes, at);
+    memcpy(bytes + at, text, size);
+    memcpy(bytes + at + size, s->bytes + at + was, rest);
+    verdict v = look(s, bytes, at + size + rest);
+    free(bytes);
+    return v;
+}
+
 verdict look_flipped(sample *s, size_t at, int bit)
 {
     struct stat st;
@@ -171,4 +184,17 @@ verdict look_flipped(sample *s, size_t at, int bit)
                      until - from);
     close(fd);
     return v;
+}
+
+void in_each_mode(void **state)
+{
+    const sample_test *t = *state;
+    for (kit_mode mode = t->first; mode <= KIT_XCHACHA; mode++) {
+        sample s;
+        if (!kit_possible(mode))
+            continue;
+        sample_open(&s, mode, "log", t->padding);
+        t->run(&s);
+        sample_close(&s);
+    }
 }

@@ -36,8 +36,26 @@ typedef enum verdict { REFUSED, SET_ASIDE, WHOLE } verdict;
  * last write, and sets aside and reports the bytes that it does not show.
  */
 verdict look(sample *s, const char *bytes, size_t size);
+/* The same of the sample's bytes with `was` of them, from `at` on, replaced by a text. */
+verdict look_edited(sample *s, size_t at, size_t was, const char *text, size_t size);
 /* The same with one bit changed; the log's file must hold the sample's bytes, and holds
  * them again afterwards. */
 verdict look_flipped(sample *s, size_t at, int bit);
+
+/* A test of cmocka that runs over a sample in each mode of a file store from `first` on:
+ * KIT_PLAIN, all; KIT_AES, the sealed ones. */
+typedef struct sample_test {
+    void (*run)(sample *s);
+    kit_mode first;
+    size_t padding;
+} sample_test;
+void in_each_mode(void **state);
+#define SAMPLE_TEST(run, first, padding)               \
+    {                                                  \
+#run, in_each_mode, NULL, NULL, &(sample_test) \
+        {                                              \
+            run, first, padding                        \
+        }                                              \
+    }
 
 #endif

@@ -22,149 +22,110 @@
 #include "base/text.h"
 #include "support/tamper.h"
 
-static const kit_mode file_modes[] = {KIT_PLAIN, KIT_AES, KIT_XCHACHA};
-#define EACH_FILE_MODE                \
-    for (size_t m_ = 0; m_ < 3; m_++) \
-        if (kit_possible(file_modes[m_]))
-#define MODE file_modes[m_]
-
 /* ------------------------------------------------------------------ several writes */
 
-static void damage_in_several_last_writes_is_refused(void **state)
+static void damage_in_several_last_writes_is_refused(sample *s)
 {
     /* The proof of the first damaged write is damaged itself: what it says in clear is
      * reason enough not to cut. */
-    (void)state;
-    EACH_FILE_MODE
-    {
-        sample s;
-        sample_open(&s, MODE, "late", 100);
-        for (size_t first = 1; first + 1 < s.line_count; first++) {
-            char *bytes = malloc(s.size);
-            assert_non_null(bytes);
-            memcpy(bytes, s.bytes, s.size);
-            for (size_t i = first; i < s.line_count; i++)
-                bytes[(s.lines[i] + s.lines[i + 1]) / 2] ^= 1;
-            assert_int_equal(look(&s, bytes, s.size), REFUSED);
-            free(bytes);
-        }
-        sample_close(&s);
+    for (size_t first = 1; first + 1 < s->line_count; first++) {
+        char *bytes = malloc(s->size);
+        assert_non_null(bytes);
+        memcpy(bytes, s->bytes, s->size);
+        for (size_t i = first; i < s->line_count; i++)
+            bytes[(s->lines[i] + s->lines[i + 1]) / 2] ^= 1;
+        assert_int_equal(look(s, bytes, s->size), REFUSED);
+        free(bytes);
     }
 }
 
 /* ------------------------------------------------------------------ whole lines */
 
-/* A copy of the sample's bytes with lines in another order: order[i] is the line that
- * stands at i. */
-static char *ordered(const sample *s, const size_t *order, size_t count, size_t *size)
+/* The verdict on the sample's lines in another order: order[i] is the line that is put at
+ * i. */
+static verdict look_ordered(sample *s, const size_t *order, size_t count)
 {
     char *out = malloc(2 * s->size);
+    size_t size = 0;
     assert_non_null(out);
-    *size = 0;
     for (size_t i = 0; i < count; i++) {
         size_t line_size = s->lines[order[i] + 1] - s->lines[order[i]];
-        memcpy(out + *size, s->bytes + s->lines[order[i]], line_size);
-        *size += line_size;
+        memcpy(out + size, s->bytes + s->lines[order[i]], line_size);
+        size += line_size;
     }
-    return out;
+    verdict v = look(s, out, size);
+    free(out);
+    return v;
 }
 
-static void any_two_lines_swapped_are_refused(void **state)
+/* The same with line i replaced by these bytes: refused, or set aside if it is the last.
+ */
+static void line_replaced(sample *s, size_t i, const char *theirs, size_t theirs_size)
 {
-    (void)state;
-    EACH_FILE_MODE
-    {
-        sample s;
-        sample_open(&s, MODE, "swap", 20);
-        for (size_t a = 0; a < s.line_count; a++) {
-            for (size_t b = a + 1; b < s.line_count; b++) {
-                size_t order[64], size;
-                for (size_t i = 0; i < s.line_count; i++)
-                    order[i] = i == a ? b : i == b ? a : i;
-                char *bytes = ordered(&s, order, s.line_count, &size);
-                assert_int_equal(look(&s, bytes, size), REFUSED);
-                free(bytes);
-            }
+    verdict v =
+        look_edited(s, s->lines[i], s->lines[i + 1] - s->lines[i], theirs, theirs_size);
+    assert_int_equal(v, i + 1 == s->line_count ? SET_ASIDE : REFUSED);
+}
+
+static void any_two_lines_swapped_are_refused(sample *s)
+{
+    for (size_t a = 0; a < s->line_count; a++) {
+        for (size_t b = a + 1; b < s->line_count; b++) {
+            size_t order[64];
+            for (size_t i = 0; i < s->line_count; i++)
+                order[i] = i == a ? b : i == b ? a : i;
+            assert_int_equal(look_ordered(s, order, s->line_count), REFUSED);
         }
-        sample_close(&s);
     }
 }
 
-static void any_line_dropped_but_the_last_is_refused(void **state)
+static void any_line_dropped_but_the_last_is_refused(sample *s)
 {
-    (void)state;
-    EACH_FILE_MODE
-    {
-        sample s;
-        sample_open(&s, MODE, "drop", 20);
-        for (size_t gone = 0; gone + 1 < s.line_count; gone++) {
-            size_t order[64], size, n = 0;
-            for (size_t i = 0; i < s.line_count; i++)
-                if (i != gone)
-                    order[n++] = i;
-            char *bytes = ordered(&s, order, n, &size);
-            assert_int_equal(look(&s, bytes, size), REFUSED);
-            free(bytes);
-        }
-        sample_close(&s);
+    for (size_t gone = 0; gone + 1 < s->line_count; gone++) {
+        size_t order[64], n = 0;
+        for (size_t i = 0; i < s->line_count; i++)
+            if (i != gone)
+                order[n++] = i;
+        assert_int_equal(look_ordered(s, order, n), REFUSED);
     }
 }
 
-static void any_line_replayed_is_refused_or_set_aside(void **state)
+static void any_line_replayed_is_refused_or_set_aside(sample *s)
 {
-    (void)state;
-    EACH_FILE_MODE
-    {
-        sample s;
-        sample_open(&s, MODE, "replay", 20);
-        for (size_t which = 0; which < s.line_count; which++) {
-            for (size_t where = 1; where <= s.line_count; where++) {
-                size_t order[64], size, n = 0;
-                for (size_t i = 0; i < s.line_count; i++) {
-                    if (i == where)
-                        order[n++] = which;
-                    order[n++] = i;
-                }
-                if (where == s.line_count)
+    for (size_t which = 0; which < s->line_count; which++) {
+        for (size_t where = 1; where <= s->line_count; where++) {
+            size_t order[64], n = 0;
+            for (size_t i = 0; i < s->line_count; i++) {
+                if (i == where)
                     order[n++] = which;
-                char *bytes = ordered(&s, order, n, &size);
-                verdict v = look(&s, bytes, size);
-                /* beside the last write, an old line is a torn end; before it, damage.
-                 * Of a line beside itself, the second is the stranger. */
-                size_t stranger = where + (which == where);
-                assert_int_equal(v, stranger + 1 >= s.line_count ? SET_ASIDE : REFUSED);
-                free(bytes);
+                order[n++] = i;
             }
+            if (where == s->line_count)
+                order[n++] = which;
+            verdict v = look_ordered(s, order, n);
+            /* beside the last write, an old line is a torn end; before it, damage.
+             * Of a line beside itself, the second is the stranger. */
+            size_t stranger = where + (which == where);
+            assert_int_equal(v, stranger + 1 >= s->line_count ? SET_ASIDE : REFUSED);
         }
-        sample_close(&s);
     }
 }
 
-static void lines_reversed_are_refused(void **state)
+static void lines_reversed_are_refused(sample *s)
 {
-    (void)state;
-    EACH_FILE_MODE
-    {
-        sample s;
-        size_t order[64], size;
-        sample_open(&s, MODE, "order", 20);
-        order[0] = 0;
-        for (size_t i = 1; i < s.line_count; i++)
-            order[i] = s.line_count - i;
-        char *bytes = ordered(&s, order, s.line_count, &size);
-        assert_int_equal(look(&s, bytes, size), REFUSED);
-        free(bytes);
-        sample_close(&s);
-    }
+    size_t order[64];
+    order[0] = 0;
+    for (size_t i = 1; i < s->line_count; i++)
+        order[i] = s->line_count - i;
+    assert_int_equal(look_ordered(s, order, s->line_count), REFUSED);
 }
 
 /* ------------------------------------------------------------------ other logs */
 
-/* Two logs of one store with the same ids and texts. */
-static void twin_open(sample *s, kit_mode mode, char **other, size_t *other_size)
+/* The bytes of another log of the same store, with the same ids and texts. */
+static char *twin_of(sample *s, size_t *size)
 {
     char path[600];
-    sample_open(s, mode, "one", 20);
     kit_create(&s->k, "two");
     log_t *log = kit_resume(&s->k, "two", NULL);
     for (size_t i = 1; i < s->line_count; i++) {
@@ -173,67 +134,41 @@ static void twin_open(sample *s, kit_mode mode, char **other, size_t *other_size
     }
     log_close(log);
     kit_path(&s->k, "two", path);
-    *other = file_read_all(path, other_size);
+    return file_read_all(path, size);
 }
 
-static void line_of_another_log_is_refused(void **state)
+static void line_of_another_log_is_refused(sample *s)
 {
-    (void)state;
-    const kit_mode modes[] = {KIT_AES, KIT_XCHACHA};
-    for (size_t m = 0; m < 2; m++) {
-        if (!kit_possible(modes[m]))
-            continue;
-        sample s;
-        char *other;
-        size_t other_size;
-        twin_open(&s, modes[m], &other, &other_size);
-        /* line by line: theirs in the place of ours */
-        char *theirs = other;
-        for (size_t i = 0; i < s.line_count; i++) {
-            size_t theirs_size = (size_t)(strchr(theirs, '\n') + 1 - theirs);
-            size_t rest = s.size - s.lines[i + 1], size = s.lines[i] + theirs_size + rest;
-            char *bytes = malloc(size);
-            assert_non_null(bytes);
-            memcpy(bytes, s.bytes, s.lines[i]);
-            memcpy(bytes + s.lines[i], theirs, theirs_size);
-            memcpy(bytes + s.lines[i] + theirs_size, s.bytes + s.lines[i + 1], rest);
-            verdict v = look(&s, bytes, size);
-            assert_int_equal(v, i + 1 == s.line_count ? SET_ASIDE : REFUSED);
-            free(bytes);
-            theirs += theirs_size;
-        }
-        free(other);
-        sample_close(&s);
+    size_t other_size;
+    char *other = twin_of(s, &other_size);
+    /* line by line: theirs in the place of ours */
+    char *theirs = other;
+    for (size_t i = 0; i < s->line_count; i++) {
+        size_t theirs_size = (size_t)(strchr(theirs, '\n') + 1 - theirs);
+        line_replaced(s, i, theirs, theirs_size);
+        theirs += theirs_size;
     }
+    free(other);
 }
 
-static void header_of_another_log_is_refused(void **state)
+static void header_of_another_log_is_refused(sample *s)
 {
-    (void)state;
-    const kit_mode modes[] = {KIT_AES, KIT_XCHACHA};
-    for (size_t m = 0; m < 2; m++) {
-        if (!kit_possible(modes[m]))
-            continue;
-        sample s;
-        char *other;
-        size_t other_size;
-        twin_open(&s, modes[m], &other, &other_size);
-        /* our key, their entry: everything before `,"commit":1` ours, the rest theirs */
-        char *mine = strstr(s.bytes, ",\"commit\":1,\"s\":");
-        char *yours = strstr(other, ",\"commit\":1,\"s\":");
-        char *end = strchr(other, '\n');
-        size_t a = (size_t)(mine - s.bytes), b = (size_t)(end - yours),
-               rest = s.lines[1] - 1;
-        char *bytes = malloc(s.size + b);
-        assert_non_null(bytes);
-        memcpy(bytes, s.bytes, a);
-        memcpy(bytes + a, yours, b);
-        memcpy(bytes + a + b, s.bytes + rest, s.size - rest);
-        assert_int_equal(look(&s, bytes, a + b + s.size - rest), REFUSED);
-        free(bytes);
-        free(other);
-        sample_close(&s);
-    }
+    size_t other_size;
+    char *other = twin_of(s, &other_size);
+    /* our key, their entry: everything before `,"commit":1` ours, the rest theirs */
+    char *mine = strstr(s->bytes, ",\"commit\":1,\"s\":");
+    char *yours = strstr(other, ",\"commit\":1,\"s\":");
+    char *end = strchr(other, '\n');
+    size_t a = (size_t)(mine - s->bytes), b = (size_t)(end - yours),
+           rest = s->lines[1] - 1;
+    char *bytes = malloc(s->size + b);
+    assert_non_null(bytes);
+    memcpy(bytes, s->bytes, a);
+    memcpy(bytes + a, yours, b);
+    memcpy(bytes + a + b, s->bytes + rest, s->size - rest);
+    assert_int_equal(look(s, bytes, a + b + s->size - rest), REFUSED);
+    free(bytes);
+    free(other);
 }
 
 static void log_of_another_store_is_sealed(void **state)
@@ -277,15 +212,7 @@ static void plain_line_in_a_sealed_log_is_refused_and_the_reverse(void **state)
         sample *s = pairs[p][0], *t = pairs[p][1];
         for (size_t i = 0; i < s->line_count; i++) {
             size_t theirs = t->lines[i + 1] - t->lines[i];
-            size_t rest = s->size - s->lines[i + 1], size = s->lines[i] + theirs + rest;
-            char *bytes = malloc(size);
-            assert_non_null(bytes);
-            memcpy(bytes, s->bytes, s->lines[i]);
-            memcpy(bytes + s->lines[i], t->bytes + t->lines[i], theirs);
-            memcpy(bytes + s->lines[i] + theirs, s->bytes + s->lines[i + 1], rest);
-            verdict v = look(s, bytes, size);
-            assert_int_equal(v, i + 1 == s->line_count ? SET_ASIDE : REFUSED);
-            free(bytes);
+            line_replaced(s, i, t->bytes + t->lines[i], theirs);
         }
         /* one more at the end */
         char *bytes = malloc(s->size + t->size);
@@ -341,6 +268,41 @@ static void line_of_another_time_is_set_aside(void **state)
 
 /* ------------------------------------------------------------------ edits by hand */
 
+/* A plain log, its path, and its header. */
+static char *plain_log(kit *k, char path[600], size_t *size)
+{
+    kit_open(k, KIT_PLAIN);
+    kit_create(k, "edit");
+    kit_path(k, "edit", path);
+    return file_read_all(path, size);
+}
+
+/* Appends a line with its checksum to bytes of 2000. */
+static int put_line(char *bytes, int at, const char *line, int size)
+{
+    char hex[17];
+    unsigned char hash[32];
+    hash256(hash, line, (size_t)size, NULL, 0);
+    hex_encode(hex, hash, 8);
+    return at + snprintf(bytes + at, 2000 - (size_t)at, "%s,\"_c\":\"%s\"}\n", line, hex);
+}
+
+/* The log with these bytes opens, and shows `count` entries; the bytes set aside. */
+static uint64_t opened_torn(kit *k, const char *path, const char *bytes, int size,
+                            size_t count)
+{
+    sessile_error err = {0};
+    seen found = {0};
+    log_t *log;
+    uint64_t torn;
+    file_write_all(path, bytes, (size_t)size);
+    assert_int_equal(kit_try(k, "edit", &log, &found, &torn, &err), SESSILE_OK);
+    assert_int_equal(found.count, count);
+    log_close(log);
+    seen_free(&found);
+    return torn;
+}
+
 /* An edit with a new checksum passes in a plain log: that is what plain means. It
  * must still be checked JSON. */
 static void plain_line_with_a_new_checksum_must_be_json(void **state)
@@ -354,31 +316,15 @@ static void plain_line_with_a_new_checksum_must_be_json(void **state)
     };
     kit k;
     char path[600];
-    (void)state;
-    kit_open(&k, KIT_PLAIN);
-    kit_create(&k, "edit");
-    kit_path(&k, "edit", path);
     size_t size;
-    char *header = file_read_all(path, &size);
+    (void)state;
+    char *header = plain_log(&k, path, &size);
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
-        char line[400], bytes[1000], hex[17];
-        unsigned char hash[32];
-        sessile_error err = {0};
-        seen found = {0};
-        log_t *log;
-        uint64_t torn;
+        char line[400], bytes[2000];
         int n = snprintf(line, sizeof line, "%.*s,\"commit\":1", (int)strlen(bad[i]) - 1,
                          bad[i]);
-        hash256(hash, line, (size_t)n, NULL, 0);
-        hex_encode(hex, hash, 8);
-        int all =
-            snprintf(bytes, sizeof bytes, "%s%s,\"_c\":\"%s\"}\n", header, line, hex);
-        file_write_all(path, bytes, (size_t)all);
-        assert_int_equal(kit_try(&k, "edit", &log, &found, &torn, &err), SESSILE_OK);
-        assert_int_equal(found.count, 1);
-        assert_int_equal(torn, (size_t)all - size);
-        log_close(log);
-        seen_free(&found);
+        int all = put_line(bytes, snprintf(bytes, sizeof bytes, "%s", header), line, n);
+        assert_int_equal(opened_torn(&k, path, bytes, all, 1), (size_t)all - size);
     }
     free(header);
     kit_close(&k);
@@ -397,34 +343,18 @@ static void write_whose_count_is_wrong_is_no_write(void **state)
     char path[600];
     size_t size;
     (void)state;
-    kit_open(&k, KIT_PLAIN);
-    kit_create(&k, "edit");
-    kit_path(&k, "edit", path);
-    char *header = file_read_all(path, &size);
+    char *header = plain_log(&k, path, &size);
     for (size_t i = 0; i < 3; i++) {
         char bytes[2000];
-        sessile_error err = {0};
-        seen found = {0};
-        log_t *log;
-        uint64_t torn;
         int all = snprintf(bytes, sizeof bytes, "%s", header);
         const char *const clear[] = {edits[i].first, edits[i].second};
         for (int j = 0; j < 2 && clear[j]; j++) {
-            char line[400], hex[17];
-            unsigned char hash[32];
+            char line[400];
             int n = snprintf(line, sizeof line, "{\"id\":\"%08x\",\"data\":{}%s", j + 1,
                              clear[j]);
-            hash256(hash, line, (size_t)n, NULL, 0);
-            hex_encode(hex, hash, 8);
-            all += snprintf(bytes + all, sizeof bytes - (size_t)all,
-                            "%s,\"_c\":\"%s\"}\n", line, hex);
+            all = put_line(bytes, all, line, n);
         }
-        file_write_all(path, bytes, (size_t)all);
-        assert_int_equal(kit_try(&k, "edit", &log, &found, &torn, &err), SESSILE_OK);
-        assert_int_equal(found.count, counts[i]);
-        assert_true(torn > 0);
-        log_close(log);
-        seen_free(&found);
+        assert_true(opened_torn(&k, path, bytes, all, counts[i]) > 0);
     }
     free(header);
     kit_close(&k);
@@ -493,13 +423,13 @@ static void text_without_a_newline_takes_bounded_memory(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(damage_in_several_last_writes_is_refused),
-        cmocka_unit_test(any_two_lines_swapped_are_refused),
-        cmocka_unit_test(any_line_dropped_but_the_last_is_refused),
-        cmocka_unit_test(any_line_replayed_is_refused_or_set_aside),
-        cmocka_unit_test(lines_reversed_are_refused),
-        cmocka_unit_test(line_of_another_log_is_refused),
-        cmocka_unit_test(header_of_another_log_is_refused),
+        SAMPLE_TEST(damage_in_several_last_writes_is_refused, KIT_PLAIN, 100),
+        SAMPLE_TEST(any_two_lines_swapped_are_refused, KIT_PLAIN, 20),
+        SAMPLE_TEST(any_line_dropped_but_the_last_is_refused, KIT_PLAIN, 20),
+        SAMPLE_TEST(any_line_replayed_is_refused_or_set_aside, KIT_PLAIN, 20),
+        SAMPLE_TEST(lines_reversed_are_refused, KIT_PLAIN, 20),
+        SAMPLE_TEST(line_of_another_log_is_refused, KIT_AES, 20),
+        SAMPLE_TEST(header_of_another_log_is_refused, KIT_AES, 20),
         cmocka_unit_test(log_of_another_store_is_sealed),
         cmocka_unit_test(plain_log_in_a_sealed_store_is_sealed),
         cmocka_unit_test(plain_line_in_a_sealed_log_is_refused_and_the_reverse),
