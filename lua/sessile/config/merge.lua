@@ -209,7 +209,7 @@ end
 -- ---------------------------------------------------------------- options
 
 local SAME = { "store", "key", "suite", "agent", "user", "durability", "timeout_ms", "network",
-  "isolation",  "worker", "policy_path", "encoding", "encoding_path" }
+  "isolation", "worker", "policy_path", "encoding", "encoding_path" }
 
 local DIFFERS = { "policy", "fallback", "triggers", "checkpoint", "window", "reserve", "ttl" }
 
