@@ -80,7 +80,7 @@ int main(int argc, char **argv)
     who.id = sessile_text("first-steps");
 
     must(sessile_open(&store, folder, &options, &err), &err);
-    must(sessile_policy_load(&who.policy, store, &step, 1, &err), &err);
+    must(sessile_policy_load(&who.config.policy, store, &step, 1, &err), &err);
     must(sessile_session_open(&session, store, &who, &err), &err);
     take_turn(
         session, "{\"role\":\"user\",\"content\":\"What is a barnacle?\"}",
@@ -99,7 +99,7 @@ int main(int argc, char **argv)
 
     sessile_free(context);
     must(sessile_session_close(session, &err), &err);
-    sessile_policy_free(who.policy);
+    sessile_policy_free(who.config.policy);
     sessile_store_close(store);
     if (argc < 2)
         (void)nftw(folder, remove_one, 8, FTW_DEPTH | FTW_PHYS);

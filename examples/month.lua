@@ -57,7 +57,7 @@ end
 local function open()
   local store = assert(sessile.open(folder, {
     key = false, durability = "none", -- a month in seconds: the disk is not waited for
-    policy = { notes, "tiered" }, trigger = { share = 0.8 }, fallback = "sliding_window",
+    policy = { notes, "tiered" }, triggers = { share = 0.8 }, fallback = "sliding_window",
     model = ask, window = WINDOW, reserve = RESERVE,
   }))
   session = assert(store:session "january")

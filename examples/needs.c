@@ -82,12 +82,12 @@ int main(void)
     int i;
 
     sessile_store_options_init(&options);
-    options.window = 8000;
+    options.config.window = 8000;
     options.policy_path = "policies";
     sessile_session_options_init(&who);
     who.id = sessile_text("barnacles");
     must(sessile_open(&store, "ram:", &options, &err), &err);
-    must(sessile_policy_load(&who.policy, store, &step, 1, &err), &err);
+    must(sessile_policy_load(&who.config.policy, store, &step, 1, &err), &err);
     must(sessile_session_open(&session, store, &who, &err), &err);
     for (i = 0; i < 28; i++)
         take_turn(session, question, answer);
@@ -96,7 +96,7 @@ int main(void)
     printf("%zu messages in the context, the first: %s\n", count, context[0].json.data);
     sessile_free(context);
     must(sessile_session_close(session, &err), &err);
-    sessile_policy_free(who.policy);
+    sessile_policy_free(who.config.policy);
     sessile_store_close(store);
     return 0;
 }

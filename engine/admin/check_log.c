@@ -229,7 +229,7 @@ static void drop_index(sessile_check *c)
     check_row *r;
 
     error_clear(&err);
-    if (log_index_drop(c->s->log, st->timeout_ms, &err))
+    if (log_index_drop(c->s->log, st->config.timeout_ms, &err))
         check_add_error(c, &err);
     else if ((r = check_add(c, SESSILE_NOTE, SESSILE_OK)))
         snprintf(r->what, sizeof r->what,
@@ -375,7 +375,7 @@ sessile_status check_one_log(sessile_check *c, const check_place *p, sessile_che
     /* before anything stands in for what is lost; where something does already, the index
      * has no say */
     if (!status && !c->refused_count)
-        status = log_index_check(c->s->log, c->store->timeout_ms, &ix, &why);
+        status = log_index_check(c->s->log, c->store->config.timeout_ms, &ix, &why);
     if (!status)
         status = cover_refused(c, &why);
     if (!status)

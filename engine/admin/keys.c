@@ -291,8 +291,8 @@ static sessile_status deal_with(sessile_reseal *r, const place *at, sessile_erro
 
     error_clear(&why);
     keyring_facts(st->keys, &now);
-    status = log_look_at(&st->backend, at->folder, at->name, r->proving, st->timeout_ms,
-                         &log, &why);
+    status = log_look_at(&st->backend, at->folder, at->name, r->proving,
+                         st->config.timeout_ms, &log, &why);
     if (!status && !log.sealed)
         status = fail(&why, SESSILE_SEALED, "this log is plain and its store is sealed");
     if (status) {
@@ -306,8 +306,8 @@ static sessile_status deal_with(sessile_reseal *r, const place *at, sessile_erro
     }
     if (log.key.epoch == now.epoch && log.key.suite == now.suite)
         return SESSILE_OK;
-    status = log_reseal(&st->backend, st->keys, at->folder, at->name, st->timeout_ms,
-                        &callbacks, &done, &st->alloc, &why);
+    status = log_reseal(&st->backend, st->keys, at->folder, at->name,
+                        st->config.timeout_ms, &callbacks, &done, &st->alloc, &why);
     r->state.resealed += done != 0;
     switch (status) {
     case SESSILE_OK:

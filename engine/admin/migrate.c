@@ -126,7 +126,7 @@ static sessile_status begin_copying(sessile_migration *m, int compare, sessile_e
                              .limit = m->look.logs[m->next].bytes,
                              .compare = compare,
                              .replace = m->options.replace,
-                             .timeout_ms = m->to->timeout_ms,
+                             .timeout_ms = m->to->config.timeout_ms,
                              .depth = session_read_depth(m->from),
                              .callbacks = &callbacks};
 

@@ -89,10 +89,4 @@ sessile_status api_check_list(const sessile_list_options *options, sessile_error
 sessile_status api_check_session(const sessile_session_options *options,
                                  const char *function, sessile_error *err);
 
-/* Gives an opened session the policies of its options. */
-void api_keep_policies(sessile_session *session, const sessile_session_options *options);
-
-/* Gives a policy_ref's policy back. */
-void api_release_policy(void *policy);
-
 #endif

@@ -2,7 +2,6 @@
 #include "api/api.h"
 
 #include "operations/fork.h"
-#include "session/triggers.h"
 #include "operations/records.h"
 
 /* Opens what was made. Over records it is nobody else's. */
@@ -10,8 +9,6 @@ static sessile_status open_made(sessile_session **out, sessile_store *store,
                                 const sessile_session_options *chosen, sessile_error *err)
 {
     sessile_status status = session_open(out, store, chosen, err);
-    if (!status)
-        api_keep_policies(*out, chosen);
     session_records_own(store, chosen, *out);
     return status;
 }

@@ -31,8 +31,6 @@ sessile_status sessile_records_open(sessile_session **out, sessile_store *store,
     sessile_status status = api_check_session(options, __func__, err);
     if (!status)
         status = session_records_open(out, store, options, records, count, err);
-    if (!status)
-        api_keep_policies(*out, options);
     return status;
 }
 

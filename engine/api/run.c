@@ -5,7 +5,6 @@
 #include "run/begin.h"
 #include "operations/pending.h"
 #include "session/handle.h"
-#include "session/triggers.h"
 
 sessile_status sessile_policy_load(sessile_policy **out, sessile_store *store,
                                    const sessile_policy_step *steps, size_t count,
@@ -41,8 +40,6 @@ void sessile_run_options_init(sessile_run_options *options)
 static sessile_status check(const sessile_run_options *o, const char *function,
                             sessile_error *err)
 {
-    if (o->window < 0 || o->reserve < 0)
-        return fail(err, SESSILE_INVALID, "window and reserve are tokens: 0 or more");
     if (api_bad(o->usage) || api_bad(o->model) || api_bad(o->metadata) ||
         api_bad(o->instructions) || api_bad(o->event) || api_bad(o->summary) ||
         api_bad(o->state))
@@ -51,11 +48,7 @@ static sessile_status check(const sessile_run_options *o, const char *function,
         return fail(err, SESSILE_INVALID, "on_conflict is FAIL, APPEND or BRANCH");
     if ((unsigned)o->reason > SESSILE_REASON_MANUAL)
         return fail(err, SESSILE_INVALID, "no such reason: %d", (int)o->reason);
-    sessile_status status =
-        o->has_timeout ? store_handle_timeout(o->timeout_ms, err) : SESSILE_OK;
-    if (!status)
-        status = triggers_check(o->triggers, err);
-    return status ? status : triggers_check(o->checkpoint_on, err);
+    return config_check(&o->config, err);
 }
 
 /* What begins every run: its output, its session, its options. */

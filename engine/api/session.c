@@ -6,7 +6,6 @@
 #include "operations/watch.h"
 #include "session/count.h"
 #include "session/write.h"
-#include "session/triggers.h"
 #include "tokens/tokens.h"
 
 void sessile_session_options_init(sessile_session_options *options)
@@ -15,33 +14,13 @@ void sessile_session_options_init(sessile_session_options *options)
         memset(options, 0, sizeof *options);
 }
 
-/* Keeps a policy of the handle's own: the floor below knows none. */
-static void keep_policy(policy_ref *ref, sessile_policy *policy)
-{
-    if (!policy)
-        return;
-    policy_retain(policy);
-    *ref = (policy_ref){policy, api_release_policy};
-}
-
-void api_keep_policies(sessile_session *session, const sessile_session_options *options)
-{
-    keep_policy(&session->settings.policy, options->policy);
-    keep_policy(&session->settings.fallback, options->fallback);
-}
-
 sessile_status api_check_session(const sessile_session_options *options,
                                  const char *function, sessile_error *err)
 {
     if (api_bad(options->id) || api_bad(options->agent) || api_bad(options->user) ||
         api_bad(options->title) || api_bad(options->metadata))
         return api_missing(err, function, "the data of a slice in options");
-    sessile_status status = options->has_timeout
-                                ? store_handle_timeout(options->timeout_ms, err)
-                                : SESSILE_OK;
-    if (!status)
-        status = triggers_check(options->triggers, err);
-    return status ? status : triggers_check(options->checkpoint_on, err);
+    return config_check(&options->config, err);
 }
 
 /* What begins every opening of a session. */
@@ -72,8 +51,6 @@ sessile_status sessile_create(sessile_session **out, sessile_store *store,
         named.id = sessile_text(id);
     if (!status)
         status = session_open(out, store, &named, err);
-    if (!status)
-        api_keep_policies(*out, options);
     return status;
 }
 
@@ -84,8 +61,6 @@ sessile_status sessile_resume(sessile_session **out, sessile_store *store,
     status = check_id(options, err);
     if (!status)
         status = session_open(out, store, options, err);
-    if (!status)
-        api_keep_policies(*out, options);
     return status;
 }
 
@@ -97,8 +72,6 @@ sessile_status sessile_session_open(sessile_session **out, sessile_store *store,
     status = check_id(options, err);
     if (!status)
         status = session_open_or_create(out, store, options, err);
-    if (!status)
-        api_keep_policies(*out, options);
     return status;
 }
 
@@ -122,7 +95,7 @@ sessile_status sessile_session_set_timeout(sessile_session *session, int timeout
 {
     error_clear(err);
     API_NEED(session);
-    sessile_status status = store_handle_timeout(timeout_ms, err);
+    sessile_status status = config_check_timeout(timeout_ms, err);
     if (!status)
         atomic_store(&session->waiting.timeout_ms, timeout_ms);
     return status;
@@ -136,7 +109,7 @@ sessile_status sessile_session_watch(sessile_session *session, sessile_id *seen,
     API_NEED(session);
     API_NEED(changed);
     *changed = 0;
-    sessile_status status = store_handle_timeout(timeout_ms, err);
+    sessile_status status = config_check_timeout(timeout_ms, err);
     return !status ? session_watch(session, seen ? seen : &own, timeout_ms, changed, err)
                    : status;
 }
@@ -205,8 +178,8 @@ uint64_t sessile_session_torn(const sessile_session *session)
 int64_t sessile_session_window(const sessile_session *session, int64_t *reserve)
 {
     if (reserve)
-        *reserve = session ? session->settings.reserve : 0;
-    return session ? session->settings.window : 0;
+        *reserve = session ? session->config.reserve : 0;
+    return session ? session->config.window : 0;
 }
 
 sessile_status api_read_begin(sessile_session *session, const void *out,

@@ -10,10 +10,8 @@
 
 void sessile_store_options_init(sessile_store_options *options)
 {
-    if (!options)
-        return;
-    memset(options, 0, sizeof *options);
-    options->timeout_ms = 5000;
+    if (options)
+        memset(options, 0, sizeof *options);
 }
 
 const sessile_limit *sessile_limit_at(size_t index)
@@ -82,18 +80,12 @@ int sessile_store_sealed(const sessile_store *store)
     return store && keyring_sealed(store->keys);
 }
 
-void api_release_policy(void *policy)
+static void set_policy(sessile_store *store, sessile_policy **own, sessile_policy *policy)
 {
-    policy_release(policy);
-}
-
-static void set_policy(sessile_store *store, policy_ref *ref, sessile_policy *policy)
-{
-    if (policy)
-        policy_retain(policy);
+    policy_retain(policy);
     pthread_mutex_lock(&store->mutex);
-    sessile_policy *before = ref->policy;
-    *ref = (policy_ref){policy, api_release_policy};
+    sessile_policy *before = *own;
+    *own = policy;
     pthread_mutex_unlock(&store->mutex);
     policy_release(before);
 }
@@ -101,13 +93,13 @@ static void set_policy(sessile_store *store, policy_ref *ref, sessile_policy *po
 void sessile_store_set_policy(sessile_store *store, sessile_policy *policy)
 {
     if (store)
-        set_policy(store, &store->policy, policy);
+        set_policy(store, &store->config.policy, policy);
 }
 
 void sessile_store_set_fallback(sessile_store *store, sessile_policy *fallback)
 {
     if (store)
-        set_policy(store, &store->fallback, fallback);
+        set_policy(store, &store->config.fallback, fallback);
 }
 
 void sessile_list_options_init(sessile_list_options *options)

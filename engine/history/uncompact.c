@@ -130,7 +130,7 @@ static sessile_status prepare(undoing *u, sessile_session *s, sessile_error *err
     u->result.tokens_before = before.tokens;
     u->result.tokens_after = after.tokens;
     u->result.cannot_fit =
-        laws_cannot_fit(&u->after, s->settings.window, s->settings.reserve + outside);
+        laws_cannot_fit(&u->after, s->config.window, s->config.reserve + outside);
     return SESSILE_OK;
 }
 

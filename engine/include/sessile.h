@@ -215,7 +215,8 @@ typedef enum sessile_durability {
 
 /* Where policy files run. */
 typedef enum sessile_isolation {
-    SESSILE_IN_PROCESS = 0, /* in a Lua state of their own inside the library */
+    SESSILE_ISOLATION_DEFAULT = 0, /* inherited: see sessile_config */
+    SESSILE_IN_PROCESS,            /* in a Lua state of their own inside the library */
     SESSILE_WORKER /* in a separate process for each session. It has no keys, no files and
                       few system calls, and is killed when it exceeds its time. A policy
                       behaves the same in both */
@@ -262,28 +263,66 @@ SESSILE_API sessile_status sessile_limits_set(sessile_limits *limits, const char
  * When policies run their `compact` hook without should_compact being asked. The engine
  * has no timers: it checks all triggers at the end of a turn, after merge, summarize and
  * truncate. If several fire, there is one compaction, and its reason is the first of
- * EVENT, OVERFLOW, THRESHOLD (share, messages), TIMER (seconds). If none fires, the
+ * EVENT, OVERFLOW, THRESHOLD (share, messages), TIMER (interval). If none fires, the
  * engine asks each policy's should_compact.
  *
  * "The last compaction" below is the newest one on the path that a `compact` hook, a
  * person or the host made; what merge, summarize and truncate wrote does not count.
- * Messages and seconds fire at multiples: a compaction that was refused or changed
- * nothing is tried again after the same number of messages or seconds. If the context
- * stays large after share or overflow fired, they fire again when it has grown by a
- * twentieth of window - reserve, or when the window has changed.
+ * Messages and the interval fire at multiples: a compaction that was refused or changed
+ * nothing is tried again after the same number of messages or the same time. If the
+ * context stays large after share or overflow fired, they fire again when it has grown by
+ * a twentieth of window - reserve, or when the window has changed.
  */
 typedef struct sessile_triggers {
     uint64_t messages; /* after this number of messages since the last compaction or the
                           start, appended ones included; 0: never */
-    uint64_t seconds;  /* after this number of seconds since then, by the turn's time;
-                          0: never */
-    unsigned share;    /* parts per thousand of window - reserve in use: 800; 0: never;
-                          without a window: never */
+    uint64_t interval_ms; /* after this time since then, by the turn's time; 0: never */
+    unsigned share;       /* parts per thousand of window - reserve in use: 800; 0: never;
+                             without a window: never */
     int overflow; /* the context does not fit window - reserve: one compaction of every
                      policy that has one, after those that run for another reason */
     const char *const *events; /* names: fires when a turn is given one of them */
     size_t event_count;
 } sessile_triggers;
+
+/*
+ * When turns make checkpoints by themselves, and how many are kept. Messages and the
+ * interval count from the newest checkpoint on the path; share fires when it is passed;
+ * overflow is not looked at.
+ */
+typedef struct sessile_checkpoint_rules {
+    const sessile_triggers *triggers; /* NULL: inherited */
+    uint32_t keep;                    /* greatest number kept; 0: inherited */
+} sessile_checkpoint_rules;
+
+/*
+ * What can be configured for a store, for the handle of a session, and for a single run.
+ * A zeroed member is inherited: a run inherits from its session, a session from its
+ * store, and a store has the defaults given below. A fork, a child and a copy inherit
+ * from the session they are made of.
+ *
+ * Triggers are copied, and replace the inherited ones as a whole; zeroed triggers never
+ * fire. Policies are retained.
+ */
+typedef struct sessile_config {
+    sessile_policy *policy;   /* default: none. Of a store: NULL here, since a policy is
+                                 loaded with an open store; see
+                                 sessile_store_set_policy() */
+    sessile_policy *fallback; /* runs in place of a policy that was refused: see
+                                 sessile_outcome.fallback; default: none */
+    const sessile_triggers *triggers;    /* default: none */
+    sessile_checkpoint_rules checkpoint; /* default: no triggers, 50 kept */
+    int64_t window;  /* the model's window in tokens; default: unlimited */
+    int64_t reserve; /* tokens of the window kept free; default: none. It need not include
+                        what is sent beside the messages (a system prompt that is not an
+                        entry, tools): after a few reports of usage the engine estimates
+                        that, and subtracts it from the window too, up to half of what is
+                        left */
+    int has_timeout; /* 0: timeout_ms is inherited */
+    int timeout_ms;  /* longest wait of a call for other writers: 0: none; -1: for ever;
+                        default: 5000. See sessile_session_set_timeout() */
+    sessile_isolation isolation; /* default: IN_PROCESS */
+} sessile_config;
 
 /*
  * A function of the host that counts the tokens of a text, which need not be UTF-8. If it
@@ -297,22 +336,16 @@ typedef int64_t (*sessile_count_function)(void *ud, const char *text, size_t siz
 /* Call sessile_store_options_init() first; then set what differs. All text is borrowed
  * for the duration of sessile_open() only. */
 typedef struct sessile_store_options {
-    const char *agent; /* default agent of sessions: "main" */
+    sessile_config config; /* of every session, where it has no other */
+    const char *agent;     /* default agent of sessions: "main" */
     sessile_key_source key_source;
     const char *key;   /* see sessile_key_source */
     const char *suite; /* NULL, "aes-256-gcm", "xchacha20-poly1305": of a new
                           keyring; NULL picks AES where the CPU has it */
     sessile_durability durability;
-    int timeout_ms;    /* longest wait of a call for other writers; default 5000; -1: for
-                          ever; see sessile_session_set_timeout() */
     int allow_network; /* 1: also write on a network file system (NFS, SMB, 9P, sshfs …),
                           whose locks and syncs may not hold: only safe if one machine
                           alone writes there. Reading is always allowed. */
-    int64_t window;    /* the model's window in tokens; 0: unlimited */
-    int64_t reserve;   /* tokens of the window kept free. It need not include what is sent
-                          beside the messages (a system prompt that is not an entry, tools):
-                          after a few reports of usage the engine estimates that, and takes
-                          it off the window too, at most half of what is left */
     const char *model; /* the model's name, whose tokens are counted; NULL: the one that
                           a session's log names last (sessile_run_options.model, or the
                           setting "model") */
@@ -325,13 +358,8 @@ typedef struct sessile_store_options {
                                      NULL:    where the library was installed */
     sessile_count_function count; /* the host's counter, or NULL */
     void *count_ud;
-    int64_t ttl_ms; /* of new sessions that name none; 0: they do not expire */
-    const sessile_triggers *triggers; /* of every session that has none; NULL: none */
-    const sessile_triggers *checkpoint_on; /* when turns make checkpoints, likewise;
-                                              overflow is not looked at */
-    uint32_t checkpoint_keep; /* see sessile_checkpoint_options.keep; 0: 50 */
-    const char *policy_path;  /* folders to look for policies in, ':' between; NULL */
-    sessile_isolation isolation;
+    int64_t ttl_ms;          /* of new sessions that name none; 0: they do not expire */
+    const char *policy_path; /* folders to look for policies in, ':' between; NULL */
     const char *worker; /* for WORKER, and for policy files that others may write: the
                            program; NULL: sessile-worker as installed */
     sessile_limits limits;
@@ -726,22 +754,13 @@ typedef struct sessile_agent_info {
  * store's. Ids, agents and users are opaque bytes. Call the init function first. */
 typedef struct sessile_session_options {
     sessile_slice id, agent, user;
-    sessile_slice title;              /* of a new session */
-    sessile_slice metadata;           /* JSON object of a new session, or empty */
-    int uuid_v4;                      /* make a version 4 id instead of version 7 */
-    sessile_policy *policy;           /* of this handle; NULL: the store's */
-    sessile_policy *fallback;         /* of this handle; NULL: the store's */
-    const sessile_triggers *triggers; /* of this handle, copied, in place of the store's
-                                         as a whole; NULL: the store's */
-    int64_t window, reserve;          /* of this handle; 0: the store's */
-    int has_timeout; /* timeout_ms below is of this handle; else the store's */
-    int timeout_ms;  /* see sessile_session_set_timeout() */
+    sessile_slice title;    /* of a new session */
+    sessile_slice metadata; /* JSON object of a new session, or empty */
+    int uuid_v4;            /* make a version 4 id instead of version 7 */
+    sessile_config config;  /* of this handle */
     int64_t ttl_ms; /* of a new session: it expires so long after its newest entry; 0: the
                        store's; -1: never */
-    sessile_agent_info agent_info;         /* of this handle; copied */
-    const sessile_triggers *checkpoint_on; /* of this handle, copied, in place of the
-                                              store's; NULL: the store's */
-    uint32_t checkpoint_keep;              /* 0: the store's */
+    sessile_agent_info agent_info; /* of this handle; copied */
 } sessile_session_options;
 
 SESSILE_API void sessile_session_options_init(sessile_session_options *options);
@@ -1278,7 +1297,7 @@ typedef struct sessile_checkpoint_options {
     sessile_checkpoint_reason reason;
     sessile_slice event; /* EVENT: which, at most 200 bytes */
     uint32_t keep;       /* greatest number kept, this one included; 0: as many as the
-                            session's checkpoint_keep, else the store's, else 50. The
+                            session's configuration says. The
                             oldest are withdrawn, those with a name last */
 } sessile_checkpoint_options;
 
@@ -1677,6 +1696,7 @@ typedef enum sessile_on_conflict {
 } sessile_on_conflict;
 
 typedef struct sessile_run_options {
+    sessile_config config;  /* of this run. Triggers and checkpoint rules: turn */
     sessile_slice usage;    /* turn: JSON object of the provider's usage, or empty; of
                                several model calls: the last one's, and their sum as
                                its member "total" */
@@ -1688,29 +1708,18 @@ typedef struct sessile_run_options {
                      head, context, messages, a write), so that a CONFLICT
                      comes again until somebody has looked */
     sessile_id base;
-    sessile_policy *policy;   /* of this call; NULL: the session's, else the store's */
-    int no_policy;            /* turn: run none, whatever is configured; the next turn
-                                 judges triggers for both */
-    sessile_policy *fallback; /* of this call; NULL: the session's, else the store's */
-    int no_fallback;          /* run none, whatever is configured */
-    const sessile_triggers *triggers; /* turn: of this call, copied, in place of the
-                                         session's as a whole; NULL: the session's */
+    int no_policy;       /* turn: run none, whatever is configured; the next turn
+                            judges triggers for both */
+    int no_fallback;     /* run none, whatever is configured */
     sessile_slice event; /* turn: the name of what happened, or empty; a trigger that
                             lists it fires, one that does not lets it pass */
-    const sessile_triggers *checkpoint_on; /* turn: as triggers, for checkpoints: messages
-                            and seconds since the last one; share: when it is passed */
-    uint32_t checkpoint_keep;              /* 0: the session's */
-    sessile_slice state;        /* turn: JSON for a checkpoint that is due, copied; empty:
-                                   the run needs it then (SESSILE_NEED_STATE) */
-    sessile_slice instructions; /* compact, branch: what the person typed */
-    sessile_reason reason;      /* compact: default MANUAL */
-    int64_t window, reserve;    /* 0: the session's */
+    sessile_slice state; /* turn: JSON for a checkpoint that is due, copied; empty:
+                            the run needs it then (SESSILE_NEED_STATE) */
+    sessile_slice instructions;      /* compact, branch: what the person typed */
+    sessile_reason reason;           /* compact: default MANUAL */
     sessile_on_conflict on_conflict; /* turn, branch */
-    int has_timeout;                 /* timeout_ms below is of each call of this run; else
-                                        the session's */
-    int timeout_ms;
-    sessile_slice summary; /* branch: of what it leaves, or empty */
-    int summarize;         /* branch: ask for one, when none is given */
+    sessile_slice summary;           /* branch: of what it leaves, or empty */
+    int summarize;                   /* branch: ask for one, when none is given */
 } sessile_run_options;
 SESSILE_API void sessile_run_options_init(sessile_run_options *options);
 
@@ -2074,7 +2083,7 @@ typedef struct sessile_column {
 SESSILE_API size_t sessile_state_count(const sessile_state *state);
 SESSILE_API int64_t sessile_state_tokens(const sessile_state *state); /* edits included */
 SESSILE_API int64_t sessile_state_window(const sessile_state *state); /* 0: unlimited */
-/* With what goes beside the messages: see sessile_store_options.reserve. */
+/* With what goes beside the messages: see sessile_config.reserve. */
 SESSILE_API int64_t sessile_state_reserve(const sessile_state *state);
 /* INVALID when i is out of range. */
 SESSILE_API sessile_status sessile_state_get(const sessile_state *state, size_t i,

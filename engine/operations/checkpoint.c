@@ -152,10 +152,7 @@ static void withdraw(const sessile_session *s, batch *b, sessile_id id)
 
 static uint32_t keep_of(const sessile_session *s, const sessile_checkpoint_options *o)
 {
-    return o->keep                       ? o->keep
-           : s->settings.checkpoint_keep ? s->settings.checkpoint_keep
-           : s->store->checkpoint_keep   ? s->store->checkpoint_keep
-                                         : KEPT;
+    return o->keep ? o->keep : s->config.checkpoint.keep;
 }
 
 /* Makes room for one more: the oldest without a name, then the oldest. */

@@ -454,18 +454,10 @@ sessile_status session_choose_names(session_names *names, sessile_store *to,
                                     sessile_session *s, sessile_session_options *options,
                                     int id_may_be_empty, sessile_error *err)
 {
-    if (options->window < 0 || options->reserve < 0)
-        return fail(err, SESSILE_INVALID, "window and reserve may not be negative");
     options->agent = given_or(options->agent, s->identity.agent, s->identity.agent_size);
     options->user = given_or(options->user, s->identity.user, s->identity.user_size);
-    if (!options->window)
-        options->window = s->settings.window;
-    if (!options->reserve)
-        options->reserve = s->settings.reserve;
-    if (!options->has_timeout) {
-        options->has_timeout = 1;
-        options->timeout_ms = atomic_load(&s->waiting.timeout_ms);
-    }
+    sessile_config own = session_config(s);
+    config_inherit(&options->config, &own);
     return names_of(names, to, options, id_may_be_empty, err);
 }
 

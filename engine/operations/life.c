@@ -177,8 +177,8 @@ sessile_status session_remove_log(sessile_store *st, const session_names *names,
     sessile_status status;
 
     names_place(st, names, folder, name);
-    status = log_remove(&st->backend, st->keys, folder, name, expected, st->timeout_ms,
-                        bytes, err);
+    status = log_remove(&st->backend, st->keys, folder, name, expected,
+                        st->config.timeout_ms, bytes, err);
     /* What lists remember has its names and labels. Who is killed before this leaves them
      * until the next list. */
     if (!status && (st->backend.table->capabilities & SESSILE_BACKEND_LIST_CACHE))

@@ -27,46 +27,18 @@ const chain_hook chain_hooks[CHAIN_HOOKS] = {
 
 /* ------------------------------------------------------------------ lifetime */
 
-sessile_status chain_new(sessile_policy **out, const policy_limits *limits,
-                         const os_table *os, const allocator *a, sessile_error *err)
-{
-    sessile_policy *p = mem_zalloc(a, sizeof *p);
-    *out = NULL;
-    if (!p)
-        return fail_nomem(err);
-    p->alloc = *a;
-    p->os = os;
-    p->limits = *limits;
-    atomic_init(&p->references, 1);
-    pthread_mutex_init(&p->lock, NULL); /* a plain mutex: cannot fail here */
-    *out = p;
-    return SESSILE_OK;
-}
-
-int policy_is_foreign(const sessile_policy *p)
-{
-    return p->is_foreign;
-}
-
-void policy_retain(sessile_policy *p)
-{
-    atomic_fetch_add_explicit(&p->references, 1, memory_order_relaxed);
-}
-
 static void free_text(const allocator *a, char *text)
 {
     if (text)
         mem_free(a, text, strlen(text) + 1);
 }
 
-void policy_release(sessile_policy *p)
+static void chain_free(void *policy)
 {
-    allocator a;
+    sessile_policy *p = policy;
+    allocator a = p->alloc;
     size_t i;
 
-    if (!p || atomic_fetch_sub_explicit(&p->references, 1, memory_order_acq_rel) != 1)
-        return;
-    a = p->alloc;
     while (p->idle) {
         vm *v = p->idle;
         p->idle = v->next;
@@ -88,6 +60,37 @@ void policy_release(sessile_policy *p)
         free_text(&a, p->requires[i].name);
     pthread_mutex_destroy(&p->lock);
     mem_free(&a, p, sizeof *p);
+}
+
+sessile_status chain_new(sessile_policy **out, const policy_limits *limits,
+                         const os_table *os, const allocator *a, sessile_error *err)
+{
+    sessile_policy *p = mem_zalloc(a, sizeof *p);
+    *out = NULL;
+    if (!p)
+        return fail_nomem(err);
+    p->alloc = *a;
+    p->os = os;
+    p->limits = *limits;
+    counted_init(&p->references, chain_free);
+    pthread_mutex_init(&p->lock, NULL); /* a plain mutex: cannot fail here */
+    *out = p;
+    return SESSILE_OK;
+}
+
+int policy_is_foreign(const sessile_policy *p)
+{
+    return p->is_foreign;
+}
+
+void policy_retain(sessile_policy *p)
+{
+    counted_retain(p);
+}
+
+void policy_release(sessile_policy *p)
+{
+    counted_release(p);
 }
 
 size_t policy_step_count(const sessile_policy *p)

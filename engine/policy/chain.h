@@ -6,7 +6,8 @@
 #define POLICY_CHAIN_H
 
 #include <pthread.h>
-#include <stdatomic.h>
+
+#include "base/counted.h"
 #include "policy/vm.h"
 
 #define CHAIN_STEPS 16
@@ -53,10 +54,10 @@ typedef struct chain_require {
 } chain_require;
 
 struct sessile_policy {
+    counted references; /* first: see base/counted.h */
     allocator alloc;
     const os_table *os;
     policy_limits limits;
-    atomic_uint references;
     chain_step steps[CHAIN_STEPS];
     size_t count;
     chain_required required[CHAIN_REQUIRED];

@@ -55,14 +55,14 @@ static sessile_status last_checkpoint_locked(sessile_session *s, sessile_id at,
 static int crossed(const sessile_session *s, const sessile_run *run,
                    const sessile_triggers *t, int64_t now, const since *last)
 {
-    int64_t room = run->options.window > run->options.reserve
-                       ? run->options.window - run->options.reserve
+    int64_t room = run->config.window > run->config.reserve
+                       ? run->config.window - run->config.reserve
                        : 0;
     int64_t share = t->share;
     int64_t most = room / 1000 * share + (room % 1000 * share + 999) / 1000;
     sessile_id id = run->turn.last, compacted = s->tree.nodes[id].context_at;
 
-    if (!t->share || run->options.window <= 0 || now < most)
+    if (!t->share || run->config.window <= 0 || now < most)
         return 0;
     if (last->stands == SESSILE_NO_ID)
         return 1;
@@ -101,8 +101,8 @@ static sessile_status judge(sessile_run *run, const sessile_triggers *t, int *du
             run->checkpoint.reason = SESSILE_CHECKPOINT_THRESHOLD;
         else if ((t->messages && now->messages - last.messages >= t->messages &&
                   now->messages >= last.messages) ||
-                 (t->seconds && now->time_ms > last.time_ms &&
-                  (uint64_t)(now->time_ms - last.time_ms) / 1000 >= t->seconds))
+                 (t->interval_ms && now->time_ms > last.time_ms &&
+                  (uint64_t)(now->time_ms - last.time_ms) >= t->interval_ms))
             run->checkpoint.reason = SESSILE_CHECKPOINT_PERIODIC;
         else
             *due = 0;
@@ -111,19 +111,12 @@ static sessile_status judge(sessile_run *run, const sessile_triggers *t, int *du
     return status;
 }
 
-static const sessile_triggers *rules_of(const sessile_run *run)
-{
-    const sessile_session *s = run->session;
-    return run->checkpoint.on          ? run->checkpoint.on
-           : s->settings.checkpoint_on ? s->settings.checkpoint_on
-                                       : s->store->checkpoint_on;
-}
-
 static void write_checkpoint(sessile_run *run, sessile_slice state)
 {
     sessile_error why = {SESSILE_OK, ""};
-    sessile_checkpoint_options o = {
-        .state = state, .reason = run->checkpoint.reason, .keep = run->checkpoint.keep};
+    sessile_checkpoint_options o = {.state = state,
+                                    .reason = run->checkpoint.reason,
+                                    .keep = run->config.checkpoint.keep};
     if (o.reason == SESSILE_CHECKPOINT_EVENT)
         o.event = (sessile_slice){run->options.event, run->options.event_size};
     if (session_checkpoint_at(run->session, run->result.outcome.head, &o,
@@ -133,7 +126,7 @@ static void write_checkpoint(sessile_run *run, sessile_slice state)
 
 sessile_status run_checkpoint(sessile_run *run, sessile_need *need, sessile_error *err)
 {
-    const sessile_triggers *rules = rules_of(run);
+    const sessile_triggers *rules = run->config.checkpoint.triggers;
     int due = 0;
 
     if (run->kind != RUN_TURN || run->replay.runs || !rules || run->checkpoint.done)

@@ -163,8 +163,8 @@ sessile_status run_branch_state(sessile_run *run, sessile_error *err)
     if (!status && left.count) {
         state_setup setup = {.context = &left,
                              .previous = left.count,
-                             .window = run->options.window,
-                             .reserve = run->options.reserve,
+                             .window = run->config.window,
+                             .reserve = run->config.reserve,
                              .fit = fit,
                              .made_ratio = fit[TOKENS_ESTIMATE].ratio,
                              .floor = 2,

@@ -124,14 +124,14 @@ static sessile_status put_message(sessile_run *run, size_t i, buf *out,
 static sessile_status put_transcript(sessile_run *run, buf *out, sessile_error *err)
 {
     size_t count = state_before(run->state)->count, first = count, most = TRANSCRIPT_MOST;
-    int64_t room = run->options.window > run->options.reserve
-                       ? run->options.window - run->options.reserve
+    int64_t room = run->config.window > run->config.reserve
+                       ? run->config.window - run->config.reserve
                        : 0;
     sessile_status status = SESSILE_OK;
     buf one;
     size_t size = 0;
 
-    if (run->options.window &&
+    if (run->config.window &&
         (uint64_t)room * 2 < most) /* two bytes a token: on the safe side */
         most = (size_t)room * 2;
     buf_init(&one, run->alloc);

@@ -21,14 +21,14 @@ sessile_status run_take_worker(sessile_run *run, sessile_error *err)
     sessile_store *store = s->store;
     sessile_status status = SESSILE_OK;
 
-    if (store->isolation != SESSILE_WORKER &&
+    if (run->config.isolation != SESSILE_WORKER &&
         !(run->policy && policy_is_foreign(run->policy)))
         return SESSILE_OK;
     status = session_lock(s, err);
     if (status)
         return status;
-    run->worker = s->worker.policy;
-    s->worker.policy = NULL;
+    run->worker = s->worker.idle;
+    s->worker.idle = NULL;
     session_unlock(s);
     if (run->worker && worker_is_dead(run->worker)) {
         worker_stop(run->worker);
@@ -48,8 +48,8 @@ void run_give_worker(sessile_run *run)
 
     run->worker = NULL;
     if (left && !worker_is_dead(left) && !session_lock(s, NULL)) {
-        if (!s->worker.policy) {
-            s->worker = (policy_ref){left, stop};
+        if (!s->worker.idle) {
+            s->worker = (session_worker){left, stop};
             left = NULL;
         }
         session_unlock(s);

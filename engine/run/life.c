@@ -17,8 +17,7 @@ uint64_t run_clock_us(const sessile_run *run)
 
 void run_wait_begin(sessile_run *run)
 {
-    run->wait = session_wait_begin(run->session, run->options.has_timeout,
-                                   run->options.timeout_ms);
+    run->wait = session_wait_begin(run->session, 1, run->config.timeout_ms);
 }
 
 /* A copy of what a slice says, NULL when it is empty: 0, or -1: NOMEM. */
@@ -40,23 +39,31 @@ static int keep_texts(sessile_run *run, const sessile_run_options *options)
                      &run->options.instructions_size);
 }
 
-/* A reference to the policy of the call, else of the session, else of the store. */
-static sessile_policy *choose(sessile_store *store, sessile_policy *of_call,
-                              const policy_ref *of_session, const policy_ref *of_store)
+/* What the call configures, then the session, then the store, whose policies may change
+ * meanwhile. The run owns it; its policies are run->policy and run->fallback.policy. */
+static sessile_status take_config(sessile_run *run, const sessile_run_options *options,
+                                  sessile_error *err)
 {
-    sessile_policy *chosen = of_call ? of_call : of_session->policy;
+    sessile_store *store = run->session->store;
+    sessile_config own = session_config(run->session), *c = &run->config;
+    *c = options->config;
+    config_inherit(c, &own);
     pthread_mutex_lock(&store->mutex);
-    if (!chosen)
-        chosen = of_store->policy;
-    if (chosen)
-        policy_retain(chosen);
+    config_inherit(c, &store->config);
+    if (options->no_policy)
+        c->policy = NULL;
+    if (options->no_policy || options->no_fallback)
+        c->fallback = NULL;
+    sessile_status status = config_keep(c, run->alloc, err);
     pthread_mutex_unlock(&store->mutex);
-    return chosen;
+    run->policy = c->policy;
+    run->fallback.policy = c->fallback;
+    c->policy = c->fallback = NULL;
+    return status;
 }
 
-static int keep_checkpoint(sessile_run *run, const sessile_run_options *options)
+static int keep_state(sessile_run *run, const sessile_run_options *options)
 {
-    run->checkpoint.keep = options->checkpoint_keep;
     if (options->state.size) {
         run->checkpoint.state.data =
             mem_dup(run->alloc, options->state.data, options->state.size);
@@ -64,7 +71,7 @@ static int keep_checkpoint(sessile_run *run, const sessile_run_options *options)
             return -1;
         run->checkpoint.state.size = options->state.size;
     }
-    return triggers_copy(&run->checkpoint.on, options->checkpoint_on, run->alloc, NULL);
+    return 0;
 }
 
 sessile_status run_new(sessile_run **out, sessile_session *s, run_kind kind,
@@ -90,34 +97,21 @@ sessile_status run_new(sessile_run **out, sessile_session *s, run_kind kind,
     run->result.outcome.hook = "";
     run->result.judged.key.entry = SESSILE_NO_ID;
     run->started_us = run_clock_us(run);
-    run->options.has_timeout = options->has_timeout;
-    run->options.timeout_ms = options->timeout_ms;
-    run_wait_begin(run);
-    if (keep_texts(run, options) ||
-        triggers_copy(&run->options.triggers, options->triggers, run->alloc, NULL) ||
-        keep_checkpoint(run, options)) {
+    sessile_status status = take_config(run, options, err);
+    if (!status && (keep_texts(run, options) || keep_state(run, options)))
+        status = fail_nomem(err);
+    if (status) {
         run_free(run);
-        return fail_nomem(err);
+        return status;
     }
-
-    if (!options->no_policy)
-        run->policy = choose(store, options->policy, &s->settings.policy, &store->policy);
-    if (!options->no_policy && !options->no_fallback)
-        run->fallback.policy =
-            choose(store, options->fallback, &s->settings.fallback, &store->fallback);
-    run->options.window = options->window      ? options->window
-                          : s->settings.window ? s->settings.window
-                                               : store->window;
-    run->options.reserve = options->reserve      ? options->reserve
-                           : s->settings.reserve ? s->settings.reserve
-                                                 : store->reserve;
+    run_wait_begin(run);
     *out = run;
     return SESSILE_OK;
 }
 
 int64_t run_reserve(const sessile_run *run)
 {
-    return run->options.reserve + run->saw.held;
+    return run->config.reserve + run->saw.held;
 }
 
 void run_free(sessile_run *run)
@@ -135,8 +129,7 @@ void run_free(sessile_run *run)
     policy_release(run->policy);
     policy_release(run->fallback.policy);
     buf_deinit(&run->fallback.refusal.log);
-    triggers_free(run->options.triggers, a);
-    triggers_free(run->checkpoint.on, a);
+    config_free(&run->config, a);
     if (run->checkpoint.state.data)
         mem_free(a, (char *)run->checkpoint.state.data, run->checkpoint.state.size + 1);
     run_vars_deinit(run);

@@ -107,7 +107,7 @@ static void put_pending_run(const sessile_run *run, buf *out)
         json_put_string(out, run->options.instructions, run->options.instructions_size);
     }
     buf_printf(out, ",\"now\":%" PRId64 ",\"window\":%" PRId64 ",\"reserve\":%" PRId64,
-               run->now_ms, run->options.window, run->options.reserve);
+               run->now_ms, run->config.window, run->config.reserve);
     put_why(run, out);
     buf_putc(out, ',');
     put_answers(&run->ask.answers, out);
@@ -266,8 +266,7 @@ sessile_status run_defer(sessile_run *run, sessile_id *out, sessile_error *err)
     if (run->kind == RUN_PLAN)
         return fail(err, SESSILE_INVALID,
                     "a plan writes nothing, so that nobody could answer it later");
-    run->wait = session_wait_begin(run->session, run->options.has_timeout,
-                                   run->options.timeout_ms);
+    run->wait = session_wait_begin(run->session, 1, run->config.timeout_ms);
     buf_init(&w.data, run->alloc);
     put_pending_run(run, &w.data);
     status =
@@ -453,8 +452,8 @@ static sessile_status take_given(sessile_run *run, const entry *e, sessile_error
         (run->kind == RUN_TURN &&
          read_entry_id(json_get(e->data, "first"), run->saw.entry, &run->turn.first)) ||
         read_i64(json_get(e->data, "now"), &run->now_ms) ||
-        read_i64(json_get(e->data, "window"), &run->options.window) ||
-        read_i64(json_get(e->data, "reserve"), &run->options.reserve) ||
+        read_i64(json_get(e->data, "window"), &run->config.window) ||
+        read_i64(json_get(e->data, "reserve"), &run->config.reserve) ||
         json_get(e->data, "reason").type != JSON_STRING)
         return broken(e->id, err);
     run->options.reason = read_reason(json_get(e->data, "reason"), SESSILE_REASON_TURN);

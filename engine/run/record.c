@@ -193,10 +193,10 @@ static sessile_status put_reason(const sessile_run *run, buf *out, sessile_error
         buf_puts(out, ",\"event\":");
         json_put_string(out, run->options.event, run->options.event_size);
     }
-    if (run->options.window > 0)
+    if (run->config.window > 0)
         buf_printf(out, ",\"room\":%lld",
-                   (long long)(run->options.window > run_reserve(run)
-                                   ? run->options.window - run_reserve(run)
+                   (long long)(run->config.window > run_reserve(run)
+                                   ? run->config.window - run_reserve(run)
                                    : 0));
     if (reason == SESSILE_REASON_TURN) {
         last_compaction last;

@@ -129,7 +129,7 @@ static sessile_status commit(sessile_run *run, sessile_error *err)
         status = run_end_pending(run, err);
     if (run->state)
         run->result.outcome.cannot_fit =
-            laws_cannot_fit(run_context_left(run), run->options.window, run_reserve(run));
+            laws_cannot_fit(run_context_left(run), run->config.window, run_reserve(run));
     return status;
 }
 

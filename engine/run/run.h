@@ -89,10 +89,7 @@ typedef struct run_answers {
 
 /* What the caller asked for. Texts are owned. */
 typedef struct run_options {
-    int64_t window, reserve;
-    int has_timeout, timeout_ms; /* of each call; else the session's */
-    sessile_reason reason;       /* of the run as a whole */
-    sessile_triggers *triggers;  /* of this call, or NULL */
+    sessile_reason reason; /* of the run as a whole */
     char *instructions;
     char *event; /* its name, or NULL */
     char *model; /* the name asked for, or NULL */
@@ -101,8 +98,6 @@ typedef struct run_options {
 
 /* The checkpoint that a turn makes by itself. */
 typedef struct run_checkpointing {
-    sessile_triggers *on; /* of this call, or NULL */
-    uint32_t keep;
     sessile_slice state; /* that came with the turn; owned */
     sessile_checkpoint_reason reason;
     int asked, done;
@@ -212,6 +207,7 @@ struct sessile_run {
     session_wait wait;     /* of the call that goes on */
     int64_t now_ms;
     uint64_t started_us;
+    sessile_config config; /* owned; its policies are policy and fallback.policy */
     run_options options;
     run_checkpointing checkpoint;
     run_counts counts;
@@ -265,10 +261,7 @@ sessile_status branch_prompt(sessile_run *run, buf *out, sessile_error *err);
 sessile_status run_take_worker(sessile_run *run, sessile_error *err);
 void run_give_worker(sessile_run *run);
 
-/* trigger.c: what is in force for this run, or NULL; what they are judged by (with the
- * session's mutex); the reason of those that fire on the list as it is now, or TURN; and
- * whether, after STAGE_COMPACT, overflow still does. */
-const sessile_triggers *run_triggers(const sessile_run *run);
+/* trigger.c */
 sessile_status run_count_locked(sessile_run *run, sessile_error *err);
 sessile_reason run_fired(sessile_run *run);
 int run_fired_again(sessile_run *run);

@@ -229,7 +229,7 @@ static sessile_status start_hook(sessile_run *run, sessile_error *err)
     if (run->schedule.hook == SESSILE_HOOK_COMPACT) {
         run->schedule.tokens_given = state_tokens(run->state);
         run->schedule.did_not_fit =
-            laws_cannot_fit(state_after(run->state), run->options.window,
+            laws_cannot_fit(state_after(run->state), run->config.window,
                             run_reserve(run)) > 0;
         run->schedule.edited_before = run->schedule.edited;
         status = state_mark(run->state, err);

@@ -2,7 +2,7 @@
  * trigger.c: whether the end of a turn is a time to compact.
  *
  * The engine has no timers: everything is judged here, once, on the list as merge,
- * summarize and truncate left it. Messages and seconds are counted from the last
+ * summarize and truncate left it. Messages and the interval are counted from the last
  * compaction in multiples, so that each multiple fires once, whatever comes of it, and
  * nothing has to be written down for that. Share and overflow are conditions, which
  * last. A handle remembers when they fired, and the log remembers when that led to a
@@ -10,14 +10,6 @@
  * twentieth.
  */
 #include "run/run.h"
-
-const sessile_triggers *run_triggers(const sessile_run *run)
-{
-    const sessile_session *s = run->session;
-    return run->options.triggers  ? run->options.triggers
-           : s->settings.triggers ? s->settings.triggers
-                                  : s->store->triggers;
-}
 
 static uint64_t since(int64_t then, int64_t now)
 {
@@ -42,7 +34,7 @@ sessile_status run_count_locked(sessile_run *run, sessile_error *err)
     sessile_session *s = run->session;
     run_counts *c = &run->counts;
     sessile_id before = 0;
-    if (run->kind != RUN_TURN || run->fallback.runs || !run_triggers(run))
+    if (run->kind != RUN_TURN || run->fallback.runs || !run->config.triggers)
         return SESSILE_OK;
     c->by_share = s->compacting.by_share;
     c->by_overflow = s->compacting.by_overflow;
@@ -75,8 +67,8 @@ static int passed(uint64_t every, uint64_t before, uint64_t now)
 
 static int64_t room_of(const sessile_run *run)
 {
-    return run->options.window > run_reserve(run) ? run->options.window - run_reserve(run)
-                                                  : 0;
+    return run->config.window > run_reserve(run) ? run->config.window - run_reserve(run)
+                                                 : 0;
 }
 
 /* What goes beside the messages is measured anew by every report, and never quite the
@@ -84,7 +76,7 @@ static int64_t room_of(const sessile_run *run)
 static int same_room(const sessile_run *run, int64_t room)
 {
     int64_t more = room - room_of(run);
-    return (more < 0 ? -more : more) <= run->options.window / 64;
+    return (more < 0 ? -more : more) <= run->config.window / 64;
 }
 
 /* 1 when the context was at least `most` right after entry `at` too, where this was tried
@@ -118,14 +110,13 @@ static int by_share(const sessile_run *run, const sessile_triggers *t)
     /* Rounded up; in two parts, since room may be any number. */
     int64_t room = room_of(run), share = t->share;
     int64_t most = room / 1000 * share + (room % 1000 * share + 999) / 1000;
-    return share && run->options.window > 0 &&
-           is_full(run, most, run->counts.by_share, 1);
+    return share && run->config.window > 0 && is_full(run, most, run->counts.by_share, 1);
 }
 
 static int by_overflow(const sessile_run *run, const sessile_triggers *t)
 {
     return t->overflow &&
-           laws_cannot_fit(state_after(run->state), run->options.window,
+           laws_cannot_fit(state_after(run->state), run->config.window,
                            run_reserve(run)) > 0 &&
            is_full(run, room_of(run) + 1, run->counts.by_overflow,
                    run->counts.last.overflow);
@@ -151,11 +142,10 @@ static int compacts(const sessile_run *run)
 
 static sessile_reason judge(sessile_run *run)
 {
-    const sessile_triggers *t = run_triggers(run);
+    const sessile_triggers *t = run->config.triggers;
     const run_counts *c = &run->counts;
     if (run->kind != RUN_TURN || !t || !compacts(run))
         return SESSILE_REASON_TURN;
-    uint64_t every_ms = t->seconds > UINT64_MAX / 1000 ? UINT64_MAX : t->seconds * 1000;
     int event =
         triggers_name(t, (sessile_slice){run->options.event, run->options.event_size});
     int overflow = by_overflow(run, t), share = by_share(run, t);
@@ -169,8 +159,8 @@ static sessile_reason judge(sessile_run *run)
     }
     if (share || passed(t->messages, c->messages_before, c->messages))
         return SESSILE_REASON_THRESHOLD;
-    return passed(every_ms, c->ms_before, c->ms) ? SESSILE_REASON_TIMER
-                                                 : SESSILE_REASON_TURN;
+    return passed(t->interval_ms, c->ms_before, c->ms) ? SESSILE_REASON_TIMER
+                                                       : SESSILE_REASON_TURN;
 }
 
 /* What a run that was pending was told, it is told again. */
@@ -185,9 +175,9 @@ sessile_reason run_fired(sessile_run *run)
 
 static int still_overflows(sessile_run *run)
 {
-    const sessile_triggers *t = run_triggers(run);
+    const sessile_triggers *t = run->config.triggers;
     if (run->replay.overflowed)
-        return laws_cannot_fit(state_after(run->state), run->options.window,
+        return laws_cannot_fit(state_after(run->state), run->config.window,
                                run_reserve(run)) > 0;
     return t && compacts(run) && by_overflow(run, t);
 }

@@ -259,12 +259,12 @@ static size_t before_turn(const sessile_run *run, const context *c)
  * whatever was reported: a report that is wrong must not leave a policy without any. */
 static sessile_status find_held(sessile_run *run, sessile_error *err)
 {
-    int64_t room = run->options.window > run->options.reserve
-                       ? run->options.window - run->options.reserve
+    int64_t room = run->config.window > run->config.reserve
+                       ? run->config.window - run->config.reserve
                        : 0;
     sessile_status status =
         session_outside_locked(run->session, run->saw.entry, &run->saw.held, err);
-    if (!status && run->options.window > 0 && run->saw.held > room / 2)
+    if (!status && run->config.window > 0 && run->saw.held > room / 2)
         run->saw.held = room / 2;
     return status;
 }
@@ -330,7 +330,7 @@ sessile_status run_snapshot(sessile_run *run, sessile_error *err)
         state_setup setup = {.context = c,
                              .labels = &labels,
                              .previous = run->turn.previous,
-                             .window = run->options.window,
+                             .window = run->config.window,
                              .reserve = run_reserve(run),
                              .fit = fit,
                              .made_ratio = fit[TOKENS_ESTIMATE].ratio,

@@ -90,14 +90,11 @@ typedef struct session_waiting {
     _Atomic uintptr_t thread; /* the thread of that call, which others may ask for */
 } session_waiting;
 
-/* What the host configured for this session. */
-typedef struct session_settings {
-    int64_t window, reserve;
-    policy_ref policy, fallback;
-    sessile_triggers *triggers;      /* in place of the store's; or NULL */
-    sessile_triggers *checkpoint_on; /* likewise */
-    uint32_t checkpoint_keep;
-} session_settings;
+/* An idle worker process, and how to stop it: this floor knows none. */
+typedef struct session_worker {
+    void *idle;
+    void (*stop)(void *worker);
+} session_worker;
 
 /* The entries of the log as nodes. Under the mutex. */
 typedef struct session_tree {
@@ -175,8 +172,9 @@ struct sessile_session {
     session_identity identity;
     session_header header;
     session_waiting waiting;
-    session_settings settings;
-    policy_ref worker; /* idle, of isolated policies; under the mutex */
+    sessile_config config; /* its own and the store's; policies: its own. See
+                              session_config() */
+    session_worker worker; /* of isolated policies; under the mutex */
     session_tree tree;
     session_index index;
     session_fold fold;
@@ -188,6 +186,10 @@ struct sessile_session {
     int met_others;          /* when it last wrote: a write then reads first */
     size_t forgotten_before; /* store->forgotten_count when it was opened */
 };
+
+/* What runs of the session inherit, borrowed: the timeout as it is now; not the policies
+ * of the store. */
+sessile_config session_config(const sessile_session *s);
 
 sessile_status session_create(sessile_store *st, const sessile_session_options *options,
                               sessile_error *err, char *new_id /* UUID_SIZE, or NULL */);

@@ -12,7 +12,6 @@
 #include <string.h>
 
 #include "base/text.h"
-#include "session/triggers.h"
 #include "store/ram.h"
 
 enum { READ_DEPTH = 1000, ENTRY_DEPTH = 8 /* levels an entry has around a message */ };
@@ -158,7 +157,7 @@ sessile_session *session_blank(sessile_store *st)
     }
     s->store = st;
     s->forgotten_before = atomic_load(&st->forgotten_count);
-    atomic_init(&s->waiting.timeout_ms, st->timeout_ms);
+    atomic_init(&s->waiting.timeout_ms, st->config.timeout_ms);
     atomic_init(&s->counting.unit, -1);
     atomic_init(&s->waiting.interrupts, 0);
     atomic_init(&s->torn, 0);
@@ -197,14 +196,9 @@ void session_drop(sessile_session *s)
     }
     fold_snapshots_free(s);
     mem_free(a, s->index.absent, s->index.absent_blocks);
-    if (s->settings.policy.release && s->settings.policy.policy)
-        s->settings.policy.release(s->settings.policy.policy);
-    if (s->worker.release && s->worker.policy)
-        s->worker.release(s->worker.policy);
-    if (s->settings.fallback.release && s->settings.fallback.policy)
-        s->settings.fallback.release(s->settings.fallback.policy);
-    triggers_free(s->settings.triggers, a);
-    triggers_free(s->settings.checkpoint_on, a);
+    if (s->worker.idle)
+        s->worker.stop(s->worker.idle);
+    config_free(&s->config, a);
     free_name(a, s->identity.id, s->identity.id_size);
     free_name(a, s->identity.agent, s->identity.agent_size);
     free_name(a, s->identity.user, s->identity.user_size);
@@ -235,8 +229,8 @@ static sessile_status open_log(sessile_session *s, const char *folder, const cha
     fold f = {.s = s};
 
     return log_open_kept(&s->log, &st->backend, st->keys, folder, name,
-                         session_read_depth(st), st->timeout_ms, &callbacks, fold_visit,
-                         &f, torn, &st->alloc, err);
+                         session_read_depth(st), st->config.timeout_ms, &callbacks,
+                         fold_visit, &f, torn, &st->alloc, err);
 }
 
 sessile_status session_scan(sessile_session *s, const char *folder, const char *name,
@@ -318,6 +312,32 @@ sessile_status session_open_any(sessile_session **out, sessile_store *st,
     return open_any(out, st, options, NULL, err);
 }
 
+/* The store's policies may change, and are looked up by each run. */
+static sessile_status take_config(sessile_session *s,
+                                  const sessile_session_options *options,
+                                  sessile_error *err)
+{
+    sessile_config stores = s->store->config;
+    stores.policy = stores.fallback = NULL;
+    if (options)
+        s->config = options->config;
+    sessile_status status = config_check(&s->config, err);
+    if (status) {
+        memset(&s->config, 0, sizeof s->config);
+        return status;
+    }
+    config_inherit(&s->config, &stores);
+    atomic_store(&s->waiting.timeout_ms, s->config.timeout_ms);
+    return config_keep(&s->config, &s->store->alloc, err);
+}
+
+sessile_config session_config(const sessile_session *s)
+{
+    sessile_config config = s->config;
+    config.timeout_ms = atomic_load(&s->waiting.timeout_ms);
+    return config;
+}
+
 static sessile_status open_any(sessile_session **out, sessile_store *st,
                                const sessile_session_options *options,
                                const session_place *at, sessile_error *err)
@@ -331,23 +351,9 @@ static sessile_status open_any(sessile_session **out, sessile_store *st,
     status = names_of(&names, st, options, 0, err);
     if (status)
         return status;
-    if (options && (options->window < 0 || options->reserve < 0))
-        return fail(err, SESSILE_INVALID, "window and reserve may not be negative");
-    status = options ? triggers_check(options->triggers, err) : SESSILE_OK;
-    if (!status && options)
-        status = triggers_check(options->checkpoint_on, err);
-    if (status)
-        return status;
-    if (options && options->has_timeout) {
-        status = store_handle_timeout(options->timeout_ms, err);
-        if (status)
-            return status;
-    }
     s = session_blank(st);
     if (!s)
         return fail_nomem(err);
-    if (options && options->has_timeout)
-        atomic_store(&s->waiting.timeout_ms, options->timeout_ms);
     s->identity.id = mem_dup(&st->alloc, names.id.data, names.id.size);
     s->identity.agent = mem_dup(&st->alloc, names.agent.data, names.agent.size);
     s->identity.user =
@@ -355,21 +361,13 @@ static sessile_status open_any(sessile_session **out, sessile_store *st,
     s->identity.id_size = names.id.size;
     s->identity.agent_size = names.agent.size;
     s->identity.user_size = names.user.size;
-    s->settings.window = options && options->window ? options->window : st->window;
-    s->settings.reserve = options && options->reserve ? options->reserve : st->reserve;
     if (at)
         s->place = (session_place *)(void *)mem_dup(&st->alloc, at, sizeof *at);
     if (!s->identity.id || !s->identity.agent || !s->identity.user || (at && !s->place)) {
         status = fail_nomem(err);
         goto out;
     }
-    if (options)
-        status = triggers_copy(&s->settings.triggers, options->triggers, &st->alloc, err);
-    if (!status && options) {
-        s->settings.checkpoint_keep = options->checkpoint_keep;
-        status = triggers_copy(&s->settings.checkpoint_on, options->checkpoint_on,
-                               &st->alloc, err);
-    }
+    status = take_config(s, options, err);
     if (!status && options)
         status = session_set_agent_info(s, &options->agent_info, err);
     if (status)
@@ -442,7 +440,7 @@ sessile_status session_inspect(sessile_session **out, sessile_store *st,
     *seen = s;
     status =
         log_inspect(&s->log, &st->backend, st->keys, folder, name, session_read_depth(st),
-                    st->timeout_ms, &callbacks, visit, arg, tail, &st->alloc, err);
+                    st->config.timeout_ms, &callbacks, visit, arg, tail, &st->alloc, err);
     *out = s; /* its names may be known although the log is not open */
     return status;
 }

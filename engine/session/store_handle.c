@@ -11,7 +11,6 @@
 #include "base/text.h"
 #include "codec/entry.h"
 #include "session/limits.h"
-#include "session/triggers.h"
 #include "store/hosted/open.h"
 #include "store/open.h"
 #include "store/ram.h"
@@ -20,23 +19,11 @@
 #define SESSILE_LIBEXEC "/usr/local/libexec/sessile"
 #endif
 
-sessile_status store_handle_timeout(int timeout_ms, sessile_error *err)
-{
-    if (timeout_ms < -1)
-        return fail(err, SESSILE_INVALID,
-                    "timeout_ms is %d: give milliseconds, or -1 to wait for ever",
-                    timeout_ms);
-    return SESSILE_OK;
-}
-
 static sessile_status options_check(const sessile_store_options *o, sessile_error *err)
 {
-    sessile_status status = store_handle_timeout(o->timeout_ms, err);
-
+    sessile_status status = config_check(&o->config, err);
     if (status)
         return status;
-    if (o->window < 0 || o->reserve < 0)
-        return fail(err, SESSILE_INVALID, "window and reserve may not be negative");
     if (o->ttl_ms < 0)
         return fail(err, SESSILE_INVALID, "a ttl may not be negative");
     status = limits_check(&o->limits, err);
@@ -44,10 +31,7 @@ static sessile_status options_check(const sessile_store_options *o, sessile_erro
         return status;
     if (o->durability != SESSILE_SYNC && o->durability != SESSILE_NONE)
         return fail(err, SESSILE_INVALID, "durability is neither SYNC nor NONE");
-    if (o->isolation != SESSILE_IN_PROCESS && o->isolation != SESSILE_WORKER)
-        return fail(err, SESSILE_INVALID, "isolation is neither IN_PROCESS nor WORKER");
-    sessile_status first = triggers_check(o->triggers, err);
-    return !first ? triggers_check(o->checkpoint_on, err) : first;
+    return SESSILE_OK;
 }
 
 static char *dup_text(const allocator *a, const char *text)
@@ -82,7 +66,7 @@ static sessile_status open_origin(sessile_store *s, origin *from, int allow_netw
         return store_open(&s->backend, from->url,
                           &(store_setup){.os = s->os,
                                          .alloc = &s->alloc,
-                                         .timeout_ms = s->timeout_ms,
+                                         .timeout_ms = s->config.timeout_ms,
                                          .allow_network = allow_network,
                                          .unsynced = s->durability == SESSILE_NONE},
                           err);
@@ -105,7 +89,6 @@ static sessile_status open_store(sessile_store **out, origin *from,
     *out = NULL;
     if (!options) {
         memset(&defaults, 0, sizeof defaults);
-        defaults.timeout_ms = 5000;
         options = &defaults;
     }
     status = options_check(options, err);
@@ -125,9 +108,6 @@ static sessile_status open_store(sessile_store **out, origin *from,
     s->limits = options->limits;
     limits_fill(&s->limits);
     s->durability = options->durability;
-    s->timeout_ms = options->timeout_ms;
-    s->window = options->window;
-    s->reserve = options->reserve;
     s->ttl_ms = options->ttl_ms;
     if (pthread_mutex_init(&s->mutex, NULL)) {
         mem_free(&a, s, sizeof *s);
@@ -144,10 +124,14 @@ static sessile_status open_store(sessile_store **out, origin *from,
                                                  .count = options->count,
                                                  .ud = options->count_ud,
                                                  .alloc = &s->alloc});
-    s->isolation = options->isolation;
     s->worker = dup_text(&s->alloc, options->worker && *options->worker ? options->worker
                                                                         : SESSILE_LIBEXEC
                                         "/sessile-worker");
+    s->config = options->config;
+    config_inherit(&s->config, &config_defaults);
+    status = config_keep(&s->config, &s->alloc, err);
+    if (status)
+        goto out;
     if (!s->agent || !s->worker || !s->counters ||
         (options->policy_path && !s->policy_path) ||
         (options->model && *options->model && !s->model)) {
@@ -159,12 +143,7 @@ static sessile_status open_store(sessile_store **out, origin *from,
                       "the default agent's name is longer than the limit [id]");
         goto out;
     }
-    status = triggers_copy(&s->triggers, options->triggers, &s->alloc, err);
-    s->checkpoint_keep = options->checkpoint_keep;
-    if (!status)
-        status = triggers_copy(&s->checkpoint_on, options->checkpoint_on, &s->alloc, err);
-    if (!status)
-        status = open_origin(s, from, options->allow_network, err);
+    status = open_origin(s, from, options->allow_network, err);
     if (status)
         goto out;
     if (mode == BARE)
@@ -247,12 +226,7 @@ void store_handle_close(sessile_store *s)
     if (!s)
         return;
     a = s->alloc;
-    if (s->policy.release && s->policy.policy)
-        s->policy.release(s->policy.policy);
-    if (s->fallback.release && s->fallback.policy)
-        s->fallback.release(s->fallback.policy);
-    triggers_free(s->triggers, &a);
-    triggers_free(s->checkpoint_on, &a);
+    config_free(&s->config, &a);
     keyring_free(s->keys);
     if (s->backend.table)
         store_close(&s->backend);

@@ -5,16 +5,10 @@
 #include <pthread.h>
 #include <stdatomic.h>
 #include "base/os.h"
+#include "session/config.h"
 #include "store/store.h"
 #include "tokens/counters.h"
 #include "vault/vault.h"
-
-/* A policy that a handle keeps: an opaque pointer and how to give it back, since this
- * floor knows no policies. */
-typedef struct policy_ref {
-    void *policy;
-    void (*release)(void *policy);
-} policy_ref;
 
 struct sessile_store {
     allocator alloc;
@@ -25,18 +19,14 @@ struct sessile_store {
     char *policy_path; /* or NULL */
     char *model;       /* of every session, or NULL */
     counters *counters;
-    sessile_isolation isolation;
     char *worker;          /* the program that runs isolated policies */
     sessile_limits limits; /* every field set */
     sessile_durability durability;
-    int timeout_ms;
-    int64_t window, reserve, ttl_ms;
-    int over_records; /* its logs are given, and kept by somebody else */
-    sessile_triggers *triggers, *checkpoint_on; /* or NULL */
-    uint32_t checkpoint_keep;
+    int64_t ttl_ms;
+    int over_records;      /* its logs are given, and kept by somebody else */
+    sessile_config config; /* with defaults; policies change, under the mutex */
     pthread_mutex_t mutex; /* guards what follows */
     uint64_t records_opened;
-    policy_ref policy, fallback;
     unsigned char uuid_last[16];
     uint64_t *forgotten; /* hash64 of users forgotten through this handle */
     size_t forgotten_capacity;
@@ -64,8 +54,6 @@ sessile_status store_handle_open_bare(sessile_store **out, const char *url,
                                       const sessile_backend *backend, void *self,
                                       const sessile_store_options *options,
                                       sessile_error *err);
-/* INVALID when timeout_ms is none: less than -1. */
-sessile_status store_handle_timeout(int timeout_ms, sessile_error *err);
 void store_handle_close(sessile_store *s);
 
 /* A new id into out, by version. */

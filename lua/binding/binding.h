@@ -348,6 +348,19 @@ uint64_t binding_field_count(lua_State *L, int table, const char *name, uint64_t
 int binding_field_timeout(lua_State *L, int table, const char *name, int *out);
 int binding_timeout(lua_Integer ms);
 int binding_field_boolean(lua_State *L, int table, const char *name);
+
+/* options.c: the fields of the table at `table` (nil: none) that a store, a session and a
+ * run have in common: window, reserve, timeout_ms, isolation ("none", "worker"). */
+void binding_field_config(lua_State *L, int table, sessile_config *out);
+/* Room for what a configuration points to. */
+struct binding_triggers {
+    sessile_triggers compact, checkpoint;
+};
+/* Those of runs: triggers, checkpoint (the same fields), checkpoint_keep. What *out
+ * borrows is in *storage, and in values that are left on the stack. */
+void binding_field_triggers(lua_State *L, int table, sessile_config *out,
+                            struct binding_triggers *storage);
+
 /* An 8-digit id, or SESSILE_NO_ID when the field is absent; raises when it is no id. */
 sessile_id binding_field_id(lua_State *L, int table, const char *name);
 sessile_role binding_field_role(lua_State *L, int table, const char *name);

@@ -80,13 +80,13 @@ static struct binding_run *run_new(lua_State *L, int options, sessile_run_option
     lua_setiuservalue(L, at, RUN_SESSION);
     if (lua_istable(L, options)) {
         lua_getfield(L, options, "policy");
-        out->policy = binding_policy_opt(L, -1);
+        out->config.policy = binding_policy_opt(L, -1);
         lua_setiuservalue(L, at, RUN_POLICY);
         lua_getfield(L, options, "fallback");
-        out->fallback = binding_policy_opt(L, -1);
+        out->config.fallback = binding_policy_opt(L, -1);
         lua_setiuservalue(L, at, RUN_FALLBACK);
     }
-    out->no_fallback = !out->fallback;
+    out->no_fallback = !out->config.fallback;
     return run;
 }
 
@@ -151,45 +151,13 @@ static sessile_on_conflict field_on_conflict(lua_State *L, int table)
     return SESSILE_ON_CONFLICT_FAIL;
 }
 
-/* The table called `name`, {messages, seconds, share (per thousand), overflow, events},
- * as *out, and 1; 0 when there is none. It is left on the stack, with what *out borrows.
- */
-static int field_triggers(lua_State *L, int table, const char *name,
-                          sessile_triggers *out)
-{
-    int at, events;
-    const char **names;
-    size_t i;
-    memset(out, 0, sizeof *out);
-    if (!lua_istable(L, table) || lua_getfield(L, table, name) != LUA_TTABLE)
-        return 0;
-    at = lua_gettop(L);
-    out->messages = binding_field_count(L, at, "messages", UINT64_MAX);
-    out->seconds = binding_field_count(L, at, "seconds", UINT64_MAX);
-    out->share = (unsigned)binding_field_count(L, at, "share", UINT_MAX);
-    out->overflow = binding_field_boolean(L, at, "overflow");
-    if (lua_getfield(L, at, "events") != LUA_TTABLE)
-        return 1;
-    events = lua_gettop(L);
-    out->event_count = (size_t)lua_rawlen(L, events);
-    names = lua_newuserdatauv(L, (out->event_count + 1) * sizeof *names, 0);
-    for (i = 0; i < out->event_count; i++) {
-        if (lua_rawgeti(L, events, (lua_Integer)(i + 1)) != LUA_TSTRING)
-            luaL_error(L, "trigger 'events': a list of names expected");
-        names[i] = lua_tostring(L, -1); /* the list keeps it */
-        lua_pop(L, 1);
-    }
-    out->events = names;
-    return 1;
-}
-
 /* session:turn(messages, {usage, model, metadata, base, on_conflict, policy, no_policy,
- * fallback, trigger, event, checkpoint, checkpoint_keep, state, window, reserve,
- * timeout_ms}) -> run; nil, message, code */
+ * fallback, triggers, event, checkpoint, checkpoint_keep, state, window, reserve,
+ * timeout_ms, isolation}) -> run; nil, message, code */
 int binding_session_turn(lua_State *L, struct binding_session *session)
 {
     sessile_run_options options;
-    sessile_triggers triggers, checkpoints;
+    struct binding_triggers triggers;
     struct binding_run *run;
     sessile_slice *messages = NULL;
     sessile_status status;
@@ -200,22 +168,14 @@ int binding_session_turn(lua_State *L, struct binding_session *session)
     lua_settop(L, 3);
     luaL_checkstack(L, 40, "turn"); /* what the options borrow stays on it */
     sessile_run_options_init(&options);
+    binding_field_config(L, 3, &options.config);
     options.model = binding_field_bytes(L, 3, "model");
     options.base = binding_field_id(L, 3, "base");
     options.has_base = options.base != SESSILE_NO_ID;
     options.on_conflict = field_on_conflict(L, 3);
-    options.has_timeout = binding_field_timeout(L, 3, "timeout_ms", &options.timeout_ms);
     options.no_policy = binding_field_boolean(L, 3, "no_policy");
     options.event = binding_field_bytes(L, 3, "event");
-    if (field_triggers(L, 3, "trigger", &triggers))
-        options.triggers = &triggers;
-    if (field_triggers(L, 3, "checkpoint", &checkpoints)) {
-        options.checkpoint_on = &checkpoints;
-        options.checkpoint_keep =
-            (uint32_t)binding_field_count(L, 3, "checkpoint_keep", UINT32_MAX);
-    }
-    options.window = binding_field_integer(L, 3, "window", 0);
-    options.reserve = binding_field_integer(L, 3, "reserve", 0);
+    binding_field_triggers(L, 3, &options.config, &triggers);
     if ((failed = binding_field_json(L, 3, "usage", &options.usage)) ||
         (failed = binding_field_json(L, 3, "metadata", &options.metadata)) ||
         (failed = read_messages(L, 2, &messages, &count)))
@@ -243,11 +203,9 @@ static int begin(lua_State *L, struct binding_session *session, run_begin functi
     sessile_error err;
     lua_settop(L, 2);
     sessile_run_options_init(&options);
+    binding_field_config(L, 2, &options.config);
     options.instructions = binding_field_bytes(L, 2, "instructions");
     options.reason = binding_field_reason(L, 2, "reason");
-    options.has_timeout = binding_field_timeout(L, 2, "timeout_ms", &options.timeout_ms);
-    options.window = binding_field_integer(L, 2, "window", 0);
-    options.reserve = binding_field_integer(L, 2, "reserve", 0);
     run = run_new(L, 2, &options);
     status = function(&run->handle, session->handle, &options, &err);
     return run_begun(L, run, session, status, &err);
@@ -278,6 +236,7 @@ int binding_session_branch(lua_State *L, struct binding_session *session)
     if (sessile_key_parse(text, &key) || key.n != 0)
         return binding_no_entry(L, session);
     sessile_run_options_init(&options);
+    binding_field_config(L, 3, &options.config);
     options.summary = binding_field_bytes(L, 3, "summary");
     options.summarize = binding_field_boolean(L, 3, "summarize");
     options.instructions = binding_field_bytes(L, 3, "instructions");
@@ -285,10 +244,7 @@ int binding_session_branch(lua_State *L, struct binding_session *session)
     options.base = binding_field_id(L, 3, "base");
     options.has_base = options.base != SESSILE_NO_ID;
     options.on_conflict = field_on_conflict(L, 3);
-    options.has_timeout = binding_field_timeout(L, 3, "timeout_ms", &options.timeout_ms);
     options.no_policy = binding_field_boolean(L, 3, "no_policy");
-    options.window = binding_field_integer(L, 3, "window", 0);
-    options.reserve = binding_field_integer(L, 3, "reserve", 0);
     run = run_new(L, 3, &options);
     status =
         sessile_branch_begin(&run->handle, session->handle, key.entry, &options, &err);
@@ -307,9 +263,9 @@ int binding_session_answer(lua_State *L, struct binding_session *session)
     int given;
     lua_settop(L, 2);
     sessile_run_options_init(&options);
+    binding_field_config(L, 2, &options.config);
     memset(&answer, 0, sizeof answer);
     pending_run = binding_field_id(L, 2, "pending_run");
-    options.has_timeout = binding_field_timeout(L, 2, "timeout_ms", &options.timeout_ms);
     lua_getfield(L, 2, "text");
     lua_getfield(L, 2, "failed");
     given = !lua_isnil(L, -2) || !lua_isnil(L, -1);

@@ -85,9 +85,7 @@ int binding_session_options(lua_State *L, int table, sessile_session_options *ou
     out->title = binding_field_bytes(L, table, "title");
     uuid = binding_field_string(L, table, "uuid");
     out->uuid_v4 = uuid && uuid[0] == 'v' && uuid[1] == '4';
-    out->window = binding_field_integer(L, table, "window", 0);
-    out->reserve = binding_field_integer(L, table, "reserve", 0);
-    out->has_timeout = binding_field_timeout(L, table, "timeout_ms", &out->timeout_ms);
+    binding_field_config(L, table, &out->config);
     out->ttl_ms = binding_field_integer(L, table, "ttl_ms", 0);
     return binding_field_json(L, table, "metadata", &out->metadata);
 }

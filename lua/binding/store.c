@@ -177,23 +177,19 @@ void binding_store_options(lua_State *L, int table, sessile_store_options *out)
     out->suite = binding_field_string(L, table, "suite");
     out->durability = binding_one_of(L, table, "durability", durabilities) ? SESSILE_NONE
                                                                            : SESSILE_SYNC;
-    out->timeout_ms =
-        binding_timeout(binding_field_integer(L, table, "timeout_ms", out->timeout_ms));
     out->allow_network = binding_field_boolean(L, table, "network");
-    out->window = binding_field_integer(L, table, "window", 0);
-    out->reserve = binding_field_integer(L, table, "reserve", 0);
+    binding_field_config(L, table, &out->config);
     out->policy_path = binding_field_string(L, table, "policy_path");
     out->model = binding_field_string(L, table, "model");
     out->encoding = binding_field_string(L, table, "encoding");
     out->encoding_path = binding_field_string(L, table, "encoding_path");
-    out->isolation =
-        binding_field_boolean(L, table, "isolated") ? SESSILE_WORKER : SESSILE_IN_PROCESS;
     out->worker = binding_field_string(L, table, "worker");
     read_limits(L, table, &out->limits);
 }
 
 /* open(url, {agent, key_source, key, suite, durability, timeout_ms, network, window,
- * reserve, policy_path, isolated, worker, model, encoding, encoding_path, count, limits})
+ * reserve, policy_path, isolation, worker, model, encoding, encoding_path, count,
+ * limits})
  * -> store; nil, message, code */
 int binding_open(lua_State *L)
 {

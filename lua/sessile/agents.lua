@@ -1,4 +1,4 @@
--- agents.lua: what a store was told of single agents: their policy, trigger, window and so on.
+-- agents.lua: what a store was told of single agents: their policy, triggers, window and so on.
 --
 -- Owns the defaults of an agent's sessions, between a session's own options and the store's.
 -- Loads an agent's policies when the first session of that agent wants them, and once.
@@ -6,12 +6,12 @@
 local life = require "sessile.life"
 local options = require "sessile.options"
 local policy = require "sessile.policy"
-local trigger = require "sessile.trigger"
+local triggers = require "sessile.triggers"
 
 local agents = {}
 
 local kinds = {
-  policy = "any", fallback = "any", trigger = "any", checkpoint = "any", window = "number",
+  policy = "any", fallback = "any", triggers = "any", checkpoint = "any", window = "number",
   reserve = "number", model = "callable", ttl = "any",
 }
 
@@ -26,8 +26,8 @@ function agents.check(who, given)
     end
     local label = ("%s: agent '%s'"):format(who, name)
     local copy = options.check(label, one, kinds)
-    copy.trigger = trigger.resolve(label, copy.trigger)
-    copy.checkpoint = trigger.checkpoints(label, copy.checkpoint)
+    copy.triggers = triggers.resolve(label, copy.triggers)
+    copy.checkpoint = triggers.checkpoints(label, copy.checkpoint)
     if copy.ttl then
       life.check_default(label .. ": option 'ttl'", copy.ttl)
     end
@@ -36,7 +36,7 @@ function agents.check(who, given)
   return checked
 end
 
---- What a store has for an agent: {policy, fallback, trigger, checkpoint, window, reserve, model,
+--- What a store has for an agent: {policy, fallback, triggers, checkpoint, window, reserve, model,
 --- ttl}, policies loaded; nothing in it when the agent was not named. Nil, message, code when a
 --- policy cannot be loaded.
 function agents.of(store, who, name)
@@ -49,7 +49,7 @@ function agents.of(store, who, name)
       return nil, ("agent '%s': %s"):format(name, message), code
     end
     own.ready = {
-      policy = loaded.policy, fallback = loaded.fallback, trigger = own.trigger,
+      policy = loaded.policy, fallback = loaded.fallback, triggers = own.triggers,
       checkpoint = own.checkpoint, window = own.window, reserve = own.reserve,
       model = own.model, ttl = own.ttl,
     }

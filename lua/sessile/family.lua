@@ -8,7 +8,7 @@ local names = require "sessile.names"
 local options = require "sessile.options"
 local policy = require "sessile.policy"
 local settings = require "sessile.interaction.settings"
-local trigger = require "sessile.trigger"
+local triggers = require "sessile.triggers"
 
 local family = {}
 
@@ -19,7 +19,7 @@ local function new_options(more)
   local kinds = settings.add_to {
     id = "string", agent = "string", user = "string", title = "string", metadata = "table",
     uuid = "string", policy = "any", model = "callable", window = "number",
-    reserve = "number", timeout_ms = "number", fallback = "any", trigger = "any",
+    reserve = "number", timeout_ms = "timeout", fallback = "any", triggers = "any",
   }
   for name, kind in pairs(more or {}) do
     kinds[name] = kind
@@ -27,11 +27,11 @@ local function new_options(more)
   return kinds
 end
 
--- What the core's function makes, as a session with the policy, fallback, trigger, model and
+-- What the core's function makes, as a session with the policy, fallback, triggers, model and
 -- settings of this one unless others are given, or the store has others for its agent.
 local function make(self, who, opts, core)
   local own = settings.over(self._settings, settings.take(who, opts))
-  local when = trigger.resolve(who, opts.trigger)
+  local when = triggers.resolve(who, opts.triggers)
   local theirs, message, code = {}, nil, nil
   if opts.agent and opts.agent ~= self.agent then
     theirs, message, code = agents.of(self._store, who, opts.agent)
@@ -52,7 +52,7 @@ local function make(self, who, opts, core)
   return self._adopt(self._store, handle, {
     policy = loaded.policy or theirs.policy or self._policy,
     fallback = loaded.fallback or theirs.fallback or self._fallback,
-    trigger = when or theirs.trigger or self._trigger,
+    triggers = when or theirs.triggers or self._triggers,
     checkpoint = theirs.checkpoint or self._checkpoint,
     model = opts.model or theirs.model or self._model,
     settings = own,

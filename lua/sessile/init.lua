@@ -19,7 +19,7 @@ local send = require "sessile.interaction.send"
 local session = require "sessile.session"
 local settings = require "sessile.interaction.settings"
 local store = require "sessile.store"
-local trigger = require "sessile.trigger"
+local triggers = require "sessile.triggers"
 
 local sessile = {
   version = core.version,
@@ -34,10 +34,10 @@ local sessile = {
 
 local open_options = settings.add_to {
   agent = "string", key = "any", suite = "string", durability = "string",
-  timeout_ms = "number", network = "boolean", window = "number", reserve = "number",
-  policy = "any", model = "callable", policy_path = "string|table", isolation = "string",
+  timeout_ms = "timeout", network = "boolean", window = "number", reserve = "number",
+  policy = "any", model = "callable", policy_path = "string|table", isolation = "isolation",
   model_name = "string", encoding = "string", encoding_path = "string|table", count = "callable",
-  worker = "string", limits = "table", ttl = "any", fallback = "any", trigger = "any",
+  worker = "string", limits = "table", ttl = "any", fallback = "any", triggers = "any",
   agent_info = "table", checkpoint = "any", store = "string", user = "string", agents = "table",
 }
 
@@ -76,7 +76,7 @@ local function open_core(where, given)
     model = given.model_name, count = given.count,
     encoding = given.encoding and paths.encoding(given.encoding),
     encoding_path = paths.encodings(given.encoding_path),
-    isolated = given.isolation == "worker", worker = paths.worker(given.worker),
+    isolation = given.isolation, worker = paths.worker(given.worker),
   }
   if type(where) ~= "table" then
     return core.open(where, chosen)
@@ -99,11 +99,7 @@ function sessile.open(url, opts)
   elseif url ~= nil and type(url) ~= "string" then
     options.misuse("sessile.open: a path, URL or adapter expected, got " .. type(url))
   end
-  if given.isolation and given.isolation ~= "none" and given.isolation ~= "worker" then
-    options.misuse(("sessile.open: option 'isolation': \"none\" or \"worker\" expected, got '%s'")
-      :format(given.isolation))
-  end
-  given.trigger = trigger.resolve("sessile.open", given.trigger)
+  given.triggers = triggers.resolve("sessile.open", given.triggers)
   given.agents = agents.check("sessile.open", given.agents)
   if url == nil then
     url = given.store

@@ -78,7 +78,7 @@ function sessile.encoding(name, options) end
 ---  plain over an adapter, which takes 32 bytes as well
 ---@field suite? "aes-256-gcm"|"xchacha20-poly1305" of a new store
 ---@field durability? "sync"|"none"
----@field timeout_ms? integer longest wait for another writer; 5000; -1: for ever
+---@field timeout_ms? integer|string longest wait for another writer; "5s"; -1: for ever
 ---@field network? boolean allow writes on a network file system, if only one machine writes
 ---@field window? integer the model's window in tokens; 0: unlimited
 ---@field reserve? integer tokens to keep free in the window
@@ -86,7 +86,7 @@ function sessile.encoding(name, options) end
 ---one for each agent
 ---@field policy? sessile.PolicySpec|false
 ---@field fallback? sessile.PolicySpec|false runs once if the policy was refused
----@field trigger? sessile.Trigger|false when to compact without asking the policy
+---@field triggers? sessile.Triggers|false when to compact without asking the policy
 ---@field model? sessile.Model
 ---@field tools? table<string, sessile.Tool|function> of its sessions' loops; and so on:
 ---@field before? sessile.Before|sessile.Before[]
@@ -117,7 +117,7 @@ function sessile.encoding(name, options) end
 ---@class sessile.AgentOptions
 ---@field policy? sessile.PolicySpec|false
 ---@field fallback? sessile.PolicySpec|false
----@field trigger? sessile.Trigger|false
+---@field triggers? sessile.Triggers|false
 ---@field checkpoint? sessile.CheckpointRules|false
 ---@field window? integer
 ---@field reserve? integer
@@ -192,7 +192,7 @@ function sessile.keys_init(url, opts) end
 ---@field url string a path or URL, as of sessile.open
 ---@field key? sessile.Key|false
 ---@field suite? "aes-256-gcm"|"xchacha20-poly1305"
----@field timeout_ms? integer
+---@field timeout_ms? integer|string
 ---@field network? boolean
 
 ---@class sessile.MigrateOptions
@@ -275,7 +275,7 @@ function sessile.decode(text) end
 ---or a JSON object with content or tool_calls, or {"error": {"message", "code"}}.
 ---@class sessile.ModelCommand
 ---@field command string[] the program first; no shell is used
----@field timeout? number|string without output; 120 seconds; ten times that in all
+---@field timeout_ms? integer|string without output; "120s"; ten times that in total
 ---@field name? string what is recorded as the model
 ---@field window? integer its tokens; not recorded by the library
 
@@ -286,7 +286,7 @@ function sessile.decode(text) end
 ---@field key? sessile.Key|false sent as a bearer token
 ---@field headers? table<string, string|sessile.Key>
 ---@field max_tokens? integer of an answer, if the request has none
----@field timeout? number|string without a byte; 120 seconds; ten times that in all
+---@field timeout_ms? integer|string without a byte; "120s"; ten times that in total
 ---@field insecure? boolean allow a key over http to another machine
 ---@field ca? string a file of authorities in place of the system's
 ---@field wait? fun(seconds: number) called in place of blocking; may yield
@@ -430,9 +430,9 @@ function key.secret(text) end
 ---@alias sessile.PolicySpec string|sessile.HostPolicy|table
 
 ---When every policy with a `compact` runs it without being asked; checked at the end of a turn.
----@class sessile.Trigger
+---@class sessile.Triggers
 ---@field messages? integer after N messages since the last compaction, or the start
----@field seconds? integer|string after this time since then: 600, "10m", "2h", "1d"
+---@field interval? number|string after this time since then, a second or more: 600 (seconds), "10m"
 ---@field share? number used share of the window less the reserve: 0.8
 ---@field overflow? boolean the context does not fit window less reserve
 ---@field events? string[] names: one is given with the turn
@@ -521,11 +521,11 @@ local Store = {}
 ---@field uuid? "v4"|"v7"
 ---@field policy? sessile.PolicySpec|false
 ---@field fallback? sessile.PolicySpec|false nil: the store's
----@field trigger? sessile.Trigger|false replaces the store's as a whole
+---@field triggers? sessile.Triggers|false replaces the store's as a whole
 ---@field model? sessile.Model
 ---@field window? integer
 ---@field reserve? integer
----@field timeout_ms? integer longest wait for another writer; nil: the store's
+---@field timeout_ms? integer|string longest wait for another writer; nil: the store's
 ---@field tools? table<string, sessile.Tool|function> of its loops; and so on:
 ---@field before? sessile.Before|sessile.Before[]
 ---@field after? sessile.After|sessile.After[]
@@ -564,7 +564,7 @@ function Store:session(opts) end
 ---@field model? sessile.Model
 ---@field window? integer
 ---@field reserve? integer
----@field timeout_ms? integer
+---@field timeout_ms? integer|string
 
 ---Copies a session of another store whole into this one: every entry and branch, the same
 ---ids, sealed as this store seals. EEXISTS: this store has a session of that name.
@@ -877,7 +877,7 @@ function Session:append(message) end
 ---@field model? sessile.Model
 ---@field window? integer
 ---@field reserve? integer
----@field timeout_ms? integer
+---@field timeout_ms? integer|string
 
 ---A new session with everything up to an entry, which is its head: ids keep their meaning,
 ---branches before it are copied, and labels, title, settings and metadata as they are now; a pause
@@ -949,13 +949,13 @@ function Session:discard(opts) end
 ---ECONFLICT, write at the current head, or write a branch and leave the head
 ---@field policy? sessile.PolicySpec|false
 ---@field fallback? sessile.PolicySpec|false nil: the session's
----@field trigger? sessile.Trigger|false replaces the session's as a whole
+---@field triggers? sessile.Triggers|false replaces the session's as a whole
 ---@field event? string an event: fires a trigger that lists it
 ---@field checkpoint? sessile.CheckpointRules|false in place of the session's
 ---@field state? any for a checkpoint that is due; default: checkpoint.state is called
 ---@field window? integer
 ---@field reserve? integer
----@field timeout_ms? integer longest wait of each of its calls for another writer
+---@field timeout_ms? integer|string longest wait of each of its calls for another writer
 
 ---Appends the messages of one turn as one commit; then policies run.
 ---@param messages (sessile.Message|sessile.Json)[]
@@ -973,7 +973,7 @@ function Session:turn(messages, opts) end
 ---@field reason? string
 ---@field window? integer
 ---@field reserve? integer
----@field timeout_ms? integer longest wait of each of its calls for another writer
+---@field timeout_ms? integer|string longest wait of each of its calls for another writer
 
 ---Runs a policy on the context at the head.
 ---@param opts? sessile.CompactOptions
@@ -992,7 +992,7 @@ function Session:compact(opts) end
 ---@field on_conflict? "fail"|"append" if the head moved: fail (ECONFLICT), or branch anyway
 ---@field window? integer
 ---@field reserve? integer
----@field timeout_ms? integer longest wait of each of its calls for another writer
+---@field timeout_ms? integer|string longest wait of each of its calls for another writer
 
 ---Moves the head to an entry, where the conversation continues; the other branch stays in the log.
 ---If the summary fails, the branch is made without one: outcome.policy gives the reason.
@@ -1169,7 +1169,7 @@ function Session:pending_runs() end
 ---@field failed? string there is no answer, and why
 ---@field policy? sessile.PolicySpec default: the session's, else that of the run
 ---@field model? sessile.Model for questions without an answer yet
----@field timeout_ms? integer
+---@field timeout_ms? integer|string
 
 ---Continues a pending run, in this process or another one.
 ---@param text? string the model's answer; nil: the model is asked again
@@ -1566,7 +1566,7 @@ function Session:close() end
 ---@field commit? "step"|"turn" "step": each message is on disk before the next step; "turn":
 ---all of them become one turn at the end
 ---@field policy? sessile.PolicySpec|false
----@field trigger? sessile.Trigger|false in place of the session's, when the turn is whole
+---@field triggers? sessile.Triggers|false in place of the session's, when the turn is whole
 ---@field fallback? sessile.PolicySpec|false
 ---@field event? string what happened: fires a trigger, or a checkpoint, that lists it
 ---@field checkpoint? sessile.CheckpointRules|false in place of the session's
@@ -1574,7 +1574,7 @@ function Session:close() end
 ---@field on_conflict? "fail"|"append"
 ---@field window? integer
 ---@field reserve? integer
----@field timeout_ms? integer
+---@field timeout_ms? integer|string
 
 ---Sends a message through hooks, model, tools, turn and policy; nil continues an interrupted send.
 ---nil, message, code if the send could not start.

@@ -10,7 +10,7 @@ local paths = require "sessile.paths"
 local migrate = {}
 
 local place_options = {
-  url = "string", key = "any", suite = "string", timeout_ms = "number", network = "boolean",
+  url = "string", key = "any", suite = "string", timeout_ms = "timeout", network = "boolean",
 }
 
 -- What the core takes for a store: an open one, or where one is and what opens it. nil,

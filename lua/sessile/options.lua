@@ -4,6 +4,8 @@
 -- Raises only: a wrong option is a mistake in the program. Values that the engine may judge
 -- (too large, unknown file) pass, and come back as nil, message, code.
 
+local times = require "sessile.times"
+
 local options = {}
 
 local LONGEST = 100 -- bytes of a name that may be another by mistake
@@ -77,6 +79,17 @@ local is = {
   -- Tokens and times are often computed: 0.9 * window is taken when it is whole.
   number = function(v) return type(v) == "number" and math.tointeger(v) ~= nil end,
   callable = options.callable,
+  isolation = function(v) return v == "none" or v == "worker" end,
+  -- Milliseconds, or a span as text: "5s".
+  timeout = function(v)
+    return type(v) == "number" and math.tointeger(v) ~= nil
+      or type(v) == "string" and times.ms(v) ~= nil
+  end,
+}
+
+-- Kinds whose name says too little.
+local spoken = {
+  timeout = "milliseconds, or a time as \"5s\",", isolation = "\"none\" or \"worker\"",
 }
 
 local function matches(kind, value)
@@ -107,14 +120,16 @@ function options.check(who, given, kinds)
     end
     if not matches(kind, value) then
       -- a number that is refused is not whole, or no integer is as large
-      local wanted = kind:gsub("|", " or ")
-      local got = type(value)
+      local wanted = spoken[kind] or kind:gsub("|", " or ")
+      local got = spoken[kind] and ("%q"):format(tostring(value)) or type(value)
       if got == "number" then
         wanted, got = wanted:gsub("number", "whole number"), ("%.14g"):format(value)
       end
       options.misuse(("%s: option '%s': %s expected, got %s"):format(who, name, wanted, got))
     end
-    if type(value) == "number" and kind:find("number", 1, true) then
+    if kind == "timeout" then
+      value = type(value) == "string" and times.ms(value) or math.tointeger(value)
+    elseif type(value) == "number" and kind:find("number", 1, true) then
       value = math.tointeger(value)
     end
     copy[name] = value

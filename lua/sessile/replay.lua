@@ -139,7 +139,7 @@ end
 ---@class sessile.replay.options
 ---@field policy any            as for sessile.open
 ---@field fallback any?         likewise
----@field trigger any?          likewise
+---@field triggers any?          likewise
 ---@field window integer?
 ---@field reserve integer?
 ---@field store table?          else a fresh one in memory
@@ -162,7 +162,7 @@ function replay.run(records, options)
   local session, message, code = store:create {
     id = options.id, title = options.title, policy = options.policy,
     window = options.window, reserve = options.reserve, fallback = options.fallback,
-    trigger = options.trigger,
+    triggers = options.triggers,
     model = function(request)
       ledger.model_calls = ledger.model_calls + 1
       return model(request)

@@ -10,7 +10,7 @@ local names = require "sessile.names"
 local options = require "sessile.options"
 local outcome = require "sessile.outcome"
 local policy = require "sessile.policy"
-local trigger = require "sessile.trigger"
+local triggers = require "sessile.triggers"
 
 local starters, methods = {}, {}
 
@@ -20,22 +20,24 @@ local starters, methods = {}, {}
 local turn_options = {
   usage = "table", model = "callable|string", model_name = "string", metadata = "table",
   base = "string", on_conflict = "string", policy = "any", window = "number",
-  reserve = "number", timeout_ms = "number", fallback = "any", trigger = "any", event = "string",
+  reserve = "number", timeout_ms = "timeout", isolation = "isolation",
+  fallback = "any", triggers = "any", event = "string",
   checkpoint = "any", state = "any",
 }
 local compact_options = {
   policy = "any", model = "callable", instructions = "string", reason = "string",
-  window = "number", reserve = "number", timeout_ms = "number", fallback = "any",
+  window = "number", reserve = "number", timeout_ms = "timeout", isolation = "isolation",
+  fallback = "any",
 }
 
 local branch_options = {
   summary = "any", policy = "any", model = "callable", model_name = "string",
   instructions = "string", base = "string", on_conflict = "string", window = "number",
-  reserve = "number", timeout_ms = "number",
+  reserve = "number", timeout_ms = "timeout",
 }
 local answer_options = {
   pending_run = "string", failed = "string", policy = "any", model = "callable",
-  timeout_ms = "number",
+  timeout_ms = "timeout",
 }
 
 local on_conflicts = { fail = true, append = true, branch = true }
@@ -99,16 +101,17 @@ function starters.turn(self, messages, given)
   if type(model) == "string" then
     name, model = name or model, nil
   end
-  local checkpoint = trigger.checkpoints("session:turn", opts.checkpoint) or self._checkpoint
+  local checkpoint = triggers.checkpoints("session:turn", opts.checkpoint) or self._checkpoint
   local run
   run, message, code = self._core:turn(messages, {
     usage = opts.usage, model = name, metadata = opts.metadata, base = opts.base,
     on_conflict = opts.on_conflict, policy = chosen.handle, no_policy = chosen.none,
     fallback = chosen.fallback.handle, event = opts.event,
-    trigger = trigger.resolve("session:turn", opts.trigger) or self._trigger,
+    triggers = triggers.resolve("session:turn", opts.triggers) or self._triggers,
     checkpoint = checkpoint and checkpoint.on, checkpoint_keep = checkpoint and checkpoint.keep,
     state = opts.state,
     window = opts.window, reserve = opts.reserve, timeout_ms = opts.timeout_ms,
+    isolation = opts.isolation,
   })
   if not run then
     return nil, message, code
@@ -128,6 +131,7 @@ local function start(self, kind, given)
     policy = chosen.handle, fallback = chosen.fallback.handle,
     instructions = opts.instructions, reason = opts.reason,
     window = opts.window, reserve = opts.reserve, timeout_ms = opts.timeout_ms,
+    isolation = opts.isolation,
   })
   if not run then
     return nil, message, code
@@ -167,6 +171,7 @@ function starters.branch(self, id, given)
     instructions = opts.instructions, model = opts.model_name, base = opts.base,
     on_conflict = opts.on_conflict, policy = chosen.handle, no_policy = chosen.none,
     window = opts.window, reserve = opts.reserve, timeout_ms = opts.timeout_ms,
+    isolation = opts.isolation,
   })
   if not run then
     return nil, message, code

@@ -265,10 +265,12 @@ end
 
 --- How many milliseconds its calls wait for another writer from now on; -1: for ever.
 function methods:set_timeout(timeout_ms)
-  if type(timeout_ms) ~= "number" or timeout_ms ~= math.floor(timeout_ms) then
-    options.misuse("session:set_timeout: a whole number of milliseconds expected, or -1")
+  local ms = options.check("session:set_timeout", { timeout_ms = timeout_ms },
+    { timeout_ms = "timeout" }).timeout_ms
+  if not ms then
+    options.misuse("session:set_timeout: milliseconds, or a time as \"5s\", expected")
   end
-  return self._core:set_timeout(math.tointeger(timeout_ms) or -1)
+  return self._core:set_timeout(ms)
 end
 
 --- With durability "none": syncs what was written; the next write says that it is safe, so that
@@ -277,7 +279,7 @@ function methods:sync()
   return self._core:sync()
 end
 
-local watch_options = { after = "string", timeout_ms = "number" }
+local watch_options = { after = "string", timeout_ms = "timeout" }
 
 --- Waits until others have written entries behind `after`, or behind all that this handle has read:
 --- true and the id of the newest entry, for the next `after`; false and the same when timeout_ms
@@ -412,7 +414,7 @@ local meta = object.class {
 }
 
 --- Wraps an opened core session. defaults: store, store_core, policy and fallback (resolved,
---- or false), trigger (resolved, or false), model (or false), settings (of its loops), adopt
+--- or false), triggers (resolved, or false), model (or false), settings (of its loops), adopt
 --- (makes a session of another core session of the store).
 function session.wrap(handle, defaults)
   return setmetatable({
@@ -422,7 +424,7 @@ function session.wrap(handle, defaults)
     _store_core = defaults.store_core,
     _policy = defaults.policy,
     _fallback = defaults.fallback,
-    _trigger = defaults.trigger,
+    _triggers = defaults.triggers,
     _checkpoint = defaults.checkpoint,
     _model = defaults.model,
     _settings = defaults.settings,

@@ -1,6 +1,6 @@
 -- store.lua: a store: the sessions in it, and what they have in common.
 --
--- Owns the defaults that a session falls back to (policy, fallback, trigger, model) and closes
+-- Owns the defaults that a session falls back to (policy, fallback, triggers, model) and closes
 -- its sessions when it is closed. Never keeps a session alive.
 
 local agents = require "sessile.agents"
@@ -12,7 +12,7 @@ local options = require "sessile.options"
 local policy = require "sessile.policy"
 local session = require "sessile.session"
 local settings = require "sessile.interaction.settings"
-local trigger = require "sessile.trigger"
+local triggers = require "sessile.triggers"
 
 local store = {}
 
@@ -22,8 +22,9 @@ store.methods = methods
 local session_options = settings.add_to {
   id = "string|table", session_id = "string", user_id = "string", agent = "string",
   user = "string", title = "string", metadata = "table", uuid = "string", policy = "any",
-  model = "callable", window = "number", reserve = "number", timeout_ms = "number",
-  ttl = "any", fallback = "any", trigger = "any", agent_info = "table", checkpoint = "any",
+  model = "callable", window = "number", reserve = "number", timeout_ms = "timeout",
+  isolation = "isolation",
+  ttl = "any", fallback = "any", triggers = "any", agent_info = "table", checkpoint = "any",
 }
 
 -- An id as a host may have it: a string, {session_id=, user_id=}, or among the options.
@@ -52,7 +53,7 @@ local function uuid_version(who, uuid)
   return uuid
 end
 
--- A core session of this store as a session. defaults: policy, fallback, trigger, model,
+-- A core session of this store as a session. defaults: policy, fallback, triggers, model,
 -- settings, as session.wrap takes them.
 local function adopt(self, handle, defaults)
   defaults.store, defaults.store_core, defaults.adopt = self, self._core, adopt
@@ -74,7 +75,7 @@ local function make(self, kind, given)
   if kind ~= "create" and opts.id == nil then
     options.misuse(who .. ": the id of a session expected")
   end
-  local when = trigger.resolve(who, opts.trigger)
+  local when = triggers.resolve(who, opts.triggers)
   local agent = opts.agent or self._agent
   local theirs, message, code = agents.of(self, who, agent)
   local loaded
@@ -93,7 +94,7 @@ local function make(self, kind, given)
     id = opts.id, agent = opts.agent, user = opts.user or self._user or nil, title = opts.title,
     metadata = opts.metadata, uuid = uuid_version(who, opts.uuid),
     window = opts.window or theirs.window, reserve = opts.reserve or theirs.reserve,
-    timeout_ms = opts.timeout_ms,
+    timeout_ms = opts.timeout_ms, isolation = opts.isolation,
     ttl_ms = life.ttl(who .. ": option 'ttl'", ttl, self._ttl, agent),
     agent_info = agent_info(who, opts.agent_info) or self._agent_info,
   })
@@ -103,8 +104,8 @@ local function make(self, kind, given)
   return adopt(self, handle, {
     policy = loaded.policy or theirs.policy or self._policy,
     fallback = loaded.fallback or theirs.fallback or self._fallback,
-    trigger = when or theirs.trigger or self._trigger,
-    checkpoint = trigger.checkpoints(who, opts.checkpoint) or theirs.checkpoint
+    triggers = when or theirs.triggers or self._triggers,
+    checkpoint = triggers.checkpoints(who, opts.checkpoint) or theirs.checkpoint
       or self._checkpoint,
     model = opts.model or theirs.model or self._model,
     settings = settings.over(self._settings, settings.take(who, opts)),
@@ -128,8 +129,8 @@ end
 
 local put_options = settings.add_to {
   id = "string", agent = "string", user = "string", policy = "any", model = "callable",
-  window = "number", reserve = "number", timeout_ms = "number",
-  fallback = "any", trigger = "any",
+  window = "number", reserve = "number", timeout_ms = "timeout", isolation = "isolation",
+  fallback = "any", triggers = "any",
 }
 
 --- Copies a session of another store whole into this one, under the same id unless another
@@ -139,7 +140,7 @@ function methods:put(source, given)
     options.misuse("store:put: a session expected, got " .. type(source))
   end
   local opts = options.check("store:put", given, put_options)
-  local when = trigger.resolve("store:put", opts.trigger)
+  local when = triggers.resolve("store:put", opts.triggers)
   local own = settings.over(self._settings, settings.take("store:put", opts))
   local theirs, message, code = agents.of(self, "store:put", opts.agent or source.agent)
   local loaded
@@ -158,7 +159,7 @@ function methods:put(source, given)
   return adopt(self, handle, {
     policy = loaded.policy or theirs.policy or self._policy,
     fallback = loaded.fallback or theirs.fallback or self._fallback,
-    trigger = when or theirs.trigger or self._trigger,
+    triggers = when or theirs.triggers or self._triggers,
     checkpoint = theirs.checkpoint or self._checkpoint,
     model = opts.model or theirs.model or self._model,
     settings = own,
@@ -374,8 +375,8 @@ function store.wrap(handle, url, defaults)
     _sealed = handle:sealed(),
     _policy = loaded.policy or false,
     _fallback = loaded.fallback or false,
-    _checkpoint = trigger.checkpoints("sessile.open", defaults.checkpoint),
-    _trigger = defaults.trigger or false, -- resolved by sessile.open, before anything opens
+    _checkpoint = triggers.checkpoints("sessile.open", defaults.checkpoint),
+    _triggers = defaults.triggers or false, -- resolved by sessile.open, before anything opens
     _model = defaults.model or false,
     _ttl = life.check_default("sessile.open: option 'ttl'", defaults.ttl),
     _agent = defaults.agent or "main",

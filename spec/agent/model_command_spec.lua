@@ -68,10 +68,10 @@ describe("a command", function()
 
   it("is ended when it says nothing for too long, with all that it started", function()
     local got = ask(([[sh -c 'trap "" TERM; sleep 60; echo x > %s/late' & sleep 60]]):format(home),
-      "timeout = 0.3")
+      "timeout_ms = 300")
     has(got.message, "printed nothing for too long")
     assert.equal("EIO", got.code)
-    has(ask("while :; do echo x; sleep 0.1; done", "timeout = 0.3").message, "takes too long")
+    has(ask("while :; do echo x; sleep 0.1; done", "timeout_ms = 300").message, "takes too long")
     local pipe <close> = assert(io.popen "LD_PRELOAD= ps -ef")
     assert.is_nil(pipe:read "a":find(home .. "/model.sh", 1, true))
   end)
@@ -80,7 +80,7 @@ describe("a command", function()
     if not os.execute "env --ignore-signal=CHLD true 2>/dev/null" then
       return pending "this env cannot start a program with a signal ignored"
     end
-    local got = ask("echo yes", "timeout = 5", "env --ignore-signal=CHLD")
+    local got = ask("echo yes", "timeout_ms = '5s'", "env --ignore-signal=CHLD")
     assert.equal("yes", got.answer, got.message)
   end)
 

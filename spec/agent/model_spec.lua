@@ -98,7 +98,8 @@ describe("sessile.model", function()
       { { endpoint = "http://x" }, "name: say which" },
       { { endpoint = "http://x", name = "m", key = "sk-secret" }, "sessile.key.env" },
       { { endpoint = "http://x", name = "m", nmae = 1 }, "did you mean 'name'?" },
-      { { endpoint = "http://x", name = "m", timeout = "soon" }, "timeout: seconds" },
+      { { endpoint = "http://x", name = "m", timeout_ms = "soon" },
+        "option 'timeout_ms': milliseconds" },
       { { endpoint = "http://x", name = "m", headers = { ["a b"] = "c" } }, "headers: names" },
       { { command = "prog" }, "table expected" },
       { { command = {} }, "the program first" },
@@ -281,11 +282,11 @@ describe("sessile.model", function()
   end)
 
   http("does not wait for ever, nor read without end", function()
-    local _, message, code = ask({ "sse() " .. piece "a" .. " sleep(5)" }, { timeout = 0.3 })
+    local _, message, code = ask({ "sse() " .. piece "a" .. " sleep(5)" }, { timeout_ms = 300 })
     has(message, "nothing came for 0.3 seconds")
     assert.equal("EIO", code)
     _, message = ask({ "sse() while true do if not " .. piece "a"
-      .. " then break end sleep(0.01) end" }, { timeout = 0.2 })
+      .. " then break end sleep(0.01) end" }, { timeout_ms = 200 })
     has(message, "timed out after")
     _, message = ask { "sse() local big = ('x'):rep(65536) while send(big) do end" }
     has(message, "a piece of the answer is longer than 4194304 bytes")
@@ -346,7 +347,8 @@ describe("sessile.model", function()
       [[json(500, '\27[2J\27]0;x\7', 'retry-after: 99\r\n')]],
     } do
       -- Said to have been shown already, it is not asked again.
-      local answer, message, code = ask({ garbage, garbage, garbage, garbage }, { timeout = 5 })
+      local answer, message, code = ask({ garbage, garbage, garbage, garbage },
+        { timeout_ms = "5s" })
       assert.is_nil(answer, garbage)
       assert.is_string(message, garbage)
       assert.is_string(code, garbage)
@@ -392,7 +394,7 @@ describe("sessile.model", function()
       parts[#parts + 1] = piece(tostring(i)) .. " sleep(0.2)"
     end
     parts[#parts + 1] = "event '[DONE]'"
-    local answer, message, _, told = ask({ table.concat(parts, " ") }, { timeout = 0.6 })
+    local answer, message, _, told = ask({ table.concat(parts, " ") }, { timeout_ms = 600 })
     assert.is_nil(message)
     assert.equal("123456", answer.content)
     assert.same({ "1", "2", "3", "4", "5", "6" }, told)
@@ -529,7 +531,7 @@ describe("sessile.model", function()
   http("does not wait for ever for a server that speaks no TLS", function()
     local port = serve { plain, plain, plain, plain }
     local _, message, code = assert(sessile.model { endpoint = "https://127.0.0.1:" .. port,
-      name = "m", timeout = 0.2 })(hello)
+      name = "m", timeout_ms = 200 })(hello)
     assert.matches("timed? ?out", message) -- libcurl has several sentences for it
     assert.equal("EIO", code)
   end)

@@ -47,8 +47,8 @@ local HARM = {
   { "return { store = 'a\\0b' }", "a text expected" },
   { ("-- x\n"):rep(60000), "larger than" },
   -- values that took hours to read, or gigabytes
-  { "return { timeout = ('1'):rep(500000) .. '!' }", "a time expected" },
-  { "return { triggers = { interval = ('1'):rep(500000) .. '!' } }", "a time expected" },
+  { "return { timeout_ms = ('1'):rep(500000) .. '!' }", "milliseconds, or a time" },
+  { "return { triggers = { interval = ('1'):rep(500000) .. '!' } }", "a time of a second" },
   { "return { [('a'):rep(700000)] = 1 }", "there is no such key" },
   { "return { [('.'):rep(500000)] = 1 }", "there is no such key" },
   { "return { agents = { [('.'):rep(500000)] = { window = 1 } } }", "too long" },
@@ -204,7 +204,7 @@ describe("a project's file that nobody trusts", function()
     own "return { models = { mine = { command = { 'true' } } } }"
     of_project [[return { store = "./data/here", agent = "team", window = 1000, reserve = 10,
       policy = { "tiered", preserve_recent = 3 }, fallback = "sliding_window", model = "mine",
-      triggers = { share = 0.5 }, checkpoint = { interval = "5m" }, timeout = 9,
+      triggers = { share = 0.5 }, checkpoint = { interval = "5m" }, timeout_ms = "9s",
       encoding = "o200k_base",
       agents = { coder = { policy = "edit_tools", window = 9 } } }]]
     done "new --id a"
@@ -221,7 +221,7 @@ describe("a project's file that nobody trusts", function()
     assert.truthy(os.execute(("test $(stat -c %%a %s/config/sessile/trusted/*) = 600"):format(
       home)))
     -- another text
-    of_project "return { key = false, timeout = 1 }"
+    of_project "return { key = false, timeout_ms = 1 }"
     fails(7, "list", "It has changed since you trusted it")
     -- the same text elsewhere
     of_project "return { key = false, model = function() return 'x' end }"

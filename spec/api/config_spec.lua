@@ -74,9 +74,9 @@ describe("a value", function()
   end
 
   it("is a time or a size as people write them", function()
-    own [[return { timeout = "2m", retention = 0.5, limits = { message = "1MiB", session = "100MB",
-      policy_ms = "2s", title = 500 } }]]
-    assert.equal(120000, value("config", "timeout").value)
+    own [[return { timeout_ms = "2m", retention = 0.5,
+      limits = { message = "1MiB", session = "100MB", policy_ms = "2s", title = 500 } }]]
+    assert.equal(120000, value("config", "timeout_ms").value)
     assert.equal(500, value("config", "retention").value)
     assert.equal(1048576, value("config", "limits.message").value)
     assert.equal(100000000, value("config", "limits.session").value)
@@ -202,19 +202,20 @@ describe("a value", function()
     local script = folder .. "/script.lua"
     write(script, [[
       local c = require "sessile".config().checkpoint
-      print(c and c.seconds, c and c.share, c and c.messages, c and c.keep)]])
+      local got = require "sessile.triggers".checkpoints("test", c)
+      print(got.on.interval_ms, got.on.share, got.on.messages, got.keep)]])
     local function means(text, expected)
       own(("return { checkpoint = %s }"):format(text))
       assert.equal(expected .. "\n", (done "run script.lua"))
     end
-    means('{ strategy = "manual" }', "false\tfalse\tfalse\tfalse")
+    means('{ strategy = "manual" }', "nil\tnil\tnil\tnil")
     means('{ strategy = "manual", keep = 3 }', "nil\tnil\tnil\t3")
-    means('{ strategy = "periodic" }', "300\tnil\tnil\tnil")
-    means('{ strategy = "periodic", interval = "5m", keep = 9 }', "300\tnil\tnil\t9")
+    means('{ strategy = "periodic" }', "300000\tnil\tnil\tnil")
+    means('{ strategy = "periodic", interval = "5m", keep = 9 }', "300000\tnil\tnil\t9")
     means('{ strategy = "periodic", messages = 20 }', "nil\tnil\t20\tnil")
-    means('{ strategy = "threshold" }', "nil\t0.8\tnil\tnil")
+    means('{ strategy = "threshold" }', "nil\t800\tnil\tnil")
     own 'return { checkpoint = { strategy = "event" } }'
-    has(fails(1, "config"), "wants events")
+    has(fails(1, "config"), "needs events")
   end)
 
   it("is a model, asked when something first wants it", function()
@@ -251,17 +252,17 @@ describe("a value that is wrong", function()
     { "agents = { coder = { store = 'x' } }", "'agents.coder.store': there is no such key" },
     { "checkpoint = { max_history = 3 }", "did you mean 'keep'?" },
     { "checkpoint = { interval = '5x' }",
-      "'checkpoint.interval': a time expected, as 90 (seconds), \"500ms\", \"5m\"" },
+      "'checkpoint.interval': a time of a second or more expected, as 90 (seconds), \"10m\"" },
     { "checkpoint = { strategy = 'often' }", "manual, periodic, event or threshold expected" },
     { "checkpoint = { strategy = 'manual', messages = 2 }", "\"manual\" means by hand" },
-    { "timeout = 'soon'", "'timeout': a time expected" },
-    { "timeout = -1", "'timeout': a time expected" },
+    { "timeout_ms = 'soon'", "'timeout_ms': milliseconds, or a time" },
+    { "timeout_ms = -2", "'timeout_ms': milliseconds, or a time" },
     { "limits = { session = '4 potatoes' }", "'limits.session': a size expected" },
     { "limits = { session = 0 }", "'limits.session': a size expected" },
     { "limits = { depth = 1.5 }", "a whole number expected, 1 or more, got 1.5" },
     { "triggers = { share = 80 }", "above 0 and at most 1 (0.8 is 80 %), got 80" },
     { "triggers = { seconds = 5 }", "did you mean 'interval'?" },
-    { "triggers = { events = 'deploy' }", "'triggers.events': a table expected" },
+    { "triggers = { events = 'deploy' }", "'triggers.events': table expected" },
     { "durability = 'often'", "sync or none expected" },
     { "network = 'yes'", "true or false expected, got \"yes\"" },
     { "window = '8k'", "a whole number expected" },

@@ -284,7 +284,7 @@ describe("a policy", function()
       open()
       local window = 600 + reported(0) * 11 // 10
       for _, beside in ipairs { 0, 600 } do
-        open { window = window, trigger = { share = 0.8 }, policy = { compact = function(state)
+        open { window = window, triggers = { share = 0.8 }, policy = { compact = function(state)
           fired[beside] = true
           state:keep_last(4, "messages")
         end } }

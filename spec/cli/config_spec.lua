@@ -28,7 +28,7 @@ describe("config", function()
 return {
   policy = "tiered", --[=[ window = 1,
   reserve = 2 ]=]
-  ["timeout"] = "2m",
+  ["timeout_ms"] = "2m",
   agents = {
     coder = { note = nil,
       window = 8000 },
@@ -38,7 +38,7 @@ return {
       local out = done(words .. " --network", "env SESSILE_STORE=/somewhere")
       assert.truthy(out:find("\nstore +/somewhere +%$SESSILE_STORE\n"), out)
       has(out, path .. ":3\n")
-      assert.truthy(out:find("\ntimeout +2m +" .. path:gsub("%p", "%%%0") .. ":5\n"), out)
+      assert.truthy(out:find("\ntimeout_ms +2m +" .. path:gsub("%p", "%%%0") .. ":5\n"), out)
       assert.truthy(out:find("\nnetwork +true +%-%-network\n"), out)
       assert.truthy(out:find("\nreserve +0 +default\n"), out)
       assert.truthy(out:find("\nagents%.coder%.window +8000 +%S+:8\n"), out)
@@ -49,11 +49,11 @@ return {
   end)
 
   it("prints the same as JSON, with units", function()
-    local path = own 'return { timeout = "2m", limits = { id = 100 } }'
+    local path = own 'return { timeout_ms = "2m", limits = { id = 100 } }'
     local list = json "config"
     assert.same({ { path = path, kind = "own", trusted = true } }, list.files)
-    assert.same({ key = "timeout", value = 120000, text = "2m", unit = "ms", from = "file",
-      file = path, line = 1 }, value(list, "timeout"))
+    assert.same({ key = "timeout_ms", value = 120000, text = "2m", unit = "ms", from = "file",
+      file = path, line = 1 }, value(list, "timeout_ms"))
     assert.equal("bytes", value(list, "limits.id").unit)
     assert.equal("default", value(list, "policy").from)
     assert.is_nil(value(list, "policy").value)

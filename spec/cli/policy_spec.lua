@@ -100,16 +100,17 @@ describe("policy replay", function()
     write(home .. "/lazy.lua", "return { compact = function(s) s:keep_last(2, 'turns') end }")
     local words = ("policy replay %s/lazy.lua %s"):format(home, DEMO)
     assert.equal(0, #json(words).replays[1].compactions)
-    local ledger = json(words .. " --trigger messages=15")
+    local ledger = json(words .. " --triggers messages=15")
     assert.is_true(#ledger.replays[1].compactions >= 2, ledger)
     for _, row in ipairs(ledger.replays[1].compactions) do
       assert.equal("threshold", row.reason)
     end
-    has(done(words .. " --window 12000 --trigger share=0.9,overflow"), "overflow")
-    for _, wrong in ipairs { "messages", "mesages=3", "share=2", "messages=3,,", "seconds=soon" } do
-      local _, err, code = sessile(words .. " --trigger " .. wrong)
+    has(done(words .. " --window 12000 --triggers share=0.9,overflow"), "overflow")
+    for _, wrong in ipairs { "messages", "mesages=3", "share=2", "messages=3,,",
+      "interval=soon" } do
+      local _, err, code = sessile(words .. " --triggers " .. wrong)
       assert.equal(2, code, wrong)
-      has(err, "option '--trigger'")
+      has(err, "option '--triggers'")
     end
   end)
 

@@ -28,12 +28,12 @@ describe("a policy under test", function()
   it("has the triggers, the events and the fallback that a host would give it", function()
     local lazy = T.load { name = "lazy", compact = function(state) state:keep_last(1, "turns") end }
     assert.same({}, lazy:run(chat).fired)
-    local r = lazy:run(chat, { trigger = { messages = 4 } })
+    local r = lazy:run(chat, { triggers = { messages = 4 } })
     assert.same({ { turn = 2, reason = "threshold" } }, r.fired)
-    r = lazy:run(chat, { trigger = { events = { "deploy" } }, event = { [3] = "deploy" } })
+    r = lazy:run(chat, { triggers = { events = { "deploy" } }, event = { [3] = "deploy" } })
     assert.same({ { turn = 3, reason = "event" } }, r.fired)
     assert.equal(1, r.applied)
-    assert.same({}, lazy:run(chat, { trigger = { events = { "deploy" } }, event = "other" }).fired)
+    assert.same({}, lazy:run(chat, { triggers = { events = { "deploy" } }, event = "other" }).fired)
 
     local broken = T.load { name = "broken", truncate = function() error "no" end }
     r = broken:run(chat, { fallback = { "examples/keep_last.lua", turns = 1 } })

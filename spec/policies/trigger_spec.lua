@@ -56,7 +56,7 @@ describe("a trigger", function()
   end
 
   it("fires every N messages, and the outcome says why", function()
-    local s = assert(open { trigger = { messages = 4 } }:create())
+    local s = assert(open { triggers = { messages = 4 } }:create())
     assert.is_nil(assert(s:turn(pair "one")).compaction)
     local outcome = assert(s:turn(pair "two"))
     assert.equal("threshold", outcome.policy.reason)
@@ -67,13 +67,13 @@ describe("a trigger", function()
 
   it("is a send's and an agent's to give, with the event", function()
     local function model() return "yes" end
-    local s = assert(open { trigger = { messages = 1 } }:create())
-    local outcome = assert(s:send("one", { model = model, trigger = { events = { "deploy" } } }))
+    local s = assert(open { triggers = { messages = 1 } }:create())
+    local outcome = assert(s:send("one", { model = model, triggers = { events = { "deploy" } } }))
     assert.equal("turn", outcome.policy.reason)
-    outcome = assert(s:send("two", { model = model, trigger = { events = { "deploy" } },
+    outcome = assert(s:send("two", { model = model, triggers = { events = { "deploy" } },
       event = "deploy" }))
     assert.equal("event", outcome.policy.reason)
-    local agent = sessile.agent { model = model, session = s, trigger = { events = { "night" } },
+    local agent = sessile.agent { model = model, session = s, triggers = { events = { "night" } },
       event = "night" }
     assert.equal("event", assert(agent:run "three").policy.reason)
     assert.equal("turn", assert(agent:run("four", { event = "day" })).policy.reason)
@@ -81,7 +81,7 @@ describe("a trigger", function()
     local asked = false
     assert.error_matches(function()
       s:send("five", { model = function() asked = true return "yes" end,
-        trigger = { mesages = 3 } })
+        triggers = { mesages = 3 } })
     end, "session:send: trigger")
     assert.is_false(asked)
   end)
@@ -96,16 +96,16 @@ describe("a trigger", function()
   end)
 
   it("is the call's, else the session's, else the store's, as a whole", function()
-    open { trigger = { messages = 2 } }
+    open { triggers = { messages = 2 } }
     local plain = assert(store:create())
-    local own = assert(store:create { trigger = { events = { "deploy" } } })
-    local none = assert(store:create { trigger = false })
+    local own = assert(store:create { triggers = { events = { "deploy" } } })
+    local none = assert(store:create { triggers = false })
     assert(plain:turn(pair "one"))
     assert.same({ "threshold" }, reasons)
     assert(own:turn(pair "one"))
     assert(none:turn(pair "one"))
-    assert(plain:turn(pair "two", { trigger = false }))
-    assert(plain:turn(pair "three", { trigger = { messages = 50 } }))
+    assert(plain:turn(pair "two", { triggers = false }))
+    assert(plain:turn(pair "three", { triggers = { messages = 50 } }))
     assert.same({ "threshold" }, reasons)
     assert(own:turn(pair "two", { event = "deploy" }))
     assert(own:turn(pair "three", { event = "lunch" }))
@@ -115,16 +115,16 @@ describe("a trigger", function()
 
   it("is taken by each way to a session", function()
     open {}
-    assert(store:create { id = "s", trigger = { messages = 2 } }):close()
+    assert(store:create { id = "s", triggers = { messages = 2 } }):close()
     for _, kind in ipairs { "resume", "session" } do
-      local s <close> = assert(store[kind](store, { id = "s", trigger = { messages = 2 } }))
+      local s <close> = assert(store[kind](store, { id = "s", triggers = { messages = 2 } }))
       assert(s:turn(pair(kind)))
     end
     assert.same({ "threshold", "threshold" }, reasons)
   end)
 
   it("fires at a share of the window", function()
-    local s = assert(open { trigger = { share = 0.5 }, window = 240, reserve = 40 }:create())
+    local s = assert(open { triggers = { share = 0.5 }, window = 240, reserve = 40 }:create())
     local fired
     for i = 1, 20 do
       local outcome = assert(s:turn(pair("a question of some length, number " .. i)))
@@ -140,7 +140,7 @@ describe("a trigger", function()
 
   it("fires on overflow once, and saves even a little", function()
     local s = assert(open {
-      trigger = { overflow = true }, window = 4000,
+      triggers = { overflow = true }, window = 4000,
       policy = { name = "thrifty", compact = function(state, ctx)
         reasons[#reasons + 1] = ctx.reason
         state:drop(1)
@@ -157,13 +157,13 @@ describe("a trigger", function()
     assert.is_true(outcome.cannot_fit > 0)
   end)
 
-  it("fires when seconds have passed, which may be written with a unit", function()
-    local s = assert(open { trigger = { seconds = "1s" } }:create())
+  it("fires when an interval has passed, which may be written with a unit", function()
+    local s = assert(open { triggers = { interval = "1s" } }:create())
     os.execute "sleep 1.1"
     local outcome = assert(s:turn(pair "one"))
     assert.equal("timer", outcome.policy.reason)
     for text, fires in pairs { ["10m"] = false, ["2h"] = false, ["1d"] = false, ["1"] = true } do
-      local other = assert(store:create { trigger = { seconds = text } })
+      local other = assert(store:create { triggers = { interval = text } })
       os.execute "sleep 1.1"
       assert.equal(fires and "timer" or "turn", assert(other:turn(pair "one")).policy.reason, text)
     end
@@ -180,17 +180,17 @@ describe("a trigger", function()
       { { events = { "de\0ploy" } }, "event 1: a name expected" },
       { { share = 80 }, "a share of the window" },
       { { share = "most" }, "a share of the window" },
-      { { seconds = "10 min" }, "seconds" },
-      { { seconds = 0 }, "seconds" },
+      { { interval = "10 min" }, "seconds" },
+      { { interval = 0 }, "seconds" },
       { { events = "deploy" }, "table expected" },
       { { events = { 7 } }, "event 1" },
       { { events = { deploy = true } }, "a list of names" },
       { 50, "table of options expected" },
     } do
       for _, call in ipairs {
-        function() sessile.open("ram:", { trigger = case[1] }) end,
-        function() store:create { trigger = case[1] } end,
-        function() s:turn(pair "x", { trigger = case[1] }) end,
+        function() sessile.open("ram:", { triggers = case[1] }) end,
+        function() store:create { triggers = case[1] } end,
+        function() s:turn(pair "x", { triggers = case[1] }) end,
       } do
         local ok, message = pcall(call)
         assert.is_false(ok)
@@ -213,7 +213,7 @@ describe("a trigger", function()
       end
       return made
     end
-    local s = assert(open { trigger = { messages = 4 }, policy = {
+    local s = assert(open { triggers = { messages = 4 }, policy = {
       noting("a", { "should_compact", "flush", "compact" }),
       noting("b", { "truncate" }),
       noting("c", { "compact" }),
@@ -253,7 +253,7 @@ for _, isolation in ipairs { "none", "worker" } do
     it("flush runs before compact, asks the model, keeps notes, may edit; it has no memory",
       function()
         local s = open {
-          trigger = { messages = 6 },
+          triggers = { messages = 6 },
           model = function(request) return "saved for " .. request.purpose end,
           policy = policy [[
             return { name = "careful",
@@ -280,7 +280,7 @@ for _, isolation in ipairs { "none", "worker" } do
 
     it("an edit of flush is judged like any other", function()
       local s = open {
-        trigger = { messages = 2 },
+        triggers = { messages = 2 },
         policy = policy [[
           return { name = "rash",
             flush = function(state) state:drop(#state.messages - 1) end,
@@ -485,7 +485,7 @@ describe("a run that is pending", function()
   end
 
   it("by a trigger goes on for the same reason where no trigger is configured", function()
-    local s = open { policy = path, trigger = { messages = 99, events = { "deploy" } },
+    local s = open { policy = path, triggers = { messages = 99, events = { "deploy" } },
       model = function() return sessile.later end }
     assert(s:turn(pair "one"))
     assert(s:turn(pair(("two "):rep(50))))

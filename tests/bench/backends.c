@@ -59,7 +59,8 @@ static sessile_status try_store(sessile_store **out, const backend *b, const cha
     o.key = "hex:000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f";
     o.durability = durability;
     o.policy_path = "policies";
-    o.timeout_ms = 60000;
+    o.config.has_timeout = 1;
+    o.config.timeout_ms = 60000;
     store_url(url, b, name);
     return sessile_open(out, url, &o, err);
 }

@@ -59,7 +59,7 @@ static void compact(sessile_session *s, sessile_store *store)
     sessile_run *run;
     must(sessile_policy_load(&policy, store, &step, 1, &err), &err);
     sessile_run_options_init(&o);
-    o.policy = policy;
+    o.config.policy = policy;
     must(sessile_compact_begin(&run, s, &o, &err), &err);
     must(sessile_run_step(run, &need, &err), &err);
     sessile_run_free(run);

@@ -21,7 +21,7 @@ static sessile_store *open_isolated(const char *name, sessile_isolation isolatio
     o.key = "hex:000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f";
     o.durability = SESSILE_NONE;
     o.policy_path = "policies";
-    o.isolation = isolation;
+    o.config.isolation = isolation;
     snprintf(program, sizeof program, "%s/libexec/sessile-worker",
              build ? build : "build");
     o.worker = program;

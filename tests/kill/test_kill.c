@@ -264,7 +264,8 @@ static void store_options(sessile_store_options *o, int timeout_ms)
     sessile_store_options_init(o);
     o->key_source = SESSILE_KEY_SECRET;
     o->key = KIT_SECRET;
-    o->timeout_ms = timeout_ms;
+    o->config.has_timeout = 1;
+    o->config.timeout_ms = timeout_ms;
 }
 
 static const char *session_name(unsigned i)

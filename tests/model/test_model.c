@@ -175,7 +175,8 @@ static int open_store(world *w, sessile_store **out)
     sessile_store_options_init(&o);
     o.key_source = strcmp(w->mode, "sealed") ? SESSILE_KEY_PLAIN : SESSILE_KEY_SECRET;
     o.key = KIT_SECRET;
-    o.timeout_ms = 2000;
+    o.config.has_timeout = 1;
+    o.config.timeout_ms = 2000;
     if (sessile_open(out, w->url, &o, &err))
         return wrong(w, "open: %s", err.message);
     return 0;

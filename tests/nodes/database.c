@@ -92,7 +92,8 @@ void database_options(const database *d, sessile_store_options *out)
     sessile_store_options_init(out);
     out->key_source = d->sealed ? SESSILE_KEY_SECRET : SESSILE_KEY_PLAIN;
     out->key = SECRET;
-    out->timeout_ms = 20000;
+    out->config.has_timeout = 1;
+    out->config.timeout_ms = 20000;
 }
 
 sessile_status database_open(const database *d, const char *url, sessile_store **out,

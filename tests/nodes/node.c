@@ -77,7 +77,7 @@ static sessile_status turn(inside *in, const char *json, int on_conflict, node_r
     sessile_slice message = sessile_text(json);
     sessile_run_options_init(&o);
     o.on_conflict = (sessile_on_conflict)on_conflict;
-    o.policy = in->policy;
+    o.config.policy = in->policy;
     sessile_status status = sessile_turn_begin(&run, in->session, &message, 1, &o, err);
     if (status)
         return status;

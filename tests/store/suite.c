@@ -46,7 +46,8 @@ void site_options(const site *g, sessile_store_options *out)
     sessile_store_options_init(out);
     out->key_source = g->kind->sealed ? SESSILE_KEY_SECRET : SESSILE_KEY_PLAIN;
     out->key = SECRET;
-    out->timeout_ms = 60000;
+    out->config.has_timeout = 1;
+    out->config.timeout_ms = 60000;
     out->durability = SESSILE_NONE;
 }
 

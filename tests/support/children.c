@@ -67,8 +67,9 @@ void child_end(child *c)
 sessile_session *session_that_waits(place *p, const char *id, int has_timeout,
                                     int timeout_ms)
 {
-    sessile_session_options options = {
-        .id = sessile_text(id), .has_timeout = has_timeout, .timeout_ms = timeout_ms};
+    sessile_session_options options = {.id = sessile_text(id),
+                                       .config.has_timeout = has_timeout,
+                                       .config.timeout_ms = timeout_ms};
     sessile_session *s;
     sessile_error err;
     if (session_open(&s, p->store, &options, &err))

@@ -363,7 +363,7 @@ sessile_status ground_turn_begin(ground *g, int h, size_t count, size_t size)
         messages[i] = sessile_text(texts[i]);
     }
     sessile_run_options_init(&o);
-    o.policy = g->policy;
+    o.config.policy = g->policy;
     o.no_policy = g->turn_count < 8;
     status = sessile_head(g->sessions[h], &seen, &g->err); /* others may have written */
     if (!status)

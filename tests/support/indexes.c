@@ -55,7 +55,8 @@ sessile_store *index_store_on(const char *folder, store_kind kind)
     sessile_error err;
     sessile_store *st;
     memset(&o, 0, sizeof o);
-    o.timeout_ms = 60000;
+    o.config.has_timeout = 1;
+    o.config.timeout_ms = 60000;
     o.durability = SESSILE_NONE;
     o.alloc = index_filling;
     o.key_source = kind == STORE_SEALED ? SESSILE_KEY_SECRET : SESSILE_KEY_PLAIN;

@@ -32,7 +32,8 @@ sessile_status keyed_try(sessile_store **out, const char *root, const char *secr
     options.key_source = SESSILE_KEY_SECRET;
     options.key = secret;
     options.suite = suite;
-    options.timeout_ms = 60000;
+    options.config.has_timeout = 1;
+    options.config.timeout_ms = 60000;
     return sessile_open(out, root, &options, err);
 }
 

@@ -102,7 +102,7 @@ sessile_run *take_turn(sessile_session *s, sessile_policy *p, int n, host_script
     for (int i = 0; i < n; i++)
         m[i] = sessile_text(texts[i % 2]);
     sessile_run_options_init(&o);
-    o.policy = p;
+    o.config.policy = p;
     assert_int_equal(sessile_turn_begin(&run, s, m, (size_t)n, &o, &err), SESSILE_OK);
     run_finish(run, sc, out);
     return run;
@@ -162,7 +162,7 @@ sessile_run *turn_waiting(sessile_session *s, sessile_policy *p, sessile_need *n
     sessile_run_options o;
     sessile_run *run;
     sessile_run_options_init(&o);
-    o.policy = p;
+    o.config.policy = p;
     assert_int_equal(sessile_turn_begin(&run, s, &m, 1, &o, NULL), SESSILE_OK);
     assert_int_equal(sessile_run_step(run, need, NULL), SESSILE_NEEDS);
     return run;

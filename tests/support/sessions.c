@@ -101,7 +101,8 @@ static sessile_store *store_of(const place *p)
     sessile_error err;
 
     memset(&options, 0, sizeof options);
-    options.timeout_ms = 60000;
+    options.config.has_timeout = 1;
+    options.config.timeout_ms = 60000;
     options.durability = SESSILE_NONE;
     options.key_source = p->kind == STORE_SEALED ? SESSILE_KEY_SECRET : SESSILE_KEY_PLAIN;
     options.key = "hex:000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f";

@@ -30,7 +30,7 @@ void world_open_store(world *w, const sessile_triggers *triggers)
     sessile_error err;
     sessile_store_options_init(&o);
     o.key_source = SESSILE_KEY_PLAIN;
-    o.triggers = triggers;
+    o.config.triggers = triggers;
     os_current = &w->os;
     assert_int_equal(sessile_open(&w->store, w->folder, &o, &err), SESSILE_OK);
     os_current = was;
@@ -42,7 +42,7 @@ void world_open_session(world *w, const sessile_triggers *triggers)
     sessile_error err;
     sessile_session_options_init(&o);
     o.id = sessile_text("s");
-    o.triggers = triggers;
+    o.config.triggers = triggers;
     assert_int_equal(sessile_session_open(&w->s, w->store, &o, &err), SESSILE_OK);
 }
 
@@ -176,8 +176,8 @@ void world_drive(world *w)
 sessile_run_options world_options(world *w)
 {
     sessile_run_options o = w->options;
-    o.policy = w->policy;
-    o.fallback = w->fallback;
+    o.config.policy = w->policy;
+    o.config.fallback = w->fallback;
     w->calls[0] = 0;
     sessile_run_free(w->run);
     w->run = NULL;
@@ -230,5 +230,5 @@ size_t world_context_size(world *w)
 void world_use(world *w, sessile_triggers t)
 {
     w->t = t;
-    w->options.triggers = &w->t;
+    w->options.config.triggers = &w->t;
 }

@@ -8,7 +8,7 @@ local hints = require "sessile.cli.hints"
 local paths = require "sessile.paths"
 local registry = require "sessile.cli.registry"
 local times = require "sessile.times"
-local trigger = require "sessile.trigger"
+local triggers = require "sessile.triggers"
 
 local options = {}
 
@@ -188,12 +188,12 @@ function options.policy(name, given)
   return policy
 end
 
---- What --trigger was given: "messages=50,seconds=10m,share=0.8,overflow", in the words of
+--- What --triggers was given: "messages=50,interval=10m,share=0.8,overflow", in the words of
 --- the library. Nil and a sentence when it is wrong.
 ---@param text string?
----@return table? trigger
+---@return table? triggers
 ---@return string? message
-function options.trigger(text)
+function options.triggers(text)
   if not text then
     return nil
   end
@@ -202,14 +202,14 @@ function options.trigger(text)
     local name, value = part:match "^(%l+)=(.+)$"
     name = name or part
     if value == nil and name ~= "overflow" then
-      return nil, ("option '--trigger': '%s' is not NAME=VALUE or overflow"):format(
+      return nil, ("option '--triggers': '%s' is not NAME=VALUE or overflow"):format(
         hints.shown(part))
     end
-    given[name] = value == nil or (name ~= "seconds" and tonumber(value)) or value
+    given[name] = value == nil or (name ~= "interval" and tonumber(value)) or value
   end
-  local fine, why = pcall(trigger.resolve, "option '--trigger'", given, 0)
+  local fine, why = pcall(triggers.resolve, "option '--triggers'", given, 0)
   if not fine then
-    return nil, (tostring(why):gsub(": trigger:", ":", 1))
+    return nil, (tostring(why):gsub(": triggers:", ":", 1))
   end
   return given
 end

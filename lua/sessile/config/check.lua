@@ -9,6 +9,7 @@ local models = require "sessile.config.models"
 local policies = require "sessile.policy"
 local read = require "sessile.config.read"
 local schema = require "sessile.config.schema"
+local triggers = require "sessile.triggers"
 
 local check = {}
 
@@ -60,6 +61,10 @@ end
 
 function kinds.time(at, value)
   return read.time(at, value)
+end
+
+function kinds.timeout(at, value)
+  return read.timeout(at, value)
 end
 
 kinds.ms = kinds.time
@@ -199,91 +204,24 @@ end
 
 -- ---------------------------------------------------------------- when
 
-local WHEN = { messages = true, interval = true, share = true, overflow = true, events = true }
-local CHECKPOINT = { strategy = true, messages = true, interval = true, share = true,
-  events = true, keep = true }
-
--- What triggers and checkpoints have in common, in the words of the library.
-local function conditions(at, value)
-  local made = {}
-  if value.messages ~= nil then
-    made.messages = read.whole(at .. ".messages", value.messages, 1)
+-- A copy of `value`, which `read_as` finds right: the library reads it once more when it opens.
+local function conditions(at, value, fields, read_as)
+  local copy = {}
+  for name, one in pairs(among(at, value, fields)) do
+    copy[name] = one
   end
-  if value.interval ~= nil then
-    local ms = read.time(at .. ".interval", value.interval)
-    if ms < 1000 then
-      wrong(at .. ".interval", "a second or more expected")
-    end
-    made.seconds = ms // 1000
-  end
-  if value.share ~= nil then
-    local share = value.share
-    if type(share) ~= "number" or not (share > 0 and share <= 1) then
-      wrong(at .. ".share", ("a share of the window expected, above 0 and at most 1 (0.8 is "
-        .. "80 %%), got %s"):format(read.shown(share)))
-    end
-    made.share = share
-  end
-  if value.events ~= nil then
-    made.events = read.list(at .. ".events", value.events)
-    for _, name in ipairs(made.events) do
-      read.text(at .. ".events", name)
-    end
-  end
-  return made
+  read_as(copy, function(name, what)
+    wrong(at .. "." .. name, what)
+  end)
+  return copy
 end
 
 function kinds.triggers(at, value)
-  if value == false then
-    return false
-  end
-  among(at, value, WHEN)
-  local made = conditions(at, value)
-  if value.overflow ~= nil then
-    made.overflow = kinds.boolean(at .. ".overflow", value.overflow)
-  end
-  return made
+  return value and conditions(at, value, triggers.fields, triggers.read)
 end
 
-local STRATEGIES = {
-  manual = function() end,
-  periodic = function(made)
-    if not made.seconds and not made.messages then
-      made.seconds = 300
-    end
-  end,
-  event = function(made, at)
-    if not made.events then
-      wrong(at, "the strategy \"event\" wants events = { \"name\", … }")
-    end
-  end,
-  threshold = function(made)
-    made.share = made.share or 0.8
-  end,
-}
-
 function kinds.checkpoint(at, value)
-  if value == false then
-    return { strategy = "manual" }
-  end
-  among(at, value, CHECKPOINT)
-  local made = conditions(at, value)
-  if value.keep ~= nil then
-    made.keep = read.whole(at .. ".keep", value.keep, 1)
-  end
-  if value.strategy ~= nil then
-    local fill = STRATEGIES[value.strategy]
-    if not fill then
-      wrong(at .. ".strategy", ("manual, periodic, event or threshold expected, got %s"):format(
-        read.shown(value.strategy)))
-    elseif value.strategy == "manual" and (made.seconds or made.messages or made.share
-        or made.events) then
-      wrong(at .. ".strategy", "\"manual\" means by hand: leave out the conditions, or it")
-    end
-    fill(made, at)
-    made.strategy = value.strategy
-  end
-  return made
+  return value and conditions(at, value, triggers.checkpoint_fields, triggers.read_checkpoint)
 end
 
 -- ---------------------------------------------------------------- models and agents

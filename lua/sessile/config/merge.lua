@@ -169,25 +169,9 @@ local function asking(model)
   end
 end
 
--- A checkpoint in the words of sessile.open.
-local function plain_checkpoint(value)
-  if not value then
-    return nil
-  end
-  local copy = {}
-  for key, one in pairs(value) do
-    copy[key] = one
-  end
-  copy.strategy = nil
-  if next(copy) == nil then
-    return false
-  end
-  return copy
-end
-
---- What holds for the sessions of an agent: policy, fallback, trigger, checkpoint, window, reserve,
---- ttl, as sessile.open takes them, but that times are ms; model, as sessile.model takes it, and
---- model_name. nil: of any agent that is not named in the file.
+--- What holds for the sessions of an agent: policy, fallback, triggers, checkpoint, window,
+--- reserve, ttl, as sessile.open takes them, except that times are ms; model, as sessile.model takes
+--- it, and model_name. nil: of any agent that is not named in the file.
 ---@param agent string?
 ---@return sessile.AgentConfig
 function methods:for_agent(agent)
@@ -210,8 +194,8 @@ function methods:for_agent(agent)
   local found = {
     policy = with_recent(self, of "policy", of "preserve_recent"),
     fallback = of "fallback",
-    trigger = of "triggers",
-    checkpoint = plain_checkpoint(of "checkpoint"),
+    triggers = of "triggers",
+    checkpoint = of "checkpoint",
     window = of "window" or about.window,
     reserve = of "reserve",
     ttl = of "ttl",
@@ -224,10 +208,10 @@ end
 
 -- ---------------------------------------------------------------- options
 
-local SAME = { "store", "key", "suite", "agent", "user", "durability", "network", "isolation",
-  "worker", "policy_path", "encoding", "encoding_path" }
+local SAME = { "store", "key", "suite", "agent", "user", "durability", "timeout_ms", "network",
+  "isolation", "worker", "policy_path", "encoding", "encoding_path" }
 
-local DIFFERS = { "policy", "fallback", "trigger", "checkpoint", "window", "reserve", "ttl" }
+local DIFFERS = { "policy", "fallback", "triggers", "checkpoint", "window", "reserve", "ttl" }
 
 -- The options of sessile.open, put into the configuration itself.
 local function fill(self, options)
@@ -235,7 +219,6 @@ local function fill(self, options)
   for _, name in ipairs(SAME) do
     options[name] = values[name]
   end
-  options.timeout_ms = values.timeout
   for _, name in ipairs(DIFFERS) do
     options[name] = all[name]
   end

@@ -26,10 +26,6 @@ local function whole(at, value)
   return read.whole(at, value, 1)
 end
 
-local function seconds(at, value)
-  return read.time(at, value) / 1000
-end
-
 local function headers(at, value, from)
   local made = {}
   for name, one in pairs(read.table(at, value)) do
@@ -57,9 +53,9 @@ local COMMON = { name = read.text, window = whole }
 
 -- What sessile.model takes.
 local SHAPES = {
-  command = { command = read.command, timeout = seconds },
+  command = { command = read.command, timeout_ms = read.timeout },
   endpoint = { endpoint = address, key = read.key, headers = headers, insecure = boolean,
-    ca = read.path, timeout = seconds, max_tokens = whole },
+    ca = read.path, timeout_ms = read.timeout, max_tokens = whole },
   lua = { lua = read.path },
 }
 for _, fields in pairs(SHAPES) do

@@ -96,6 +96,17 @@ function read.time(at, value)
   return ms
 end
 
+--- Milliseconds, or a time as text; in ms.
+function read.timeout(at, value)
+  local ms = type(value) == "number" and math.tointeger(value)
+    or type(value) == "string" and times.ms(value)
+  if not ms or ms < -1 then
+    read.wrong(at, ("milliseconds, or a time as \"500ms\" or \"5m\", expected, got %s"):format(
+      read.shown(value)))
+  end
+  return ms
+end
+
 local SIZES = { [""] = 1, b = 1, kb = 1e3, mb = 1e6, gb = 1e9, tb = 1e12, kib = 1 << 10,
   mib = 1 << 20, gib = 1 << 30, tib = 1 << 40 }
 

@@ -43,7 +43,7 @@ schema.keys = {
   { name = "durability", kind = "choice", values = { "sync", "none" }, default = "sync",
     about = "`sync`: on the device before anybody waits no more; `none`: at close, "
       .. "and by `s:sync()`" },
-  { name = "timeout", kind = "time", default = "5s", project = true,
+  { name = "timeout_ms", kind = "timeout", default = "5s", project = true,
     about = "how long another writer is waited for" },
   { name = "network", kind = "boolean", default = "false",
     about = "write although the store is on a network file system" },
@@ -109,7 +109,8 @@ for _, limit in ipairs(core.limits()) do
 end
 
 --- The unit of the kinds that have one.
-schema.units = { time = "time", ms = "time", ttl = "time", size = "size", tokens = "tokens" }
+schema.units = { time = "time", timeout = "time", ms = "time", ttl = "time", size = "size",
+  tokens = "tokens" }
 
 -- What other programs and the requirements of others call our keys: a wrong key that is one of
 -- these is told its name here.
@@ -121,9 +122,9 @@ schema.known_elsewhere = {
   max_context_tokens = "window", context_window = "window", max_tokens = "window",
   checkpoint_interval = "checkpoint", auto_checkpoint = "checkpoint",
   checkpoints = "checkpoint", max_checkpoint_history = "checkpoint",
-  max_session_size = "limits", quotas = "limits", timeout_ms = "timeout", summary_model = "model",
+  max_session_size = "limits", quotas = "limits", timeout = "timeout_ms", summary_model = "model",
   expires = "ttl", expiry = "ttl", sessions = "store", tokenizer = "encoding",
-  seconds = "interval", max_history = "keep",
+  seconds = "interval", interval_ms = "interval", max_history = "keep",
 }
 
 schema.by_name = {}

@@ -6,6 +6,7 @@
 local models = require "sessile.config.models"
 local paths = require "sessile.paths"
 local schema = require "sessile.config.schema"
+local times = require "sessile.times"
 
 local show = {}
 
@@ -22,6 +23,11 @@ end
 --- Milliseconds as they would be written: "500ms", "5m", "90d".
 function show.time(ms)
   return ms == 0 and "0s" or unit(ms, { "ms", "s", "m", "h", "d" }, { 1000, 60, 60, 24 })
+end
+
+--- How long a call waits, in ms.
+function show.timeout(ms)
+  return ms < 0 and "for ever" or show.time(ms)
 end
 
 --- Bytes as they would be written: "8MiB", "1000".
@@ -92,12 +98,14 @@ function show.key(key)
 end
 
 local function when(value)
+  if not value then
+    return "none"
+  end
   local copy = {}
   for name, one in pairs(value) do
     copy[name] = one
   end
-  copy.interval = value.seconds and show.time(value.seconds * 1000)
-  copy.seconds = nil
+  copy.interval = value.interval and show.time(times.ms(value.interval))
   return literal(copy)
 end
 
@@ -120,15 +128,16 @@ function show.model(value)
 end
 
 local kinds = {
-  time = show.time, ms = show.time, size = show.size, key = show.key, model = show.model,
-  store = show.url, triggers = function(v) return v and when(v) or "none" end,
-  checkpoint = when,
+  time = show.time, timeout = show.timeout, ms = show.time, size = show.size, key = show.key,
+  model = show.model,
+  store = show.url, triggers = when, checkpoint = when,
   ttl = function(v) return v and show.time(v) or "never" end,
   policy = function(v) return not v and "none" or type(v) == "string" and v or literal(v) end,
   paths = function(v) return table.concat(v, ":") end,
 }
 
-local UNITS = { time = "ms", ms = "ms", ttl = "ms", size = "bytes", tokens = "tokens" }
+local UNITS = { time = "ms", timeout = "ms", ms = "ms", ttl = "ms", size = "bytes",
+  tokens = "tokens" }
 
 -- ---------------------------------------------------------------- rows
 

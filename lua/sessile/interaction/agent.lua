@@ -30,7 +30,7 @@ local run_kinds = kinds { messages = "table" }
 
 local inherited = {
   "model", "model_name", "policy", "metadata", "on_conflict", "window", "reserve",
-  "timeout_ms", "trigger", "fallback", "event", "checkpoint",
+  "timeout_ms", "triggers", "fallback", "event", "checkpoint",
 }
 
 -- A session from what was given for one: a session, or the id of one in the store, which is

@@ -12,15 +12,15 @@ local session = require "sessile.session"
 local settings = require "sessile.interaction.settings"
 local steps = require "sessile.interaction.steps"
 local transcript = require "sessile.interaction.transcript"
-local trigger = require "sessile.trigger"
+local triggers = require "sessile.triggers"
 local whole = require "sessile.interaction.whole"
 
 local send = {}
 
 send.kinds = settings.add_to {
   model = "callable", model_name = "string", policy = "any", metadata = "table",
-  on_conflict = "string", window = "number", reserve = "number", timeout_ms = "number",
-  trigger = "any", fallback = "any", event = "string", checkpoint = "any",
+  on_conflict = "string", window = "number", reserve = "number", timeout_ms = "timeout",
+  triggers = "any", fallback = "any", event = "string", checkpoint = "any",
 }
 
 -- What is said: a text, a message, a list of messages, or nothing, as a list or nil.
@@ -129,13 +129,13 @@ local function on_session(who, self, input, opts, chosen)
     return nil, who .. ": no model is configured: give model= to the call, the session or the "
       .. "store", "EINVALID"
   end
-  trigger.resolve(who, opts.trigger) -- wrong before anything is said, not after
-  trigger.checkpoints(who, opts.checkpoint)
+  triggers.resolve(who, opts.triggers) -- wrong before anything is said, not after
+  triggers.checkpoints(who, opts.checkpoint)
   local ctx = { session = self, reason = "policy" }
   local writing = {
     policy = opts.policy, model_name = opts.model_name, metadata = opts.metadata,
     on_conflict = opts.on_conflict, window = opts.window, reserve = opts.reserve,
-    timeout_ms = opts.timeout_ms, trigger = opts.trigger, fallback = opts.fallback,
+    timeout_ms = opts.timeout_ms, triggers = opts.triggers, fallback = opts.fallback,
     event = opts.event, checkpoint = opts.checkpoint,
     policy_model = function(request) return model(request, ctx) end,
   }
@@ -205,7 +205,7 @@ end
 local stateless = settings.add_to {
   model = "callable", messages = "table", message = "any", session = "any",
   model_name = "string", policy = "any", metadata = "table", on_conflict = "string",
-  window = "number", reserve = "number", timeout_ms = "number", trigger = "any",
+  window = "number", reserve = "number", timeout_ms = "timeout", triggers = "any",
   fallback = "any", event = "string", checkpoint = "any",
 }
 

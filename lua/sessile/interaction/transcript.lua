@@ -139,7 +139,7 @@ function transcript.turn_options(self, about)
   local given = {
     model = writing.policy_model, model_name = writing.model_name, metadata = metadata,
     on_conflict = writing.on_conflict, policy = writing.policy, window = writing.window,
-    reserve = writing.reserve, timeout_ms = writing.timeout_ms, trigger = writing.trigger,
+    reserve = writing.reserve, timeout_ms = writing.timeout_ms, triggers = writing.triggers,
     fallback = writing.fallback, event = writing.event, checkpoint = writing.checkpoint,
   }
   if not about.final then

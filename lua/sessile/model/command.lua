@@ -10,7 +10,7 @@ local options = require "sessile.options"
 
 local command = {}
 
-local TIMEOUT, WHOLE = 120, 10 -- seconds without output; ten times that in total
+local TIMEOUT_MS, WHOLE = 120000, 10 -- without output; ten times that in total
 local MOST = 16 * 1024 * 1024  -- bytes of its output
 
 --- Whether programs can be started here: in the executable alone.
@@ -68,8 +68,8 @@ function command.ask(self, request, about)
     end
   end
   local done, message, code = processes().run(self.words, {
-    input = input, timeout_ms = self.timeout * 1000 // 1,
-    whole_ms = self.timeout * WHOLE * 1000 // 1, most = MOST, on_output = show,
+    input = input, timeout_ms = self.timeout_ms,
+    whole_ms = self.timeout_ms * WHOLE, most = MOST, on_output = show,
     stopped = about.stopped,
   })
   local name = self.words[1]
@@ -96,9 +96,9 @@ function command.ask(self, request, about)
 end
 
 --- What to run, from a table of options; nil, message, code. Raises for what is none.
-function command.make(who, given, seconds)
-  local opts = options.check(who, given, { command = "table", name = "string", timeout = "any",
-    window = "number" })
+function command.make(who, given)
+  local opts = options.check(who, given, { command = "table", name = "string",
+    timeout_ms = "timeout", window = "number" })
   local words = {}
   for i, word in ipairs(opts.command) do
     if type(word) ~= "string" or word:find("\0", 1, true) then
@@ -112,7 +112,7 @@ function command.make(who, given, seconds)
     return nil, "a command is asked by the executable alone (sessile run, sessile chat): give a "
       .. "Lua function here", "EUNSUPPORTED"
   end
-  return { words = words, timeout = seconds(who, opts.timeout) or TIMEOUT }
+  return { words = words, timeout_ms = opts.timeout_ms or TIMEOUT_MS }
 end
 
 return command

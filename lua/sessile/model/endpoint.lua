@@ -17,7 +17,7 @@ local endpoint = {
   pause = 0.5,
 }
 
-local TIMEOUT, WHOLE = 120, 10      -- seconds without a byte; times that for all tries together
+local TIMEOUT_MS, WHOLE = 120000, 10 -- without a byte; times that for all tries together
 local SLICE = 100                   -- ms until it is asked again whether to stop
 local MOST = 64 * 1024 * 1024       -- bytes of a streamed body; each is a few hundred a token
 local MOST_EVENT = 4 * 1024 * 1024
@@ -271,7 +271,7 @@ local function try(self, request, about)
   local wire
   wire, why, code = core.post(self.where.url, {
     headers = lines, body = body, ca = self.ca or variable "SSL_CERT_FILE", most = MOST,
-    idle_ms = self.timeout * 1000 // 1, whole_ms = math.max(1, about.deadline - core.now()),
+    idle_ms = self.timeout_ms, whole_ms = math.max(1, about.deadline - core.now()),
   })
   if not wire then
     return nil, { code = code, message = why }
@@ -310,7 +310,7 @@ end
 
 --- Asks. about: on_text, stopped, wait. Returns the message; nil, message, code.
 function endpoint.ask(self, request, about)
-  about.deadline = core.now() + self.timeout * WHOLE * 1000 // 1
+  about.deadline = core.now() + self.timeout_ms * WHOLE
   local tries = 0
   while true do
     local message, failure, shown = try(self, request, about)
@@ -346,10 +346,11 @@ local function check_headers(who, given)
 end
 
 --- What to ask, from a table of options; nil, message, code. Raises for what is none.
-function endpoint.make(who, given, seconds)
+function endpoint.make(who, given)
   local opts = options.check(who, given, {
     endpoint = "string", name = "string", key = "any", headers = "table", insecure = "boolean",
-    ca = "string", wait = "callable", timeout = "any", max_tokens = "number", window = "number",
+    ca = "string", wait = "callable", timeout_ms = "timeout", max_tokens = "number",
+    window = "number",
   })
   local where, why = endpoint.address(opts.endpoint)
   if not where then
@@ -362,7 +363,7 @@ function endpoint.make(who, given, seconds)
   local made = {
     where = where, name = opts.name, key = opts.key or nil,
     headers = check_headers(who, opts.headers or {}), max_tokens = opts.max_tokens,
-    timeout = seconds(who, opts.timeout) or TIMEOUT, insecure = opts.insecure, ca = opts.ca,
+    timeout_ms = opts.timeout_ms or TIMEOUT_MS, insecure = opts.insecure, ca = opts.ca,
     wait = opts.wait, without = {},
   }
   local library, message, code = core.http_library()

@@ -9,22 +9,10 @@ local command = require "sessile.model.command"
 local endpoint = require "sessile.model.endpoint"
 local options = require "sessile.options"
 local paths = require "sessile.paths"
-local times = require "sessile.times"
 
 local model = {}
 
 local DEEPEST = 8 -- names that mean names
-
-local function seconds(who, given)
-  if given == nil then
-    return nil
-  end
-  local ms = times.ms(given)
-  if not ms or ms == 0 then
-    options.misuse(who .. ": timeout: seconds, or a time as \"2m\", expected")
-  end
-  return ms / 1000
-end
 
 -- What the second argument of a model says: a function that gets the text as it comes, or the
 -- context of a loop.
@@ -99,7 +87,7 @@ function model.make(spec, given)
     return from_file(who, spec)
   end
   local kind = spec.command and command or endpoint
-  local self, message, code = kind.make(who, spec, seconds)
+  local self, message, code = kind.make(who, spec)
   if not self then
     return nil, message, code
   end

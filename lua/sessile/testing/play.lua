@@ -63,7 +63,7 @@ end
 ---@field model any?      a scripted model, a function; else one that answers in a sentence
 ---@field compact boolean?  ask for a compaction after the last turn, as a person would
 ---@field instructions string?  what that person typed
----@field trigger any?     when to compact without asking the policy, as sessile.open takes it
+---@field triggers any?     when to compact without asking the policy, as sessile.open takes it
 ---@field fallback any?    what runs when it is refused, as sessile.open takes it
 ---@field event string|table?  given with every turn, or {[turn] = name}
 
@@ -120,7 +120,7 @@ function methods:run(fixture, options)
   local store <close> = assert(sessile.open("ram:", {
     key = false, policy = self.spec, policy_path = self.policy_path, limits = self.limits,
     model = function(request) return model(request) end,
-    window = options.window, reserve = options.reserve, trigger = options.trigger,
+    window = options.window, reserve = options.reserve, triggers = options.triggers,
     fallback = options.fallback,
   }))
   local session = assert(store:create { id = "fixture" })

@@ -52,7 +52,8 @@ static sessile_store *store_synced(const place *p)
     sessile_store_options_init(&o);
     o.key_source = p->kind == STORE_SEALED ? SESSILE_KEY_SECRET : SESSILE_KEY_PLAIN;
     o.key = KIT_SECRET;
-    o.timeout_ms = 0;
+    o.config.has_timeout = 1;
+    o.config.timeout_ms = 0;
     if (sessile_open(&st, p->folder, &o, &err))
         print_error("%s\n", err.message);
     assert_non_null(st);

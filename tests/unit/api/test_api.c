@@ -140,10 +140,11 @@ static void limits_and_options_that_make_no_sense_are_refused_at_open(void **sta
     assert_int_equal(sessile_open(&store, "ram:", &o, &w->err), SESSILE_LIMIT);
     assert_non_null(strstr(w->err.message, "[depth]"));
     sessile_store_options_init(&o);
-    o.window = -1;
+    o.config.window = -1;
     assert_int_equal(sessile_open(&store, "ram:", &o, &w->err), SESSILE_INVALID);
     sessile_store_options_init(&o);
-    o.timeout_ms = -2;
+    o.config.has_timeout = 1;
+    o.config.timeout_ms = -2;
     assert_int_equal(sessile_open(&store, "ram:", &o, &w->err), SESSILE_INVALID);
     assert_null(store);
 }

@@ -88,7 +88,7 @@ static sessile_status turn(life *l, const char *policy)
     if (status)
         return status;
     sessile_run_options_init(&o);
-    o.policy = l->policy;
+    o.config.policy = l->policy;
     status = sessile_turn_begin(&l->run, l->session, m, 2, &o, NULL);
     while (!status) {
         status = sessile_run_step(l->run, &need, NULL);

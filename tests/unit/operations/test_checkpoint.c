@@ -385,7 +385,7 @@ static void the_session_says_how_many_are_kept(void **state)
 
     sessile_session_options_init(&o);
     o.id = TEXT("own keep");
-    o.checkpoint_keep = 52;
+    o.config.checkpoint.keep = 52;
     must(sessile_create(&s, p->store, &o, &err), &err);
     say(s, "user", "one");
     for (int i = 0; i < 55; i++)

@@ -212,7 +212,7 @@ static void what_is_acknowledged_at_any_step_of_a_deletion_stays(void **state)
     faulty f;
 
     session_closed(session_made(p->store, "doomed"));
-    p->store->timeout_ms = 5;
+    p->store->config.timeout_ms = 5;
     w.old = session_resumed(p->store, "doomed");
     faulty_init(&f, &os_posix);
     os_current = &f.table;
@@ -245,7 +245,7 @@ static void a_creation_that_fails_takes_no_word_of_others_with_it(void **state)
     faulty f;
 
     session_closed(session_made(p->store, "other")); /* there is a folder */
-    p->store->timeout_ms = 5;
+    p->store->config.timeout_ms = 5;
     faulty_init(&f, &os_posix);
     for (uint64_t n = 0; !made; n++) {
         intruder w = {.store = p->store};
@@ -311,7 +311,7 @@ static void one_that_is_held_by_a_writer_is_busy(void **state)
     session_closed(s);
     must(st->backend.table->open(st->backend.self, "main", "held", &log, &err), &err);
     must(st->backend.table->lock(log, SESSILE_LOCK_EXCLUSIVE, 0, &replaced, &err), &err);
-    st->timeout_ms = 20;
+    st->config.timeout_ms = 20;
     assert_int_equal(sessile_delete(st, &which, NULL, NULL, &err), SESSILE_BUSY);
     st->backend.table->close(log);
     session_closed(session_resumed(st, "held"));

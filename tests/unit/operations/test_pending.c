@@ -121,7 +121,7 @@ static sessile_run *asking(end *e, sessile_need *need)
     append(e->s, "user", "one thing that was said in many words, long before all this");
     append(e->s, "assistant", "and an answer in as many words, so that it may be saved");
     sessile_run_options_init(&o);
-    o.policy = p;
+    o.config.policy = p;
     assert_int_equal(sessile_turn_begin(&run, e->s, m, 2, &o, &err), SESSILE_OK);
     sessile_policy_free(p);
     assert_int_equal(sessile_run_step(run, need, &err), SESSILE_NEEDS);
@@ -456,7 +456,7 @@ static void only_a_model_can_be_waited_for_elsewhere(void **state)
     end one = end_open();
     assert_int_equal(sessile_policy_load(&p, one.store, &step, 1, &err), SESSILE_OK);
     sessile_run_options_init(&o);
-    o.policy = p;
+    o.config.policy = p;
     assert_int_equal(sessile_turn_begin(&run, one.s, &m, 1, &o, &err), SESSILE_OK);
     assert_int_equal(sessile_run_defer(run, &id, &err), SESSILE_INVALID);
     assert_int_equal(sessile_run_step(run, &need, &err), SESSILE_NEEDS);
@@ -466,7 +466,7 @@ static void only_a_model_can_be_waited_for_elsewhere(void **state)
     sessile_policy_free(p);
 
     p = policy(one.store);
-    o.policy = p;
+    o.config.policy = p;
     append(one.s, "user", "two");
     append(one.s, "user", "three");
     append(one.s, "user", "four");

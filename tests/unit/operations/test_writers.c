@@ -164,7 +164,7 @@ static void each_handle_and_run_waits_as_long_as_it_was_told(void **state)
     sessile_run *run;
     sessile_id id;
 
-    p->store->timeout_ms = -1; /* whoever takes this one hangs */
+    p->store->config.timeout_ms = -1; /* whoever takes this one hangs */
     assert_int_equal(log_begin(holder->log, NULL, NULL, &err), SESSILE_OK);
     s = session_that_waits(p, "s", 1, 0);
     assert_int_equal(session_append_message(s, message, &id, &err), SESSILE_BUSY);
@@ -176,11 +176,12 @@ static void each_handle_and_run_waits_as_long_as_it_was_told(void **state)
     assert_int_equal(session_append_message(s, message, &id, &err), SESSILE_BUSY);
     assert_int_equal(sessile_session_set_timeout(s, -2, &err), SESSILE_INVALID);
     assert_int_equal(sessile_session_set_timeout(s, -1, &err), SESSILE_OK);
-    options.has_timeout = 1;
-    options.timeout_ms = 10;
+    options.config.has_timeout = 1;
+    options.config.timeout_ms = 10;
     assert_int_equal(sessile_turn_begin(&run, s, &message, 1, &options, &err),
                      SESSILE_BUSY);
-    options.timeout_ms = -2;
+    options.config.has_timeout = 1;
+    options.config.timeout_ms = -2;
     assert_int_equal(sessile_turn_begin(&run, s, &message, 1, &options, &err),
                      SESSILE_INVALID);
     log_end(holder->log);

@@ -250,8 +250,8 @@ static void replay(const char *policy, const char *options, size_t shift, buf *o
     snprintf(path, sizeof path, "policies:%s", policies_folder());
     sessile_store_options_init(&o);
     o.policy_path = path;
-    o.window = WINDOW;
-    o.reserve = RESERVE;
+    o.config.window = WINDOW;
+    o.config.reserve = RESERVE;
     o.alloc = move;
     o.alloc_ud = &m;
     o.limits.policy_ms = 10000; /* a loaded machine is no difference */

@@ -211,7 +211,7 @@ static void of_two_compactions_the_second_is_stale(void **state)
     sessile_run *quick;
     sessile_run_options o;
     sessile_run_options_init(&o);
-    o.policy = p;
+    o.config.policy = p;
     assert_int_equal(sessile_compact_begin(&quick, other, &o, NULL), SESSILE_OK);
     sessile_outcome first;
     run_finish(quick, &sc, &first);

@@ -52,7 +52,7 @@ static void a_plan_writes_nothing_and_shows_what_would_be(void **state)
     sessile_run_free(take_turn(s, NULL, 6, &quiet, &out));
     assert_int_equal(sessile_head(s, &before, NULL), SESSILE_OK);
     sessile_run_options_init(&o);
-    o.policy = p;
+    o.config.policy = p;
     assert_int_equal(sessile_plan_begin(&run, s, &o, NULL), SESSILE_OK);
     run_finish(run, &sc, &out);
     assert_int_equal(out.removal_count, 1);
@@ -226,7 +226,7 @@ static void a_compact_that_saves_under_5_percent_is_left_out(void **state)
     /* Asked for by a person, the same is done. */
     sessile_run_options o;
     sessile_run_options_init(&o);
-    o.policy = p;
+    o.config.policy = p;
     assert_int_equal(sessile_compact_begin(&run, s, &o, NULL), SESSILE_OK);
     run_finish(run, &sc, &out);
     assert_int_equal(out.verdict, SESSILE_APPLIED);
@@ -247,9 +247,9 @@ static void what_cannot_fit_is_said_by_how_much(void **state)
     sessile_slice m[2] = {sessile_text("{\"role\":\"user\",\"content\":\"a b c d e f\"}"),
                           sessile_text("{\"role\":\"assistant\",\"content\":\"g h\"}")};
     sessile_run_options_init(&o);
-    o.policy = p;
-    o.window = 5;
-    o.reserve = 2;
+    o.config.policy = p;
+    o.config.window = 5;
+    o.config.reserve = 2;
     assert_int_equal(sessile_turn_begin(&run, s, m, 2, &o, NULL), SESSILE_OK);
     run_finish(run, &sc, &out);
     assert_int_equal(out.cannot_fit, out.tokens_after - 3);
@@ -362,7 +362,7 @@ static void a_compact_that_cannot_be_written_fails_and_goes_on_failing(void **st
     sessile_run_options o;
     sessile_run_free(take_turn(s, NULL, 1, &quiet, &out));
     sessile_run_options_init(&o);
-    o.policy = p;
+    o.config.policy = p;
     assert_int_equal(sessile_compact_begin(&run, s, &o, NULL), SESSILE_OK);
     assert_int_equal(sessile_run_step(run, &need, NULL), SESSILE_NEEDS);
     run_answer(run, &need, &sc);

@@ -18,7 +18,8 @@
 #include "sessile.h"
 #include "support/triggers.h"
 
-/* ------------------------------------------------------------------ messages, seconds */
+/* ------------------------------------------------------------------ messages, interval
+ */
 
 static void messages_are_counted_from_the_last_compaction(void **state)
 {
@@ -108,7 +109,7 @@ static void appended_messages_count_and_run_nothing(void **state)
 static void a_turn_without_a_policy_leaves_it_to_the_next(void **state)
 {
     world *w = *state;
-    world_use(w, (sessile_triggers){.messages = 4, .seconds = 60});
+    world_use(w, (sessile_triggers){.messages = 4, .interval_ms = 60000});
     IS_QUIET(w);
     w->options.no_policy = 1;
     world_now_ms += 61000;
@@ -125,10 +126,10 @@ static void a_turn_without_a_policy_leaves_it_to_the_next(void **state)
     FIRES(w, "timer");
 }
 
-static void seconds_are_judged_by_the_turns_time(void **state)
+static void an_interval_is_judged_by_the_turns_time(void **state)
 {
     world *w = *state;
-    world_use(w, (sessile_triggers){.seconds = 60});
+    world_use(w, (sessile_triggers){.interval_ms = 60000});
     IS_QUIET(w);
     world_now_ms += 59999;
     IS_QUIET(w);
@@ -159,7 +160,7 @@ int main(void)
         IN_WORLD(a_truncate_that_cuts_each_turn_puts_nothing_off),
         IN_WORLD(appended_messages_count_and_run_nothing),
         IN_WORLD(a_turn_without_a_policy_leaves_it_to_the_next),
-        IN_WORLD(seconds_are_judged_by_the_turns_time),
+        IN_WORLD(an_interval_is_judged_by_the_turns_time),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -54,8 +54,8 @@ static void a_share_of_the_window_fires_once_it_is_used(void **state)
     world *w = *state;
     world_use(w, (sessile_triggers){.share = 800});
     IS_QUIET(w); /* without a window there is no share of it */
-    w->options.window = 500;
-    w->options.reserve = 100;
+    w->options.config.window = 500;
+    w->options.config.reserve = 100;
     fill(w, 320);
     FIRES(w, "threshold");
     assert_true(w->out.tokens_before >= 320);
@@ -67,7 +67,7 @@ static void a_share_that_stays_used_waits_for_more(void **state)
 {
     world *w = *state;
     world_use(w, (sessile_triggers){.share = 500});
-    w->options.window = 4000;
+    w->options.config.window = 4000;
     w->compact = NOTHING;
     fill(w, 2000);
     FIRES(w, "threshold");
@@ -80,13 +80,13 @@ static void a_share_that_stays_used_waits_for_more(void **state)
 
     /* A window that is another one is another question. */
     IS_QUIET(w);
-    w->options.window = 3900;
+    w->options.config.window = 3900;
     FIRES(w, "threshold");
 
     /* So is another branch. */
     IS_QUIET(w);
     assert_int_equal(sessile_clear(w->s, NULL), SESSILE_OK);
-    w->options.window = 40;
+    w->options.config.window = 40;
     IS_QUIET(w);
     FIRES(w, "threshold");
 }
@@ -95,7 +95,7 @@ static void what_does_not_fit_is_compacted_for_overflow(void **state)
 {
     world *w = *state;
     world_use(w, (sessile_triggers){.overflow = 1});
-    w->options.window = 300;
+    w->options.config.window = 300;
     fill(w, 301);
     FIRES(w, "overflow");
     assert_int_equal(w->out.reason, SESSILE_REASON_OVERFLOW);
@@ -108,7 +108,7 @@ static void an_overflow_that_lasts_asks_again_when_it_has_grown(void **state)
 {
     world *w = *state;
     world_use(w, (sessile_triggers){.overflow = 1});
-    w->options.window = 2000;
+    w->options.config.window = 2000;
     w->compact = CROP;
     fill(w, 2001);
     FIRES(w, "overflow");
@@ -132,10 +132,10 @@ static void overflow_comes_after_a_compact_that_did_not_do(void **state)
     world_use(w, (sessile_triggers){.overflow = 1,
                                     .events = (const char *const[]){"tidy"},
                                     .event_count = 1});
-    w->options.window = 2000;
+    w->options.config.window = 2000;
     w->compact = CROP;
     fill(w, 2001);
-    w->options.window = 1500;
+    w->options.config.window = 1500;
     assert_string_equal(world_turn_with(w, "tidy"), "compact:event compact:overflow ");
     assert_int_equal(world_entries_with(w, "\"reason\":\"overflow\""), 1);
     assert_int_equal(world_entries_with(w, "\"type\":\"compaction\""), 1);
@@ -191,7 +191,7 @@ static void an_event_fires_when_the_trigger_lists_it(void **state)
     assert_string_equal(world_turn_with(w, "lunch"), "");
     assert_string_equal(world_turn_with(w, "done"), "compact:event ");
     assert_int_equal(world_entries_with(w, "\"reason\":\"event\",\"event\":\"done\""), 1);
-    w->options.triggers = NULL;
+    w->options.config.triggers = NULL;
     assert_string_equal(world_turn_with(w, "done"), "");
 }
 
@@ -200,7 +200,7 @@ static void of_several_reasons_the_first_in_order_is_told(void **state)
     world *w = *state;
     const char *const names[] = {"deploy"};
     world_use(w, (sessile_triggers){.messages = 2,
-                                    .seconds = 1,
+                                    .interval_ms = 1000,
                                     .overflow = 1,
                                     .share = 1,
                                     .events = names,
@@ -210,7 +210,7 @@ static void of_several_reasons_the_first_in_order_is_told(void **state)
     w->t.messages = 0;
     world_now_ms += 5000;
     FIRES(w, "timer");
-    w->options.window = 5;
+    w->options.config.window = 5;
     world_now_ms += 5000;
     FIRES(w, "overflow");
     assert_string_equal(world_turn_with(w, "deploy"), "compact:event compact:overflow ");
@@ -227,16 +227,16 @@ static void a_trigger_takes_the_place_of_the_one_further_out(void **state)
     world_open_session(w, NULL);
     w->policy = world_host(w, "host", SESSILE_HOOK_COMPACT);
     FIRES(w, "threshold");
-    w->options.triggers = &none;
+    w->options.config.triggers = &none;
     IS_QUIET(w);
-    w->options.triggers = NULL;
+    w->options.config.triggers = NULL;
     assert_int_equal(sessile_session_close(w->s, NULL), SESSILE_OK);
     sessile_run_free(w->run);
     w->run = NULL;
     world_open_session(w, &event);
     IS_QUIET(w);
     assert_string_equal(world_turn_with(w, "deploy"), "compact:event ");
-    w->options.triggers = &every_turn;
+    w->options.config.triggers = &every_turn;
     FIRES(w, "threshold");
 }
 
@@ -254,17 +254,17 @@ static void a_trigger_that_makes_no_sense_is_invalid(void **state)
         sessile_session *s;
         sessile_store *store;
         sessile_error err;
-        o.triggers = &wrong[i];
+        o.config.triggers = &wrong[i];
         assert_int_equal(sessile_turn_begin(&w->run, w->s, &m, 1, &o, &err),
                          SESSILE_INVALID);
         assert_non_null(strstr(err.message, "trigger"));
         sessile_session_options_init(&so);
         so.id = sessile_text("other");
-        so.triggers = &wrong[i];
+        so.config.triggers = &wrong[i];
         assert_int_equal(sessile_create(&s, w->store, &so, &err), SESSILE_INVALID);
         assert_int_equal(sessile_resume(&s, w->store, &so, &err), SESSILE_INVALID);
         sessile_store_options_init(&sto);
-        sto.triggers = &wrong[i];
+        sto.config.triggers = &wrong[i];
         assert_int_equal(sessile_open(&store, "ram:", &sto, &err), SESSILE_INVALID);
     }
     assert_int_equal(world_context_size(w), 0);
@@ -342,7 +342,7 @@ static void a_trigger_that_fired_fires_for_the_fallback(void **state)
 {
     world *w = *state;
     world_use(w, (sessile_triggers){.messages = 4, .share = 1});
-    w->options.window = 100000;
+    w->options.config.window = 100000;
     w->fallback = world_host(w, "spare", SESSILE_HOOK_FLUSH | SESSILE_HOOK_COMPACT);
     w->compact = FAIL;
     IS_QUIET(w);
@@ -416,9 +416,9 @@ static void a_fallback_is_the_calls_the_sessions_or_the_stores(void **state)
     w->run = NULL;
     sessile_session_options_init(&o);
     o.id = sessile_text("s");
-    o.fallback = world_host(w, "closer", SESSILE_HOOK_TRUNCATE);
+    o.config.fallback = world_host(w, "closer", SESSILE_HOOK_TRUNCATE);
     assert_int_equal(sessile_resume(&w->s, w->store, &o, NULL), SESSILE_OK);
-    sessile_policy_free(o.fallback);
+    sessile_policy_free(o.config.fallback);
     world_turn(w);
     assert_string_equal(w->out.fallback.policy, "closer");
 }

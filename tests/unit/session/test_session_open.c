@@ -293,7 +293,8 @@ static void urls_that_are_no_store_are_refused(void **state)
         store_handle_open(&st, "postgres://u:secret@h/db?pol=3", &options, &err),
         SESSILE_INVALID, &err, "\"pol\"");
     assert_null(strstr(err.message, "secret"));
-    options.timeout_ms = -2;
+    options.config.has_timeout = 1;
+    options.config.timeout_ms = -2;
     assert_refused(store_handle_open(&st, "ram:", &options, &err), SESSILE_INVALID, &err,
                    "timeout_ms");
 }
@@ -336,7 +337,7 @@ static void limits_that_are_not_given_have_their_default(void **state)
     store_handle_close(st);
     assert_int_equal(store_handle_open(&st, "ram:", NULL, &err), SESSILE_OK);
     assert_string_equal(st->agent, "main");
-    assert_int_equal(st->timeout_ms, 5000);
+    assert_int_equal(st->config.timeout_ms, 5000);
     store_handle_close(st);
 }
 

@@ -43,7 +43,8 @@ static sessile_status open_lying(sessile_store **st, sessile_error *err)
 
     sessile_store_options_init(&options);
     options.key_source = SESSILE_KEY_PLAIN;
-    options.timeout_ms = 0;
+    options.config.has_timeout = 1;
+    options.config.timeout_ms = 0;
     return sessile_open_with(st, &lying, under.self, &options, err);
 }
 
@@ -225,7 +226,8 @@ static void self_is_freed_once_whatever_happens(void **state)
     assert_int_equal(freed, 1);
     lie_set_up();
     sessile_store_options_init(&options);
-    options.timeout_ms = -2;
+    options.config.has_timeout = 1;
+    options.config.timeout_ms = -2;
     assert_int_equal(sessile_open_with(&st, &lying, under.self, &options, &err),
                      SESSILE_INVALID);
     assert_int_equal(freed, 1);

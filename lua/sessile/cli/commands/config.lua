@@ -21,7 +21,7 @@ local function typed(globals)
     flags.agent = { text = globals.agent, value = globals.agent, name = "--agent" }
   end
   if globals.timeout then
-    flags.timeout = { text = show.time(globals.timeout), value = globals.timeout,
+    flags.timeout_ms = { text = show.time(globals.timeout), value = globals.timeout,
       name = "--timeout" }
   end
   if globals.network then

@@ -14,15 +14,15 @@ local replay = require "sessile.replay"
 local sessile = require "sessile"
 local system = require "sessile.system"
 
--- The policy that was named, its trigger and its fallback, once they load: what is wrong with
+-- The policy that was named, its triggers and its fallback, once they load: what is wrong with
 -- them is said of no recording.
 local function policy_of(args)
   local chosen, wrong = options.policy(args.name, args.option)
   if wrong then
     return nil, wrong, "EUSAGE"
   end
-  local trigger
-  trigger, wrong = options.trigger(args.trigger)
+  local when
+  when, wrong = options.triggers(args.triggers)
   if wrong then
     return nil, wrong, "EUSAGE"
   end
@@ -33,7 +33,7 @@ local function policy_of(args)
       or nil
   end
   store:close()
-  return { policy = chosen, trigger = trigger, fallback = args.fallback }
+  return { policy = chosen, triggers = when, fallback = args.fallback }
 end
 
 local function as_json(app, file, ledger)
@@ -69,13 +69,13 @@ end
 return {
   name = "policy replay",
   summary = "show what a policy would have done to recorded conversations",
-  usage = "policy replay NAME FILE|DIR… [--option NAME=VALUE] [--window N] [--trigger LIST]",
+  usage = "policy replay NAME FILE|DIR… [--option NAME=VALUE] [--window N] [--triggers LIST]",
   examples = {
     { "sessile policy replay tiered recorded.jsonl --window 100000",
       "one row for each compaction" },
     { "sessile policy replay ./mine.lua recordings/ --option turns=4",
       "your policy, over a folder" },
-    { "sessile policy replay edit_tools recorded.jsonl --trigger messages=50,share=0.8",
+    { "sessile policy replay edit_tools recorded.jsonl --triggers messages=50,share=0.8",
       "with triggers" },
   },
   arguments = {
@@ -86,7 +86,7 @@ return {
     { "--option NAME=VALUE", "an option of the policy; may be repeated", many = true },
     { "--window N", "the model's window in tokens (else unlimited)", integer = true },
     { "--reserve N", "tokens to keep free in the window", integer = true },
-    { "--trigger LIST", "when to compact: messages=50,seconds=10m,share=0.8,overflow" },
+    { "--triggers LIST", "when to compact: messages=50,interval=10m,share=0.8,overflow" },
     { "--fallback NAME", "a policy to run if the first is refused" },
     { "--from FORMAT", "the format (default: detected from the first line)",
       choices = import.names() },
@@ -117,7 +117,7 @@ return {
       local ledger
       ledger, message, code = replay.run(watched(records, i), {
         policy = chosen.policy, window = args.window, reserve = args.reserve,
-        trigger = chosen.trigger, fallback = chosen.fallback,
+        triggers = chosen.triggers, fallback = chosen.fallback,
       })
       finish()
       if not ledger then
