@@ -88,10 +88,14 @@ typedef struct session_syncing {
 } session_syncing;
 int session_sync_stopped(void *syncing);
 
-/* ---- errors (tree.c) */
+/* ---- errors (errors.c) */
 
-/* Puts session, place and what to do around an error that is already in err, or is told.
- * Both return the status. */
+/* Each returns the status. The first makes an error about this session. The second adds
+ * the session's name to an error that err already holds, and for a damaged log what to do
+ * about it. The third says what is wrong with an entry, where, and what to do. */
+sessile_status session_fail(const sessile_session *s, sessile_error *err,
+                            sessile_status status, const char *format, ...)
+    __attribute__((format(printf, 4, 5)));
 sessile_status session_named(const sessile_session *s, sessile_status status,
                              sessile_error *err);
 sessile_status session_damaged(const sessile_session *s, sessile_id id,
@@ -111,18 +115,12 @@ sessile_status session_read_past(sessile_session *s, sessile_error *err);
 sessile_status fold_stand_in(void *arg, const log_flaw *lost, sessile_id id, buf *out,
                              sessile_error *err);
 
-/* ---- the tree (tree.c) */
+/* ---- nodes (node.c) */
 
 /* 1: a message or a branch summary. */
 int node_is_message(const node *n);
 /* 1: the header or a path entry: something a context can be asked for at. */
 int session_is_path_entry(const sessile_session *s, sessile_id id);
-
-/* The arrays of children (children.c): made to follow new nodes, cut to those that stay,
- * forgotten. */
-void child_links_follow(sessile_session *s);
-void child_links_cut(sessile_session *s);
-void child_links_forget(sessile_session *s);
 
 /* Ids gathered from an entry towards the root. */
 typedef struct id_list {
@@ -137,8 +135,19 @@ void id_list_deinit(id_list *l);
  * Where entries were lost the path is not known for certain, so that low missing there is
  * no fault: 0. */
 int path_gather(const sessile_session *s, sessile_id high, sessile_id low, id_list *out);
+/* Pushes message `id` of the path on out. 0 or -1. */
+int context_push_node(const sessile_session *s, sessile_id id, context *out);
 
-/* ---- reading (reach.c, compaction.c) */
+/* ---- links to children (child_links.c) */
+
+/* Makes the links; all nodes have been reached. 0 or -1: no memory. */
+int child_links_make(sessile_session *s);
+/* If they were made: adds nodes that are new; removes nodes that are gone. */
+void child_links_follow(sessile_session *s);
+void child_links_cut(sessile_session *s);
+void child_links_forget(sessile_session *s);
+
+/* ---- reading (reach.c) */
 
 /* Shows entries first..last. As log_read_range(). */
 sessile_status session_texts_locked(sessile_session *s, sessile_id first, sessile_id last,
@@ -150,8 +159,6 @@ sessile_status session_tag_locked(sessile_session *s, sessile_id id,
 /* Entry id read into text (cleared first). */
 sessile_status session_read_entry(sessile_session *s, sessile_id id, buf *text,
                                   entry *out, sessile_error *err);
-/* Pushes message `id` of the path on out. 0 or -1. */
-int context_push_node(const sessile_session *s, sessile_id id, context *out);
 
 /* ---- handles (open.c, session.c) */
 

@@ -156,3 +156,18 @@ sessile_status session_texts_locked(sessile_session *s, sessile_id first, sessil
         status = log_read_range(s->log, w.next, last, visit_range, &w, err);
     return status;
 }
+
+sessile_status session_read_entry(sessile_session *s, sessile_id id, buf *text,
+                                  entry *out, sessile_error *err)
+{
+    sessile_status status;
+
+    buf_clear(text);
+    status = session_text_locked(s, id, text, err);
+    if (status)
+        return session_named(s, status, err);
+    status = entry_read(out, text->data, text->size, err);
+    if (status)
+        return session_damaged(s, id, err, "it cannot be read");
+    return SESSILE_OK;
+}
