@@ -44,20 +44,16 @@ void fold_savepoint_release(fold *f,
 void fold_savepoint_rewind(fold *f,
                            const fold_savepoint *m); /* drops what was folded since */
 
-/* Between two commits: no turn entry can come any more for the messages seen, so that
- * what was kept of them is forgotten. */
-void fold_forget_parts(sessile_session *s);
-
-/* The log names another model (MODEL_SIZE bytes). */
+/* The log names another model, in MODEL_SIZE bytes. (model.c) */
 void fold_model(sessile_session *s, const char *name);
-
-/* Everything that was folded. What the header says of names stays. */
-void fold_forget(sessile_session *s);
-/* As session_reach_locked(), where nothing can be folded anew: index_failed is set. */
-sessile_status fold_reach(sessile_session *s, sessile_id id, sessile_error *err);
 
 /* ---- the index of the log (snapshot.c) */
 
+/* Forgets everything that was folded, except names. */
+void fold_forget(sessile_session *s);
+/* Loads node id from the index, as session_reach_locked(). A fold cannot start again from
+ * the log's lines: when the index is bad, index.failed is set and the caller reloads. */
+sessile_status fold_reach(sessile_session *s, sessile_id id, sessile_error *err);
 /* What the log asks of a session. */
 log_index_callbacks session_index_callbacks(sessile_session *s, int fresh);
 /* After the last entry of a block: its snapshot is taken. */
@@ -66,7 +62,7 @@ void fold_snapshot(sessile_session *s);
 void fold_snapshots_cut(sessile_session *s, size_t blocks);
 void fold_snapshots_free(sessile_session *s);
 
-/* ---- usage (usage.c) */
+/* ---- usage (usage_sum.c) */
 
 void usage_add(sessile_usage *a, const sessile_usage *b);  /* adds b to a */
 void usage_take(sessile_usage *a, const sessile_usage *b); /* takes b off a */
@@ -78,6 +74,10 @@ int usage_get(json value, sessile_usage *out);
 /* The same of a turn's data: *last is of its last request, whose input is the context's
  * size, *all of all its requests. */
 int usage_of_turn(json data, sessile_usage *last, sessile_usage *all);
+
+/* Forgets the usage of messages that a turn entry could still replace: after a commit
+ * none can. */
+void fold_forget_parts(sessile_session *s);
 
 /* ---- waiting (wait.c) */
 
