@@ -71,6 +71,22 @@ int context_push(context *c, const item *it, const message_link *links)
     return 0;
 }
 
+static int is_instruction(const item *it)
+{
+    return it->role == SESSILE_SYSTEM || it->role == SESSILE_DEVELOPER;
+}
+
+int context_push_opening(context *c, const item *it, const message_link *links)
+{
+    const item *last = c->count ? &c->items[c->count - 1] : NULL;
+    item pushed = *it;
+
+    if (is_instruction(it) &&
+        (!last || (is_instruction(last) && (last->flags & ITEM_OPENING))))
+        pushed.flags |= ITEM_PINNED | ITEM_OPENING;
+    return context_push(c, &pushed, links);
+}
+
 int64_t context_tokens(const context *c)
 {
     int64_t sum = 0;
@@ -89,15 +105,4 @@ size_t context_last_user(const context *c)
             return i;
     }
     return c->count;
-}
-
-void context_mark_opening(context *c)
-{
-    size_t i;
-    for (i = 0; i < c->count; i++) {
-        item *it = &c->items[i];
-        if (it->role != SESSILE_SYSTEM && it->role != SESSILE_DEVELOPER)
-            break;
-        it->flags |= ITEM_PINNED | ITEM_OPENING;
-    }
 }

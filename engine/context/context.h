@@ -46,11 +46,11 @@ void context_clear(context *c);
 int context_copy(context *out, const context *from); /* out is init'ed; 0 or -1: NOMEM */
 /* Appends an item, its links copied from `links` (item->link is set). 0 or -1. */
 int context_push(context *c, const item *it, const message_link *links);
+/* The same, and pins system and developer messages that open the context. */
+int context_push_opening(context *c, const item *it, const message_link *links);
 int64_t context_tokens(const context *c);
 /* The last message of the user, which law 5 keeps; count: there is none. */
 size_t context_last_user(const context *c);
-/* Sets ITEM_PINNED on the system and developer messages that open the context. */
-void context_mark_opening(context *c);
 
 /*
  * How calls and results pair, in one pass.

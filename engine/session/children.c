@@ -1,16 +1,8 @@
 /*
- * children.c: the tree from above: children, siblings, ends of branches, and rows of all
- * of them.
+ * children.c: questions about the tree from above: children, siblings, ends of branches,
+ * and rows of all entries.
  *
- * An entry names its parent; nothing in the log names its children. The first question
- * for them builds two numbers for each entry (first child, next sibling), which the fold
- * keeps up to date from then on. Only the header and path entries are linked: a fact is
- * about an entry and no step of a conversation. Children are linked newest first, so
- * that a new one is added, and removed again by a write that failed, without a walk;
- * lists are reversed for the caller. Rejected: keeping the arrays always (8 bytes an
- * entry that few need), and an array of children for each entry (an allocation each).
- *
- * Must never read from the log. What is handed out belongs to the caller.
+ * Lists go to the caller, who frees them. Must never read from the log.
  */
 #include "session/fold.h"
 
@@ -19,67 +11,14 @@
 
 #include "base/text.h"
 
-/* ------------------------------------------------------------------ the arrays */
-
-void child_links_forget(sessile_session *s)
+static sessile_status need_links(sessile_session *s, sessile_error *err)
 {
-    if (s->tree.children)
-        mem_free(&s->store->alloc, s->tree.children,
-                 s->tree.child_capacity * sizeof *s->tree.children);
-    s->tree.children = NULL;
-    s->tree.child_count = s->tree.child_capacity = 0;
-}
-
-/* Entry id becomes the first of its parent's children. */
-static void child_links_link(sessile_session *s, sessile_id id)
-{
-    sessile_id parent = s->tree.nodes[id].parent;
-
-    s->tree.children[id] = (child_link){0, 0};
-    if (id == 0 || parent >= id || !session_is_path_entry(s, id))
-        return;
-    s->tree.children[id].next = s->tree.children[parent].child;
-    s->tree.children[parent].child = id;
-}
-
-void child_links_follow(sessile_session *s)
-{
-    if (!s->tree.child_count)
-        return;
-    if (mem_grow(&s->store->alloc, (void **)&s->tree.children, &s->tree.child_capacity,
-                 s->tree.node_count, sizeof *s->tree.children)) {
-        child_links_forget(s); /* to be made again when somebody asks */
-        return;
-    }
-    while (s->tree.child_count < s->tree.node_count)
-        child_links_link(s, (sessile_id)s->tree.child_count++);
-}
-
-void child_links_cut(sessile_session *s)
-{
-    while (s->tree.child_count > s->tree.node_count) {
-        sessile_id id = (sessile_id)--s->tree.child_count;
-        sessile_id parent = s->tree.nodes[id].parent;
-        if (id && parent < id && s->tree.children[parent].child == id)
-            s->tree.children[parent].child = s->tree.children[id].next;
-    }
-}
-
-static sessile_status child_links_make(sessile_session *s, sessile_error *err)
-{
-    sessile_status status;
+    sessile_status status = SESSILE_OK;
 
     if (s->tree.child_count)
         return SESSILE_OK;
     status = session_reach_all_locked(s, err);
-    if (status)
-        return status;
-    if (mem_grow(&s->store->alloc, (void **)&s->tree.children, &s->tree.child_capacity,
-                 s->tree.node_count, sizeof *s->tree.children))
-        return fail_nomem(err);
-    while (s->tree.child_count < s->tree.node_count)
-        child_links_link(s, (sessile_id)s->tree.child_count++);
-    return SESSILE_OK;
+    return status ? status : child_links_make(s) ? fail_nomem(err) : SESSILE_OK;
 }
 
 /* ------------------------------------------------------------------ lists of ids */
@@ -144,7 +83,7 @@ sessile_status session_children_locked(sessile_session *s, sessile_id id,
     sessile_status status = session_check_at(s, id, err);
 
     if (!status)
-        status = child_links_make(s, err);
+        status = need_links(s, err);
     return status ? status : list_children(s, id, 0, out, count, err);
 }
 
@@ -155,7 +94,7 @@ sessile_status session_siblings_locked(sessile_session *s, sessile_id id,
     sessile_status status = session_check_at(s, id, err);
 
     if (!status)
-        status = child_links_make(s, err);
+        status = need_links(s, err);
     if (status)
         return status;
     if (id == 0)
@@ -166,7 +105,7 @@ sessile_status session_siblings_locked(sessile_session *s, sessile_id id,
 sessile_status session_leaves_locked(sessile_session *s, sessile_id **out, size_t *count,
                                      sessile_error *err)
 {
-    sessile_status status = child_links_make(s, err);
+    sessile_status status = need_links(s, err);
     size_t n = 0;
 
     if (status)

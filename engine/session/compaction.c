@@ -21,21 +21,6 @@
 #include "base/names.h"
 #include "tokens/tokens.h"
 
-sessile_status session_read_entry(sessile_session *s, sessile_id id, buf *text,
-                                  entry *out, sessile_error *err)
-{
-    sessile_status status;
-
-    buf_clear(text);
-    status = session_text_locked(s, id, text, err);
-    if (status)
-        return session_named(s, status, err);
-    status = entry_read(out, text->data, text->size, err);
-    if (status)
-        return session_damaged(s, id, err, "it cannot be read");
-    return SESSILE_OK;
-}
-
 /* ------------------------------------------------------------------ messages written */
 
 json compaction_inserted_message(json data, uint32_t n)
@@ -156,33 +141,6 @@ static sessile_status load(loader *l, sessile_id id, source **out)
 
 /* ------------------------------------------------------------------ a list, read */
 
-/* As context_mark_opening() would mark it, without a look at those before. */
-static int push(context *out, item *it, const message_link *links)
-{
-    const item *last = out->count ? &out->items[out->count - 1] : NULL;
-
-    if ((it->role == SESSILE_SYSTEM || it->role == SESSILE_DEVELOPER) &&
-        (!last || ((last->role == SESSILE_SYSTEM || last->role == SESSILE_DEVELOPER) &&
-                   (last->flags & ITEM_OPENING))))
-        it->flags |= ITEM_PINNED | ITEM_OPENING;
-    return context_push(out, it, links);
-}
-
-int context_push_node(const sessile_session *s, sessile_id id, context *out)
-{
-    const node *n = &s->tree.nodes[id];
-    item it = {.key = {id, 0},
-               .tokens = n->tokens,
-               .turn = n->turn,
-               .link_count = n->link_count,
-               .role = n->role,
-               .unit = (uint8_t)node_unit(n),
-               .flags = n->flags & (MESSAGE_STARTS_TURN | MESSAGE_SUMMARY | MESSAGE_KIND |
-                                    MESSAGE_ERROR)};
-
-    return push(out, &it, n->link_count ? &s->tree.links[n->link] : NULL);
-}
-
 static sessile_status push_id(loader *l, sessile_id id, json name)
 {
     const sessile_session *s = l->s;
@@ -281,7 +239,7 @@ static sessile_status push_inserted(loader *l, sessile_key key, json name)
     it.link_count = (uint32_t)link_count;
     it.role = (uint8_t)m.role;
     it.flags = (uint8_t)m.flags;
-    return push(l->out, &it, l->links) ? fail_nomem(l->err) : SESSILE_OK;
+    return context_push_opening(l->out, &it, l->links) ? fail_nomem(l->err) : SESSILE_OK;
 }
 
 static sessile_status push_name(loader *l, json name)

@@ -146,22 +146,18 @@ sessile_status session_message_locked(sessile_session *s, sessile_key key, buf *
         return status;
     n = key.entry < s->tree.node_count ? &s->tree.nodes[key.entry] : NULL;
     if (!n || (key.n ? n->type != ENTRY_COMPACTION : !node_is_message(n)))
-        return session_named(s,
-                             fail(err, SESSILE_NOTFOUND,
-                                  "there is no message %s: its context names those there "
-                                  "are",
-                                  name),
-                             err);
+        return session_fail(s, err, SESSILE_NOTFOUND,
+                            "there is no message %s: its context names those there "
+                            "are",
+                            name);
     status = session_read_entry(s, key.entry, &s->fold.scratch, &e, err);
     if (status)
         return status;
     text = key.n ? compaction_inserted_message(e.data, key.n) : e.data;
     if (text.type != JSON_OBJECT)
-        return session_named(s,
-                             fail(err, SESSILE_NOTFOUND,
-                                  "compaction %08" PRIx32 " wrote no message %" PRIu32,
-                                  key.entry, key.n),
-                             err);
+        return session_fail(s, err, SESSILE_NOTFOUND,
+                            "compaction %08" PRIx32 " wrote no message %" PRIu32,
+                            key.entry, key.n);
     buf_put(out, text.at, text.size);
     return out->failed ? fail_nomem(err) : SESSILE_OK;
 }

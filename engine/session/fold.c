@@ -24,17 +24,6 @@
 #include "base/text.h"
 #include "tokens/tokens.h"
 
-void fold_forget_parts(sessile_session *s)
-{
-    s->fold.part_count = 0;
-    if (s->fold.part_capacity > 64) {
-        mem_free(&s->store->alloc, s->fold.parts,
-                 s->fold.part_capacity * sizeof *s->fold.parts);
-        s->fold.parts = NULL;
-        s->fold.part_capacity = 0;
-    }
-}
-
 /* ------------------------------------------------------------------ one entry */
 
 /* What folding one entry is about to change. */

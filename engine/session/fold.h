@@ -44,20 +44,16 @@ void fold_savepoint_release(fold *f,
 void fold_savepoint_rewind(fold *f,
                            const fold_savepoint *m); /* drops what was folded since */
 
-/* Between two commits: no turn entry can come any more for the messages seen, so that
- * what was kept of them is forgotten. */
-void fold_forget_parts(sessile_session *s);
-
-/* The log names another model (MODEL_SIZE bytes). */
+/* The log names another model, in MODEL_SIZE bytes. (model.c) */
 void fold_model(sessile_session *s, const char *name);
-
-/* Everything that was folded. What the header says of names stays. */
-void fold_forget(sessile_session *s);
-/* As session_reach_locked(), where nothing can be folded anew: index_failed is set. */
-sessile_status fold_reach(sessile_session *s, sessile_id id, sessile_error *err);
 
 /* ---- the index of the log (snapshot.c) */
 
+/* Forgets everything that was folded, except names. */
+void fold_forget(sessile_session *s);
+/* Loads node id from the index, as session_reach_locked(). A fold cannot start again from
+ * the log's lines: when the index is bad, index.failed is set and the caller reloads. */
+sessile_status fold_reach(sessile_session *s, sessile_id id, sessile_error *err);
 /* What the log asks of a session. */
 log_index_callbacks session_index_callbacks(sessile_session *s, int fresh);
 /* After the last entry of a block: its snapshot is taken. */
@@ -66,7 +62,7 @@ void fold_snapshot(sessile_session *s);
 void fold_snapshots_cut(sessile_session *s, size_t blocks);
 void fold_snapshots_free(sessile_session *s);
 
-/* ---- usage (usage.c) */
+/* ---- usage (usage_sum.c) */
 
 void usage_add(sessile_usage *a, const sessile_usage *b);  /* adds b to a */
 void usage_take(sessile_usage *a, const sessile_usage *b); /* takes b off a */
@@ -79,6 +75,10 @@ int usage_get(json value, sessile_usage *out);
  * size, *all of all its requests. */
 int usage_of_turn(json data, sessile_usage *last, sessile_usage *all);
 
+/* Forgets the usage of messages that a turn entry could still replace: after a commit
+ * none can. */
+void fold_forget_parts(sessile_session *s);
+
 /* ---- waiting (wait.c) */
 
 /* A call that waits for a sync, for the log_stop beside it. */
@@ -88,10 +88,14 @@ typedef struct session_syncing {
 } session_syncing;
 int session_sync_stopped(void *syncing);
 
-/* ---- errors (tree.c) */
+/* ---- errors (errors.c) */
 
-/* Puts session, place and what to do around an error that is already in err, or is told.
- * Both return the status. */
+/* Each returns the status. The first makes an error about this session. The second adds
+ * the session's name to an error that err already holds, and for a damaged log what to do
+ * about it. The third says what is wrong with an entry, where, and what to do. */
+sessile_status session_fail(const sessile_session *s, sessile_error *err,
+                            sessile_status status, const char *format, ...)
+    __attribute__((format(printf, 4, 5)));
 sessile_status session_named(const sessile_session *s, sessile_status status,
                              sessile_error *err);
 sessile_status session_damaged(const sessile_session *s, sessile_id id,
@@ -111,18 +115,12 @@ sessile_status session_read_past(sessile_session *s, sessile_error *err);
 sessile_status fold_stand_in(void *arg, const log_flaw *lost, sessile_id id, buf *out,
                              sessile_error *err);
 
-/* ---- the tree (tree.c) */
+/* ---- nodes (node.c) */
 
 /* 1: a message or a branch summary. */
 int node_is_message(const node *n);
 /* 1: the header or a path entry: something a context can be asked for at. */
 int session_is_path_entry(const sessile_session *s, sessile_id id);
-
-/* The arrays of children (children.c): made to follow new nodes, cut to those that stay,
- * forgotten. */
-void child_links_follow(sessile_session *s);
-void child_links_cut(sessile_session *s);
-void child_links_forget(sessile_session *s);
 
 /* Ids gathered from an entry towards the root. */
 typedef struct id_list {
@@ -137,8 +135,19 @@ void id_list_deinit(id_list *l);
  * Where entries were lost the path is not known for certain, so that low missing there is
  * no fault: 0. */
 int path_gather(const sessile_session *s, sessile_id high, sessile_id low, id_list *out);
+/* Pushes message `id` of the path on out. 0 or -1. */
+int context_push_node(const sessile_session *s, sessile_id id, context *out);
 
-/* ---- reading (reach.c, compaction.c) */
+/* ---- links to children (child_links.c) */
+
+/* Makes the links; all nodes have been reached. 0 or -1: no memory. */
+int child_links_make(sessile_session *s);
+/* If they were made: adds nodes that are new; removes nodes that are gone. */
+void child_links_follow(sessile_session *s);
+void child_links_cut(sessile_session *s);
+void child_links_forget(sessile_session *s);
+
+/* ---- reading (reach.c) */
 
 /* Shows entries first..last. As log_read_range(). */
 sessile_status session_texts_locked(sessile_session *s, sessile_id first, sessile_id last,
@@ -150,8 +159,6 @@ sessile_status session_tag_locked(sessile_session *s, sessile_id id,
 /* Entry id read into text (cleared first). */
 sessile_status session_read_entry(sessile_session *s, sessile_id id, buf *text,
                                   entry *out, sessile_error *err);
-/* Pushes message `id` of the path on out. 0 or -1. */
-int context_push_node(const sessile_session *s, sessile_id id, context *out);
 
 /* ---- handles (open.c, session.c) */
 

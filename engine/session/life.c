@@ -76,12 +76,10 @@ sessile_status session_check_there_locked(sessile_session *s, sessile_error *err
 {
     if (!FIND(s, LIFE_DELETED))
         return SESSILE_OK;
-    return session_named(s,
-                         fail(err, SESSILE_NOTFOUND,
-                              "it was deleted by entry %08" PRIx32
-                              " and not purged yet: undelete it to have it back",
-                              FIND(s, LIFE_DELETED)->entry),
-                         err);
+    return session_fail(s, err, SESSILE_NOTFOUND,
+                        "it was deleted by entry %08" PRIx32
+                        " and not purged yet: undelete it to have it back",
+                        FIND(s, LIFE_DELETED)->entry);
 }
 
 /* Bytes of a reason that an error repeats. */

@@ -24,24 +24,7 @@
 
 #include "session/meter.h"
 
-/* A segment whose ratio is further off measures something else than its messages. */
-#define RATIO_LEAST (METER_UNIT / 4)
-#define RATIO_MOST  (METER_UNIT * 4)
-
 /* ------------------------------------------------------------------ sums */
-
-void token_sums_add(token_sums *sums, unsigned unit, int64_t tokens)
-{
-    sums->by[unit < TOKEN_UNITS ? unit : TOKENS_ESTIMATE] += tokens;
-    sums->messages++;
-}
-
-void meter_sum(const context *c, token_sums *out)
-{
-    memset(out, 0, sizeof *out);
-    for (size_t i = 0; i < c->count; i++)
-        token_sums_add(out, c->items[i].unit, c->items[i].tokens);
-}
 
 const char *meter_source(const context *c)
 {
@@ -56,89 +39,6 @@ const char *meter_source(const context *c)
         if (sums.by[i])
             return token_unit_name((token_unit)i);
     return TOKEN_SOURCE_ESTIMATE;
-}
-
-static int64_t sum_of(const token_sums *sums)
-{
-    int64_t all = 0;
-
-    for (int i = 0; i < TOKEN_UNITS; i++)
-        all += sums->by[i];
-    return all;
-}
-
-/* The only unit in it, or TOKEN_UNITS. */
-static unsigned only_unit(const token_sums *sums)
-{
-    unsigned found = TOKEN_UNITS;
-
-    for (unsigned i = 0; i < TOKEN_UNITS; i++) {
-        if (sums->by[i] == 0)
-            continue;
-        if (found != TOKEN_UNITS)
-            return TOKEN_UNITS;
-        found = i;
-    }
-    return found;
-}
-
-/* ------------------------------------------------------------------ following a path */
-
-static void take_segment(token_meter *m, const sessile_session *s, sessile_id to,
-                         int64_t reported)
-{
-    const node *a = &s->tree.nodes[m->report], *b = &s->tree.nodes[to];
-    meter_segment *to_fill = &m->segments[m->next];
-    unsigned unit = only_unit(&m->since);
-    int64_t counted = sum_of(&m->since), more = reported - m->reported;
-
-    *to_fill = (meter_segment){.messages = a->messages};
-    if (unit < TOKEN_UNITS && a->context_at == b->context_at && more > 0) {
-        int64_t ratio = more * METER_UNIT / counted;
-        if (ratio >= RATIO_LEAST && ratio <= RATIO_MOST)
-            *to_fill = (meter_segment){a->messages, (uint8_t)unit, counted, more};
-    }
-    m->next = (m->next + 1) % METER_SEGMENTS;
-    if (m->count < METER_SEGMENTS)
-        m->count++;
-}
-
-/* The next entry of the path. */
-static void meter_step(token_meter *m, const sessile_session *s, sessile_id id,
-                       int64_t reported)
-{
-    const node *n = &s->tree.nodes[id];
-
-    if (node_is_message(n)) {
-        token_sums_add(&m->since, node_unit(n), n->tokens);
-        token_sums_add(&m->all, node_unit(n), n->tokens);
-    }
-    if (n->marks & NODE_HAS_CONTEXT)
-        m->all_known = 0;
-    if (n->marks & NODE_HAS_USAGE) {
-        /* A turn says once more what its last message has said. */
-        if (m->report && m->since.messages)
-            take_segment(m, s, id, reported);
-        m->report = id;
-        m->reported = reported;
-        memset(&m->since, 0, sizeof m->since);
-        m->fit_known = 0;
-    }
-    m->upto = id;
-}
-
-void meter_forget(sessile_session *s)
-{
-    s->counting.meter.known = 0;
-}
-
-void meter_follow(sessile_session *s, sessile_id id, int64_t reported)
-{
-    token_meter *m = &s->counting.meter;
-    const node *n = &s->tree.nodes[id];
-
-    if (m->known && entry_on_path((entry_type)n->type) && n->parent == m->upto)
-        meter_step(m, s, id, reported);
 }
 
 /* ------------------------------------------------------------------ walking to an entry
@@ -222,12 +122,15 @@ static sessile_status meter_make(sessile_session *s, sessile_id at, token_meter 
     return status;
 }
 
-/* The meter of the head. */
-static sessile_status follow_head(sessile_session *s, sessile_error *err)
+/* The meter at an entry: the handle's own at the head, else made in `other`. */
+static sessile_status meter_at(sessile_session *s, sessile_id at, token_meter *other,
+                               token_meter **out, sessile_error *err)
 {
-    if (s->counting.meter.known && s->counting.meter.upto == s->tree.head)
-        return SESSILE_OK;
-    return meter_make(s, s->tree.head, &s->counting.meter, err);
+    int is_head = at == s->tree.head;
+
+    *out = is_head ? &s->counting.meter : other;
+    return is_head && (*out)->known && (*out)->upto == at ? SESSILE_OK
+                                                          : meter_make(s, at, *out, err);
 }
 
 /* 1 when its newest report is near enough to say anything. */
@@ -300,16 +203,11 @@ static void make_fit(const sessile_session *s, token_meter *m)
 sessile_status session_fit_locked(sessile_session *s, sessile_id at,
                                   meter_ratio out[TOKEN_UNITS], sessile_error *err)
 {
-    sessile_status status = SESSILE_OK;
-    token_meter other, *m = &s->counting.meter;
+    sessile_status status;
+    token_meter other, *m;
 
     memset(out, 0, TOKEN_UNITS * sizeof *out);
-    if (at == s->tree.head) {
-        status = follow_head(s, err);
-    } else {
-        m = &other;
-        status = meter_make(s, at, m, err);
-    }
+    status = meter_at(s, at, &other, &m, err);
     if (status || !has_report(s, m))
         return status;
     make_fit(s, m);
@@ -466,16 +364,11 @@ static sessile_status find_outside(sessile_session *s, token_meter *m, int exact
 sessile_status session_outside_locked(sessile_session *s, sessile_id at, int64_t *out,
                                       sessile_error *err)
 {
-    sessile_status status = SESSILE_OK;
-    token_meter other, *m = &s->counting.meter;
+    sessile_status status;
+    token_meter other, *m;
 
     *out = 0;
-    if (at == s->tree.head) {
-        status = follow_head(s, err);
-    } else {
-        m = &other;
-        status = meter_make(s, at, m, err);
-    }
+    status = meter_at(s, at, &other, &m, err);
     if (status || !has_report(s, m))
         return status;
     make_fit(s, m);
@@ -541,16 +434,11 @@ sessile_status session_tokens_at_locked(sessile_session *s, sessile_id at,
                                         sessile_tokens *out, int *beside,
                                         sessile_error *err)
 {
-    token_meter other, *m = &s->counting.meter;
+    token_meter other, *m;
     sessile_status status;
 
     *out = (sessile_tokens){0, 0, 0, TOKEN_SOURCE_ESTIMATE};
-    if (at == s->tree.head) {
-        status = follow_head(s, err);
-    } else {
-        m = &other;
-        status = meter_make(s, at, m, err);
-    }
+    status = meter_at(s, at, &other, &m, err);
     return status ? status : read_at(s, m, out, beside, err);
 }
 
@@ -558,18 +446,13 @@ sessile_status session_tokens_with_locked(sessile_session *s, sessile_id at,
                                           const context *c, sessile_tokens *out,
                                           sessile_error *err)
 {
-    token_meter m;
+    token_meter m, *found;
     int beside, exact = session_exact_unit(s);
-    sessile_status status;
+    sessile_status status = meter_at(s, at, &m, &found, err);
 
-    if (at == s->tree.head) {
-        status = follow_head(s, err);
-        m = s->counting.meter;
-    } else {
-        status = meter_make(s, at, &m, err);
-    }
     if (status)
         return status;
+    m = *found;
     if (has_report(s, &m)) {
         make_fit(s, &m);
         status = find_outside(s, &m, exact, err);

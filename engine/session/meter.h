@@ -62,10 +62,19 @@ typedef struct token_meter {
     meter_ratio fit[TOKEN_UNITS];
 } token_meter;
 
-/* The fold of entry id is done: a meter for its parent is one for it from now on.
- * reported: what the entry reports, if it does. */
+/* ---- meter_follow.c */
+
+/* Adds entry id, the next one of the path. reported: its usage, if it reports any. */
+void meter_step(token_meter *m, const sessile_session *s, sessile_id id,
+                int64_t reported);
+/* Entry id was folded: the handle's meter follows to it from its parent. */
 void meter_follow(sessile_session *s, sessile_id id, int64_t reported);
+/* The handle's meter will be rebuilt when it is needed. */
 void meter_forget(sessile_session *s);
+/* The sums of a context's items. */
+void meter_sum(const struct context *c, token_sums *out);
+
+/* ---- meter.c */
 
 /* How counts are read at an entry: the ratio of each unit, 0 where none is known. */
 sessile_status session_fit_locked(sessile_session *s, sessile_id at,
@@ -83,7 +92,5 @@ int64_t meter_scale(int64_t tokens, const meter_ratio *ratio);
 void meter_scale_context(struct context *c, const meter_ratio fit[TOKEN_UNITS]);
 /* In what the counts of a context were taken, the least of them. Static. */
 const char *meter_source(const struct context *c);
-/* The sums of a context's items. */
-void meter_sum(const struct context *c, token_sums *out);
 
 #endif

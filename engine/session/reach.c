@@ -8,22 +8,6 @@
  */
 #include "session/fold.h"
 
-/* Inside a fold, where nothing can be read again: the caller of the scan reloads. */
-sessile_status fold_reach(sessile_session *s, sessile_id id, sessile_error *err)
-{
-    size_t block = id / LOG_BLOCK;
-    sessile_status status;
-
-    if (id == 0 || block >= s->index.absent_blocks || !s->index.absent[block])
-        return SESSILE_OK;
-    status = log_reach(s->log, id, err);
-    if (status && status != SESSILE_NOMEM) {
-        s->index.failed = 1;
-        status = fail(err, SESSILE_IO, "its index cannot be read");
-    }
-    return status;
-}
-
 sessile_status session_reach_locked(sessile_session *s, sessile_id id, sessile_error *err)
 {
     sessile_status status = fold_reach(s, id, err);
@@ -155,4 +139,19 @@ sessile_status session_texts_locked(sessile_session *s, sessile_id first, sessil
          i++)
         status = log_read_range(s->log, w.next, last, visit_range, &w, err);
     return status;
+}
+
+sessile_status session_read_entry(sessile_session *s, sessile_id id, buf *text,
+                                  entry *out, sessile_error *err)
+{
+    sessile_status status;
+
+    buf_clear(text);
+    status = session_text_locked(s, id, text, err);
+    if (status)
+        return session_named(s, status, err);
+    status = entry_read(out, text->data, text->size, err);
+    if (status)
+        return session_damaged(s, id, err, "it cannot be read");
+    return SESSILE_OK;
 }

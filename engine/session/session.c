@@ -11,80 +11,10 @@
  */
 #include "session/fold.h"
 
-#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "base/text.h"
-#include "tokens/tokens.h"
-
 /* ------------------------------------------------------------------ keeping up */
-
-sessile_status session_ours(const sessile_session *s, sessile_error *err)
-{
-    if (s->store->os->pid(s->store->os->ud) != s->identity.pid)
-        return session_named(s,
-                             fail(err, SESSILE_FORKED,
-                                  "this handle was opened by process %" PRIu32
-                                  ": open another one here",
-                                  s->identity.pid),
-                             err);
-    return SESSILE_OK;
-}
-
-int session_was_forgotten(const sessile_session *s)
-{
-    sessile_store *st = s->store;
-    size_t count = atomic_load(&st->forgotten_count);
-    int found = 0;
-
-    if (!s->identity.user_size || count == s->forgotten_before)
-        return 0;
-    pthread_mutex_lock(&st->mutex);
-    for (size_t i = s->forgotten_before; i < count && !found; i++)
-        found = st->forgotten[i] == hash64(s->identity.user, s->identity.user_size);
-    pthread_mutex_unlock(&st->mutex);
-    return found;
-}
-
-/* A scan that a fold ended shows the same entries again at the next, so want of memory is
- * made up for by itself; what is not is a gap. */
-sessile_status session_in_place(const sessile_session *s, sessile_error *err)
-{
-    if (s->fold.broken)
-        return session_named(s,
-                             fail(err, SESSILE_IO,
-                                  "this handle lost its place in the "
-                                  "log: close it and resume the session"),
-                             err);
-    if (session_was_forgotten(s))
-        return session_named(s,
-                             fail(err, SESSILE_SEALED,
-                                  "the secret of this user was forgotten: nothing more "
-                                  "is read or written"),
-                             err);
-    return SESSILE_OK;
-}
-
-sessile_status session_lock(sessile_session *s, sessile_error *err)
-{
-    session_wait w = session_wait_begin(s, 0, 0);
-
-    return session_lock_within(s, &w, err);
-}
-
-sessile_status session_lock_within(sessile_session *s, session_wait *w,
-                                   sessile_error *err)
-{
-    sessile_status status = session_ours(s, err);
-
-    return status ? status : session_take_turn(s, w, err);
-}
-
-void session_unlock(sessile_session *s)
-{
-    pthread_mutex_unlock(&s->mutex);
-}
 
 sessile_status session_refresh_locked(sessile_session *s, sessile_error *err)
 {
@@ -288,10 +218,8 @@ static sessile_status lock_log(sessile_session *s, sessile_error *err)
         status = session_reload_locked(s, err);
         if (status)
             break;
-        status = session_named(
-            s,
-            fail(err, SESSILE_CONFLICT, "its log is replaced again and again: try later"),
-            err);
+        status = session_fail(s, err, SESSILE_CONFLICT,
+                              "its log is replaced again and again: try later");
     }
     fold_forget_parts(s);
     return status;
@@ -402,11 +330,9 @@ static sessile_status append_built(sessile_session *s, session_wait *w,
     }
     /* as after a failover to a server that lacks what was written last */
     if (status == SESSILE_CONFLICT && grown && idle > REBUILDS)
-        status = session_named(s,
-                               fail(err, SESSILE_CONFLICT,
-                                    "its log does not end as this handle has read it, "
-                                    "and has not grown: open the session again"),
-                               err);
+        status = session_fail(s, err, SESSILE_CONFLICT,
+                              "its log does not end as this handle has read it, "
+                              "and has not grown: open the session again");
     if (!status)
         *count_out = log_count(s->log);
     session_wait_set(s, NULL);

@@ -1,10 +1,9 @@
 /*
- * usage.c: what providers reported, added up: for a whole session, and by groups.
+ * usage.c: what providers reported, by groups: by day, model or agent.
  *
- * Owns what a report is worth and which report counts: a turn's own report replaces
- * those of its messages. The fold keeps one sum of all (fold.c); groups are computed
- * from the log when somebody asks. Must never let the groups add up to another sum than
- * the fold's.
+ * The groups are computed from the log when somebody asks. Must never let them add up to
+ * another sum than the fold's: a turn's own report replaces those of its messages in
+ * both.
  */
 #include "session/fold.h"
 
@@ -13,62 +12,6 @@
 
 #include "base/map.h"
 #include "base/text.h"
-
-/* ------------------------------------------------------------------ sums */
-
-void usage_add(sessile_usage *a, const sessile_usage *b)
-{
-    a->input += b->input;
-    a->output += b->output;
-    a->cache_read += b->cache_read;
-    a->cache_write += b->cache_write;
-}
-
-void usage_take(sessile_usage *a, const sessile_usage *b)
-{
-    a->input -= b->input;
-    a->output -= b->output;
-    a->cache_read -= b->cache_read;
-    a->cache_write -= b->cache_write;
-}
-
-int64_t usage_total(const sessile_usage *u)
-{
-    return u->input + u->output + u->cache_read + u->cache_write;
-}
-
-/* No provider reports more in one turn: what does counts as this much, so that no sum of
- * a session's turns, nor one with an estimate, can overflow. */
-#define USAGE_MOST (INT64_C(1) << 40)
-
-static int64_t within_reason(int64_t n)
-{
-    return n < 0 ? 0 : n > USAGE_MOST ? USAGE_MOST : n;
-}
-
-int usage_get(json value, sessile_usage *out)
-{
-    memset(out, 0, sizeof *out);
-    if (value.type != JSON_OBJECT || !usage_read(value, out))
-        return 0;
-    out->input = within_reason(out->input);
-    out->output = within_reason(out->output);
-    out->cache_read = within_reason(out->cache_read);
-    out->cache_write = within_reason(out->cache_write);
-    return 1;
-}
-
-int usage_of_turn(json data, sessile_usage *last, sessile_usage *all)
-{
-    json usage = json_get(data, "usage");
-    int there = usage_get(usage, last);
-
-    if (!usage_get(json_get(usage, "total"), all))
-        *all = *last;
-    return there;
-}
-
-/* ------------------------------------------------------------------ groups */
 
 typedef struct group {
     size_t key, key_size; /* in the names */

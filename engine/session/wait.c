@@ -11,8 +11,6 @@
  */
 #include "session/fold.h"
 
-#include <inttypes.h>
-
 #include "base/text.h"
 
 /* Threads in one handle hold each other up for as long as a read takes: who asked not to
@@ -82,19 +80,15 @@ sessile_status session_wait_again(sessile_session *s, session_wait *w, int tries
     if (!w->since_us)
         w->since_us = now_us(s);
     if (interrupted(s, w))
-        return session_named(
-            s,
-            fail(err, SESSILE_CANCELLED,
-                 "another thread ended this write while others were faster: nothing was "
-                 "written, do it again when you want it"),
-            err);
+        return session_fail(
+            s, err, SESSILE_CANCELLED,
+            "another thread ended this write while others were faster: nothing was "
+            "written, do it again when you want it");
     if (tries >= AT_LEAST && session_wait_left(s, w) == 0)
-        return session_named(s,
-                             fail(err, SESSILE_BUSY,
-                                  "other writers were faster %d times: wait longer, or "
-                                  "try again",
-                                  tries + 1),
-                             err);
+        return session_fail(s, err, SESSILE_BUSY,
+                            "other writers were faster %d times: wait longer, or "
+                            "try again",
+                            tries + 1);
     if (tries < EAGER)
         return SESSILE_OK;
     random_bytes(&draw, 1);
@@ -113,19 +107,15 @@ sessile_status session_take_turn(sessile_session *s, session_wait *w, sessile_er
         w->since_us = now_us(s);
     while (!os_mutex_slice(&s->mutex)) {
         if (interrupted(s, w))
-            return session_named(
-                s,
-                fail(err, SESSILE_CANCELLED,
-                     "waiting for other threads in this handle was ended by another "
-                     "thread: nothing was done, do it again when you want it"),
-                err);
+            return session_fail(
+                s, err, SESSILE_CANCELLED,
+                "waiting for other threads in this handle was ended by another "
+                "thread: nothing was done, do it again when you want it");
         if (w->timeout_ms >= 0 && now_us(s) - w->since_us >= (uint64_t)most_ms * 1000)
-            return session_named(
-                s,
-                fail(err, SESSILE_BUSY,
-                     "another thread is using this handle, and may itself wait for a "
-                     "writer: wait longer, or open a handle for each thread"),
-                err);
+            return session_fail(
+                s, err, SESSILE_BUSY,
+                "another thread is using this handle, and may itself wait for a "
+                "writer: wait longer, or open a handle for each thread");
     }
     return SESSILE_OK;
 }

@@ -164,13 +164,12 @@ void list_make(list *l, const char *line)
         if (strchr(word, '*'))
             it.flags |= ITEM_PINNED;
         it.link_count = (uint32_t)link_count;
-        assert_int_equal(context_push(&l->c, &it, links), 0);
+        assert_int_equal(context_push_opening(&l->c, &it, links), 0);
         mem_free(a, links, capacity * sizeof *links);
         l->texts = realloc(l->texts, (i + 1) * sizeof *l->texts);
         l->texts[i] = text;
     }
     free(copy);
-    context_mark_opening(&l->c);
     l->c.upto = (sessile_id)l->c.count;
 }
 
