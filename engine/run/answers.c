@@ -14,7 +14,6 @@
 
 #include "base/names.h"
 #include "base/text.h"
-#include "run/begin.h"
 
 void run_answers_deinit(run_answers *list, const allocator *a)
 {
@@ -95,31 +94,4 @@ const run_answer *run_answers_known(sessile_run *run)
         }
     }
     return NULL;
-}
-
-sessile_status run_reply(sessile_run *run, const sessile_answer *answer,
-                         sessile_error *err)
-{
-    if (!run->ask.out)
-        return fail(err, SESSILE_INVALID, "nothing was asked: step the run first");
-    char *text = mem_dup(run->alloc, answer->text.size ? answer->text.data : "",
-                         answer->text.size);
-    if (!text)
-        return fail_nomem(err);
-    if (!run->checkpoint.asked && run->kind != RUN_BRANCH &&
-        !policy_step_get(run->policy, run->schedule.step)->is_host) {
-        sessile_status status = run_answers_note(run, answer, err);
-        if (status) {
-            mem_free(run->alloc, text, answer->text.size + 1);
-            return status;
-        }
-    }
-    if (run->ask.answer_text)
-        mem_free(run->alloc, run->ask.answer_text, run->ask.answer.text.size + 1);
-    run->ask.answer_text = text;
-    run->ask.answer = *answer;
-    run->ask.answer.text.data = text;
-    run->ask.out = 0;
-    run->ask.replied = 1;
-    return SESSILE_OK;
 }

@@ -8,8 +8,6 @@
  */
 #include "run/run.h"
 
-#include <string.h>
-
 #include "operations/checkpoint.h"
 #include "session/count.h"
 
@@ -52,12 +50,10 @@ static sessile_status last_checkpoint_locked(sessile_session *s, sessile_id at,
  * since agents write every step by itself. Walks back no further than that checkpoint or
  * compaction.
  */
-static int crossed(const sessile_session *s, const sessile_run *run,
-                   const sessile_triggers *t, int64_t now, const since *last)
+static int share_crossed(const sessile_session *s, const sessile_run *run,
+                         const sessile_triggers *t, int64_t now, const since *last)
 {
-    int64_t room = run->options.window > run->options.reserve
-                       ? run->options.window - run->options.reserve
-                       : 0;
+    int64_t room = laws_room(run->options.window, run->options.reserve);
     int64_t share = t->share;
     int64_t most = room / 1000 * share + (room % 1000 * share + 999) / 1000;
     sessile_id id = run->turn.last, compacted = s->tree.nodes[id].context_at;
@@ -75,8 +71,8 @@ static int crossed(const sessile_session *s, const sessile_run *run,
     return now < most;
 }
 
-static sessile_status judge(sessile_run *run, const sessile_triggers *t, int *due,
-                            sessile_error *err)
+static sessile_status judge_rules(sessile_run *run, const sessile_triggers *t, int *due,
+                                  sessile_error *err)
 {
     sessile_session *s = run->session;
     sessile_slice event = {run->options.event, run->options.event_size};
@@ -97,7 +93,7 @@ static sessile_status judge(sessile_run *run, const sessile_triggers *t, int *du
         *due = 1;
         if (event.size && triggers_name(t, event))
             run->checkpoint.reason = SESSILE_CHECKPOINT_EVENT;
-        else if (crossed(s, run, t, tokens.tokens, &last))
+        else if (share_crossed(s, run, t, tokens.tokens, &last))
             run->checkpoint.reason = SESSILE_CHECKPOINT_THRESHOLD;
         else if ((t->messages && now->messages - last.messages >= t->messages &&
                   now->messages >= last.messages) ||
@@ -145,7 +141,7 @@ sessile_status run_checkpoint(sessile_run *run, sessile_need *need, sessile_erro
         return SESSILE_OK;
     }
     sessile_error why = {SESSILE_OK, ""};
-    if (judge(run, rules, &due, &why)) {
+    if (judge_rules(run, rules, &due, &why)) {
         run->checkpoint.why = why;
         due = 0;
     }
@@ -156,13 +152,9 @@ sessile_status run_checkpoint(sessile_run *run, sessile_need *need, sessile_erro
         return SESSILE_OK;
     }
     /* Written, not yet durable, and nobody knows how long the answer takes. */
-    if (run->log.written && !run->log.synced) {
-        sessile_status status =
-            session_sync_within(run->session, &run->wait, run->log.written, err);
-        if (status)
-            return status;
-        run->log.synced = 1;
-    }
+    sessile_status status = run_sync(run, err);
+    if (status)
+        return status;
     *need =
         (sessile_need){.kind = SESSILE_NEED_STATE, .policy = "", .now_ms = run->now_ms};
     run->checkpoint.asked = 1;

@@ -124,9 +124,7 @@ static sessile_status put_message(sessile_run *run, size_t i, buf *out,
 static sessile_status put_transcript(sessile_run *run, buf *out, sessile_error *err)
 {
     size_t count = state_before(run->state)->count, first = count, most = TRANSCRIPT_MOST;
-    int64_t room = run->options.window > run->options.reserve
-                       ? run->options.window - run->options.reserve
-                       : 0;
+    int64_t room = laws_room(run->options.window, run->options.reserve);
     sessile_status status = SESSILE_OK;
     buf one;
     size_t size = 0;

@@ -10,8 +10,6 @@
  */
 #include "run/run.h"
 
-#include <string.h>
-
 #include "base/text.h"
 #include "session/life.h"
 #include "session/count.h"
@@ -152,12 +150,10 @@ static sessile_status write_refusal(sessile_run *run, sessile_error *err)
     sessile_status status =
         session_write(run->session, build_refusal, &w,
                       &(session_writing){.wait = &run->wait, .count = &count}, err);
-    if (status) {
+    if (status)
         run->result.outcome.refusal = SESSILE_NO_ID;
-    } else if (run->result.outcome.refusal != SESSILE_NO_ID) {
-        run->log.written = count;
-        run->log.synced = 0;
-    }
+    else if (run->result.outcome.refusal != SESSILE_NO_ID)
+        run_written(run, count);
     buf_deinit(&w.data);
     return status;
 }
@@ -213,7 +209,8 @@ static sessile_status count_after(sessile_run *run, const context *to_come,
 }
 
 /* The account and the figures of an accepted proposal. */
-static sessile_status account(sessile_run *run, const laws_input *in, sessile_error *err)
+static sessile_status account_removals(sessile_run *run, const laws_input *in,
+                                       sessile_error *err)
 {
     if (laws_account(in, &run->result.removals, &run->result.removal_count,
                      &run->result.removal_capacity, run->alloc))
@@ -241,8 +238,7 @@ static sessile_status write_compaction(sessile_run *run, int changed, sessile_er
         run_say(run, w.stale);
         return SESSILE_OK;
     }
-    run->log.written = count;
-    run->log.synced = 0;
+    run_written(run, count);
     for (size_t i = 0; i < run->result.removal_count; i++)
         if (run->result.removals[i].by.n &&
             run->result.removals[i].by.entry == SESSILE_NO_ID)
@@ -281,7 +277,7 @@ sessile_status run_commit(sessile_run *run, sessile_error *err)
             run_refuse(run, run->result.judged.broken, run->result.judged.message);
             return write_refusal(run, err);
         }
-        status = account(run, &in, err);
+        status = account_removals(run, &in, err);
         if (status)
             return status;
     }

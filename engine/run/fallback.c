@@ -16,7 +16,7 @@ int run_wants_fallback(const sessile_run *run)
 }
 
 /* Keeps what the outcome will say of the policy. */
-static void keep_refusal(sessile_run *run)
+static void save_refusal(sessile_run *run)
 {
     run_refusal *r = &run->fallback.refusal;
     memcpy(r->policy, run->result.policy_name, sizeof r->policy);
@@ -33,12 +33,12 @@ static void keep_refusal(sessile_run *run)
 }
 
 /* Everything that came of the policy's hooks. */
-static void forget(sessile_run *run)
+static void reset_run(sessile_run *run)
 {
     sessile_outcome *o = &run->result.outcome;
     policy_pipeline_free(run->pipeline);
     run->pipeline = NULL;
-    run_give_worker(run);
+    run_release_worker(run);
     state_free(run->state);
     run->state = NULL;
     buf_clear(&run->journal);
@@ -67,8 +67,8 @@ void run_begin_fallback(sessile_run *run)
 {
     sessile_policy *refused = run->policy;
     sessile_error why = {SESSILE_OK, ""};
-    keep_refusal(run);
-    forget(run);
+    save_refusal(run);
+    reset_run(run);
     run->fallback.runs = 1;
     run->policy = run->fallback.policy;
     run->fallback.policy = refused;

@@ -10,12 +10,12 @@
 #include "run/run.h"
 #include "proposal/journal.h"
 
-static void stop(void *idle)
+static void stop_idle_worker(void *idle)
 {
     worker_stop(idle);
 }
 
-sessile_status run_take_worker(sessile_run *run, sessile_error *err)
+sessile_status run_acquire_worker(sessile_run *run, sessile_error *err)
 {
     sessile_session *s = run->session;
     sessile_store *store = s->store;
@@ -41,7 +41,7 @@ sessile_status run_take_worker(sessile_run *run, sessile_error *err)
     return status;
 }
 
-void run_give_worker(sessile_run *run)
+void run_release_worker(sessile_run *run)
 {
     sessile_session *s = run->session;
     struct worker *left = run->worker;
@@ -49,7 +49,7 @@ void run_give_worker(sessile_run *run)
     run->worker = NULL;
     if (left && !worker_is_dead(left) && !session_lock(s, NULL)) {
         if (!s->worker.policy) {
-            s->worker = (policy_ref){left, stop};
+            s->worker = (policy_ref){left, stop_idle_worker};
             left = NULL;
         }
         session_unlock(s);

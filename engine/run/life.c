@@ -120,13 +120,18 @@ int64_t run_reserve(const sessile_run *run)
     return run->options.reserve + run->saw.held;
 }
 
+int64_t run_room(const sessile_run *run)
+{
+    return laws_room(run->options.window, run_reserve(run));
+}
+
 void run_free(sessile_run *run)
 {
     if (!run)
         return;
     const allocator *a = run->alloc;
     policy_pipeline_free(run->pipeline);
-    run_give_worker(run);
+    run_release_worker(run);
     state_free(run->state);
     buf_deinit(&run->journal);
     buf_deinit(&run->branch.prompt);
@@ -155,9 +160,28 @@ void run_free(sessile_run *run)
     mem_free(a, run, sizeof *run);
 }
 
-void run_begun(sessile_run *run)
+sessile_status run_begun(sessile_run *run, sessile_status status, sessile_run **out)
 {
+    if (status) {
+        run_free(run);
+        return status;
+    }
     run->result.outcome.engine_us = run_clock_us(run) - run->started_us;
+    *out = run;
+    return SESSILE_OK;
+}
+
+const policy_step_info *run_policy_step(const sessile_run *run)
+{
+    return run->policy && run->schedule.step < policy_step_count(run->policy)
+               ? policy_step_get(run->policy, run->schedule.step)
+               : NULL;
+}
+
+void run_written(sessile_run *run, sessile_id count)
+{
+    run->log.written = count;
+    run->log.synced = 0;
 }
 
 sessile_status run_sync(sessile_run *run, sessile_error *err)

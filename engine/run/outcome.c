@@ -44,7 +44,8 @@ void run_refuse(sessile_run *run, law broken, const char *message)
 
 void run_name_policy(sessile_run *run)
 {
-    const char *name = policy_step_get(run->policy, run->schedule.step)->name;
+    const policy_step_info *step = run_policy_step(run);
+    const char *name = step ? step->name : "";
     size_t size = strlen(name);
     if (size >= sizeof run->result.policy_name)
         size = utf8_floor(name, size, sizeof run->result.policy_name - 1);

@@ -9,8 +9,6 @@
 #include "base/names.h"
 #include "session/compaction.h"
 
-#include <string.h>
-
 /* Own inserted are numbered from 1 in the order of the list; others left the proposal
  * again.
  */
@@ -101,6 +99,18 @@ static sessile_status put_messages(const sessile_run *run, const laws_input *in,
     return status;
 }
 
+void record_step(const policy_step_info *step, buf *out)
+{
+    buf_puts(out, "{\"name\":");
+    json_put_cstring(out, step->name);
+    buf_puts(out, ",\"version\":");
+    buf_put_i64(out, step->version);
+    if (step->hash[0])
+        buf_printf(out, ",\"hash\":\"%s\"", step->hash);
+    buf_puts(out, ",\"options\":");
+    buf_puts(out, step->options);
+}
+
 /* Name, version, source and options of the policies whose edits are in the list. */
 static void put_policies(const sessile_run *run, buf *out)
 {
@@ -110,14 +120,8 @@ static void put_policies(const sessile_run *run, buf *out)
         const policy_step_info *step = policy_step_get(run->policy, i);
         if (!(run->schedule.edited & (UINT32_C(1) << (i & 31))))
             continue;
-        buf_printf(out, "%s{\"name\":", separator);
-        json_put_cstring(out, step->name);
-        buf_puts(out, ",\"version\":");
-        buf_put_i64(out, step->version);
-        if (step->hash[0])
-            buf_printf(out, ",\"hash\":\"%s\"", step->hash);
-        buf_puts(out, ",\"options\":");
-        buf_puts(out, step->options);
+        buf_puts(out, separator);
+        record_step(step, out);
         buf_putc(out, '}');
         separator = ",";
     }
@@ -194,10 +198,7 @@ static sessile_status put_reason(const sessile_run *run, buf *out, sessile_error
         json_put_string(out, run->options.event, run->options.event_size);
     }
     if (run->options.window > 0)
-        buf_printf(out, ",\"room\":%lld",
-                   (long long)(run->options.window > run_reserve(run)
-                                   ? run->options.window - run_reserve(run)
-                                   : 0));
+        buf_printf(out, ",\"room\":%lld", (long long)run_room(run));
     if (reason == SESSILE_REASON_TURN) {
         last_compaction last;
         char id[9];
@@ -279,7 +280,7 @@ sessile_status record_compaction(sessile_run *run, sessile_id self, int with_con
         status = put_list(run, self, out, err);
     if (run->notes.changed) {
         buf_puts(out, with_context ? ",\"vars\":" : "\"vars\":");
-        run_vars_put(run, out);
+        run_vars_write(run, out);
     }
     buf_putc(out, '}');
     if (!status && out->failed)

@@ -25,13 +25,7 @@ sessile_status run_begin_turn(sessile_run **out, sessile_session *s,
     } else {
         run->schedule.stage = STAGE_DONE;
     }
-    if (status) {
-        run_free(run);
-        return status;
-    }
-    run_begun(run);
-    *out = run;
-    return SESSILE_OK;
+    return run_begun(run, status, out);
 }
 
 sessile_status run_begin_compact(sessile_run **out, sessile_session *s, int plan,
@@ -51,13 +45,7 @@ sessile_status run_begin_compact(sessile_run **out, sessile_session *s, int plan
                  "store");
     if (!status)
         status = run_snapshot(run, err);
-    if (status) {
-        run_free(run);
-        return status;
-    }
-    run_begun(run);
-    *out = run;
-    return SESSILE_OK;
+    return run_begun(run, status, out);
 }
 
 sessile_status run_begin_branch(sessile_run **out, sessile_session *s, sessile_id to,
@@ -76,12 +64,8 @@ sessile_status run_begin_branch(sessile_run **out, sessile_session *s, sessile_i
     }
     if (!status)
         status = run_branch(run, options, err);
-    if (status) {
-        run_free(run);
-        return status;
-    }
     run->schedule.stage = STAGE_DONE;
-    if (options->summarize && !options->summary.size) {
+    if (!status && options->summarize && !options->summary.size) {
         /* The head has moved whatever happens now. */
         sessile_error why = {SESSILE_OK, ""};
         run->result.outcome.verdict = SESSILE_UNCHANGED;
@@ -94,9 +78,7 @@ sessile_status run_begin_branch(sessile_run **out, sessile_session *s, sessile_i
             run->schedule.stage = STAGE_SUMMARIZE;
         }
     }
-    run_begun(run);
-    *out = run;
-    return SESSILE_OK;
+    return run_begun(run, status, out);
 }
 
 /* What could not be written is as if it had not been proposed. Of a turn that is all

@@ -15,9 +15,10 @@
  *   vars.c      the policies' notes
  *   record.c    the JSON of compaction and refusal entries
  *   isolation.c the process that isolated policies run in
- *   answers.c   replies: what models answered, now and before the run was pending
+ *   ask.c       what the host is asked, and its reply
+ *   answers.c   what models answered, now and before the run was pending
  *   auto.c      checkpoints that a turn makes by itself
- *   pending.c   a run that waits, written down and answered elsewhere
+ *   pending.c   writes down a run that waits; pending_answer.c begins it again
  *   run.c       begins a run and steps it from stage to stage
  *   outcome.c   what the stages report, and the public outcome
  *   life.c      creates and frees a run; clock, wait, reserve and sync for all stages
@@ -230,16 +231,22 @@ struct sessile_run {
 /* life.c: a run with its policy, window and timeouts, and nothing done. */
 sessile_status run_new(sessile_run **out, sessile_session *s, run_kind kind,
                        const sessile_run_options *options, sessile_error *err);
-/* The run has begun: the time since run_new() counts as the engine's. */
-void run_begun(sessile_run *run);
+/* Ends a run_begin_*(): gives the run to the caller, or frees it when status is an error.
+ * The time since run_new() counts as the engine's. */
+sessile_status run_begun(sessile_run *run, sessile_status status, sessile_run **out);
 uint64_t run_clock_us(const sessile_run *run);
 /* The timeout of a call starts now. */
 void run_wait_begin(sessile_run *run);
 /* Makes durable what the run wrote, once. */
 sessile_status run_sync(sessile_run *run, sessile_error *err);
 /* The part of the window that messages cannot use: the reserve, and the system prompt
- * and tools that are not in any message. */
+ * and tools that are not in any message. The room is the rest. */
 int64_t run_reserve(const sessile_run *run);
+int64_t run_room(const sessile_run *run);
+/* Entries up to that log count must become durable before the run reports success. */
+void run_written(sessile_run *run, sessile_id count);
+/* The policy of the chain whose turn it is; NULL: none, or none is left. */
+const policy_step_info *run_policy_step(const sessile_run *run);
 
 /* turn.c */
 sessile_status run_turn(sessile_run *run, const sessile_slice *messages, size_t count,
@@ -247,8 +254,9 @@ sessile_status run_turn(sessile_run *run, const sessile_slice *messages, size_t 
 /* The context that policies start from. previous: messages before the turn. */
 sessile_status run_snapshot(sessile_run *run, sessile_error *err);
 
-/* The text of an item, for a state; arg: the session. */
-sessile_status run_read_text(void *arg, sessile_key key, buf *out, sessile_error *err);
+/* run->state, showing that context; labels may be NULL. */
+sessile_status run_new_state(sessile_run *run, const context *c, const facts *labels,
+                             const meter_ratio *fit, sessile_error *err);
 
 /* branch.c: the head moved; then, when a summary is wanted, the state that shows what was
  * left (none: nothing was), asking for it, and writing it. */
@@ -262,8 +270,8 @@ sessile_status branch_prompt(sessile_run *run, buf *out, sessile_error *err);
 
 /* isolation.c: a process for the policies of this run, when the store wants one: the
  * session's, or a new one. Both do nothing otherwise. */
-sessile_status run_take_worker(sessile_run *run, sessile_error *err);
-void run_give_worker(sessile_run *run);
+sessile_status run_acquire_worker(sessile_run *run, sessile_error *err);
+void run_release_worker(sessile_run *run);
 
 /* trigger.c: what is in force for this run, or NULL; what they are judged by (with the
  * session's mutex); the reason of those that fire on the list as it is now, or TURN; and
@@ -304,7 +312,7 @@ sessile_status run_answers_add(run_answers *list, const unsigned char request[32
                                sessile_status status, sessile_slice text,
                                const allocator *a, sessile_error *err);
 void run_answers_deinit(run_answers *list, const allocator *a);
-/* Forgets the last answer to that request. */
+/* Drops the last answer to that request. */
 void run_answers_drop(run_answers *list, const unsigned char request[32],
                       const allocator *a);
 /* The host's answer to the request that was asked last, as the policy will be told. */
@@ -313,6 +321,13 @@ sessile_status run_answers_note(sessile_run *run, const sessile_answer *answer,
 void run_request_hash(unsigned char out[32], sessile_slice request);
 /* The next answer that was given to this very request before; or NULL. */
 const run_answer *run_answers_known(sessile_run *run);
+
+/* ask.c: NEEDS, with *need saying what the host is asked about the hook that runs; or why
+ * what was written could not be synced. */
+sessile_status run_ask_host(sessile_run *run, sessile_need *need, sessile_error *err);
+/* Uses the host's reply: OK with schedule.result, NEEDS (it asks again), or the hook's
+ * failure. */
+sessile_status run_take_reply(sessile_run *run, sessile_error *err);
 
 /* pending.c: adds to a commit the fact that ends the pending run this run answers, if
  * any; and the same in a commit of its own. */
@@ -324,6 +339,8 @@ sessile_status run_end_pending(sessile_run *run, sessile_error *err);
 sessile_status run_checkpoint(sessile_run *run, sessile_need *need, sessile_error *err);
 
 /* record.c */
+/* A policy of a chain as a JSON object, without the closing brace. */
+void record_step(const policy_step_info *step, buf *out);
 sessile_status record_compaction(sessile_run *run, sessile_id self, int with_context,
                                  buf *out, sessile_error *err);
 void record_refusal(const sessile_run *run, buf *out);
@@ -338,7 +355,7 @@ sessile_status run_vars_load(sessile_run *run, const char *text, size_t size,
 const run_vars *run_vars_get(const sessile_run *run, const char *name);
 sessile_status run_vars_set(sessile_run *run, const char *name, sessile_slice text,
                             sessile_error *err);
-void run_vars_put(const sessile_run *run, buf *out);
+void run_vars_write(const sessile_run *run, buf *out);
 void run_vars_deinit(sessile_run *run);
 
 #endif

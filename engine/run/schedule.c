@@ -12,14 +12,9 @@
  */
 #include "run/run.h"
 
-#include <string.h>
-
 #include "base/text.h"
 #include "proposal/state.h"
 #include "run/begin.h"
-
-/* Bytes of a host's reason that are kept. */
-#define REASON_MOST 400
 
 /* Phases of one policy within STAGE_COMPACT, in order. */
 enum {
@@ -33,8 +28,7 @@ enum {
 
 static int policy_has_hook(const sessile_run *run, sessile_hook hook)
 {
-    return (policy_step_get(run->policy, run->schedule.step)->hooks & (unsigned)hook) !=
-           0;
+    return (run_policy_step(run)->hooks & (unsigned)hook) != 0;
 }
 
 static int asked_by_person(const sessile_run *run)
@@ -150,7 +144,7 @@ static sessile_status hook_done(sessile_run *run, sessile_error *err)
         run->schedule.hook = 0;
         return SESSILE_OK;
     }
-    const policy_step_info *step = policy_step_get(run->policy, run->schedule.step);
+    const policy_step_info *step = run_policy_step(run);
     int changed, vars_changed;
     sessile_status status = state_hook_end(run->state, &changed, &vars_changed, err);
     if (!status && vars_changed)
@@ -217,7 +211,7 @@ sessile_status run_make_pipeline(sessile_run *run, sessile_error *err)
 /* Starts run->hook. OK: it has ended; NEEDS: it, or its host, is waited for. */
 static sessile_status start_hook(sessile_run *run, sessile_error *err)
 {
-    const policy_step_info *step = policy_step_get(run->policy, run->schedule.step);
+    const policy_step_info *step = run_policy_step(run);
     const run_vars *vars = run_vars_get(run, step->name);
     sessile_status status = state_hook_begin(run->state, vars ? vars->text : "{}",
                                              vars ? vars->text_size : 2, err);
@@ -248,46 +242,11 @@ static sessile_status start_hook(sessile_run *run, sessile_error *err)
                                 &run->schedule.result, err);
 }
 
-/* Takes in the host's answer: OK, NEEDS (asked again), or the hook's failure. */
-static sessile_status take_answer(sessile_run *run, sessile_error *err)
-{
-    run->ask.replied = 0;
-    if (!policy_step_get(run->policy, run->schedule.step)->is_host)
-        return policy_pipeline_answer(run->pipeline, &run->ask.answer,
-                                      &run->schedule.result, err);
-    run->schedule.result = (policy_result){.verdict = run->ask.answer.verdict};
-    if (!run->ask.answer.status)
-        return SESSILE_OK;
-    size_t size =
-        utf8_floor(run->ask.answer.text.data, run->ask.answer.text.size, REASON_MOST);
-    return size ? fail(err, SESSILE_POLICY, "%.*s", (int)size, run->ask.answer.text.data)
-                : fail(err, SESSILE_POLICY, "the hook failed");
-}
-
-static void describe_need(const sessile_run *run, sessile_need *need)
-{
-    const policy_step_info *step = policy_step_get(run->policy, run->schedule.step);
-    *need = (sessile_need){
-        .kind = step->is_host ? SESSILE_NEED_HOOK : SESSILE_NEED_MODEL,
-        .policy = step->name,
-        .step = run->schedule.step,
-        .hook = run->schedule.hook,
-        .reason = run_reason_of_hook(run),
-        .instructions = {run->options.instructions, run->options.instructions_size},
-        .options = {step->options, strlen(step->options)},
-        .now_ms = run->now_ms,
-        .fallback = run->fallback.runs};
-    if (step->is_host)
-        need->state = run->state;
-    else
-        need->request = run->schedule.result.request;
-}
-
 /* A model was asked: 1 when a run that was pending had this answer already, which is
  * taken in next. */
 static int was_answered(sessile_run *run, sessile_error *why, sessile_status *status)
 {
-    if (policy_step_get(run->policy, run->schedule.step)->is_host)
+    if (run_policy_step(run)->is_host)
         return 0;
     run_request_hash(run->ask.request, run->schedule.result.request);
     const run_answer *known = run_answers_known(run);
@@ -306,7 +265,7 @@ sessile_status run_schedule(sessile_run *run, sessile_need *need, sessile_error 
         sessile_error why = {SESSILE_OK, ""};
         sessile_status status;
         if (run->ask.replied) {
-            status = take_answer(run, &why);
+            status = run_take_reply(run, &why);
         } else {
             next_hook(run);
             if (run->schedule.stage == STAGE_COMMIT)
@@ -315,15 +274,8 @@ sessile_status run_schedule(sessile_run *run, sessile_need *need, sessile_error 
         }
         if (status == SESSILE_NEEDS && was_answered(run, &why, &status))
             continue;
-        if (status == SESSILE_NEEDS) {
-            /* Written, not yet durable, and nobody knows how long the answer takes. */
-            status = run_sync(run, err);
-            if (status)
-                return status;
-            describe_need(run, need);
-            run->ask.out = 1;
-            return SESSILE_NEEDS;
-        }
+        if (status == SESSILE_NEEDS)
+            return run_ask_host(run, need, err);
         if (!status)
             status = hook_done(run, &why);
         if (status)

@@ -7,8 +7,6 @@
  */
 #include "run/run.h"
 
-#include <string.h>
-
 #include "base/text.h"
 #include "session/life.h"
 #include "tokens/tokens.h"
@@ -232,7 +230,8 @@ out:
     return status;
 }
 
-sessile_status run_read_text(void *arg, sessile_key key, buf *out, sessile_error *err)
+/* The text of an item, for a state; arg: the session. */
+static sessile_status read_text(void *arg, sessile_key key, buf *out, sessile_error *err)
 {
     sessile_session *s = arg;
     sessile_status status = session_lock(s, err);
@@ -241,6 +240,27 @@ sessile_status run_read_text(void *arg, sessile_key key, buf *out, sessile_error
     status = session_message_locked(s, key, out, err);
     session_unlock(s);
     return status;
+}
+
+sessile_status run_new_state(sessile_run *run, const context *c, const facts *labels,
+                             const meter_ratio *fit, sessile_error *err)
+{
+    const sessile_limits *limits = &run->session->store->limits;
+    state_setup setup = {.context = c,
+                         .labels = labels,
+                         .previous = run->turn.previous,
+                         .window = run->options.window,
+                         .reserve = run_reserve(run),
+                         .fit = fit,
+                         .made_ratio = fit[TOKENS_ESTIMATE].ratio,
+                         .floor = 2,
+                         .result_limit = limits->policy_result,
+                         .vars_limit = 16 * 1024,
+                         .depth = limits->depth,
+                         .read = read_text,
+                         .read_arg = run->session,
+                         .alloc = run->alloc};
+    return state_new(&run->state, &setup, err);
 }
 
 /* How many messages of the context at a turn's end were there before it. */
@@ -259,9 +279,7 @@ static size_t before_turn(const sessile_run *run, const context *c)
  * whatever was reported: a report that is wrong must not leave a policy without any. */
 static sessile_status find_held(sessile_run *run, sessile_error *err)
 {
-    int64_t room = run->options.window > run->options.reserve
-                       ? run->options.window - run->options.reserve
-                       : 0;
+    int64_t room = laws_room(run->options.window, run->options.reserve);
     sessile_status status =
         session_outside_locked(run->session, run->saw.entry, &run->saw.held, err);
     if (!status && run->options.window > 0 && run->saw.held > room / 2)
@@ -326,26 +344,11 @@ sessile_status run_snapshot(sessile_run *run, sessile_error *err)
     /* One picture for all hooks, whatever is labelled meanwhile. */
     if (!status && facts_labels(&s->fold.facts, &labels))
         status = fail_nomem(err);
-    if (!status) {
-        state_setup setup = {.context = c,
-                             .labels = &labels,
-                             .previous = run->turn.previous,
-                             .window = run->options.window,
-                             .reserve = run_reserve(run),
-                             .fit = fit,
-                             .made_ratio = fit[TOKENS_ESTIMATE].ratio,
-                             .floor = 2,
-                             .result_limit = s->store->limits.policy_result,
-                             .vars_limit = 16 * 1024,
-                             .depth = s->store->limits.depth,
-                             .read = run_read_text,
-                             .read_arg = s,
-                             .alloc = run->alloc};
-        status = state_new(&run->state, &setup, err);
-    }
+    if (!status)
+        status = run_new_state(run, c, &labels, fit, err);
     session_unlock(s);
     if (!status)
-        status = run_take_worker(run, err);
+        status = run_acquire_worker(run, err);
 
     if (!status && vars.size > 2)
         status = run_vars_load(run, vars.data, vars.size, err);

@@ -75,7 +75,7 @@ sessile_status run_vars_set(sessile_run *run, const char *name, sessile_slice te
     return vars_put(run, name, strlen(name), text.data, text.size, err);
 }
 
-void run_vars_put(const sessile_run *run, buf *out)
+void run_vars_write(const sessile_run *run, buf *out)
 {
     buf_putc(out, '{');
     for (size_t i = 0; i < run->notes.count; i++) {
