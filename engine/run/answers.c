@@ -1,11 +1,10 @@
 /*
- * answers.c: what models answered in one run, and what they answered before it became
- * pending.
+ * answers.c: what models answered in one run, now and before the run was pending.
  *
- * A policy that runs again from its start asks the same requests again. Each request is
- * identified by the BLAKE2b-256 of its JSON, and a request that was asked n times has n
- * answers, in their order. A request without an answer goes to the host. So a changed
- * policy, or a changed context, costs a question, and breaks nothing.
+ * A policy that runs again from its start makes the same requests again. Each request is
+ * identified by the BLAKE2b-256 of its JSON. A request that was made n times has n
+ * answers, in order. A request without an answer goes to the host. So a policy or a
+ * context that changed costs one more question to the model, and nothing breaks.
  */
 #include "run/run.h"
 
@@ -56,8 +55,8 @@ void run_answers_drop(run_answers *list, const unsigned char request[32],
     memmove(&list->at[i], &list->at[i + 1], (--list->count - i) * sizeof *list->at);
 }
 
-/* What a policy will be told is what is kept: an answer that it may not see whole is kept
- * as the failure that stands for it. */
+/* Keeps what the policy will be given: for an answer that is too long or not UTF-8, the
+ * error that replaces it. */
 sessile_status run_answers_note(sessile_run *run, const sessile_answer *answer,
                                 sessile_error *err)
 {

@@ -1,17 +1,16 @@
 /*
- * auto.c: checkpoints that a turn makes by itself.
+ * auto.c: checkpoints that the engine makes at the end of a turn.
  *
- * When a turn and its policies are done, the rules say whether a checkpoint is due. The
- * state comes with the turn, or the host is asked for it (NEED_STATE). Must never cost
- * the turn: a checkpoint that cannot be written is reported in the outcome, and that is
- * all.
+ * When a turn and its policies are done, the rules decide whether a checkpoint is due.
+ * Its state comes with the turn, or the host is asked for it (SESSILE_NEED_STATE). A
+ * checkpoint that cannot be written is reported in the outcome; it never fails the turn.
  */
 #include "run/run.h"
 
 #include "operations/checkpoint.h"
 #include "session/count.h"
 
-/* What a newest checkpoint tells: where it stands among entries, messages and times. */
+/* The newest checkpoint of a branch: its entry, and messages and time up to it. */
 typedef struct since {
     sessile_id stands; /* SESSILE_NO_ID: there is none on this branch */
     uint32_t messages;
@@ -30,7 +29,7 @@ static sessile_status last_checkpoint_locked(sessile_session *s, sessile_id at,
         sessile_status status = session_reach_locked(s, id, err);
         if (status)
             return status;
-        /* of another branch: what was said there does not count */
+        /* a checkpoint of another branch does not count */
         sessile_id stands = s->tree.nodes[id].parent;
         status = session_reach_path_locked(s, at, stands, err);
         if (status)
@@ -44,10 +43,10 @@ static sessile_status last_checkpoint_locked(sessile_session *s, sessile_id at,
 }
 
 /*
- * 1 when the share is reached and no checkpoint knows of it: there is none on this
- * branch, or the context was smaller when the newest one was made, or became smaller
- * since, by a compaction. What was appended between turns counts like the turn itself,
- * since agents write every step by itself. Walks back no further than that checkpoint or
+ * 1 when the context has reached the share since the newest checkpoint: there is no
+ * checkpoint on this branch, or the context was below the share when it was made, or a
+ * compaction made it smaller since. Messages appended between turns count like the turn,
+ * because agents append each step. Walks back no further than that checkpoint or
  * compaction.
  */
 static int share_crossed(const sessile_session *s, const sessile_run *run,
@@ -151,7 +150,7 @@ sessile_status run_checkpoint(sessile_run *run, sessile_need *need, sessile_erro
             write_checkpoint(run, run->checkpoint.state);
         return SESSILE_OK;
     }
-    /* Written, not yet durable, and nobody knows how long the answer takes. */
+    /* The turn is written but not yet durable, and the answer may take any time. */
     sessile_status status = run_sync(run, err);
     if (status)
         return status;

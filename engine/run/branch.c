@@ -1,14 +1,13 @@
 /*
- * branch.c: a run that moves the head to an older entry, and may have the branch that is
- * left summarized.
+ * branch.c: a run that moves the head to an older entry and may ask for a summary of the
+ * branch that it leaves.
  *
- * The head moves first, durably, in one commit that also holds a summary if the caller
- * gave one. Only then is a summary asked for: from the policies' branch_summary or, when
- * no policy has that hook, from the host's model. The text is appended where the head
- * went, as a second commit, unless the conversation has gone on there meanwhile. So a
- * summary that fails, or is never answered, costs the summary and nothing else.
- * Rejected: one commit after the answer. The head would stay where it was for as long as
- * a model thinks, and the branch could be lost with it.
+ * The head moves first, durably, in one commit that also holds the summary if the caller
+ * gave one. Only then is a summary asked for: from the policies' branch_summary hooks or,
+ * when no policy has that hook, from the host's model. The summary is appended after the
+ * new head in a second commit, unless others have appended there meanwhile. So a summary
+ * that fails or never comes costs only the summary. Rejected: one commit after the
+ * answer. The head would not move until the model answered, and might never move.
  */
 #include "run/run.h"
 
@@ -21,19 +20,19 @@
 #include "session/count.h"
 #include "session/read.h"
 
-/* One of the two commits on its way. */
+/* One of the two commits. */
 typedef struct branch_write {
     sessile_run *run;
-    const sessile_run_options *options; /* of the first */
-    sessile_slice text;                 /* of a summary; empty: none */
+    const sessile_run_options *options; /* first commit */
+    sessile_slice text;                 /* the summary; empty: none */
     entry_source source;                /* of the summary */
-    const char *stale;                  /* the second: why it was dropped */
-    buf data;                           /* the summary's message */
+    const char *stale;                  /* second commit: why the summary was dropped */
+    buf data;                           /* the summary as a message */
 } branch_write;
 
 /* ------------------------------------------------------------------ writing */
 
-/* The summary as a message: who left what is in its metadata. */
+/* Adds the summary as a message; its metadata names the branch that was left. */
 static sessile_status add_summary(branch_write *w, batch *b, sessile_error *err)
 {
     sessile_run *run = w->run;
@@ -68,7 +67,7 @@ static sessile_status add_summary(branch_write *w, batch *b, sessile_error *err)
     return SESSILE_OK;
 }
 
-/* session_build: the head goes to run->to. */
+/* session_build: moves the head to run->branch.to. */
 static sessile_status build_branch(void *arg, sessile_session *s, batch *b,
                                    sessile_error *err)
 {
@@ -93,11 +92,11 @@ static sessile_status build_branch(void *arg, sessile_session *s, batch *b,
     if (w->text.size)
         status = add_summary(w, b, err);
     if (!status && !b->count)
-        s->tree.base = s->tree.head; /* it has been named: that is as good as shown */
+        s->tree.base = s->tree.head; /* the caller named the head, so it knows it */
     return status;
 }
 
-/* session_build: the summary that was asked for, when the head is still there. */
+/* session_build: appends the summary if the head is still where this run moved it. */
 static sessile_status build_summary(void *arg, sessile_session *s, batch *b,
                                     sessile_error *err)
 {
@@ -171,7 +170,8 @@ sessile_status run_branch_state(sessile_run *run, sessile_error *err)
 
 /* ------------------------------------------------------------------ asking */
 
-/* The next that is to be asked, in run->step; 0: nobody is left. */
+/* Moves schedule.step to the next policy with the hook, or to the end of the chain: the
+ * host's model. 0: nobody is left to ask. */
 static int next_summarizer(sessile_run *run)
 {
     size_t steps = run->policy ? policy_step_count(run->policy) : 0;
@@ -219,7 +219,8 @@ static sessile_status start_summary(sessile_run *run, sessile_error *err)
                                          run->options.reason, &run->schedule.result, err);
 }
 
-/* The text that somebody gave; *done: it is one. */
+/* Checks the text that the hook or the model returned and keeps it. *done: it is a
+ * summary, not blank. */
 static sessile_status accept_summary(sessile_run *run, int *done, sessile_error *err)
 {
     uint64_t limit = run->session->store->limits.policy_result;

@@ -1,10 +1,10 @@
 /*
- * isolation.c: the process in which a run's policies run, when the store wants one or
- * the policy's file is not its user's own.
+ * isolation.c: the worker process that runs policies, when the store asks for one or when
+ * the policy's file belongs to another user.
  *
- * Owns who has the worker: the session while nothing runs, a run while it does, so that
- * two runs never talk to one worker. A worker serves one session and ends with it. One
- * that was killed is not given back, and the next run starts another.
+ * The session owns the worker while nothing runs, and a run owns it while it runs, so two
+ * runs never use the same worker. A worker serves one session and ends with it. A worker
+ * that was killed is not returned to the session; the next run starts another.
  */
 #include "policy/worker.h"
 #include "run/run.h"

@@ -2,8 +2,8 @@
  * life.c: creates and frees a run, and holds what every stage needs: clock, wait,
  * reserve, sync.
  *
- * Owns the copies of the caller's options. A run that is freed early leaves the turn in
- * the log and drops the proposal. It calls no stage; the stages call it.
+ * Owns the copies of the caller's options. When a run is freed before its end, the turn
+ * stays in the log and the proposal is dropped. This file calls no stage; stages call it.
  */
 #include "run/run.h"
 
@@ -21,7 +21,7 @@ void run_wait_begin(sessile_run *run)
                                    run->options.timeout_ms);
 }
 
-/* A copy of what a slice says, NULL when it is empty: 0, or -1: NOMEM. */
+/* Copies a slice; NULL when it is empty. 0, or -1: NOMEM. */
 static int keep_text(const allocator *a, sessile_slice text, char **out, size_t *size)
 {
     if (text.size == 0)

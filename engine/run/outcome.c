@@ -71,7 +71,7 @@ const context *run_context_left(const sessile_run *run)
     return taken ? state_after(run->state) : state_before(run->state);
 }
 
-/* The outcome as both came to it: the refused policy first, then what ran instead. */
+/* Moves what the outcome says into out->fallback, and puts the refused policy first. */
 static void add_fallback(sessile_run *run, sessile_outcome *out)
 {
     run_refusal *first = &run->fallback.refusal;

@@ -59,8 +59,8 @@ static void put_answers(const run_answers *list, buf *out)
     buf_putc(out, ']');
 }
 
-/* What fired at the turn's end, and what this run stands in for: another process may be
- * configured otherwise, or judge at another time. */
+/* What fired at the turn's end, and the policy that this run replaces: the process that
+ * answers may have other settings, and judges at another time. */
 static void put_why(const sessile_run *run, buf *out)
 {
     if (run->schedule.fired_first != SESSILE_REASON_TURN)
@@ -116,8 +116,8 @@ static void put_fact(const sessile_session *s, batch *b, const buf *data)
     batch_put(b, s->tree.head, ENTRY_PENDING_RUN, SOURCE_POLICY, data->data, data->size);
 }
 
-/* A policy that was refused costs no answer: the pending run is written anew with all of
- * them, for a policy that was mended. */
+/* Writes the pending run again, with all its answers, so that a refused policy can be
+ * fixed and run again without asking the model again. */
 static sessile_status keep_answers(sessile_run *run, sessile_session *s, batch *b,
                                    sessile_error *err)
 {
@@ -129,8 +129,7 @@ static sessile_status keep_answers(sessile_run *run, sessile_session *s, batch *
     buf_init(&text, run->alloc);
     buf_init(&data, run->alloc);
     status = session_pending_run_locked(s, &pending_run, &text, &e, NULL);
-    if (status ==
-        SESSILE_NOTFOUND) { /* the conversation outran it: there is no other try */
+    if (status == SESSILE_NOTFOUND) { /* the conversation has moved on */
         buf_deinit(&text);
         buf_deinit(&data);
         return SESSILE_OK;
@@ -194,7 +193,7 @@ typedef struct pending_write {
     sessile_id id;
 } pending_write;
 
-/* session_build: the pending run; the one that this run answers is closed with it. */
+/* session_build: the pending run. Closes the one that this run answers. */
 static sessile_status build_pending_run(void *arg, sessile_session *s, batch *b,
                                         sessile_error *err)
 {
@@ -213,7 +212,7 @@ static sessile_status build_close(void *arg, sessile_session *s, batch *b,
     return run_close_pending(arg, s, b, err);
 }
 
-/* What an answered run did not close with an entry of its own. */
+/* Closes the pending run if no other entry of this run did. */
 sessile_status run_end_pending(sessile_run *run, sessile_error *err)
 {
     sessile_id count = 0;

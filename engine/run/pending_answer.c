@@ -45,7 +45,7 @@ static sessile_status pending_run_broken(sessile_id id, sessile_error *err)
                 id);
 }
 
-/* Appends what was answered, and then the answer to what it asks. */
+/* Reads the recorded answers, and adds the new one for the request that waits. */
 static sessile_status read_answers(sessile_run *run, const entry *e,
                                    const sessile_answer *answer, sessile_error *err)
 {
@@ -73,7 +73,7 @@ static sessile_status read_answers(sessile_run *run, const entry *e,
     if (!status && answer) {
         if (read_hash(json_get(json_get(e->data, "asks"), "hash"), hash))
             return pending_run_broken(e->id, err);
-        /* in place of the one that its policy made nothing of */
+        /* it replaces the answer that the policy was refused with */
         if (json_get(e->data, "refused").type != JSON_NONE)
             run_answers_drop(&run->replay.known, hash, run->alloc);
         status = run_answers_add(&run->replay.known, hash, answer->status, answer->text,
@@ -102,7 +102,7 @@ static int read_i64(json value, int64_t *out)
     return 0;
 }
 
-/* The reason of that name, or `other`. */
+/* The reason with that name, or `other`. */
 static sessile_reason read_reason(json value, sessile_reason other)
 {
     for (int i = 0; i <= SESSILE_REASON_MANUAL; i++)
@@ -111,7 +111,7 @@ static sessile_reason read_reason(json value, sessile_reason other)
     return other;
 }
 
-/* A string of at most size - 1 bytes, cut between characters. -1: NOMEM. */
+/* The text of a string, cut to size - 1 bytes between characters. -1: NOMEM. */
 static int read_text(const sessile_run *run, json value, char *out, size_t size)
 {
     buf text;
@@ -130,7 +130,7 @@ static int read_text(const sessile_run *run, json value, char *out, size_t size)
     return failed ? -1 : 0;
 }
 
-/* A string, as *out; nothing when the value is none. -1: NOMEM. */
+/* Copies the text of a string to *out; does nothing for other values. -1: NOMEM. */
 static int dup_string(const sessile_run *run, json value, char **out, size_t *size)
 {
     buf text;
@@ -145,7 +145,7 @@ static int dup_string(const sessile_run *run, json value, char **out, size_t *si
     return *out ? 0 : -1;
 }
 
-/* put_why(), read again. */
+/* Reads what put_why() in pending.c wrote. */
 static sessile_status read_why(sessile_run *run, const entry *e, sessile_error *err)
 {
     json event = json_get(e->data, "event"), stood = json_get(e->data, "fallback_of");
@@ -204,7 +204,7 @@ static sessile_status read_given(sessile_run *run, const entry *e, sessile_error
 
 enum { CHAIN_MOST = 16 };
 
-/* A recorded step as it is loaded: strings are owned. */
+/* A policy of the recorded chain. */
 typedef struct recorded {
     buf name, path, options;
 } recorded;
@@ -251,8 +251,8 @@ static sessile_status load_steps(sessile_run *run, const recorded *steps, size_t
                        store->worker, store->os, &store->alloc, err);
 }
 
-/* Nobody named a policy: the one that was pending, from the files it was loaded from, or
- * by its names. */
+/* Loads the chain that was pending, when the caller names no policy: from the files that
+ * it was loaded from, else by name. */
 static sessile_status load_recorded_chain(sessile_run *run, const entry *e,
                                           sessile_error *err)
 {

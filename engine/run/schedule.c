@@ -1,14 +1,18 @@
 /*
- * schedule.c: which hook of which policy comes next, and what its end means.
+ * schedule.c: decides which hook of which policy runs next, and handles its result.
  *
- * The order is fixed: merge of every policy of the chain (turns only), summarize of
- * every one, truncate of every one; then, policy by policy, should_compact, flush and
- * compact, each seeing the list as edited so far. When a trigger fired, should_compact
- * is not asked. When the list still does not fit after that, and a trigger says so,
- * flush and compact go through the chain once more. A manual compact does not ask
- * either: it runs flush and compact of the policies that have a compact hook, and
- * summarize and truncate of those that have none. After each hook that changed the list
- * the laws are checked, so that the culprit is named. Nothing is written here.
+ * The order is fixed. merge of every policy in the chain (turns only), then summarize of
+ * every policy, then truncate of every policy. After that, policy by policy:
+ * should_compact, flush and compact, each on the list as edited so far. should_compact is
+ * not called when a trigger fired. When the list still does not fit, and the overflow
+ * trigger is set, flush and compact go through the chain once more.
+ *
+ * A compaction that the host asked for skips should_compact as well. It runs flush and
+ * compact of the policies that have a compact hook, and summarize and truncate of the
+ * others.
+ *
+ * The laws are checked after each hook that changed the list, so that a refusal names the
+ * hook. Nothing is written here.
  */
 #include "run/run.h"
 
@@ -36,7 +40,7 @@ static int asked_by_person(const sessile_run *run)
     return run->kind != RUN_TURN;
 }
 
-/* The next phase of this policy's compaction that has a hook to run; 0: none is left. */
+/* The hook of the next phase of this policy's compaction; 0: none is left. */
 static sessile_hook next_phase(sessile_run *run)
 {
     int compacts = policy_has_hook(run, SESSILE_HOOK_COMPACT);
@@ -45,7 +49,7 @@ static sessile_hook next_phase(sessile_run *run)
         case PHASE_ASK:
             if (asked_by_person(run) || run->schedule.fired != SESSILE_REASON_TURN)
                 continue;
-            /* A compact that does not say itself when waits for a trigger or a person. */
+            /* Without should_compact, compact runs only for a trigger or on request. */
             if (!compacts || !policy_has_hook(run, SESSILE_HOOK_SHOULD_COMPACT))
                 return 0;
             run->schedule.phase++;
@@ -80,7 +84,7 @@ static sessile_hook next_phase(sessile_run *run)
     return 0;
 }
 
-/* Sets run->hook to the next hook, or the stage to STAGE_COMMIT. */
+/* Sets schedule.hook to the next hook, or the stage to STAGE_COMMIT. */
 static void next_hook(sessile_run *run)
 {
     static const sessile_hook of_stage[] = {SESSILE_HOOK_MERGE, SESSILE_HOOK_SUMMARIZE,
@@ -108,8 +112,8 @@ static void next_hook(sessile_run *run)
     }
 }
 
-/* A policy that fails costs a compaction, never a word: whatever went wrong refuses the
- * pipeline, and the turn is acknowledged all the same. */
+/* A hook that fails refuses the pipeline. The turn still succeeds: a failing policy costs
+ * a compaction, never a message. */
 static void hook_failed(sessile_run *run, const sessile_error *why)
 {
     run_name_policy(run);
@@ -118,8 +122,9 @@ static void hook_failed(sessile_run *run, const sessile_error *why)
                why->message[0] ? why->message : "the policy failed");
 }
 
-/* Law 6's second half: a compact that barely saves only breaks the prompt cache. Not when
- * a person wanted it, or when every token counts. */
+/* Law 6, second part: a compaction that saves less than a twentieth is not worth a new
+ * prompt cache. It does not apply when somebody asked for it, or when the list does not
+ * fit. */
 static int saves_too_little(const sessile_run *run)
 {
     sessile_reason reason = run_reason_of_hook(run);
@@ -131,11 +136,11 @@ static int saves_too_little(const sessile_run *run)
     return run->schedule.tokens_given - now < run->schedule.tokens_given / 20;
 }
 
-/* What a hook's end means: its edits are taken in and judged. */
+/* Ends the hook: applies its edits and checks the laws. */
 static sessile_status hook_done(sessile_run *run, sessile_error *err)
 {
     if (run->schedule.hook == SESSILE_HOOK_SHOULD_COMPACT) {
-        /* A question: nothing it edited counts. */
+        /* should_compact only answers a question: its edits are dropped. */
         state_hook_drop(run->state);
         if (!run->schedule.result.verdict) {
             run->schedule.step++;
@@ -208,7 +213,7 @@ sessile_status run_make_pipeline(sessile_run *run, sessile_error *err)
     return status;
 }
 
-/* Starts run->hook. OK: it has ended; NEEDS: it, or its host, is waited for. */
+/* Starts schedule.hook. OK: it has ended; NEEDS: it waits for a model or for the host. */
 static sessile_status start_hook(sessile_run *run, sessile_error *err)
 {
     const policy_step_info *step = run_policy_step(run);
@@ -242,8 +247,8 @@ static sessile_status start_hook(sessile_run *run, sessile_error *err)
                                 &run->schedule.result, err);
 }
 
-/* A model was asked: 1 when a run that was pending had this answer already, which is
- * taken in next. */
+/* A policy asks a model: 1 when the pending run has the answer already; it is used next.
+ */
 static int was_answered(sessile_run *run, sessile_error *why, sessile_status *status)
 {
     if (run_policy_step(run)->is_host)

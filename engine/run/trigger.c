@@ -1,13 +1,13 @@
 /*
- * trigger.c: whether the end of a turn is a time to compact.
+ * trigger.c: decides whether to compact at the end of a turn.
  *
- * The engine has no timers: everything is judged here, once, on the list as merge,
- * summarize and truncate left it. Messages and seconds are counted from the last
- * compaction in multiples, so that each multiple fires once, whatever comes of it, and
- * nothing has to be written down for that. Share and overflow are conditions, which
- * last. A handle remembers when they fired, and the log remembers when that led to a
- * compaction. While it did not help, they wait until the context has grown by a
- * twentieth.
+ * The engine has no timers: all triggers are judged here, once a turn, on the list as
+ * merge, summarize and truncate left it. Messages and seconds are counted since the last
+ * compaction. They fire at each multiple of their setting, once, whatever the result, so
+ * nothing has to be stored. Share and overflow are conditions, which stay true. The
+ * session handle remembers when they fired, and the log remembers when that led to a
+ * compaction. If the compaction did not help, they fire again only when the context has
+ * grown by a twentieth.
  */
 #include "run/run.h"
 
@@ -24,7 +24,7 @@ static uint64_t ms_since(int64_t then, int64_t now)
     return now > then ? (uint64_t)(now - then) : 0;
 }
 
-/* Forgets an attempt that was made on another branch. */
+/* Drops an attempt that was made on another branch. */
 static sessile_status drop_attempt_elsewhere(sessile_session *s, sessile_id at,
                                              trigger_attempt *a, sessile_error *err)
 {
@@ -67,22 +67,22 @@ sessile_status run_count_locked(sessile_run *run, sessile_error *err)
     return SESSILE_OK;
 }
 
-/* 1 when a multiple of `every` lies between the turn before and this one. */
+/* 1 when the count passed a multiple of `every` since the turn before. */
 static int multiple_passed(uint64_t every, uint64_t before, uint64_t now)
 {
     return every && now / every > before / every;
 }
 
-/* What goes beside the messages is measured anew by every report, and never quite the
- * same. */
+/* The tokens of system prompt and tools vary a little with every report, so rooms that
+ * differ by less than 1/64 of the window count as equal. */
 static int same_room(const sessile_run *run, int64_t room)
 {
     int64_t more = room - run_room(run);
     return (more < 0 ? -more : more) <= run->options.window / 64;
 }
 
-/* 1 when the context was at least `most` right after entry `at` too, where this was tried
- * for the same room, and has hardly grown since. */
+/* 1 when a compaction at entry `at`, for the same room, left at least `most` tokens, and
+ * the context has hardly grown since: another one would not help. */
 static int tried_in_vain(const sessile_run *run, sessile_id at, int64_t room,
                          int64_t most)
 {
@@ -98,7 +98,7 @@ static int tried_in_vain(const sessile_run *run, sessile_id at, int64_t room,
     return context_tokens(c) - grown >= most && grown < run_room(run) / 20;
 }
 
-/* The context is at `most` or above, and it is not in vain to say so. */
+/* The context has at least `most` tokens, and a compaction may help. */
 static int is_full(const sessile_run *run, int64_t most, trigger_attempt tried,
                    int count_last)
 {
@@ -110,7 +110,7 @@ static int is_full(const sessile_run *run, int64_t most, trigger_attempt tried,
 
 static int by_share(const sessile_run *run, const sessile_triggers *t)
 {
-    /* Rounded up; in two parts, since room may be any number. */
+    /* Rounded up; in two parts, so that room * share cannot overflow. */
     int64_t room = run_room(run), share = t->share;
     int64_t most = room / 1000 * share + (room % 1000 * share + 999) / 1000;
     return share && run->options.window > 0 &&
@@ -126,8 +126,8 @@ static int by_overflow(const sessile_run *run, const sessile_triggers *t)
                    run->counts.last.overflow);
 }
 
-/* So that a condition which lasts is not acted on at every turn. A handle that cannot be
- * locked is tried again at the next turn. */
+/* Without this, a condition that stays true would fire at every turn. When the handle
+ * cannot be locked, the next turn tries again. */
 static void remember_attempt(sessile_run *run, trigger_attempt *attempt)
 {
     if (session_lock(run->session, NULL))
@@ -168,7 +168,7 @@ static sessile_reason judge_triggers(sessile_run *run)
                                                           : SESSILE_REASON_TURN;
 }
 
-/* What a run that was pending was told, it is told again. */
+/* A run that was pending is given the reason that it had. */
 sessile_reason run_fired(sessile_run *run)
 {
     if (!run->replay.runs)

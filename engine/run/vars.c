@@ -1,8 +1,8 @@
 /*
- * vars.c: the notes of the policies of one run, by policy name.
+ * vars.c: the notes (vars) of the policies of one run, by policy name.
  *
- * Owns copies of what the log holds ({"<policy>":{…}}, of all policies that ever ran
- * here) and of what this run's hooks changed. Never reads inside a policy's notes.
+ * Owns copies of what the log holds ({"<policy>":{…}}, for all policies that ever ran in
+ * the session) and of what this run's hooks changed. Never looks inside a policy's notes.
  */
 #include "run/run.h"
 
