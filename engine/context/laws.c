@@ -321,8 +321,7 @@ static int law_pinned(const laws_input *in, const dispositions *places, judgemen
 
 /* ------------------------------------------------------------------ 7 and 10 */
 
-/* Tokens that a context may have; window > 0. */
-static int64_t room_of(int64_t window, int64_t reserve)
+int64_t laws_room(int64_t window, int64_t reserve)
 {
     if (reserve <= 0)
         return window;
@@ -331,7 +330,7 @@ static int64_t room_of(int64_t window, int64_t reserve)
 
 size_t laws_floor(const context *before, uint32_t floor, int64_t window, int64_t reserve)
 {
-    int64_t room = room_of(window, reserve), tokens = 0;
+    int64_t room = laws_room(window, reserve), tokens = 0;
     size_t count = 0;
 
     while (count < floor && count < before->count) {
@@ -452,7 +451,7 @@ void laws_progress(const laws_input *in, judgement *out)
 
 int64_t laws_cannot_fit(const context *after, int64_t window, int64_t reserve)
 {
-    int64_t room = room_of(window, reserve), tokens;
+    int64_t room = laws_room(window, reserve), tokens;
     if (window <= 0)
         return 0;
     tokens = context_tokens(after);

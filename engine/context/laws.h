@@ -59,6 +59,8 @@ typedef struct laws_input {
 /* Laws 1-5, 7, 10, in that order; the first broken one. NOMEM. */
 sessile_status laws_check(const laws_input *in, judgement *out, const allocator *a,
                           sessile_error *err);
+/* Tokens that messages may use: window - reserve, at least 0. */
+int64_t laws_room(int64_t window, int64_t reserve);
 /* Law 7 in numbers: how many of the newest messages it keeps. */
 size_t laws_floor(const context *before, uint32_t floor, int64_t window, int64_t reserve);
 /* Law 6: taking anything out leaves fewer tokens. Also to be run at the end. */

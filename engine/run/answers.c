@@ -1,11 +1,10 @@
 /*
- * answers.c: what models answered in one run, and what they answered before it became
- * pending.
+ * answers.c: what models answered in one run, now and before the run was pending.
  *
- * A policy that runs again from its start asks the same requests again. Each request is
- * identified by the BLAKE2b-256 of its JSON, and a request that was asked n times has n
- * answers, in their order. A request without an answer goes to the host. So a changed
- * policy, or a changed context, costs a question, and breaks nothing.
+ * A policy that runs again from its start makes the same requests again. Each request is
+ * identified by the BLAKE2b-256 of its JSON. A request that was made n times has n
+ * answers, in order. A request without an answer goes to the host. So a policy or a
+ * context that changed costs one more question to the model, and nothing breaks.
  */
 #include "run/run.h"
 
@@ -14,7 +13,6 @@
 
 #include "base/names.h"
 #include "base/text.h"
-#include "run/begin.h"
 
 void run_answers_deinit(run_answers *list, const allocator *a)
 {
@@ -57,8 +55,8 @@ void run_answers_drop(run_answers *list, const unsigned char request[32],
     memmove(&list->at[i], &list->at[i + 1], (--list->count - i) * sizeof *list->at);
 }
 
-/* What a policy will be told is what is kept: an answer that it may not see whole is kept
- * as the failure that stands for it. */
+/* Keeps what the policy will be given: for an answer that is too long or not UTF-8, the
+ * error that replaces it. */
 sessile_status run_answers_note(sessile_run *run, const sessile_answer *answer,
                                 sessile_error *err)
 {
@@ -95,31 +93,4 @@ const run_answer *run_answers_known(sessile_run *run)
         }
     }
     return NULL;
-}
-
-sessile_status run_reply(sessile_run *run, const sessile_answer *answer,
-                         sessile_error *err)
-{
-    if (!run->ask.out)
-        return fail(err, SESSILE_INVALID, "nothing was asked: step the run first");
-    char *text = mem_dup(run->alloc, answer->text.size ? answer->text.data : "",
-                         answer->text.size);
-    if (!text)
-        return fail_nomem(err);
-    if (!run->checkpoint.asked && run->kind != RUN_BRANCH &&
-        !policy_step_get(run->policy, run->schedule.step)->is_host) {
-        sessile_status status = run_answers_note(run, answer, err);
-        if (status) {
-            mem_free(run->alloc, text, answer->text.size + 1);
-            return status;
-        }
-    }
-    if (run->ask.answer_text)
-        mem_free(run->alloc, run->ask.answer_text, run->ask.answer.text.size + 1);
-    run->ask.answer_text = text;
-    run->ask.answer = *answer;
-    run->ask.answer.text.data = text;
-    run->ask.out = 0;
-    run->ask.replied = 1;
-    return SESSILE_OK;
 }

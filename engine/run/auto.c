@@ -1,19 +1,16 @@
 /*
- * auto.c: checkpoints that a turn makes by itself.
+ * auto.c: checkpoints that the engine makes at the end of a turn.
  *
- * When a turn and its policies are done, the rules say whether a checkpoint is due. The
- * state comes with the turn, or the host is asked for it (NEED_STATE). Must never cost
- * the turn: a checkpoint that cannot be written is reported in the outcome, and that is
- * all.
+ * When a turn and its policies are done, the rules decide whether a checkpoint is due.
+ * Its state comes with the turn, or the host is asked for it (SESSILE_NEED_STATE). A
+ * checkpoint that cannot be written is reported in the outcome; it never fails the turn.
  */
 #include "run/run.h"
-
-#include <string.h>
 
 #include "operations/checkpoint.h"
 #include "session/count.h"
 
-/* What a newest checkpoint tells: where it stands among entries, messages and times. */
+/* The newest checkpoint of a branch: its entry, and messages and time up to it. */
 typedef struct since {
     sessile_id stands; /* SESSILE_NO_ID: there is none on this branch */
     uint32_t messages;
@@ -32,7 +29,7 @@ static sessile_status last_checkpoint_locked(sessile_session *s, sessile_id at,
         sessile_status status = session_reach_locked(s, id, err);
         if (status)
             return status;
-        /* of another branch: what was said there does not count */
+        /* a checkpoint of another branch does not count */
         sessile_id stands = s->tree.nodes[id].parent;
         status = session_reach_path_locked(s, at, stands, err);
         if (status)
@@ -46,18 +43,16 @@ static sessile_status last_checkpoint_locked(sessile_session *s, sessile_id at,
 }
 
 /*
- * 1 when the share is reached and no checkpoint knows of it: there is none on this
- * branch, or the context was smaller when the newest one was made, or became smaller
- * since, by a compaction. What was appended between turns counts like the turn itself,
- * since agents write every step by itself. Walks back no further than that checkpoint or
+ * 1 when the context has reached the share since the newest checkpoint: there is no
+ * checkpoint on this branch, or the context was below the share when it was made, or a
+ * compaction made it smaller since. Messages appended between turns count like the turn,
+ * because agents append each step. Walks back no further than that checkpoint or
  * compaction.
  */
-static int crossed(const sessile_session *s, const sessile_run *run,
-                   const sessile_triggers *t, int64_t now, const since *last)
+static int share_crossed(const sessile_session *s, const sessile_run *run,
+                         const sessile_triggers *t, int64_t now, const since *last)
 {
-    int64_t room = run->config.window > run->config.reserve
-                       ? run->config.window - run->config.reserve
-                       : 0;
+    int64_t room = laws_room(run->config.window, run->config.reserve);
     int64_t share = t->share;
     int64_t most = room / 1000 * share + (room % 1000 * share + 999) / 1000;
     sessile_id id = run->turn.last, compacted = s->tree.nodes[id].context_at;
@@ -75,8 +70,8 @@ static int crossed(const sessile_session *s, const sessile_run *run,
     return now < most;
 }
 
-static sessile_status judge(sessile_run *run, const sessile_triggers *t, int *due,
-                            sessile_error *err)
+static sessile_status judge_rules(sessile_run *run, const sessile_triggers *t, int *due,
+                                  sessile_error *err)
 {
     sessile_session *s = run->session;
     sessile_slice event = {run->options.event, run->options.event_size};
@@ -97,7 +92,7 @@ static sessile_status judge(sessile_run *run, const sessile_triggers *t, int *du
         *due = 1;
         if (event.size && triggers_name(t, event))
             run->checkpoint.reason = SESSILE_CHECKPOINT_EVENT;
-        else if (crossed(s, run, t, tokens.tokens, &last))
+        else if (share_crossed(s, run, t, tokens.tokens, &last))
             run->checkpoint.reason = SESSILE_CHECKPOINT_THRESHOLD;
         else if ((t->messages && now->messages - last.messages >= t->messages &&
                   now->messages >= last.messages) ||
@@ -138,7 +133,7 @@ sessile_status run_checkpoint(sessile_run *run, sessile_need *need, sessile_erro
         return SESSILE_OK;
     }
     sessile_error why = {SESSILE_OK, ""};
-    if (judge(run, rules, &due, &why)) {
+    if (judge_rules(run, rules, &due, &why)) {
         run->checkpoint.why = why;
         due = 0;
     }
@@ -148,14 +143,10 @@ sessile_status run_checkpoint(sessile_run *run, sessile_need *need, sessile_erro
             write_checkpoint(run, run->checkpoint.state);
         return SESSILE_OK;
     }
-    /* Written, not yet durable, and nobody knows how long the answer takes. */
-    if (run->log.written && !run->log.synced) {
-        sessile_status status =
-            session_sync_within(run->session, &run->wait, run->log.written, err);
-        if (status)
-            return status;
-        run->log.synced = 1;
-    }
+    /* The turn is written but not yet durable, and the answer may take any time. */
+    sessile_status status = run_sync(run, err);
+    if (status)
+        return status;
     *need =
         (sessile_need){.kind = SESSILE_NEED_STATE, .policy = "", .now_ms = run->now_ms};
     run->checkpoint.asked = 1;

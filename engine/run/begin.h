@@ -1,10 +1,10 @@
-/* begin.h: the run as the api floor sees it: begin, step, reply, outcome, free. */
+/* begin.h: the interface of runs for the api floor: begin, step, reply, outcome, free. */
 #ifndef RUN_BEGIN_H
 #define RUN_BEGIN_H
 
 #include "session/handle.h"
 
-/* As sessile.h says of the functions of the same name; arguments are not NULL. */
+/* The public functions of the same names; arguments are not NULL. */
 sessile_status run_begin_turn(sessile_run **out, sessile_session *s,
                               const sessile_slice *messages, size_t count,
                               const sessile_run_options *options, sessile_error *err);
@@ -12,7 +12,7 @@ sessile_status run_begin_compact(sessile_run **out, sessile_session *s, int plan
                                  const sessile_run_options *options, sessile_error *err);
 sessile_status run_begin_branch(sessile_run **out, sessile_session *s, sessile_id to,
                                 const sessile_run_options *options, sessile_error *err);
-/* pending_run: SESSILE_NO_ID: the newest; answer NULL: its policy asks again. */
+/* pending_run: SESSILE_NO_ID for the newest. answer: NULL to ask the model again. */
 sessile_status run_begin_answer(sessile_run **out, sessile_session *s,
                                 sessile_id pending_run, const sessile_answer *answer,
                                 const sessile_run_options *options, sessile_error *err);

@@ -1,14 +1,13 @@
 /*
- * branch.c: a run that moves the head to an older entry, and may have the branch that is
- * left summarized.
+ * branch.c: a run that moves the head to an older entry and may ask for a summary of the
+ * branch that it leaves.
  *
- * The head moves first, durably, in one commit that also holds a summary if the caller
- * gave one. Only then is a summary asked for: from the policies' branch_summary or, when
- * no policy has that hook, from the host's model. The text is appended where the head
- * went, as a second commit, unless the conversation has gone on there meanwhile. So a
- * summary that fails, or is never answered, costs the summary and nothing else.
- * Rejected: one commit after the answer. The head would stay where it was for as long as
- * a model thinks, and the branch could be lost with it.
+ * The head moves first, durably, in one commit that also holds the summary if the caller
+ * gave one. Only then is a summary asked for: from the policies' branch_summary hooks or,
+ * when no policy has that hook, from the host's model. The summary is appended after the
+ * new head in a second commit, unless others have appended there meanwhile. So a summary
+ * that fails or never comes costs only the summary. Rejected: one commit after the
+ * answer. The head would not move until the model answered, and might never move.
  */
 #include "run/run.h"
 
@@ -21,19 +20,19 @@
 #include "session/count.h"
 #include "session/read.h"
 
-/* One of the two commits on its way. */
+/* One of the two commits. */
 typedef struct branch_write {
     sessile_run *run;
-    const sessile_run_options *options; /* of the first */
-    sessile_slice text;                 /* of a summary; empty: none */
+    const sessile_run_options *options; /* first commit */
+    sessile_slice text;                 /* the summary; empty: none */
     entry_source source;                /* of the summary */
-    const char *stale;                  /* the second: why it was dropped */
-    buf data;                           /* the summary's message */
+    const char *stale;                  /* second commit: why the summary was dropped */
+    buf data;                           /* the summary as a message */
 } branch_write;
 
 /* ------------------------------------------------------------------ writing */
 
-/* The summary as a message: who left what is in its metadata. */
+/* Adds the summary as a message; its metadata names the branch that was left. */
 static sessile_status add_summary(branch_write *w, batch *b, sessile_error *err)
 {
     sessile_run *run = w->run;
@@ -68,7 +67,7 @@ static sessile_status add_summary(branch_write *w, batch *b, sessile_error *err)
     return SESSILE_OK;
 }
 
-/* session_build: the head goes to run->to. */
+/* session_build: moves the head to run->branch.to. */
 static sessile_status build_branch(void *arg, sessile_session *s, batch *b,
                                    sessile_error *err)
 {
@@ -93,11 +92,11 @@ static sessile_status build_branch(void *arg, sessile_session *s, batch *b,
     if (w->text.size)
         status = add_summary(w, b, err);
     if (!status && !b->count)
-        s->tree.base = s->tree.head; /* it has been named: that is as good as shown */
+        s->tree.base = s->tree.head; /* the caller named the head, so it knows it */
     return status;
 }
 
-/* session_build: the summary that was asked for, when the head is still there. */
+/* session_build: appends the summary if the head is still where this run moved it. */
 static sessile_status build_summary(void *arg, sessile_session *s, batch *b,
                                     sessile_error *err)
 {
@@ -160,44 +159,25 @@ sessile_status run_branch_state(sessile_run *run, sessile_error *err)
     if (!status)
         status = session_fit_locked(s, run->branch.from, fit, err);
     session_unlock(s);
-    if (!status && left.count) {
-        state_setup setup = {.context = &left,
-                             .previous = left.count,
-                             .window = run->config.window,
-                             .reserve = run->config.reserve,
-                             .fit = fit,
-                             .made_ratio = fit[TOKENS_ESTIMATE].ratio,
-                             .floor = 2,
-                             .result_limit = s->store->limits.policy_result,
-                             .vars_limit = 16 * 1024,
-                             .depth = s->store->limits.depth,
-                             .read = run_read_text,
-                             .read_arg = s,
-                             .alloc = run->alloc};
-        status = state_new(&run->state, &setup, err);
-    }
+    run->turn.previous = left.count;
+    if (!status && left.count)
+        status = run_new_state(run, &left, NULL, fit, err);
     context_deinit(&left);
     if (!status && run->state && run->policy)
-        status = run_take_worker(run, err);
+        status = run_acquire_worker(run, err);
     return status;
 }
 
 /* ------------------------------------------------------------------ asking */
 
-/* No policy of the chain: the engine's own request to the host's model. */
-static int asks_model(const sessile_run *run)
-{
-    return !run->policy || run->schedule.step >= policy_step_count(run->policy);
-}
-
-/* The next that is to be asked, in run->step; 0: nobody is left. */
-static int next_asked(sessile_run *run)
+/* Moves schedule.step to the next policy with the hook, or to the end of the chain: the
+ * host's model. 0: nobody is left to ask. */
+static int next_summarizer(sessile_run *run)
 {
     size_t steps = run->policy ? policy_step_count(run->policy) : 0;
 
     for (; run->schedule.step < steps; run->schedule.step++)
-        if (policy_step_get(run->policy, run->schedule.step)->hooks &
-            SESSILE_HOOK_BRANCH_SUMMARY) {
+        if (run_policy_step(run)->hooks & SESSILE_HOOK_BRANCH_SUMMARY) {
             run->schedule.hook = SESSILE_HOOK_BRANCH_SUMMARY;
             return 1;
         }
@@ -206,26 +186,21 @@ static int next_asked(sessile_run *run)
     return 1;
 }
 
-static void say_who(sessile_run *run, int failed, const char *message)
+static void report_summary(sessile_run *run, int failed, const char *message)
 {
-    const char *name =
-        asks_model(run) ? "" : policy_step_get(run->policy, run->schedule.step)->name;
-    size_t size = strlen(name);
-
-    if (size >= sizeof run->result.policy_name)
-        size = utf8_floor(name, size, sizeof run->result.policy_name - 1);
-    memcpy(run->result.policy_name, name, size);
-    run->result.policy_name[size] = 0;
+    run_name_policy(run);
     run->result.outcome.verdict = failed ? SESSILE_REFUSED : SESSILE_UNCHANGED;
     run->result.outcome.hook = failed ? hook_name(SESSILE_HOOK_BRANCH_SUMMARY) : "";
     run_say(run, message);
 }
 
-static sessile_status start(sessile_run *run, sessile_error *err)
+static sessile_status start_summary(sessile_run *run, sessile_error *err)
 {
+    const policy_step_info *step = run_policy_step(run);
     sessile_status status;
 
-    if (asks_model(run)) {
+    if (!step) {
+        run->schedule.hook = SESSILE_HOOK_BRANCH_SUMMARY;
         status = branch_prompt(run, &run->branch.prompt, err);
         run->schedule.result = (policy_result){
             .request = {run->branch.prompt.data, run->branch.prompt.size}};
@@ -234,7 +209,7 @@ static sessile_status start(sessile_run *run, sessile_error *err)
     status = state_hook_begin(run->state, "{}", 2, err);
     if (status)
         return status;
-    if (policy_step_get(run->policy, run->schedule.step)->is_host)
+    if (step->is_host)
         return SESSILE_NEEDS;
     if (!run->pipeline)
         status = run_make_pipeline(run, err);
@@ -244,28 +219,9 @@ static sessile_status start(sessile_run *run, sessile_error *err)
                                          run->options.reason, &run->schedule.result, err);
 }
 
-/* Bytes of a host's reason that are kept. */
-#define REASON_MOST 400
-
-/* The answer that came: OK with run->result.text, NEEDS, or why there is none. */
-static sessile_status take_answer(sessile_run *run, sessile_error *err)
-{
-    sessile_slice text = run->ask.answer.text;
-
-    run->ask.replied = 0;
-    if (!asks_model(run) && !policy_step_get(run->policy, run->schedule.step)->is_host)
-        return policy_pipeline_answer(run->pipeline, &run->ask.answer,
-                                      &run->schedule.result, err);
-    run->schedule.result = (policy_result){.text = text};
-    if (!run->ask.answer.status)
-        return SESSILE_OK;
-    size_t size = utf8_floor(text.data, text.size, REASON_MOST);
-    return size ? fail(err, SESSILE_POLICY, "%.*s", (int)size, text.data)
-                : fail(err, SESSILE_POLICY, "nobody answered");
-}
-
-/* The text that somebody gave; *done: it is one. */
-static sessile_status take_text(sessile_run *run, int *done, sessile_error *err)
+/* Checks the text that the hook or the model returned and keeps it. *done: it is a
+ * summary, not blank. */
+static sessile_status accept_summary(sessile_run *run, int *done, sessile_error *err)
 {
     uint64_t limit = run->session->store->limits.policy_result;
     sessile_slice text = run->schedule.result.text;
@@ -275,7 +231,7 @@ static sessile_status take_text(sessile_run *run, int *done, sessile_error *err)
         i++;
     *done = 0;
     if (i == text.size) {
-        say_who(run, 0, "no summary was given");
+        report_summary(run, 0, "no summary was given");
         return SESSILE_OK;
     }
     if (!utf8_valid(text.data, text.size))
@@ -288,56 +244,25 @@ static sessile_status take_text(sessile_run *run, int *done, sessile_error *err)
     if (!run->result.summary)
         return fail_nomem(err);
     run->result.summary_size = text.size;
-    say_who(run, 0, "");
+    report_summary(run, 0, "");
     *done = 1;
     return SESSILE_OK;
-}
-
-static void describe_need(const sessile_run *run, sessile_need *need)
-{
-    *need = (sessile_need){
-        .kind = SESSILE_NEED_MODEL,
-        .policy = "",
-        .step = run->schedule.step,
-        .hook = SESSILE_HOOK_BRANCH_SUMMARY,
-        .reason = run->options.reason,
-        .instructions = {run->options.instructions, run->options.instructions_size},
-        .now_ms = run->now_ms};
-    if (asks_model(run)) {
-        need->request = run->schedule.result.request;
-        return;
-    }
-    const policy_step_info *step = policy_step_get(run->policy, run->schedule.step);
-    need->policy = step->name;
-    need->options = (sessile_slice){step->options, strlen(step->options)};
-    if (step->is_host) {
-        need->kind = SESSILE_NEED_HOOK;
-        need->state = run->state;
-    } else {
-        need->request = run->schedule.result.request;
-    }
 }
 
 sessile_status run_branch_ask(sessile_run *run, sessile_need *need, sessile_error *err)
 {
     int done = 0;
 
-    while (!done && (run->ask.replied || next_asked(run))) {
+    while (!done && (run->ask.replied || next_summarizer(run))) {
         sessile_error why = {SESSILE_OK, ""};
         sessile_status status =
-            run->ask.replied ? take_answer(run, &why) : start(run, &why);
-        if (status == SESSILE_NEEDS) {
-            status = run_sync(run, err); /* nobody knows how long the answer takes */
-            if (status)
-                return status;
-            describe_need(run, need);
-            run->ask.out = 1;
-            return SESSILE_NEEDS;
-        }
+            run->ask.replied ? run_take_reply(run, &why) : start_summary(run, &why);
+        if (status == SESSILE_NEEDS)
+            return run_ask_host(run, need, err);
         if (!status)
-            status = take_text(run, &done, &why);
+            status = accept_summary(run, &done, &why);
         if (status)
-            say_who(run, 1, why.message[0] ? why.message : "the summary failed");
+            report_summary(run, 1, why.message[0] ? why.message : "the summary failed");
         state_hook_drop(run->state);
         run->schedule.step++;
     }
@@ -365,8 +290,7 @@ void run_branch_commit(sessile_run *run)
                       &(session_writing){.wait = &run->wait, .count = &count}, &why);
     buf_deinit(&w.data);
     if (!status && !w.stale) {
-        run->log.written = count;
-        run->log.synced = 0;
+        run_written(run, count);
         run->result.outcome.head = run->result.outcome.branch_summary;
         run->result.outcome.verdict = SESSILE_APPLIED;
         return;

@@ -1,11 +1,11 @@
 /*
- * branch_prompt.c: what the host's model is asked about a branch that is left, when no
- * policy says it.
+ * branch_prompt.c: the request for a branch summary that goes to the host's model when no
+ * policy has a branch_summary hook.
  *
- * Owns the words, and the transcript: the newest messages of the branch as plain text,
- * each cut to a size, as many as fit the window. It is text, because providers refuse a
- * list of messages that breaks off in the middle of calls. Must never fail for what a
- * message holds: what it does not know it names.
+ * Owns the prompt, and the transcript: the newest messages of the branch as plain text,
+ * each cut to a size, as many as fit the window. It is text because providers refuse a
+ * list of messages that ends between a call and its result. It never fails because of
+ * what a message holds: content of an unknown type is shown as the name of the type.
  */
 #include "run/run.h"
 
@@ -14,8 +14,8 @@
 
 enum {
     MESSAGE_MOST = 4000,         /* bytes of one message */
-    CALL_MOST = 400,             /* of the arguments of a call */
-    TRANSCRIPT_MOST = 256 * 1024 /* of all; less in a small window */
+    CALL_MOST = 400,             /* bytes of a call's arguments */
+    TRANSCRIPT_MOST = 256 * 1024 /* bytes of all; less in a small window */
 };
 
 static const char words[] =
@@ -25,7 +25,7 @@ static const char words[] =
     "were read or changed; what is still open. Keep names, paths, commands, numbers and "
     "identifiers as they stand. Invent nothing, and address nobody.";
 
-/* A string's text, at most so many bytes of it. */
+/* The text of a JSON string, cut to `most` bytes. */
 static void put_cut(buf *out, json value, size_t most)
 {
     size_t at = out->size, cut;
@@ -37,7 +37,7 @@ static void put_cut(buf *out, json value, size_t most)
     buf_puts(out, " …");
 }
 
-/* Arguments are JSON in a string, or an object. */
+/* arguments: JSON in a string, or an object. */
 static void put_call(buf *out, json name, json arguments)
 {
     buf_puts(out, "-> ");
@@ -111,7 +111,7 @@ static sessile_status put_message(sessile_run *run, size_t i, buf *out,
     buf_printf(out, "## %s\n", role_name((sessile_role)it->role));
     put_content(out, json_get(root, "content"), 0);
     put_calls(out, json_get(root, "tool_calls"));
-    /* Blocks can be many: the whole is bounded too. */
+    /* A message can have many blocks, so the whole is cut as well. */
     if (out->size - at > 2 * MESSAGE_MOST) {
         out->size = at + utf8_floor(out->data + at, out->size - at, 2 * MESSAGE_MOST);
         buf_puts(out, " …\n");
@@ -120,19 +120,17 @@ static sessile_status put_message(sessile_run *run, size_t i, buf *out,
     return out->failed ? fail_nomem(err) : SESSILE_OK;
 }
 
-/* The newest messages that have room, in their order. */
+/* The newest messages that fit, oldest first. */
 static sessile_status put_transcript(sessile_run *run, buf *out, sessile_error *err)
 {
     size_t count = state_before(run->state)->count, first = count, most = TRANSCRIPT_MOST;
-    int64_t room = run->config.window > run->config.reserve
-                       ? run->config.window - run->config.reserve
-                       : 0;
+    int64_t room = laws_room(run->config.window, run->config.reserve);
     sessile_status status = SESSILE_OK;
     buf one;
     size_t size = 0;
 
     if (run->config.window &&
-        (uint64_t)room * 2 < most) /* two bytes a token: on the safe side */
+        (uint64_t)room * 2 < most) /* two bytes a token is a safe estimate */
         most = (size_t)room * 2;
     buf_init(&one, run->alloc);
     while (!status && first > 0) {

@@ -1,16 +1,14 @@
 /*
- * commit.c: the end of a pipeline: the proposal, or its refusal, as one entry.
+ * commit.c: writes the proposal of a finished pipeline, or its refusal, as one entry.
  *
- * A proposal is a list up to the entry its policy saw. What others appended meanwhile
- * follows it, what was pinned meanwhile stays, and the laws are checked on the result,
- * under the log's lock. A proposal is stale when the head no longer descends from what
- * the policy saw, when another compaction came between, or when only what came later
- * breaks a law. A stale proposal is dropped and reported. It is never computed again in
- * the same turn.
+ * A proposal is a list of messages up to the entry that its policy saw. What others
+ * appended since then follows the list, what they pinned stays in it, and the laws are
+ * checked on the result, under the log's lock. A proposal is stale when the head no
+ * longer descends from what the policy saw, when another compaction was written first, or
+ * when only the later messages make it break a law. A stale proposal is dropped and
+ * reported. It is not computed again in the same turn.
  */
 #include "run/run.h"
-
-#include <string.h>
 
 #include "base/text.h"
 #include "session/life.h"
@@ -24,8 +22,8 @@ typedef struct commit_write {
     buf data;
 } commit_write;
 
-/* Law check of the proposal followed by what came after the entry the policy saw; pins
- * are those of now. */
+/* Checks the laws on the proposal followed by what was appended since, with the pins that
+ * are in force now. */
 static sessile_status judge_with_later(commit_write *w, sessile_session *s, sessile_id at,
                                        sessile_error *err)
 {
@@ -93,7 +91,7 @@ static sessile_status build_compaction(void *arg, sessile_session *s, batch *b,
                          0))
         w->stale = "it was answered or cancelled meanwhile";
     else if (!descends && run->turn.beside)
-        parent = run->saw.entry; /* on the turn's own end, where nobody is */
+        parent = run->saw.entry; /* after the turn itself, which nobody has followed */
     else if (!descends)
         w->stale = "the head has moved to another branch";
     else if (now_at != run->saw.context_at ||
@@ -117,7 +115,7 @@ static sessile_status build_compaction(void *arg, sessile_session *s, batch *b,
     return run_close_pending(run, s, b, err);
 }
 
-/* session_build: the refusal, unless it is the one that was written last. */
+/* session_build: the refusal, unless it equals the last one written. */
 static sessile_status build_refusal(void *arg, sessile_session *s, batch *b,
                                     sessile_error *err)
 {
@@ -152,19 +150,16 @@ static sessile_status write_refusal(sessile_run *run, sessile_error *err)
     sessile_status status =
         session_write(run->session, build_refusal, &w,
                       &(session_writing){.wait = &run->wait, .count = &count}, err);
-    if (status) {
+    if (status)
         run->result.outcome.refusal = SESSILE_NO_ID;
-    } else if (run->result.outcome.refusal != SESSILE_NO_ID) {
-        run->log.written = count;
-        run->log.synced = 0;
-    }
+    else if (run->result.outcome.refusal != SESSILE_NO_ID)
+        run_written(run, count);
     buf_deinit(&w.data);
     return status;
 }
 
-/* The counts of a state are scaled to the model's tokens, each for itself; those of the
- * messages that stay are read again as they were taken, so that the sum is the one that
- * the session will have. */
+/* A state scales each count to the model's tokens. For messages that stay, this restores
+ * the original counts, so that the sum equals the one that the session will report. */
 static void unscale(context *after, const context *before)
 {
     size_t at = 0;
@@ -185,7 +180,7 @@ static void unscale(context *after, const context *before)
     }
 }
 
-/* The tokens of the context to come, as sessile_session_tokens() will say. */
+/* The tokens of the new context, as sessile_session_tokens() will report them. */
 static sessile_status count_after(sessile_run *run, const context *to_come,
                                   sessile_error *err)
 {
@@ -212,8 +207,9 @@ static sessile_status count_after(sessile_run *run, const context *to_come,
     return status;
 }
 
-/* The account and the figures of an accepted proposal. */
-static sessile_status account(sessile_run *run, const laws_input *in, sessile_error *err)
+/* The removals, tokens and summary of an accepted proposal, for the outcome. */
+static sessile_status account_removals(sessile_run *run, const laws_input *in,
+                                       sessile_error *err)
 {
     if (laws_account(in, &run->result.removals, &run->result.removal_count,
                      &run->result.removal_capacity, run->alloc))
@@ -241,8 +237,7 @@ static sessile_status write_compaction(sessile_run *run, int changed, sessile_er
         run_say(run, w.stale);
         return SESSILE_OK;
     }
-    run->log.written = count;
-    run->log.synced = 0;
+    run_written(run, count);
     for (size_t i = 0; i < run->result.removal_count; i++)
         if (run->result.removals[i].by.n &&
             run->result.removals[i].by.entry == SESSILE_NO_ID)
@@ -281,7 +276,7 @@ sessile_status run_commit(sessile_run *run, sessile_error *err)
             run_refuse(run, run->result.judged.broken, run->result.judged.message);
             return write_refusal(run, err);
         }
-        status = account(run, &in, err);
+        status = account_removals(run, &in, err);
         if (status)
             return status;
     }

@@ -1,10 +1,10 @@
 /*
- * fallback.c: what runs instead when a policy was refused.
+ * fallback.c: the policy that runs when the first one was refused.
  *
- * By then the refusal is in the log and in the outcome. The fallback begins where the
- * policy began, on the same context, as if the policy had never run: new state, new
- * pipeline and so a new budget, the notes as they were, and a process of its own that
- * nobody has killed. It runs once: its own refusal ends the run.
+ * The refusal is already in the log and in the outcome. The fallback starts from the
+ * context that the policy started from, as if that policy had never run: with a new
+ * state, a new pipeline (and so a new budget), the notes as they were, and a new process.
+ * It runs once: if it is refused too, the run ends.
  */
 #include "run/run.h"
 
@@ -15,8 +15,8 @@ int run_wants_fallback(const sessile_run *run)
     return run->result.refused && run->fallback.policy && !run->fallback.runs;
 }
 
-/* Keeps what the outcome will say of the policy. */
-static void keep_refusal(sessile_run *run)
+/* Saves what the outcome will report of the refused policy. */
+static void save_refusal(sessile_run *run)
 {
     run_refusal *r = &run->fallback.refusal;
     memcpy(r->policy, run->result.policy_name, sizeof r->policy);
@@ -32,13 +32,13 @@ static void keep_refusal(sessile_run *run)
     }
 }
 
-/* Everything that came of the policy's hooks. */
-static void forget(sessile_run *run)
+/* Drops everything that the policy's hooks produced. */
+static void reset_run(sessile_run *run)
 {
     sessile_outcome *o = &run->result.outcome;
     policy_pipeline_free(run->pipeline);
     run->pipeline = NULL;
-    run_give_worker(run);
+    run_release_worker(run);
     state_free(run->state);
     run->state = NULL;
     buf_clear(&run->journal);
@@ -67,8 +67,8 @@ void run_begin_fallback(sessile_run *run)
 {
     sessile_policy *refused = run->policy;
     sessile_error why = {SESSILE_OK, ""};
-    keep_refusal(run);
-    forget(run);
+    save_refusal(run);
+    reset_run(run);
     run->fallback.runs = 1;
     run->policy = run->fallback.policy;
     run->fallback.policy = refused;

@@ -1,21 +1,21 @@
 /*
- * isolation.c: the process in which a run's policies run, when the store wants one or
- * the policy's file is not its user's own.
+ * isolation.c: the worker process that runs policies, when the store asks for one or when
+ * the policy's file belongs to another user.
  *
- * Owns who has the worker: the session while nothing runs, a run while it does, so that
- * two runs never talk to one worker. A worker serves one session and ends with it. One
- * that was killed is not given back, and the next run starts another.
+ * The session owns the worker while nothing runs, and a run owns it while it runs, so two
+ * runs never use the same worker. A worker serves one session and ends with it. A worker
+ * that was killed is not returned to the session; the next run starts another.
  */
 #include "policy/worker.h"
 #include "run/run.h"
 #include "proposal/journal.h"
 
-static void stop(void *idle)
+static void stop_idle_worker(void *idle)
 {
     worker_stop(idle);
 }
 
-sessile_status run_take_worker(sessile_run *run, sessile_error *err)
+sessile_status run_acquire_worker(sessile_run *run, sessile_error *err)
 {
     sessile_session *s = run->session;
     sessile_store *store = s->store;
@@ -41,7 +41,7 @@ sessile_status run_take_worker(sessile_run *run, sessile_error *err)
     return status;
 }
 
-void run_give_worker(sessile_run *run)
+void run_release_worker(sessile_run *run)
 {
     sessile_session *s = run->session;
     struct worker *left = run->worker;
@@ -49,7 +49,7 @@ void run_give_worker(sessile_run *run)
     run->worker = NULL;
     if (left && !worker_is_dead(left) && !session_lock(s, NULL)) {
         if (!s->worker.idle) {
-            s->worker = (session_worker){left, stop};
+            s->worker = (session_worker){left, stop_idle_worker};
             left = NULL;
         }
         session_unlock(s);

@@ -2,8 +2,8 @@
  * life.c: creates and frees a run, and holds what every stage needs: clock, wait,
  * reserve, sync.
  *
- * Owns the copies of the caller's options. A run that is freed early leaves the turn in
- * the log and drops the proposal. It calls no stage; the stages call it.
+ * Owns the copies of the caller's options. When a run is freed before its end, the turn
+ * stays in the log and the proposal is dropped. This file calls no stage; stages call it.
  */
 #include "run/run.h"
 
@@ -20,7 +20,7 @@ void run_wait_begin(sessile_run *run)
     run->wait = session_wait_begin(run->session, 1, run->config.timeout_ms);
 }
 
-/* A copy of what a slice says, NULL when it is empty: 0, or -1: NOMEM. */
+/* Copies a slice; NULL when it is empty. 0, or -1: NOMEM. */
 static int keep_text(const allocator *a, sessile_slice text, char **out, size_t *size)
 {
     if (text.size == 0)
@@ -114,13 +114,18 @@ int64_t run_reserve(const sessile_run *run)
     return run->config.reserve + run->saw.held;
 }
 
+int64_t run_room(const sessile_run *run)
+{
+    return laws_room(run->options.window, run_reserve(run));
+}
+
 void run_free(sessile_run *run)
 {
     if (!run)
         return;
     const allocator *a = run->alloc;
     policy_pipeline_free(run->pipeline);
-    run_give_worker(run);
+    run_release_worker(run);
     state_free(run->state);
     buf_deinit(&run->journal);
     buf_deinit(&run->branch.prompt);
@@ -148,9 +153,28 @@ void run_free(sessile_run *run)
     mem_free(a, run, sizeof *run);
 }
 
-void run_begun(sessile_run *run)
+sessile_status run_begun(sessile_run *run, sessile_status status, sessile_run **out)
 {
+    if (status) {
+        run_free(run);
+        return status;
+    }
     run->result.outcome.engine_us = run_clock_us(run) - run->started_us;
+    *out = run;
+    return SESSILE_OK;
+}
+
+const policy_step_info *run_policy_step(const sessile_run *run)
+{
+    return run->policy && run->schedule.step < policy_step_count(run->policy)
+               ? policy_step_get(run->policy, run->schedule.step)
+               : NULL;
+}
+
+void run_written(sessile_run *run, sessile_id count)
+{
+    run->log.written = count;
+    run->log.synced = 0;
 }
 
 sessile_status run_sync(sessile_run *run, sessile_error *err)

@@ -44,7 +44,8 @@ void run_refuse(sessile_run *run, law broken, const char *message)
 
 void run_name_policy(sessile_run *run)
 {
-    const char *name = policy_step_get(run->policy, run->schedule.step)->name;
+    const policy_step_info *step = run_policy_step(run);
+    const char *name = step ? step->name : "";
     size_t size = strlen(name);
     if (size >= sizeof run->result.policy_name)
         size = utf8_floor(name, size, sizeof run->result.policy_name - 1);
@@ -70,7 +71,7 @@ const context *run_context_left(const sessile_run *run)
     return taken ? state_after(run->state) : state_before(run->state);
 }
 
-/* The outcome as both came to it: the refused policy first, then what ran instead. */
+/* Moves what the outcome says into out->fallback, and puts the refused policy first. */
 static void add_fallback(sessile_run *run, sessile_outcome *out)
 {
     run_refusal *first = &run->fallback.refusal;

@@ -1,21 +1,17 @@
 /*
- * record.c: the JSON of the entries that runs write: compaction and refusal.
+ * record.c: the JSON of the entries that runs write: compactions and refusals.
  *
- * session/ describes a compaction's data; the part for people (policy, reason, figures,
- * the account) is written here. It grows with the number of pieces of the list, never
- * with the text of the window.
+ * session/compaction.h describes the list that a reader of the log needs. The rest of the
+ * entry is for people: policy, reason, figures and removals. Its size depends on the
+ * number of runs of messages in the list, not on their text.
  */
 #include "run/run.h"
 #include "base/names.h"
 #include "session/compaction.h"
 
-#include <string.h>
-
-/* Own inserted are numbered from 1 in the order of the list; others left the proposal
- * again.
- */
+/* Inserted messages that are still in the list are numbered from 1, in its order. */
 typedef struct numbering {
-    uint32_t *of; /* number of put n at [n - 1]; 0: not in the list */
+    uint32_t *of; /* [n - 1]: number of inserted message n; 0: it is not in the list */
     size_t count, written;
 } numbering;
 
@@ -101,6 +97,18 @@ static sessile_status put_messages(const sessile_run *run, const laws_input *in,
     return status;
 }
 
+void record_step(const policy_step_info *step, buf *out)
+{
+    buf_puts(out, "{\"name\":");
+    json_put_cstring(out, step->name);
+    buf_puts(out, ",\"version\":");
+    buf_put_i64(out, step->version);
+    if (step->hash[0])
+        buf_printf(out, ",\"hash\":\"%s\"", step->hash);
+    buf_puts(out, ",\"options\":");
+    buf_puts(out, step->options);
+}
+
 /* Name, version, source and options of the policies whose edits are in the list. */
 static void put_policies(const sessile_run *run, buf *out)
 {
@@ -110,21 +118,15 @@ static void put_policies(const sessile_run *run, buf *out)
         const policy_step_info *step = policy_step_get(run->policy, i);
         if (!(run->schedule.edited & (UINT32_C(1) << (i & 31))))
             continue;
-        buf_printf(out, "%s{\"name\":", separator);
-        json_put_cstring(out, step->name);
-        buf_puts(out, ",\"version\":");
-        buf_put_i64(out, step->version);
-        if (step->hash[0])
-            buf_printf(out, ",\"hash\":\"%s\"", step->hash);
-        buf_puts(out, ",\"options\":");
-        buf_puts(out, step->options);
+        buf_puts(out, separator);
+        record_step(step, out);
         buf_putc(out, '}');
         separator = ",";
     }
     buf_putc(out, ']');
 }
 
-/* The first message after what left that is kept as it was said. */
+/* The first message after the first removal that stays unchanged. */
 static void put_first_kept(const sessile_run *run, const laws_input *in, buf *out)
 {
     sessile_id left = run->result.removal_count ? run->result.removals[0].key.entry : 0;
@@ -174,8 +176,8 @@ static sessile_status put_account(const sessile_run *run, sessile_id self, buf *
     return status;
 }
 
-/* Why the list is what it is: the compact's reason, when one stands. Else, after a turn,
- * the last compaction is named, which this is none of. */
+/* The reason of the compact or flush whose edits are in the list, else the run's. For
+ * "turn", which is no compaction, names the last one. */
 static sessile_status put_reason(const sessile_run *run, buf *out, sessile_error *err)
 {
     sessile_session *s = run->session;
@@ -194,10 +196,7 @@ static sessile_status put_reason(const sessile_run *run, buf *out, sessile_error
         json_put_string(out, run->options.event, run->options.event_size);
     }
     if (run->config.window > 0)
-        buf_printf(out, ",\"room\":%lld",
-                   (long long)(run->config.window > run_reserve(run)
-                                   ? run->config.window - run_reserve(run)
-                                   : 0));
+        buf_printf(out, ",\"room\":%lld", (long long)run_room(run));
     if (reason == SESSILE_REASON_TURN) {
         last_compaction last;
         char id[9];
@@ -279,7 +278,7 @@ sessile_status record_compaction(sessile_run *run, sessile_id self, int with_con
         status = put_list(run, self, out, err);
     if (run->notes.changed) {
         buf_puts(out, with_context ? ",\"vars\":" : "\"vars\":");
-        run_vars_put(run, out);
+        run_vars_write(run, out);
     }
     buf_putc(out, '}');
     if (!status && out->failed)
@@ -291,7 +290,7 @@ void record_refusal(const sessile_run *run, buf *out)
 {
     buf_puts(out, "{\"policy\":");
     json_put_cstring(out, run->result.policy_name);
-    /* Progress is judged when all hooks are done: there is no one hook to name. */
+    /* Law 6 is judged after all hooks, so there is no hook to name. */
     if (run->result.outcome.hook[0])
         buf_printf(out, ",\"hook\":\"%s\"", run->result.outcome.hook);
     if (run->fallback.runs) {

@@ -17,21 +17,15 @@ sessile_status run_begin_turn(sessile_run **out, sessile_session *s,
         return status;
     status = run_turn(run, messages, count, options, err);
     if (!status && run->policy) {
-        /* The turn is in the log whatever happens now: a snapshot that fails refuses the
-         * policy, not the turn. */
+        /* The turn is in the log: if the snapshot fails, the policy is refused, not the
+         * turn. */
         sessile_error why = {SESSILE_OK, ""};
         if (run_snapshot(run, &why))
             run_refuse(run, LAW_NONE, why.message);
     } else {
         run->schedule.stage = STAGE_DONE;
     }
-    if (status) {
-        run_free(run);
-        return status;
-    }
-    run_begun(run);
-    *out = run;
-    return SESSILE_OK;
+    return run_begun(run, status, out);
 }
 
 sessile_status run_begin_compact(sessile_run **out, sessile_session *s, int plan,
@@ -51,13 +45,7 @@ sessile_status run_begin_compact(sessile_run **out, sessile_session *s, int plan
                  "store");
     if (!status)
         status = run_snapshot(run, err);
-    if (status) {
-        run_free(run);
-        return status;
-    }
-    run_begun(run);
-    *out = run;
-    return SESSILE_OK;
+    return run_begun(run, status, out);
 }
 
 sessile_status run_begin_branch(sessile_run **out, sessile_session *s, sessile_id to,
@@ -76,13 +64,9 @@ sessile_status run_begin_branch(sessile_run **out, sessile_session *s, sessile_i
     }
     if (!status)
         status = run_branch(run, options, err);
-    if (status) {
-        run_free(run);
-        return status;
-    }
     run->schedule.stage = STAGE_DONE;
-    if (options->summarize && !options->summary.size) {
-        /* The head has moved whatever happens now. */
+    if (!status && options->summarize && !options->summary.size) {
+        /* The head has moved: an error only costs the summary. */
         sessile_error why = {SESSILE_OK, ""};
         run->result.outcome.verdict = SESSILE_UNCHANGED;
         if (run_branch_state(run, &why)) {
@@ -94,13 +78,11 @@ sessile_status run_begin_branch(sessile_run **out, sessile_session *s, sessile_i
             run->schedule.stage = STAGE_SUMMARIZE;
         }
     }
-    run_begun(run);
-    *out = run;
-    return SESSILE_OK;
+    return run_begun(run, status, out);
 }
 
-/* What could not be written is as if it had not been proposed. Of a turn that is all
- * there is to say: its messages are in the log. */
+/* A proposal that could not be written is dropped. For a turn this is a refusal, not an
+ * error: its messages are in the log. */
 static sessile_status commit_failed(sessile_run *run, const sessile_error *why,
                                     sessile_error *err)
 {
@@ -109,7 +91,7 @@ static sessile_status commit_failed(sessile_run *run, const sessile_error *why,
         run->result.failed = *why;
         return fail(err, why->code, "%s", why->message);
     }
-    /* A refusal that could not be recorded is still that refusal. */
+    /* A refusal that could not be written is still reported. */
     if (run->result.refused)
         return SESSILE_OK;
     run->result.outcome.verdict = SESSILE_REFUSED;
@@ -152,7 +134,7 @@ static sessile_status step_run(sessile_run *run, sessile_need *need, sessile_err
     }
     if (!status)
         status = run_checkpoint(run, need, err);
-    /* One sync for all that this run wrote, and only then success. */
+    /* One sync for everything that this run wrote. */
     return !status ? run_sync(run, err) : status;
 }
 

@@ -1,26 +1,29 @@
 /*
- * run.h: one operation (turn, compact, plan, branch) as a state machine that can stop and
- * be answered.
+ * run.h: one operation (turn, compact, plan, branch) as a state machine that can wait for
+ * the host.
  *
- * A run walks a fixed schedule of hooks over one proposal (proposal/state.h). Between two
- * calls of the host it holds no lock and no Lua stack but its own pipeline's. Whatever
- * ends it, a turn's messages were written before its first hook.
+ * A run calls the hooks of its policies in a fixed order on one proposal
+ * (proposal/state.h). Between two calls of the host it holds no lock. The messages of a
+ * turn are written before its first hook, so they are in the log however the run ends.
  *
- *   turn.c      begin: check, count, write the turn; snapshot the context
- *   schedule.c  which hook of which policy is next, and what its end means
- *   trigger.c   whether the turn's end is a time to compact, asked or not
- *   fallback.c  what runs instead, once, when the policy was refused
- *   commit.c    the accepted proposal, judged on the head as it is now, as one entry
- *   branch.c    a branch: the head moved, what it left summarized; branch_prompt.c
- *   vars.c      the policies' notes
- *   record.c    the JSON of compaction and refusal entries
- *   isolation.c the process that isolated policies run in
- *   answers.c   replies: what models answered, now and before the run was pending
- *   auto.c      checkpoints that a turn makes by itself
- *   pending.c   a run that waits, written down and answered elsewhere
- *   run.c       begins a run and steps it from stage to stage
- *   outcome.c   what the stages report, and the public outcome
- *   life.c      creates and frees a run; clock, wait, reserve and sync for all stages
+ *   run.c            begins a run and steps it from stage to stage
+ *   turn.c           checks, counts and writes the turn; takes the snapshot
+ *   branch.c         moves the head and asks for a summary; branch_prompt.c
+ *   trigger.c        decides whether to compact at the end of a turn
+ *   schedule.c       decides which hook of which policy runs next
+ *   ask.c            asks the host, and uses its reply
+ *   answers.c        what models answered, now and before the run was pending
+ *   vars.c           the policies' notes
+ *   isolation.c      the process that isolated policies run in
+ *   commit.c         checks the proposal on the head as it is now, and writes it
+ *   record.c         the JSON of compaction and refusal entries
+ *   fallback.c       the policy that runs when the first one was refused
+ *   auto.c           checkpoints that the engine makes at the end of a turn
+ *   pending.c        writes a run that waits into the log
+ *   pending_answer.c begins such a run again with an answer
+ *   outcome.c        what the stages report, and the public outcome
+ *   life.c           creates and frees a run; clock, wait, reserve and sync for all
+ * stages
  */
 #ifndef RUN_RUN_H
 #define RUN_RUN_H
@@ -33,53 +36,52 @@
 
 typedef enum run_kind { RUN_TURN, RUN_COMPACT, RUN_PLAN, RUN_BRANCH } run_kind;
 
-/* Where the schedule stands. Each stage but the last two goes through the chain's steps.
- */
+/* Each stage but the last two goes through the policies of the chain. */
 typedef enum run_stage {
     STAGE_MERGE, /* turns only */
     STAGE_SUMMARIZE,
     STAGE_TRUNCATE,
-    STAGE_COMPACT, /* for each step: should_compact (not when a person asked), flush,
-                      compact */
-    STAGE_COMMIT,  /* judge the whole, write */
+    STAGE_COMPACT, /* for each policy: should_compact (only after a turn), flush, compact
+                    */
+    STAGE_COMMIT,  /* check the whole proposal, write it */
     STAGE_DONE
 } run_stage;
 
-/* One policy's notes while the run goes on. */
+/* The notes of one policy. */
 typedef struct run_vars {
     char *name; /* the policy's */
     char *text; /* JSON object, or NULL: {} */
     size_t name_size, text_size;
 } run_vars;
 
-/* What triggers are judged by: the log at the turn, read with the snapshot. */
+/* What triggers are judged by, read with the snapshot. */
 typedef struct run_counts {
-    uint64_t messages, messages_before; /* since the last compaction: at the turn, and at
-                                           the turn before it */
-    uint64_t ms, ms_before;             /* the same */
+    uint64_t messages, messages_before; /* since the last compaction: at this turn, and
+                                           at the turn before */
+    uint64_t ms, ms_before;             /* the same for the time */
     last_compaction last;
-    trigger_attempt by_share, by_overflow; /* on the turn's path; turn 0: none */
+    trigger_attempt by_share, by_overflow; /* on the path; turn 0: none */
 } run_counts;
 
-/* The policy's refusal, while the fallback runs. */
+/* The refusal of the first policy, while the fallback runs. */
 typedef struct run_refusal {
     char policy[128], message[504];
     const char *hook; /* static */
     int law, too_little;
     sessile_id entry;
     uint64_t repeated;
-    buf log;            /* what its files said; of both when joined */
-    int joined;         /* what the fallback's files said has been added */
-    uint64_t policy_us; /* what it took */
+    buf log;            /* what its files logged */
+    int joined;         /* 1: what the fallback's files logged was appended */
+    uint64_t policy_us; /* time that it took */
 } run_refusal;
 
-/* One answer of a model, and the request it is for. */
+/* A model's answer, and the request that it answers. */
 typedef struct run_answer {
     unsigned char request[32]; /* BLAKE2b-256 of its JSON */
-    sessile_status status;     /* OK, or text is why there is none */
+    sessile_status status;     /* OK; else text says why there is no answer */
     char *text;
     size_t size;
-    int used; /* known: it has been given to this run's policy */
+    int used; /* of a known answer: this run has used it */
 } run_answer;
 
 typedef struct run_answers {
@@ -87,65 +89,65 @@ typedef struct run_answers {
     size_t count, capacity;
 } run_answers;
 
-/* What the caller asked for. Texts are owned. */
+/* The caller's options. Texts are owned. */
 typedef struct run_options {
-    sessile_reason reason; /* of the run as a whole */
+    sessile_reason reason;       /* of the whole run */
     char *instructions;
     char *event; /* its name, or NULL */
     char *model; /* the name asked for, or NULL */
     size_t instructions_size, event_size, model_size;
 } run_options;
 
-/* The checkpoint that a turn makes by itself. */
+/* The checkpoint that the engine makes at the end of the turn. */
 typedef struct run_checkpointing {
-    sessile_slice state; /* that came with the turn; owned */
+    sessile_slice state; /* given with the turn; owned */
     sessile_checkpoint_reason reason;
     int asked, done;
-    sessile_error why; /* it could not be written */
+    sessile_error why; /* why it could not be written */
 } run_checkpointing;
 
 typedef struct run_fallback {
-    sessile_policy *policy; /* a reference, or NULL; once it runs, the one refused */
-    int runs;               /* it runs, or ran */
-    run_refusal refusal;    /* then: what was refused */
+    sessile_policy *policy; /* a reference, or NULL; once it runs: the refused one */
+    int runs;               /* it runs or has run */
+    run_refusal refusal;    /* of the first policy, once it runs */
 } run_fallback;
 
-/* Which hook is next, and what is known for it. */
+/* Which hook is next, and what it needs. */
 typedef struct run_schedule_state {
     run_stage stage;
     size_t step;
-    sessile_hook hook;    /* the hook that is running or was asked for; 0: none */
-    policy_result result; /* of that hook */
-    int phase;            /* STAGE_COMPACT: where this step stands */
-    sessile_reason fired; /* a trigger's, which asks no should_compact; TURN: none did */
-    sessile_reason fired_first; /* when STAGE_COMPACT began, or as the pending run says */
-    int overflowed;             /* STAGE_COMPACT goes, or went, by for that reason */
-    sessile_reason why;         /* of the newest flush or compact; else the run's */
-    sessile_reason stands; /* of the flush or compact whose edits are in the list; TURN:
-                              none */
-    int64_t tokens_given;  /* what the compact was given */
+    sessile_hook hook;          /* the hook that runs or waits; 0: none */
+    policy_result result;       /* of that hook */
+    int phase;                  /* of STAGE_COMPACT, for this policy */
+    sessile_reason fired;       /* the trigger that fired, so should_compact is not
+                                   called; TURN: none */
+    sessile_reason fired_first; /* the same when STAGE_COMPACT began */
+    int overflowed;             /* STAGE_COMPACT has run for that reason */
+    sessile_reason why;    /* reason of the newest flush or compact; else the run's */
+    sessile_reason stands; /* reason of the flush or compact whose edits are in the
+                              list; TURN: none */
+    int64_t tokens_given;  /* tokens of the list before the compact */
     int did_not_fit;
-    uint32_t edited;        /* bit a step: its hook changed the list */
-    uint32_t edited_before; /* the same before the compact, for the rewind */
+    uint32_t edited;        /* bit i: policy i changed the list */
+    uint32_t edited_before; /* the same before the compact, to undo it */
 } run_schedule_state;
 
-/* What the host is asked, and its answer. */
+/* What the host is asked, and its reply. */
 typedef struct run_ask {
-    int out;               /* a need is out */
-    int replied;           /* an answer has come and is not taken in yet */
+    int out;               /* 1: the host has been asked */
+    int replied;           /* 1: its reply was not used yet */
     sessile_answer answer; /* its text is owned: answer_text */
     char *answer_text;
-    unsigned char request[32]; /* hash of what a model was asked last */
-    run_answers answers;       /* given to this run's policy so far */
+    unsigned char request[32]; /* hash of the last request to a model */
+    run_answers answers;       /* that this run has received */
 } run_ask;
 
-/* A pending run that goes on: the policy runs again, with the answers that it was given.
- */
+/* A pending run that continues: the policy runs again, with the answers it has. */
 typedef struct run_replay {
-    int runs;               /* it runs again from a pending run */
-    sessile_id pending_run; /* the pending run it answers, until that is closed */
-    run_answers known;      /* given before it was pending */
-    int overflowed;         /* STAGE_COMPACT went by for that reason then */
+    int runs;               /* 1: this run continues a pending one */
+    sessile_id pending_run; /* which, until it is closed */
+    run_answers known;      /* its answers, from the entry */
+    int overflowed;         /* STAGE_COMPACT had run for that reason */
 } run_replay;
 
 /* The notes (vars) of all policies. */
@@ -159,25 +161,27 @@ typedef struct run_notes {
 typedef struct run_turn_ids {
     sessile_id first, last;
     size_t previous; /* messages of the context before the turn */
-    int beside;      /* a sibling of what came between; the head stays */
+    int beside;      /* 1: it is on a branch beside the head, which stays */
 } run_turn_ids;
 
-/* The log as the policy sees it. */
+/* The log as the policies see it. */
 typedef struct run_view {
-    sessile_id entry;      /* the newest path entry that the policy knows */
-    sessile_id context_at; /* the compaction in force then */
-    sessile_id vars_at;    /* the notes in force then */
-    size_t count;          /* entries in the log then, facts too */
-    int64_t held; /* of the window, for system prompt and tools that are in no message */
+    sessile_id entry;      /* the newest path entry that they see */
+    sessile_id context_at; /* the compaction in force at entry */
+    sessile_id vars_at;    /* the notes in force at entry */
+    size_t count;          /* entries in the log at that time, with facts */
+    int64_t held;          /* tokens for system prompt and tools that are not messages */
 } run_view;
 
 typedef struct run_log {
-    sessile_id written; /* log count that must become durable; 0: nothing */
+    sessile_id written; /* entries up to this log count must become durable;
+                           0: none */
     int synced;
 } run_log;
 
 typedef struct run_branching {
-    sessile_id to, from, ancestor; /* where the head goes, was, and both come from */
+    sessile_id to, from,
+        ancestor; /* the new head, the old one, and their common ancestor */
     buf prompt;
 } run_branching;
 
@@ -188,9 +192,9 @@ typedef struct run_result {
     size_t removal_count, removal_capacity;
     char *summary;
     size_t summary_size;
-    char policy_name[128]; /* of the culprit, or of the last that edited */
+    char policy_name[128]; /* the policy that was refused, or the last that edited */
     int refused;
-    sessile_error failed; /* a compact that could not be written: its error */
+    sessile_error failed; /* why a compact could not be written */
     char message[504];
     judgement judged;
 } run_result;
@@ -199,12 +203,12 @@ struct sessile_run {
     const allocator *alloc;
     sessile_session *session;
     run_kind kind;
-    sessile_policy *policy;    /* a reference, or NULL: none runs */
+    sessile_policy *policy;    /* a reference, or NULL */
     policy_pipeline *pipeline; /* made when the first Lua hook runs */
     sessile_state *state;
-    struct worker *worker; /* of isolated policies, taken from the session; or NULL */
-    buf journal;           /* of the state, for the worker */
-    session_wait wait;     /* of the call that goes on */
+    struct worker *worker; /* for isolated policies, the session's; or NULL */
+    buf journal;           /* of the state's edits, for the worker */
+    session_wait wait;     /* of the current call */
     int64_t now_ms;
     uint64_t started_us;
     sessile_config config; /* owned; its policies are policy and fallback.policy */
@@ -223,56 +227,68 @@ struct sessile_run {
     run_result result;
 };
 
-/* life.c: a run with its policy, window and timeouts, and nothing done. */
+/* life.c: creates a run with its policy, window and timeouts. */
 sessile_status run_new(sessile_run **out, sessile_session *s, run_kind kind,
                        const sessile_run_options *options, sessile_error *err);
-/* The run has begun: the time since run_new() counts as the engine's. */
-void run_begun(sessile_run *run);
+/* Ends a run_begin_*(): gives the run to the caller, or frees it when status is an error.
+ * The time since run_new() counts as the engine's. */
+sessile_status run_begun(sessile_run *run, sessile_status status, sessile_run **out);
 uint64_t run_clock_us(const sessile_run *run);
 /* The timeout of a call starts now. */
 void run_wait_begin(sessile_run *run);
 /* Makes durable what the run wrote, once. */
 sessile_status run_sync(sessile_run *run, sessile_error *err);
 /* The part of the window that messages cannot use: the reserve, and the system prompt
- * and tools that are not in any message. */
+ * and tools that are not in any message. The room is the rest. */
 int64_t run_reserve(const sessile_run *run);
+int64_t run_room(const sessile_run *run);
+/* Entries up to that log count must become durable before the run reports success. */
+void run_written(sessile_run *run, sessile_id count);
+/* The policy of the chain at schedule.step; NULL: none is left. */
+const policy_step_info *run_policy_step(const sessile_run *run);
 
 /* turn.c */
 sessile_status run_turn(sessile_run *run, const sessile_slice *messages, size_t count,
                         const sessile_run_options *options, sessile_error *err);
-/* The context that policies start from. previous: messages before the turn. */
+/* Takes the snapshot that policies start from: context, notes, counts, state. */
 sessile_status run_snapshot(sessile_run *run, sessile_error *err);
 
-/* The text of an item, for a state; arg: the session. */
-sessile_status run_read_text(void *arg, sessile_key key, buf *out, sessile_error *err);
+/* run->state, showing that context; labels may be NULL. */
+sessile_status run_new_state(sessile_run *run, const context *c, const facts *labels,
+                             const meter_ratio *fit, sessile_error *err);
 
-/* branch.c: the head moved; then, when a summary is wanted, the state that shows what was
- * left (none: nothing was), asking for it, and writing it. */
+/* branch.c: moves the head. When a summary is wanted: makes the state that shows the
+ * branch that was left (NULL: it has no messages), asks for the summary, and writes it.
+ */
 sessile_status run_branch(sessile_run *run, const sessile_run_options *options,
                           sessile_error *err);
 sessile_status run_branch_state(sessile_run *run, sessile_error *err);
 sessile_status run_branch_ask(sessile_run *run, sessile_need *need, sessile_error *err);
 void run_branch_commit(sessile_run *run);
-/* branch_prompt.c: the request to the host's model, as JSON. */
+/* branch_prompt.c: writes the request to the host's model, as JSON. */
 sessile_status branch_prompt(sessile_run *run, buf *out, sessile_error *err);
 
-/* isolation.c: a process for the policies of this run, when the store wants one: the
- * session's, or a new one. Both do nothing otherwise. */
-sessile_status run_take_worker(sessile_run *run, sessile_error *err);
-void run_give_worker(sessile_run *run);
+/* isolation.c: gets a worker process for this run's policies, the session's or a new one,
+ * and returns it to the session. Both do nothing when no worker is needed. */
+sessile_status run_acquire_worker(sessile_run *run, sessile_error *err);
+void run_release_worker(sessile_run *run);
 
 /* trigger.c */
+/* Reads run->counts. The session's mutex is held. */
 sessile_status run_count_locked(sessile_run *run, sessile_error *err);
+/* The reason of the trigger that fires on the list as it is now, or TURN. */
 sessile_reason run_fired(sessile_run *run);
+/* After STAGE_COMPACT: 1 when the overflow trigger fires (again). */
 int run_fired_again(sessile_run *run);
 
-/* fallback.c: 1 when the policy was refused and a fallback is to run; begins it. */
+/* fallback.c: 1 when the policy was refused and there is a fallback; starts it. */
 int run_wants_fallback(const sessile_run *run);
 void run_begin_fallback(sessile_run *run);
 
-/* schedule.c: goes on to the next end: OK (STAGE_COMMIT or DONE reached) or NEEDS. */
+/* schedule.c: runs hooks until STAGE_COMMIT (OK), or until the host must answer (NEEDS).
+ */
 sessile_status run_schedule(sessile_run *run, sessile_need *need, sessile_error *err);
-/* The pipeline of the run's policies, into run->pipeline. */
+/* Makes run->pipeline for the run's policies. */
 sessile_status run_make_pipeline(sessile_run *run, sessile_error *err);
 
 /* outcome.c */
@@ -289,40 +305,49 @@ void run_forget(sessile_run *run);
 /* The context as the run leaves it, or as a plan would leave it. */
 const context *run_context_left(const sessile_run *run);
 
-/* commit.c: judges the whole and writes compaction or refusal. */
+/* commit.c: checks the whole proposal and writes a compaction or a refusal. */
 sessile_status run_commit(sessile_run *run, sessile_error *err);
 
-/* answers.c: copies are made; run_answers_known() is borrowed until the run ends. */
+/* answers.c: request and text are copied. */
 sessile_status run_answers_add(run_answers *list, const unsigned char request[32],
                                sessile_status status, sessile_slice text,
                                const allocator *a, sessile_error *err);
 void run_answers_deinit(run_answers *list, const allocator *a);
-/* Forgets the last answer to that request. */
+/* Drops the last answer to that request. */
 void run_answers_drop(run_answers *list, const unsigned char request[32],
                       const allocator *a);
-/* The host's answer to the request that was asked last, as the policy will be told. */
+/* Records the answer to the last request, as the policy will get it. */
 sessile_status run_answers_note(sessile_run *run, const sessile_answer *answer,
                                 sessile_error *err);
 void run_request_hash(unsigned char out[32], sessile_slice request);
-/* The next answer that was given to this very request before; or NULL. */
+/* The next unused answer to the last request, borrowed from the run; or NULL. */
 const run_answer *run_answers_known(sessile_run *run);
 
-/* pending.c: adds to a commit the fact that ends the pending run this run answers, if
- * any; and the same in a commit of its own. */
+/* ask.c: NEEDS, with *need saying what the host is asked about the hook that runs; or why
+ * what was written could not be synced. */
+sessile_status run_ask_host(sessile_run *run, sessile_need *need, sessile_error *err);
+/* Uses the host's reply: OK with schedule.result, NEEDS (it asks again), or the hook's
+ * failure. */
+sessile_status run_take_reply(sessile_run *run, sessile_error *err);
+
+/* pending.c: ends the pending run that this run answers, if any: as a fact in the commit
+ * b, or in a commit of its own. */
 sessile_status run_close_pending(sessile_run *run, sessile_session *s, batch *b,
                                  sessile_error *err);
 sessile_status run_end_pending(sessile_run *run, sessile_error *err);
 
-/* auto.c: after a turn's end is written: OK, or NEEDS the state of a checkpoint. */
+/* auto.c: makes the checkpoint that the rules ask for: OK, or NEEDS its state. */
 sessile_status run_checkpoint(sessile_run *run, sessile_need *need, sessile_error *err);
 
 /* record.c */
+/* A policy of a chain as a JSON object, without the closing brace. */
+void record_step(const policy_step_info *step, buf *out);
 sessile_status record_compaction(sessile_run *run, sessile_id self, int with_context,
                                  buf *out, sessile_error *err);
 void record_refusal(const sessile_run *run, buf *out);
-/* Gives the messages written, where removals name them, their numbers in the log. */
+/* Replaces the numbers of inserted messages in removals by their numbers in the log. */
 sessile_status record_number(sessile_run *run, sessile_error *err);
-/* Finds the text of the first summary written, decoded, into run->summary. */
+/* Copies the text of the first summary that was written to run->result.summary. */
 sessile_status record_summary(sessile_run *run, sessile_error *err);
 
 /* vars.c: notes by policy name */
@@ -331,7 +356,7 @@ sessile_status run_vars_load(sessile_run *run, const char *text, size_t size,
 const run_vars *run_vars_get(const sessile_run *run, const char *name);
 sessile_status run_vars_set(sessile_run *run, const char *name, sessile_slice text,
                             sessile_error *err);
-void run_vars_put(const sessile_run *run, buf *out);
+void run_vars_write(const sessile_run *run, buf *out);
 void run_vars_deinit(sessile_run *run);
 
 #endif

@@ -1,25 +1,24 @@
 /*
- * schedule.c: which hook of which policy comes next, and what its end means.
+ * schedule.c: decides which hook of which policy runs next, and handles its result.
  *
- * The order is fixed: merge of every policy of the chain (turns only), summarize of
- * every one, truncate of every one; then, policy by policy, should_compact, flush and
- * compact, each seeing the list as edited so far. When a trigger fired, should_compact
- * is not asked. When the list still does not fit after that, and a trigger says so,
- * flush and compact go through the chain once more. A manual compact does not ask
- * either: it runs flush and compact of the policies that have a compact hook, and
- * summarize and truncate of those that have none. After each hook that changed the list
- * the laws are checked, so that the culprit is named. Nothing is written here.
+ * The order is fixed. merge of every policy in the chain (turns only), then summarize of
+ * every policy, then truncate of every policy. After that, policy by policy:
+ * should_compact, flush and compact, each on the list as edited so far. should_compact is
+ * not called when a trigger fired. When the list still does not fit, and the overflow
+ * trigger is set, flush and compact go through the chain once more.
+ *
+ * A compaction that the host asked for skips should_compact as well. It runs flush and
+ * compact of the policies that have a compact hook, and summarize and truncate of the
+ * others.
+ *
+ * The laws are checked after each hook that changed the list, so that a refusal names the
+ * hook. Nothing is written here.
  */
 #include "run/run.h"
-
-#include <string.h>
 
 #include "base/text.h"
 #include "proposal/state.h"
 #include "run/begin.h"
-
-/* Bytes of a host's reason that are kept. */
-#define REASON_MOST 400
 
 /* Phases of one policy within STAGE_COMPACT, in order. */
 enum {
@@ -33,8 +32,7 @@ enum {
 
 static int policy_has_hook(const sessile_run *run, sessile_hook hook)
 {
-    return (policy_step_get(run->policy, run->schedule.step)->hooks & (unsigned)hook) !=
-           0;
+    return (run_policy_step(run)->hooks & (unsigned)hook) != 0;
 }
 
 static int asked_by_person(const sessile_run *run)
@@ -42,7 +40,7 @@ static int asked_by_person(const sessile_run *run)
     return run->kind != RUN_TURN;
 }
 
-/* The next phase of this policy's compaction that has a hook to run; 0: none is left. */
+/* The hook of the next phase of this policy's compaction; 0: none is left. */
 static sessile_hook next_phase(sessile_run *run)
 {
     int compacts = policy_has_hook(run, SESSILE_HOOK_COMPACT);
@@ -51,7 +49,7 @@ static sessile_hook next_phase(sessile_run *run)
         case PHASE_ASK:
             if (asked_by_person(run) || run->schedule.fired != SESSILE_REASON_TURN)
                 continue;
-            /* A compact that does not say itself when waits for a trigger or a person. */
+            /* Without should_compact, compact runs only for a trigger or on request. */
             if (!compacts || !policy_has_hook(run, SESSILE_HOOK_SHOULD_COMPACT))
                 return 0;
             run->schedule.phase++;
@@ -86,7 +84,7 @@ static sessile_hook next_phase(sessile_run *run)
     return 0;
 }
 
-/* Sets run->hook to the next hook, or the stage to STAGE_COMMIT. */
+/* Sets schedule.hook to the next hook, or the stage to STAGE_COMMIT. */
 static void next_hook(sessile_run *run)
 {
     static const sessile_hook of_stage[] = {SESSILE_HOOK_MERGE, SESSILE_HOOK_SUMMARIZE,
@@ -114,8 +112,8 @@ static void next_hook(sessile_run *run)
     }
 }
 
-/* A policy that fails costs a compaction, never a word: whatever went wrong refuses the
- * pipeline, and the turn is acknowledged all the same. */
+/* A hook that fails refuses the pipeline. The turn still succeeds: a failing policy costs
+ * a compaction, never a message. */
 static void hook_failed(sessile_run *run, const sessile_error *why)
 {
     run_name_policy(run);
@@ -124,8 +122,9 @@ static void hook_failed(sessile_run *run, const sessile_error *why)
                why->message[0] ? why->message : "the policy failed");
 }
 
-/* Law 6's second half: a compact that barely saves only breaks the prompt cache. Not when
- * a person wanted it, or when every token counts. */
+/* Law 6, second part: a compaction that saves less than a twentieth is not worth a new
+ * prompt cache. It does not apply when somebody asked for it, or when the list does not
+ * fit. */
 static int saves_too_little(const sessile_run *run)
 {
     sessile_reason reason = run_reason_of_hook(run);
@@ -137,11 +136,11 @@ static int saves_too_little(const sessile_run *run)
     return run->schedule.tokens_given - now < run->schedule.tokens_given / 20;
 }
 
-/* What a hook's end means: its edits are taken in and judged. */
+/* Ends the hook: applies its edits and checks the laws. */
 static sessile_status hook_done(sessile_run *run, sessile_error *err)
 {
     if (run->schedule.hook == SESSILE_HOOK_SHOULD_COMPACT) {
-        /* A question: nothing it edited counts. */
+        /* should_compact only answers a question: its edits are dropped. */
         state_hook_drop(run->state);
         if (!run->schedule.result.verdict) {
             run->schedule.step++;
@@ -150,7 +149,7 @@ static sessile_status hook_done(sessile_run *run, sessile_error *err)
         run->schedule.hook = 0;
         return SESSILE_OK;
     }
-    const policy_step_info *step = policy_step_get(run->policy, run->schedule.step);
+    const policy_step_info *step = run_policy_step(run);
     int changed, vars_changed;
     sessile_status status = state_hook_end(run->state, &changed, &vars_changed, err);
     if (!status && vars_changed)
@@ -214,10 +213,10 @@ sessile_status run_make_pipeline(sessile_run *run, sessile_error *err)
     return status;
 }
 
-/* Starts run->hook. OK: it has ended; NEEDS: it, or its host, is waited for. */
+/* Starts schedule.hook. OK: it has ended; NEEDS: it waits for a model or for the host. */
 static sessile_status start_hook(sessile_run *run, sessile_error *err)
 {
-    const policy_step_info *step = policy_step_get(run->policy, run->schedule.step);
+    const policy_step_info *step = run_policy_step(run);
     const run_vars *vars = run_vars_get(run, step->name);
     sessile_status status = state_hook_begin(run->state, vars ? vars->text : "{}",
                                              vars ? vars->text_size : 2, err);
@@ -248,46 +247,11 @@ static sessile_status start_hook(sessile_run *run, sessile_error *err)
                                 &run->schedule.result, err);
 }
 
-/* Takes in the host's answer: OK, NEEDS (asked again), or the hook's failure. */
-static sessile_status take_answer(sessile_run *run, sessile_error *err)
-{
-    run->ask.replied = 0;
-    if (!policy_step_get(run->policy, run->schedule.step)->is_host)
-        return policy_pipeline_answer(run->pipeline, &run->ask.answer,
-                                      &run->schedule.result, err);
-    run->schedule.result = (policy_result){.verdict = run->ask.answer.verdict};
-    if (!run->ask.answer.status)
-        return SESSILE_OK;
-    size_t size =
-        utf8_floor(run->ask.answer.text.data, run->ask.answer.text.size, REASON_MOST);
-    return size ? fail(err, SESSILE_POLICY, "%.*s", (int)size, run->ask.answer.text.data)
-                : fail(err, SESSILE_POLICY, "the hook failed");
-}
-
-static void describe_need(const sessile_run *run, sessile_need *need)
-{
-    const policy_step_info *step = policy_step_get(run->policy, run->schedule.step);
-    *need = (sessile_need){
-        .kind = step->is_host ? SESSILE_NEED_HOOK : SESSILE_NEED_MODEL,
-        .policy = step->name,
-        .step = run->schedule.step,
-        .hook = run->schedule.hook,
-        .reason = run_reason_of_hook(run),
-        .instructions = {run->options.instructions, run->options.instructions_size},
-        .options = {step->options, strlen(step->options)},
-        .now_ms = run->now_ms,
-        .fallback = run->fallback.runs};
-    if (step->is_host)
-        need->state = run->state;
-    else
-        need->request = run->schedule.result.request;
-}
-
-/* A model was asked: 1 when a run that was pending had this answer already, which is
- * taken in next. */
+/* A policy asks a model: 1 when the pending run has the answer already; it is used next.
+ */
 static int was_answered(sessile_run *run, sessile_error *why, sessile_status *status)
 {
-    if (policy_step_get(run->policy, run->schedule.step)->is_host)
+    if (run_policy_step(run)->is_host)
         return 0;
     run_request_hash(run->ask.request, run->schedule.result.request);
     const run_answer *known = run_answers_known(run);
@@ -306,7 +270,7 @@ sessile_status run_schedule(sessile_run *run, sessile_need *need, sessile_error 
         sessile_error why = {SESSILE_OK, ""};
         sessile_status status;
         if (run->ask.replied) {
-            status = take_answer(run, &why);
+            status = run_take_reply(run, &why);
         } else {
             next_hook(run);
             if (run->schedule.stage == STAGE_COMMIT)
@@ -315,15 +279,8 @@ sessile_status run_schedule(sessile_run *run, sessile_need *need, sessile_error 
         }
         if (status == SESSILE_NEEDS && was_answered(run, &why, &status))
             continue;
-        if (status == SESSILE_NEEDS) {
-            /* Written, not yet durable, and nobody knows how long the answer takes. */
-            status = run_sync(run, err);
-            if (status)
-                return status;
-            describe_need(run, need);
-            run->ask.out = 1;
-            return SESSILE_NEEDS;
-        }
+        if (status == SESSILE_NEEDS)
+            return run_ask_host(run, need, err);
         if (!status)
             status = hook_done(run, &why);
         if (status)

@@ -1,24 +1,24 @@
 /*
- * trigger.c: whether the end of a turn is a time to compact.
+ * trigger.c: decides whether to compact at the end of a turn.
  *
- * The engine has no timers: everything is judged here, once, on the list as merge,
- * summarize and truncate left it. Messages and the interval are counted from the last
- * compaction in multiples, so that each multiple fires once, whatever comes of it, and
- * nothing has to be written down for that. Share and overflow are conditions, which
- * last. A handle remembers when they fired, and the log remembers when that led to a
- * compaction. While it did not help, they wait until the context has grown by a
- * twentieth.
+ * The engine has no timers: all triggers are judged here, once a turn, on the list as
+ * merge, summarize and truncate left it. Messages and the interval are counted since the last
+ * compaction. They fire at each multiple of their setting, once, whatever the result, so
+ * nothing has to be stored. Share and overflow are conditions, which stay true. The
+ * session handle remembers when they fired, and the log remembers when that led to a
+ * compaction. If the compaction did not help, they fire again only when the context has
+ * grown by a twentieth.
  */
 #include "run/run.h"
 
-static uint64_t since(int64_t then, int64_t now)
+static uint64_t ms_since(int64_t then, int64_t now)
 {
     return now > then ? (uint64_t)(now - then) : 0;
 }
 
-/* Forgets an attempt that was made on another branch. */
-static sessile_status on_path(sessile_session *s, sessile_id at, trigger_attempt *a,
-                              sessile_error *err)
+/* Drops an attempt that was made on another branch. */
+static sessile_status drop_attempt_elsewhere(sessile_session *s, sessile_id at,
+                                             trigger_attempt *a, sessile_error *err)
 {
     sessile_status status = SESSILE_OK;
     if (a->turn && a->turn < at)
@@ -44,44 +44,39 @@ sessile_status run_count_locked(sessile_run *run, sessile_error *err)
     if (!status)
         status = session_turn_before_locked(s, run->saw.entry, c->last.id, &before, err);
     if (!status)
-        status = on_path(s, run->saw.entry, &c->by_share, err);
+        status = drop_attempt_elsewhere(s, run->saw.entry, &c->by_share, err);
     if (!status)
-        status = on_path(s, run->saw.entry, &c->by_overflow, err);
+        status = drop_attempt_elsewhere(s, run->saw.entry, &c->by_overflow, err);
     if (status)
         return status;
     const node *now = &s->tree.nodes[run->saw.entry];
     c->messages = now->messages - c->last.messages;
-    c->ms = since(c->last.time_ms, now->time_ms);
+    c->ms = ms_since(c->last.time_ms, now->time_ms);
     if (before && before != c->last.id) {
         c->messages_before = s->tree.nodes[before].messages - c->last.messages;
-        c->ms_before = since(c->last.time_ms, s->tree.nodes[before].time_ms);
+        c->ms_before = ms_since(c->last.time_ms, s->tree.nodes[before].time_ms);
     }
     return SESSILE_OK;
 }
 
-/* 1 when a multiple of `every` lies between the turn before and this one. */
-static int passed(uint64_t every, uint64_t before, uint64_t now)
+/* 1 when the count passed a multiple of `every` since the turn before. */
+static int multiple_passed(uint64_t every, uint64_t before, uint64_t now)
 {
     return every && now / every > before / every;
 }
 
-static int64_t room_of(const sessile_run *run)
-{
-    return run->config.window > run_reserve(run) ? run->config.window - run_reserve(run)
-                                                 : 0;
-}
-
-/* What goes beside the messages is measured anew by every report, and never quite the
- * same. */
+/* The tokens of system prompt and tools vary a little with every report, so rooms that
+ * differ by less than 1/64 of the window count as equal. */
 static int same_room(const sessile_run *run, int64_t room)
 {
-    int64_t more = room - room_of(run);
+    int64_t more = room - run_room(run);
     return (more < 0 ? -more : more) <= run->config.window / 64;
 }
 
-/* 1 when the context was at least `most` right after entry `at` too, where this was tried
- * for the same room, and has hardly grown since. */
-static int in_vain(const sessile_run *run, sessile_id at, int64_t room, int64_t most)
+/* 1 when a compaction at entry `at`, for the same room, left at least `most` tokens, and
+ * the context has hardly grown since: another one would not help. */
+static int tried_in_vain(const sessile_run *run, sessile_id at, int64_t room,
+                         int64_t most)
 {
     const context *c = state_after(run->state);
     int64_t grown = 0;
@@ -92,23 +87,23 @@ static int in_vain(const sessile_run *run, sessile_id at, int64_t room, int64_t 
         if (it->key.n == 0 && it->key.entry > at && it->key.entry != SESSILE_NO_ID)
             grown += it->tokens;
     }
-    return context_tokens(c) - grown >= most && grown < room_of(run) / 20;
+    return context_tokens(c) - grown >= most && grown < run_room(run) / 20;
 }
 
-/* The context is at `most` or above, and it is not in vain to say so. */
+/* The context has at least `most` tokens, and a compaction may help. */
 static int is_full(const sessile_run *run, int64_t most, trigger_attempt tried,
                    int count_last)
 {
     const last_compaction *last = &run->counts.last;
     return context_tokens(state_after(run->state)) >= most &&
-           !in_vain(run, tried.turn, tried.room, most) &&
-           !(count_last && in_vain(run, last->id, last->room, most));
+           !tried_in_vain(run, tried.turn, tried.room, most) &&
+           !(count_last && tried_in_vain(run, last->id, last->room, most));
 }
 
 static int by_share(const sessile_run *run, const sessile_triggers *t)
 {
-    /* Rounded up; in two parts, since room may be any number. */
-    int64_t room = room_of(run), share = t->share;
+    /* Rounded up; in two parts, so that room * share cannot overflow. */
+    int64_t room = run_room(run), share = t->share;
     int64_t most = room / 1000 * share + (room % 1000 * share + 999) / 1000;
     return share && run->config.window > 0 && is_full(run, most, run->counts.by_share, 1);
 }
@@ -118,21 +113,21 @@ static int by_overflow(const sessile_run *run, const sessile_triggers *t)
     return t->overflow &&
            laws_cannot_fit(state_after(run->state), run->config.window,
                            run_reserve(run)) > 0 &&
-           is_full(run, room_of(run) + 1, run->counts.by_overflow,
+           is_full(run, run_room(run) + 1, run->counts.by_overflow,
                    run->counts.last.overflow);
 }
 
-/* So that a condition which lasts is not acted on at every turn. A handle that cannot be
- * locked is tried again at the next turn. */
-static void remember(sessile_run *run, trigger_attempt *attempt)
+/* Without this, a condition that stays true would fire at every turn. When the handle
+ * cannot be locked, the next turn tries again. */
+static void remember_attempt(sessile_run *run, trigger_attempt *attempt)
 {
     if (session_lock(run->session, NULL))
         return;
-    *attempt = (trigger_attempt){run->turn.last, room_of(run)};
+    *attempt = (trigger_attempt){run->turn.last, run_room(run)};
     session_unlock(run->session);
 }
 
-static int compacts(const sessile_run *run)
+static int chain_compacts(const sessile_run *run)
 {
     for (size_t i = 0; i < policy_step_count(run->policy); i++)
         if (policy_step_get(run->policy, i)->hooks & SESSILE_HOOK_COMPACT)
@@ -140,34 +135,34 @@ static int compacts(const sessile_run *run)
     return 0;
 }
 
-static sessile_reason judge(sessile_run *run)
+static sessile_reason judge_triggers(sessile_run *run)
 {
     const sessile_triggers *t = run->config.triggers;
     const run_counts *c = &run->counts;
-    if (run->kind != RUN_TURN || !t || !compacts(run))
+    if (run->kind != RUN_TURN || !t || !chain_compacts(run))
         return SESSILE_REASON_TURN;
     int event =
         triggers_name(t, (sessile_slice){run->options.event, run->options.event_size});
     int overflow = by_overflow(run, t), share = by_share(run, t);
     if (share)
-        remember(run, &run->session->compacting.by_share);
+        remember_attempt(run, &run->session->compacting.by_share);
     if (event)
         return SESSILE_REASON_EVENT;
     if (overflow) {
-        remember(run, &run->session->compacting.by_overflow);
+        remember_attempt(run, &run->session->compacting.by_overflow);
         return SESSILE_REASON_OVERFLOW;
     }
-    if (share || passed(t->messages, c->messages_before, c->messages))
+    if (share || multiple_passed(t->messages, c->messages_before, c->messages))
         return SESSILE_REASON_THRESHOLD;
-    return passed(t->interval_ms, c->ms_before, c->ms) ? SESSILE_REASON_TIMER
-                                                       : SESSILE_REASON_TURN;
+    return multiple_passed(t->interval_ms, c->ms_before, c->ms) ? SESSILE_REASON_TIMER
+                                                          : SESSILE_REASON_TURN;
 }
 
-/* What a run that was pending was told, it is told again. */
+/* A run that was pending is given the reason that it had. */
 sessile_reason run_fired(sessile_run *run)
 {
     if (!run->replay.runs)
-        run->schedule.fired_first = judge(run);
+        run->schedule.fired_first = judge_triggers(run);
     if (run->schedule.fired_first == SESSILE_REASON_OVERFLOW)
         run->schedule.overflowed = 1;
     return run->schedule.fired_first;
@@ -179,14 +174,14 @@ static int still_overflows(sessile_run *run)
     if (run->replay.overflowed)
         return laws_cannot_fit(state_after(run->state), run->config.window,
                                run_reserve(run)) > 0;
-    return t && compacts(run) && by_overflow(run, t);
+    return t && chain_compacts(run) && by_overflow(run, t);
 }
 
 int run_fired_again(sessile_run *run)
 {
     if (run->kind != RUN_TURN || run->schedule.overflowed || !still_overflows(run))
         return 0;
-    remember(run, &run->session->compacting.by_overflow);
+    remember_attempt(run, &run->session->compacting.by_overflow);
     run->schedule.overflowed = 1;
     run->schedule.fired = SESSILE_REASON_OVERFLOW;
     return 1;

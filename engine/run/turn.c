@@ -1,13 +1,11 @@
 /*
- * turn.c: the beginning of a run: the turn written to the log, and the snapshot of the
- * context from which policies start.
+ * turn.c: the start of a run: writes the turn to the log, and takes the snapshot of the
+ * context that policies start from.
  *
- * Messages are checked and counted before any lock is taken, and written with their turn
- * entry as one commit. Nothing here knows what a policy does.
+ * Messages are checked and counted before any lock is taken. They are written with their
+ * turn entry as one commit. Nothing here knows what a policy does.
  */
 #include "run/run.h"
-
-#include <string.h>
 
 #include "base/text.h"
 #include "session/life.h"
@@ -15,17 +13,17 @@
 #include "session/count.h"
 #include "session/read.h"
 
-/* One message, checked: where its text is in `text`, and its tokens. */
+/* A checked message: the span of its text in turn_write.text, and its tokens. */
 typedef struct turn_message {
     size_t at, size;
     token_count tokens;
-    message columns; /* spans into text are set again once it no longer grows */
+    message columns; /* read when text no longer grows */
 } turn_message;
 
 typedef struct turn_write {
     sessile_run *run;
     const sessile_run_options *options;
-    buf text; /* all messages' checked text */
+    buf text; /* of all messages, checked */
     turn_message *messages;
     size_t count;
     buf usage, metadata, data; /* checked */
@@ -82,8 +80,8 @@ static sessile_status check_messages(turn_write *w, const sessile_slice *message
     return status;
 }
 
-/* Where the turn goes: on the head; or, when it was thought on an older one and that is
- * accepted, beside what came between. */
+/* The parent of the turn: the head; or the base, when others have moved the head and the
+ * caller wants a branch then. */
 static sessile_status find_parent(turn_write *w, sessile_session *s, sessile_id *parent,
                                   sessile_error *err)
 {
@@ -232,7 +230,8 @@ out:
     return status;
 }
 
-sessile_status run_read_text(void *arg, sessile_key key, buf *out, sessile_error *err)
+/* The text of an item, for a state; arg: the session. */
+static sessile_status read_text(void *arg, sessile_key key, buf *out, sessile_error *err)
 {
     sessile_session *s = arg;
     sessile_status status = session_lock(s, err);
@@ -243,7 +242,28 @@ sessile_status run_read_text(void *arg, sessile_key key, buf *out, sessile_error
     return status;
 }
 
-/* How many messages of the context at a turn's end were there before it. */
+sessile_status run_new_state(sessile_run *run, const context *c, const facts *labels,
+                             const meter_ratio *fit, sessile_error *err)
+{
+    const sessile_limits *limits = &run->session->store->limits;
+    state_setup setup = {.context = c,
+                         .labels = labels,
+                         .previous = run->turn.previous,
+                         .window = run->config.window,
+                         .reserve = run_reserve(run),
+                         .fit = fit,
+                         .made_ratio = fit[TOKENS_ESTIMATE].ratio,
+                         .floor = 2,
+                         .result_limit = limits->policy_result,
+                         .vars_limit = 16 * 1024,
+                         .depth = limits->depth,
+                         .read = read_text,
+                         .read_arg = run->session,
+                         .alloc = run->alloc};
+    return state_new(&run->state, &setup, err);
+}
+
+/* How many messages of the context were there before the turn. */
 static size_t before_turn(const sessile_run *run, const context *c)
 {
     size_t n = 0;
@@ -254,14 +274,12 @@ static size_t before_turn(const sessile_run *run, const context *c)
     return n;
 }
 
-/* System prompt and tools that are no entries take room as the reserve does: of the
- * window that is left to a policy, and of what a trigger looks at. Half of it at most,
- * whatever was reported: a report that is wrong must not leave a policy without any. */
+/* System prompt and tools that are not entries reduce the room like the reserve, for
+ * policies and for triggers. At most by half: a wrong report must not leave a policy
+ * without room. */
 static sessile_status find_held(sessile_run *run, sessile_error *err)
 {
-    int64_t room = run->config.window > run->config.reserve
-                       ? run->config.window - run->config.reserve
-                       : 0;
+    int64_t room = laws_room(run->config.window, run->config.reserve);
     sessile_status status =
         session_outside_locked(run->session, run->saw.entry, &run->saw.held, err);
     if (!status && run->config.window > 0 && run->saw.held > room / 2)
@@ -286,7 +304,8 @@ sessile_status run_snapshot(sessile_run *run, sessile_error *err)
     context_init(&at, run->alloc);
     facts_init(&labels, run->alloc);
     if (run->kind == RUN_TURN || run->replay.runs || run->fallback.runs) {
-        /* Others may have written since the turn: the policy sees the turn's own end. */
+        /* Others may have written since: the policy sees the context at the turn's end.
+         */
         if (s->tree.head == run->saw.entry) {
             status = session_context_locked(s, &c, err);
         } else {
@@ -323,29 +342,14 @@ sessile_status run_snapshot(sessile_run *run, sessile_error *err)
         status = find_held(run, err);
     if (!status)
         status = session_tokens_at_locked(s, run->saw.entry, &whole, &beside, err);
-    /* One picture for all hooks, whatever is labelled meanwhile. */
+    /* A copy, so that all hooks see the same labels. */
     if (!status && facts_labels(&s->fold.facts, &labels))
         status = fail_nomem(err);
-    if (!status) {
-        state_setup setup = {.context = c,
-                             .labels = &labels,
-                             .previous = run->turn.previous,
-                             .window = run->config.window,
-                             .reserve = run_reserve(run),
-                             .fit = fit,
-                             .made_ratio = fit[TOKENS_ESTIMATE].ratio,
-                             .floor = 2,
-                             .result_limit = s->store->limits.policy_result,
-                             .vars_limit = 16 * 1024,
-                             .depth = s->store->limits.depth,
-                             .read = run_read_text,
-                             .read_arg = s,
-                             .alloc = run->alloc};
-        status = state_new(&run->state, &setup, err);
-    }
+    if (!status)
+        status = run_new_state(run, c, &labels, fit, err);
     session_unlock(s);
     if (!status)
-        status = run_take_worker(run, err);
+        status = run_acquire_worker(run, err);
 
     if (!status && vars.size > 2)
         status = run_vars_load(run, vars.data, vars.size, err);

@@ -1,8 +1,8 @@
 /*
- * vars.c: the notes of the policies of one run, by policy name.
+ * vars.c: the notes (vars) of the policies of one run, by policy name.
  *
- * Owns copies of what the log holds ({"<policy>":{…}}, of all policies that ever ran
- * here) and of what this run's hooks changed. Never reads inside a policy's notes.
+ * Owns copies of what the log holds ({"<policy>":{…}}, for all policies that ever ran in
+ * the session) and of what this run's hooks changed. Never looks inside a policy's notes.
  */
 #include "run/run.h"
 
@@ -75,7 +75,7 @@ sessile_status run_vars_set(sessile_run *run, const char *name, sessile_slice te
     return vars_put(run, name, strlen(name), text.data, text.size, err);
 }
 
-void run_vars_put(const sessile_run *run, buf *out)
+void run_vars_write(const sessile_run *run, buf *out)
 {
     buf_putc(out, '{');
     for (size_t i = 0; i < run->notes.count; i++) {
