@@ -116,7 +116,7 @@ int64_t run_reserve(const sessile_run *run)
 
 int64_t run_room(const sessile_run *run)
 {
-    return laws_room(run->options.window, run_reserve(run));
+    return laws_room(run->config.window, run_reserve(run));
 }
 
 void run_free(sessile_run *run)

@@ -183,8 +183,8 @@ static sessile_status read_given(sessile_run *run, const entry *e, sessile_error
         (run->kind == RUN_TURN &&
          read_entry_id(json_get(e->data, "first"), run->saw.entry, &run->turn.first)) ||
         read_i64(json_get(e->data, "now"), &run->now_ms) ||
-        read_i64(json_get(e->data, "window"), &run->options.window) ||
-        read_i64(json_get(e->data, "reserve"), &run->options.reserve) ||
+        read_i64(json_get(e->data, "window"), &run->config.window) ||
+        read_i64(json_get(e->data, "reserve"), &run->config.reserve) ||
         json_get(e->data, "reason").type != JSON_STRING)
         return pending_run_broken(e->id, err);
     run->options.reason = read_reason(json_get(e->data, "reason"), SESSILE_REASON_TURN);
