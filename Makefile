@@ -65,6 +65,7 @@ TEST_C    := $(call sources,$(TEST_DIRS:%=tests/%/test_*.c))
 TESTS     := $(TEST_C:tests/%.c=$(BUILD)/tests/%)
 # What is no test_x.c in store/ or nodes/ is shared by the programs there.
 STORE_SHARED := $(call objects,$(filter-out tests/store/test_%,$(call sources,tests/store/*.c)))
+MODEL_SHARED := $(call objects,$(filter-out tests/model/test_%,$(call sources,tests/model/*.c)))
 NODES_SHARED := $(call objects,$(filter-out tests/nodes/test_%,$(call sources,tests/nodes/*.c)))
 # A store as somebody else would build it, for the suite: shared/x.c is tests/store/x.so.
 STORE_OBJECTS := $(patsubst tests/store/shared/%.c,$(BUILD)/tests/store/%.so,\
@@ -209,6 +210,7 @@ $(CORE): $(BINDING) $(BUILD)/internal.a
 # A shared object with a store finds sessile_copy() and sessile_free() in the program.
 $(filter $(BUILD)/tests/store/%,$(TESTS)): $(STORE_SHARED)
 $(filter $(BUILD)/tests/store/%,$(TESTS)): EXPORT = -Wl,-E
+$(filter $(BUILD)/tests/model/%,$(TESTS)): $(MODEL_SHARED)
 $(filter $(BUILD)/tests/nodes/%,$(TESTS)): $(NODES_SHARED)
 $(BUILD)/tests/%: $(OBJ)/tests/%.o $(SUPPORT) $(BUILD)/internal.a
 	@mkdir -p $(@D)

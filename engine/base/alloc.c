@@ -1,8 +1,8 @@
 /*
- * alloc.c: the injected allocator, and blocks that are handed out to the host.
+ * alloc.c: the injected allocator, and blocks that belong to the host.
  *
- * Owns every call to malloc's family in the engine. Must never end the process when there
- * is no memory: NULL goes up, and the caller says NOMEM.
+ * Owns every call of malloc and its relatives in the engine. Must never end the
+ * process when there is no memory: it returns NULL, and the caller reports NOMEM.
  */
 #include "base/alloc.h"
 

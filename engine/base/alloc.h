@@ -1,4 +1,4 @@
-/* alloc.h: the injected allocator, and blocks that are handed out to the host. */
+/* alloc.h: the injected allocator, and blocks that belong to the host. */
 #ifndef BASE_ALLOC_H
 #define BASE_ALLOC_H
 

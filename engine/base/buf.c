@@ -1,9 +1,9 @@
 /*
- * buf.c: a growable byte buffer with a sticky failure.
+ * buf.c: a growable byte buffer that remembers a failure.
  *
- * Owns the growth of text that is being written. Must never lose a failure: once a put
- * has found no memory, every later one is ignored until the buffer is cleared, so that a
- * writer checks `failed` once, at the end, and never sees text with a hole in it.
+ * Once an append has failed for lack of memory, every later one is ignored until the
+ * buffer is cleared. So a writer checks `failed` once, at the end, and never uses text
+ * with a hole in it.
  */
 #include "base/buf.h"
 

@@ -1,4 +1,7 @@
-/* buf.h: a growable byte buffer with a sticky failure, so that a writer checks once. */
+/*
+ * buf.h: a growable byte buffer that remembers a failure, so that a writer checks
+ * once.
+ */
 #ifndef BASE_BUF_H
 #define BASE_BUF_H
 

@@ -1,9 +1,9 @@
 /*
- * error.c: the one way in which a failure is described.
+ * error.c: fills a sessile_error.
  *
- * Owns the text of a sessile_error. Must never allocate (it is called when memory has run
- * out), never fail itself, and never let a control character through: messages end up in
- * terminals, and they may quote a file name that an attacker chose.
+ * Must never allocate (it is called when memory has run out), never fail, and never
+ * let a control character through: messages are printed on terminals, and can quote a
+ * file name that an attacker chose.
  */
 #include "base/error.h"
 

@@ -1,4 +1,4 @@
-/* error.h: filling a sessile_error, the one way every floor reports failure. */
+/* error.h: fills a sessile_error: every function that can fail reports it this way. */
 #ifndef BASE_ERROR_H
 #define BASE_ERROR_H
 

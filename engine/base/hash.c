@@ -1,7 +1,7 @@
 /*
- * hash.c: hashes, random bytes, and the wiping and comparing of secrets.
+ * hash.c: hashes, random bytes, and wiping and comparing secrets.
  *
- * Owns what this floor uses of libsodium. It must never allocate: buf.c uses it to wipe.
+ * Owns this folder's use of libsodium. Must never allocate: buf.c uses it to wipe.
  */
 #include "base/text.h"
 

@@ -1,8 +1,8 @@
 /*
- * key.c: slices over text, and the printed names of messages.
+ * key.c: slices of text, and the printed form of message keys.
  *
- * Owns the spelling of a sessile_key. Must never read a second spelling of the same key:
- * keys are compared as text by policies and people.
+ * Owns the spelling of a sessile_key. Must never accept a second spelling of the same
+ * key: policies and people compare keys as text.
  */
 #include "base/names.h"
 

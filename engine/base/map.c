@@ -1,12 +1,12 @@
 /*
  * map.c: an open-addressing table from 64-bit hashes to 32-bit numbers.
  *
- * Owns the table's memory. Must never be given keys that an attacker chooses unhashed: it
- * spreads them, but has no secret of its own (hash64() has).
+ * Must never get keys that an attacker chooses unless they were hashed with a secret
+ * (see hash64()): the table has none of its own.
  *
- * Linear probing over a power of two, at most three quarters full. A removal moves what
- * follows back over the hole instead of leaving a tombstone, so that a table that is
- * written and emptied for ever never slows down.
+ * It uses linear probing over a power of two, and is at most three quarters full. A
+ * removal moves later entries back over the hole instead of leaving a tombstone, so
+ * that a table does not get slower by insertions and removals.
  */
 #include "base/map.h"
 

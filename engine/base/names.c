@@ -1,6 +1,6 @@
 /*
- * names.c: the words for statuses, hooks and reasons, as policies, logs and people read
- * them.
+ * names.c: the words for statuses, hooks and reasons, as policies, logs and people
+ * read them.
  */
 #include "base/names.h"
 

@@ -1,5 +1,7 @@
-/* names.h: the words for statuses, hooks and reasons, slices over text, and the printed
- * form of a key. sessile.h describes each under the same name with its prefix. */
+/*
+ * names.h: the words for statuses, hooks and reasons, slices of text, and the printed
+ * form of a key. sessile.h documents each of them under its public name.
+ */
 #ifndef BASE_NAMES_H
 #define BASE_NAMES_H
 

@@ -1,8 +1,8 @@
 /*
- * os_io.c: whole reads and writes over the table of system calls, and the table in use.
+ * os_io.c: complete reads and writes over the table of system calls.
  *
- * Owns the loops around EINTR and short counts. Must never call the system but through
- * the table it is given.
+ * Owns the loops around EINTR and short counts. Must never call the system except
+ * through the table.
  */
 #include "base/os.h"
 

@@ -1,8 +1,8 @@
 /*
- * os_library.c: libraries that are opened when they are first needed.
+ * os_library.c: shared libraries that are loaded when they are first needed.
  *
- * For a library that most processes never use, and that would cost each of them the
- * loading of everything it stands on.
+ * It is for a library that most processes never use and that takes long to load with
+ * all of its dependencies.
  */
 #include "base/os.h"
 

@@ -1,10 +1,10 @@
 /*
- * os_path.c: folders whose names outlive a power cut.
+ * os_path.c: creates folders durably.
  *
- * Owns the making of a path with all that is missing above it. A folder's name is kept by
- * the folder that holds it, so that one is synced before the path counts as made. Must
- * never sync what is in a folder, nor decide whose folders may be used: that is for who
- * opens them.
+ * Owns the creation of a path with all missing folders above it. The name of a folder
+ * is stored in its parent, so the parent is synced before the path counts as created.
+ * Must never sync the contents of a folder, or decide whose folders may be used:
+ * callers do.
  */
 #include "base/os.h"
 

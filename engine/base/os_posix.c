@@ -1,11 +1,11 @@
 /*
- * os_posix.c: the real system. With os_proc.c, which asks /proc, the only file of the
- * engine with system calls in it.
+ * os_posix.c: the system calls. Only this file and os_proc.c, which reads /proc, make
+ * any.
  *
- * Owns the flags with which files are opened: never followed through a symbolic link,
- * never inherited by another program, never waited for. Must never decide anything: each
- * function is one call with the system's own contract, so that a table which fails on
- * purpose can stand in for it.
+ * Owns the flags with which files are opened: never through a symbolic link, never
+ * inherited by another program, never blocking. Must never decide anything: each
+ * function is one call with the system's own contract, so that a table with failures
+ * can replace it.
  */
 #include "base/os.h"
 #include "base/os_process.h"

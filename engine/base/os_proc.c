@@ -1,15 +1,17 @@
 /*
- * os_proc.c: what Linux tells of processes and file systems, for sentences and refusals.
+ * os_proc.c: what Linux knows about processes and file systems, for errors and
+ * refusals.
  *
- * Owns two questions: who holds the lock of a file, and does a file lie on a network file
- * system. Both are asked once something else has gone wrong, or once a folder; both may
- * go without an answer. Must never wait, follow what others may have planted outside
- * /proc, or change anything.
+ * It answers two questions: which process holds the lock of a file, and is a file on a
+ * network file system? The first is asked after another failure, the second once for
+ * each folder. Both can remain without an answer. Must never block, follow what others
+ * may have placed outside /proc, or change anything.
  *
- * Who holds an open-file-description lock: /proc/locks knows no process for it (the lock
- * belongs to an open file, which several may share), but each descriptor's fdinfo lists
- * the locks of its own open file. So: look at every descriptor that can be seen, keep to
- * those that lead to the same device and inode, and read their fdinfo.
+ * To find the holder of an open-file-description lock: /proc/locks names no process
+ * for it, because the lock belongs to an open file, which several processes can share.
+ * But the fdinfo of each descriptor lists the locks of its open file. So this file
+ * looks at every visible descriptor, keeps those of the same device and inode, and
+ * reads their fdinfo.
  */
 #include "base/os.h"
 

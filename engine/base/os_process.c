@@ -1,8 +1,9 @@
 /*
- * os_process.c: other processes: started, spoken to, ended.
+ * os_process.c: starts other processes, exchanges bytes with them, ends them.
  *
- * A program is started with posix_spawn, never by a fork of the host: a fork copies locks
- * that other threads hold. It must never leave a child behind: who spawns, kills.
+ * Programs are started with posix_spawn, not with fork: a fork of the host copies
+ * locks that other threads hold. Must never leave a child behind: the caller that
+ * spawns also kills.
  */
 #include "base/os_process.h"
 

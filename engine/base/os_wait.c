@@ -1,10 +1,10 @@
 /*
  * os_wait.c: waiting for other threads in slices, and for one descriptor.
  *
- * A wait that somebody may end from a signal handler cannot be ended by a signal on a
- * condition: the handler may only count a number up. So the wait is cut into slices, and
- * between two of them the waiter looks at the number. What is waited for still ends the
- * wait at once. By the monotonic clock: setting the time must not prolong a slice.
+ * A signal handler cannot signal a condition variable; it may only increment a number.
+ * So a wait is cut into slices, and between two slices the waiter checks the number.
+ * The event itself ends the wait immediately. Slices use the monotonic clock, so that
+ * setting the time does not prolong them.
  */
 #include "base/os.h"
 

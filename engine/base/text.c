@@ -1,8 +1,8 @@
 /*
  * text.c: hex, base32 and base64.
  *
- * Owns the base64 library, modp_b64. Must never decode leniently: two texts that mean the
- * same bytes would let a sealed line be changed without anybody noticing.
+ * Owns the base64 library, modp_b64. Must never decode leniently: with two texts for
+ * the same bytes, a sealed line could be changed unnoticed.
  */
 #include "base/text.h"
 

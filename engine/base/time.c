@@ -1,12 +1,12 @@
 /*
  * time.c: times as text and back.
  *
- * Owns the arithmetic of the calendar. Must never ask the C library for it: gmtime_r and
- * strftime depend on the locale and on what the host did to the environment.
+ * Owns the calendar arithmetic. Must never use the C library for it: gmtime_r and
+ * strftime depend on the locale and the environment of the host.
  *
- * Days are counted in years that begin on the first of March, so that the leap day is the
- * last of its year and month lengths follow one rule: before month m (0: March) there are
- * (153 * m + 2) / 5 days. Eras of 400 years have 146,097 days each.
+ * Years are counted from the first of March, so that the leap day is the last day of
+ * its year and month lengths follow one rule: before month m (0 is March) there are
+ * (153 * m + 2) / 5 days. Each era of 400 years has 146,097 days.
  */
 #include "base/text.h"
 

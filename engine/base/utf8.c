@@ -1,8 +1,8 @@
 /*
- * utf8.c: what is UTF-8 and what is not, by RFC 3629.
+ * utf8.c: decides what is valid UTF-8, by RFC 3629.
  *
- * Owns that one question. Must never accept an overlong form, a surrogate or a code point
- * past U+10FFFF: each is a second spelling of something, and a way around a check.
+ * Must never accept an overlong form, a surrogate or a code point past U+10FFFF: each
+ * would be a second spelling of something, and a way around a check.
  */
 #include "base/text.h"
 

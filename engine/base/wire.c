@@ -1,7 +1,7 @@
 /*
  * wire.c: numbers and texts as bytes, and back.
  *
- * Must never believe a size: every read looks how much is left first.
+ * Must never trust a size: every read first checks how much is left.
  */
 #include "base/wire.h"
 

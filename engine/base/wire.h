@@ -1,9 +1,8 @@
 /*
- * wire.h: numbers and texts in one order of bytes, for what two processes say to each
- * other.
+ * wire.h: numbers and texts in one byte order, for messages between two processes.
  *
- * Little-endian, no padding. A reader that runs past its end says so once and gives
- * zeros from then on, so that a message is read first and judged after.
+ * Little-endian, no padding. A reader that runs past its end sets `bad` and returns
+ * zeros from then on, so that a message can be read first and checked afterwards.
  */
 #ifndef BASE_WIRE_H
 #define BASE_WIRE_H

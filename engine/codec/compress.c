@@ -1,8 +1,8 @@
 /*
- * compress.c: large texts made smaller.
+ * compress.c: compresses large texts.
  *
- * Must never believe the size that compressed bytes give of themselves: the caller says
- * how much there is to be, and no more is written.
+ * Must never trust the size that compressed bytes claim: the caller passes the
+ * expected size, and no more is written.
  */
 #include "codec/compress.h"
 

@@ -1,4 +1,4 @@
-/* compress.h: large texts made smaller: the door of libzstd. */
+/* compress.h: compresses large texts, with libzstd. */
 #ifndef CODEC_COMPRESS_H
 #define CODEC_COMPRESS_H
 

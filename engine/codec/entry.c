@@ -1,9 +1,9 @@
 /*
  * entry.c: entries to text and back.
  *
- * Owns the order in which an entry's fields are written (a stored entry is compared and
- * hashed as text) and the names of types and sources. Must never refuse a field or a type
- * that it does not know: a newer version may have written it, and it is kept.
+ * Owns the order in which the fields of an entry are written (stored entries are
+ * compared and hashed as text), and the names of types and sources. Must never refuse
+ * an unknown field or type: a newer version may have written it, and it is kept.
  */
 #include "codec/entry.h"
 

@@ -1,9 +1,9 @@
 /*
- * find.c: a text looked for in messages.
+ * find.c: searches messages for a text.
  *
- * Owns the walk over what a message says, and the search itself (Knuth, Morris, Pratt:
- * each byte is seen once, so that no text and no query can be made to take long). Must
- * never copy a message's text, nor join two values.
+ * Owns the walk over a message's texts, and the search (Knuth, Morris, Pratt: each
+ * byte is read once, so that no text and no query takes long). Must never copy a
+ * message's text, or join two values.
  */
 #include "codec/find.h"
 

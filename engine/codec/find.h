@@ -1,10 +1,10 @@
 /*
- * find.h: a text looked for in messages, escapes decoded on the way, nothing copied.
+ * find.h: searches messages for a text. Escapes are decoded, nothing is copied.
  *
- * Looked through is what somebody said or saw: the content, whatever its form, what a
- * model thought, what tools were called with and answered. Left out are names of members,
- * ids, signatures, and data that is no text (images, files). A match never reaches from
- * one value into the next.
+ * The search covers what somebody said or saw: the content in any form, what a model
+ * thought, the arguments and results of tools. It skips names of members, ids,
+ * signatures, and data that is not text (images, files). A match never spans two
+ * values.
  */
 #ifndef CODEC_FIND_H
 #define CODEC_FIND_H

@@ -1,13 +1,14 @@
 /*
- * json.c: the only door for JSON text from outside: validates, and drops white space.
+ * json.c: validates JSON text from outside, and drops white space. All such text
+ * passes through this file.
  *
- * Owns what is JSON and what is not (RFC 8259, strict UTF-8, bounded nesting). Must never
- * re-print anything: keys, numbers and escapes leave as they came, for a printer that
- * "only" normalises turns 9007199254740993 into 9.00719925474099e+15 sooner or later.
+ * Owns what is valid JSON (RFC 8259, strict UTF-8, bounded nesting). Must never print
+ * a value again: keys, numbers and escapes stay as they were. A printer that "only"
+ * normalizes will sooner or later turn 9007199254740993 into 9.00719925474099e+15.
  *
- * One pass: tokens are checked where they stand, and what lies between two pieces of
- * white space is copied in one run. Nesting is a counter and a stack of bits (1: object),
- * so that no depth of input is a depth of calls.
+ * One pass: tokens are checked in place, and the text between two pieces of white
+ * space is copied in one run. Nesting is a counter and a stack of bits (1: object), so
+ * that the depth of the input is not a depth of calls.
  */
 #include "codec/json.h"
 

@@ -1,12 +1,12 @@
 /*
- * json.h: the strict reader that keeps the caller's bytes, and a writer.
+ * json.h: a strict reader that keeps the caller's bytes, and a writer.
  *
- * json_check() is the only door for text from outside. It validates by RFC 8259 (strict
- * UTF-8, no lone surrogate in the raw text; escapes such as \ud800 are kept as they are,
- * being legal JSON text), checks the depth, and copies the text token for token with
- * white space outside strings dropped: keys, numbers and escapes as written. Everything
- * below works on text that has passed it: spans into the text, no tree, no copy, no
- * numbers rounded, names compared after decoding their escapes.
+ * All text from outside passes through json_check(). It validates by RFC 8259 (strict
+ * UTF-8, no lone surrogate in the raw text; escapes such as \ud800 are legal and
+ * stay), checks the depth, and copies the text token by token without the white space
+ * outside strings. Keys, numbers and escapes stay as written. All other functions work
+ * on checked text: on spans of it, without a tree and without copies. Numbers are not
+ * rounded. Names are compared after their escapes are decoded.
  */
 #ifndef CODEC_JSON_H
 #define CODEC_JSON_H

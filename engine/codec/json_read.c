@@ -1,9 +1,9 @@
 /*
- * json_read.c: fields of checked text, found on demand.
+ * json_read.c: finds fields of checked text on demand.
  *
- * Owns spans and names. Must never copy, round or re-print: a value is where it stands in
- * the text. Never reads outside the span it is given, even when that was never checked,
- * and never recurses: a container is stepped over by counting brackets outside strings.
+ * Must never copy, round or print a value: a value is a span of the text. Must never
+ * read outside the span it is given, even if the text was not checked, and never
+ * recurse: it skips a container by counting brackets outside strings.
  */
 #include "codec/json.h"
 

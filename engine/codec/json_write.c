@@ -1,8 +1,8 @@
 /*
  * json_write.c: text as a JSON string.
  *
- * Owns the engine's own spelling of strings: escaped where JSON demands it and nowhere
- * else. Must never be used on text that a caller gave as JSON: that stays as it was.
+ * Owns the engine's own spelling of strings: it escapes only what JSON requires. Must
+ * never be used for text that a caller gave as JSON: that stays as it was.
  */
 #include "codec/json.h"
 

@@ -1,11 +1,11 @@
 /*
- * message.c: what the engine has to know of a message.
+ * message.c: what the engine needs to know about a message.
  *
- * Owns roles, and the forms in which calls and results come. Must never judge more than
- * it has to: fields it does not know are the caller's business and are kept.
+ * Owns roles, and the forms of calls and results. Must never check more than it needs
+ * to: unknown fields belong to the caller and are kept.
  *
- * The object is walked once. Its fields are told apart by their first letters, not by
- * asking for one name after the other: this runs on every append.
+ * The object is walked once. Fields are distinguished by their first letters instead
+ * of by one comparison for each name, because this code runs on every append.
  */
 #include "codec/message.h"
 

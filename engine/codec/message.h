@@ -1,4 +1,7 @@
-/* message.h: what the engine has to know of a message: role, calls, results, kind. */
+/*
+ * message.h: what the engine needs to know about a message: role, calls, results,
+ * kind.
+ */
 #ifndef CODEC_MESSAGE_H
 #define CODEC_MESSAGE_H
 

@@ -1,9 +1,9 @@
 /*
- * scan.h: eight bytes at a time through JSON text; for the files of this folder only.
+ * scan.h: reads JSON text eight bytes at a time. For the files of this folder only.
  *
- * A string of a conversation is long and plain. Looking at eight bytes in one word, with
- * a bit set in the top of each byte that matters, is several times faster than a table,
- * and needs no instructions that only some processors have.
+ * Strings of a conversation are long and plain. Testing eight bytes in one word, with
+ * a bit in the top of each byte that matters, is several times faster than a table,
+ * and needs no special instructions of the processor.
  */
 #ifndef CODEC_SCAN_H
 #define CODEC_SCAN_H

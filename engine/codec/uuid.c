@@ -1,13 +1,13 @@
 /*
- * uuid.c: names of new sessions.
+ * uuid.c: ids of new sessions.
  *
- * Owns UUIDs of version 7 (RFC 9562: they sort by time) and, through libuuid, version 4.
- * Must never give the same one twice in a process, whatever the clock does.
+ * Owns UUIDs of version 7 (RFC 9562: they sort by time) and, with libuuid, version 4.
+ * Must never return the same id twice in a process, whatever the clock does.
  *
- * Version 7 here is 48 bits of milliseconds and 74 random bits. When the clock has not
- * moved on since the last one (or has gone back), the last one's random bits are raised
- * by a random step of up to 2^32, so that ids still ascend and still cannot be guessed;
- * an overflow, one chance in many millions, borrows a millisecond from the future.
+ * Here version 7 has 48 bits of milliseconds and 74 random bits. When the clock has
+ * not advanced since the last id (or was set back), the random bits of the last id
+ * grow by a random step of up to 2^32, so that ids still ascend and cannot be guessed.
+ * An overflow, one in many millions, uses the next millisecond.
  */
 #include "codec/entry.h"
 

@@ -1,8 +1,9 @@
 /*
- * disk.c: the module sessile.disk: where a path lies, and whether locks work there.
+ * disk.c: the module sessile.disk: on which file system a path is, and whether locks
+ * work there.
  *
- * Must never open what is there: a FIFO holds its opener. The one thing that it makes, a
- * file to lock, is gone when it returns.
+ * Must never open what is at the path: opening a FIFO blocks. It creates one file, to
+ * lock it, and removes it before it returns.
  */
 #include <errno.h>
 #include <fcntl.h>

@@ -1,12 +1,12 @@
 /*
- * files.c: the module sessile.files: a file that is there whole, or not at all; and one
- * that grows by what is added at its end.
+ * files.c: the module sessile.files: a file that is written completely or not at all,
+ * and a file that grows by appending.
  *
- * Owns: what is written until it is complete. Until then no name shows it (or, where the
- * file system cannot do that, a hidden one beside it does), and a process that dies
- * leaves what was there before. What is written is its owner's alone (0600, 0700): it is
- * a conversation that left its sealed store. Must never follow what lies at the name it
- * is to have.
+ * Owns what is written until it is complete. Until then the file has no name, or a
+ * hidden one where the file system requires a name, and a process that dies leaves the
+ * previous file in place. Only the owner can read it (0600, 0700), because it is a
+ * conversation outside of its sealed store. Must never follow a link at the name that
+ * it replaces.
  */
 #include <errno.h>
 #include <fcntl.h>

@@ -1,9 +1,9 @@
 /*
- * line.c: the module sessile.line: lines that a person types, edited, and Ctrl-C.
+ * line.c: the module sessile.line: typed lines with editing, and Ctrl-C.
  *
- * Owns the terminal while a line is typed or an answer is shown, over libedit. Must never
- * leave the terminal other than it was, whatever ends this process but SIGKILL; nor read
- * stdin through stdio and through libedit both.
+ * Owns the terminal while a line is typed or an answer is shown, over libedit. Must
+ * always restore the terminal, whatever ends this process except SIGKILL. Must never
+ * read stdin through both stdio and libedit.
  */
 #include <errno.h>
 #include <limits.h>

@@ -1,9 +1,10 @@
 /*
- * line_complete.c: what Tab makes of the line that is being typed.
+ * line_complete.c: the Tab key: completes the line that is being typed.
  *
- * Owns the way from the list that the reader's function gives to the line: what all of
- * them begin with is put in, else they are shown. Must never let that function's errors,
- * or a list that is none, out through libedit: then Tab does nothing.
+ * The reader's function returns a list. The prefix that all its texts share is
+ * inserted; if there is none, the texts are shown. Must never let an error of that
+ * function, or a result that is not a list, pass through libedit: Tab then does
+ * nothing.
  */
 #include <lauxlib.h>
 

@@ -1,15 +1,16 @@
 /*
- * markdown.c: the module sessile.markdown: somebody's Markdown as HTML, or as Markdown,
- * that obeys nobody.
+ * markdown.c: the module sessile.markdown: untrusted Markdown as HTML or as Markdown,
+ * without active content.
  *
- * html(text) and commonmark(text). The text is parsed with cmark-gfm; then its tree is
- * made harmless once, for both: HTML becomes text, an image a link to it, a link that is
- * neither http, https nor mailto its text alone. The HTML is written here, from a closed
- * set of elements: the only attributes are href, rel, start, tabindex and class, and what
- * is in them is a checked URL, a number, or a word of ours. Text that would take long, or
- * nest deeply, is refused: nil, and the caller shows it as it stands.
+ * html(text) and commonmark(text). cmark-gfm parses the text. Then its tree is made
+ * safe, once for both: HTML becomes text, an image becomes a link to it, and a link
+ * that is not http, https or mailto becomes its text. The HTML is written here, from a
+ * closed set of elements. The only attributes are href, rel, start, tabindex and
+ * class; their values are checked URLs, numbers, or words of ours. Text that would
+ * take long, or nests deeply, is refused: the result is nil, and the caller shows the
+ * text as it is.
  *
- * cmark-gfm ends the process when there is no memory: this is the executable's alone.
+ * cmark-gfm ends the process when there is no memory, so only the executable uses it.
  */
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,5 +1,7 @@
-/* modules.h: the Lua modules that only this executable has. Each file says what its
- * module offers; a script that any Lua may run must do without them. */
+/*
+ * modules.h: the Lua modules that only this executable has. Each file documents its
+ * module. A script for any Lua must work without them.
+ */
 #ifndef COMMAND_MODULES_H
 #define COMMAND_MODULES_H
 

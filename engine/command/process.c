@@ -1,9 +1,10 @@
 /*
- * process.c: the module sessile.process: runs a program and takes what it prints.
+ * process.c: the module sessile.process: runs a program and captures its output.
  *
- * Owns the child from its start to its end: it is in a process group of its own, so that
- * Ctrl-C at the terminal is ours to pass on, and so that all of it can be ended. Must
- * never put a shell between, leave a child behind, or keep more output than was allowed.
+ * Owns the child from its start to its end. The child is in a process group of its
+ * own, so that we decide about Ctrl-C at the terminal, and so that the whole group can
+ * be ended. Must never use a shell, leave a child behind, or keep more output than
+ * allowed.
  */
 #include <errno.h>
 #include <fcntl.h>

@@ -1,9 +1,8 @@
 /*
- * screen_text.c: what of a text reaches the cells of a terminal, one cell after the
- * other.
+ * screen_text.c: the cells of a terminal that a text becomes.
  *
- * Owns: the last wall before the terminal: whatever bytes it is given, nothing but
- * printable characters comes out. Must never trust that somebody cleaned them before.
+ * The last check before the terminal: whatever the input, the output is only printable
+ * characters. Must never assume that a caller has cleaned the text.
  */
 #include <wchar.h>
 

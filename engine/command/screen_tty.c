@@ -1,10 +1,10 @@
 /*
- * screen_tty.c: the terminal's modes, and the signals that end, stop or resize what runs
- * on it.
+ * screen_tty.c: the terminal's modes, and the signals that end, stop or resize a
+ * program.
  *
- * Owns: that the terminal is given back on every way out: a return, exit(), SIGINT,
- * SIGTERM, SIGHUP, SIGQUIT, a crash, and for as long as the process is stopped. Must
- * never allocate or call ncurses from a signal handler: what they write was made before.
+ * Restores the terminal whenever the program ends or stops: a return, exit(), SIGINT,
+ * SIGTERM, SIGHUP, SIGQUIT, a crash, SIGTSTP. Must never allocate or call ncurses in a
+ * signal handler: handlers write what was prepared before.
  */
 #include <errno.h>
 #include <poll.h>

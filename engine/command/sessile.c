@@ -1,10 +1,10 @@
 /*
  * sessile.c: the sessile executable.
  *
- * Owns: a Lua state with the module sessile.core inside, the search for the Lua files
- * that belong to this executable, and which modules of modules.h there are. Must never
- * know a command: everything a user can type is Lua, in lua/sessile/cli. SIGINT ends the
- * process, as it does by default: whatever was acknowledged is in the log.
+ * Owns a Lua state with the module sessile.core in it, the search for the Lua files
+ * that belong to this executable, and the list of the modules in modules.h. Must never
+ * know a command: everything that a user can type is Lua, in lua/sessile/cli. SIGINT
+ * ends the process, as is the default: what was acknowledged is in the log.
  */
 #include <limits.h>
 #include <signal.h>

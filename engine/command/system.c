@@ -1,7 +1,7 @@
 /*
- * system.c: the module sessile.system: what Lua cannot ask the system itself.
+ * system.c: the module sessile.system: what Lua cannot ask the system.
  *
- * Must never change anything, nor open a file that may hold its opener.
+ * Must never change anything, or open a file where that can block.
  */
 #include <dirent.h>
 #include <errno.h>

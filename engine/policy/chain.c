@@ -1,19 +1,16 @@
 /*
- * chain.c: a loaded chain: its lifetime, its compiled chunks, its pool of VMs.
+ * chain.c: a loaded chain: its lifetime, its hashes, its pool of VMs.
  *
- * Owns the steps of a policy, immutable once loaded, and the VMs that no pipeline uses.
- * Must never hold the lock while Lua runs or memory is asked for, and never keep a VM
- * whose budget was spent, or that is full of what a pipeline left.
+ * Owns the steps of a policy, immutable once loaded, and the idle VMs. Must never hold
+ * the lock while Lua runs or memory is allocated, and never keep a VM whose budget was
+ * spent or whose memory is full of the data of a past pipeline.
  */
 #include "policy/pipeline.h"
-#include "policy/require.h"
 
-#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
-#include <lauxlib.h>
-
-/* Registry keys: the list of compiled chunks, and the maker of fresh variables. */
-static const char chunks_key, maker_key;
+#include "base/text.h"
+#include "policy/chunk.h"
 
 const chain_hook chain_hooks[CHAIN_HOOKS] = {
     {SESSILE_HOOK_MERGE, "merge"},
@@ -103,103 +100,65 @@ const policy_step_info *policy_step_get(const sessile_policy *p, size_t step)
     return step < p->count ? &p->steps[step].info : NULL;
 }
 
-/* ------------------------------------------------------------------ chunks */
-
-void chain_compile(lua_State *L, const char *source, size_t size, const char *file)
-{
-    const char *name = lua_pushfstring(L, "@%s", file);
-    int status = luaL_loadbufferx(L, source, size, name, "t");
-    lua_remove(L, -2);
-    if (status == LUA_ERRMEM)
-        vm_spend(L, VM_MEMORY);
-    if (status != LUA_OK)
-        lua_error(L);
-}
-
-/*
- * A chunk compiled once is one function with one variable, its _ENV. Setting that
- * variable would give the new environment to everything that was ever made by the chunk;
- * giving the function another variable leaves what is old with what is old.
+/* ------------------------------------------------------------------ what a file requires
  */
-void chain_set_environment(lua_State *L, int chunk)
-{
-    chunk = lua_absindex(L, chunk);
-    lua_rawgetp(L, LUA_REGISTRYINDEX, &maker_key);
-    lua_insert(L, -2);
-    lua_call(L, 1, 1);
-    lua_upvaluejoin(L, chunk, 1, -1, 1);
-    lua_pop(L, 1);
-}
 
-/* Pushes a chunk compiled by compile_all(), or nil. */
-static int push_compiled(lua_State *L, size_t index)
+const chain_require *chain_find_require(const sessile_policy *p, unsigned node,
+                                        const char *name)
 {
-    if (lua_rawgetp(L, LUA_REGISTRYINDEX, &chunks_key) == LUA_TTABLE)
-        lua_rawgeti(L, -1, (lua_Integer)index + 1);
-    else
-        lua_pushnil(L);
-    lua_remove(L, -2);
-    return lua_type(L, -1);
-}
-
-void chain_push_required(lua_State *L, const sessile_policy *p, size_t index, int loaded)
-{
-    const chain_required *r = &p->required[index];
-    luaL_checkstack(L, 10, NULL);
-    if (push_compiled(L, CHAIN_STEPS + index) != LUA_TFUNCTION) {
-        lua_pop(L, 1);
-        chain_compile(L, r->source + r->skip, r->source_size - r->skip, r->file);
-    }
-    environment_push(L);
-    require_set(L, p, r->node, loaded);
-    chain_set_environment(L, -2);
-}
-
-void chain_push_chunk(lua_State *L, const sessile_policy *p, size_t step)
-{
-    push_compiled(L, step);
-    environment_push(L);
-    require_set(L, p, p->steps[step].node, 0);
-    lua_pushvalue(L, -1);
-    chain_set_environment(L, -3);
-}
-
-void chain_open(lua_State *L)
-{
-    static const char maker[] = "local e = ... return function() return e end";
-    if (luaL_loadbufferx(L, maker, sizeof maker - 1, "=maker", "t") != LUA_OK)
-        lua_error(L);
-    lua_rawsetp(L, LUA_REGISTRYINDEX, &maker_key);
-}
-
-static int compile_all(lua_State *L)
-{
-    const sessile_policy *p = lua_touserdata(L, 1);
     size_t i;
+    for (i = 0; i < p->require_count; i++)
+        if (p->requires[i].node == node && strcmp(p->requires[i].name, name) == 0)
+    return &p->requires[i];
+    return NULL;
+}
 
-    chain_open(L);
-    context_open(L);
-    lua_createtable(L, (int)p->count, 0);
-    for (i = 0; i < p->count; i++) {
-        const chain_step *step = &p->steps[i];
-        if (!step->source)
-            continue;
-        chain_compile(L, step->source + step->skip, step->source_size - step->skip,
-                      step->file);
-        lua_rawseti(L, -2, (lua_Integer)i + 1);
+static int compare_names(const void *a, const void *b)
+{
+    const chain_require *const *x = a, *const *y = b;
+    return strcmp((*x)->name, (*y)->name);
+}
+
+sessile_status chain_hash(const sessile_policy *p, unsigned node, sessile_slice source,
+                          char out[65], sessile_error *err)
+{
+    const chain_require *edges[CHAIN_REQUIRES];
+    unsigned char digest[32];
+    size_t count = 0, i;
+    buf text;
+
+    hash256(digest, source.data, source.size, NULL, 0);
+    hex_encode(out, digest, sizeof digest);
+    for (i = 0; i < p->require_count; i++)
+        if (p->requires[i].node == node)
+    edges[count++] = &p->requires[i];
+    if (count == 0)
+        return SESSILE_OK;
+    qsort(edges, count, sizeof *edges, compare_names);
+    buf_init(&text, &p->alloc);
+    buf_printf(&text, "requires\n%s\n", out);
+    for (i = 0; i < count; i++)
+        buf_printf(&text, "%s\n%s\n", edges[i]->name, p->required[edges[i]->to].hash);
+    if (!text.failed) {
+        hash256(digest, text.data, text.size, NULL, 0);
+        hex_encode(out, digest, sizeof digest);
     }
-    for (i = 0; i < p->required_count; i++) {
-        const chain_required *r = &p->required[i];
-        chain_compile(L, r->source + r->skip, r->source_size - r->skip, r->file);
-        lua_rawseti(L, -2, (lua_Integer)(CHAIN_STEPS + i) + 1);
-    }
-    lua_rawsetp(L, LUA_REGISTRYINDEX, &chunks_key);
-    return 0;
+    sessile_status status = text.failed ? fail_nomem(err) : SESSILE_OK;
+    buf_deinit(&text);
+    return status;
 }
 
 /* ------------------------------------------------------------------ the pool */
 
-sessile_status chain_take(sessile_policy *p, vm **out, sessile_error *err)
+static int prepare(lua_State *L)
+{
+    chunk_open(L);
+    ctx_open(L);
+    chunk_compile_chain(L, lua_touserdata(L, 1));
+    return 0;
+}
+
+sessile_status chain_take_vm(sessile_policy *p, vm **out, sessile_error *err)
 {
     sessile_status status;
     vm *v;
@@ -222,7 +181,7 @@ sessile_status chain_take(sessile_policy *p, vm **out, sessile_error *err)
     if (status)
         return status;
     vm_enter(v);
-    if (vm_call(v, compile_all, p, 0, "policy", err) != LUA_OK)
+    if (vm_call(v, prepare, p, 0, "policy", err) != LUA_OK)
         status = v->starved ? SESSILE_NOMEM : SESSILE_POLICY;
     vm_leave(v);
     if (status) {
@@ -234,7 +193,7 @@ sessile_status chain_take(sessile_policy *p, vm **out, sessile_error *err)
     return SESSILE_OK;
 }
 
-void chain_return(sessile_policy *p, vm *v)
+void chain_return_vm(sessile_policy *p, vm *v)
 {
     if (!v)
         return;

@@ -74,24 +74,23 @@ struct sessile_policy {
 sessile_status chain_new(sessile_policy **out, const policy_limits *limits,
                          const os_table *os, const allocator *a, sessile_error *err);
 
-/* A VM in which every step is compiled, its budget full; give it back with
- * chain_return(). */
-sessile_status chain_take(sessile_policy *p, vm **out, sessile_error *err);
-/* One whose budget was spent, or that has much in use, is freed. */
-void chain_return(sessile_policy *p, vm *v);
+/* A VM in which every step is compiled, its budget full. Return it with
+ * chain_return_vm(). */
+sessile_status chain_take_vm(sessile_policy *p, vm **out, sessile_error *err);
+/* Keeps the VM for the next pipeline; frees it when its budget was spent or it uses more
+ * than CHAIN_IDLE_BYTES. NULL is ignored. */
+void chain_return_vm(sessile_policy *p, vm *v);
 
-/* Prepares a VM for chain_set_environment(); raises for memory. */
-void chain_open(lua_State *L);
-/* Pushes the chunk of a source, compiled as text; raises. */
-void chain_compile(lua_State *L, const char *source, size_t size, const char *file);
-/* Pushes the chunk of a step with a fresh environment of its own, and the environment. */
-void chain_push_chunk(lua_State *L, const sessile_policy *p, size_t step);
-/* Pushes the chunk of a required file with a fresh environment of its own. loaded: as in
- * require.h. */
-void chain_push_required(lua_State *L, const sessile_policy *p, size_t index, int loaded);
-/* Gives the chunk at index the environment at the top (which is popped) and no other
- * chunk's variables. */
-void chain_set_environment(lua_State *L, int chunk);
+/* The edge of a node with that name; NULL: none. */
+const chain_require *chain_find_require(const sessile_policy *p, unsigned node,
+                                        const char *name);
+/*
+ * The hash of a node with this source, in hex. A node that requires nothing has the hash
+ * of its source. Otherwise it is a hash of that hash and of the names and hashes of what
+ * it requires, sorted by name. NOMEM.
+ */
+sessile_status chain_hash(const sessile_policy *p, unsigned node, sessile_slice source,
+                          char out[65], sessile_error *err);
 
 /* The hooks in the order of their bits. */
 typedef struct chain_hook {

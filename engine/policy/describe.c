@@ -1,8 +1,9 @@
 /*
- * describe.c: what a policy's file is: its table, here or as JSON between two processes.
+ * describe.c: what a policy's file declares: its table, or the table as JSON.
  *
- * Owns the one way in which a file is run to be looked at. Must never believe facts more
- * than it would believe the file: whoever reads the table checks it as if it were that.
+ * Owns the one way to run a file in order to inspect it. Must never trust facts from
+ * the worker more than the file itself: the reader checks the table as if the file had
+ * made it.
  */
 #include "policy/describe.h"
 
@@ -10,9 +11,8 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "policy/chain.h"
+#include "policy/chunk.h"
 #include "policy/lua_json.h"
-#include "policy/require.h"
 
 #define FACTS_MAX ((size_t)1 << 20)
 
@@ -27,14 +27,14 @@ void describe_run(lua_State *L, const char *source, size_t size, const char *fil
     int top = lua_gettop(L);
     const char *wanted = vm_of(L)->wanted;
 
-    chain_open(L);
-    chain_compile(L, source, size, file);
+    chunk_open(L);
+    chunk_compile(L, source, size, file);
     environment_push(L);
-    require_set(L, p, node, 0);
+    chunk_set_require(L, p, node);
     lua_getfield(L, top + 2, "string");
     environment_use_strings(L, top + 3);
     lua_settop(L, top + 2);
-    chain_set_environment(L, top + 1);
+    chunk_set_environment(L, top + 1);
     lua_call(L, 0, 1);
     if (wanted && wanted[0]) /* a pcall has swallowed it */
         luaL_error(L, "'%s' is not loaded yet", wanted);
@@ -213,7 +213,7 @@ void describe_push(lua_State *L, const char *facts, size_t size)
     int top = lua_gettop(L);
     size_t i, n;
 
-    chain_open(L);
+    chunk_open(L);
     lua_json_push(L, facts, size);
     if (!lua_istable(L, top + 1) || lua_getfield(L, top + 1, "fields") != LUA_TTABLE ||
         lua_getfield(L, top + 1, "functions") != LUA_TTABLE)

@@ -1,10 +1,10 @@
 /*
- * describe.h: what a policy's file is, without the file.
+ * describe.h: what a policy's file declares, without the file.
  *
- * A file that is not its user's own is run to be looked at in the worker only. What it
- * says of itself comes back as JSON: {"fields":{"name":…,"options":…},
- * "functions":[["truncate",12],…]}, of which the engine makes a table that reads like the
- * file's own, its functions aside, which do nothing.
+ * A foreign file is inspected in the worker only. The worker returns what the file
+ * declares as JSON: {"fields":{"name":…,"options":…},
+ * "functions":[["truncate",12],…]}. The engine turns this into a table that reads like
+ * the file's own. Its functions do nothing.
  */
 #ifndef POLICY_DESCRIBE_H
 #define POLICY_DESCRIBE_H

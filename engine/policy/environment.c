@@ -1,9 +1,9 @@
 /*
- * environment.c: the globals of a policy: an allow-list, copied anew for every pipeline.
+ * environment.c: the globals of a policy: an allow-list, copied for every pipeline.
  *
- * Owns which of Lua's functions a script can reach. Must never hand out a table that two
- * pipelines share, or one of Lua's functions that reads the outside, loads code, changes
- * how the VM runs, or does unbounded work in one call.
+ * Owns the set of Lua's functions that a script can reach. Must never share a table
+ * between two pipelines. Must never include a function of Lua that reads the outside
+ * world, loads code, changes how the VM runs, or does unbounded work in one call.
  */
 #include "policy/environment.h"
 

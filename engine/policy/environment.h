@@ -1,8 +1,9 @@
 /*
- * environment.h: what a policy's source sees as its globals.
+ * environment.h: the globals that a policy's source sees.
  *
- * Templates of the allowed tables are made once a VM; every pipeline gets fresh copies,
- * so that nothing a script does to them lives on. What is not listed here does not exist.
+ * The allowed tables are made once for each VM. Every pipeline gets fresh copies, so
+ * that a script cannot change them for the next one. What is not listed here does not
+ * exist.
  */
 #ifndef POLICY_ENVIRONMENT_H
 #define POLICY_ENVIRONMENT_H

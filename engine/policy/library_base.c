@@ -1,10 +1,9 @@
 /*
- * library_base.c: the global functions of a policy that are not Lua's own, and those of
- * math.
+ * library_base.c: the global functions that replace Lua's own, and those of math.
  *
  * Owns pcall (which cannot catch a spent budget), the order of pairs, tostring without
- * addresses, and which metamethods a script may set. Must never let the order of a hash
- * table, an address or the time of a collection be seen by a script.
+ * addresses, and the list of metamethods that a script may set. Must never let a
+ * script see the order of a hash table, an address, or the time of a collection.
  */
 #include "policy/environment.h"
 

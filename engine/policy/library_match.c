@@ -1,16 +1,16 @@
 /*
- * library_match.c: string.find, match, gmatch and gsub, by a matcher that counts its
+ * library_match.c: string.find, match, gmatch and gsub, with a matcher that counts its
  * steps.
  *
- * The problem: a Lua pattern with n repetitions can take (length of the subject)^n steps,
- * all inside one C function, where no hook looks. Lua's own matcher cannot be stopped;
- * thirty bytes of pattern keep it busy for years. So the pattern is compiled into nodes,
- * once a call, and walked by our own backtracking matcher, which takes its steps from the
- * gas. Rejected: a limit on the number of repetitions (legitimate patterns have many),
- * and a linear-time automaton (captures, %b, %f and back references do not fit one).
+ * The problem: a Lua pattern with n repetitions can take (length of the subject)^n
+ * steps, all of them in one C function, where no hook runs. Lua's own matcher cannot
+ * be stopped: a pattern of thirty bytes can run for years. So each call compiles the
+ * pattern into nodes, and our own backtracking matcher takes gas for its steps.
+ * Rejected: a limit on the number of repetitions (legitimate patterns have many), and
+ * a linear-time automaton (captures, %b, %f and back references do not fit one).
  *
- * Owns those four functions. Must never read beyond the subject, recurse deeper than
- * DEPTH, or work uncharged.
+ * Must never read beyond the subject, recurse deeper than DEPTH, or work without a
+ * charge.
  */
 #include "policy/environment.h"
 

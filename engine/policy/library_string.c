@@ -1,10 +1,10 @@
 /*
- * library_string.c: string and utf8 functions that take their charge before they work
- * (those with patterns are in library_match.c).
+ * library_string.c: string and utf8 functions that take their charge before they work.
+ * Those with patterns are in library_match.c.
  *
- * Owns the bound on what one call can cost: the hook that counts instructions does not
- * see what happens inside a C function. Must never pass a value with an address in its
- * text on to string.format, nor more work than was paid for.
+ * Owns the limit on what one call can cost: the hook that counts instructions does not
+ * run inside a C function. Must never pass a value whose text contains an address to
+ * string.format, nor do more work than was charged.
  */
 #include "policy/environment.h"
 

@@ -1,10 +1,10 @@
 /*
  * library_table.c: table functions that take their charge before they work, and sort.
  *
- * Owns the bound on ranges ({} has every index up to 2^63 as nil), and a sort whose
- * result depends on its input alone: Lua's own picks pivots by the clock, so that the
- * order of equal elements differs from run to run. Must never walk a range that was not
- * paid for.
+ * Owns the limit on ranges ({} has nil at every index up to 2^63), and a sort whose
+ * result depends on its input alone. Lua's sort picks pivots by the clock, so equal
+ * elements can change their order from run to run. Must never walk a range that was
+ * not charged.
  */
 #include "policy/environment.h"
 

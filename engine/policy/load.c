@@ -1,9 +1,10 @@
 /*
- * load.c: from names to a loaded chain: each file is run once to see what it is, chains
- * are replaced by their elements, options go to who declares them.
+ * load.c: from names to a loaded chain.
  *
- * Owns the making of a sessile_policy. Must never run a file outside of the budget, or
- * hold memory while Lua runs that an error in Lua would leave behind.
+ * Each file is run once to inspect it, chains are replaced by their elements, and
+ * options go to the policies that declare them. Owns the construction of a
+ * sessile_policy. Must never run a file outside of the budget, or hold memory while
+ * Lua runs that an error in Lua would leak.
  */
 #include "policy/load.h"
 
@@ -15,7 +16,6 @@
 #include "policy/describe.h"
 #include "policy/lua_json.h"
 #include "policy/options.h"
-#include "policy/require.h"
 #include "session/limits.h"
 
 #define JSON_DEPTH 128
@@ -239,7 +239,7 @@ static sessile_status add_step(loader *l, const inspection *in, const char *name
     step->node = in->at->node;
     source.data = step->source;
     source.size = step->source_size;
-    return require_hash(l->p, step->node, source, step->info.hash, err);
+    return chain_hash(l->p, step->node, source, step->info.hash, err);
 }
 
 static sessile_status load_offered(loader *l, const char *name, const char *options,
@@ -446,9 +446,9 @@ sessile_status policy_load(sessile_policy **out, const sessile_policy_step *step
     vm_free(l.vm);
     worker_stop(l.worker);
     if (!status && !l.p->is_foreign) {
-        status = chain_take(l.p, &ready, err); /* so that the first turn finds one */
+        status = chain_take_vm(l.p, &ready, err); /* so that the first turn finds one */
         if (!status)
-            chain_return(l.p, ready);
+            chain_return_vm(l.p, ready);
     }
     if (!status)
         *out = l.p;

@@ -1,6 +1,4 @@
-/*
- * load.h: loading a chain, as the two files that do it see it.
- */
+/* load.h: the loader, for the two files that load a chain. */
 #ifndef POLICY_LOAD_H
 #define POLICY_LOAD_H
 

@@ -1,10 +1,11 @@
 /*
- * load_require.c: what policies require, found and looked into while a chain is loaded.
+ * load_require.c: finds and inspects the files that policies require, while a chain is
+ * loaded.
  *
- * A file is run to see what it is; when it requires a name that is not there yet, that
- * file is found, looked into in the same way, and the first one is run again. Owns which
- * file a name means. Must never run a foreign file here, follow a path away from the file
- * that names it, or take a circle.
+ * A file is run to inspect it. When it requires a name that is not loaded yet, that
+ * file is found and inspected in the same way, and the first one is run again. Owns
+ * the mapping from names to files. Must never run a foreign file here, follow a path
+ * out of the folder of the file that contains the name, or accept a cycle.
  */
 #include "policy/load.h"
 
@@ -12,7 +13,6 @@
 #include <lauxlib.h>
 #include "base/text.h"
 #include "policy/describe.h"
-#include "policy/require.h"
 
 void load_folder(const source *c, buf *out)
 {
@@ -189,7 +189,7 @@ static sessile_status look_into(loader *l, const looked *from, const source *c,
         return status;
     r = &l->p->required[*index];
     r->foreign = at.foreign;
-    return require_hash(l->p, at.node, text, r->hash, err);
+    return chain_hash(l->p, at.node, text, r->hash, err);
 }
 
 /* One more name that a file requires something by. */
@@ -249,8 +249,8 @@ static sessile_status take_wanted(loader *l, looked *from, sessile_error *err)
     sessile_status status;
     size_t index;
 
-    memcpy(name, l->wanted, sizeof name);     /* looking further overwrites it */
-    if (require_find(l->p, from->node, name)) /* it has been answered */
+    memcpy(name, l->wanted, sizeof name);           /* looking further overwrites it */
+    if (chain_find_require(l->p, from->node, name)) /* it has been answered */
         return fail(err, SESSILE_POLICY, "the policy's process sent what is no answer");
     status = find_required(l, from, name, &index, err);
     if (!status)

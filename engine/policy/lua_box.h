@@ -1,9 +1,10 @@
 /*
- * lua_box.h: what the files behind lua_state.h share: the userdata that stand for a
- * state, its list of messages, and one message.
+ * lua_box.h: the userdata behind lua_state.h: a state, its list of messages, one
+ * message.
  *
- * All three lead to one box, in the state's userdata. A list and a message hold that
- * userdata as their user value, so the box outlives them; ending the state empties it.
+ * All three point to one box in the state's userdata. A list and a message hold that
+ * userdata as their user value, so the box outlives them. Ending the state clears the
+ * box.
  */
 #ifndef POLICY_LUA_BOX_H
 #define POLICY_LUA_BOX_H

@@ -1,9 +1,9 @@
 /*
- * lua_config.c: a file of settings: judged, run in a VM of its own, its table as JSON.
+ * lua_config.c: reads a configuration file: checks it, runs it in a VM, returns its
+ * table as JSON.
  *
- * Owns the way from such a file to plain data. Must never run one that somebody else may
- * have written, call anything that the table holds, or let a failure name a limit of
- * policies.
+ * Must never run a file that somebody else can have written, call a function in the
+ * table, or mention the limits of policies in an error.
  */
 #include "policy/lua_config.h"
 
@@ -14,7 +14,7 @@
 #include <string.h>
 #include <lauxlib.h>
 #include "base/alloc.h"
-#include "policy/chain.h"
+#include "policy/chunk.h"
 #include "policy/lua_json.h"
 #include "policy/source.h"
 
@@ -102,13 +102,13 @@ static int run_file(lua_State *L)
     const source *c = r->c;
 
     lua_settop(L, 0);
-    chain_open(L);
-    chain_compile(L, c->text.data + c->skip, c->text.size - c->skip, c->file);
+    chunk_open(L);
+    chunk_compile(L, c->text.data + c->skip, c->text.size - c->skip, c->file);
     environment_push(L);
     lua_getfield(L, 2, "string");
     environment_use_strings(L, 3);
     lua_settop(L, 2);
-    chain_set_environment(L, 1);
+    chunk_set_environment(L, 1);
     lua_call(L, 0, 1);
     if (!lua_istable(L, 1))
         luaL_error(L, "it returns %s, not its settings: end it with return { … }",

@@ -1,6 +1,4 @@
-/*
- * lua_config.h: a file of settings, run as policies are run and read as data.
- */
+/* lua_config.h: a configuration file, run like a policy and read as data. */
 #ifndef POLICY_LUA_CONFIG_H
 #define POLICY_LUA_CONFIG_H
 

@@ -1,11 +1,11 @@
 /*
- * lua_json.c: Lua values to JSON text, and the tables that stand for arrays, text and
- * facts.
+ * lua_json.c: Lua values to JSON text; tables that represent arrays, raw text and
+ * read-only data.
  *
- * Owns the one rule by which tables become JSON (arrays, objects, sorted keys, numbers)
- * for policies and for Lua hosts. Scratch memory is Lua's own, so that an error raised
- * for memory leaks nothing. Must never run a metamethod, never know of the sandbox, and
- * never use the rest of the engine: this file is compiled into the Lua module as well.
+ * Owns the one rule by which tables become JSON (arrays, objects, sorted keys,
+ * numbers), for policies and for Lua hosts. Scratch memory belongs to Lua, so an error
+ * raised for memory leaks nothing. Must never run a metamethod, or depend on the
+ * sandbox.
  */
 #include "policy/lua_json.h"
 

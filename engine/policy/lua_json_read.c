@@ -1,11 +1,10 @@
 /*
  * lua_json_read.c: JSON text to Lua values.
  *
- * Owns reading text that the engine has checked: whole values, and single members of an
- * object without converting the rest. Scratch memory is Lua's own, so that an error
- * raised for memory leaks nothing. Must never read beyond the text, whatever is in it,
- * and never use the rest of the engine: this file is compiled into the Lua module as
- * well.
+ * Reads text that the engine has checked: whole values, and single members of an
+ * object without converting the rest. Scratch memory belongs to Lua, so an error
+ * raised for memory leaks nothing. Must never read beyond the text, whatever it
+ * contains.
  */
 #include "policy/lua_json.h"
 

@@ -1,9 +1,9 @@
 /*
  * lua_messages.c: the list of a state's messages, and one message, as Lua values.
  *
- * Owns the reading of fields on demand: a policy that looks at one field of one message
- * of a thousand pays for that field. Must never let a script change what it sees, and
- * never know of the sandbox: this file is compiled into the Lua module as well.
+ * Owns reading fields on demand: a policy that reads one field of one message of a
+ * thousand pays for that field. Must never let a script change what it sees, or depend
+ * on the sandbox: Lua hosts use it too.
  */
 #include "policy/lua_box.h"
 

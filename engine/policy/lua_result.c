@@ -1,9 +1,9 @@
 /*
- * lua_result.c: what a hook returned, turned into edits of the state.
+ * lua_result.c: turns what a hook returned into edits of the state.
  *
- * Owns the reading of a hand-built list of messages, and the writing back of a policy's
- * notes. Must never run a metamethod of the script (everything is read raw), and never
- * know of the sandbox: this file is compiled into the Lua module as well.
+ * Owns reading a list of messages that a script built, and writing back a policy's
+ * vars. Must never run a metamethod of the script (everything is read raw), or depend
+ * on the sandbox: Lua hosts use it too.
  */
 #include "policy/lua_state.h"
 

@@ -1,10 +1,9 @@
 /*
- * lua_state.c: a sessile_state as a Lua value: its fields, its notes, its edits.
+ * lua_state.c: a sessile_state as a Lua value: its fields, its vars, its edits.
  *
- * Owns the methods that scripts edit a context with, the same in the engine's VM and in a
- * Lua host, over the public functions of sessile.h. Must never keep the state beyond
- * lua_state_end(), hold memory of its own across a call that may raise, or know of the
- * sandbox: this file is compiled into the Lua module as well.
+ * Owns the methods with which scripts edit a context, in the engine's VM and in a Lua
+ * host. Must never use the state after lua_state_end(), hold memory of its own across
+ * a call that can raise, or depend on the sandbox.
  */
 #include "policy/lua_state.h"
 

@@ -1,10 +1,10 @@
 /*
  * lua_text.c: hashes, base64, and the parts of a JSON text, as Lua functions.
  *
- * Owns the table `span`: an importer cuts pieces out of a recorded line with it, so that
- * 9007199254740993, 1.50 and "\u00e9" reach the log as they were written. Must never
- * print a value: a caller that needs a number gets its text. A text is checked whole
- * (json_check: RFC 8259 and UTF-8) before a part of it is returned.
+ * Owns the table `span`. An importer uses it to cut pieces out of a recorded line, so
+ * that 9007199254740993, 1.50 and "\u00e9" reach the log as they were written. Must
+ * never print a value: a caller that needs a number gets its text. The whole text is
+ * checked (json_check: RFC 8259 and UTF-8) before a part of it is returned.
  */
 #include "policy/lua_text.h"
 

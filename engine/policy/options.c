@@ -1,9 +1,9 @@
 /*
- * options.c: options of policies: declared, typed, defaulted, checked.
+ * options.c: options of policies: declarations, types, defaults, checks.
  *
- * Owns the comparison of what a policy's file declares with what its user wrote. The two
- * have different culprits: a wrong declaration is the policy's error and raises, a wrong
- * value is its user's and INVALID. Must never let an option that nobody declares pass.
+ * Compares what a policy's file declares with what its user wrote. A wrong declaration
+ * is the policy's error and raises. A wrong value is the user's error and INVALID.
+ * Must never accept an option that no policy declares.
  */
 #include "policy/options.h"
 

@@ -1,5 +1,6 @@
 /*
- * options.h: what a policy declares about its options, and what its user gave.
+ * options.h: what a policy declares about its options, and the options that were
+ * given.
  */
 #ifndef POLICY_OPTIONS_H
 #define POLICY_OPTIONS_H

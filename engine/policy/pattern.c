@@ -1,9 +1,9 @@
 /*
  * pattern.c: Lua's patterns, compiled into nodes.
  *
- * Owns the reading of patterns, whose meaning is Lua's. One difference: a malformed
- * pattern is refused when it is compiled, also when the part at fault would not have been
- * reached. Must never read beyond the pattern.
+ * Patterns mean what they mean in Lua, with one difference: a malformed pattern is
+ * refused when it is compiled, even if the match would not have reached the malformed
+ * part. Must never read beyond the pattern.
  */
 #include "policy/pattern.h"
 

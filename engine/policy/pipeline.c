@@ -1,12 +1,11 @@
 /*
  * pipeline.c: one pipeline: its hooks run in one VM, in environments made for it.
  *
- * A hook runs as a coroutine, so that asking a model is a yield: the C call returns
- * NEEDS, nobody is blocked, and the answer resumes it, in this thread or another. Each
- * step of the chain has an environment of its own, made when its first hook runs and
- * dropped with the pipeline. Owns that life cycle. Must never leave Lua's values behind
- * in the VM's reach for the next pipeline, nor let the script see its state once the hook
- * has ended.
+ * A hook runs as a coroutine, so that asking a model is a yield. The C call then
+ * returns NEEDS, nothing blocks, and the answer resumes the coroutine, in this thread
+ * or another. Each step of the chain has its own environment, made when its first hook
+ * runs and dropped with the pipeline. Must never leave Lua values of this pipeline in
+ * the VM for the next one, or let the script use its state after the hook has ended.
  */
 #include "policy/pipeline.h"
 
@@ -15,31 +14,9 @@
 #include <lauxlib.h>
 #include "base/names.h"
 #include "base/text.h"
-#include "policy/lua_json.h"
+#include "policy/chunk.h"
 #include "policy/lua_state.h"
 #include "policy/worker.h"
-
-/* Registry key of this pipeline's table: the coroutine, the state, the slots of each
- * step. */
-static const char table_key;
-enum { AT_THREAD = 1, AT_STATE, AT_SLOTS };
-
-int pipeline_get_slot(lua_State *L, const policy_pipeline *pl, int slot)
-{
-    int type;
-    lua_rawgetp(L, LUA_REGISTRYINDEX, &table_key);
-    type = lua_rawgeti(L, -1, AT_SLOTS + (lua_Integer)pl->step * SLOTS + slot);
-    lua_remove(L, -2);
-    return type;
-}
-
-void pipeline_set_slot(lua_State *L, const policy_pipeline *pl, int slot)
-{
-    lua_rawgetp(L, LUA_REGISTRYINDEX, &table_key);
-    lua_insert(L, -2);
-    lua_rawseti(L, -2, AT_SLOTS + (lua_Integer)pl->step * SLOTS + slot);
-    lua_pop(L, 1);
-}
 
 /* ------------------------------------------------------------------ life */
 
@@ -92,8 +69,8 @@ static void end_state(policy_pipeline *pl)
 {
     lua_State *L = pl->vm->L;
     pl->state = NULL;
-    if (lua_rawgetp(L, LUA_REGISTRYINDEX, &table_key) == LUA_TTABLE) {
-        lua_rawgeti(L, -1, AT_STATE);
+    if (pipeline_push_table(L) == LUA_TTABLE) {
+        lua_rawgeti(L, -1, TABLE_STATE);
         lua_state_end(L, -1);
         lua_pop(L, 1);
     }
@@ -103,9 +80,9 @@ static void end_state(policy_pipeline *pl)
 /* A coroutine that failed cannot be used again. Assigning nil allocates nothing. */
 static void drop_thread(lua_State *L)
 {
-    if (lua_rawgetp(L, LUA_REGISTRYINDEX, &table_key) == LUA_TTABLE) {
+    if (pipeline_push_table(L) == LUA_TTABLE) {
         lua_pushnil(L);
-        lua_rawseti(L, -2, AT_THREAD);
+        lua_rawseti(L, -2, TABLE_THREAD);
     }
     lua_pop(L, 1);
 }
@@ -119,8 +96,8 @@ void policy_pipeline_free(policy_pipeline *pl)
     if (pl->vm) {
         end_state(pl);
         lua_pushnil(pl->vm->L);
-        lua_rawsetp(pl->vm->L, LUA_REGISTRYINDEX, &table_key);
-        chain_return(p, pl->vm);
+        pipeline_set_table(pl->vm->L);
+        chain_return_vm(p, pl->vm);
     }
     buf_deinit(&pl->log);
     buf_deinit(&pl->text);
@@ -149,7 +126,7 @@ static const char *file_of(const policy_pipeline *pl)
 /* Runs the chunk of the step in an environment of its own; pushes what it returns. */
 static void instantiate(lua_State *L, const policy_pipeline *pl)
 {
-    chain_push_chunk(L, pl->policy, pl->step);
+    chunk_push_step(L, pl->policy, pl->step);
     lua_pushliteral(L, "string");
     lua_rawget(L, -2);
     environment_use_strings(L, -1);
@@ -196,11 +173,11 @@ static int start_hook(lua_State *L)
     int table, hook, state, arguments = 2;
     lua_State *co;
 
-    if (lua_rawgetp(L, LUA_REGISTRYINDEX, &table_key) != LUA_TTABLE) {
+    if (pipeline_push_table(L) != LUA_TTABLE) {
         lua_pop(L, 1);
-        lua_createtable(L, AT_SLOTS - 1 + (int)pl->policy->count * SLOTS, 0);
+        lua_createtable(L, TABLE_SLOTS - 1 + (int)pl->policy->count * SLOTS, 0);
         lua_pushvalue(L, -1);
-        lua_rawsetp(L, LUA_REGISTRYINDEX, &table_key);
+        pipeline_set_table(L);
     }
     table = lua_gettop(L);
     push_hook(L, pl);
@@ -208,12 +185,12 @@ static int start_hook(lua_State *L)
     lua_state_push(L, pl->state, vm_charge_work);
     state = lua_gettop(L);
     lua_pushvalue(L, state);
-    lua_rawseti(L, table, AT_STATE);
-    if (lua_rawgeti(L, table, AT_THREAD) != LUA_TTHREAD) {
+    lua_rawseti(L, table, TABLE_STATE);
+    if (lua_rawgeti(L, table, TABLE_THREAD) != LUA_TTHREAD) {
         lua_pop(L, 1);
         lua_newthread(L);
         lua_pushvalue(L, -1);
-        lua_rawseti(L, table, AT_THREAD);
+        lua_rawseti(L, table, TABLE_THREAD);
     }
     co = lua_tothread(L, -1);
 
@@ -277,8 +254,8 @@ static int finish_hook(lua_State *L)
     hook_end *end = lua_touserdata(L, 1);
     int result = 0;
 
-    lua_rawgetp(L, LUA_REGISTRYINDEX, &table_key);
-    lua_rawgeti(L, 2, AT_STATE);
+    pipeline_push_table(L);
+    lua_rawgeti(L, 2, TABLE_STATE);
     if (lua_gettop(end->co) > 0) {
         lua_settop(end->co, 1);
         lua_xmove(end->co, L, 1);
@@ -296,8 +273,8 @@ static int finish_hook(lua_State *L)
     return 0;
 }
 
-static sessile_status failed(policy_pipeline *pl, policy_result *out,
-                             sessile_status status)
+static sessile_status end_failed(policy_pipeline *pl, policy_result *out,
+                                 sessile_status status)
 {
     out->spent = pl->vm->spent != VM_FRESH;
     drop_thread(pl->vm->L);
@@ -305,22 +282,22 @@ static sessile_status failed(policy_pipeline *pl, policy_result *out,
     return status;
 }
 
-static sessile_status finish(policy_pipeline *pl, lua_State *co, policy_result *out,
-                             sessile_error *err)
+static sessile_status end_returned(policy_pipeline *pl, lua_State *co, policy_result *out,
+                                   sessile_error *err)
 {
     hook_end end = {pl, co, 0, SESSILE_OK, {SESSILE_OK, ""}};
 
     if (vm_call(pl->vm, finish_hook, &end, 0, file_of(pl), err) != LUA_OK)
-        return failed(pl, out, pl->vm->starved ? SESSILE_NOMEM : SESSILE_POLICY);
+        return end_failed(pl, out, pl->vm->starved ? SESSILE_NOMEM : SESSILE_POLICY);
     if (end.status == SESSILE_INVALID || end.status == SESSILE_LIMIT) {
-        (void)failed(pl, out,
-                     fail(err, SESSILE_POLICY, "%s: %s: %s", pl->origin,
-                          hook_name(pl->hook), end.err.message));
+        (void)end_failed(pl, out,
+                         fail(err, SESSILE_POLICY, "%s: %s: %s", pl->origin,
+                              hook_name(pl->hook), end.err.message));
         out->spent |= end.status == SESSILE_LIMIT;
         return SESSILE_POLICY;
     }
     if (end.status)
-        return failed(pl, out, fail(err, end.status, "%s", end.err.message));
+        return end_failed(pl, out, fail(err, end.status, "%s", end.err.message));
     out->verdict = end.verdict;
     if (pl->hook == SESSILE_HOOK_BRANCH_SUMMARY)
         out->text = (sessile_slice){pl->text.data, pl->text.size};
@@ -344,20 +321,20 @@ static sessile_status resume(policy_pipeline *pl, lua_State *co, int arguments,
         status = LUA_ERRRUN;
     }
     if (status == LUA_OK)
-        return finish(pl, co, out, err);
+        return end_returned(pl, co, out, err);
     if (status == LUA_YIELD) {
         pl->waiting = 1;
         out->request.data = lua_tolstring(co, -1, &out->request.size);
         return SESSILE_NEEDS;
     }
-    return failed(pl, out, vm_failure(v, co, status, file_of(pl), err));
+    return end_failed(pl, out, vm_failure(v, co, status, file_of(pl), err));
 }
 
 static lua_State *thread_of(lua_State *L)
 {
     lua_State *co;
-    lua_rawgetp(L, LUA_REGISTRYINDEX, &table_key);
-    lua_rawgeti(L, -1, AT_THREAD);
+    pipeline_push_table(L);
+    lua_rawgeti(L, -1, TABLE_THREAD);
     co = lua_tothread(L, -1);
     lua_pop(L, 2);
     return co;
@@ -421,7 +398,7 @@ sessile_status policy_pipeline_call(policy_pipeline *pl, size_t step, sessile_ho
     if (pl->setup.worker)
         return call_worker(pl, out, err);
     if (!pl->vm) {
-        status = chain_take(pl->policy, &pl->vm, err);
+        status = chain_take_vm(pl->policy, &pl->vm, err);
         if (status)
             return status;
         pl->vm->pipeline = pl;
@@ -429,10 +406,10 @@ sessile_status policy_pipeline_call(policy_pipeline *pl, size_t step, sessile_ho
     pl->vm->pcalls = 0;
     vm_enter(pl->vm);
     if (pl->vm->spent)
-        status = failed(
+        status = end_failed(
             pl, out, fail(err, SESSILE_POLICY, "%s: its budget is spent", file_of(pl)));
     else if (vm_call(pl->vm, start_hook, pl, 0, file_of(pl), err) != LUA_OK)
-        status = failed(pl, out, pl->vm->starved ? SESSILE_NOMEM : SESSILE_POLICY);
+        status = end_failed(pl, out, pl->vm->starved ? SESSILE_NOMEM : SESSILE_POLICY);
     else
         status = resume(pl, thread_of(pl->vm->L), hook == SESSILE_HOOK_MERGE ? 3 : 2, out,
                         err);
@@ -497,7 +474,7 @@ sessile_status policy_pipeline_answer(policy_pipeline *pl, const sessile_answer 
     vm_enter(pl->vm);
     a.co = thread_of(pl->vm->L);
     if (vm_call(pl->vm, push_answer, &a, 0, file_of(pl), err) != LUA_OK)
-        status = failed(pl, out, pl->vm->starved ? SESSILE_NOMEM : SESSILE_POLICY);
+        status = end_failed(pl, out, pl->vm->starved ? SESSILE_NOMEM : SESSILE_POLICY);
     else
         status = resume(pl, a.co, a.arguments, out, err);
     vm_leave(pl->vm);

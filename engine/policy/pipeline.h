@@ -1,5 +1,6 @@
 /*
- * pipeline.h: one pipeline as its files see it: a VM in use, and what ctx answers from.
+ * pipeline.h: one pipeline, for the files that run it: a VM in use, and the data
+ * behind ctx.
  */
 #ifndef POLICY_PIPELINE_H
 #define POLICY_PIPELINE_H
@@ -38,12 +39,19 @@ struct policy_pipeline {
 };
 
 /* Makes the ctx of a VM; raises. */
-void context_open(lua_State *L);
-/* Pushes ctx. It answers for whatever pipeline and step the VM runs. */
+void ctx_open(lua_State *L);
+/* Pushes ctx. It answers for the pipeline and the step that the VM runs. */
 void ctx_push(lua_State *L);
 
-/* The tables of this pipeline in its VM: pushes slot `slot` of the step that runs. */
+/* The table of the pipeline that the VM runs: the coroutine, the state, and the slots of
+ * each step. */
+enum { TABLE_THREAD = 1, TABLE_STATE, TABLE_SLOTS };
 enum { SLOT_HOOKS = 0, SLOT_STRINGS, SLOT_OPTIONS, SLOT_SESSION, SLOTS };
+/* Pushes it, or nil when there is none, and returns the type. */
+int pipeline_push_table(lua_State *L);
+/* Replaces it by the value at the top, which is popped. */
+void pipeline_set_table(lua_State *L);
+/* Pushes slot `slot` of the step that runs, and returns the type. */
 int pipeline_get_slot(lua_State *L, const policy_pipeline *pl, int slot);
 /* Sets it to the value at the top, which is popped. */
 void pipeline_set_slot(lua_State *L, const policy_pipeline *pl, int slot);

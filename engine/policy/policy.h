@@ -1,12 +1,12 @@
 /*
- * policy.h: policies written in Lua, contained: load a chain, run this hook on this
+ * policy.h: policies written in Lua, in a sandbox: load a chain, run a hook on a
  * state.
  *
- * The only floor that knows Lua. A loaded chain is immutable and counted by reference; it
- * keeps a small pool of private Lua states (VMs), compiled once, each used by one
- * pipeline at a time in a new environment. A script that spends its budget, lies or
- * throws ends with SESSILE_POLICY and a sentence; its VM is thrown away when memory or
- * budget was the cause.
+ * A loaded chain is immutable and reference-counted. It has a small pool of private
+ * Lua states (VMs). Each VM is compiled once and used by one pipeline at a time, in a
+ * fresh environment. A script that exceeds its budget, raises, or returns an invalid
+ * result ends with SESSILE_POLICY and one sentence. Its VM is freed when a budget was
+ * the cause.
  */
 #ifndef POLICY_POLICY_H
 #define POLICY_POLICY_H

@@ -1,10 +1,11 @@
 /*
- * source.c: a policy's file: found by its name, judged, read.
+ * source.c: finds, checks and reads a policy's file.
  *
- * Owns the question whether a file may be a policy at all, a regular file of text, and
- * whose it is: one that neither its user nor root owns, or that others may write, is
- * foreign, and runs in a process of its own. Must never follow a symbolic link, leave a
- * descriptor open, or hand out text that Lua would read as bytecode.
+ * Owns the decision whether a file can be a policy (a regular file of text), and
+ * whether it is foreign. A file is foreign if neither its user nor root owns it, or if
+ * others can write it; it then runs in a separate process. Must never follow a
+ * symbolic link, leave a descriptor open, or return text that Lua would read as
+ * bytecode.
  */
 #include "policy/source.h"
 

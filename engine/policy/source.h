@@ -1,6 +1,4 @@
-/*
- * source.h: a file of Lua, a policy's or a configuration, found, judged and read.
- */
+/* source.h: a file of Lua (a policy or a configuration): found, checked and read. */
 #ifndef POLICY_SOURCE_H
 #define POLICY_SOURCE_H
 

@@ -1,9 +1,9 @@
 /*
  * vm.h: one private Lua state and its budget.
  *
- * The budget has three parts: gas (instructions, charges, bytes allocated), CPU time, and
- * memory. Once one is spent it stays spent: every way back into the script raises again,
- * and the VM is good for nothing but vm_free().
+ * The budget has three parts: gas (instructions, charges, allocated bytes), CPU time,
+ * and memory. A spent budget stays spent: every return into the script raises again,
+ * and only vm_free() may follow.
  */
 #ifndef POLICY_VM_H
 #define POLICY_VM_H

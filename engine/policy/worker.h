@@ -1,13 +1,13 @@
 /*
- * worker.h: a policy in a process of its own.
+ * worker.h: a policy in a separate process.
  *
- * The engine's side starts `sessile-worker` and speaks with it over one socket in frames:
- * a size of 32 bits, a kind of 8, and wire.h's bytes. The worker's side (worker/ has the
- * program) runs the same pipeline on an equal state and sends back what it did, a journal
- * of plain calls, which the engine makes once more on its own state: nothing that a
- * worker says is believed, and nothing but that reaches the engine. A worker that
- * overruns its time, dies, or sends what is no answer is killed; the run is refused as if
- * the script had failed, and the next run finds a new one.
+ * The engine starts `sessile-worker` and exchanges frames with it over one socket: a
+ * size of 32 bits, a kind of 8, and the encoding of wire.h. The worker (its program is
+ * in worker/) runs the same pipeline on a copy of the state and sends back a journal
+ * of plain calls. The engine repeats these calls on its own state and trusts nothing
+ * else that the worker sends. The engine kills a worker that exceeds its time, dies,
+ * or sends an invalid answer. The run is then refused as if the script had failed; the
+ * next run starts a new worker.
  */
 #ifndef POLICY_WORKER_H
 #define POLICY_WORKER_H

@@ -1,5 +1,6 @@
 /*
- * counters.c: who counts a text, and who else when that one cannot.
+ * counters.c: decides what counts a text: an encoding, the host's counter, or the
+ * estimate.
  *
  * Owns the encodings that a store has opened. Must never fail: the estimate always
  * counts.

@@ -1,10 +1,10 @@
 /*
- * counters.h: the rungs that count a text by themselves: encodings, the host's counter,
- * the estimate.
+ * counters.h: the sources that count a text by themselves: encodings, the host's
+ * counter, the estimate.
  *
- * A store has one of these. Encodings are opened when one is first wanted, once; what
- * does not open, or cannot count, leaves the text to the next rung, and is never an
- * error. Safe under threads.
+ * A store has one of these. An encoding is opened once, when it is first needed. If it
+ * does not open, or cannot count a text, the next source counts it; this is never an
+ * error. Thread-safe.
  */
 #ifndef TOKENS_COUNTERS_H
 #define TOKENS_COUNTERS_H

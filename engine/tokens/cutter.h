@@ -1,7 +1,8 @@
 /*
- * cutter.h: text cut into pieces by the steps of a tokenizer.json, or by an expression.
+ * cutter.h: splits text into pieces, by the steps of a tokenizer.json or by an
+ * expression.
  *
- * Never changes once it is open: threads share it.
+ * Immutable once it is open: threads share it.
  */
 #ifndef TOKENS_CUTTER_H
 #define TOKENS_CUTTER_H

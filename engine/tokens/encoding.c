@@ -1,8 +1,7 @@
 /*
- * encoding.c: an encoding opened: by its name, by a path, of bytes.
+ * encoding.c: opens an encoding by its name, by a path, or from bytes.
  *
- * Owns the way from a name to an image and how its texts are cut. Must never keep a
- * descriptor, nor hand out an encoding that is half open.
+ * Must never keep a descriptor, or return an encoding that is only partly open.
  */
 #include "tokens/encoding_internal.h"
 

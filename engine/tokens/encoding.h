@@ -1,7 +1,8 @@
-/* encoding.h: exact token counts of a byte-pair encoding.
+/*
+ * encoding.h: exact token counts of a byte-pair encoding.
  *
- * An encoding is read once, from a file that is mapped or from a vocabulary that is
- * loaded; after that it never changes, so that any number of threads may count with it.
+ * An encoding is read once, from a mapped file or from a vocabulary. After that it is
+ * immutable, and any number of threads can count with it.
  */
 #ifndef TOKENS_ENCODING_H
 #define TOKENS_ENCODING_H

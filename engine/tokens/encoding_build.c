@@ -1,16 +1,16 @@
 /*
- * encoding_build.c: a vocabulary made an image.
+ * encoding_build.c: makes an image of a vocabulary.
  *
- * Owns the tables' filling. Must never make an image that image_open() would refuse, nor
- * take long over a vocabulary that was made to be slow.
+ * Must never make an image that image_open() would refuse, or take long for a
+ * vocabulary that was made to be slow.
  *
- * Where a vocabulary lists no merges, any two tokens merge whose bytes together are a
- * token. Most such pairs never meet: where a token came about in a text, exactly those
- * merges were made inside it that are made when it stands alone (what happens beyond its
- * ends touches none of its bytes, and the order is the same). So each token is merged
- * alone once, and only the last pair of that goes into the table; one that does not come
- * about alone never does. That is a pair a token where there are five, and so a table
- * that fits a cache.
+ * If a vocabulary lists no merges, any two tokens merge whose bytes together are a
+ * token. Most such pairs never meet. When merging produces a token in a text, the
+ * merges inside it are exactly those that produce it when it stands alone: what
+ * happens outside touches none of its bytes, and the order is the same. So each token
+ * is merged once, alone, and only the last pair goes into the table. A token that is
+ * not produced alone is never produced. The table then has one pair for each token
+ * instead of five, and fits into a cache.
  */
 #include "tokens/encoding_image.h"
 

@@ -1,8 +1,8 @@
 /*
- * encoding_image.c: an encoding as one block of memory: checked, and looked up in.
+ * encoding_image.c: an encoding as one block of memory: checked, and searched.
  *
- * Must never believe a number of an image that came from outside: image_open() looks at
- * every one of them once, so that looking up need not.
+ * Must never trust a number of an image from outside: image_open() checks every one of
+ * them once, so that lookups need not.
  */
 #include "tokens/encoding_image.h"
 

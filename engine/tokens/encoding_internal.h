@@ -1,4 +1,6 @@
-/* encoding_internal.h: what an open encoding is, for the two files that know. */
+/*
+ * encoding_internal.h: the struct of an open encoding, for the two files that use it.
+ */
 #ifndef TOKENS_ENCODING_INTERNAL_H
 #define TOKENS_ENCODING_INTERNAL_H
 

@@ -1,12 +1,13 @@
 /*
- * encoding_json.c: a `tokenizer.json`, as Hugging Face's tokenizers write it, read as a
+ * encoding_json.c: reads a `tokenizer.json` of Hugging Face's tokenizers as a
  * vocabulary.
  *
- * Owns the question whether one can be followed to the letter. Must never pass over what
- * would change a count: a normalizer, another model, a step of another kind is
- * UNSUPPORTED, by its name.
+ * Owns the decision whether it can be followed exactly. Must never ignore what would
+ * change a count: a normalizer, another model, or a step of another kind is
+ * UNSUPPORTED, and the error names it.
  *
- * What adds tokens around a text (post_processor) is no part of the text, and left out.
+ * The post_processor adds tokens around a text. They are not part of the text, so it
+ * is ignored.
  */
 #include <string.h>
 

@@ -1,23 +1,23 @@
 /*
  * encoding_merge.c: byte-pair encoding of one piece of text.
  *
- * Owns the order in which pairs merge: the lowest rank first, of equal ones the leftmost,
- * until no two neighbours merge (Sennrich, Haddow, Birch: Neural Machine Translation of
- * Rare Words with Subword Units, 2016; over bytes as in GPT-2). Must never take more than
- * size * log(size) steps, whatever the text.
+ * Owns the order of merges: the pair with the lowest rank first, of equal ones the
+ * leftmost, until no two neighbours merge (Sennrich, Haddow, Birch: Neural Machine
+ * Translation of Rare Words with Subword Units, 2016; over bytes as in GPT-2). Must
+ * never take more than size * log(size) steps, whatever the text.
  *
- * The problem: the plain algorithm looks for the lowest pair again after each merge,
- * which is quadratic; a piece may be the whole text ("aaaa…", base64, a page of Chinese
- * without a space).
+ * The problem: the plain algorithm searches for the lowest pair after each merge,
+ * which is quadratic. A piece can be the whole text ("aaaa…", base64, a page of
+ * Chinese without a space).
  *
- * The choice: short pieces, nearly all, are merged plainly in an array on the stack,
- * where looking through a few numbers costs less than any structure. Longer ones become a
- * list of neighbours with a heap of the pairs that merge, ordered by rank and then place;
- * a pair that is no longer there is left in the heap and skipped when it comes up.
- * Each merge takes one pair out and puts at most two in. Rejected: following the tokens
- * of a dictionary automaton from left to right (linear, as the `bpe` crate does): right
- * only for vocabularies in which every token is what its own bytes merge to, which those
- * that are loaded from a file need not be.
+ * The choice: short pieces, which are nearly all, are merged in an array on the stack,
+ * where searching a few numbers costs less than any structure. Longer ones become a
+ * list of neighbours with a heap of the pairs that can merge, ordered by rank and then
+ * position. A pair that no longer exists stays in the heap and is skipped when it
+ * comes up. Each merge removes one pair and adds at most two. Rejected: following the
+ * tokens of a dictionary automaton from left to right (linear, as in the `bpe` crate).
+ * It is correct only if every token of the vocabulary is what its own bytes merge to,
+ * which is not guaranteed for a vocabulary from a file.
  */
 #include "tokens/encoding_merge.h"
 

@@ -1,4 +1,4 @@
-/* encoding_merge.h: the bytes of one piece merged into tokens. */
+/* encoding_merge.h: merges the bytes of one piece into tokens. */
 #ifndef TOKENS_ENCODING_MERGE_H
 #define TOKENS_ENCODING_MERGE_H
 

@@ -1,10 +1,10 @@
 /*
- * encoding_text.c: texts counted, encoded and decoded with an encoding that is open.
+ * encoding_text.c: counts, encodes and decodes texts with an open encoding.
  *
- * Owns the way of a text: what is no UTF-8 is replaced, added tokens are found, what is
- * between them is cut into pieces, and a piece that is no token itself is merged. Must
- * never change the encoding: threads share it without a lock. What a call needs of memory
- * it takes and gives back itself.
+ * Owns the steps of a text: invalid UTF-8 is replaced, added tokens are found, the
+ * rest is split into pieces, and a piece that is not a token is merged. Must never
+ * change the encoding: threads share it without a lock. A call allocates and frees its
+ * own memory.
  */
 #include "tokens/encoding_internal.h"
 

@@ -1,8 +1,8 @@
 /*
- * encoding_vocabulary.c: vocabularies filled, and those that are known by name.
+ * encoding_vocabulary.c: fills vocabularies, and recognizes published ones.
  *
- * Owns what a name says beyond the tokens themselves: the pattern and the special tokens
- * of published encodings. Must never read a file.
+ * Owns what a published name says beyond the tokens: the pattern and the special
+ * tokens. Must never read a file.
  */
 #include "tokens/encoding_vocabulary.h"
 

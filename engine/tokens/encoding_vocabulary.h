@@ -1,7 +1,7 @@
 /*
- * encoding_vocabulary.h: an encoding as files describe it, before it is made an image.
+ * encoding_vocabulary.h: an encoding as files describe it, before it becomes an image.
  *
- * Filled by one of the readers below, whatever the file; tokens may come in any order.
+ * One of the readers below fills it. Tokens may come in any order.
  */
 #ifndef TOKENS_ENCODING_VOCABULARY_H
 #define TOKENS_ENCODING_VOCABULARY_H

@@ -1,4 +1,4 @@
-/* models.h: which encoding a model has, and what its provider puts around messages. */
+/* models.h: which encoding a model has, and what its provider adds to messages. */
 #ifndef TOKENS_MODELS_H
 #define TOKENS_MODELS_H
 

@@ -1,4 +1,4 @@
-/* pretoken.h: cutting text into the pieces within which an encoding merges. */
+/* pretoken.h: splits text into the pieces within which an encoding merges. */
 #ifndef TOKENS_PRETOKEN_H
 #define TOKENS_PRETOKEN_H
 

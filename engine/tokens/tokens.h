@@ -1,4 +1,4 @@
-/* tokens.h: how many tokens a message is. An estimate by classes of text. */
+/* tokens.h: how many tokens a message has: an estimate by classes of text. */
 #ifndef TOKENS_TOKENS_H
 #define TOKENS_TOKENS_H
 

@@ -1,5 +1,4 @@
-/* unicode.h: which class of character a code point is of, as tokenizers tell them apart.
- */
+/* unicode.h: the class of each code point, as tokenizers distinguish them. */
 #ifndef TOKENS_UNICODE_H
 #define TOKENS_UNICODE_H
 

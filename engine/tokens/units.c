@@ -1,6 +1,4 @@
-/*
- * units.c: the names of what messages were counted in.
- */
+/* units.c: the names of the units in which messages were counted. */
 #include "tokens/tokens.h"
 
 #include <string.h>

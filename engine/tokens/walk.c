@@ -1,7 +1,8 @@
 /*
- * walk.c: what of a message a model is sent.
+ * walk.c: which parts of a message are sent to a model.
  *
- * Owns which fields and blocks are text for the model. Must never count: who walks does.
+ * Owns which fields and blocks are text for the model. Must never count: the caller
+ * does.
  */
 #include "tokens/walk.h"
 

@@ -1,5 +1,7 @@
-/* walk.h: what of a message a model is sent: its texts, one by one, and what stands
- * around them. */
+/*
+ * walk.h: which parts of a message are sent to a model: its texts, one by one, and
+ * what is around them.
+ */
 #ifndef TOKENS_WALK_H
 #define TOKENS_WALK_H
 

@@ -139,39 +139,80 @@ static void finish(ran *r, sessile_state *state)
         copy(r->text, sizeof r->text, text.data, text.size);
 }
 
-static ran run(sessile_policy *p, sessile_hook hook, const char *line)
+void fixture_open(fixture *f, sessile_policy *p, const char *line)
+{
+    memset(f, 0, sizeof *f);
+    f->policy = p;
+    list_make(&f->list, line);
+    f->state = list_state(&f->list);
+    fixture_new_pipeline(f);
+}
+
+void fixture_load(fixture *f, const char *name, const char *source, const char *line,
+                  const policy_limits *limits)
+{
+    sessile_policy *p;
+    sessile_error err;
+    policies_write(name, source);
+    if (policies_load(&p, name, NULL, limits, &err))
+        fail_msg("%s: %s", name, err.message);
+    fixture_open(f, p, line);
+}
+
+void fixture_end_pipeline(fixture *f)
+{
+    policy_pipeline_free(f->pipeline);
+    f->pipeline = NULL;
+}
+
+void fixture_new_pipeline(fixture *f)
 {
     policy_setup setup = policies_setup();
+    fixture_end_pipeline(f);
+    assert_int_equal(policy_pipeline_new(&f->pipeline, f->policy, &setup, &f->err),
+                     SESSILE_OK);
+    memset(&f->err, 0, sizeof f->err);
+}
+
+sessile_status fixture_call(fixture *f, sessile_hook hook)
+{
+    return policy_pipeline_call(f->pipeline, 0, hook, f->state, SESSILE_REASON_TURN,
+                                &f->result, &f->err);
+}
+
+void fixture_close(fixture *f)
+{
+    policy_pipeline_free(f->pipeline);
+    state_free(f->state);
+    list_free(&f->list);
+    policy_release(f->policy);
+}
+
+static ran run(sessile_policy *p, sessile_hook hook, const char *line)
+{
     sessile_answer no = {SESSILE_IO, {"no", 2}, 0};
-    policy_pipeline *pl;
-    sessile_state *state;
-    list l;
+    const char *log;
+    fixture f;
     ran r;
 
     memset(&r, 0, sizeof r);
-    list_make(&l, line);
-    state = list_state(&l);
-    assert_int_equal(policy_pipeline_new(&pl, p, &setup, &r.err), SESSILE_OK);
-    r.err.code = SESSILE_OK;
-    r.status =
-        policy_pipeline_call(pl, 0, hook, state, SESSILE_REASON_TURN, &r.result, &r.err);
+    fixture_open(&f, p, line);
+    r.status = fixture_call(&f, hook);
     while (r.status == SESSILE_NEEDS)
-        r.status = policy_pipeline_answer(pl, &no, &r.result, &r.err);
-    finish(&r, state);
-    copy(r.log, sizeof r.log, policy_pipeline_log(pl), strlen(policy_pipeline_log(pl)));
-    policy_pipeline_free(pl);
-    state_free(state);
-    list_free(&l);
+        r.status = policy_pipeline_answer(f.pipeline, &no, &f.result, &f.err);
+    r.result = f.result;
+    r.err = f.err;
+    finish(&r, f.state);
+    log = policy_pipeline_log(f.pipeline);
+    copy(r.log, sizeof r.log, log, strlen(log));
+    fixture_close(&f);
     return r;
 }
 
 ran policies_run(const char *name, const char *options, sessile_hook hook,
                  const char *line)
 {
-    sessile_policy *p = policies_must_load(name, options);
-    ran r = run(p, hook, line);
-    policy_release(p);
-    return r;
+    return run(policies_must_load(name, options), hook, line);
 }
 
 ran policies_body_within(const char *body, const char *line, const policy_limits *limits)
@@ -190,9 +231,7 @@ ran policies_body_within(const char *body, const char *line, const policy_limits
     r.status = policies_load(&p, "body", NULL, limits, &r.err);
     if (r.status)
         return r;
-    r = run(p, SESSILE_HOOK_TRUNCATE, line);
-    policy_release(p);
-    return r;
+    return run(p, SESSILE_HOOK_TRUNCATE, line);
 }
 
 ran policies_body(const char *body, const char *line)

@@ -44,6 +44,28 @@ sessile_policy *policies_must_load(const char *name, const char *options);
 /* The setup that runs get: session "s-1", agent "main", turn 7, now 1,700,000,000,000. */
 policy_setup policies_setup(void);
 
+/* A policy, a state over a list, and a pipeline: what a test needs to run hooks. */
+typedef struct fixture {
+    sessile_policy *policy;
+    list list;
+    sessile_state *state;
+    policy_pipeline *pipeline; /* with policies_setup() */
+    policy_result result;      /* of the last hook */
+    sessile_error err;
+} fixture;
+
+/* For a loaded policy, which the fixture owns from now on, and the list of that line. */
+void fixture_open(fixture *f, sessile_policy *p, const char *line);
+/* Writes name.lua and loads it first. limits NULL: the defaults. */
+void fixture_load(fixture *f, const char *name, const char *source, const char *line,
+                  const policy_limits *limits);
+/* Frees the pipeline; makes a new one. */
+void fixture_end_pipeline(fixture *f);
+void fixture_new_pipeline(fixture *f);
+/* Runs a hook of step 0. */
+sessile_status fixture_call(fixture *f, sessile_hook hook);
+void fixture_close(fixture *f);
+
 /* Loads, runs one hook on a list, ends the hook. A model that is asked says "no". */
 ran policies_run(const char *name, const char *options, sessile_hook hook,
                  const char *line);

@@ -54,37 +54,27 @@ static void test_each_hook_gets_its_arguments(void **state)
 static const char *merged(size_t previous)
 {
     static char log[256];
-    policy_setup s = policies_setup();
-    sessile_policy *p = policies_must_load("merges", NULL);
-    policy_pipeline *pl;
-    policy_result result;
-    sessile_error err;
-    sessile_state *st;
     state_setup setup;
-    list l;
+    fixture f;
 
-    list_make(&l, "s u a u a");
+    fixture_open(&f, policies_must_load("merges", NULL), "s u a u a");
     memset(&setup, 0, sizeof setup);
-    setup.context = &l.c;
+    setup.context = &f.list.c;
     setup.previous = previous;
     setup.floor = 2;
     setup.result_limit = 1 << 20;
     setup.vars_limit = 16384;
     setup.depth = 128;
     setup.read = list_read;
-    setup.read_arg = &l;
+    setup.read_arg = &f.list;
     setup.alloc = &allocator_default;
-    assert_int_equal(state_new(&st, &setup, &err), SESSILE_OK);
-    assert_int_equal(state_hook_begin(st, "{}", 2, &err), SESSILE_OK);
-    assert_int_equal(policy_pipeline_new(&pl, p, &s, &err), SESSILE_OK);
-    if (policy_pipeline_call(pl, 0, SESSILE_HOOK_MERGE, st, SESSILE_REASON_TURN, &result,
-                             &err))
-        fail_msg("%s", err.message);
-    snprintf(log, sizeof log, "%s", policy_pipeline_log(pl));
-    policy_pipeline_free(pl);
-    state_free(st);
-    list_free(&l);
-    policy_release(p);
+    state_free(f.state);
+    assert_int_equal(state_new(&f.state, &setup, &f.err), SESSILE_OK);
+    assert_int_equal(state_hook_begin(f.state, "{}", 2, &f.err), SESSILE_OK);
+    if (fixture_call(&f, SESSILE_HOOK_MERGE))
+        fail_msg("%s", f.err.message);
+    snprintf(log, sizeof log, "%s", policy_pipeline_log(f.pipeline));
+    fixture_close(&f);
     return log;
 }
 
@@ -363,66 +353,35 @@ static void test_vars_are_kept(void **state)
 static void test_reading_vars_keeps_their_bytes(void **state)
 {
     static const char vars[] = "{\"b\":1.50,\"a\":[]}";
-    policy_setup s = policies_setup();
-    policy_result result;
-    policy_pipeline *pl;
-    sessile_policy *p;
-    sessile_error err;
-    sessile_state *st;
-    list l;
+    fixture f;
     (void)state;
-    policies_write("reads",
-                   "return { truncate = function(state) return state.vars.b == 1.5 and "
-                   "#state.vars.a == 0 and state or 'no' end }");
-    p = policies_must_load("reads", NULL);
-    list_make(&l, "s u");
-    st = list_state(&l);
-    assert_int_equal(state_hook_begin(st, vars, strlen(vars), &err), SESSILE_OK);
-    assert_int_equal(policy_pipeline_new(&pl, p, &s, &err), SESSILE_OK);
-    assert_int_equal(policy_pipeline_call(pl, 0, SESSILE_HOOK_TRUNCATE, st,
-                                          SESSILE_REASON_TURN, &result, &err),
-                     SESSILE_OK);
-    assert_int_equal(sessile_state_vars(st).size, strlen(vars));
-    assert_memory_equal(sessile_state_vars(st).data, vars, strlen(vars));
-    policy_pipeline_free(pl);
-    state_free(st);
-    list_free(&l);
-    policy_release(p);
+    fixture_load(&f, "reads",
+                 "return { truncate = function(state) return state.vars.b == 1.5 and "
+                 "#state.vars.a == 0 and state or 'no' end }",
+                 "s u", NULL);
+    assert_int_equal(state_hook_begin(f.state, vars, strlen(vars), &f.err), SESSILE_OK);
+    assert_int_equal(fixture_call(&f, SESSILE_HOOK_TRUNCATE), SESSILE_OK);
+    assert_int_equal(sessile_state_vars(f.state).size, strlen(vars));
+    assert_memory_equal(sessile_state_vars(f.state).data, vars, strlen(vars));
+    fixture_close(&f);
 }
 
 static void test_a_state_ends_with_its_hook(void **state)
 {
-    sessile_policy *p;
-    policy_pipeline *pl;
-    policy_setup s = policies_setup();
-    policy_result result;
-    sessile_error err;
-    sessile_state *st;
-    list l;
+    fixture f;
     (void)state;
 
-    policies_write(
-        "callbacks",
-        "local kept return { summarize = function(state) kept = state.messages "
-        "end, truncate = function(state) return kept[1].role end }");
-    p = policies_must_load("callbacks", NULL);
-    list_make(&l, "s u a");
-    st = list_state(&l);
-    assert_int_equal(policy_pipeline_new(&pl, p, &s, &err), SESSILE_OK);
-    assert_int_equal(policy_pipeline_call(pl, 0, SESSILE_HOOK_SUMMARIZE, st,
-                                          SESSILE_REASON_TURN, &result, &err),
-                     SESSILE_OK);
-    assert_int_equal(policy_pipeline_call(pl, 0, SESSILE_HOOK_TRUNCATE, st,
-                                          SESSILE_REASON_TURN, &result, &err),
-                     SESSILE_POLICY);
-    assert_string_equal(err.message,
+    fixture_load(&f, "callbacks",
+                 "local kept return { summarize = function(state) kept = state.messages "
+                 "end, truncate = function(state) return kept[1].role end }",
+                 "s u a", NULL);
+    assert_int_equal(fixture_call(&f, SESSILE_HOOK_SUMMARIZE), SESSILE_OK);
+    assert_int_equal(fixture_call(&f, SESSILE_HOOK_TRUNCATE), SESSILE_POLICY);
+    assert_string_equal(f.err.message,
                         "callbacks.lua:1: this state has ended: keep nothing of it "
                         "from one hook to the next");
-    assert_int_equal(result.spent, 0);
-    policy_pipeline_free(pl);
-    state_free(st);
-    list_free(&l);
-    policy_release(p);
+    assert_int_equal(f.result.spent, 0);
+    fixture_close(&f);
 }
 
 /* ------------------------------------------------------------------ ctx */
@@ -474,37 +433,24 @@ typedef struct asked {
 
 static asked ask(const char *body, const sessile_answer *answer)
 {
-    policy_setup s = policies_setup();
-    sessile_policy *p;
-    policy_pipeline *pl;
-    policy_result result;
-    sessile_state *st;
-    asked a;
-    list l;
     char source[4096];
+    fixture f;
+    asked a;
 
     memset(&a, 0, sizeof a);
     snprintf(source, sizeof source, "return { truncate = function(state, ctx) %s\nend }",
              body);
-    policies_write("asks", source);
-    p = policies_must_load("asks", NULL);
-    list_make(&l, "s u a:x r:x a");
-    st = list_state(&l);
-    assert_int_equal(policy_pipeline_new(&pl, p, &s, &a.err), SESSILE_OK);
-    a.err.message[0] = 0;
-    a.status = policy_pipeline_call(pl, 0, SESSILE_HOOK_TRUNCATE, st, SESSILE_REASON_TURN,
-                                    &result, &a.err);
+    fixture_load(&f, "asks", source, "s u a:x r:x a", NULL);
+    a.status = fixture_call(&f, SESSILE_HOOK_TRUNCATE);
     while (a.status == SESSILE_NEEDS) {
         a.times++;
-        snprintf(a.request, sizeof a.request, "%.*s", (int)result.request.size,
-                 result.request.data);
-        a.status = policy_pipeline_answer(pl, answer, &result, &a.err);
+        snprintf(a.request, sizeof a.request, "%.*s", (int)f.result.request.size,
+                 f.result.request.data);
+        a.status = policy_pipeline_answer(f.pipeline, answer, &f.result, &f.err);
     }
-    snprintf(a.log, sizeof a.log, "%s", policy_pipeline_log(pl));
-    policy_pipeline_free(pl);
-    state_free(st);
-    list_free(&l);
-    policy_release(p);
+    a.err = f.err;
+    snprintf(a.log, sizeof a.log, "%s", policy_pipeline_log(f.pipeline));
+    fixture_close(&f);
     return a;
 }
 
@@ -606,35 +552,22 @@ static void test_wrong_requests_raise(void **state)
 
 static void test_a_pipeline_freed_while_it_waits(void **state)
 {
-    policy_setup s = policies_setup();
-    sessile_policy *p;
-    policy_pipeline *pl;
-    policy_result result;
-    sessile_error err;
-    sessile_state *st;
-    list l;
+    fixture f;
     (void)state;
-    policies_write("asks",
-                   "return { compact = function(state, ctx) ctx.model{messages={}} "
-                   "state:drop(1) end }");
-    p = policies_must_load("asks", NULL);
-    list_make(&l, "s u a");
+    fixture_load(&f, "asks",
+                 "return { compact = function(state, ctx) ctx.model{messages={}} "
+                 "state:drop(1) end }",
+                 "s u a", NULL);
     for (int i = 0; i < 3; i++) {
-        st = list_state(&l);
-        assert_int_equal(policy_pipeline_new(&pl, p, &s, &err), SESSILE_OK);
-        assert_int_equal(policy_pipeline_answer(pl, NULL, &result, &err),
+        fixture_new_pipeline(&f);
+        state_free(f.state);
+        f.state = list_state(&f.list);
+        assert_int_equal(policy_pipeline_answer(f.pipeline, NULL, &f.result, &f.err),
                          SESSILE_INVALID);
-        assert_int_equal(policy_pipeline_call(pl, 0, SESSILE_HOOK_COMPACT, st,
-                                              SESSILE_REASON_MANUAL, &result, &err),
-                         SESSILE_NEEDS);
-        assert_int_equal(policy_pipeline_call(pl, 0, SESSILE_HOOK_COMPACT, st,
-                                              SESSILE_REASON_MANUAL, &result, &err),
-                         SESSILE_INVALID);
-        policy_pipeline_free(pl);
-        state_free(st);
+        assert_int_equal(fixture_call(&f, SESSILE_HOOK_COMPACT), SESSILE_NEEDS);
+        assert_int_equal(fixture_call(&f, SESSILE_HOOK_COMPACT), SESSILE_INVALID);
     }
-    list_free(&l);
-    policy_release(p);
+    fixture_close(&f);
 }
 
 int main(void)

@@ -396,13 +396,9 @@ static void test_host_steps_stand_among_files(void **state)
 static void test_steps_do_not_see_each_other(void **state)
 {
     sessile_policy_step steps[2] = {{"a", NULL, 0}, {"b", NULL, 0}};
-    policy_setup s = policies_setup();
-    policy_result result;
-    policy_pipeline *pl;
     sessile_policy *p;
     sessile_error err;
-    sessile_state *st;
-    list l;
+    fixture f;
     (void)state;
     policies_write("a",
                    "x = 1 string.rep = nil math.pi = 3 return { truncate = function() "
@@ -413,19 +409,12 @@ static void test_steps_do_not_see_each_other(void **state)
     assert_int_equal(policy_load(&p, steps, 2, policies_folder(), NULL, NULL, &os_posix,
                                  &allocator_default, &err),
                      SESSILE_OK);
-    list_make(&l, "s u");
-    st = list_state(&l);
-    assert_int_equal(policy_pipeline_new(&pl, p, &s, &err), SESSILE_OK);
-    for (int round = 0; round < 2; round++) {
-        for (size_t i = 0; i < 2; i++)
-            if (policy_pipeline_call(pl, i, SESSILE_HOOK_TRUNCATE, st,
-                                     SESSILE_REASON_TURN, &result, &err))
-                fail_msg("%s", err.message);
-    }
-    policy_pipeline_free(pl);
-    state_free(st);
-    list_free(&l);
-    policy_release(p);
+    fixture_open(&f, p, "s u");
+    for (size_t i = 0; i < 4; i++)
+        if (policy_pipeline_call(f.pipeline, i % 2, SESSILE_HOOK_TRUNCATE, f.state,
+                                 SESSILE_REASON_TURN, &f.result, &err))
+            fail_msg("%s", err.message);
+    fixture_close(&f);
 }
 
 /* ------------------------------------------------------------------ between pipelines */
@@ -434,24 +423,15 @@ static void test_steps_do_not_see_each_other(void **state)
 static const char *run_again(sessile_policy *p, int n)
 {
     static char log[1024];
-    policy_setup s = policies_setup();
-    policy_result result;
-    policy_pipeline *pl;
-    sessile_error err;
-    sessile_state *st;
-    list l;
-    list_make(&l, "s u a");
     for (int i = 0; i < n; i++) {
-        st = list_state(&l);
-        assert_int_equal(policy_pipeline_new(&pl, p, &s, &err), SESSILE_OK);
-        if (policy_pipeline_call(pl, 0, SESSILE_HOOK_TRUNCATE, st, SESSILE_REASON_TURN,
-                                 &result, &err))
-            fail_msg("%s", err.message);
-        snprintf(log, sizeof log, "%s", policy_pipeline_log(pl));
-        policy_pipeline_free(pl);
-        state_free(st);
+        fixture f;
+        policy_retain(p);
+        fixture_open(&f, p, "s u a");
+        if (fixture_call(&f, SESSILE_HOOK_TRUNCATE))
+            fail_msg("%s", f.err.message);
+        snprintf(log, sizeof log, "%s", policy_pipeline_log(f.pipeline));
+        fixture_close(&f);
     }
-    list_free(&l);
     return log;
 }
 
@@ -660,28 +640,14 @@ static void test_the_hosts_locale_is_not_seen(void **state)
 
 static void test_time_in_lua_is_told(void **state)
 {
-    policy_setup s = policies_setup();
-    policy_result result;
-    policy_pipeline *pl;
-    sessile_policy *p;
-    sessile_error err;
-    sessile_state *st;
-    list l;
+    fixture f;
     (void)state;
-    policies_write("slow", "return { truncate = function() for i = 1, 1e6 do end end }");
-    p = policies_must_load("slow", NULL);
-    list_make(&l, "s u");
-    st = list_state(&l);
-    assert_int_equal(policy_pipeline_new(&pl, p, &s, &err), SESSILE_OK);
-    assert_int_equal(policy_pipeline_us(pl), 0);
-    assert_int_equal(policy_pipeline_call(pl, 0, SESSILE_HOOK_TRUNCATE, st,
-                                          SESSILE_REASON_TURN, &result, &err),
-                     SESSILE_OK);
-    assert_true(policy_pipeline_us(pl) > 100);
-    policy_pipeline_free(pl);
-    state_free(st);
-    list_free(&l);
-    policy_release(p);
+    fixture_load(&f, "slow", "return { truncate = function() for i = 1, 1e6 do end end }",
+                 "s u", NULL);
+    assert_int_equal(policy_pipeline_us(f.pipeline), 0);
+    assert_int_equal(fixture_call(&f, SESSILE_HOOK_TRUNCATE), SESSILE_OK);
+    assert_true(policy_pipeline_us(f.pipeline) > 100);
+    fixture_close(&f);
 }
 
 /* ------------------------------------------------------------------ out of memory */

@@ -154,70 +154,43 @@ static void test_ctx_options_cannot_be_changed_through_pairs(void **state)
 /* The budget is the pipeline's: the second hook has what the first has left. */
 static void test_one_budget_for_all_hooks(void **state)
 {
-    policy_setup s = policies_setup();
     policy_limits limits = {3000000, 10000, 64 << 20, 1 << 20};
-    policy_result result;
-    policy_pipeline *pl;
-    sessile_policy *p;
-    sessile_error err;
-    sessile_state *st;
-    list l;
+    fixture f;
     int i;
     (void)state;
 
-    policies_write("half",
-                   "return { truncate = function() for i = 1, 700000 do end end }");
-    assert_int_equal(policies_load(&p, "half", NULL, &limits, &err), SESSILE_OK);
-    list_make(&l, "s u");
-    st = list_state(&l);
+    fixture_load(&f, "half",
+                 "return { truncate = function() for i = 1, 700000 do end end }", "s u",
+                 &limits);
     for (int round = 0; round < 3; round++) {
-        assert_int_equal(policy_pipeline_new(&pl, p, &s, &err), SESSILE_OK);
-        for (i = 0; i < 20; i++)
-            if (policy_pipeline_call(pl, 0, SESSILE_HOOK_TRUNCATE, st,
-                                     SESSILE_REASON_TURN, &result, &err))
-                break;
-        assert_in_range(i, 2, 5); /* the same in each pipeline: each begins afresh */
-        assert_int_equal(result.spent, 1);
+        fixture_new_pipeline(&f);
+        for (i = 0; i < 20 && !fixture_call(&f, SESSILE_HOOK_TRUNCATE); i++)
+            ;
+        assert_in_range(i, 2, 5); /* the same in each pipeline */
+        assert_int_equal(f.result.spent, 1);
         /* once spent it stays spent */
-        assert_int_equal(policy_pipeline_call(pl, 0, SESSILE_HOOK_TRUNCATE, st,
-                                              SESSILE_REASON_TURN, &result, &err),
-                         SESSILE_POLICY);
-        assert_int_equal(result.spent, 1);
-        policy_pipeline_free(pl);
+        assert_int_equal(fixture_call(&f, SESSILE_HOOK_TRUNCATE), SESSILE_POLICY);
+        assert_int_equal(f.result.spent, 1);
     }
-    state_free(st);
-    list_free(&l);
-    policy_release(p);
+    fixture_close(&f);
 }
 
 /* A VM from the pool has its whole budget again. */
 static void test_every_pipeline_has_a_full_budget(void **state)
 {
-    policy_setup s = policies_setup();
     policy_limits limits = {1000000, 10000, 64 << 20, 1 << 20};
-    policy_result result;
-    policy_pipeline *pl;
-    sessile_policy *p;
-    sessile_error err;
-    sessile_state *st;
-    list l;
+    fixture f;
     (void)state;
 
-    policies_write("third",
-                   "return { truncate = function() for i = 1, 300000 do end end }");
-    assert_int_equal(policies_load(&p, "third", NULL, &limits, &err), SESSILE_OK);
-    list_make(&l, "s u");
-    st = list_state(&l);
+    fixture_load(&f, "third",
+                 "return { truncate = function() for i = 1, 300000 do end end }", "s u",
+                 &limits);
     for (int round = 0; round < 10; round++) {
-        assert_int_equal(policy_pipeline_new(&pl, p, &s, &err), SESSILE_OK);
-        if (policy_pipeline_call(pl, 0, SESSILE_HOOK_TRUNCATE, st, SESSILE_REASON_TURN,
-                                 &result, &err))
-            fail_msg("round %d: %s", round, err.message);
-        policy_pipeline_free(pl);
+        fixture_new_pipeline(&f);
+        if (fixture_call(&f, SESSILE_HOOK_TRUNCATE))
+            fail_msg("round %d: %s", round, f.err.message);
     }
-    state_free(st);
-    list_free(&l);
-    policy_release(p);
+    fixture_close(&f);
 }
 
 /* The most that a policy had at one time, as the host's allocator sees it. */
@@ -240,6 +213,24 @@ static void *watch_memory(void *ud, void *ptr, size_t osize, size_t nsize)
     return block;
 }
 
+/* Loads a policy with that body as its truncate; its memory is watched by w. */
+static sessile_policy *load_watched(watched *w, const char *body,
+                                    const policy_limits *limits)
+{
+    allocator a = {watch_memory, w};
+    sessile_policy_step step = {"watched", NULL, 0};
+    sessile_policy *p;
+    sessile_error err;
+    char source[300];
+
+    snprintf(source, sizeof source, "return { truncate = function() %s end }", body);
+    policies_write("watched", source);
+    assert_int_equal(
+        policy_load(&p, &step, 1, policies_folder(), limits, NULL, &os_posix, &a, &err),
+        SESSILE_OK);
+    return p;
+}
+
 static void test_the_host_never_gives_more_than_the_limit(void **state)
 {
     static const char *const bodies[] = {
@@ -250,42 +241,20 @@ static void test_the_host_never_gives_more_than_the_limit(void **state)
         "local t = {} while true do t[#t + 1] = {} end",
     };
     policy_limits limits = {UINT64_MAX, 2000, 4 << 20, 1 << 20};
-    sessile_policy_step step = {"eats", NULL, 0};
-    char source[300];
     (void)state;
     for (size_t i = 0; i < sizeof bodies / sizeof *bodies; i++) {
         watched w = {0, 0};
-        allocator a = {watch_memory, &w};
-        policy_setup s = policies_setup();
-        policy_result result;
-        policy_pipeline *pl;
-        sessile_policy *p;
-        sessile_error err;
-        sessile_state *st;
-        size_t before;
-        list l;
+        sessile_policy *p = load_watched(&w, bodies[i], &limits);
+        size_t before = w.now;
+        fixture f;
 
-        snprintf(source, sizeof source, "return { truncate = function() %s end }",
-                 bodies[i]);
-        policies_write("eats", source);
-        assert_int_equal(policy_load(&p, &step, 1, policies_folder(), &limits, NULL,
-                                     &os_posix, &a, &err),
-                         SESSILE_OK);
-        list_make(&l, "s u");
-        st = list_state(&l);
-        before = w.now;
-        assert_int_equal(policy_pipeline_new(&pl, p, &s, &err), SESSILE_OK);
-        assert_int_equal(policy_pipeline_call(pl, 0, SESSILE_HOOK_TRUNCATE, st,
-                                              SESSILE_REASON_TURN, &result, &err),
-                         SESSILE_POLICY);
-        assert_string_equal(err.message,
-                            "eats.lua:1: it spent its budget of 4194304 bytes of "
+        fixture_open(&f, p, "s u");
+        assert_int_equal(fixture_call(&f, SESSILE_HOOK_TRUNCATE), SESSILE_POLICY);
+        assert_string_equal(f.err.message,
+                            "watched.lua:1: it spent its budget of 4194304 bytes of "
                             "memory [policy_memory]");
         assert_true(w.most <= before + limits.memory + 65536);
-        policy_pipeline_free(pl);
-        state_free(st);
-        list_free(&l);
-        policy_release(p);
+        fixture_close(&f);
         assert_int_equal(w.now, 0);
     }
 }
@@ -378,92 +347,58 @@ static void test_a_waiting_script_resumes_its_budget(void **state)
 }
 
 /* Runs the hook, answers every request, and counts them. */
-static int requests_of(policy_pipeline *pl, sessile_state *st)
+static int requests_of(fixture *f)
 {
     sessile_answer yes = {SESSILE_OK, {"yes", 3}, 0};
-    policy_result result;
-    sessile_error err;
     int asked = 0;
-    sessile_status status = policy_pipeline_call(pl, 0, SESSILE_HOOK_TRUNCATE, st,
-                                                 SESSILE_REASON_TURN, &result, &err);
+    sessile_status status = fixture_call(f, SESSILE_HOOK_TRUNCATE);
     for (; status == SESSILE_NEEDS; asked++)
-        status = policy_pipeline_answer(pl, &yes, &result, &err);
+        status = policy_pipeline_answer(f->pipeline, &yes, &f->result, &f->err);
     if (status)
-        fail_msg("%s", err.message);
+        fail_msg("%s", f->err.message);
     return asked;
 }
 
 static void test_the_model_is_asked_32_times(void **state)
 {
-    policy_setup s = policies_setup();
-    policy_pipeline *pl;
-    sessile_policy *p;
-    sessile_error err;
-    sessile_state *st;
-    list l;
+    fixture f;
     (void)state;
 
-    policies_write("asks",
-                   "local n = 0\n"
-                   "return { truncate = function(state, ctx) for i = 1, 20 do n = n + 1\n"
-                   "local text, why = ctx.model{messages = {}}\n"
-                   "if n <= 32 then assert(text == 'yes') else assert(text == nil and\n"
-                   "why == 'a pipeline may ask the model 32 times', why) end end end }");
-    p = policies_must_load("asks", NULL);
-    list_make(&l, "s u");
-    st = list_state(&l);
+    fixture_load(&f, "asks",
+                 "local n = 0\n"
+                 "return { truncate = function(state, ctx) for i = 1, 20 do n = n + 1\n"
+                 "local text, why = ctx.model{messages = {}}\n"
+                 "if n <= 32 then assert(text == 'yes') else assert(text == nil and\n"
+                 "why == 'a pipeline may ask the model 32 times', why) end end end }",
+                 "s u", NULL);
     for (int round = 0; round < 2; round++) { /* of each pipeline, not of a hook */
-        assert_int_equal(policy_pipeline_new(&pl, p, &s, &err), SESSILE_OK);
-        assert_int_equal(requests_of(pl, st), 20);
-        assert_int_equal(requests_of(pl, st), 12);
-        assert_int_equal(requests_of(pl, st), 0);
-        policy_pipeline_free(pl);
+        fixture_new_pipeline(&f);
+        assert_int_equal(requests_of(&f), 20);
+        assert_int_equal(requests_of(&f), 12);
+        assert_int_equal(requests_of(&f), 0);
     }
-    state_free(st);
-    list_free(&l);
-    policy_release(p);
+    fixture_close(&f);
 }
 
 /* Other sessions' texts do not wait in a VM of the pool. */
 static void test_a_vm_full_of_garbage_is_freed(void **state)
 {
     static const char *const bodies[] = {"local s = ('x'):rep(3 << 20)", "local s = 'x'"};
-    sessile_policy_step step = {"fills", NULL, 0};
-    char source[100];
     (void)state;
     for (int i = 0; i < 2; i++) {
         watched w = {0, 0};
-        allocator a = {watch_memory, &w};
-        policy_setup s = policies_setup();
-        policy_result result;
-        policy_pipeline *pl;
-        sessile_policy *p;
-        sessile_error err;
-        sessile_state *st;
-        size_t before;
-        list l;
+        sessile_policy *p = load_watched(&w, bodies[i], &limits_usual);
+        size_t before = w.now;
+        fixture f;
 
-        snprintf(source, sizeof source, "return { truncate = function() %s end }",
-                 bodies[i]);
-        policies_write("fills", source);
-        assert_int_equal(policy_load(&p, &step, 1, policies_folder(), &limits_usual, NULL,
-                                     &os_posix, &a, &err),
-                         SESSILE_OK);
-        list_make(&l, "s u");
-        st = list_state(&l);
-        before = w.now;
-        assert_int_equal(policy_pipeline_new(&pl, p, &s, &err), SESSILE_OK);
-        assert_int_equal(policy_pipeline_call(pl, 0, SESSILE_HOOK_TRUNCATE, st,
-                                              SESSILE_REASON_TURN, &result, &err),
-                         SESSILE_OK);
-        policy_pipeline_free(pl);
+        fixture_open(&f, p, "s u");
+        assert_int_equal(fixture_call(&f, SESSILE_HOOK_TRUNCATE), SESSILE_OK);
+        fixture_end_pipeline(&f);
         if (i == 0)
             assert_true(w.now < before); /* loading has left it there */
         else
             assert_true(w.now >= before);
-        state_free(st);
-        list_free(&l);
-        policy_release(p);
+        fixture_close(&f);
         assert_int_equal(w.now, 0);
     }
 }

@@ -1,9 +1,10 @@
 /*
- * context_lua.c: ctx, what a policy knows and may ask beside its state.
+ * ctx.c: ctx, what a policy can read and ask apart from its state.
  *
- * Owns the script's only clock, its only randomness, its log and its way to a model. Must
- * never answer anything that is not the same in a second run of the same turn, and never
- * ask the model itself: the request is yielded, and whoever runs the pipeline answers.
+ * Owns the script's only clock, its only random numbers, its log and its access to a
+ * model. Must never return anything that differs in a second run of the same turn.
+ * Must never call the model: it yields the request, and the caller of the pipeline
+ * answers.
  */
 #include "policy/pipeline.h"
 
@@ -351,7 +352,7 @@ static int context_tostring(lua_State *L)
     return 1;
 }
 
-void context_open(lua_State *L)
+void ctx_open(lua_State *L)
 {
     static const luaL_Reg of_context[] = {
         {"__newindex", context_newindex}, {"__tostring", context_tostring}, {NULL, NULL}};
