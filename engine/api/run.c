@@ -1,6 +1,7 @@
 /* run.c: the public functions of policies and runs. */
 #include "api/api.h"
 
+#include "base/text.h"
 #include "policy/policy.h"
 #include "run/begin.h"
 #include "operations/pending.h"
@@ -44,6 +45,13 @@ static sessile_status check(const sessile_run_options *o, const char *function,
         api_bad(o->instructions) || api_bad(o->event) || api_bad(o->summary) ||
         api_bad(o->state))
         return api_missing(err, function, "the data of a slice in options");
+    /* they are written into the log, whose lines are JSON */
+    if (!utf8_valid(o->instructions.data, o->instructions.size))
+        return fail(err, SESSILE_INVALID, "the instructions are not UTF-8");
+    if (!utf8_valid(o->event.data, o->event.size))
+        return fail(err, SESSILE_INVALID, "the event is not UTF-8");
+    if (!utf8_valid(o->model.data, o->model.size))
+        return fail(err, SESSILE_INVALID, "the model's name is not UTF-8");
     if ((unsigned)o->on_conflict > SESSILE_ON_CONFLICT_BRANCH)
         return fail(err, SESSILE_INVALID, "on_conflict is FAIL, APPEND or BRANCH");
     if ((unsigned)o->reason > SESSILE_REASON_MANUAL)

@@ -77,6 +77,23 @@ static int is_being_removed(log_t *log)
     return replaced;
 }
 
+/* 1 when the first line says nothing of the log that has the name now. A key that does
+ * not open may be one that was dropped, since all logs were sealed again after this one
+ * was opened. */
+static int is_another_by_now(log_t *log, sessile_status status)
+{
+    sessile_error ignored = {SESSILE_OK, ""};
+    uint64_t size;
+    int64_t mtime_ms;
+    if (status != SESSILE_DAMAGED && status != SESSILE_SEALED)
+        return log_moved(log, status);
+    if (log_has_locks(log->st.table))
+        return is_being_removed(log);
+    /* log_replaced() is what the store saw when it was asked last */
+    return !log->st.table->size(log->handle, &size, &mtime_ms, &ignored) &&
+           log_replaced(log);
+}
+
 /* *moved: the name was gone, or another log's, before the first line was read. */
 static sessile_status attach_once(log_t **out, store *st, const keyring *k,
                                   const char *folder, const char *name, unsigned depth,
@@ -107,8 +124,7 @@ static sessile_status attach_once(log_t **out, store *st, const keyring *k,
         status = st->table->open(st->self, folder, name, &log->handle, err);
     if (!status) {
         status = read_key(log, k, err);
-        *moved = log_moved(log, status) || (status == SESSILE_DAMAGED &&
-                                            (log_replaced(log) || is_being_removed(log)));
+        *moved = is_another_by_now(log, status);
         if (status && status != SESSILE_NOTFOUND)
             fail_prefix(err, "%s", log->name);
     }

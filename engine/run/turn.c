@@ -7,6 +7,8 @@
  */
 #include "run/run.h"
 
+#include <string.h>
+
 #include "base/text.h"
 #include "session/life.h"
 #include "tokens/tokens.h"
@@ -188,10 +190,6 @@ sessile_status run_turn(sessile_run *run, const sessile_slice *messages, size_t 
     }
     if (count > SIZE_MAX / sizeof *w.messages) {
         status = fail_nomem(err);
-        goto out;
-    }
-    if (!utf8_valid(options->model.data, options->model.size)) {
-        status = fail(err, SESSILE_INVALID, "the model's name is not UTF-8");
         goto out;
     }
     w.messages = mem_zalloc(run->alloc, count * sizeof *w.messages);

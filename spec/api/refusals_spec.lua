@@ -198,3 +198,61 @@ describe("a checkpoint that is not what was written", function()
     assert.equal(head, mine:head())
   end)
 end)
+
+-- A log that held such bytes would be damaged: its lines are JSON.
+describe("text that is not UTF-8", function()
+  local STRINGS = { "\xff\xfe", "\xc3", "ends in \xe2\x80", "\xed\xa0\x80", "\xf4\x90\x80\x80",
+    "\xc0\x80", "a\x80b" }
+  local shrink = { policy = "sliding_window", window = 40 }
+
+  local function with(more)
+    for name, value in pairs(shrink) do
+      more[name] = value
+    end
+    return more
+  end
+
+  it("is refused by a run, and nothing is written", function()
+    before = temp.snapshot(dir)
+    for _, text in ipairs(STRINGS) do
+      refused("EINVALID", "the instructions are not UTF-8",
+        mine:compact(with { instructions = text }))
+      refused("EINVALID", "the instructions are not UTF-8",
+        mine:branch("00000001", { instructions = text }))
+      refused("EINVALID", "the event is not UTF-8",
+        mine:turn({ { role = "assistant", content = "x" } }, { event = text }))
+      refused("EINVALID", "the model's name is not UTF-8",
+        mine:turn({ { role = "assistant", content = "x" } }, { model_name = text }))
+    end
+  end)
+
+  it("is refused at the command line, and the session exports as JSON", function()
+    for _, text in ipairs(STRINGS) do
+      told(1, "the instructions are not UTF-8",
+        "compact mine --policy sliding_window --window 40 " .. cli.quote(text))
+    end
+    local out = cli.done("export mine - --format json --store " .. dir .. " --plain")
+    assert.equal(7, #assert(sessile.decode(out)).entries)
+  end)
+
+  it("is printed as U+FFFD where an id holds it", function()
+    for i, text in ipairs(STRINGS) do
+      local s = assert(store:create { id = text, agent = "agent" .. text })
+      assert(s:append(user "text"))
+      s:close()
+      local where = (" --store %s --plain --agent %s"):format(dir, cli.quote("agent" .. text))
+      local shown = text:gsub("[\x80-\xff]", "\u{FFFD}")
+      for _, command in ipairs { "export %s - --format json", "--json info %s", "--json show %s",
+        "--json stats %s", "--json log %s", "--json context %s", "--json tree %s" } do
+        local out = cli.done(command:format(cli.quote(text)) .. where)
+        assert.truthy(utf8.len(out), ("%d: %s"):format(i, command))
+        local value = assert(sessile.decode(out), out)
+        if command:find "export" or command:find "info" then
+          assert.equal(shown, value.id, command)
+        end
+      end
+      local rows = assert(sessile.decode((cli.done("--json list" .. where))))
+      assert.equal(shown, (rows.sessions or rows)[1].id)
+    end
+  end)
+end)

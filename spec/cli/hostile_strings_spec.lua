@@ -146,6 +146,7 @@ local COMMANDS = {
   "import WORD --from WORD", "import WORD", "run WORD", "settings ID WORD",
   "settings ID WORD=WORD", "checkpoint ID WORD", "checkpoints ID --name WORD",
   "forget WORD --dry-run", "undelete WORD", "export ID - --format WORD",
+  "export ID - --format json", "export ID - --format jsonl",
   "compact ID --policy WORD", "compact ID --policy tiered --option WORD", "config", "doctor",
   "config trust WORD",
   "--config WORD list", "completions WORD",
@@ -155,8 +156,20 @@ local COMMANDS = {
   "__complete bash x WORD",
 }
 
--- These print an id alone, which is data; a terminal gets it inert.
-local PRINTS_ID = { new = true, fork = true, copy = true, import = true }
+-- These print data for a program, as it is: an id alone, or a document. A terminal gets it inert.
+local PRINTS_DATA = { new = true, fork = true, copy = true, import = true, export = true }
+
+-- A document is JSON all the same, or lines of it.
+local function assert_document(text, words, command)
+  local where = ("seed %d: sessile %s\n%q"):format(seed, words, text:sub(1, 4000))
+  if command:find "^export.*json$" then
+    assert.is_true(text == "" or span.valid(text), where)
+  elseif command:find "^export.*jsonl$" then
+    for line in text:gmatch "[^\n]+" do
+      assert.is_true(span.valid(line), where)
+    end
+  end
+end
 
 local function filled(command, ids)
   return (command:gsub("ID", function()
@@ -174,8 +187,9 @@ local function run_all(ids, on_terminal)
   for _, command in ipairs(COMMANDS) do
     local words = filled(command, ids)
     local out, err, code = cli.sessile(words)
-    local prints_id = PRINTS_ID[command:match "^%l*"] -- for a script as it is
-    assert_inert(prints_id and "" or out, words)
+    local prints_data = PRINTS_DATA[command:match "^%l*"]
+    assert_inert(prints_data and "" or out, words)
+    assert_document(out, words, command)
     assert_inert(err, words)
     cli.no_traceback(err)
     assert.is_true(code >= 0 and code <= 7, words)
@@ -189,7 +203,7 @@ local function run_all(ids, on_terminal)
         assert.is_true(span.valid(line), said)
       end
     end
-    if on_terminal and (prints_id or math.random(10) == 1) then
+    if on_terminal and (prints_data or math.random(10) == 1) then
       cli.write(home .. "/typed.sh", ("stty cols %d; exec %s %s </dev/null"):format(
         math.random(20, 200), cli.quote(cli.binary), words))
       out = cli.sessile("", nil, ("env NO_COLOR=1 TERM=xterm sh -c %s"):format(

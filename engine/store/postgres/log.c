@@ -478,20 +478,26 @@ sessile_status pg_read(sessile_backend_log *handle, uint64_t index, uint64_t off
         }
         if (more.size == 0 || more.from + more.size <= at || more.from > at) {
             mem_free(&call.ps->alloc, more.data, more.capacity);
-            if (*got > 0)
+            if (*got > 0 && at == bytes)
                 return SESSILE_OK;
             pg_seen seen; /* is this its end, or is it gone? */
             status = pg_look(&call, log, &seen, err);
-            if (status || (seen.there && at >= seen.bytes))
-                return status;
-            if (!seen.there)
-                return fail(err, SESSILE_NOTFOUND, "%s was removed", log->name);
-            if (searched) {
-                return fail(err, SESSILE_IO,
-                            "rows of %s are missing in the table \"entries\" of %s: "
-                            "somebody else changed it",
-                            log->name, call.ps->url.where);
+            if (!status && seen.there && at >= seen.bytes)
+                return SESSILE_OK;
+            if (!status && !seen.there) {
+                /* also when a part was there already: the rest cannot be had */
+                status = fail(err, SESSILE_NOTFOUND, "%s was removed", log->name);
+            } else if (!status && searched && at < bytes) {
+                status = fail(err, SESSILE_IO,
+                              "rows of %s are missing in the table \"entries\" of %s: "
+                              "somebody else changed it",
+                              log->name, call.ps->url.where);
             }
+            if (status) {
+                *got = 0;
+                return status;
+            }
+            bytes = seen.bytes; /* it may have grown since the rows were asked for */
             next = UINT64_MAX;
             continue;
         }
