@@ -1,9 +1,9 @@
 /*
- * check.c: every log of a store examined, and the damaged ones salvaged.
+ * check.c: checks every log of a store, and salvages damaged ones.
  *
- * Owns the walk: one log a step, the files beside them last. Must never change a byte
- * unless it is to salvage. What is wrong with one log must never keep the check from the
- * others.
+ * Each step checks one log, the last step the files beside the logs. Must never change a
+ * byte except in a salvage. A problem with one log must never keep the others from being
+ * checked.
  */
 #include "admin/check_internal.h"
 
@@ -51,7 +51,8 @@ static sessile_status find_places(sessile_check *c, const sessile_session_option
     status = table->open(c->store->backend.self, folder, name, &log, err);
     if (status == SESSILE_NOTFOUND) {
         name_show(names.id, shown);
-        return fail(err, SESSILE_NOTFOUND, "there is no session %s: list them", shown);
+        return fail(err, SESSILE_NOTFOUND, "there is no session %s: list the sessions",
+                    shown);
     }
     if (!status)
         table->close(log);
@@ -71,8 +72,8 @@ sessile_status check_open(sessile_check **out, sessile_store *st,
     *out = NULL;
     if (st->over_records)
         return fail(err, SESSILE_UNSUPPORTED,
-                    "a store over records keeps none: open a session over its records, "
-                    "which looks at each");
+                    "this store is opened over records, which the host keeps: opening a "
+                    "session checks its records");
     c = mem_zalloc(&st->alloc, sizeof *c);
     if (!c)
         return fail_nomem(err);

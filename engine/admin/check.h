@@ -1,4 +1,4 @@
-/* check.h: every log of a store examined, and the damaged ones salvaged. */
+/* check.h: checks every log of a store, and salvages damaged ones. */
 #ifndef ADMIN_CHECK_H
 #define ADMIN_CHECK_H
 

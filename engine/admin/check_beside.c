@@ -1,8 +1,8 @@
 /*
- * check_beside.c: the files of a store that are no logs.
+ * check_beside.c: checks the files of a store that are not logs.
  *
- * Owns what is said of leftovers of a crash, of pieces that were set aside, and of files
- * that do not belong there. Removes leftovers only when the check is to salvage.
+ * Reports what a crash left behind, torn ends that were set aside, old logs, and files
+ * that do not belong to the store. Removes what a crash left, but only in a salvage.
  */
 #include "admin/check_internal.h"
 
@@ -30,7 +30,12 @@ static int has_log(const sessile_check *c, const char *folder, const char *file,
 static int visit_leftover(void *arg, const char *folder, const char *file, uint64_t bytes)
 {
     sessile_check *c = arg;
-    check_row *r = check_add(c, c->salvage ? SESSILE_NOTE : SESSILE_WARNING, SESSILE_OK);
+    check_row *r =
+        c->salvage
+            ? check_add(c, SESSILE_NOTE, SESSILE_OK,
+                        "what a crash left behind, not yet a log: removed")
+            : check_add(c, SESSILE_WARNING, SESSILE_OK,
+                        "what a crash left behind, not yet a log; nobody writes to it");
 
     if (!r)
         return 0;
@@ -39,10 +44,6 @@ static int visit_leftover(void *arg, const char *folder, const char *file, uint6
     else
         snprintf(r->file, sizeof r->file, "%.*s", 128, file);
     r->f.bytes = bytes;
-    snprintf(r->what, sizeof r->what,
-             c->salvage ? "what a crash left behind, which was no log yet: removed"
-                        : "what a crash left behind, which is no log yet; nobody is "
-                          "writing it any more");
     if (!c->salvage)
         snprintf(r->next, sizeof r->next, "sessile check --salvage");
     return c->salvage;
@@ -66,14 +67,15 @@ static int visit_other(void *arg, const char *folder, const char *file, uint64_t
     check_row *r;
 
     if (is_part(file, ".torn-")) {
-        what = "a torn end that was set aside: no line says that it was written safely";
+        what = "a torn end that was set aside: nothing proves that it was acknowledged";
     } else if (is_part(file, ".replaced-")) {
-        what = "the old bytes of a log that was written anew: they are kept until the "
-               "session "
-               "is deleted";
+        what = "the old bytes of a log that was rewritten: they are kept until the "
+               "session is "
+               "deleted";
     } else if (!strncmp(file, ".new-", 5)) {
-        what = "a write in progress, or what one that was interrupted left behind less "
-               "than an hour ago: it is no log yet";
+        what = "not yet a log: a write in progress, or one that was interrupted less "
+               "than an "
+               "hour ago";
     } else if (size > 4 && !strcmp(file + size - 4, ".idx")) {
         if (has_log(c, folder, file, size - 4))
             return 0;
@@ -83,17 +85,16 @@ static int visit_other(void *arg, const char *folder, const char *file, uint64_t
         return 0; /* caches */
     } else {
         severity = SESSILE_WARNING;
-        what = "no file of a store: a stranger put it there";
+        what = "not a file of the store: something else put it there";
     }
     snprintf(path, sizeof path, "agents/%s/%.*s", folder, 128, file);
     if (is_told(c, path))
         return 0;
-    r = check_add(c, severity, SESSILE_OK);
+    r = check_add(c, severity, SESSILE_OK, "%s", what);
     if (!r)
         return 1;
     memcpy(r->file, path, sizeof path);
     r->f.bytes = bytes;
-    snprintf(r->what, sizeof r->what, "%s", what);
     return 0;
 }
 

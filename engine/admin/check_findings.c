@@ -5,11 +5,14 @@
  */
 #include "admin/check_internal.h"
 
+#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
-check_row *check_add(sessile_check *c, sessile_severity severity, sessile_status status)
+check_row *check_add(sessile_check *c, sessile_severity severity, sessile_status status,
+                     const char *format, ...)
 {
+    va_list args;
     check_row *r;
 
     if (mem_grow(&c->store->alloc, (void **)&c->rows, &c->row_capacity, c->row_count + 1,
@@ -23,6 +26,9 @@ check_row *check_add(sessile_check *c, sessile_severity severity, sessile_status
     r->f.code = status;
     r->f.entry = SESSILE_NO_ID;
     snprintf(r->file, sizeof r->file, "%s", c->file);
+    va_start(args, format);
+    vsnprintf(r->what, sizeof r->what, format, args);
+    va_end(args);
     return r;
 }
 
@@ -31,14 +37,12 @@ void check_add_error(sessile_check *c, const sessile_error *err)
     /* A session whose user was forgotten is what it was meant to be. */
     int forgotten = err->code == SESSILE_SEALED &&
                     strstr(err->message, "of this user was forgotten:");
-    check_row *r = check_add(c,
-                             forgotten                   ? SESSILE_NOTE
-                             : err->code == SESSILE_BUSY ? SESSILE_WARNING
-                                                         : SESSILE_DAMAGE,
-                             err->code);
 
-    if (r)
-        snprintf(r->what, sizeof r->what, "%s", err->message);
+    check_add(c,
+              forgotten                   ? SESSILE_NOTE
+              : err->code == SESSILE_BUSY ? SESSILE_WARNING
+                                          : SESSILE_DAMAGE,
+              err->code, "%s", err->message);
 }
 
 void check_suggest_salvage(sessile_check *c, check_row *r)

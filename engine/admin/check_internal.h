@@ -1,10 +1,10 @@
 /*
- * check_internal.h: a check in progress, for the files that make it.
+ * check_internal.h: shared by the files of a check.
  *
- *   check.c           the walk over a store's logs, one step each
- *   check_log.c       one log: opened, examined, salvaged
- *   check_beside.c    the files beside the logs
- *   check_findings.c  the rows in which findings are kept
+ *   check.c           one step for each log
+ *   check_log.c       checks and salvages one log
+ *   check_beside.c    checks the files beside the logs
+ *   check_findings.c  keeps the findings of a step
  */
 #ifndef ADMIN_CHECK_INTERNAL_H
 #define ADMIN_CHECK_INTERNAL_H
@@ -53,8 +53,10 @@ struct sessile_check {
 
 /* ---- check_findings.c */
 
-/* A new finding about c->file; NULL: no memory, and c->failed is set. */
-check_row *check_add(sessile_check *c, sessile_severity severity, sessile_status status);
+/* Adds a finding about c->file, with a sentence as for printf(). NULL: no memory, and
+ * c->failed is set. */
+check_row *check_add(sessile_check *c, sessile_severity severity, sessile_status status,
+                     const char *format, ...) __attribute__((format(printf, 4, 5)));
 /* An error as a finding. */
 void check_add_error(sessile_check *c, const sessile_error *err);
 /* Puts the command that salvages the present session into r->next. */

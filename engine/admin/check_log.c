@@ -1,11 +1,10 @@
 /*
- * check_log.c: one log examined, and salvaged when it is damaged.
+ * check_log.c: checks one log, and salvages it if it is damaged.
  *
- * A log is opened as a session is, with three differences: it is read from its first
- * byte, nothing is healed, and the check continues when the fold refuses an entry. A
- * tombstone then stands in for that entry. So every fault is named, one after the other,
- * and a salvage has something to write. Must never change a byte unless it is to salvage,
- * and then only in a log that is damaged.
+ * The log is opened as a session is, with three differences: it is read from its first
+ * byte, nothing is repaired, and when the fold refuses an entry, the check folds a
+ * tombstone in its place and continues. So a check finds all faults, and a salvage knows
+ * what to write. Must never change a byte except in a salvage of a damaged log.
  */
 #include "admin/check_internal.h"
 
@@ -26,45 +25,7 @@ static int refuse(sessile_check *c, sessile_id id, buf *text)
     return c->texts.failed ? -1 : 0;
 }
 
-/* Folds an entry, or a tombstone where the fold refuses it. The header is not replaced.
- */
-static sessile_status visit(void *arg, sessile_id id, const char *text, size_t size,
-                            sessile_error *err)
-{
-    sessile_check *c = arg;
-    log_flaw flaw = {LOG_REFUSED, id, id, 0, 0};
-    sessile_status status;
-    sessile_error why;
-    buf stand_in;
-    check_row *r;
-
-    c->fold.s = c->s;
-    if (id == 0) /* also when another log took the name, and is read from its start */
-        c->refused_count = 0;
-    status = fold_visit(&c->fold, id, text, size, err);
-    if (status != SESSILE_DAMAGED || id == 0)
-        return status;
-    why = *err;
-    error_clear(err);
-    r = check_add(c, SESSILE_DAMAGE, SESSILE_DAMAGED);
-    if (!r)
-        return fail_nomem(err);
-    r->f.entry = id;
-    snprintf(r->what, sizeof r->what, "%s", why.message);
-    session_salvage_command(c->s, r->next);
-    if (!c->refused_count)
-        c->first = why;
-    buf_init(&stand_in, &c->store->alloc);
-    status = fold_stand_in(&c->fold, &flaw, id, &stand_in, err);
-    if (!status)
-        status = fold_visit(&c->fold, id, stand_in.data, stand_in.size, err);
-    if (!status && refuse(c, id, &stand_in))
-        status = fail_nomem(err);
-    buf_deinit(&stand_in);
-    return status;
-}
-
-/* What is known of lost entries: whether the conversation goes on from one of them. */
+/* What is known of lost entries: whether a later entry follows one of them. */
 static void known_of(const sessile_check *c, const log_flaw *f, char *out, size_t size)
 {
     const sessile_session *s = c->s;
@@ -82,56 +43,54 @@ static void known_of(const sessile_check *c, const log_flaw *f, char *out, size_
 
 static void tell_flaw(sessile_check *c, const log_flaw *f)
 {
-    check_row *r = check_add(c, f->kind == LOG_UNENDED ? SESSILE_WARNING : SESSILE_DAMAGE,
-                             log_damage(c->s->log, NULL));
-    char known[96];
+    sessile_status status = log_damage(c->s->log, NULL);
+    char known[96], which[48];
+    check_row *r = NULL;
 
+    switch (f->kind) {
+    case LOG_LOST:
+        known_of(c, f, known, sizeof known);
+        if (f->first == f->last)
+            snprintf(which, sizeof which, "entry %08" PRIx32 " is", f->first);
+        else
+            snprintf(which, sizeof which, "entries %08" PRIx32 " to %08" PRIx32 " are",
+                     f->first, f->last);
+        r = check_add(c, SESSILE_DAMAGE, status,
+                      "%s lost: the %" PRIu64 " bytes at byte %" PRIu64
+                      " cannot be opened%s",
+                      which, f->bytes, f->offset, known);
+        break;
+    case LOG_REFUSED:
+        r = check_add(c, SESSILE_DAMAGE, status,
+                      "entry %08" PRIx32 " at byte %" PRIu64
+                      " can be opened, but does not fit into the session",
+                      f->first, f->offset);
+        break;
+    case LOG_ORDER:
+        r = check_add(c, SESSILE_DAMAGE, status,
+                      "entry %08" PRIx32 " at byte %" PRIu64
+                      " does not follow the line before it; it can be read",
+                      f->first, f->offset);
+        break;
+    case LOG_BYTES:
+        r = check_add(c, SESSILE_DAMAGE, status,
+                      "%" PRIu64 " bytes at byte %" PRIu64
+                      " are not a line of this log, or repeat an earlier line",
+                      f->bytes, f->offset);
+        break;
+    case LOG_UNENDED:
+        r = check_add(c, SESSILE_WARNING, status,
+                      "%" PRIu64 " bytes from byte %" PRIu64
+                      " on belong to a commit without an end: it was never finished, or "
+                      "its end is damaged",
+                      f->bytes, f->offset);
+    }
     if (!r)
         return;
     r->f.entry = f->first;
     r->f.offset = f->offset;
     r->f.bytes = f->bytes;
     check_suggest_salvage(c, r);
-    switch (f->kind) {
-    case LOG_LOST:
-        known_of(c, f, known, sizeof known);
-        if (f->first == f->last)
-            snprintf(r->what, sizeof r->what,
-                     "entry %08" PRIx32 " is lost: of the %" PRIu64
-                     " bytes at byte %" PRIu64 " nothing opens%s",
-                     f->first, f->bytes, f->offset, known);
-        else
-            snprintf(r->what, sizeof r->what,
-                     "entries %08" PRIx32 " to %08" PRIx32 " are lost: of the %" PRIu64
-                     " bytes at byte %" PRIu64 " nothing opens%s",
-                     f->first, f->last, f->bytes, f->offset, known);
-        break;
-    case LOG_REFUSED:
-        snprintf(r->what, sizeof r->what,
-                 "entry %08" PRIx32 " at byte %" PRIu64
-                 " opens, but has no place in the session",
-                 f->first, f->offset);
-        break;
-    case LOG_ORDER:
-        snprintf(r->what, sizeof r->what,
-                 "entry %08" PRIx32 " at byte %" PRIu64
-                 " does not follow the line before it; it can be read",
-                 f->first, f->offset);
-        break;
-    case LOG_BYTES:
-        snprintf(r->what, sizeof r->what,
-                 "%" PRIu64 " bytes at byte %" PRIu64
-                 " are no line of this log, or a line that is there already",
-                 f->bytes, f->offset);
-        break;
-    case LOG_UNENDED:
-        snprintf(
-            r->what, sizeof r->what,
-            "%" PRIu64 " bytes from byte %" PRIu64
-            " on belong to a write that has no end: it was never made, or its end is "
-            "what was damaged",
-            f->bytes, f->offset);
-    }
 }
 
 static void tell_damage(sessile_check *c)
@@ -144,17 +103,16 @@ static void tell_damage(sessile_check *c)
 
     if (!log_damage(c->s->log, &why) || (c->refused_count && !count))
         return;
-    r = check_add(c, SESSILE_DAMAGE, why.code);
+    r = check_add(c, SESSILE_DAMAGE, why.code, "%s", why.message);
     if (r) {
-        snprintf(r->what, sizeof r->what, "%s", why.message);
         check_suggest_salvage(c, r);
         if (count)
             r->f.offset = flaws[0].offset;
     }
     for (size_t i = 0; i < count && !c->failed; i++)
         tell_flaw(c, &flaws[i]);
-    if (left && (r = check_add(c, SESSILE_DAMAGE, why.code)))
-        snprintf(r->what, sizeof r->what, "and %" PRIu64 " more like these", left);
+    if (left)
+        check_add(c, SESSILE_DAMAGE, why.code, "and %" PRIu64 " more like these", left);
 }
 
 static void tell_tail(sessile_check *c, const log_tail *tail)
@@ -163,26 +121,24 @@ static void tell_tail(sessile_check *c, const log_tail *tail)
 
     if (!tail->bytes)
         return;
-    r = check_add(c, tail->busy || tail->unlocked ? SESSILE_NOTE : SESSILE_WARNING,
-                  SESSILE_OK);
-    if (!r)
-        return;
-    r->f.offset = tail->offset;
-    r->f.bytes = tail->bytes;
     if (tail->busy || tail->unlocked)
-        snprintf(r->what, sizeof r->what,
-                 "%s: %" PRIu64 " bytes from byte %" PRIu64
-                 " on may be a write in progress",
-                 tail->busy ? "somebody is writing"
-                            : "its folder refuses locks, so that nobody can tell whether "
-                              "somebody is writing",
-                 tail->bytes, tail->offset);
+        r = check_add(c, SESSILE_NOTE, SESSILE_OK,
+                      "%s: %" PRIu64 " bytes from byte %" PRIu64
+                      " on may be a write in progress",
+                      tail->busy ? "somebody is writing"
+                                 : "its folder refuses locks, so it is unknown whether "
+                                   "somebody is writing",
+                      tail->bytes, tail->offset);
     else
-        snprintf(r->what, sizeof r->what,
-                 "the last write was cut off: %" PRIu64 " bytes from byte %" PRIu64
-                 " on were never acknowledged as safe, or their damage is the last thing "
-                 "in the log; opening the session sets them aside",
-                 tail->bytes, tail->offset);
+        r = check_add(c, SESSILE_WARNING, SESSILE_OK,
+                      "the last write was cut off: %" PRIu64 " bytes from byte %" PRIu64
+                      " on were never acknowledged, or they are damaged and nothing "
+                      "follows them; opening the session sets them aside",
+                      tail->bytes, tail->offset);
+    if (r) {
+        r->f.offset = tail->offset;
+        r->f.bytes = tail->bytes;
+    }
 }
 
 static int is_wrong(const log_index_about *ix)
@@ -194,46 +150,47 @@ static int is_wrong(const log_index_about *ix)
 static void tell_index(sessile_check *c, const log_index_about *ix)
 {
     static const char again[] =
-        "it is only a cache: the log has every entry; it is made anew when a session "
-        "meets it, or by a salvage";
+        "it is only a cache: the log has every entry; it is rebuilt when a session is "
+        "opened, or by a salvage";
+    sessile_id first = (sessile_id)(ix->first * LOG_BLOCK);
     check_row *r;
 
-    if (!is_wrong(ix) || !(r = check_add(c, SESSILE_WARNING, SESSILE_OK)))
+    if (!is_wrong(ix))
+        return;
+    if (ix->strange)
+        r = check_add(c, SESSILE_WARNING, SESSILE_OK,
+                      "nothing opens in the last part of its index of %" PRIu64
+                      " bytes: it is damaged, or belongs to another log; %s",
+                      ix->bytes, again);
+    else if (ix->wrong)
+        r = check_add(c, SESSILE_WARNING, SESSILE_OK,
+                      "%" PRIu64 " of the %" PRIu64
+                      " blocks of its index are damaged or contradict the log, the first "
+                      "of them at entry %08" PRIx32 "; %s",
+                      ix->wrong, ix->blocks, first, again);
+    else
+        r = check_add(c, SESSILE_WARNING, SESSILE_OK,
+                      "the last %" PRIu64
+                      " bytes of its index are not a block: a write was cut off; %s",
+                      ix->torn, again);
+    if (!r)
         return;
     check_suggest_salvage(c, r);
     r->f.bytes = ix->bytes;
-    if (ix->strange)
-        snprintf(r->what, sizeof r->what,
-                 "nothing opens in the last part of its index of %" PRIu64
-                 " bytes: it is another log's, or was spoiled; %s",
-                 ix->bytes, again);
-    else if (ix->wrong) {
-        r->f.entry = (sessile_id)(ix->first * LOG_BLOCK);
-        snprintf(r->what, sizeof r->what,
-                 "of %" PRIu64 " blocks of its index %" PRIu64
-                 " are spoiled or say other than the log, the first of them that of the "
-                 "entries from %08" PRIx32 " on; %s",
-                 ix->blocks, ix->wrong, r->f.entry, again);
-    } else
-        snprintf(r->what, sizeof r->what,
-                 "the last %" PRIu64
-                 " bytes of its index are no block of it: a write was "
-                 "cut off; %s",
-                 ix->torn, again);
+    if (ix->wrong && !ix->strange)
+        r->f.entry = first;
 }
 
 static void drop_index(sessile_check *c)
 {
-    const sessile_store *st = c->store;
     sessile_error err;
-    check_row *r;
 
     error_clear(&err);
-    if (log_index_drop(c->s->log, st->config.timeout_ms, &err))
+    if (log_index_drop(c->s->log, c->store->config.timeout_ms, &err))
         check_add_error(c, &err);
-    else if ((r = check_add(c, SESSILE_NOTE, SESSILE_OK)))
-        snprintf(r->what, sizeof r->what,
-                 "its index was emptied: the next session that is opened makes it anew");
+    else
+        check_add(c, SESSILE_NOTE, SESSILE_OK,
+                  "its index was emptied: the next session that is opened rebuilds it");
 }
 
 static void tell_names(sessile_check *c, const check_place *p)
@@ -249,14 +206,65 @@ static void tell_names(sessile_check *c, const check_place *p)
     if (!strcmp(folder, p->folder) && !strcmp(name, p->name))
         return;
     check_file_name(c, folder, name, own);
-    r = check_add(c, SESSILE_DAMAGE, SESSILE_DAMAGED);
+    r = check_add(c, SESSILE_DAMAGE, SESSILE_DAMAGED,
+                  "its header says that it belongs at %s: it was moved or replaced; move "
+                  "it there if that place is free",
+                  own);
+    if (r)
+        r->f.entry = 0;
+}
+
+/* Reports an entry that the session cannot contain, and writes the tombstone for it. */
+static sessile_status report_refused(sessile_check *c, sessile_id id, buf *tombstone,
+                                     sessile_error *err)
+{
+    log_flaw flaw = {LOG_REFUSED, id, id, 0, 0};
+    check_row *r = check_add(c, SESSILE_DAMAGE, SESSILE_DAMAGED, "%s", err->message);
+
     if (!r)
-        return;
-    r->f.entry = 0;
-    snprintf(r->what, sizeof r->what,
-             "its header says that it belongs at %s: it was moved or replaced; move it "
-             "there, if nothing is there",
-             own);
+        return fail_nomem(err);
+    r->f.entry = id;
+    session_salvage_command(c->s, r->next);
+    error_clear(err);
+    return fold_stand_in(&c->fold, &flaw, id, tombstone, err);
+}
+
+/* Folds an entry, or a tombstone where the fold refuses it. The header is not replaced.
+ */
+static sessile_status visit(void *arg, sessile_id id, const char *text, size_t size,
+                            sessile_error *err)
+{
+    sessile_check *c = arg;
+    sessile_status status;
+    buf tombstone;
+
+    c->fold.s = c->s;
+    if (id == 0) /* also when another log took the name, and is read from its start */
+        c->refused_count = 0;
+    status = fold_visit(&c->fold, id, text, size, err);
+    if (status != SESSILE_DAMAGED || id == 0)
+        return status;
+    if (!c->refused_count)
+        c->first = *err;
+    buf_init(&tombstone, &c->store->alloc);
+    status = report_refused(c, id, &tombstone, err);
+    if (!status)
+        status = fold_visit(&c->fold, id, tombstone.data, tombstone.size, err);
+    if (!status && refuse(c, id, &tombstone))
+        status = fail_nomem(err);
+    buf_deinit(&tombstone);
+    return status;
+}
+
+/* Puts a tombstone in the place of an entry, unless one is there. */
+static sessile_status cover(sessile_check *c, sessile_id id, const char *text,
+                            size_t size, sessile_error *err)
+{
+    sessile_status status = log_hurt(c->s->log, &c->first, err);
+
+    if (status || log_is_covered(c->s->log, id))
+        return status;
+    return log_cover(c->s->log, id, text, size, err);
 }
 
 /* The lists of compactions: what they name is there. One that cannot be read is refused
@@ -269,10 +277,8 @@ static sessile_status look_at_lists(sessile_check *c, sessile_error *err)
 
     context_init(&list, &c->store->alloc);
     for (sessile_id id = 1; !status && id < s->tree.node_count; id++) {
-        log_flaw flaw = {LOG_REFUSED, id, id, 0, 0};
         sessile_id upto;
-        buf text;
-        check_row *r;
+        buf tombstone;
 
         if (!(s->tree.nodes[id].marks & NODE_HAS_CONTEXT))
             continue;
@@ -280,24 +286,12 @@ static sessile_status look_at_lists(sessile_check *c, sessile_error *err)
         status = compaction_list(s, id, &list, &upto, err);
         if (status != SESSILE_DAMAGED)
             continue;
-        r = check_add(c, SESSILE_DAMAGE, SESSILE_DAMAGED);
-        if (!r) {
-            status = fail_nomem(err);
-            break;
-        }
-        r->f.entry = id;
-        snprintf(r->what, sizeof r->what, "%s", err->message);
-        check_suggest_salvage(c, r);
         c->first = *err;
-        status = SESSILE_OK;
-        error_clear(err);
-        buf_init(&text, &c->store->alloc);
-        status = fold_stand_in(&c->fold, &flaw, id, &text, err);
+        buf_init(&tombstone, &c->store->alloc);
+        status = report_refused(c, id, &tombstone, err);
         if (!status)
-            status = log_hurt(s->log, &c->first, err);
-        if (!status && !log_is_covered(s->log, id))
-            status = log_cover(s->log, id, text.data, text.size, err);
-        buf_deinit(&text);
+            status = cover(c, id, tombstone.data, tombstone.size, err);
+        buf_deinit(&tombstone);
     }
     context_deinit(&list);
     return status;
@@ -307,12 +301,10 @@ static sessile_status cover_refused(sessile_check *c, sessile_error *err)
 {
     sessile_status status = SESSILE_OK;
 
-    if (c->refused_count)
-        status = log_hurt(c->s->log, &c->first, err);
-    for (size_t i = 0; !status && i < c->refused_count; i++)
-        if (!log_is_covered(c->s->log, c->refused[i].id))
-            status = log_cover(c->s->log, c->refused[i].id,
-                               c->texts.data + c->refused[i].at, c->refused[i].size, err);
+    for (size_t i = 0; !status && i < c->refused_count; i++) {
+        const check_refused *r = &c->refused[i];
+        status = cover(c, r->id, c->texts.data + r->at, r->size, err);
+    }
     return status;
 }
 
@@ -327,19 +319,19 @@ static int salvage(sessile_check *c, const check_place *p, const log_index_about
     if (!log_damage(s->log, NULL)) {
         if (is_wrong(ix))
             drop_index(c);
-        else if (!c->all && (r = check_add(c, SESSILE_NOTE, SESSILE_OK)))
-            snprintf(
-                r->what, sizeof r->what,
+        else if (!c->all)
+            check_add(
+                c, SESSILE_NOTE, SESSILE_OK,
                 "it is not damaged: there is nothing to salvage, nothing was changed");
         return 0;
     }
     error_clear(&err);
     if (count > 1 && lost >= count - 1)
         fail(&err, SESSILE_DAMAGED,
-             "nothing but its header opens: the header may be that of another log. "
-             "Nothing was changed: bring back a backup");
-    /* what is wanted to tell of it is had before it is done */
-    r = check_add(c, SESSILE_NOTE, SESSILE_OK);
+             "only its header can be opened, which may be that of another log. Nothing "
+             "was changed: bring back a backup");
+    /* memory for the report is allocated before anything is done */
+    r = check_add(c, SESSILE_NOTE, SESSILE_OK, "%s", "salvaged");
     if (!r || check_reserve(c))
         return 0;
     if (!err.code)
@@ -351,7 +343,7 @@ static int salvage(sessile_check *c, const check_place *p, const log_index_about
         return 0;
     }
     snprintf(r->what, sizeof r->what,
-             "salvaged: %" PRIu64 " entries are what and where they were, %" PRIu64
+             "salvaged: %" PRIu64 " entries are unchanged, %" PRIu64
              " are tombstones; the old bytes are kept as %s%s/%s",
              count - lost, lost, check_is_of_files(c) ? "agents/" : "", p->folder, kept);
     return 1;

@@ -1,16 +1,14 @@
 /*
- * keys.c: what the keys of a store mean for its sessions: counted, sealed again,
- * forgotten.
+ * keys.c: the keys of a store and its sessions: status, rotation, resealing, forgetting.
  *
  * Owns the order in which many logs and one keyring change. Must never drop an epoch
- * that a log may still need: a log whose epoch is in no keyring is lost for ever.
+ * that a log may still need: without its epoch a log is lost for ever.
  *
- * To seal a store again, all logs are visited twice. The first pass does the work. The
- * second pass looks at every log that exists then, under a shared lock, so that it waits
- * for whoever replaces one at that moment; what is still old is tried once more, and
- * what stays old keeps its epoch. (A writer that makes a log under an older epoch
- * meanwhile sees the newer epoch afterwards, and seals its log again itself:
- * log_keep_up().)
+ * A reseal visits all logs twice. The first pass does the work. The second pass looks at
+ * every log that exists then, under a shared lock, so that it waits for a writer that is
+ * just replacing one. A log that is still old is tried once more; if it stays old, its
+ * epoch is kept. (A writer that meanwhile creates a log under an older epoch notices the
+ * newer one afterwards, and reseals its log itself: log_keep_up().)
  */
 #include "admin/keys.h"
 
@@ -89,14 +87,15 @@ sessile_status keys_rotate(sessile_store *st, const sessile_rotate_options *opti
 
     if (!keyring_sealed(st->keys))
         return fail(err, SESSILE_UNSUPPORTED,
-                    "this store is plain: it has no keys that could be changed");
+                    "this store is plain: it has no keys to change");
     if (!options || !options->new_secret) {
         status = keyring_new_epoch(st->keys, err);
     } else {
         if (options->key_source == SESSILE_KEY_DEFAULT ||
             options->key_source == SESSILE_KEY_PLAIN)
-            return fail(err, SESSILE_INVALID,
-                        "a new secret comes from a variable, a file or the host");
+            return fail(
+                err, SESSILE_INVALID,
+                "a new secret comes from an environment variable, a file or the host");
         if (options->make_file && options->key_source == SESSILE_KEY_FILE)
             status = secret_file_make(options->key, st->os, &st->alloc, err);
         if (!status)
@@ -197,16 +196,16 @@ out:
     return SESSILE_OK;
 }
 
-/* ------------------------------------------------------------------ sealed anew */
+/* ------------------------------------------------------------------ resealing */
 
 struct sessile_reseal {
     sessile_store *store;
     places logs;
     size_t next;
     int proving;  /* the second pass */
-    int keep_all; /* of some log it cannot be told what it needs */
+    int keep_all; /* it is unknown which epoch some log needs */
     int done;
-    uint64_t *keep; /* epochs that a log is left with */
+    uint64_t *keep; /* epochs that some log still needs */
     size_t keep_count, keep_capacity;
     sessile_reseal_state state;
     char failed[2 * NAME_SIZE]; /* "folder/name" */
@@ -234,7 +233,7 @@ sessile_status reseal_begin(sessile_reseal **out, sessile_store *st, const char 
     if (!keyring_sealed(st->keys) ||
         !(st->backend.table->capabilities & SESSILE_BACKEND_REPLACES))
         return fail(err, SESSILE_UNSUPPORTED,
-                    "this store is plain: its logs cannot be sealed anew");
+                    "this store is plain: its logs cannot be sealed again");
     r = mem_zalloc(&st->alloc, sizeof *r);
     if (!r)
         return fail_nomem(err);
@@ -278,7 +277,8 @@ static void report(sessile_reseal *r, const place *at, const sessile_error *why)
     r->state.why = *why;
 }
 
-/* One log. In the first pass a failure says nothing yet: the second tries again. */
+/* Reseals one log. A failure in the first pass is not reported: the second tries again.
+ */
 static sessile_status deal_with(sessile_reseal *r, const place *at, sessile_error *err)
 {
     sessile_store *st = r->store;
@@ -314,7 +314,7 @@ static sessile_status deal_with(sessile_reseal *r, const place *at, sessile_erro
     case SESSILE_NOTFOUND: /* deleted meanwhile */
         return SESSILE_OK;
     case SESSILE_NOMEM:
-    case SESSILE_FULL: /* of the next log no more will be had */
+    case SESSILE_FULL: /* the next log would fail too */
         return fail(err, why.code, "%s", why.message);
     default:
         break;
@@ -385,9 +385,9 @@ out:
     return status ? status : r->done ? SESSILE_OK : SESSILE_NEEDS;
 }
 
-/* ------------------------------------------------------------------ forgotten */
+/* ------------------------------------------------------------------ forgetting */
 
-/* How many logs of this user open. */
+/* Counts the logs of a user that can be opened. */
 static sessile_status count_open(sessile_store *st, const char *user, uint64_t *out,
                                  sessile_error *err)
 {
@@ -412,7 +412,7 @@ static sessile_status count_open(sessile_store *st, const char *user, uint64_t *
     return status;
 }
 
-/* Handles that are open already refuse from now on. */
+/* Makes open handles of the user refuse from now on. */
 static sessile_status note_forgotten(sessile_store *st, sessile_slice user,
                                      sessile_error *err)
 {
@@ -440,10 +440,10 @@ sessile_status forget_user(sessile_store *st, sessile_slice user, uint64_t *sess
     sessile_status status, noted;
 
     if (!user.size)
-        return fail(err, SESSILE_INVALID, "which user? the name is empty");
+        return fail(err, SESSILE_INVALID, "the name of the user is empty");
     if (!keyring_sealed(st->keys))
         return fail(err, SESSILE_UNSUPPORTED,
-                    "this store is plain: users have no secrets here, delete their "
+                    "this store is plain: users have no secrets here. Delete their "
                     "sessions instead");
     keyring_user_name(st->keys, user, name);
     status = count_open(st, name, &open, err);
@@ -451,8 +451,8 @@ sessile_status forget_user(sessile_store *st, sessile_slice user, uint64_t *sess
         return status;
     status = keyring_forget(st->keys, name, &removed, err);
     noted = note_forgotten(st, user, status ? NULL : err);
-    /* Titles may stand in the lists' caches. Also when nothing was removed: an earlier
-     * run may have ended before it came to this. */
+    /* List caches may contain titles. They are dropped even if nothing was removed, since
+     * an earlier call may have been interrupted before this. */
     if (!status)
         status = list_cache_drop(st, err);
     if (sessions)

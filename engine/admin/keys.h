@@ -1,6 +1,5 @@
 /*
- * keys.h: what the keys of a store mean for its sessions: sealed again, counted,
- * forgotten.
+ * keys.h: the keys of a store and its sessions: status, rotation, resealing, forgetting.
  */
 #ifndef ADMIN_KEYS_H
 #define ADMIN_KEYS_H

@@ -1,9 +1,10 @@
 /*
- * list.c: the sessions of a store, as rows that belong to the host.
+ * list.c: lists the sessions of a store.
  *
- * When the file of a log is what the folder's list cache says, its row comes from there.
- * Every other log is opened the way a session is, so that a row says what opening would
- * say. A log that cannot be opened has a row with its status, and never spoils the list.
+ * A row comes from the list cache of the folder if the file of the log is as the cache
+ * says. Every other log is opened as a session is, so that its row says what opening
+ * would say. A log that cannot be opened has a row with its status; the list does not
+ * fail.
  *
  * Order: by the time of the newest entry, as the log has it. To list the newest N of a
  * store without a list cache, not all logs need to be opened: a file changed at or after

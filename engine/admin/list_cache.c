@@ -1,9 +1,9 @@
 /*
  * list_cache.c: what lists remember of the logs of one folder.
  *
- * Owns the bytes of a list cache: fixed rows and their text, in a sealed blob of the
- * store's keyring. Must never say anything of a log but that it opened, and must never
- * be believed over the log's file: a list cache with anything odd in it has no rows.
+ * Reads and writes the bytes of a list cache: fixed rows and their text, in a blob sealed
+ * with the keyring of the store. Only logs that could be opened have a row. The file of a
+ * log is always right: a list cache with anything odd in it counts as empty.
  *
  * The problem: a list of ten thousand sessions opens ten thousand logs. The choice: one
  * row a log with everything that a list shows, and the file's size, inode and times from

@@ -1,6 +1,6 @@
 /*
  * list_cache.h: what lists remember of the logs of one folder, so that they need not
- * open them. README.md beside this file describes its bytes.
+ * open them again. README.md describes the bytes.
  *
  * It is a cache of a list, never of a session: opening a session does not read it. A row
  * is valid for a log whose file has exactly the properties in the row. Whoever may write

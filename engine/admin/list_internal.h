@@ -1,10 +1,10 @@
 /*
- * list_internal.h: a list of sessions in the making, for the files that make it.
+ * list_internal.h: shared by the files of a list.
  *
- *   list.c        gathers the logs, asks the list cache, opens the rest
- *   list_match.c  which logs are wanted, and the newest N of them
- *   list_read.c   one log, opened the way a session is
- *   list_rows.c   sorted, and copied into rows for the host
+ *   list.c        gathers the logs; looks them up in the list cache; has the rest opened
+ *   list_match.c  which logs are selected, and the newest N of them
+ *   list_read.c   opens one log
+ *   list_rows.c   sorts, and copies rows for the host
  */
 #ifndef ADMIN_LIST_INTERNAL_H
 #define ADMIN_LIST_INTERNAL_H

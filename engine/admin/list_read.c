@@ -1,8 +1,8 @@
 /*
- * list_read.c: what a list says of a log that it opens.
+ * list_read.c: opens one log for a list.
  *
- * A log is opened the way a session is, so that a row says what opening would. Must never
- * keep a log open, nor let the list cache have a log that did not open, or not all of it.
+ * The log is opened as a session is, so that its row says what opening would say. Must
+ * never keep a log open, nor let a log into the list cache that did not open completely.
  */
 #include "admin/list_internal.h"
 

@@ -1,8 +1,7 @@
 /*
- * list_rows.c: a list sorted, and copied for the host.
+ * list_rows.c: sorts a list, and copies it into one block for the host: rows, then text.
  *
- * Owns the sort orders, and the layout of a list: one block, rows first, then their text.
- * Must never hand out anything borrowed. To add a sort order, add it to sessile_sort in
+ * Must never return anything borrowed. To add a sort order, add it to sessile_sort in
  * sessile.h, and here its name to sort_names and a case to listing_sort().
  */
 #include "admin/list.h"

@@ -1,5 +1,5 @@
 /*
- * migrate.c: a whole store copied into another one, session after session.
+ * migrate.c: copies a whole store into another one, session after session.
  *
  * Owns the order: scan, copy, users' secrets, read back, report. A session that fails is
  * reported and the others go on; only an error of the target store, or of the whole
@@ -139,13 +139,14 @@ static sessile_status begin_copying(sessile_migration *m, int compare, sessile_e
     return status ? status : transfer_begin(&m->at, &wish, &m->from->alloc, err);
 }
 
-/* What was carried, counted. */
+/* Counts the result of a copied session. */
 static void count_copied(sessile_migration *m, const transfer_info *about)
 {
     sessile_migrate_state *s = &m->state;
     migrate_log *log = &m->look.logs[m->next];
-    sessile_error why = {SESSILE_CONFLICT,
-                         "another session of this name is there: it was left alone"};
+    sessile_error why = {
+        SESSILE_CONFLICT,
+        "the target has a different session of this name: it was left alone"};
 
     s->unfinished += about->unfinished;
     log->put = 1;
@@ -251,11 +252,11 @@ static void next_session(sessile_migration *m)
     m->state.bytes_done = m->passed;
 }
 
-/* What was read back. */
+/* Counts the result of reading a session back. */
 static void verify(sessile_migration *m, const transfer_info *about)
 {
     static const sessile_error wrong = {
-        SESSILE_IO, "what was read back is not what was copied, or it was sealed anew "
+        SESSILE_IO, "what was read back differs from what was copied, or it was resealed "
                     "meanwhile: run it again"};
 
     if (about->result == TRANSFER_KEPT || about->result == TRANSFER_AHEAD) {
@@ -266,7 +267,7 @@ static void verify(sessile_migration *m, const transfer_info *about)
     report(m, &wrong);
 }
 
-/* A piece of a session, copied or (compare) read back. */
+/* Copies a piece of a session, or (compare) reads it back. */
 static sessile_status piece(sessile_migration *m, int compare, sessile_error *err)
 {
     sessile_error why = {SESSILE_OK, ""};

@@ -1,10 +1,10 @@
 /*
- * migrate.h: a whole store copied into another one.
+ * migrate.h: copies a whole store into another one.
  *
- *   migrate.c        the order of things; one session after the other
- *   migrate_open.c   both stores, their keys, and how they go together
- *   migrate_scan.c   which sessions there are, and up to where each is taken
- *   migrate_keys.c   keyring and users' secrets, as they stand
+ *   migrate.c        the order of the steps; copies one session after the other
+ *   migrate_open.c   opens both stores; copy unchanged or seal again?
+ *   migrate_scan.c   which sessions are copied, and how much of each
+ *   migrate_keys.c   copies keyring and users' secrets unchanged
  */
 #ifndef ADMIN_MIGRATE_H
 #define ADMIN_MIGRATE_H
@@ -22,12 +22,12 @@ void migrate_free(sessile_migration *m);
 
 /* ---- shared by these files */
 
-/* A log of `from`, and what became of it. */
+/* A log of `from`. */
 typedef struct migrate_log {
     size_t folder, name; /* in the look's names */
-    uint64_t bytes;      /* that are looked at */
-    uint64_t size;       /* the same, as this stage began */
-    int put;             /* something of it was written by this run: to be read back */
+    uint64_t bytes;      /* that are copied and compared */
+    uint64_t size;       /* the same, when this stage began */
+    int put;             /* this run wrote some of it, and must read it back */
 } migrate_log;
 
 /* The logs of a store at some time, by folder and name. */
@@ -41,7 +41,7 @@ typedef struct migrate_look {
 
 struct sessile_migration {
     sessile_store *from,
-        *to; /* from->keys NULL: not opened; to->keys NULL: as it stands */
+        *to; /* from->keys NULL: no key; to->keys NULL: bytes are copied unchanged */
     sessile_migrate_options options;
     int from_lent, to_lent; /* the caller's, who closes them */
     unsigned parts;
@@ -53,10 +53,11 @@ struct sessile_migration {
     size_t next;     /* of look.logs */
     uint64_t passed; /* bytes of those before it */
     transfer *at;
-    int without_key;      /* the log at hand is carried unopened */
-    sessile_error closed; /* why */
+    int without_key; /* the present log is copied without its key */
+    sessile_error
+        closed; /* why from->keys is NULL, or the log was copied without its key */
     int tries;
-    unsigned lost; /* failures of `from`'s in a row */
+    unsigned lost; /* successive failures of `from` */
     char to_folder[NAME_SIZE], to_name[NAME_SIZE], user[NAME_SIZE];
     char failed[2 * NAME_SIZE]; /* "folder/name" */
     int ended;
@@ -72,23 +73,24 @@ static inline const char *migrate_name(const migrate_look *l, size_t i)
     return l->names.data + l->logs[i].name;
 }
 
-/* Opens both, and decides how it is done; puts the keyring, where that is copied. */
+/* Opens both stores and decides how to copy. Copies the keyring, if bytes are copied
+ * unchanged. */
 sessile_status migrate_open(sessile_migration *m, const sessile_place *from,
                             const sessile_place *to, sessile_error *err);
-/* Gives the file or folder its name, `to` being closed. */
+/* Gives the file or folder its name; `to` is closed already. */
 sessile_status migrate_publish(sessile_migration *m, sessile_error *err);
 
 void migrate_look_deinit(migrate_look *l);
-/* Looks once more; OK when that was enough, else NEEDS. */
+/* Makes another pass over the store. OK: it was the last; else NEEDS. */
 sessile_status migrate_look_again(sessile_migration *m, sessile_error *err);
 
-/* The blob `name`, to be freed with give_free(); *out NULL: there is none. */
+/* Gets a blob; free it with give_free(). *out NULL: there is none. */
 sessile_status migrate_blob(const store *st, const char *name, char **out, size_t *size,
                             sessile_error *err);
-/* The users' secrets, as they are in `from` now. */
+/* Copies the users' secrets as they are in `from` now. */
 sessile_status migrate_users(sessile_migration *m, sessile_error *err);
-/* The keyring of `from` may have got new keys since this began: then the copy's gets them
- * too. CONFLICT: it lost some. */
+/* Adds keys that `from` got since the migration began to the copy. CONFLICT: `from` has
+ * lost some. */
 sessile_status migrate_keys_same(sessile_migration *m, sessile_error *err);
 
 #endif

@@ -1,9 +1,9 @@
 /*
- * migrate_keys.c: the blobs of a store that is copied as it stands: the keyring and the
- * users' secrets.
+ * migrate_keys.c: copies the keyring and the users' secrets when bytes are copied
+ * unchanged.
  *
- * Owns that a forgotten user stays forgotten: secrets are copied after the logs, and
- * each is looked up in the source once more when it has been copied. Must never open a
+ * Makes sure that a forgotten user stays forgotten: secrets are copied after the logs,
+ * and each is looked up in the source once more after it was copied. Must never open a
  * blob, nor overwrite one of the target's own.
  */
 #include "admin/migrate.h"
@@ -85,8 +85,8 @@ static sessile_status settle(const store *to, const char *name, const char *was,
     if (mirror && to->table->blob_replace)
         return to->table->blob_replace(to->self, name, was, was_size, text, size, err);
     return fail(err, SESSILE_CONFLICT,
-                "%s is another secret there: a user was forgotten in one of the two "
-                "stores, and came back. It was left alone",
+                "%s is a different secret in the target: the user was forgotten in one "
+                "of the two stores, and created again. It was left alone",
                 name);
 }
 
@@ -176,7 +176,7 @@ sessile_status migrate_keys_same(sessile_migration *m, sessile_error *err)
         status = fail(err, SESSILE_CONFLICT,
                       "the keys of the store were changed while it was copied: what was "
                       "copied may need keys that the copy lacks. Remove the copy, and "
-                      "make it anew");
+                      "make another");
     give_free(text);
     return status;
 }

@@ -1,10 +1,9 @@
 /*
- * migrate_open.c: two stores opened for a copy: which keys open them, and whether bytes
- * can be copied as they stand or entries must be sealed again.
+ * migrate_open.c: opens the two stores of a migration, and decides whether bytes can be
+ * copied unchanged or entries must be sealed again.
  *
- * Must never create anything in the source, nor in the target before everything has been
- * checked that could be refused; nor repeat a URL in an error, which may hold a
- * password.
+ * Must never create anything in the source, nor in the target before all checks are done.
+ * Must never repeat a URL in an error: it may contain a password.
  */
 #include "admin/migrate.h"
 
@@ -61,7 +60,7 @@ static sessile_status none_beside(const sessile_migration *m, sessile_error *err
     for (size_t i = 0; i < sizeof suffixes / sizeof *suffixes; i++)
         if (has_beside(m, m->final, suffixes[i]))
             return fail(err, SESSILE_EXISTS,
-                        "%s%s is there, of a database that is gone: choose another name, "
+                        "%s%s is left from a database that is gone: choose another name, "
                         "or move it away",
                         m->final, suffixes[i]);
     return SESSILE_OK;
@@ -82,8 +81,9 @@ static sessile_status part_url(sessile_migration *m, const char *url, char **out
     while (path && size > skip + 1 && url[size - 1] == '/')
         size--;
     if (!path || size == skip)
-        return fail(err, SESSILE_INVALID,
-                    "a copy that appears whole is a file or a folder: name its path");
+        return fail(
+            err, SESSILE_INVALID,
+            "a copy that appears as a whole is a file or a folder: give its path");
     m->final = mem_alloc(a, size - skip + 1);
     m->part = mem_alloc(a, size - skip + sizeof PART);
     *out = mem_alloc(a, size + sizeof PART);
@@ -117,10 +117,11 @@ sessile_status migrate_publish(sessile_migration *m, sessile_error *err)
     if (os->stat_at(os->ud, -1, m->part, &at))
         return fail_errno(err, errno, "cannot look at %s", m->part);
     if (!at.is_dir && has_beside(m, m->part, "-wal"))
-        return fail(err, SESSILE_BUSY,
-                    "%s is not whole yet: another program has it open, or no space was "
-                    "left as it was closed: mend that, and run it again",
-                    m->part);
+        return fail(
+            err, SESSILE_BUSY,
+            "%s is incomplete: another program has it open, or there was no space "
+            "left when it was closed. Correct that, and run it again",
+            m->part);
     fd = os->open_at(os->ud, -1, m->part, at.is_dir ? OS_READ | OS_DIRECTORY : OS_READ);
     if (fd < 0 || os->sync_all(os->ud, fd)) {
         int error = errno;
@@ -214,7 +215,7 @@ static sessile_status open_from(sessile_migration *m, const sides *s, sessile_er
         return status;
     if (!m->keyring && !logs && !m->from_lent)
         return fail(err, SESSILE_NOTFOUND,
-                    "there is no store to copy: nothing is where it should be");
+                    "there is no store to copy: nothing was found at its address");
     if (m->from_lent)
         return SESSILE_OK;
     status = open_keys(m->from, s->from->options, m->keyring != NULL, &m->closed);
@@ -262,12 +263,13 @@ static sessile_status put_keyring(sessile_migration *m, const sides *s,
                    ? to->table->blob_replace(to->self, KEYRING_BLOB, s->to_keyring,
                                              s->to_size, m->keyring, m->keyring_size, err)
                    : fail(err, SESSILE_UNSUPPORTED,
-                          "the keys were changed since, and the copy's cannot be");
+                          "the keys of the source have changed, and this store cannot "
+                          "replace its keyring");
     return to->table->blob_put_new(to->self, KEYRING_BLOB, m->keyring, m->keyring_size,
                                    err);
 }
 
-/* The keyring of `to` is its own: entries are sealed anew under it. */
+/* Opens `to` with its own keyring, under which entries will be sealed again. */
 static sessile_status open_to(sessile_migration *m, const sides *s, sessile_error *err)
 {
     sessile_key_source source = source_of(s->to);
@@ -277,25 +279,26 @@ static sessile_status open_to(sessile_migration *m, const sides *s, sessile_erro
 
     if (!m->from->keys)
         return fail(err, SESSILE_SEALED,
-                    "its sessions are to be sealed anew, and no key opens it: %s",
+                    "its sessions must be sealed again, and its key is missing: %s",
                     m->closed.message);
     was = keyring_sealed(m->from->keys);
     if (m->to->keys) {
         sealed = keyring_sealed(m->to->keys);
-    } else if (!s->to_keyring) { /* it is not made before all is well */
+    } else if (!s->to_keyring) { /* created only after all checks */
         sealed = seals(m->to) && source != SESSILE_KEY_PLAIN;
     } else {
         status = open_keys(m->to, s->to->options, 1, &why);
         if (status)
-            return fail(err, status, "the store to copy to has a keyring of its own: %s",
+            return fail(err, status, "the target has a keyring of its own: %s",
                         why.message);
         sealed = keyring_sealed(m->to->keys);
     }
     if (sealed != was && !m->options.change)
-        return fail(err, SESSILE_INVALID,
-                    was ? "the sessions are sealed, and would be plain there: say so, or "
-                          "give the key of the other store"
-                        : "the sessions are plain, and would be sealed there: say so");
+        return fail(
+            err, SESSILE_INVALID,
+            was ? "the sessions are sealed, and would be plain there: confirm that, or "
+                  "give the key of the target"
+                : "the sessions are plain, and would be sealed there: confirm that");
     if (m->to->keys)
         return SESSILE_OK;
     return open_keys(m->to, s->to->options, 0, err);
@@ -312,23 +315,23 @@ static sessile_status decide(sessile_migration *m, sides *s, sessile_error *err)
         return status;
     if (s->to_logs && !m->options.into && (m->options.fresh || !same_keyring(m, s)) &&
         !m->part)
-        return fail(err, SESSILE_EXISTS, "there are sessions in the store to copy to");
+        return fail(err, SESSILE_EXISTS, "there are sessions in the target");
     m->state.as_it_stands = can_stand(m, s);
     if (!m->state.as_it_stands && m->options.mirror)
         return fail(err, SESSILE_CONFLICT,
-                    "what is there is no copy of this store, or its keys were changed "
+                    "the target is not a copy of this store, or its keys have changed "
                     "since: make a new copy");
     if (!m->state.as_it_stands)
         return m->parts != SESSILE_MIGRATE_LOGS + SESSILE_MIGRATE_KEYRING +
                                SESSILE_MIGRATE_USERS
                    ? fail(err, SESSILE_INVALID,
-                          "sealed anew, a store is copied as a whole")
+                          "a store that is sealed again is copied as a whole")
                    : open_to(m, s, err);
     m->state.unopened = !m->from->keys;
     return put_keyring(m, s, err);
 }
 
-/* url: in place of the place's own; NULL: its own. */
+/* url: used instead of that of the place, unless NULL. */
 static sessile_status open_place(sessile_store **out, int *lent, const sessile_place *p,
                                  const char *url, sessile_error *err)
 {
@@ -338,7 +341,7 @@ static sessile_status open_place(sessile_store **out, int *lent, const sessile_p
     if (p->store->over_records)
         return fail(
             err, SESSILE_UNSUPPORTED,
-            "this store's sessions are kept by the host: they have no other place");
+            "this store is opened over records, which the host keeps: copy those");
     *out = p->store;
     *lent = 1;
     return SESSILE_OK;

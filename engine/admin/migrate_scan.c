@@ -1,16 +1,16 @@
 /*
- * migrate_scan.c: which sessions a copy of a store has, and up to where.
+ * migrate_scan.c: decides which sessions are copied, and how much of each.
  *
- * Owns the choice of a state that others, who write meanwhile, could have left at some
- * moment. Must never open a log, nor read one.
+ * The copy must be a state that the store had, or could have had, at some moment,
+ * although others write meanwhile. Must never open or read a log.
  *
  * A session may name others: its children, its parent, the one it is a fork of. Those
- * existed before they were named. So the ends of all logs are fixed first (their sizes,
- * in one pass), and then the store is listed again: whatever the fixed bytes name is in
- * that list. What is new in it is fixed as well and may name newer ones, so this is
- * repeated until a list has nothing new. When two passes in a row find the same logs
- * with the same sizes, the first of them was the state of the store when the second
- * began. That is tried for, a few times.
+ * existed before they were named. So one pass takes the sizes of all logs, and then the
+ * store is listed again: this list has every session that the bytes up to these sizes
+ * name. New logs in it get their size taken too and may name newer ones, so this is
+ * repeated until a list has nothing new. If two passes in a row find the same logs with
+ * the same sizes, that was the state of the store at one moment. A few attempts are made
+ * to reach this.
  */
 #include "admin/migrate.h"
 

@@ -1,8 +1,8 @@
 /*
  * purge.c: removes the sessions that expired or were deleted softly.
  *
- * A list says which sessions are due, but the decision is made at removal: a session
- * that was written to since the list is kept.
+ * Candidates come from a list. Each is judged again when it is removed, so that a session
+ * that was written to after the list is kept.
  */
 #include "admin/purge.h"
 
@@ -30,7 +30,7 @@ sessile_status session_purge(sessile_store *st, const sessile_purge_options *opt
     sessile_status status;
 
     if (options->retention_ms < 0)
-        return fail(err, SESSILE_INVALID, "a retention is a time in milliseconds");
+        return fail(err, SESSILE_INVALID, "retention_ms is negative");
     memset(&all, 0, sizeof all);
     all.agent = options->agent;
     all.lives = 1u << SESSILE_LIFE_EXPIRED | 1u << SESSILE_LIFE_DELETED;

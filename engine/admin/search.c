@@ -1,9 +1,9 @@
 /*
- * search.c: a text searched for in all sessions of a store.
+ * search.c: searches for a text in all sessions of a store.
  *
- * Owns the walk over a list's sessions and what is reported of each occurrence. Must
- * never keep more than one log open, nor more than a step's reading in memory. What is
- * wrong with one session, or with one line, must never end the search.
+ * Opens one log after the other, in the order of a list, and reports each occurrence.
+ * Must never have more than one log open, nor more in memory than one step reads. A
+ * session or a line that cannot be read must never end the search.
  *
  * A step reads until it has some occurrences or some megabytes; these are reported one
  * by one before it reads on.
@@ -340,14 +340,14 @@ sessile_status search_open(sessile_search **out, sessile_store *st,
         return fail(err, SESSILE_INVALID, "the text to search for is empty: give one");
     if (options->text.size > QUERY_MOST)
         return fail(err, SESSILE_INVALID,
-                    "the text to search for has %zu bytes: at most %zu are looked for",
+                    "the text to search for has %zu bytes: the limit is %zu",
                     options->text.size, QUERY_MOST);
     if (!utf8_valid(options->text.data, options->text.size))
-        return fail(err, SESSILE_INVALID,
-                    "the text to search for is no UTF-8, and so occurs nowhere");
+        return fail(err, SESSILE_INVALID, "the text to search for is not UTF-8");
     if (st->over_records)
-        return fail(err, SESSILE_UNSUPPORTED,
-                    "a store over records keeps none: search where they are kept");
+        return fail(
+            err, SESSILE_UNSUPPORTED,
+            "this store is opened over records, which the host keeps: search those");
     h = mem_zalloc(&st->alloc, sizeof *h);
     if (!h)
         return fail_nomem(err);

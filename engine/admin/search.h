@@ -1,4 +1,4 @@
-/* search.h: a text searched for in all sessions of a store. */
+/* search.h: searches for a text in all sessions of a store. */
 #ifndef ADMIN_SEARCH_H
 #define ADMIN_SEARCH_H
 

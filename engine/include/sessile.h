@@ -8,16 +8,16 @@
  *
  * Rules for every function
  *   - A function that can fail returns a sessile_status. It first sets its outputs to
- * NULL or zero, and on failure fills the caller's sessile_error, which may be NULL.
+ *     NULL or zero. On failure it fills the caller's sessile_error, which may be NULL.
  *   - A NULL pointer that the function needs, or a slice with a size and no data, is
- * INVALID.
+ *     INVALID.
  *   - The caller owns what an output pointer returns and releases it with sessile_free(),
  *     unless the comment says "borrowed".
  *   - Sizes are in bytes, times in milliseconds since 1970-01-01T00:00Z. Text is UTF-8
- * JSON where the comment says JSON, otherwise bytes. Returned text ends with a NUL that
- * its size does not include.
+ *     JSON where the comment says JSON, otherwise bytes. Returned text ends with a NUL
+ *     that its size does not include.
  *   - Many threads may use a store or a session at the same time. Only one thread at a
- * time may use a run, an iterator or a state.
+ *     time may use a run, an iterator, a state, or another handle that is stepped.
  *   - Close sessions before their store. Free runs before their session.
  *
  * The header is valid C99 and C++98.
@@ -447,24 +447,26 @@ SESSILE_API const char *sessile_life_name(sessile_life life);
 /* One row of sessile_list(). Text is borrowed from the list. */
 typedef struct sessile_listed {
     sessile_slice id, agent, user, title;
-    int64_t created_ms, modified_ms; /* of the header and of the newest entry */
+    int64_t created_ms, modified_ms; /* times of the header and of the newest entry */
     uint64_t entries, messages, bytes;
-    uint64_t torn;         /* bytes of a torn tail that opening it set aside; 0: none */
-    sessile_status status; /* OK; or DAMAGED or TRUNCATED with entries set: it can be
-                              read, not written; or why this log could not be opened
-                              (then only bytes, modified_ms (the file's) and, if it can
-                              be told, id and agent are set) */
-    const char *message;   /* the error's sentence, or "" */
-    sessile_life life;     /* status OK: where it stands, now */
-    int64_t ttl_ms, expires_ms, deleted_ms; /* each 0: none */
-    sessile_slice labels; /* JSON array of the names, each once, pins aside */
+    uint64_t torn;         /* bytes of a torn end that this list set aside when it opened
+                              the log; 0: none */
+    sessile_status status; /* OK. DAMAGED or TRUNCATED with `entries` set: the session can
+                              be read but not written. Anything else: why the log could
+                              not be opened; then only bytes, modified_ms (that of the
+                              file) and, if known, id and agent are set */
+    const char *message;   /* the message of the error, or "" */
+    sessile_life life;     /* if status is OK: its state at the time of the call */
+    int64_t ttl_ms, expires_ms, deleted_ms; /* 0: none */
+    sessile_slice labels; /* JSON array of the names of its labels, each once, without
+                             "pinned" */
 } sessile_listed;
 
-/* The order of a list: newest or largest first, titles ascending. */
+/* The order of a list. Times and sizes: newest or largest first. Titles: ascending. */
 typedef enum sessile_sort {
     SESSILE_SORT_MODIFIED = 0,
     SESSILE_SORT_CREATED,
-    SESSILE_SORT_TITLE, /* by its bytes */
+    SESSILE_SORT_TITLE, /* compared byte by byte */
     SESSILE_SORT_BYTES,
     SESSILE_SORT_MESSAGES
 } sessile_sort;
@@ -472,20 +474,23 @@ typedef enum sessile_sort {
  * counting up from 0 until NULL finds all of them. Static. */
 SESSILE_API const char *sessile_sort_name(sessile_sort sort);
 
-/* Which sessions. Call the init function first: it asks for all of them. */
+/* Selects sessions. Call sessile_list_options_init() first: it selects all of them. */
 typedef struct sessile_list_options {
     sessile_slice agent;        /* data NULL: of every agent */
-    sessile_slice id_prefix;    /* only those whose id begins so */
-    sessile_slice title;        /* only those of exactly this title; empty: of any */
+    sessile_slice id_prefix;    /* only sessions whose id begins with this; empty: all */
+    sessile_slice title;        /* only sessions with exactly this title; empty: all */
     uint64_t offset;            /* number of rows to skip */
     uint64_t limit;             /* greatest number of rows; 0: all */
-    sessile_slice user;         /* only of this user; data NULL: of any */
-    sessile_slice label;        /* only those with this label on an entry; empty: all */
-    sessile_slice text;         /* only those whose title has this in it (ASCII letters
-                                   large or small); empty: all */
-    int64_t since_ms, until_ms; /* modified at or after, before; 0: no bound */
-    unsigned lives;    /* bits, 1u << SESSILE_LIFE_…; 0: all but the deleted ones */
-    sessile_sort sort; /* of equals the newest come first */
+    sessile_slice user;         /* only sessions of this user; data NULL: of every user */
+    sessile_slice label;        /* only sessions that have this label on some entry;
+                                   empty: all */
+    sessile_slice text;         /* only sessions whose title contains this, ignoring the
+                                   case of ASCII letters; empty: all */
+    int64_t since_ms, until_ms; /* modified at or after since_ms, and before until_ms; 0:
+                                   no bound */
+    unsigned lives;    /* a bit (1u << SESSILE_LIFE_…) for each state wanted; 0: all but
+                          DELETED */
+    sessile_sort sort; /* the newest come first among equals */
 } sessile_list_options;
 
 SESSILE_API void sessile_list_options_init(sessile_list_options *options);
@@ -531,60 +536,71 @@ SESSILE_API sessile_status sessile_keys_init(const char *url,
                                              const sessile_store_options *options,
                                              sessile_error *err);
 
-/* What to change. Zeros: a new epoch. */
+/* What sessile_keys_rotate() changes. All zero: add a new epoch. */
 typedef struct sessile_rotate_options {
-    int new_secret; /* 1: the keyring is wrapped by another secret, no new epoch */
-    sessile_key_source key_source; /* of the new secret: ENV, FILE or SECRET */
+    int new_secret; /* 1: encrypt the keyring with another secret and add no epoch */
+    sessile_key_source key_source; /* source of the new secret: ENV, FILE or SECRET */
     const char *key;               /* see sessile_key_source */
-    int make_file; /* FILE: made with a random key when it is not there; else SEALED */
+    int make_file; /* FILE: 1: create the file with a random key if it does not exist; 0:
+                      SEALED */
 } sessile_rotate_options;
 
 /*
- * Changes the keyring and no log. With a new epoch (options NULL) a new master key seals
- * new sessions; *epoch (may be NULL) is its number. With a new secret, the old one no
- * longer opens the store (SEALED). The change is durable on return. After a crash the
- * store opens with the old secret or with the new one. Handles of other processes keep
- * the keys they have; a handle that was opened with the old secret cannot create sessions
- * until it is opened again (SEALED). Errors: INVALID (the new secret is not usable),
- * DENIED, SEALED, FULL; after IO the keyring may have changed: read its status.
+ * Changes the keyring. Logs are not touched. options NULL: adds an epoch, a new master
+ * key that seals the sessions created from now on; *epoch (may be NULL) is set to its
+ * number. With new_secret, the old secret no longer opens the store (SEALED). The change
+ * is durable on return. After a crash the store opens with either the old or the new
+ * secret.
+ *
+ * Handles in other processes keep the keys they have. A handle that was opened with the
+ * old secret cannot create sessions until it is opened again (SEALED).
+ *
+ * Errors: INVALID (the new secret is not usable), DENIED, SEALED, FULL. After IO the
+ * keyring may or may not have changed: call sessile_keys_status().
  */
 SESSILE_API sessile_status sessile_keys_rotate(sessile_store *store,
                                                const sessile_rotate_options *options,
                                                uint64_t *epoch, sessile_error *err);
 
-/* An epoch and what it seals. */
+/* An epoch, and the number of logs that are sealed with its key. */
 typedef struct sessile_keys_epoch {
     uint64_t epoch;
     uint64_t logs;
 } sessile_keys_epoch;
 
-/* What may be said of a store's keys; never a key. */
+/* A description of the keys of a store. It contains no key. */
 typedef struct sessile_keys {
-    int sealed;                    /* 0: plain; only logs is set */
-    const char *suite;             /* of new logs: "aes-256-gcm", … */
-    sessile_key_source key_source; /* where this handle has its secret from */
-    const char *kdf;               /* "none": the secret is a key; "argon2id" */
+    int sealed;                    /* 0: the store is plain, and of the counts only `logs`
+                                      is set */
+    const char *suite;             /* cipher suite of new logs: "aes-256-gcm" or
+                                      "xchacha20-poly1305" */
+    sessile_key_source key_source; /* where this handle got its secret */
+    const char *kdf;               /* how the secret becomes a key: "none" (it is one) or
+                                      "argon2id" */
     uint64_t kdf_ops, kdf_mem;     /* argon2id: passes, bytes */
-    uint64_t users;                /* users that have a secret of their own */
+    uint64_t users;                /* number of users with a secret of their own */
     uint64_t logs;
-    uint64_t user_logs;               /* sealed with a user's secret */
-    uint64_t old_logs;                /* logs that sessile_reseal would seal again */
-    uint64_t odd_logs;                /* their first line could not be read */
+    uint64_t user_logs;               /* number of logs that are sealed with a user's
+                                         secret */
+    uint64_t old_logs;                /* number of logs that sessile_reseal_begin() would
+                                         seal again */
+    uint64_t odd_logs;                /* number of logs whose first line is unreadable */
     const sessile_keys_epoch *epochs; /* newest first */
     size_t epoch_count;
 } sessile_keys;
 
-/* Looks at the keyring and at the first line of each log. *out is one block: free it with
+/* Reads the keyring and the first line of each log. *out is one block: free it with
  * sessile_free(). Errors: IO, DENIED, NOMEM. */
 SESSILE_API sessile_status sessile_keys_status(sessile_store *store, sessile_keys **out,
                                                sessile_error *err);
 
 /*
- * Seals again each log that is not of the newest epoch or not of the store's suite, log
- * by log, each in one step: entries, ids and writes stay. When nothing is left that needs
- * them, older epochs are taken out of the keyring, so that a master key that leaked opens
- * nothing. Interrupted anywhere, it goes on where it stopped when it is run again. What
- * cannot be read is left alone, and its epoch kept.
+ * Reseals a store: every log that is not sealed with the newest epoch and the suite of
+ * the store is decrypted and sealed again, one log at a time. Each log is replaced in one
+ * atomic step; entries and ids stay the same. When no log needs an older epoch any more,
+ * that epoch is removed from the keyring, so that a leaked master key opens nothing. A
+ * reseal that was interrupted continues where it stopped when it is run again. A log that
+ * cannot be read is left as it is, and its epoch is kept.
  *
  *   for (st = sessile_reseal_begin(&r, store, NULL, &err);
  *        !st && (st = sessile_reseal_step(r, &state, &err)) == SESSILE_NEEDS; st = 0)
@@ -594,147 +610,176 @@ SESSILE_API sessile_status sessile_keys_status(sessile_store *store, sessile_key
 typedef struct sessile_reseal sessile_reseal;
 
 typedef struct sessile_reseal_state {
-    uint64_t logs;      /* in the store */
-    uint64_t seen;      /* of which dealt with */
+    uint64_t logs;      /* number of logs in the store */
+    uint64_t seen;      /* logs done so far */
     uint64_t resealed;  /* logs sealed again */
-    uint64_t forgotten; /* of users whose secret was forgotten: nothing opens them */
-    uint64_t failed;    /* left as they were */
-    uint64_t dropped;   /* epochs taken out of the keyring: at the last step */
-    const char *log;    /* borrowed: the log of a failure in this step, or NULL */
-    sessile_error why;  /* its failure */
+    uint64_t forgotten; /* logs of forgotten users, which nothing can open */
+    uint64_t failed;    /* logs that failed and were left as they were */
+    uint64_t dropped;   /* epochs removed from the keyring; set by the last step */
+    const char *log;    /* name of the log that failed in this step, or NULL; borrowed
+                           until the next step */
+    sessile_error why;  /* why it failed */
 } sessile_reseal_state;
 
-/* suite: the store's from now on; NULL: what it has. UNSUPPORTED: plain, volatile, or no
- * such suite. */
+/* Begins a reseal. suite: the cipher suite of the store from now on; NULL: keep the
+ * present one. Free *out with sessile_reseal_free(). UNSUPPORTED: the store is plain or
+ * volatile, or there is no such suite. */
 SESSILE_API sessile_status sessile_reseal_begin(sessile_reseal **out,
                                                 sessile_store *store, const char *suite,
                                                 sessile_error *err);
-/* Deals with one log: NEEDS while there is more to do, OK when all is done. A log that
- * fails is no error of the step. Errors: IO, FULL, SEALED, NOMEM. */
+/* Processes one log. Returns NEEDS while more remain, and OK when all are done. state may
+ * be NULL. A log that fails does not fail the step: see state->log. Errors: IO, FULL,
+ * SEALED, NOMEM. */
 SESSILE_API sessile_status sessile_reseal_step(sessile_reseal *reseal,
                                                sessile_reseal_state *state,
                                                sessile_error *err);
 SESSILE_API void sessile_reseal_free(sessile_reseal *reseal);
 
 /*
- * Forgets a user: overwrites and removes the user's secret, durably. Every session of
- * that user, of any agent, can be read no more, in copies of its log neither: SEALED. A
- * copy of the secret's blob (`user-…` in the store's folder) would bring them back: keep
- * backups of blobs apart, and short. Handles of such sessions that this store has open
- * say SEALED from now on; those of other processes end with the process. *sessions (may
- * be NULL): how many could be read until now. Interrupted or repeated, it may be run
- * again. A session that is made for that user later has a new secret. Errors: INVALID (no
- * user), UNSUPPORTED (plain: delete the sessions), IO (run it again), BUSY.
+ * Forgets a user: overwrites and removes the secret of that user, durably. Afterwards no
+ * session of that user, of any agent, can be opened, and no copy of its log either:
+ * SEALED. The only way back is a copy of the blob with the secret (`user-…` in the folder
+ * of the store), so keep backups of these blobs separately and for a short time.
+ *
+ * Handles of these sessions that are open on this store return SEALED from now on.
+ * Handles in other processes keep working until they are closed. A session that is
+ * created for that user later gets a new secret. *sessions (may be NULL) is set to the
+ * number of sessions that could be opened until now. After an interruption or an error,
+ * call it again.
+ *
+ * Errors: INVALID (user is empty), UNSUPPORTED (a plain store: delete the sessions
+ * instead), IO (call it again), BUSY.
  */
 SESSILE_API sessile_status sessile_forget(sessile_store *store, sessile_slice user,
                                           uint64_t *sessions, sessile_error *err);
 
 /* ------------------------------------------------------------------ another store */
 
-/* A store to move from, or to: one of the three. */
+/* The source or the target of a migration. Set one of url, store and backend. */
 typedef struct sessile_place {
-    const char *url; /* as for sessile_open(): not opened, perhaps not there yet. With
-                        `store`, where that is, so that a copy into itself is seen */
-    sessile_store *store; /* open, and the caller's until the migration is freed */
-    const struct sessile_backend *backend; /* the host's, as for sessile_open_with(): … */
-    void *self; /* … the engine's from sessile_migrate_begin() on */
-    /* Not of a store: key, suite, timeout_ms, allow_network and alloc are looked at;
-     * NULL: the defaults. With SESSILE_KEY_DEFAULT a plain store is opened as one. */
+    const char *url; /* as for sessile_open(); the store need not exist yet. May be set
+                        together with `store`, as its address, so that copying a store
+                        into itself is detected */
+    sessile_store *store; /* an open store; it stays the property of the caller, who keeps
+                             it open until the migration is freed */
+    const struct sessile_backend *backend; /* a backend of the host, as for
+                                              sessile_open_with() */
+    void *self; /* of the backend; it belongs to the engine once sessile_migrate_begin()
+                   is called */
+    /* For url and backend: key, suite, timeout_ms, allow_network and alloc are used, the
+     * rest is ignored. NULL: the defaults. With SESSILE_KEY_DEFAULT a plain store is
+     * opened as plain. */
     const sessile_store_options *options;
 } sessile_place;
 
-/* What of a store is moved, where it is moved as it stands. */
+/* Parts of a store, for sessile_migrate_options.parts. Used only when bytes are copied
+ * unchanged. */
 enum {
     SESSILE_MIGRATE_LOGS = 1,
     SESSILE_MIGRATE_KEYRING = 2,
     SESSILE_MIGRATE_USERS = 4 /* the users' secrets */
 };
 
-/* Zeroed: all of it, into an empty store, or on from an earlier run. */
+/* Zeroed: copy everything into an empty store, or continue an earlier run. */
 typedef struct sessile_migrate_options {
-    int change;  /* 1: sealed to plain, or plain to sealed, is meant */
-    int into;    /* 1: `to` may have sessions of its own */
-    int fresh;   /* 1: EXISTS also where they are an earlier run's */
-    int replace; /* 1: a session there that differs is replaced (its log is kept aside) */
-    int mirror;  /* 1: `to` is nothing but a copy: secrets of users that were forgotten in
-                    `from` are removed, others replaced */
-    int whole;   /* 1: `to` is "sqlite:PATH", or a folder, that is not there (EXISTS): it
-                    is made as PATH.part and gets its name at the end; an interrupted run
-                    is gone on with */
-    unsigned parts; /* SESSILE_MIGRATE_…; 0: all */
+    int change;  /* 1: allow copying a sealed store into a plain one, or a plain one into
+                    a sealed one */
+    int into;    /* 1: `to` may already contain other sessions */
+    int fresh;   /* 1: EXISTS even if the sessions in `to` come from an earlier run */
+    int replace; /* 1: replace a session in `to` that differs; its old log is kept beside
+                    it */
+    int mirror;  /* 1: `to` is a mirror of `from`: secrets of users who were forgotten in
+                    `from` are removed from it, and secrets that differ are replaced */
+    int whole;   /* 1: `to` is "sqlite:PATH" or a folder, and does not exist (else
+                    EXISTS): it is built as PATH.part and renamed at the end. An
+                    interrupted run is continued */
+    unsigned parts; /* bits SESSILE_MIGRATE_…; 0: all parts */
 } sessile_migrate_options;
 
 typedef enum sessile_migrate_stage {
-    SESSILE_MIGRATE_LOOKING = 0, /* which sessions, and up to where */
+    SESSILE_MIGRATE_LOOKING = 0, /* finding out which sessions to copy, and how much of
+                                    each */
     SESSILE_MIGRATE_COPYING,
     SESSILE_MIGRATE_VERIFYING,
     SESSILE_MIGRATE_DONE
 } sessile_migrate_stage;
 
-/* How far it is. Each session is counted under one of copied … failed. */
+/* Progress of a migration. Each session is counted in exactly one of copied, continued,
+ * kept, replaced, conflicts, forgotten, gone and failed. */
 typedef struct sessile_migrate_state {
     sessile_migrate_stage stage;
-    int as_it_stands; /* 1: bytes are copied; 0: sealed again with `to`'s keys */
-    int unopened; /* 1: without a key: no seal was opened, bytes alone were compared */
-    int moment;   /* 1: all ends are those of one moment; 0: of a short while, in which
-                     something was written */
-    uint64_t sessions, done; /* to be dealt with; dealt with, in this stage */
+    int as_it_stands; /* 1: bytes are copied unchanged; 0: entries are sealed with the
+                         keys of `to` */
+    int unopened; /* 1: no key was given, so that bytes were compared but not decrypted */
+    int moment;   /* 1: the copy is `from` as it was at one moment; 0: something was
+                     written while the sessions were listed */
+    uint64_t sessions, done; /* sessions in all, and done so far in this stage */
     uint64_t bytes, bytes_done;
     uint64_t copied, continued, kept, replaced;
-    uint64_t conflicts;  /* another session of that name is there: left alone */
-    uint64_t forgotten;  /* of users who were forgotten: nothing opens them. As it stands
-                            they are copied all the same, and counted there too. */
-    uint64_t gone;       /* deleted meanwhile */
-    uint64_t failed;     /* not copied */
-    uint64_t damaged;    /* damaged in `from`; as it stands copied with the damage */
-    uint64_t verified;   /* read back, or compared, and equal */
-    uint64_t unfinished; /* bytes behind last commits: never acknowledged, not copied */
-    uint64_t users, users_removed; /* users' secrets put; removed (mirror) */
-    const char *log;               /* borrowed: of a conflict, failure or damage in this
-                                      step, or NULL: "folder/name" */
+    uint64_t conflicts;  /* `to` has a different session of that name, which was left
+                            alone */
+    uint64_t forgotten;  /* sessions of forgotten users, which nothing can open. If bytes
+                            are copied unchanged, they are copied as well, and also
+                            counted in copied … replaced */
+    uint64_t gone;       /* deleted from `from` meanwhile */
+    uint64_t failed;     /* could not be copied */
+    uint64_t damaged;    /* damaged in `from`. If bytes are copied unchanged, the damage
+                            is copied with them */
+    uint64_t verified;   /* read back or compared, and found equal */
+    uint64_t unfinished; /* bytes after the last commit of a log: never acknowledged, not
+                            copied */
+    uint64_t users, users_removed; /* users' secrets written, and removed (with mirror) */
+    const char *log;               /* "folder/name" of the log that had a conflict, failed
+                                      or is damaged in this step, or NULL; borrowed until
+                                      the next step */
     sessile_error why;
 } sessile_migrate_state;
 
 /*
- * Copies every session of one store into another, and reads it back.
+ * Copies every session of one store into another, and verifies the copy by reading it
+ * back.
  *
  *   for (st = sessile_migrate_begin(&m, &from, &to, NULL, &err);
  *        !st && (st = sessile_migrate_step(m, &state, &err)) == SESSILE_NEEDS; st = 0)
  *       show(&state);
  *   sessile_migrate_free(m);
  *
- * As it stands, where `to` is empty or was made so: keyring, users' secrets and the bytes
- * of all logs; ids, tags and ciphertext are the same, and the same secret opens them. No
- * key is needed; with one, every line is proved on the way. Sealed again, where `to` has
- * a keyring of its own, or a key of `to` is given: every entry as it is (ids, labels,
- * checkpoints, context, deletion, time to live), under `to`'s keys. Both keys are needed.
+ * There are two ways to copy. If `to` is empty or was filled in this way before, the
+ * keyring, the users' secrets and the bytes of all logs are copied unchanged: the same
+ * secret opens both stores. This needs no key; with one, each line is verified on the
+ * way. If `to` has a keyring of its own, or options for `to` give a key, each entry is
+ * decrypted and sealed with the keys of `to`; ids, labels, checkpoints, contexts,
+ * deletions and times to live stay as they are. This needs both keys.
  *
- * `from` is only read: nothing in it changes, caches neither. Others may write to it:
- * each session is copied up to the end of a write, and with a session also those that it
- * names as children, parent or origin, unless they are deleted. What was acknowledged
- * before the call began is in the copy. What comes later is brought by another run: what
- * is there is compared and continued (a keyring that got new keys since replaces the
- * copy's). To move while others write: run it, stop them, run
- * it again.
+ * `from` is only read; not even its caches change. Others may write to it meanwhile. Each
+ * session is copied up to the end of a commit, and the sessions that it names as child,
+ * parent or origin are copied too, unless they are deleted. The copy contains everything
+ * that was acknowledged before sessile_migrate_begin() was called. To copy what was
+ * written later, run the migration again: existing sessions are compared and continued,
+ * and the keyring is updated. To move a store that is in use: migrate, stop all writers,
+ * migrate again.
  *
- * Interrupted anywhere, `to` holds whole sessions, and beginnings that end with a write;
- * run again it goes on. A session that differs there is a conflict and left alone.
- * Memory does not grow with the length of logs, but by some hundred bytes a session.
+ * After an interruption `to` contains whole sessions, and beginnings of sessions that end
+ * with a commit. Run the migration again to continue. A session that differs in `to` is a
+ * conflict and is left alone, unless `replace` is set. Memory use is independent of the
+ * length of logs; it grows by some hundred bytes for each session.
  */
 typedef struct sessile_migration sessile_migration;
 
-/* Errors: NOTFOUND (there is no store in `from`), INVALID (the same place twice; sealed
- * and plain without `change`), EXISTS (`to` has sessions: see into, fresh and whole),
- * SEALED (a key that is needed is missing or wrong); those of sessile_open(). */
+/* Begins a migration. Free *out with sessile_migrate_free(). Errors: NOTFOUND (`from` is
+ * not a store), INVALID (source and target are the same; one is sealed and the other
+ * plain, and `change` is not set), EXISTS (`to` has sessions: see into, fresh and whole),
+ * SEALED (a key that is needed is missing or wrong), and those of sessile_open(). */
 SESSILE_API sessile_status sessile_migrate_begin(sessile_migration **out,
                                                  const sessile_place *from,
                                                  const sessile_place *to,
                                                  const sessile_migrate_options *options,
                                                  sessile_error *err);
-/* Deals with a piece: NEEDS while there is more to do, OK when all is done (look at
- * conflicts, failed and damaged then). A session that fails is no error of the step.
- * Errors end it, and another run goes on: IO, FULL, DENIED (of `to`, or `from` as a
- * whole), CONFLICT (the keys of `from` were changed meanwhile), NOMEM. */
+/* Copies one piece. Returns NEEDS while more remains, and OK when all is done: then look
+ * at conflicts, failed and damaged. state may be NULL. A session that fails does not fail
+ * the step. After an error the migration cannot go on; begin another one to continue.
+ * Errors: IO, FULL, DENIED (of `to`, or of `from` as a whole), CONFLICT (the keys of
+ * `from` were changed meanwhile), NOMEM. */
 SESSILE_API sessile_status sessile_migrate_step(sessile_migration *migration,
                                                 sessile_migrate_state *state,
                                                 sessile_error *err);
@@ -742,12 +787,12 @@ SESSILE_API void sessile_migrate_free(sessile_migration *migration);
 
 /* ------------------------------------------------------------------ sessions */
 
-/* What an agent says of itself; it is kept in checkpoints, and compared when one is
- * restored. Empty: unknown. */
+/* Describes an agent. It is written into checkpoints, and compared when one is restored.
+ * Empty: unknown. */
 typedef struct sessile_agent_info {
-    sessile_slice version; /* of its program, at most 200 bytes */
-    sessile_slice config;  /* a hash of its configuration, likewise */
-    sessile_slice tools;   /* JSON array of their names */
+    sessile_slice version; /* version of the program, at most 200 bytes */
+    sessile_slice config;  /* hash of the configuration, at most 200 bytes */
+    sessile_slice tools;   /* JSON array of the names of its tools */
 } sessile_agent_info;
 
 /* Which session. An empty id asks create for a new one (a UUIDv7); an empty agent is the
@@ -765,21 +810,25 @@ typedef struct sessile_session_options {
 
 SESSILE_API void sessile_session_options_init(sessile_session_options *options);
 
-/* Makes a session, durably. EXISTS when the name is taken. Other errors: INVALID, LIMIT,
- * IO, FULL, DENIED, SEALED, NOMEM. */
+/* Creates a session, durably, and opens it. Close *out with sessile_session_close().
+ * EXISTS: the name is taken. Other errors: INVALID, LIMIT, IO, FULL, DENIED, SEALED,
+ * NOMEM. */
 SESSILE_API sessile_status sessile_create(sessile_session **out, sessile_store *store,
                                           const sessile_session_options *options,
                                           sessile_error *err);
 
-/* Opens a session that exists; creates nothing. NOTFOUND; SEALED; BUSY. A torn tail is
- * set aside and reported by sessile_session_torn(). A damaged log opens too, to be read:
- * sessile_session_damage() says so. DAMAGED: nothing of it can be opened, or what it
- * holds is no session; the sentence names the place and what to type. */
+/* Opens an existing session. NOTFOUND: there is none. SEALED: the key does not open it,
+ * or its user was forgotten. BUSY: a torn end could not be set aside because another
+ * writer holds the lock. Bytes that were set aside are reported by
+ * sessile_session_torn(). A damaged log opens for reading: see sessile_session_damage().
+ * DAMAGED: nothing of it can be read, or it is not a session; the message names the
+ * place, and the command to run. */
 SESSILE_API sessile_status sessile_resume(sessile_session **out, sessile_store *store,
                                           const sessile_session_options *options,
                                           sessile_error *err);
 
-/* Resumes the session, or creates it when there is none. An id must be given. */
+/* Opens the session, or creates it if there is none. options->id must be given. Errors:
+ * as for sessile_resume() and sessile_create(). */
 SESSILE_API sessile_status sessile_session_open(sessile_session **out,
                                                 sessile_store *store,
                                                 const sessile_session_options *options,
@@ -787,36 +836,43 @@ SESSILE_API sessile_status sessile_session_open(sessile_session **out,
 
 /* ---- the end of sessions */
 
-/* Called with zeros: a hard deletion. */
+/* Zeroed: a hard deletion. */
 typedef struct sessile_delete_options {
-    int soft;                    /* 1: marked, to be undeleted or purged */
-    sessile_slice reason, actor; /* soft: UTF-8, kept in the log; or empty */
+    int soft;                    /* 1: mark the session as deleted; it can be undeleted,
+                                    or purged later */
+    sessile_slice reason, actor; /* soft: why, and who did it; UTF-8, written into the
+                                    log; or empty */
 } sessile_delete_options;
 
 #define SESSILE_ID_HASH_SIZE 65
-/* All that is left to whoever deletes: to be noted elsewhere. The hash has no key: who
- * guesses the names can tell that they are these. */
+/* A receipt for a deletion. The hash is not keyed: whoever guesses agent, user and id can
+ * verify the guess. */
 typedef struct sessile_deleted {
-    char id_hash[SESSILE_ID_HASH_SIZE]; /* of agent, user and id: hex, and a NUL */
+    char id_hash[SESSILE_ID_HASH_SIZE]; /* hash of agent, user and id; hex, with NUL */
     int64_t time_ms;
-    uint64_t bytes; /* hard: of its log */
+    uint64_t bytes; /* hard: size of the log */
 } sessile_deleted;
 
 /*
- * Deletes a session: id, agent and user of `which` say which one. Hard: its log and all
- * that lies beside it are removed, durably, the header first being overwritten (of a
- * plain log everything), whether it opens or not; handles that are open fail at their
- * next write. Copies elsewhere, as in a backup, still open with the store's keys: see
- * sessile_forget(). Killed in the middle, the session is there whole, or damaged; run it
- * again. Soft: as sessile_life says. options NULL: hard; out may be NULL. NOTFOUND; BUSY;
- * UNSUPPORTED (hard: the store removes nothing); IO.
+ * Deletes the session that id, agent and user of `which` name. options NULL: hard. out
+ * may be NULL.
+ *
+ * A hard deletion removes the log and everything beside it, durably, even if the session
+ * does not open. It overwrites the header first (in a plain store, the whole log). Open
+ * handles fail at their next write. Copies elsewhere, such as backups, can still be
+ * opened with the keys of the store: see sessile_forget(). If the process is killed
+ * meanwhile, the session is whole or damaged; delete it again.
+ *
+ * A soft deletion marks the session: see sessile_life.
+ *
+ * Errors: NOTFOUND, BUSY, UNSUPPORTED (hard: the store cannot remove logs), IO.
  */
 SESSILE_API sessile_status sessile_delete(sessile_store *store,
                                           const sessile_session_options *which,
                                           const sessile_delete_options *options,
                                           sessile_deleted *out, sessile_error *err);
-/* Brings back a session that was deleted softly. NOTFOUND: there is none, or it is not
- * deleted. actor: as for sessile_delete(). */
+/* Undoes a soft deletion. actor: who did it; UTF-8, written into the log; or empty.
+ * NOTFOUND: there is no such session, or it is not deleted. */
 SESSILE_API sessile_status sessile_undelete(sessile_store *store,
                                             const sessile_session_options *which,
                                             sessile_slice actor, sessile_error *err);
@@ -824,14 +880,17 @@ SESSILE_API sessile_status sessile_undelete(sessile_store *store,
 #define SESSILE_RETENTION_MS (INT64_C(90) * 24 * 60 * 60 * 1000)
 /* Call the init function first. */
 typedef struct sessile_purge_options {
-    sessile_slice agent;  /* data NULL: of every agent */
-    int64_t retention_ms; /* how long a deleted session is kept: SESSILE_RETENTION_MS */
-    int dry_run;          /* 1: nothing is removed */
+    sessile_slice agent;  /* data NULL: every agent */
+    int64_t retention_ms; /* how long a softly deleted session is kept; default
+                             SESSILE_RETENTION_MS */
+    int dry_run;          /* 1: remove nothing */
 } sessile_purge_options;
 SESSILE_API void sessile_purge_options_init(sessile_purge_options *options);
-/* Deletes, hard, what has expired and what was deleted longer ago than that; nothing else
- * ever removes a session by itself. *out: what went (or would), as sessile_list_with()
- * gives it. One that was written to meanwhile, or is held by a writer, stays. */
+/* Deletes expired sessions, and sessions that were softly deleted more than retention_ms
+ * ago, for good. Nothing else removes a session that the caller did not name. *out lists
+ * the sessions that were removed (dry_run: that would be), as sessile_list_with() does;
+ * free it with sessile_free(). A session is kept if it was written to meanwhile or a
+ * writer holds its lock. */
 SESSILE_API sessile_status sessile_purge(sessile_store *store,
                                          const sessile_purge_options *options,
                                          sessile_listed **out, size_t *count,
@@ -839,52 +898,56 @@ SESSILE_API sessile_status sessile_purge(sessile_store *store,
 
 typedef struct sessile_life_info {
     sessile_life life;
-    int64_t ttl_ms, expires_ms, deleted_ms; /* each 0: none */
+    int64_t ttl_ms, expires_ms, deleted_ms; /* 0: none */
 } sessile_life_info;
 SESSILE_API sessile_status sessile_session_life(sessile_session *session,
                                                 sessile_life_info *out,
                                                 sessile_error *err);
-/* Sets the time after which a session expires, in ms from its newest entry; 0: never. It
- * is a fact, like a setting. */
+/* Sets the time after which the session expires, in ms after its newest entry; 0: never.
+ * It is written into the log as a fact. */
 SESSILE_API sessile_status sessile_set_ttl(sessile_session *session, int64_t ttl_ms,
                                            sessile_error *err);
-/* Archived: put away, and no more than that: it can be read and written. */
+/* Archives the session (1), or undoes that (0). An archived session can be read and
+ * written as before; only its state in lists changes. */
 SESSILE_API sessile_status sessile_set_archived(sessile_session *session, int archived,
                                                 sessile_error *err);
 
 /* ---- forks and copies */
 
-/* The tag of a line of a log, in hex; at most SESSILE_TAG_SIZE bytes with its NUL. */
+/* Size of the tag of a line of a log in hex, with its NUL. */
 #define SESSILE_TAG_SIZE 33
 
-/* An entry of another session: where a fork was taken, or where a child was begun. */
+/* An entry of another session: the one that a fork was made from, or a child was begun
+ * at. */
 typedef struct sessile_link {
-    sessile_slice id, agent, user; /* borrowed from the session; user empty: of none */
+    sessile_slice id, agent, user; /* borrowed from the session; user empty: none */
     sessile_id entry;
-    char tag[SESSILE_TAG_SIZE]; /* what that entry's line was known by; "": not kept */
+    char tag[SESSILE_TAG_SIZE]; /* tag of the line of that entry; "": not recorded */
 } sessile_link;
 
 /*
- * A new session with everything that `session` holds up to `entry` (SESSILE_NO_ID: its
- * head), which is the head of the new one. Ids mean what they meant: branches that were
- * left before it come along. Labels, pins and checkpoints that were put on these entries
- * later, the title, settings and metadata come along as they are now; a pause, a status
- * and a time to live do not. The two have nothing in common from then on: either may be
- * deleted. Lines are opened and sealed again one by one, whatever the size; no lock is
- * held, others may write to the session meanwhile. Killed at any moment, the new session
- * is there whole or not at all.
+ * Creates a new session with a copy of all entries of `session` up to `entry`
+ * (SESSILE_NO_ID: its head). `entry` becomes the head of the new session. Ids stay the
+ * same, and earlier branches are copied too. Labels, pins and checkpoints that were put
+ * on these entries later, the title, settings and metadata are copied as they are now. A
+ * suspension, a deletion, an archived state and a time to live are not. From then on the
+ * two sessions are independent: either may be deleted.
  *
- * options: id (empty: a new one), agent and user (data NULL: the session's own; a user of
- * size 0: none), title (data NULL: the session's), metadata (members that are put over
- * the session's own), policy, window, reserve, timeout (of the handle; else the
- * session's). A fork for another user is sealed with that user's secret, so that
- * forgetting the one leaves the other's. out NULL: it is made and not opened (then an id
- * must be given).
+ * Entries are sealed again one by one, so that memory use does not depend on the size of
+ * the log. No lock is held; others may write to `session` meanwhile. If the process is
+ * killed, the new session exists as a whole or not at all.
  *
- * Errors: NOTFOUND (no such entry, or one that is not on any path), EXISTS, DAMAGED or
- * TRUNCATED (the session is damaged at or before the entry: the sentence names the newest
- * entry that can be forked), SEALED (its user was forgotten meanwhile), INVALID, LIMIT,
- * IO, FULL, DENIED, NOMEM. Nothing was made but after IO: look.
+ * Of options these are used: id (empty: a new one), agent and user (data NULL: those of
+ * `session`; user of size 0: none), title (data NULL: that of `session`), metadata (its
+ * members replace those of `session`), and what applies to the handle, which is otherwise
+ * configured as `session` is. A fork for another user is sealed with the secret of that
+ * user: forgetting one user does not affect the other. out NULL: the fork is made but not
+ * opened; then an id must be given.
+ *
+ * Errors: NOTFOUND (no such entry, or it is not a path entry), EXISTS, DAMAGED or
+ * TRUNCATED (the log is damaged at or before the entry; the message names the newest
+ * entry that can be forked), SEALED (the user was forgotten meanwhile), INVALID, LIMIT,
+ * IO, FULL, DENIED, NOMEM. On an error nothing was created, except perhaps after IO.
  */
 SESSILE_API sessile_status sessile_fork(sessile_session **out, sessile_session *session,
                                         sessile_id entry,
@@ -892,45 +955,49 @@ SESSILE_API sessile_status sessile_fork(sessile_session **out, sessile_session *
                                         sessile_error *err);
 
 /*
- * Copies a session whole into another store, sealed as that store seals: every entry, of
- * every branch, under the same ids, the head where it is, pauses as they are. options
- * (NULL: none): id, agent and user, each the session's own when its data is NULL; policy,
- * window, reserve and timeout of the handle. Errors: EXISTS (the name is taken there);
- * DAMAGED, TRUNCATED (salvage it first); as for sessile_fork(). out NULL: not opened.
+ * Copies a whole session into another store, sealed with the keys of that store: every
+ * entry of every branch under the same id, the head and a suspension included. options
+ * (NULL: none): id, agent and user of the copy, each that of `session` if its data is
+ * NULL, and what applies to the handle. out NULL: the copy is made but not opened.
+ * Errors: EXISTS (the name is taken there), DAMAGED or TRUNCATED (salvage the session
+ * first: see sessile_check_open()), and those of sessile_fork().
  */
 SESSILE_API sessile_status sessile_put(sessile_session **out, sessile_store *store,
                                        sessile_session *session,
                                        const sessile_session_options *options,
                                        sessile_error *err);
 
-/* 1 and *out when the session is a fork: of what. The link outlives what it names. */
+/* Returns 1 and sets *out to the origin if the session is a fork, else returns 0. The
+ * origin may have been deleted. */
 SESSILE_API int sessile_session_origin(const sessile_session *session, sessile_link *out);
 
 /* ---- parents and children */
 
 /*
- * A session for a sub-agent: with a log of its own, linked to `parent` both ways: its
- * header names the parent and its head, an entry of type "child" in the parent's log
- * names the child. with_context 0: it is empty; 1: it is a fork of the parent at its
- * head. options as for sessile_fork(), but that an empty session has the title and
- * metadata given, and no other. The child is made first: killed in between, there is a
- * child that its parent does not name. Errors: as for sessile_fork() and
- * sessile_append_custom().
+ * Creates a session for a sub-agent. It has a log of its own. Its header names the parent
+ * and the head of the parent, and an entry of type "child" in the log of the parent names
+ * the child. with_context 0: the child is empty; 1: it is a fork of the parent at its
+ * head. options: as for sessile_fork(); a child without context takes title and metadata
+ * from options only. The child is created before the entry is written: if the process is
+ * killed in between, the parent does not name the child. Errors: as for sessile_fork()
+ * and sessile_append_custom().
  */
 SESSILE_API sessile_status sessile_child(sessile_session **out, sessile_session *parent,
                                          int with_context,
                                          const sessile_session_options *options,
                                          sessile_error *err);
 
-/* 1 and *out when the session is a child: of what. */
+/* Returns 1 and sets *out to the parent if the session is a child, else returns 0. */
 SESSILE_API int sessile_session_parent(const sessile_session *session, sessile_link *out);
 
 /*
- * What came of a child, written into its parent: merged appends a message (as
- * sessile_append(); give it a metadata.kind, so that it starts no turn) and names it, in
- * one commit; *out (may be NULL) is the message. discarded says so, with a reason (UTF-8,
- * or empty). Neither touches the child, and either may come again: the newest holds.
- * INVALID: the child is none of this parent; SUSPENDED (merged); as for sessile_append().
+ * Records the result of a child in the log of its parent. sessile_child_merged() appends
+ * a message to the parent, as sessile_append() does, and records that it comes from the
+ * child, both in one commit; *out (may be NULL) is the id of the message. To keep the
+ * message from starting a turn, give it a metadata.kind. sessile_child_discarded()
+ * records that the child was discarded, and why (UTF-8, or empty). Neither changes the
+ * child. Both may be called repeatedly; the newest record is in force. INVALID: it is not
+ * a child of this parent. SUSPENDED (merged only). Other errors: as for sessile_append().
  */
 SESSILE_API sessile_status sessile_child_merged(sessile_session *parent,
                                                 const sessile_session *child,
@@ -942,193 +1009,207 @@ SESSILE_API sessile_status sessile_child_discarded(sessile_session *parent,
                                                    sessile_error *err);
 
 typedef enum sessile_child_state {
-    SESSILE_CHILD_OPEN = 0, /* nothing came of it yet */
+    SESSILE_CHILD_OPEN = 0, /* it has no result yet */
     SESSILE_CHILD_MERGED,
     SESSILE_CHILD_DISCARDED
 } sessile_child_state;
 
-/* One child, as its parent's log has it; text is borrowed from the list. */
+/* One child, as recorded in the log of its parent. Text is borrowed from the list. */
 typedef struct sessile_subsession {
     sessile_slice id, agent, user;
-    sessile_id entry; /* the parent's entry that it was begun at */
-    int64_t time_ms;  /* when */
+    sessile_id entry; /* the head of the parent when the child was created */
+    int64_t time_ms;  /* when it was created */
     sessile_child_state state;
-    sessile_id merged; /* the newest message that came of it, or SESSILE_NO_ID */
+    sessile_id merged; /* the newest message that was merged from it, or SESSILE_NO_ID */
 } sessile_subsession;
-/* The children of a session, oldest first, as one block: sessile_free(); every entry of
- * its log is looked at. Of a fork, those
- * of its origin that were begun before it are among them. A child may have been deleted:
- * only the log is asked. */
+/* Lists the children of a session, oldest first: one block of *count rows; free it with
+ * sessile_free(). It reads every entry of the log. The list of a fork includes the
+ * children that its origin had at that entry. A listed child may have been deleted since.
+ */
 SESSILE_API sessile_status sessile_subsessions(sessile_session *session,
                                                sessile_subsession **out, size_t *count,
                                                sessile_error *err);
 
 /* ---- an open session */
 
-/* Closes the handle (with durability NONE: syncs first, whose failure is returned; the
- * handle is gone either way). NULL is OK. FORKED: in a child process the handle is left
- * alone, since it may have been copied in the middle of a call. */
+/* Closes the handle. NULL is ignored. With durability NONE it syncs first, and returns an
+ * error if that fails; the handle is closed in any case. FORKED: the call was made in a
+ * child process; the handle is left as it is, since it may have been copied in the middle
+ * of a call. */
 SESSILE_API sessile_status sessile_session_close(sessile_session *session,
                                                  sessile_error *err);
 
 /*
- * Syncs what this handle wrote, and says in the next write that it is safe: damage to it
- * is then DAMAGED, never taken for a torn end. For durability NONE: after much was
- * written, before its last entry. With durability SYNC there is nothing to do. IO: what
- * was written is not known to be safe, and nothing more is written; open the session
- * again and look. CANCELLED: see sessile_interrupt(). FORKED, CLOSED.
+ * Syncs everything that this handle wrote. The next write records that the earlier ones
+ * are safe: if they are damaged later, the status is DAMAGED, and they are never taken
+ * for a torn end. Needed only with durability NONE, for instance after a long import,
+ * before its last entry. IO: it is unknown whether the writes are safe, and the handle
+ * writes nothing more; open the session again and look. CANCELLED: see
+ * sessile_interrupt(). FORKED, CLOSED.
  */
 SESSILE_API sessile_status sessile_session_sync(sessile_session *session,
                                                 sessile_error *err);
 
 /*
- * How long a call of this handle may wait in all, in ms, for the lock of another writer
- * and for other threads in this handle: -1: for ever; 0: the lock is tried once. (Other
- * threads in the handle, who hold each other up for microseconds, are waited for at least
- * a tenth of a second.) Then BUSY. Calls that wait already are not affected. What is not
- * bounded by it: the device, while it syncs. INVALID: below -1.
+ * Sets how long a call of this handle may wait in total for other writers' locks and for
+ * other threads that use the handle, in ms. -1: for ever; 0: try once. When the time is
+ * up the call returns BUSY. (For other threads, which need microseconds, it waits at
+ * least a tenth of a second.) Calls that are waiting already are not affected. The time
+ * that the device takes to sync is not bounded. INVALID: timeout_ms is below -1.
  */
 SESSILE_API sessile_status sessile_session_set_timeout(sessile_session *session,
                                                        int timeout_ms,
                                                        sessile_error *err);
 
 /*
- * Waits until others have written entries to this session that the caller has not seen:
- * then *changed is 1, and they are read as ever (sessile_messages(), sessile_context(),
- * sessile_entry() of ids from the old *seen on). Other threads use the handle meanwhile.
- * seen: how many entries the caller knows of (0: as many as this handle had read), what
- * this handle writes itself included; then as many as there are, also when it fails
- * after that. So nothing is missed between two calls, and what is there already is told
- * at once. timeout_ms: -1: for ever; 0: looks once; when it has passed: OK, *changed 0.
- * A store that can tell by itself is not asked; others are, every 5 to 50 ms.
- * CANCELLED: sessile_interrupt(). NOTFOUND: the session was removed. UNSUPPORTED: its
- * records are the host's. INVALID: *seen is more than there are. BUSY, IO.
+ * Waits until the session has entries that the caller has not seen, and then sets
+ * *changed to 1. Read them as usual, with sessile_messages(), sessile_context(), or
+ * sessile_entry() with the ids from the old *seen on. Other threads may use the handle
+ * meanwhile.
+ *
+ * seen: the number of entries that the caller knows, including those that this handle
+ * wrote (0: as many as this handle has read). On return, also with most errors, it is the
+ * number of entries that there are. So no entry is missed between two calls, and the call
+ * returns immediately if there are new ones already. timeout_ms: -1: for ever; 0: look
+ * once. When the time is up: OK with *changed 0. Stores that cannot report changes are
+ * polled every 5 to 50 ms.
+ *
+ * CANCELLED: see sessile_interrupt(). NOTFOUND: the session was removed. UNSUPPORTED: the
+ * session was opened with sessile_records_open(). INVALID: *seen is larger than the
+ * number of entries. BUSY, IO.
  */
 SESSILE_API sessile_status sessile_session_watch(sessile_session *session,
                                                  sessile_id *seen, int timeout_ms,
                                                  int *changed, sessile_error *err);
 
 /*
- * From another thread, or from a signal handler: every call of this handle that has begun
- * and is waiting, or comes to wait, ends in CANCELLED within about 10 ms: nothing was
- * written; or, when it waits for another thread's sync, what it wrote is there and not
- * known to be safe, and the message says so. A call that need not wait goes on and
- * succeeds. Calls that begin later are not affected. The handle must be open. NULL is
- * ignored.
+ * Ends the waits of a session. May be called from another thread or from a signal
+ * handler, as long as the handle is open. Every call of the handle that has begun and
+ * waits, or comes to wait, returns CANCELLED within about 10 ms. Nothing was written
+ * then, with one exception: a call that waits for the sync of another thread has written
+ * its entries, but they are not known to be safe; the message says so. A call that does
+ * not have to wait succeeds. Later calls are not affected. NULL is ignored.
  */
 SESSILE_API void sessile_interrupt(sessile_session *session);
 
-/* Names and times, fixed for the life of the handle; borrowed; no lock is taken. */
+/* Names and time of creation. They never change. Text is borrowed from the session. These
+ * calls take no lock. */
 SESSILE_API sessile_slice sessile_session_id(const sessile_session *session);
 SESSILE_API sessile_slice sessile_session_agent(const sessile_session *session);
 SESSILE_API sessile_slice sessile_session_user(const sessile_session *session);
 SESSILE_API int64_t sessile_session_created(const sessile_session *session);
-/* The time of the newest entry; of a fork that nothing was added to, when it was made. */
+/* The time of the newest entry. For a fork without new entries: when it was made. */
 SESSILE_API int64_t sessile_session_modified(sessile_session *session);
-/* The model's window that this handle was opened with, in tokens (0: unlimited), and what
- * of it is kept free (*reserve; may be NULL). */
+/* The window of the model in tokens that this handle was opened with (0: unlimited), and
+ * how much of it is kept free (*reserve; may be NULL). */
 SESSILE_API int64_t sessile_session_window(const sessile_session *session,
                                            int64_t *reserve);
-/* Bytes that recovery set aside when this handle was opened and since: it grows when a
- * writer died and this handle found its torn end before a write of its own. 0: none. */
+/* The number of bytes of torn ends that were set aside when this handle was opened, and
+ * since. It grows when another writer died and this handle finds its torn end before
+ * writing. 0: none. */
 SESSILE_API uint64_t sessile_session_torn(const sessile_session *session);
 
 /*
- * OK, or why this session can be read and not written: DAMAGED or TRUNCATED, with a
- * sentence in *out that names the file, the first entry and byte that are damaged, how
- * much is lost, and the command that makes it writable again. Entries that are lost are
- * of type "tombstone", their data {"lost":true,…}; whatever writes is refused with this
- * same error. *lost (or NULL): how many entries. out may be NULL.
+ * Returns OK, or DAMAGED or TRUNCATED if the session can be read but not written. *out
+ * (may be NULL) then has a message with the file, the first damaged entry and byte, how
+ * much is lost, and the command that repairs it. Every call that writes fails with the
+ * same error. Lost entries read as type "tombstone" with data {"lost":true,…}. *lost (may
+ * be NULL) is set to their number.
  */
 SESSILE_API sessile_status sessile_session_damage(sessile_session *session,
                                                   uint64_t *lost, sessile_error *out);
 
-/* The newest path entry: the leaf that context() and the next append start from. */
+/* The head: the path entry that the next append follows and whose context
+ * sessile_context() returns by default. */
 SESSILE_API sessile_status sessile_head(sessile_session *session, sessile_id *out,
                                         sessile_error *err);
-/* Moves the head back to the header: messages() is empty, the log remains. SUSPENDED; as
- * for sessile_append(). */
+/* Moves the head back to the header, so that the context is empty. The log keeps
+ * everything. SUSPENDED; other errors as for sessile_append(). */
 SESSILE_API sessile_status sessile_clear(sessile_session *session, sessile_error *err);
 
-/* The title, handed out ("" when there is none), and its setting as a fact in the log. */
+/* Gets the title ("" if there is none; free *out with sessile_free()), and sets it by
+ * writing a fact into the log. Errors: as for sessile_label(). */
 SESSILE_API sessile_status sessile_title(sessile_session *session, char **out,
                                          size_t *size, sessile_error *err);
 SESSILE_API sessile_status sessile_set_title(sessile_session *session,
                                              sessile_slice title, sessile_error *err);
 
-/* Turns, bare appends and compactions on the path to the head. */
+/* The number of turns, appended messages and compactions on the path to the head. */
 SESSILE_API sessile_status sessile_event_count(sessile_session *session, uint64_t *out,
                                                sessile_error *err);
 
-/* Tokens as providers report them, summed over the session's turns and messages. */
+/* Tokens as providers reported them, summed over all turns and messages. */
 typedef struct sessile_usage {
     int64_t input, output, cache_read, cache_write;
 } sessile_usage;
 SESSILE_API sessile_status sessile_total_usage(sessile_session *session,
                                                sessile_usage *out, sessile_error *err);
 
-/* What usage is grouped by. */
+/* How sessile_usage_groups() groups usage. */
 typedef enum sessile_usage_by {
-    SESSILE_USAGE_BY_DAY = 0, /* of the entry that reports it, in UTC: "2026-11-21" */
-    SESSILE_USAGE_BY_MODEL, /* as the turn names it, else its last message that does, else
-                               the session's setting "model" then; "": nobody says */
-    SESSILE_USAGE_BY_AGENT  /* the session's own: for sums over many sessions */
+    SESSILE_USAGE_BY_DAY = 0, /* the day (UTC) of the reporting entry: "2026-11-21" */
+    SESSILE_USAGE_BY_MODEL, /* the model named by the turn, else by its last message that
+                               names one, else by the setting "model" at that time; "":
+                               unknown */
+    SESSILE_USAGE_BY_AGENT  /* the agent of the session; to add up many sessions */
 } sessile_usage_by;
 
-/* What was reported of one of them. */
+/* The usage of one group. */
 typedef struct sessile_usage_group {
     sessile_slice key; /* borrowed from the list */
     sessile_usage usage;
-    uint64_t reports;          /* turns and messages that reported it */
-    int64_t first_ms, last_ms; /* times of the first and the last of their entries */
+    uint64_t reports;          /* number of turns and messages that reported it */
+    int64_t first_ms, last_ms; /* times of the first and the last of these entries */
 } sessile_usage_group;
 
 /*
- * The same usage by groups: one block of *count rows, days oldest first, else the largest
- * first; free it with sessile_free(). The groups add up to sessile_total_usage(). The log
- * is read through for it. Groups without a report are left out. Errors: INVALID (by);
- * DAMAGED, SEALED, IO, NOMEM.
+ * The usage of sessile_total_usage() by groups: one block of *count rows; free it with
+ * sessile_free(). Days are oldest first, other groups largest first. Groups without a
+ * report are left out. The call reads the whole log. Errors: INVALID (by), DAMAGED,
+ * SEALED, IO, NOMEM.
  */
 SESSILE_API sessile_status sessile_usage_groups(sessile_session *session,
                                                 sessile_usage_by by,
                                                 sessile_usage_group **out, size_t *count,
                                                 sessile_error *err);
 
-/* A count and where it comes from. low <= tokens <= high. */
+/* A number of tokens, its bounds (low <= tokens <= high) and where it comes from. */
 typedef struct sessile_tokens {
     int64_t tokens, low, high;
-    const char *source; /* "usage" (the provider's, and a count of what followed it),
-                           "exact" (by the model's own encoding), "host" (by the host's
-                           counter), "fitted" (a count times what this session's usage has
-                           taught) or "estimate" (by classes of text); static. Of several
-                           it is the least */
+    const char *source; /* "usage" (reported by the provider, plus a count of what
+                           followed), "exact" (by the encoding of the model), "host" (by
+                           the function of the host), "fitted" (a count times a factor
+                           learned from the usage of this session) or "estimate" (by
+                           classes of characters); static. A sum has the least reliable
+                           source of its parts */
 } sessile_tokens;
-/* Tokens of the context at the head. */
+/* Returns the number of tokens of the context at the head. */
 SESSILE_API sessile_status sessile_count_tokens(sessile_session *session,
                                                 sessile_tokens *out, sessile_error *err);
 
-/* What is counted, and for whom. Call the init function first. */
+/* What to count, and for which model. Call sessile_count_options_init() first. */
 typedef struct sessile_count_options {
-    sessile_slice model;  /* empty: the store's or session's. For another model what was
-                             reported says nothing: the context is counted for it, its
-                             messages being read where they were counted otherwise */
-    sessile_slice tools;  /* definitions as the model is given them, a JSON array in
-                             OpenAI's or Anthropic's form; or empty */
-    sessile_slice system; /* the text of a system prompt that is no message; or empty */
-    sessile_id at;        /* of a session: SESSILE_NO_ID: the head */
+    sessile_slice model;  /* empty: the model of the session or store. Reported usage says
+                             nothing about another model: its context is counted, and
+                             messages that were counted differently are read again */
+    sessile_slice tools;  /* definitions of tools as the model gets them, a JSON array in
+                             the form of OpenAI or Anthropic; or empty */
+    sessile_slice system; /* text of a system prompt that is not a message; or empty */
+    sessile_id at;        /* an entry of the session; SESSILE_NO_ID: the head */
 } sessile_count_options;
 SESSILE_API void sessile_count_options_init(sessile_count_options *options);
 
-/* Tokens of what a model would be sent at a leaf. Tools and system prompt are added where
- * they are not in the count yet: usage has them in it. NOTFOUND (leaf), INVALID (tools),
- * DAMAGED, SEALED, IO, NOMEM. */
+/* Returns the number of tokens that a model would be sent at options->at. Tools and the
+ * system prompt are added, unless reported usage includes them already. NOTFOUND (at),
+ * INVALID (tools), DAMAGED, SEALED, IO, NOMEM. */
 SESSILE_API sessile_status sessile_count_tokens_with(sessile_session *session,
                                                      const sessile_count_options *options,
                                                      sessile_tokens *out,
                                                      sessile_error *err);
 
-/* The same of messages that are in no session, JSON objects. each: NULL, or room for one
- * count a message. INVALID: which message is none, and why. */
+/* Counts messages (JSON objects) that are not in a session. each: room for count results,
+ * one for each message; may be NULL. INVALID: the error says which message is not one,
+ * and why. */
 SESSILE_API sessile_status sessile_count_messages(sessile_store *store,
                                                   const sessile_count_options *options,
                                                   const sessile_slice *messages,
@@ -1136,17 +1217,17 @@ SESSILE_API sessile_status sessile_count_messages(sessile_store *store,
                                                   sessile_tokens *out,
                                                   sessile_error *err);
 
-/* Why the encoding that was wanted last is not used: a sentence, cut to size bytes with
- * its NUL; "" when none failed. */
+/* Writes the reason why the encoding that was wanted last is not used, cut to `size`
+ * bytes including a NUL; "" if no encoding failed. */
 SESSILE_API void sessile_encoding_error(sessile_store *store, char *out, size_t size);
 
-/* Tokens of plain text, counted as this store counts for its model (NULL: by estimate).
- * The text need not be UTF-8. INVALID: out or the text's data is NULL. */
+/* Counts the tokens of a text as this store does for its model; store NULL: estimates
+ * them. The text need not be UTF-8. */
 SESSILE_API sessile_status sessile_count_text(const sessile_store *store,
                                               sessile_slice text, sessile_tokens *out,
                                               sessile_error *err);
 
-/* Roles of messages. */
+/* Roles of messages. sessile_role_name() returns "system", "user", …; static. */
 typedef enum sessile_role {
     SESSILE_ROLE_NONE = 0,
     SESSILE_SYSTEM,
@@ -1162,30 +1243,32 @@ SESSILE_API const char *sessile_role_name(sessile_role role);
 /* ------------------------------------------------------------------ records */
 
 /*
- * A host that keeps sessions in a table, a cache or a service of its own, and wants no
- * store written in C (sessile_store.h), loads a session's records, opens it over them,
- * uses it, and saves what it has more than was loaded. A record is one line of text
- * without its newline: JSON, plain or sealed.
+ * For hosts that keep sessions in a table or service of their own and do not want to
+ * write a backend in C (sessile_store.h). The host loads the records of a session, opens
+ * the session over them, uses it, and then saves the records that are new. A record is
+ * one line of text without its newline: JSON, plain or sealed.
  */
 
 /*
- * A store whose sessions are opened over records. options (NULL: the defaults):
- * key_source DEFAULT or PLAIN: records are plain; SECRET: they are sealed with `key`,
- * "hex:" or "base64:" and 32 bytes. INVALID: a passphrase, or another source.
+ * Opens a store for sessile_records_open(). options NULL: the defaults. key_source
+ * DEFAULT or PLAIN: records are plain. SECRET: they are sealed with `key`, "hex:" or
+ * "base64:" followed by 32 bytes in that encoding. INVALID: a passphrase, or another
+ * source.
  */
 SESSILE_API sessile_status sessile_open_records(sessile_store **out,
                                                 const sessile_store_options *options,
                                                 sessile_error *err);
 /*
- * Opens the session named by options over its records, all of them, in order; count 0:
- * makes a new one, as sessile_create(). The handle's log is its own: no other handle
- * sees it, no list has it, and it is gone with the handle. (So is that of a fork or a
- * copy that is made in such a store: its records are read from 0.)
- * Records are looked at like a log on a disk: DAMAGED when they do not begin with a
- * session's header, name another session, or do not end with a whole write (it says how
- * many do); what is damaged before a record that was safe opens to be read (see
- * sessile_session_damage()). SEALED: another key, or plain records under a key.
- * UNSUPPORTED: the store is none of sessile_open_records().
+ * Opens the session that options name over its records, all of them in order. count 0:
+ * creates it, as sessile_create() does. The log belongs to this handle alone: no other
+ * handle sees it, no list has it, and it disappears with the handle. The same is true of
+ * a fork or a copy that is made in such a store: save all of its records.
+ *
+ * DAMAGED: the records do not begin with the header of a session, belong to another
+ * session, or do not end with a whole commit (the message says how many do). Damage
+ * before a record that was safe opens for reading: see sessile_session_damage(). SEALED:
+ * sealed with another key, or plain records in a sealed store. UNSUPPORTED: the store was
+ * not opened with sessile_open_records().
  */
 SESSILE_API sessile_status sessile_records_open(sessile_session **out,
                                                 sessile_store *store,
@@ -1193,10 +1276,11 @@ SESSILE_API sessile_status sessile_records_open(sessile_session **out,
                                                 const sessile_slice *records,
                                                 size_t count, sessile_error *err);
 /*
- * The records after the first `from`, of a session of any store: one block of *count
- * rows, given back with sessile_free(); NULL and 0 when there are none. Whoever keeps
- * them adds them all or none, and only if it has exactly `from`: else another handle was
- * faster, and this one is to be closed. INVALID: there are fewer; DAMAGED, TRUNCATED.
+ * Returns the records of a session (of any store) after the first `from`: one block of
+ * *count rows; free it with sessile_free(). NULL and 0 if there are none. When you save
+ * them, add all or none, and only if exactly `from` records are saved so far. Otherwise
+ * another handle was faster: close this one. INVALID: there are fewer than `from`
+ * records. DAMAGED, TRUNCATED.
  */
 SESSILE_API sessile_status sessile_records_read(sessile_session *session, uint64_t from,
                                                 sessile_slice **out, size_t *count,
@@ -1205,20 +1289,23 @@ SESSILE_API sessile_status sessile_records_read(sessile_session *session, uint64
 /* ------------------------------------------------------------------ writing */
 
 /*
- * One message, a JSON object, committed alone; no policy runs. *out is its entry.
- * Errors: INVALID (JSON, UTF-8, role, a field given twice), LIMIT
- * [message|depth|session], CONFLICT (the head is no descendant of what this handle last
- * saw), SUSPENDED, BUSY, CANCELLED, IO, FULL, NOMEM; NOTFOUND (it was deleted softly);
- * DAMAGED, TRUNCATED (see sessile_session_damage()). On every error but IO of a sync, and
- * CANCELLED while waiting for one, the session is as it was.
+ * Appends one message, a JSON object, as a commit of its own. No policy runs. *out (may
+ * be NULL) is the id of its entry.
+ *
+ * Errors: INVALID (not JSON or not UTF-8, no valid role, a member that occurs twice),
+ * LIMIT [message|depth|session], CONFLICT (the head is not a descendant of what this
+ * handle last saw: read again), SUSPENDED, BUSY, CANCELLED, IO, FULL, NOMEM, NOTFOUND
+ * (the session was softly deleted), DAMAGED or TRUNCATED (see sessile_session_damage()).
+ * After an error the session is unchanged, except after IO or CANCELLED during a sync:
+ * then the entry may be there.
  */
 SESSILE_API sessile_status sessile_append(sessile_session *session, sessile_slice message,
                                           sessile_id *out, sessile_error *err);
 
 /*
- * A host entry of type "custom" (data: a JSON object), a fact that never enters the
- * context. source: NULL (host) or one of user, agent, system, tool, host. A session that
- * is paused takes one too. Other errors: as for append.
+ * Appends an entry of type "custom" with a JSON object as its data. It is a fact and
+ * never enters the context. source: user, agent, system, tool or host; NULL: host. Works
+ * on a suspended session too. Other errors: as for sessile_append().
  */
 SESSILE_API sessile_status sessile_append_custom(sessile_session *session,
                                                  sessile_slice data, const char *source,
@@ -1227,42 +1314,43 @@ SESSILE_API sessile_status sessile_append_custom(sessile_session *session,
 /* ------------------------------------------------------------------ annotations */
 
 /*
- * Facts about a session: entries that never enter the context and never move the head,
- * each durable on return. The newest one holds, whatever the branch, and comes back when
- * the session is resumed. Errors of those that write: INVALID, LIMIT, BUSY, CANCELLED,
- * IO, FULL, NOMEM.
+ * Annotations are facts about a session: entries that never enter the context and never
+ * move the head. They are durable on return, and still there when the session is opened
+ * again. For each fact the newest entry is in force, on whatever branch it was written.
+ * Errors of calls that write: INVALID, LIMIT, BUSY, CANCELLED, IO, FULL, NOMEM.
  */
 
 /*
- * Puts a label (UTF-8, 1 to 200 bytes) on an entry, or takes it away. An entry may have
- * several, a label may be on several. "pinned" is the pin: a message that has it stays in
- * the context, unedited, whatever policies propose; it can only be on a message
- * (INVALID). A label that is there already is not written again. NOTFOUND: no such entry;
- * or no such label on it.
+ * Puts a label (UTF-8, 1 to 200 bytes) on an entry, or removes it. An entry can have
+ * several labels, and several entries the same one. A label that is there already is not
+ * written again. The label "pinned" is special: a message that has it stays in the
+ * context, unedited, whatever policies propose. Only messages can be pinned (INVALID).
+ * NOTFOUND: no such entry, or it does not have the label.
  */
 SESSILE_API sessile_status sessile_label(sessile_session *session, sessile_id entry,
                                          sessile_slice name, sessile_error *err);
 SESSILE_API sessile_status sessile_unlabel(sessile_session *session, sessile_id entry,
                                            sessile_slice name, sessile_error *err);
 
-/* One label of one entry. The name is borrowed from the list and ends with a NUL. */
+/* A label of an entry. The name is borrowed from the list and ends with a NUL. */
 typedef struct sessile_label_row {
     sessile_id entry;
     sessile_slice name;
-    sessile_id fact; /* the entry that says so */
-    int64_t time_ms; /* its time */
+    sessile_id fact; /* id of the fact */
+    int64_t time_ms; /* time of the fact */
 } sessile_label_row;
-/* All labels in force, by entry, then as they were put; one block: sessile_free(). */
+/* Lists all labels, ordered by entry, then by when they were put: one block of *count
+ * rows; free it with sessile_free(). */
 SESSILE_API sessile_status sessile_labels(sessile_session *session,
                                           sessile_label_row **out, size_t *count,
                                           sessile_error *err);
 
 /*
- * Settings (the model, a thinking level: whatever a host wants back) and metadata, each a
- * JSON object of which every member is kept by itself: setting states the members of
- * `object`, the others stay; null takes one back. Of metadata, those that the session was
- * made with count as stated first. Handed out: the object in force, keys as they were
- * last stated; *out is freed with sessile_free(). INVALID: a member is given twice.
+ * Settings (such as the model or a thinking level) and metadata are JSON objects of the
+ * host. Setting one changes the members that `object` has and leaves the others; a member
+ * that is null is removed. Metadata starts with what the session was created with. The
+ * getters return the whole object, its members in the order in which they were last set;
+ * free *out with sessile_free(). INVALID: a member occurs twice.
  */
 SESSILE_API sessile_status sessile_set_settings(sessile_session *session,
                                                 sessile_slice object, sessile_error *err);
@@ -1276,9 +1364,9 @@ SESSILE_API sessile_status sessile_metadata(sessile_session *session, char **out
 /* ------------------------------------------------------------------ checkpoints */
 
 /*
- * A checkpoint is where an agent stood: the head, and a state of the host's own (which
- * step, which plan: any JSON). It is one entry, a reference into the log: the
- * conversation is not copied, since nothing can change it.
+ * A checkpoint keeps the head, and a state of the host: any JSON, such as the step of a
+ * plan. It is one entry that refers to the log. The conversation is not copied, since it
+ * never changes.
  */
 
 typedef enum sessile_checkpoint_reason {
@@ -1289,46 +1377,49 @@ typedef enum sessile_checkpoint_reason {
 } sessile_checkpoint_reason;
 SESSILE_API const char *sessile_checkpoint_reason_name(sessile_checkpoint_reason reason);
 
-/* Zeroed: without name and state. Text is borrowed for the call. */
+/* Zeroed: no name and no state. Text is borrowed for the call. */
 typedef struct sessile_checkpoint_options {
     sessile_slice name;     /* UTF-8, at most 200 bytes; or empty */
     sessile_slice state;    /* JSON, at most [message] bytes; or empty */
     sessile_slice metadata; /* JSON object, or empty */
     sessile_checkpoint_reason reason;
-    sessile_slice event; /* EVENT: which, at most 200 bytes */
+    sessile_slice event; /* EVENT: name of the event, at most 200 bytes */
     uint32_t keep;       /* greatest number kept, this one included; 0: as many as the
                             session's configuration says. The
                             oldest are withdrawn, those with a name last */
 } sessile_checkpoint_options;
 
-/* Writes one about the head, durably; no other call is stopped by it, and a session that
- * is paused takes one too. Errors: as for sessile_label(). */
+/* Writes a checkpoint of the head, durably. *out (may be NULL) is its id. Works on a
+ * suspended session too. Errors: as for sessile_label(). */
 SESSILE_API sessile_status sessile_checkpoint(sessile_session *session,
                                               const sessile_checkpoint_options *options,
                                               sessile_id *out, sessile_error *err);
 
-/* Which of them. Zeroed: all. */
+/* Selects checkpoints. Zeroed: all. */
 typedef struct sessile_checkpoint_filter {
-    sessile_slice name;                      /* of this name */
-    int named;                               /* 1: only those that have one */
-    int64_t since_ms, until_ms;              /* made between; 0: whenever */
-    const sessile_checkpoint_reason *reason; /* made for this; NULL: for any */
+    sessile_slice name;                      /* only those with this name; empty: all */
+    int named;                               /* 1: only those that have a name */
+    int64_t since_ms, until_ms;              /* made at or after since_ms and before
+                                                until_ms; 0: no bound */
+    const sessile_checkpoint_reason *reason; /* only those made for this reason; NULL: for
+                                                any */
 } sessile_checkpoint_filter;
 
 /* One checkpoint. Text is borrowed from the list. */
 typedef struct sessile_checkpoint_row {
     sessile_id entry;
-    sessile_id head; /* where it stands; SESSILE_NO_ID: it does not say */
+    sessile_id head; /* the head that it keeps; SESSILE_NO_ID: unknown */
     int64_t time_ms;
     sessile_checkpoint_reason reason;
-    uint64_t messages; /* in the context then */
-    int64_t tokens;    /* of it */
+    uint64_t messages; /* number of messages in the context then */
+    int64_t tokens;    /* tokens of the context then */
     uint64_t state_bytes;
-    int sound; /* 0: it is not what was written, and cannot be restored */
+    int sound; /* 0: its checksum does not match, and it cannot be restored */
     sessile_slice name, version, event, metadata;
 } sessile_checkpoint_row;
 
-/* Those that are kept, newest first; one block: sessile_free(). filter may be NULL. */
+/* Lists checkpoints, newest first: one block of *count rows; free it with sessile_free().
+ * filter NULL: all. */
 SESSILE_API sessile_status sessile_checkpoints(sessile_session *session,
                                                const sessile_checkpoint_filter *filter,
                                                sessile_checkpoint_row **out,
@@ -1336,22 +1427,23 @@ SESSILE_API sessile_status sessile_checkpoints(sessile_session *session,
 
 typedef struct sessile_restored {
     sessile_id checkpoint, head;
-    sessile_slice state;    /* JSON as it was given, white space aside; or empty */
-    sessile_slice warnings; /* what is different now, a line each; or empty */
+    sessile_slice state;    /* JSON as it was given, except for white space; or empty */
+    sessile_slice warnings; /* what is different now, one line each; or empty */
 } sessile_restored;
 
 /*
- * Verifies a checkpoint, moves the head to where it stands, durably, and hands its state
- * out (one block: sessile_free()). What came later stays in the log as another branch.
- * Errors: NOTFOUND; DAMAGED (its checksum says that it is not what was written: nothing
- * was changed); CONFLICT (another version of the agent made it; force: a warning);
- * SUSPENDED.
+ * Verifies a checkpoint, moves the head to the one that it keeps, durably, and returns
+ * its state. Later entries stay in the log as another branch. *out is one block: free it
+ * with sessile_free(). Errors: NOTFOUND; DAMAGED (its checksum does not match; nothing
+ * was changed); CONFLICT (it was made by another version of the agent; with force 1 this
+ * is a warning only); SUSPENDED.
  */
 SESSILE_API sessile_status sessile_restore(sessile_session *session,
                                            sessile_id checkpoint, int force,
                                            sessile_restored **out, sessile_error *err);
 
-/* Withdraws one, by a tombstone. NOTFOUND; as for sessile_label(). */
+/* Deletes a checkpoint by writing a tombstone. NOTFOUND; other errors as for
+ * sessile_label(). */
 SESSILE_API sessile_status sessile_checkpoint_delete(sessile_session *session,
                                                      sessile_id checkpoint,
                                                      sessile_error *err);
@@ -1359,11 +1451,12 @@ SESSILE_API sessile_status sessile_checkpoint_delete(sessile_session *session,
 /* ------------------------------------------------------------------ pauses */
 
 /*
- * The host's pause, kept in the log: until it ends, whatever would add to the
- * conversation or move its head answers SUSPENDED, in any process; reading, facts
- * (labels, settings, titles, checkpoints, custom entries) and forks go on. (A policy that
- * waits for its model stops nobody.) reason: UTF-8, or empty; state: JSON, or empty: what
- * the host wants back. SUSPENDED: it is paused already.
+ * Suspends a session: until it is resumed or cancelled, every call in any process that
+ * would add to the conversation or move its head returns SUSPENDED. Reading, facts
+ * (labels, settings, titles, checkpoints, custom entries) and forks still work. The
+ * suspension is kept in the log. It is for the host; a run that waits for its model needs
+ * none. reason: UTF-8, or empty. state: JSON that sessile_suspended() returns, or empty.
+ * *out (may be NULL) is the id of its entry. SUSPENDED: it is suspended already.
  */
 SESSILE_API sessile_status sessile_suspend(sessile_session *session, sessile_slice reason,
                                            sessile_slice state, sessile_id *out,
@@ -1374,19 +1467,21 @@ typedef struct sessile_suspension {
     int64_t time_ms;
     sessile_slice reason, state; /* as given; borrowed from the block */
 } sessile_suspension;
-/* What it waits for, as a block for sessile_free(), or NULL: it is not paused. */
+/* Returns the suspension in force, or NULL if the session is not suspended. *out is one
+ * block: free it with sessile_free(). */
 SESSILE_API sessile_status sessile_suspended(sessile_session *session,
                                              sessile_suspension **out,
                                              sessile_error *err);
 
-/* Ends the pause and appends the messages that were waited for (none: count 0), as one
- * commit. *first (may be NULL): the first of them. NOTFOUND: it is not paused. */
+/* Ends the suspension and appends the messages that the host waited for (count may be 0),
+ * in one commit. *first (may be NULL) is the id of the first message. NOTFOUND: the
+ * session is not suspended. */
 SESSILE_API sessile_status sessile_resume_with(sessile_session *session,
                                                const sessile_slice *messages,
                                                size_t count, sessile_id *first,
                                                sessile_error *err);
-/* Ends the pause, and every pending run, with nothing appended. reason: UTF-8, or empty.
- * NOTFOUND: there is none of these; LIMIT [message] (the reason). */
+/* Ends the suspension and every pending run, and appends no message. reason: UTF-8, or
+ * empty. NOTFOUND: there is neither. LIMIT [message]: the reason is too long. */
 SESSILE_API sessile_status sessile_cancel(sessile_session *session, sessile_slice reason,
                                           sessile_error *err);
 
@@ -1394,121 +1489,136 @@ SESSILE_API sessile_status sessile_cancel(sessile_session *session, sessile_slic
 
 /* One message of a list. Text is borrowed from the list. */
 typedef struct sessile_message {
-    sessile_key key; /* n > 0: a policy wrote it; entry SESSILE_NO_ID: engine-made */
+    sessile_key key; /* n > 0: written by a policy; entry SESSILE_NO_ID: made by the
+                        engine */
     sessile_role role;
     int64_t tokens;
-    int64_t time_ms;    /* the entry's time */
-    sessile_slice json; /* the message as it was given, token for token */
+    int64_t time_ms;    /* time of its entry */
+    sessile_slice json; /* the message as it was given, except for white space */
 } sessile_message;
 
-/* What else is to be said about a context. */
+/* More about a context. */
 typedef struct sessile_context_info {
     sessile_tokens tokens;
     sessile_id head;
-    uint64_t dropped; /* messages of the path that the context does not show verbatim */
-    uint64_t orphans; /* results left out: unknown call, call out of context, answered */
-    uint64_t unanswered; /* engine-made results for dead calls */
-    uint64_t lost; /* entries of it that damage took: see sessile_session_damage() */
+    uint64_t dropped; /* messages on the path that are not in the context as they are */
+    uint64_t orphans; /* results left out: their call is unknown, answered already, or not
+                         in the context */
+    uint64_t unanswered; /* results that the engine made for calls that were never
+                            answered */
+    uint64_t lost;       /* entries lost to damage that belonged to it: see
+                            sessile_session_damage() */
 } sessile_context_info;
 
-/* Which messages of the path; 0 and SESSILE_NO_ID mean no restriction. */
+/* Selects messages of a path. 0 and SESSILE_NO_ID: no restriction. Call
+ * sessile_messages_options_init() first. */
 typedef struct sessile_messages_options {
-    sessile_id from; /* first entry id to return; SESSILE_NO_ID: from the start */
-    size_t limit;    /* greatest number, counted from the start */
-    size_t last;     /* only this number of the newest; 0: all */
+    sessile_id from; /* the first entry to return; SESSILE_NO_ID: from the root */
+    size_t limit;    /* at most this number, counted from the first; 0: all */
+    size_t last;     /* only this number of the newest ones; 0: all */
     sessile_role role;
-    sessile_id at; /* SESSILE_NO_ID: the head */
+    sessile_id at; /* the end of the path; SESSILE_NO_ID: the head */
 } sessile_messages_options;
 SESSILE_API void sessile_messages_options_init(sessile_messages_options *options);
 
-/* Every message from the root to the leaf, compacted or not, oldest first: one block of
- * *count rows, given back with sessile_free(). options NULL: all. NOTFOUND: leaf or from
- * is no entry on the path. */
+/* Lists every message on the path from the root to options->at, compacted or not, oldest
+ * first: one block of *count rows; free it with sessile_free(). options NULL: all up to
+ * the head. NOTFOUND: `at` or `from` is not an entry on the path. */
 SESSILE_API sessile_status sessile_messages(sessile_session *session,
                                             const sessile_messages_options *options,
                                             sessile_message **out, size_t *count,
                                             sessile_error *err);
 
-/* What the model would get at leaf (SESSILE_NO_ID: the head): calls paired with their
- * results, dead calls answered "not answered", orphaned results left out. A message's
- * tokens are the model's where usage has taught how many those are, as policies see them;
- * elsewhere in this header they are what was counted when it was written. */
+/* Returns the context at an entry (SESSILE_NO_ID: the head): the list of messages that a
+ * model is given. Results follow their calls, calls that were never answered have the
+ * result "not answered", and results without a call are left out. *out is one block of
+ * *count rows; free it with sessile_free(). info may be NULL. The tokens of a message are
+ * what the model counts, as far as reported usage tells; everywhere else in this header
+ * they are what was counted when the message was written. NOTFOUND (at); DAMAGED, SEALED,
+ * IO, NOMEM. */
 SESSILE_API sessile_status sessile_context(sessile_session *session, sessile_id at,
                                            sessile_message **out, size_t *count,
                                            sessile_context_info *info,
                                            sessile_error *err);
 
-/* One entry, its JSON text handed out. NOTFOUND, DAMAGED, SEALED, IO, NOMEM. */
+/* Returns the JSON text of an entry; free *out with sessile_free(). NOTFOUND, DAMAGED,
+ * SEALED, IO, NOMEM. */
 SESSILE_API sessile_status sessile_entry(sessile_session *session, sessile_id id,
                                          char **out, size_t *size, sessile_error *err);
 
 /* ------------------------------------------------------------------ the tree */
 
 /*
- * Every entry but the header has a parent. Messages, turns, compactions and branch
- * summaries, and the header, are the tree of the conversation: one of them is the head,
- * and any of them can be gone on from (sessile_branch()). Other entries are facts, each
- * about the entry that is its parent. The functions below take entries of the tree:
- * NOTFOUND for others, with the nearest that are. Lists of ids are blocks of *count,
- * given back with sessile_free(). Errors beside that: IO, DAMAGED, NOMEM.
+ * Every entry except the header has a parent. The header, messages, turns, compactions
+ * and branch summaries form the tree of the conversation. One of them is the head, and
+ * the conversation can continue from any of them (sessile_branch()). Other entries are
+ * facts; the parent of a fact is the entry that it is about. The functions below take
+ * entries of the tree (NOTFOUND for others; the message names the nearest in the tree).
+ * They return lists of ids as one block of *count; free it with sessile_free(). Other
+ * errors: IO, DAMAGED, NOMEM.
  */
 
-/* From the header to id, both included. SESSILE_NO_ID: to the head. */
+/* The entries from the header to id, both included. SESSILE_NO_ID: to the head. */
 SESSILE_API sessile_status sessile_path(sessile_session *session, sessile_id id,
                                         sessile_id **out, size_t *count,
                                         sessile_error *err);
-/* What goes on from id, oldest first; and what else goes on from its parent. The first
- * call of a handle looks at every entry, later ones at the answer alone. */
+/* The children of id, oldest first; and the other children of its parent. The first call
+ * on a handle looks at every entry, later calls only at those they return. */
 SESSILE_API sessile_status sessile_children(sessile_session *session, sessile_id id,
                                             sessile_id **out, size_t *count,
                                             sessile_error *err);
 SESSILE_API sessile_status sessile_siblings(sessile_session *session, sessile_id id,
                                             sessile_id **out, size_t *count,
                                             sessile_error *err);
-/* The newest entry on the paths of both: one of the two, when it is on the other's. */
+/* The newest entry that is on the paths to both a and b. It is one of the two if that is
+ * an ancestor of the other. */
 SESSILE_API sessile_status sessile_common_ancestor(sessile_session *session, sessile_id a,
                                                    sessile_id b, sessile_id *out,
                                                    sessile_error *err);
-/* What nothing goes on from, in the order of the log. The head need not be among them. */
+/* The entries without children, in the order of the log. The head need not be one of
+ * them. */
 SESSILE_API sessile_status sessile_leaves(sessile_session *session, sessile_id **out,
                                           size_t *count, sessile_error *err);
 
-/* One row of sessile_tree(). Rows are in the order of the log: parents come first. */
+/* A row of sessile_tree(). Rows are in the order of the log: a parent comes before its
+ * children. */
 typedef struct sessile_node {
     sessile_id id;
-    sessile_id parent;     /* of some types only: the nearest ancestor that is among
-                              them; SESSILE_NO_ID: none */
-    uint32_t first_child;  /* its row; SESSILE_NO_ID: none */
-    uint32_t next_sibling; /* its row, children being oldest first; or none */
-    uint32_t tokens;       /* of a message; else 0 */
-    unsigned char role;    /* of a message, a sessile_role; else SESSILE_ROLE_NONE */
-    unsigned is_path : 1;  /* of the conversation; 0: a fact */
-    unsigned on_path : 1;  /* on the path to the head */
+    sessile_id parent;     /* with a selection: the nearest ancestor that is selected;
+                              SESSILE_NO_ID: none */
+    uint32_t first_child;  /* row of the oldest child; SESSILE_NO_ID: none */
+    uint32_t next_sibling; /* row of the next younger child of the same parent;
+                              SESSILE_NO_ID: none */
+    uint32_t tokens;       /* tokens of a message; else 0 */
+    unsigned char role;    /* of a message: a sessile_role; else SESSILE_ROLE_NONE */
+    unsigned is_path : 1;  /* 1: part of the conversation; 0: a fact */
+    unsigned on_path : 1;  /* 1: on the path to the head */
     unsigned is_head : 1;
-    unsigned labelled : 1;   /* it has a label, or a pin */
-    unsigned in_context : 1; /* the model would be shown it as it stands */
+    unsigned labelled : 1;   /* 1: it has a label, or is pinned */
+    unsigned in_context : 1; /* 1: the context at the head shows it as it is */
     const char *type;        /* "message", "turn", …; static */
-    int64_t total_tokens;    /* of all messages from the header to here */
-    int64_t time_ms;         /* the entry's time */
+    int64_t total_tokens;    /* tokens of all messages from the header to this entry */
+    int64_t time_ms;         /* time of the entry */
 } sessile_node;
 
-/* Call the init function first: it asks for all entries. */
+/* Selects entries. Call sessile_tree_options_init() first: it selects all. */
 typedef struct sessile_tree_options {
     const char *const *types; /* only entries of these types */
-    size_t type_count;        /* 0: of any */
-    int labelled;             /* 1: only entries that have a label: sessile_labels() */
+    size_t type_count;        /* 0: all types */
+    int labelled;             /* 1: only entries that have a label */
 } sessile_tree_options;
 SESSILE_API void sessile_tree_options_init(sessile_tree_options *options);
 
-/* The entries of the session as a tree: one block of *count rows, given back with
+/* Returns the entries of the session as a tree: one block of *count rows; free it with
  * sessile_free(). options NULL: all. INVALID: there is no such type. */
 SESSILE_API sessile_status sessile_tree(sessile_session *session,
                                         const sessile_tree_options *options,
                                         sessile_node **out, size_t *count,
                                         sessile_error *err);
 
-/* An iterator over all entries in the order of the log, as of now. Each step hands the
- * text out borrowed until the next step; OK with *size 0 at the end. */
+/* Iterates over all entries that the log has now, in its order. Each step returns the id
+ * and the JSON text of an entry, which is borrowed until the next step. At the end: OK
+ * with *size 0. Close the iterator before its session. */
 SESSILE_API sessile_status sessile_entries_open(sessile_entries **out,
                                                 sessile_session *session,
                                                 sessile_error *err);
@@ -1519,112 +1629,121 @@ SESSILE_API void sessile_entries_close(sessile_entries *entries);
 
 /* ------------------------------------------------------------------ searching */
 
-/* What to look for, and where. Call the init function first. Borrowed until the search is
- * open. */
+/* What to look for, and where. Call sessile_search_options_init() first. Text is borrowed
+ * until sessile_search_open() returns. */
 typedef struct sessile_search_options {
-    sessile_slice text; /* UTF-8, 1 to 1000 bytes: it occurs as it stands */
-    int exact;          /* 0: ASCII letters large or small are one; 1: each is itself */
-    const sessile_list_options *sessions; /* which, and in what order; NULL: all */
-    unsigned roles; /* bits, 1u << SESSILE_ROLE_…: only messages of these; 0: messages of
-                       any role, titles and labels */
-    int head_only;  /* 1: only messages on the path to the head; 0: all of the log */
-    uint64_t limit; /* ends after this number of results; 0: at the end */
+    sessile_slice text; /* the text to find, no pattern; UTF-8, 1 to 1000 bytes */
+    int exact;          /* 0: ignore the case of ASCII letters; 1: do not */
+    const sessile_list_options *sessions; /* which sessions, in what order; NULL: all */
+    unsigned roles; /* bits 1u << role: search only messages with these roles; 0: messages
+                       of any role, titles and labels */
+    int head_only;  /* 1: only messages on the path to the head; 0: the whole log */
+    uint64_t limit; /* stop after this number of results; 0: no limit */
 } sessile_search_options;
 SESSILE_API void sessile_search_options_init(sessile_search_options *options);
 
 typedef enum sessile_found_kind {
-    SESSILE_FOUND_END = 0, /* the search is done */
-    SESSILE_FOUND_NOTHING, /* nothing yet: how far it is */
+    SESSILE_FOUND_END = 0, /* the search has ended */
+    SESSILE_FOUND_NOTHING, /* no result in this step, only progress */
     SESSILE_FOUND_MESSAGE,
     SESSILE_FOUND_TITLE,
     SESSILE_FOUND_LABEL,
-    SESSILE_FOUND_UNREAD /* a session that could not be searched, or not all of it */
+    SESSILE_FOUND_UNREAD /* a session that could not be searched completely */
 } sessile_found_kind;
 
-/* One step of a search. All of it is borrowed until the next step. */
+/* The result of a step. All text is borrowed until the next step. */
 typedef struct sessile_found {
     sessile_found_kind kind;
-    sessile_slice id, agent, user, title; /* the session; of UNREAD what can be told */
-    sessile_id entry;  /* the message, or what the label is on; else SESSILE_NO_ID */
-    sessile_role role; /* of a message */
-    int64_t time_ms;   /* of the message, or of the label; else the session's newest */
-    const char *field; /* of a message where it is: "content", "tool_calls", …; else "" */
-    sessile_slice text;        /* UTF-8: the first occurrence and what is around it */
-    size_t at, size;           /* the occurrence, in text */
-    int cut_before, cut_after; /* 1: there is more before, after text */
-    sessile_status status;     /* of UNREAD: why */
-    const char *message;       /* of UNREAD: the sentence; else "" */
-    uint64_t index, total;     /* of sessions: how far it is */
-    uint64_t done, entries;    /* of the entries of this one */
+    sessile_slice id, agent, user, title; /* the session; UNREAD: as far as known */
+    sessile_id entry;  /* the message, or the entry with the label; else SESSILE_NO_ID */
+    sessile_role role; /* MESSAGE: its role */
+    int64_t time_ms;   /* time of the message or of the label; else of the newest entry of
+                          the session */
+    const char *field; /* MESSAGE: the member that contains it: "content", "tool_calls",
+                          …; else "" */
+    sessile_slice text;        /* the first occurrence with the text around it, UTF-8 */
+    size_t at, size;           /* offset and size of the occurrence in `text`, in bytes */
+    int cut_before, cut_after; /* 1: there is more before or after `text` */
+    sessile_status status;     /* UNREAD: why */
+    const char *message;       /* UNREAD: the message of the error; else "" */
+    uint64_t index, total;     /* sessions searched so far, and in all */
+    uint64_t done, entries;    /* entries of this session searched so far, and in all */
 } sessile_found;
 
 typedef struct sessile_search sessile_search;
 /*
- * Begins a search through the sessions that a list of the same options has, in the order
- * of that list: newest first. In each: the title, labels (pins aside), then the messages
- * as they stand in the log, whatever the branch, and branch summaries. Of a message the
- * content is looked through, whatever its form, what the model thought, and what tools
- * were called with and answered, escapes decoded; not the names of members, ids, nor data
- * that is no text. Nothing is indexed: each log is opened and read, one at a time, a few
- * megabytes in a step, so that a host can stop between any two. INVALID: text is empty,
- * too long or no UTF-8; else as sessile_list_with().
+ * Begins a search through the sessions that options->sessions selects, in the order of
+ * that list. Within a session it looks at the title, the labels (without "pinned"), then
+ * at messages and branch summaries of all branches in the order of the log. Of a message
+ * it searches the text of the content in any of its forms, the reasoning of the model,
+ * and arguments and results of tools, with JSON escapes decoded. It does not search names
+ * of members, ids, or data that is not text.
+ *
+ * There is no index. Logs are opened and read one at a time, and a step reads a few
+ * megabytes, so that the host can stop after any step. Close *out with
+ * sessile_search_close(). INVALID: text is empty, too long or not UTF-8. Other errors: as
+ * for sessile_list_with().
  */
 SESSILE_API sessile_status sessile_search_open(sessile_search **out, sessile_store *store,
                                                const sessile_search_options *options,
                                                sessile_error *err);
-/* The next step. A session that does not open, or lines that do not, are a step of kind
- * UNREAD; an error is about the search itself, and ends it: NOMEM, FORKED. */
+/* Does the next step. A session or a line that cannot be opened is a step of kind UNREAD,
+ * not an error. An error ends the search: NOMEM, FORKED. */
 SESSILE_API sessile_status sessile_search_next(sessile_search *search, sessile_found *out,
                                                sessile_error *err);
-/* NULL is allowed. Before the store is closed. */
+/* Ends a search, before its store is closed. NULL is ignored. */
 SESSILE_API void sessile_search_close(sessile_search *search);
 
 /* ------------------------------------------------------------------ checks */
 
 typedef enum sessile_severity {
-    SESSILE_NOTE = 0, /* nothing is wrong: what was done, or is kept */
-    SESSILE_WARNING,  /* nothing that was acknowledged is missing; somebody should look */
-    SESSILE_DAMAGE /* something that was written cannot be read, or is not what it was */
+    SESSILE_NOTE = 0, /* nothing is wrong: something was done, or is kept */
+    SESSILE_WARNING,  /* nothing that was acknowledged is missing, but somebody should
+                         look */
+    SESSILE_DAMAGE    /* something that was written cannot be read, or has changed */
 } sessile_severity;
 
-/* One thing that a check found. */
+/* Something that a check found. */
 typedef struct sessile_finding {
     sessile_severity severity;
     sessile_status code; /* DAMAGED, TRUNCATED, SEALED, …; OK for notes */
-    const char *file;    /* below the store, as "agents/main/bug-42.jsonl" */
+    const char *file;    /* path in the store, such as "agents/main/bug-42.jsonl" */
     sessile_id entry;    /* SESSILE_NO_ID: not about an entry */
     uint64_t offset, bytes;
     const char *what; /* a sentence */
-    const char *next; /* the command to type, or "" */
+    const char *next; /* the command to run, or "" */
 } sessile_finding;
 
-/* What a step of a check looked at: one log, or at last (id empty, entries 0) what lies
- * beside the logs. All of it is borrowed until the next step. */
+/* The result of a step: one log, or, in the last step (id empty, entries 0), the files
+ * beside the logs. All text is borrowed until the next step. */
 typedef struct sessile_checked {
     sessile_slice id, agent;
     const char *file; /* NULL: the check is done */
     uint64_t entries, bytes;
-    uint64_t lost; /* entries that cannot be read */
-    int salvaged;  /* 1: it was written again; its old bytes are kept */
+    uint64_t lost; /* number of entries that cannot be read */
+    int salvaged;  /* 1: the log was rewritten, and its old bytes are kept */
     const sessile_finding *findings;
     size_t count;
-    size_t index, total; /* of steps: for showing how far it is */
+    size_t index, total; /* steps done so far, and in all */
 } sessile_checked;
 
 typedef struct sessile_check sessile_check;
 /*
- * Begins a check: of one session (which: its id, and agent and user), of all of an agent
- * (an empty id), or of all (NULL, or both empty). Each log is read whole, each line
- * opened and compared with the one before it, each entry folded. Nothing is changed, a
- * torn tail stays, unless salvage is 1: then a damaged log is replaced by a new one in
- * which each lost entry is a tombstone and every other is what and where it was; the old
- * bytes are kept beside it. NOTFOUND: no such session; INVALID, IO, NOMEM.
+ * Begins a check of one session (which->id, agent and user), of all sessions of an agent
+ * (an empty id), or of the whole store (which NULL, or both empty). It reads each log
+ * from the first byte, decrypts each line, compares it with the one before it, and folds
+ * each entry.
+ *
+ * salvage 0: nothing is changed; even a torn end stays. salvage 1: each damaged log is
+ * replaced by a new one, in which every lost entry is a tombstone and every other entry
+ * is unchanged and has the same id. The old bytes are kept beside it. Close *out with
+ * sessile_check_close(). NOTFOUND: no such session. INVALID, IO, NOMEM.
  */
 SESSILE_API sessile_status sessile_check_open(sessile_check **out, sessile_store *store,
                                               const sessile_session_options *which,
                                               int salvage, sessile_error *err);
-/* The next step. out->file is NULL when there is none left. What is wrong with a log is
- * in its findings; an error is about the check itself: NOMEM, IO (a folder cannot be
+/* Does the next step. out->file is NULL when the check is done. What is wrong with a log
+ * is in the findings; an error is about the check itself: NOMEM, IO (a folder cannot be
  * listed). */
 SESSILE_API sessile_status sessile_check_next(sessile_check *check, sessile_checked *out,
                                               sessile_error *err);
@@ -1633,7 +1752,8 @@ SESSILE_API void sessile_check_close(sessile_check *check);
 
 /* ------------------------------------------------------------------ policies */
 
-/* The hooks of a policy, in the order they run; bits of sessile_policy_step.hooks. */
+/* The hooks of a policy, in the order in which they run. They are bits of
+ * sessile_policy_step.hooks. */
 typedef enum sessile_hook {
     SESSILE_HOOK_MERGE = 1,
     SESSILE_HOOK_SUMMARIZE = 2,
@@ -1641,40 +1761,45 @@ typedef enum sessile_hook {
     SESSILE_HOOK_SHOULD_COMPACT = 8,
     SESSILE_HOOK_FLUSH = 16,
     SESSILE_HOOK_COMPACT = 32,
-    SESSILE_HOOK_BRANCH_SUMMARY = 64 /* of a branch alone: see sessile_branch_begin() */
+    SESSILE_HOOK_BRANCH_SUMMARY = 64 /* only for branches: see sessile_branch_begin() */
 } sessile_hook;
 SESSILE_API const char *sessile_hook_name(sessile_hook hook);
 
 /*
- * One policy of a chain: a Lua file (name or path set; with '/' or ending in ".lua" it is
- * a path, else looked up in the store's policy_path), or the host's own functions (name
- * for messages, hooks set): then a run answers NEEDS with SESSILE_NEED_HOOK.
+ * One policy of a chain. hooks 0: a Lua file. A name that contains '/' or ends in ".lua"
+ * is a path; any other name is looked up in the folders of policy_path of the store.
+ * hooks not 0: functions of the host. Then a run returns NEEDS with SESSILE_NEED_HOOK
+ * when one of these hooks is due; the name is used in messages.
  */
 typedef struct sessile_policy_step {
     const char *name;
     const char *options; /* JSON object text, or NULL */
-    unsigned hooks;      /* host policies: which hooks they have; 0: a Lua file */
+    unsigned hooks;      /* functions of the host: which hooks there are; 0: a Lua file */
 } sessile_policy_step;
 
 /*
- * Loads and checks a chain of count steps: finds the files, compiles them, checks their
- * options. The policy is immutable, safe under threads, counted by reference.
- * Errors: NOTFOUND (names what there is), POLICY (does not compile or load), INVALID
- * (options), DENIED (no regular file; a link; see below), LIMIT, NOMEM. What a file
- * requires while it is loaded comes with it, by the same rules.
- * A file that neither its user nor root owns, or that others may write, is run in a
- * process of its own only, with the rest of its chain, whatever the store's isolation is;
- * DENIED where that cannot be started (see worker in the store's options).
+ * Loads a chain of policies: finds the files, compiles them and checks their options.
+ * Modules that a file requires while it is loaded are loaded too, by the same rules. A
+ * policy never changes, may be used by any number of threads, and is reference-counted;
+ * release *out with sessile_policy_free().
+ *
+ * If a file belongs to somebody other than the user or root, or others may write to it,
+ * the whole chain runs in a process of its own, whatever the isolation of the store is
+ * (DENIED if that process cannot be started: see `worker` in sessile_store_options).
+ *
+ * Errors: NOTFOUND (the message lists the policies that exist), POLICY (it does not
+ * compile or load), INVALID (options), DENIED (a link, or not a regular file), LIMIT,
+ * NOMEM.
  */
 SESSILE_API sessile_status sessile_policy_load(sessile_policy **out, sessile_store *store,
                                                const sessile_policy_step *steps,
                                                size_t count, sessile_error *err);
-/* Gives the caller's reference back. NULL is ignored. */
+/* Releases the reference of the caller. NULL is ignored. */
 SESSILE_API void sessile_policy_free(sessile_policy *policy);
 
 /* ------------------------------------------------------------------ runs */
 
-/* Why a policy runs. */
+/* Why a policy runs. sessile_reason_name() returns "turn", "threshold", …; static. */
 typedef enum sessile_reason {
     SESSILE_REASON_TURN = 0,
     SESSILE_REASON_THRESHOLD,
@@ -1685,14 +1810,15 @@ typedef enum sessile_reason {
 } sessile_reason;
 SESSILE_API const char *sessile_reason_name(sessile_reason reason);
 
-/* What becomes of a turn or a branch whose base is no longer the head. */
+/* What to do when the base of a turn or a branch is no longer the head. */
 typedef enum sessile_on_conflict {
-    SESSILE_ON_CONFLICT_FAIL = 0, /* CONFLICT: nothing is written */
-    SESSILE_ON_CONFLICT_APPEND,   /* what came between is accepted: written at the head;
-                                     branch: moved from wherever the head is */
-    SESSILE_ON_CONFLICT_BRANCH    /* turn: a sibling of what came between; the head stays
-                                     where it is, the outcome names the leaf, and this
-                                     handle's next base is that leaf */
+    SESSILE_ON_CONFLICT_FAIL = 0, /* return CONFLICT and write nothing */
+    SESSILE_ON_CONFLICT_APPEND,   /* turn: append after what came in between; branch: move
+                                     the head from wherever it is */
+    SESSILE_ON_CONFLICT_BRANCH    /* turn: write it as a branch beside what came in
+                                     between. The head stays where it is; the outcome
+                                     names the last entry of the branch, which is the next
+                                     base of this handle */
 } sessile_on_conflict;
 
 typedef struct sessile_run_options {
@@ -1724,44 +1850,51 @@ typedef struct sessile_run_options {
 SESSILE_API void sessile_run_options_init(sessile_run_options *options);
 
 /*
- * Starts a turn: its messages (JSON objects, at least one) and a turn entry are written
- * as one commit before any policy runs, so whatever comes after costs a compaction, never
- * a word. OK acknowledges nothing yet: step until OK or an error. Errors as for append,
- * and CONFLICT when the head is not the base (compactions after it aside): nothing is
- * written; on_conflict says otherwise. CANCELLED: sessile_interrupt().
+ * Begins a turn. It writes the messages (JSON objects, at least one) and a turn entry as
+ * one commit, before any policy runs. Whatever goes wrong afterwards costs a compaction,
+ * never the turn. The turn is acknowledged only when sessile_run_step() returns OK, so
+ * step until it returns OK or an error. Free *out with sessile_run_free().
+ *
+ * CONFLICT: the head is not the base (compactions after the base do not matter). Nothing
+ * was written; options->on_conflict can choose otherwise. CANCELLED: see
+ * sessile_interrupt(). Other errors: as for sessile_append().
  */
 SESSILE_API sessile_status sessile_turn_begin(sessile_run **out, sessile_session *session,
                                               const sessile_slice *messages, size_t count,
                                               const sessile_run_options *options,
                                               sessile_error *err);
 
-/* Starts a compaction of the context at the head. INVALID without a policy. */
+/* Begins a compaction of the context at the head. Free *out with sessile_run_free().
+ * INVALID: there is no policy. */
 SESSILE_API sessile_status sessile_compact_begin(sessile_run **out,
                                                  sessile_session *session,
                                                  const sessile_run_options *options,
                                                  sessile_error *err);
 
-/* As compact, but nothing is ever written: the outcome carries what would be. */
+/* As sessile_compact_begin(), but nothing is written. The outcome is what a compaction
+ * would do now. */
 SESSILE_API sessile_status sessile_plan_begin(sessile_run **out, sessile_session *session,
                                               const sessile_run_options *options,
                                               sessile_error *err);
 
 /*
- * Moves the head to an entry of the tree, where the conversation goes on: by a fact in
- * the log, so that it is there again after a restart though nothing was said. What is
- * left stays in the log. NOTFOUND: no such entry of the tree; the message names the
- * nearest. CONFLICT: the head is not the base (compactions after it aside): nothing was
- * written; on_conflict APPEND moves it from wherever it is. Other errors as for append;
- * INVALID, LIMIT [message] (the summary).
+ * Begins a branch: moves the head to an entry of the tree, where the conversation
+ * continues. The move is written as a fact, so that it survives a restart. The entries
+ * that the path leaves stay in the log.
  *
- * A summary of what is left becomes a "branch_summary" entry, a message of the user at
- * the new head, which the context shows; in its metadata are `kind` ("branch_summary"),
- * `from` (the head that was left) and `ancestor` (the newest entry on both paths).
- * options->summary: it is given, and written together with the move. options->summarize:
- * it is asked for once the head has moved, of the first policy whose branch_summary gives
- * one; when no policy has that hook, of the host's model, by a need with policy "". A
- * summary that fails, or is too late because the conversation has gone on, is left out:
- * the outcome's verdict and message say so.
+ * NOTFOUND: there is no such entry in the tree; the message names the nearest. CONFLICT:
+ * the head is not the base (compactions after the base do not matter), and nothing was
+ * written; with on_conflict APPEND the head moves from wherever it is. INVALID or LIMIT
+ * [message]: the summary. Other errors: as for sessile_append().
+ *
+ * A summary of what the path leaves can be added as a "branch_summary" entry: a message
+ * of the user at the new head, which is part of the context. Its metadata has `kind`
+ * ("branch_summary"), `from` (the old head) and `ancestor` (the newest entry on both
+ * paths). With options->summary it is written together with the move. With
+ * options->summarize it is requested after the move: from the first policy whose
+ * branch_summary hook returns one, or, if no policy has that hook, from the model of the
+ * host (a need with policy ""). A summary that fails, or comes after the conversation has
+ * continued, is left out; verdict and message of the outcome say so.
  */
 SESSILE_API sessile_status sessile_branch_begin(sessile_run **out,
                                                 sessile_session *session,
@@ -1769,69 +1902,74 @@ SESSILE_API sessile_status sessile_branch_begin(sessile_run **out,
                                                 const sessile_run_options *options,
                                                 sessile_error *err);
 
-/* The same in one call, with a given summary, or none (empty). *leaf (or NULL): the
- * head after it. */
+/* Does all of this in one call, with the given summary, or none (empty). *head (may be
+ * NULL) is the head afterwards. */
 SESSILE_API sessile_status sessile_branch(sessile_session *session, sessile_id entry,
                                           sessile_slice summary, sessile_id *head,
                                           sessile_error *err);
 
 typedef enum sessile_need_kind {
     SESSILE_NEED_NONE = 0,
-    SESSILE_NEED_MODEL, /* ask your model; answer with its text */
-    SESSILE_NEED_HOOK,  /* run your hook on the state; answer with its verdict */
-    SESSILE_NEED_STATE  /* a checkpoint is due: answer with your state, JSON; or with a
-                           failure: it is made without one */
+    SESSILE_NEED_MODEL, /* ask a model; answer with its text */
+    SESSILE_NEED_HOOK,  /* run the host's hook on the state; answer with its verdict */
+    SESSILE_NEED_STATE  /* a checkpoint is due: answer with the state of the host (JSON),
+                           or with a failure to make it without a state */
 } sessile_need_kind;
 
-/* What a run waits for. Everything is borrowed until the reply. */
+/* What a run waits for. Everything is borrowed until sessile_run_reply(). */
 typedef struct sessile_need {
     sessile_need_kind kind;
-    const char *policy; /* name of the policy that asks; "": the engine */
-    size_t step;        /* its index in the chain */
+    const char *policy; /* name of the policy that asks; "": the engine asks */
+    size_t step;        /* index of the policy in its chain */
     sessile_slice request; /* MODEL: JSON {"messages":[…],"max_tokens":…,"purpose":…} */
-    sessile_hook hook;     /* HOOK: which */
-    sessile_state *state; /* HOOK: what it is to read and edit */
+    sessile_hook hook;     /* HOOK: which hook */
+    sessile_state *state; /* HOOK: the state that the hook reads and edits */
     sessile_reason reason;
     sessile_slice instructions;
-    sessile_slice options; /* HOOK: the step's options, JSON object */
-    int64_t now_ms;        /* HOOK: the turn's time, the only clock a policy should use */
-    int fallback;          /* 1: the fallback asks; step is an index in its chain */
+    sessile_slice options; /* HOOK: options of the policy, a JSON object */
+    int64_t now_ms;        /* HOOK: the time of the turn; policies should use no other
+                              clock */
+    int fallback;          /* 1: the fallback asks, and `step` is an index in its chain */
 } sessile_need;
 
 /* The answer to a need. */
 typedef struct sessile_answer {
-    sessile_status status; /* OK, or the answer is a failure and text its reason */
-    sessile_slice text;    /* MODEL: what the model said; STATE: the state, JSON; HOOK
+    sessile_status status; /* OK; anything else: the answer is a failure, and `text` is
+                              its reason */
+    sessile_slice text;    /* MODEL: the text of the model; STATE: the state, JSON; HOOK
                               branch_summary: the summary, or empty */
     int verdict;           /* HOOK should_compact: 0 or 1 */
 } sessile_answer;
 
-/* Goes on until the run is done (OK), needs something (NEEDS), or cannot go on. A
- * policy's failure is not an error of the run: it is in the outcome. */
+/* Continues the run. OK: it is done. NEEDS: it waits for the answer to *need. Anything
+ * else: the run has failed. The failure of a policy is not an error of the run: it is in
+ * the outcome. */
 SESSILE_API sessile_status sessile_run_step(sessile_run *run, sessile_need *need,
                                             sessile_error *err);
-/* Takes the answer; step again. INVALID when nothing was asked. */
+/* Gives the run the answer to what it needs; then step again. The answer is copied.
+ * INVALID: the run needs nothing. */
 SESSILE_API sessile_status sessile_run_reply(sessile_run *run,
                                              const sessile_answer *answer,
                                              sessile_error *err);
 
-/* What became of a policy's proposal. */
+/* The result of a policy's proposal. */
 typedef enum sessile_verdict {
-    SESSILE_NO_POLICY = 0, /* none is configured */
+    SESSILE_NO_POLICY = 0, /* no policy is configured */
     SESSILE_UNCHANGED,     /* it proposed nothing */
     SESSILE_APPLIED,
-    SESSILE_REFUSED,    /* it failed or broke a law: see law and message */
-    SESSILE_TOO_LITTLE, /* compact saved under 5 %: left out; nothing else was edited */
-    SESSILE_STALE,      /* the conversation moved on while it was thinking */
-    SESSILE_PENDING /* it waits for an answer from elsewhere: see outcome.pending_run */
+    SESSILE_REFUSED,    /* it failed or broke a law: see `law` and `message` */
+    SESSILE_TOO_LITTLE, /* compact would have saved less than 5 %: not applied, and
+                           nothing else was edited */
+    SESSILE_STALE,      /* not applied: the conversation continued while the policy ran */
+    SESSILE_PENDING     /* the run is pending: see outcome.pending_run */
 } sessile_verdict;
 
-/* What becomes of a message that leaves the context. */
+/* What happens to a message that leaves the context. */
 typedef enum sessile_disposition {
-    SESSILE_LOST = 0, /* dropped */
-    SESSILE_COVERED,  /* a new message stands for it among others */
-    SESSILE_REPLACED, /* a new message stands for it alone */
-    SESSILE_UNDONE    /* a compaction wrote it, and was taken back (never of a run) */
+    SESSILE_LOST = 0, /* dropped without a substitute */
+    SESSILE_COVERED,  /* a new message covers it and others */
+    SESSILE_REPLACED, /* a new message replaces it alone */
+    SESSILE_UNDONE    /* the compaction that wrote it was undone; never of a run */
 } sessile_disposition;
 /* One message that a proposal takes out of the context. */
 typedef struct sessile_removal {
@@ -1842,7 +1980,7 @@ typedef struct sessile_removal {
     sessile_key by; /* COVERED, REPLACED: the new message; else entry SESSILE_NO_ID */
 } sessile_removal;
 
-/* What a fallback came to; the fields as in sessile_outcome. */
+/* The result of a fallback. Fields as in sessile_outcome. */
 typedef struct sessile_fallback {
     sessile_verdict
         verdict; /* NO_POLICY: it did not run; PENDING: it waits for a model */
@@ -1856,59 +1994,66 @@ typedef struct sessile_fallback {
 } sessile_fallback;
 
 /*
- * The result of a run. All of it is borrowed from the run. When the policy was refused
- * and a fallback is configured, that has run, once, on the same context, with notes and a
- * budget of its own: verdict, policy, hook, law, message, refusal and repeated tell of
- * the policy, `fallback` of the fallback, and all else of what is now in force.
+ * The result of a run. Everything is borrowed from the run. If the policy was refused and
+ * there is a fallback, the fallback has run once on the same context, with notes and
+ * budget of its own. Then verdict, policy, hook, law, message, refusal and repeated are
+ * about the policy, `fallback` is about the fallback, and everything else describes what
+ * is now in force.
  */
 typedef struct sessile_outcome {
-    sessile_id first, last; /* turn: its first message and its turn entry */
+    sessile_id first, last; /* turn: ids of its first message and of its turn entry */
     sessile_id
-        head; /* the head after the run; of a turn beside the head: its last entry */
+        head; /* the head after the run; of a turn written as a branch: its last entry */
     sessile_id from;           /* branch: the head that was left; else SESSILE_NO_ID */
     sessile_id branch_summary; /* branch: the entry with the summary, or SESSILE_NO_ID */
-    sessile_id compaction;     /* the entry written, or SESSILE_NO_ID */
+    sessile_id compaction;     /* the compaction entry, or SESSILE_NO_ID */
     sessile_verdict verdict;
-    int too_little;      /* a compact's saving was under 5 % and was left out */
-    const char *policy;  /* REFUSED: the culprit; else the last that edited; or "" */
-    const char *hook;    /* REFUSED: where; or "" */
-    int law;             /* REFUSED: 1 to 10 (a spent budget is law 10), or 0: an error */
-    const char *message; /* REFUSED, STALE: why; or "" */
-    sessile_id refusal;  /* the entry that records it, or SESSILE_NO_ID */
-    sessile_id pending_run;        /* PENDING: the entry to answer, or SESSILE_NO_ID */
-    sessile_id checkpoint;         /* that the turn made by itself, or SESSILE_NO_ID */
-    const char *checkpoint_failed; /* why one that was due could not be made; or "" */
-    uint64_t repeated; /* REFUSED: how often the same refusal has come again since
-                          it was recorded (then refusal is SESSILE_NO_ID) */
-    const char *log;   /* what policy files said with ctx.log, a line each; "" */
-    int64_t tokens_before, tokens_after; /* of the context, as sessile_session_tokens()
-                                            says before and after */
-    int64_t cannot_fit; /* tokens by which the context exceeds window - reserve */
+    int too_little;      /* 1: a `compact` hook would have saved less than 5 %, and its
+                            edits were left out */
+    const char *policy;  /* REFUSED: the policy that failed; else the last one that
+                            edited; or "" */
+    const char *hook;    /* REFUSED: the hook that failed; or "" */
+    int law;             /* REFUSED: the law that was broken, 1 to 10 (10: the budget is
+                            used up); 0: an error */
+    const char *message; /* REFUSED, STALE: the reason; or "" */
+    sessile_id refusal;  /* id of the entry that records the refusal, or SESSILE_NO_ID */
+    sessile_id pending_run;        /* PENDING: id for sessile_answer_begin(); or
+                                      SESSILE_NO_ID */
+    sessile_id checkpoint;         /* the checkpoint made by the turn, or SESSILE_NO_ID */
+    const char *checkpoint_failed; /* why a checkpoint that was due could not be made; or
+                                      "" */
+    uint64_t repeated; /* REFUSED: how often the same refusal has been repeated since it
+                          was recorded (then `refusal` is SESSILE_NO_ID) */
+    const char *log;   /* what policy files wrote with ctx.log, one line each; or "" */
+    int64_t tokens_before, tokens_after; /* tokens of the context before, after the run */
+    int64_t cannot_fit; /* number of tokens by which the context exceeds window - reserve;
+                           0: it fits */
     const sessile_removal *removals;
     size_t removal_count;
-    const char *summary;   /* text of the first message written, or ""; branch: the
-                              summary */
-    uint64_t engine_us;    /* time spent in the engine, host's waits aside */
-    uint64_t policy_us;    /* of which in policies */
-    sessile_reason reason; /* turn: why the policies last compacted, or were to: EVENT,
-                              OVERFLOW, THRESHOLD, TIMER; TURN: nothing said so; else the
-                              reason that was given */
+    const char *summary;   /* text of the first message that was inserted, or ""; branch:
+                              the summary */
+    uint64_t engine_us;    /* time spent in the engine, without waiting for the host */
+    uint64_t policy_us;    /* part of it that was spent in policies */
+    sessile_reason reason; /* turn: why `compact` hooks ran last: EVENT, OVERFLOW,
+                              THRESHOLD or TIMER; TURN: no trigger fired. Otherwise the
+                              reason that the options gave */
     sessile_fallback fallback;
 } sessile_outcome;
 SESSILE_API sessile_status sessile_run_outcome(sessile_run *run, sessile_outcome *out,
                                                sessile_error *err);
 
-/* The context as the run leaves (turn, compact) or would leave it (plan); as
- * sessile_context(). INVALID before the run is done. */
+/* Returns the context after the run (of a plan: as it would be). *out is as for
+ * sessile_context(). INVALID: the run is not done. */
 SESSILE_API sessile_status sessile_run_context(sessile_run *run, sessile_message **out,
                                                size_t *count, sessile_error *err);
 
 /*
- * Writes a run that waits for a model down, durably, and ends it: its outcome is PENDING,
- * *out (and outcome.pending_run) the entry to answer, in this process or another, now or
- * later. Nobody is held up: others append and turn meanwhile. INVALID: no model is asked
- * (but a hook of the host, or a state), or the run is a plan or a branch. Other errors:
- * as for append; the run still waits.
+ * Ends a run that waits for a model by writing it into the log as a pending run, durably.
+ * The outcome is PENDING. *out (and outcome.pending_run) is the id for
+ * sessile_answer_begin(), which may be called in this process or another, at any later
+ * time. Other appends and turns are not blocked meanwhile. INVALID: the run does not wait
+ * for a model, or it is a plan or a branch. Other errors: as for sessile_append(); the
+ * run then still waits.
  */
 SESSILE_API sessile_status sessile_run_defer(sessile_run *run, sessile_id *out,
                                              sessile_error *err);
@@ -1917,142 +2062,157 @@ SESSILE_API sessile_status sessile_run_defer(sessile_run *run, sessile_id *out,
 typedef struct sessile_pending_run {
     sessile_id entry;
     int64_t time_ms;
-    int refused; /* 1: it was answered, and its policy then refused: the answer is kept,
-                    begin without one to try again with a mended policy */
-    sessile_slice policy;  /* which asks */
-    sessile_slice request; /* of its model: JSON, as sessile_need.request */
+    int refused; /* 1: it was answered, and then its policy was refused. The answer is
+                    kept: after mending the policy, call sessile_answer_begin() without an
+                    answer */
+    sessile_slice policy;  /* name of the policy that asks */
+    sessile_slice request; /* request to the model: JSON, as in sessile_need.request */
 } sessile_pending_run;
-/* Oldest first; one block: sessile_free(). One is gone when it was answered or cancelled,
- * when another compaction came since, or when the head left the branch it was on. */
+/* Lists pending runs, oldest first: one block of *count rows; free it with
+ * sessile_free(). A pending run disappears when it was answered or cancelled, when a
+ * later compaction was written, or when the head left its branch. */
 SESSILE_API sessile_status sessile_pending_runs(sessile_session *session,
                                                 sessile_pending_run **out, size_t *count,
                                                 sessile_error *err);
 
 /*
- * Starts a run that goes on where a pending one stopped: pending_run SESSILE_NO_ID: the
- * newest. Its policy runs again from its start on the context it had; what was answered
- * before is answered again from the log, then `answer` (NULL: none yet, so that it asks
- * again). What it asks that nobody answered, the run needs. Should it be refused, its
- * answers are kept as a pending run of their own, for another try. Options: policy (NULL:
- * the session's, else the store's, else the one that was pending, from its files),
- * timeout. When its end is written the pending run is closed. NOTFOUND: it cannot be
- * answered any more; SUSPENDED; INVALID, POLICY, DENIED: as for sessile_policy_load().
+ * Begins a run that continues a pending run (SESSILE_NO_ID: the newest). Its policy runs
+ * again from the start on the same context. Earlier answers are taken from the log; the
+ * next request gets `answer`. If answer is NULL, or there are more requests, the run
+ * returns NEEDS as usual. The pending run is closed when the result is written. If the
+ * policy is refused, the answers are kept as another pending run.
+ *
+ * Of options these are used: policy (NULL: that of the session, else of the store, else
+ * the pending one, loaded from its files) and the timeout. Free *out with
+ * sessile_run_free(). NOTFOUND: it can no longer be answered. SUSPENDED. INVALID, POLICY,
+ * DENIED: as for sessile_policy_load().
  */
 SESSILE_API sessile_status sessile_answer_begin(
     sessile_run **out, sessile_session *session, sessile_id pending_run,
     const sessile_answer *answer, const sessile_run_options *options, sessile_error *err);
 
-/* Frees a run. Before its last OK: the turn stands, the proposal is dropped. */
+/* Frees a run. If it is not done, its turn stays in the log and its proposal is dropped.
+ * NULL is ignored. */
 SESSILE_API void sessile_run_free(sessile_run *run);
 
 /* ------------------------------------------------------------------ explaining */
 
-/* A compaction on the path that has a context, or a refusal there. */
+/* A compaction on the path that has a context of its own, or a refusal. */
 typedef struct sessile_compaction {
     sessile_id id;
-    int refused; /* 1: what a policy proposed and was not allowed; nothing changed */
+    int refused; /* 1: a refusal: a policy broke a law or failed, and nothing changed */
     int64_t time_ms;
-    sessile_slice policy;   /* "edit_tools 1, summarize 2": names and versions of those
-                               whose edits are in it; of a refusal the culprit's name */
-    sessile_slice policies; /* the same with hashes and options, a JSON array */
+    sessile_slice policy;   /* names and versions of the policies whose edits it contains,
+                               "edit_tools 1, summarize 2"; of a refusal: name of the
+                               policy that failed */
+    sessile_slice policies; /* the same with hashes and options, as a JSON array */
     sessile_slice reason;   /* "turn", "threshold", "manual", … */
-    sessile_slice instructions, summary; /* or empty */
-    int64_t tokens_before, tokens_after; /* -1: it does not say */
-    /* of compactions */
-    sessile_id uncompacts;            /* the one that it takes back; or SESSILE_NO_ID */
-    uint64_t kept;                    /* messages of its list that were there before */
-    uint64_t lost, covered, replaced; /* what left, by disposition */
-    uint64_t undone;                  /* what left since it was written by the other */
-    uint64_t written, restored;       /* what came: messages written, and put back */
-    uint64_t in_force; /* how many of those that left or came did so to this day:
-                          nothing happened to them since, or it was taken back */
-    /* of refusals */
-    sessile_slice hook, message; /* where, and why; or empty */
-    int law;                     /* 1 to 10; 0: an error or a spent budget */
+    sessile_slice instructions, summary; /* each may be empty */
+    int64_t tokens_before, tokens_after; /* -1: unknown */
+    /* the members from here to in_force are set for compactions */
+    sessile_id uncompacts;            /* the one that it undoes; or SESSILE_NO_ID */
+    uint64_t kept;                    /* messages of its context that were there before */
+    uint64_t lost, covered, replaced; /* messages that left, by disposition */
+    uint64_t undone;                  /* messages that left because the compaction that
+                                         wrote them is undone */
+    uint64_t written, restored;       /* messages that came: inserted by it, and restored
+                                         by it */
+    uint64_t in_force; /* how many of these removals and additions are still in force */
+    /* the members from here are set for refusals */
+    sessile_slice hook, message; /* the hook that failed, and the reason; each may be
+                                    empty */
+    int law;                     /* the law that was broken, 1 to 10; 0: an error or a
+                                    used up budget */
     sessile_slice law_name;      /* or empty */
-    sessile_key entry;           /* which message; or entry SESSILE_NO_ID */
-    uint64_t repeated; /* of the newest refusal: how often it came again, as far as
-                          this handle has seen */
+    sessile_key entry;           /* the message concerned; or entry SESSILE_NO_ID */
+    uint64_t repeated; /* of the newest refusal: how often it was repeated, as far as this
+                          handle has seen */
 } sessile_compaction;
 
-/* The compactions with a context on the path to the head, and the refusals between them,
- * in order of the log: one block of *count rows, given back with sessile_free(). DAMAGED:
- * one of them cannot be read; NOMEM. */
+/* Lists the compactions that have a context of their own on the path to the head, and the
+ * refusals between them, in the order of the log: one block of *count rows; free it with
+ * sessile_free(). DAMAGED: one of them cannot be read. NOMEM. */
 SESSILE_API sessile_status sessile_compactions(sessile_session *session,
                                                sessile_compaction **out, size_t *count,
                                                sessile_error *err);
 
 /* What happened to a message. */
 typedef enum sessile_why_kind {
-    SESSILE_WHY_SAID = 0,  /* it was said, and so came into the context */
-    SESSILE_WHY_WRITTEN,   /* a compaction wrote it; stands_for says what it stands for */
-    SESSILE_WHY_LEFT,      /* a compaction took it out; see disposition and by */
-    SESSILE_WHY_RESTORED,  /* a compaction put it back */
-    SESSILE_WHY_ELSEWHERE, /* it is on another branch, which left the path at `at` */
-    SESSILE_WHY_NO_MESSAGE, /* it is something else, which never enters a context */
-    SESSILE_WHY_ORPHAN, /* in the list, and not shown to the model: a result whose call is
-                           unknown, answered already, or not in the context (then by
-                           names the message with the call) */
-    SESSILE_WHY_UNANSWERED, /* shown; a call in it has no result and is answered "not
-                               answered" by the engine */
-    SESSILE_WHY_MOVED /* shown, not in its place but behind its call, which by names */
+    SESSILE_WHY_SAID = 0,   /* it was appended, and so came into the context */
+    SESSILE_WHY_WRITTEN,    /* a compaction inserted it: see stands_for */
+    SESSILE_WHY_LEFT,       /* a compaction removed it: see disposition and `by` */
+    SESSILE_WHY_RESTORED,   /* a compaction restored it */
+    SESSILE_WHY_ELSEWHERE,  /* it is on another branch, which leaves the path at `at` */
+    SESSILE_WHY_NO_MESSAGE, /* the entry is not a message and never enters a context */
+    SESSILE_WHY_ORPHAN, /* in the list but not given to the model: a result whose call is
+                           unknown, answered already, or not in the context (then `by` is
+                           the message with the call) */
+    SESSILE_WHY_UNANSWERED, /* given to the model; one of its calls has no result, and the
+                               engine answers "not answered" */
+    SESSILE_WHY_MOVED /* given to the model in another place, after its call, which is in
+                         `by` */
 } sessile_why_kind;
 
 typedef struct sessile_why_step {
     sessile_why_kind kind;
-    sessile_key key;   /* which message: the one asked for, or one that stood for it */
+    sessile_key key;   /* the message: the one asked for, or one that replaced or covered
+                          it */
     sessile_id at;     /* the entry where it happened */
-    int64_t time_ms;   /* of that entry */
+    int64_t time_ms;   /* time of that entry */
     sessile_role role; /* SAID, WRITTEN */
-    const char *type;  /* NO_MESSAGE: the type of entry; else "" */
+    const char *type;  /* NO_MESSAGE: type of the entry; else "" */
     sessile_disposition disposition; /* LEFT */
-    sessile_key by; /* LEFT: its substitute, or entry SESSILE_NO_ID; ORPHAN, MOVED */
-    const sessile_key *stands_for; /* WRITTEN */
+    sessile_key by; /* LEFT: its substitute, or entry SESSILE_NO_ID; ORPHAN, MOVED: the
+                       call */
+    const sessile_key *stands_for; /* WRITTEN: the messages that it replaces or covers */
     size_t stands_for_count;
     const sessile_compaction *compaction; /* WRITTEN, LEFT, RESTORED; else NULL */
 } sessile_why_step;
 
 typedef struct sessile_explanation {
     sessile_key key;
-    int in_context;    /* 1: the model is shown this very message */
-    sessile_key shown; /* the message that the model is shown for it: itself, or the one
-                          that stands for it; entry SESSILE_NO_ID: none */
+    int in_context;    /* 1: the model is given this message itself */
+    sessile_key shown; /* the message that the model is given for it: itself, or its
+                          substitute; entry SESSILE_NO_ID: none */
     const sessile_why_step *steps; /* oldest first, at least one */
     size_t step_count;
 } sessile_explanation;
 
 /*
- * Why a message is in the context at the head, or not: all that happened to it and, once
- * something else stood for it, to that. *out is one block: free it with sessile_free().
- * NOTFOUND: there is no such entry, or the compaction wrote no such message. DAMAGED,
- * NOMEM.
+ * Explains why a message is in the context at the head, or why not: everything that
+ * happened to it and, after it was replaced or covered, to its substitute. *out is one
+ * block: free it with sessile_free(). NOTFOUND: there is no such entry, or the compaction
+ * inserted no such message. DAMAGED, NOMEM.
  */
 SESSILE_API sessile_status sessile_why(sessile_session *session, sessile_key key,
                                        sessile_explanation **out, sessile_error *err);
 
-/* What taking a compaction back came to. */
+/* The result of sessile_uncompact(). */
 typedef struct sessile_uncompacted {
-    sessile_id compaction; /* the entry written; SESSILE_NO_ID: a dry run */
-    sessile_id undone;     /* the compaction that was taken back */
-    const sessile_key *restored, *removed; /* in order of the context */
+    sessile_id compaction; /* the entry that was written; SESSILE_NO_ID: dry run */
+    sessile_id undone;     /* the compaction that was undone */
+    const sessile_key *restored, *removed; /* in the order of the context */
     size_t restored_count, removed_count;
-    int64_t tokens_before, tokens_after; /* likewise */
-    int64_t cannot_fit; /* tokens by which it exceeds the session's window - reserve */
+    int64_t tokens_before, tokens_after; /* tokens of the context */
+    int64_t cannot_fit; /* number of tokens by which the context exceeds window - reserve;
+                           0: it fits */
 } sessile_uncompacted;
 
 /*
- * Takes a compaction on the path to the head back, as a new compaction: what it took out
- * comes back (where it stood, as far as that can still be told), what it wrote goes. What
- * a later compaction did to any of that stays as it is; a message that was written goes
- * only together with the return of all it stands for. Policies' notes stay. Taking such a
- * compaction back does the first one again.
+ * Undoes a compaction on the path to the head by writing a new compaction. Messages that
+ * it removed come back, in their place as far as that is known. Messages that it inserted
+ * are removed, each only if everything that it replaced or covered comes back. What a
+ * later compaction did to these messages stays as it is. Notes of policies stay too. To
+ * redo the first compaction, undo the new one.
  *
- * which: SESSILE_NO_ID is the newest one that is in force and takes no other back.
- * dry_run 1: nothing is written. *out is one block: free it with sessile_free(). Errors:
- * NOTFOUND (no compaction with a context on the path), INVALID (nothing of it is in
- * force; or a call and its result would be torn apart, or what is pinned would go: the
- * sentence names them), CONFLICT (the head is no descendant of what this handle last
- * saw), SUSPENDED, and as for sessile_append().
+ * which: SESSILE_NO_ID: the newest compaction that is in force and undoes no other.
+ * dry_run 1: nothing is written. *out (may be NULL) is one block: free it with
+ * sessile_free().
+ *
+ * Errors: NOTFOUND (it is not a compaction with a context on the path), INVALID (nothing
+ * of it is in force; or a call would be separated from its result; or a pinned message
+ * would be removed; the message names them), CONFLICT (the head is not a descendant of
+ * what this handle last saw), SUSPENDED, and those of sessile_append().
  */
 SESSILE_API sessile_status sessile_uncompact(sessile_session *session, sessile_id which,
                                              int dry_run, sessile_uncompacted **out,
@@ -2061,56 +2221,57 @@ SESSILE_API sessile_status sessile_uncompact(sessile_session *session, sessile_i
 /* ------------------------------------------------------------------ states */
 
 /*
- * A state is the context that one hook sees, with the hook's edits. It is valid until the
- * hook's reply. Indexes start at 0. They are those of the list that the hook was given:
- * edits do not change them.
+ * A state is the context that a hook sees, together with the edits of that hook. It is
+ * valid until the reply. Indexes start at 0 and refer to the list that the hook was
+ * given; edits do not change them.
  */
 
-/* A message of a state: columns, no text read. */
+/* What is known of a message of a state without reading its text. */
 typedef struct sessile_column {
     sessile_key key;
     sessile_role role;
     int64_t tokens;
     uint32_t turn; /* 0: before the first user message */
     unsigned pinned : 1;
-    unsigned open : 1;    /* it has a call still waiting for results */
-    unsigned dead : 1;    /* it has a call that was never answered */
-    unsigned written : 1; /* a policy wrote it */
+    unsigned open : 1;    /* 1: it has a call that still waits for its result */
+    unsigned dead : 1;    /* 1: it has a call that was never answered */
+    unsigned written : 1; /* 1: a policy wrote it */
     unsigned starts_turn : 1;
-    unsigned edited : 1; /* dropped or replaced by this hook */
+    unsigned edited : 1; /* 1: dropped or replaced by this hook */
 } sessile_column;
 
 SESSILE_API size_t sessile_state_count(const sessile_state *state);
-SESSILE_API int64_t sessile_state_tokens(const sessile_state *state); /* edits included */
+SESSILE_API int64_t sessile_state_tokens(const sessile_state *state); /* with the edits */
 SESSILE_API int64_t sessile_state_window(const sessile_state *state); /* 0: unlimited */
 /* With what goes beside the messages: see sessile_config.reserve. */
 SESSILE_API int64_t sessile_state_reserve(const sessile_state *state);
 /* INVALID when i is out of range. */
 SESSILE_API sessile_status sessile_state_get(const sessile_state *state, size_t i,
                                              sessile_column *out, sessile_error *err);
-/* The message's JSON, read on demand, borrowed for the state's life. */
+/* The JSON text of a message, which is read on demand. Borrowed until the state ends. */
 SESSILE_API sessile_status sessile_state_json(sessile_state *state, size_t i,
                                               sessile_slice *out, sessile_error *err);
-/* The n-th label (from 0) that message i had when the run began, pins aside, borrowed for
- * the state's life; data NULL: it has no more. What a policy wrote has none. */
+/* The n-th label (from 0), pins excluded, that message i had when the run began. Borrowed
+ * until the state ends. data NULL: it has no n-th label. Messages written by policies
+ * have none. */
 SESSILE_API sessile_status sessile_state_label(const sessile_state *state, size_t i,
                                                size_t n, sessile_slice *out,
                                                sessile_error *err);
-/* merge: how many messages from the start are the context before the turn;
- * branch_summary: count, all of them being what is left. */
+/* The number of messages at the start that were the context before the turn (merge), or
+ * sessile_state_count() (branch_summary: all of them are left). */
 SESSILE_API size_t sessile_state_previous(const sessile_state *state);
 
 /* Drops messages first to last, both included. */
 SESSILE_API sessile_status sessile_state_drop(sessile_state *state, size_t first,
                                               size_t last, sessile_error *err);
 /* Replaces members of message i by those of `fields`, a JSON object, usually
- * {"content":…}. Its role, calls and results stay. The new message records which one it
+ * {"content":…}. Role, calls and results stay. The new message records which one it
  * replaces. */
 SESSILE_API sessile_status sessile_state_replace(sessile_state *state, size_t i,
                                                  sessile_slice fields,
                                                  sessile_error *err);
-/* Inserts a message before message i (count: at the end). covers 1: messages cover_first
- * to cover_last are dropped and recorded as covered by it. The role defaults to user and
+/* Inserts a message before message i (count: at the end). covers 1: it covers messages
+ * cover_first to cover_last, which are dropped. The role defaults to user, and
  * metadata.kind to "summary". */
 SESSILE_API sessile_status sessile_state_insert(sessile_state *state, size_t i,
                                                 sessile_slice message, int covers,
@@ -2121,19 +2282,20 @@ typedef enum sessile_unit {
     SESSILE_TURNS,
     SESSILE_TOKENS
 } sessile_unit;
-/* Drops messages that laws 1, 2, 5 and 7 allow to drop, oldest first, until about n units
+/* Drops messages, oldest first, as far as laws 1, 2, 5 and 7 allow, until about n units
  * are left. */
 SESSILE_API sessile_status sessile_state_keep_last(sessile_state *state, int64_t n,
                                                    sessile_unit unit, sessile_error *err);
-/* Returns the index i before which to cut, so that about `tokens` tokens are left and no
- * call is separated from its results. */
+/* Returns the index before which to cut so that about `tokens` tokens are left and no
+ * call is separated from its result. */
 SESSILE_API size_t sessile_state_find_cut(const sessile_state *state, int64_t tokens);
-/* Writes the indexes that law 1 keeps together with i, i included, ascending, at most cap
- * of them, and returns their number. */
+/* Finds the messages that law 1 keeps together with message i, including i. Writes at
+ * most cap indexes, ascending, and returns how many it wrote. */
 SESSILE_API size_t sessile_state_pairs(const sessile_state *state, size_t i, size_t *out,
                                        size_t cap);
-/* An item of a list that replaces the state's. index: a message of the state, unchanged,
- * or SIZE_MAX for a new message (json) that stands for the given keys. */
+/* An item for sessile_state_rebuild(). index: a message of the state, unchanged; or
+ * SIZE_MAX: a new message (json) that covers or replaces the messages with the given
+ * keys. */
 typedef struct sessile_state_item {
     size_t index;
     sessile_slice json;
@@ -2145,8 +2307,8 @@ typedef struct sessile_state_item {
 SESSILE_API sessile_status sessile_state_rebuild(sessile_state *state,
                                                  const sessile_state_item *items,
                                                  size_t count, sessile_error *err);
-/* The running policy's notes, a JSON object ("{}" at first), borrowed until they are set.
- */
+/* The notes of the running policy: a JSON object, "{}" at first. Borrowed until they are
+ * set. */
 SESSILE_API sessile_slice sessile_state_vars(const sessile_state *state);
 SESSILE_API sessile_status sessile_state_set_vars(sessile_state *state,
                                                   sessile_slice json, sessile_error *err);

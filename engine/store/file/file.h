@@ -9,7 +9,7 @@
 #include "base/alloc.h"
 #include "base/error.h"
 #include "base/os.h"
-#include "sessile_store.h"
+#include "store/operations.h"
 #include "store/wait.h"
 
 /* An agent's folder. Kept open while the store is, since each append asks it whether the
@@ -145,82 +145,17 @@ void file_cache_drop(file_store *fs, const file_folder *folder, const char *log)
 
 /* ---- the functions of the table */
 
-sessile_status file_create(void *self, const char *folder, const char *name,
-                           const void *data, size_t size, sessile_error *err);
-sessile_status file_open(void *self, const char *folder, const char *name,
-                         sessile_backend_log **out, sessile_error *err);
-void file_close(sessile_backend_log *handle);
-sessile_status file_size(sessile_backend_log *handle, uint64_t *bytes, int64_t *mtime_ms,
-                         sessile_error *err);
-sessile_status file_read(sessile_backend_log *handle, uint64_t index, uint64_t offset,
-                         void *out, size_t size, size_t *got, sessile_error *err);
+STORE_DECLARE(file);
+
 void file_unlock(sessile_backend_log *handle);
 sessile_status file_lock(sessile_backend_log *handle, int mode, int timeout_ms,
                          int *replaced, sessile_error *err);
-void file_set_stop(sessile_backend_log *handle, int (*ask)(void *arg), void *arg);
 sessile_status file_busy(sessile_backend_log *handle, sessile_error *err);
-int file_replaced(sessile_backend_log *handle);
-sessile_status file_append(sessile_backend_log *handle, sessile_log_end *end,
-                           const void *data, size_t size, uint64_t count,
-                           const unsigned char new_tag[16], int *poisoned,
-                           sessile_error *err);
 sessile_status file_rewrite(sessile_backend_log *handle, uint64_t offset,
                             const void *data, size_t size, sessile_error *err);
-sessile_status file_sync(sessile_backend_log *handle, sessile_error *err);
 sessile_status file_set_aside(sessile_backend_log *handle, uint64_t offset,
                               sessile_error *err);
-sessile_status file_draft_new(void *self, const char *folder, const char *name,
-                              sessile_backend_draft **out, sessile_error *err);
-sessile_status file_draft_write(sessile_backend_draft *draft, const void *data,
-                                size_t size, sessile_error *err);
-sessile_status file_draft_replace(sessile_backend_draft *draft, sessile_backend_log *old,
-                                  int keep, char *kept, size_t kept_size,
-                                  sessile_error *err);
-sessile_status file_draft_publish(sessile_backend_draft *draft, sessile_error *err);
-void file_draft_drop(sessile_backend_draft *draft);
-sessile_status file_cache_size(sessile_backend_log *log, uint64_t *bytes,
-                               sessile_error *err);
-sessile_status file_cache_read(sessile_backend_log *log, uint64_t offset, void *out,
-                               size_t size, size_t *got, sessile_error *err);
-sessile_status file_cache_write(sessile_backend_log *log, uint64_t offset,
-                                const void *data, size_t size, sessile_error *err);
-sessile_status file_sweep(void *self,
-                          int (*visit)(void *arg, const char *folder, const char *file,
-                                       uint64_t bytes),
-                          void *arg, sessile_error *err);
-sessile_status file_remove(sessile_backend_log *log, uint64_t head, sessile_error *err);
-sessile_status file_list(void *self, const char *folder,
-                         int (*visit)(void *arg, const char *folder, const char *name),
-                         void *arg, sessile_error *err);
-sessile_status file_list_others(void *self, const char *folder,
-                                int (*visit)(void *arg, const char *folder,
-                                             const char *file, uint64_t bytes),
-                                void *arg, sessile_error *err);
-sessile_status file_list_stat(void *self, const char *folder,
-                              int (*visit)(void *arg, const char *folder,
-                                           const char *name,
-                                           const sessile_backend_stat *stat),
-                              void *arg, sessile_error *err);
-sessile_status file_has_logs(void *self, int *found, sessile_error *err);
-sessile_status file_stat(void *self, const char *folder, const char *name,
-                         sessile_backend_stat *out, sessile_error *err);
-sessile_status file_list_cache_get(void *self, const char *folder, char **out,
-                                   size_t *size, sessile_error *err);
-sessile_status file_list_cache_put(void *self, const char *folder, const void *data,
-                                   size_t size, sessile_error *err);
-sessile_status file_list_cache_drop(void *self, const char *folder, sessile_error *err);
-sessile_status file_blob_get(void *self, const char *name, char **out, size_t *size,
-                             sessile_error *err);
-sessile_status file_blob_put_new(void *self, const char *name, const void *data,
-                                 size_t size, sessile_error *err);
 
-sessile_status file_blob_replace(void *self, const char *name, const void *was,
-                                 size_t was_size, const void *data, size_t size,
-                                 sessile_error *err);
-sessile_status file_blob_remove(void *self, const char *name, sessile_error *err);
 sessile_status file_blob_settle(void *self, const char *name, sessile_error *err);
-sessile_status file_blob_list(void *self, const char *prefix,
-                              int (*visit)(void *arg, const char *name), void *arg,
-                              sessile_error *err);
 
 #endif

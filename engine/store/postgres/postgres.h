@@ -9,6 +9,7 @@
 
 #include "base/buf.h"
 #include "base/text.h"
+#include "store/operations.h"
 #include "store/store.h"
 #include "store/wait.h"
 
@@ -387,77 +388,9 @@ sessile_status pg_same_bytes(pg_call *call, const pg_log *log, uint64_t index,
 
 /* ---------------------------------------------------------------------- the table */
 
-sessile_status pg_create(void *self, const char *folder, const char *name,
-                         const void *data, size_t size, sessile_error *err);
-sessile_status pg_open(void *self, const char *folder, const char *name,
-                       sessile_backend_log **out, sessile_error *err);
-void pg_close(sessile_backend_log *log);
-sessile_status pg_size(sessile_backend_log *log, uint64_t *bytes, int64_t *mtime_ms,
-                       sessile_error *err);
-sessile_status pg_read(sessile_backend_log *log, uint64_t index, uint64_t offset,
-                       void *out, size_t size, size_t *got, sessile_error *err);
-int pg_replaced(sessile_backend_log *log);
+STORE_DECLARE(pg);
+
 void pg_set_timeout(sessile_backend_log *log, int timeout_ms);
-void pg_set_stop(sessile_backend_log *log, int (*ask)(void *arg), void *arg);
-
-sessile_status pg_append(sessile_backend_log *log, sessile_log_end *end, const void *data,
-                         size_t size, uint64_t count, const unsigned char new_tag[16],
-                         int *poisoned, sessile_error *err);
-sessile_status pg_sync(sessile_backend_log *log, sessile_error *err);
-
-sessile_status pg_list(void *self, const char *folder,
-                       int (*visit)(void *arg, const char *folder, const char *name),
-                       void *arg, sessile_error *err);
-sessile_status pg_list_stat(void *self, const char *folder,
-                            int (*visit)(void *arg, const char *folder, const char *name,
-                                         const sessile_backend_stat *stat),
-                            void *arg, sessile_error *err);
-sessile_status pg_stat(void *self, const char *folder, const char *name,
-                       sessile_backend_stat *out, sessile_error *err);
-sessile_status pg_has_logs(void *self, int *found, sessile_error *err);
-sessile_status pg_list_others(void *self, const char *folder,
-                              int (*visit)(void *arg, const char *folder,
-                                           const char *file, uint64_t bytes),
-                              void *arg, sessile_error *err);
-sessile_status pg_sweep(void *self,
-                        int (*visit)(void *arg, const char *folder, const char *file,
-                                     uint64_t bytes),
-                        void *arg, sessile_error *err);
-
-sessile_status pg_blob_get(void *self, const char *name, char **out, size_t *size,
-                           sessile_error *err);
-sessile_status pg_blob_put_new(void *self, const char *name, const void *data,
-                               size_t size, sessile_error *err);
-sessile_status pg_blob_replace(void *self, const char *name, const void *was,
-                               size_t was_size, const void *data, size_t size,
-                               sessile_error *err);
-sessile_status pg_blob_remove(void *self, const char *name, sessile_error *err);
-sessile_status pg_blob_list(void *self, const char *prefix,
-                            int (*visit)(void *arg, const char *name), void *arg,
-                            sessile_error *err);
-
-sessile_status pg_list_cache_get(void *self, const char *folder, char **out, size_t *size,
-                                 sessile_error *err);
-sessile_status pg_list_cache_put(void *self, const char *folder, const void *data,
-                                 size_t size, sessile_error *err);
-sessile_status pg_list_cache_drop(void *self, const char *folder, sessile_error *err);
-sessile_status pg_cache_size(sessile_backend_log *log, uint64_t *bytes,
-                             sessile_error *err);
-sessile_status pg_cache_read(sessile_backend_log *log, uint64_t offset, void *out,
-                             size_t size, size_t *got, sessile_error *err);
-sessile_status pg_cache_write(sessile_backend_log *log, uint64_t offset, const void *data,
-                              size_t size, sessile_error *err);
-
-sessile_status pg_draft_new(void *self, const char *folder, const char *name,
-                            sessile_backend_draft **out, sessile_error *err);
-sessile_status pg_draft_write(sessile_backend_draft *draft, const void *data, size_t size,
-                              sessile_error *err);
-sessile_status pg_draft_replace(sessile_backend_draft *draft, sessile_backend_log *old,
-                                int keep, char *kept, size_t kept_size,
-                                sessile_error *err);
-sessile_status pg_draft_publish(sessile_backend_draft *draft, sessile_error *err);
-void pg_draft_drop(sessile_backend_draft *draft);
-sessile_status pg_remove(sessile_backend_log *log, uint64_t head, sessile_error *err);
 
 sessile_status pg_watch(sessile_backend_log *log, uint64_t bytes, int timeout_ms,
                         int (*ask)(void *arg), void *arg, int *changed,

@@ -19,7 +19,7 @@ typedef struct blobbing {
     size_t was_size, size;
     int64_t now;
     char *out;
-    int found, changed;
+    int there, changed;
 } blobbing;
 
 static sessile_status check(const char *name, sessile_error *err)
@@ -36,20 +36,7 @@ static sessile_status missing(const sqlite_store *ss, const char *name,
 static int get_body(sqlite_conn *c, void *arg)
 {
     blobbing *b = arg;
-    sqlite3_stmt *st = sqlite_conn_query(c, QUERY_BLOB_GET);
-    if (!st)
-        return sqlite3_errcode(c->db);
-    sqlite3_bind_text(st, 1, b->name, -1, SQLITE_STATIC);
-    int rc = sqlite3_step(st);
-    if (rc == SQLITE_ROW) {
-        const void *data = sqlite3_column_blob(st, 0);
-        b->found = 1;
-        b->size = (size_t)sqlite3_column_bytes(st, 0);
-        b->out = give_dup(&allocator_default, data ? data : "", b->size);
-        rc = b->out ? SQLITE_ROW : SQLITE_NOMEM;
-    }
-    sqlite3_reset(st);
-    return rc == SQLITE_ROW || rc == SQLITE_DONE ? SQLITE_OK : rc;
+    return sqlite_get_bytes(c, QUERY_BLOB_GET, b->name, &b->out, &b->size);
 }
 
 sessile_status sqlite_blob_get(void *self, const char *name, char **out, size_t *size,
@@ -62,7 +49,7 @@ sessile_status sqlite_blob_get(void *self, const char *name, char **out, size_t 
     sessile_status status = check(name, err);
     if (!status)
         status = sqlite_run_read(ss, sqlite_patience_of(ss), get_body, &b, err);
-    if (!status && !b.found)
+    if (!status && !b.out)
         status = missing(ss, name, err);
     if (!status) {
         *out = b.out;
@@ -71,21 +58,12 @@ sessile_status sqlite_blob_get(void *self, const char *name, char **out, size_t 
     return status;
 }
 
-static int bind_data(sqlite3_stmt *st, int at, const void *data, size_t size)
-{
-    return sqlite3_bind_blob64(st, at, size > 0 ? data : "", size, SQLITE_STATIC);
-}
-
 static int put_body(sqlite_conn *c, void *arg)
 {
     blobbing *b = arg;
-    sqlite3_stmt *st = sqlite_conn_query(c, QUERY_BLOB_PUT);
-    if (!st)
-        return sqlite3_errcode(c->db);
-    sqlite3_bind_text(st, 1, b->name, -1, SQLITE_STATIC);
-    int rc = bind_data(st, 2, b->data, b->size);
-    sqlite3_bind_int64(st, 3, b->now);
-    rc = rc == SQLITE_OK ? sqlite_step(st) : rc;
+    int rc =
+        sqlite_exec(c, QUERY_BLOB_PUT,
+                    SQL(sql_text(b->name), sql_bytes(b->data, b->size), sql_int(b->now)));
     b->changed = rc == SQLITE_OK && sqlite3_changes(c->db) > 0;
     return rc != SQLITE_OK || b->changed ? rc : SQLITE_UNDO;
 }
@@ -107,27 +85,19 @@ sessile_status sqlite_blob_put_new(void *self, const char *name, const void *dat
 static int replace_body(sqlite_conn *c, void *arg)
 {
     blobbing *b = arg;
-    sqlite3_stmt *st = sqlite_conn_query(c, QUERY_BLOB_REPLACE);
-    if (!st)
-        return sqlite3_errcode(c->db);
-    sqlite3_bind_text(st, 1, b->name, -1, SQLITE_STATIC);
-    int rc = bind_data(st, 2, b->was, b->was_size);
-    rc = rc == SQLITE_OK ? bind_data(st, 3, b->data, b->size) : rc;
-    sqlite3_bind_int64(st, 4, b->now);
-    rc = rc == SQLITE_OK ? sqlite_step(st) : rc;
+    sqlite3_stmt *st;
+    int rc = sqlite_exec(c, QUERY_BLOB_REPLACE,
+                         SQL(sql_text(b->name), sql_bytes(b->was, b->was_size),
+                             sql_bytes(b->data, b->size), sql_int(b->now)));
     if (rc != SQLITE_OK)
         return rc;
     b->changed = sqlite3_changes(c->db) > 0;
     if (b->changed)
         return SQLITE_OK;
-    st = sqlite_conn_query(c, QUERY_BLOB_GET);
-    if (!st)
-        return sqlite3_errcode(c->db);
-    sqlite3_bind_text(st, 1, b->name, -1, SQLITE_STATIC);
-    rc = sqlite3_step(st);
-    b->found = rc == SQLITE_ROW;
-    sqlite3_reset(st);
-    return rc == SQLITE_ROW || rc == SQLITE_DONE ? SQLITE_UNDO : rc;
+    rc = sqlite_row(c, QUERY_BLOB_GET, SQL(sql_text(b->name)), &st);
+    b->there = rc == SQLITE_ROW;
+    rc = sqlite_end(st, rc);
+    return rc == SQLITE_OK ? SQLITE_UNDO : rc;
 }
 
 sessile_status sqlite_blob_replace(void *self, const char *name, const void *was,
@@ -147,7 +117,7 @@ sessile_status sqlite_blob_replace(void *self, const char *name, const void *was
                                   replace_body, &b, NULL, err);
     }
     if (!status && !b.changed) {
-        return b.found ? fail(err, SESSILE_CONFLICT,
+        return b.there ? fail(err, SESSILE_CONFLICT,
                               "somebody else has changed %s: read it again", name)
                        : missing(ss, name, err);
     }
@@ -159,11 +129,7 @@ sessile_status sqlite_blob_replace(void *self, const char *name, const void *was
 static int remove_body(sqlite_conn *c, void *arg)
 {
     blobbing *b = arg;
-    sqlite3_stmt *st = sqlite_conn_query(c, QUERY_BLOB_REMOVE);
-    if (!st)
-        return sqlite3_errcode(c->db);
-    sqlite3_bind_text(st, 1, b->name, -1, SQLITE_STATIC);
-    int rc = sqlite_step(st);
+    int rc = sqlite_exec(c, QUERY_BLOB_REMOVE, SQL(sql_text(b->name)));
     b->changed = rc == SQLITE_OK && sqlite3_changes(c->db) > 0;
     return rc;
 }
@@ -206,17 +172,13 @@ typedef struct page {
 static int list_body(sqlite_conn *c, void *arg)
 {
     page *p = arg;
-    int rc;
     char before[NAME_ROOM];
+    sqlite3_stmt *st;
+    int rc = sqlite_bind(c, QUERY_BLOB_LIST, SQL(sql_text(p->after), sql_int(PAGE)), &st);
     strcpy(before, p->after);
-    sqlite3_stmt *st = sqlite_conn_query(c, QUERY_BLOB_LIST);
-    if (!st)
-        return sqlite3_errcode(c->db);
     buf_clear(&p->names);
     p->count = 0;
-    sqlite3_bind_text(st, 1, p->after, -1, SQLITE_STATIC);
-    sqlite3_bind_int(st, 2, PAGE);
-    while ((rc = sqlite3_step(st)) == SQLITE_ROW) {
+    while (rc == SQLITE_OK && (rc = sqlite3_step(st)) == SQLITE_ROW) {
         const char *name = (const char *)sqlite3_column_text(st, 0);
         size_t size = name ? strlen(name) : 0;
         /* What SQL calls 200 letters is any number of bytes when they are no UTF-8. Names
@@ -230,9 +192,10 @@ static int list_body(sqlite_conn *c, void *arg)
         buf_puts(&p->names, name);
         buf_putc(&p->names, '\0');
         p->count++;
+        rc = SQLITE_OK;
     }
-    sqlite3_reset(st);
-    return p->names.failed ? SQLITE_NOMEM : rc == SQLITE_DONE ? SQLITE_OK : rc;
+    rc = sqlite_end(st, rc);
+    return p->names.failed ? SQLITE_NOMEM : rc;
 }
 
 sessile_status sqlite_blob_list(void *self, const char *prefix,

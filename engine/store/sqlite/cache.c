@@ -6,7 +6,6 @@
  * removed with their log.
  */
 #include "store/sqlite/sqlite.h"
-#include "base/alloc.h"
 
 #include <string.h>
 
@@ -23,14 +22,10 @@ typedef struct caching {
 static int cache_end(sqlite_conn *c, void *arg)
 {
     caching *k = arg;
-    sqlite3_stmt *st = sqlite_conn_query(c, QUERY_CACHE_END);
-    if (!st)
-        return sqlite3_errcode(c->db);
-    sqlite3_bind_int64(st, 1, k->session);
-    int rc = sqlite3_step(st);
+    sqlite3_stmt *st;
+    int rc = sqlite_row(c, QUERY_CACHE_END, SQL(sql_int(k->session)), &st);
     k->end = rc == SQLITE_ROW ? (uint64_t)sqlite3_column_int64(st, 0) : 0;
-    sqlite3_reset(st);
-    return rc == SQLITE_ROW || rc == SQLITE_DONE ? SQLITE_OK : rc;
+    return sqlite_end(st, rc);
 }
 
 sessile_status sqlite_cache_size(sessile_backend_log *handle, uint64_t *bytes,
@@ -47,14 +42,11 @@ sessile_status sqlite_cache_size(sessile_backend_log *handle, uint64_t *bytes,
 static int cache_from(sqlite_conn *c, void *arg)
 {
     caching *k = arg;
-    sqlite3_stmt *st = sqlite_conn_query(c, QUERY_CACHE_FROM);
-    int rc = SQLITE_ROW;
-    if (!st)
-        return sqlite3_errcode(c->db);
+    sqlite3_stmt *st;
+    int rc = sqlite_bind(c, QUERY_CACHE_FROM,
+                         SQL(sql_int(k->session), sql_int((int64_t)k->offset)), &st);
     k->got = 0;
-    sqlite3_bind_int64(st, 1, k->session);
-    sqlite3_bind_int64(st, 2, (sqlite3_int64)k->offset);
-    while (k->got < k->size && (rc = sqlite3_step(st)) == SQLITE_ROW) {
+    while (rc == SQLITE_OK && k->got < k->size && (rc = sqlite3_step(st)) == SQLITE_ROW) {
         uint64_t at = (uint64_t)sqlite3_column_int64(st, 0);
         const char *piece = sqlite3_column_blob(st, 1);
         size_t size = (size_t)sqlite3_column_bytes(st, 1);
@@ -67,9 +59,9 @@ static int cache_from(sqlite_conn *c, void *arg)
         take = take < k->size - k->got ? take : k->size - k->got;
         memcpy(k->out + k->got, piece + skip, take);
         k->got += take;
+        rc = SQLITE_OK;
     }
-    sqlite3_reset(st);
-    return rc == SQLITE_ROW || rc == SQLITE_DONE ? SQLITE_OK : rc;
+    return sqlite_end(st, rc);
 }
 
 sessile_status sqlite_cache_read(sessile_backend_log *handle, uint64_t offset, void *out,
@@ -83,17 +75,6 @@ sessile_status sqlite_cache_read(sessile_backend_log *handle, uint64_t offset, v
     return status;
 }
 
-/* A statement with the log and an offset. */
-static int cut_with(sqlite_conn *c, sqlite_query query, const caching *k)
-{
-    sqlite3_stmt *st = sqlite_conn_query(c, query);
-    if (!st)
-        return sqlite3_errcode(c->db);
-    sqlite3_bind_int64(st, 1, k->session);
-    sqlite3_bind_int64(st, 2, (sqlite3_int64)k->offset);
-    return sqlite_step(st);
-}
-
 static int cache_put(sqlite_conn *c, void *arg)
 {
     caching *k = arg;
@@ -101,20 +82,16 @@ static int cache_put(sqlite_conn *c, void *arg)
     if (rc == SQLITE_OK && k->end < k->offset)
         return SQLITE_UNDO;
     if (rc == SQLITE_OK && k->end > k->offset) {
-        rc = cut_with(c, QUERY_CACHE_SHORTEN, k);
+        const sqlite_value *cut = SQL(sql_int(k->session), sql_int((int64_t)k->offset));
+        rc = sqlite_exec(c, QUERY_CACHE_SHORTEN, cut);
         if (rc == SQLITE_OK)
-            rc = cut_with(c, QUERY_CACHE_CUT, k);
+            rc = sqlite_exec(c, QUERY_CACHE_CUT, cut);
     }
     if (rc != SQLITE_OK || k->size == 0)
         return rc;
-    sqlite3_stmt *st = sqlite_conn_query(c, QUERY_CACHE_PUT);
-    if (!st)
-        return sqlite3_errcode(c->db);
-    sqlite3_bind_int64(st, 1, k->session);
-    sqlite3_bind_int64(st, 2, (sqlite3_int64)k->offset);
-    rc = sqlite3_bind_blob64(st, 3, k->data, k->size, SQLITE_STATIC);
-    if (rc == SQLITE_OK)
-        rc = sqlite_step(st);
+    rc = sqlite_exec(c, QUERY_CACHE_PUT,
+                     SQL(sql_int(k->session), sql_int((int64_t)k->offset),
+                         sql_bytes(k->data, k->size)));
     k->gone = rc == SQLITE_CONSTRAINT_FOREIGNKEY;
     return k->gone ? SQLITE_UNDO : rc;
 }
@@ -142,26 +119,12 @@ typedef struct shelving {
     const void *data;
     size_t size;
     char *out;
-    int found;
 } shelving;
 
 static int list_cache_get(sqlite_conn *c, void *arg)
 {
     shelving *s = arg;
-    sqlite3_stmt *st = sqlite_conn_query(c, QUERY_SHELF_GET);
-    if (!st)
-        return sqlite3_errcode(c->db);
-    sqlite3_bind_text(st, 1, s->folder, -1, SQLITE_STATIC);
-    int rc = sqlite3_step(st);
-    if (rc == SQLITE_ROW) {
-        const void *data = sqlite3_column_blob(st, 0);
-        s->found = 1;
-        s->size = (size_t)sqlite3_column_bytes(st, 0);
-        s->out = give_dup(&allocator_default, data ? data : "", s->size);
-        rc = s->out ? SQLITE_ROW : SQLITE_NOMEM;
-    }
-    sqlite3_reset(st);
-    return rc == SQLITE_ROW || rc == SQLITE_DONE ? SQLITE_OK : rc;
+    return sqlite_get_bytes(c, QUERY_SHELF_GET, s->folder, &s->out, &s->size);
 }
 
 sessile_status sqlite_list_cache_get(void *self, const char *folder, char **out,
@@ -174,7 +137,7 @@ sessile_status sqlite_list_cache_get(void *self, const char *folder, char **out,
     sessile_status status = sqlite_names_check(folder, NULL, err);
     if (!status)
         status = sqlite_run_read(ss, sqlite_patience_of(ss), list_cache_get, &s, err);
-    if (!status && !s.found)
+    if (!status && !s.out)
         status = fail(err, SESSILE_NOTFOUND, "nothing is remembered of %s", folder);
     if (!status) {
         *out = s.out;
@@ -185,14 +148,9 @@ sessile_status sqlite_list_cache_get(void *self, const char *folder, char **out,
 
 static int list_cache_put(sqlite_conn *c, void *arg)
 {
-    shelving *s = arg;
-    sqlite3_stmt *st = sqlite_conn_query(c, QUERY_SHELF_PUT);
-    if (!st)
-        return sqlite3_errcode(c->db);
-    sqlite3_bind_text(st, 1, s->folder, -1, SQLITE_STATIC);
-    int rc =
-        sqlite3_bind_blob64(st, 2, s->size > 0 ? s->data : "", s->size, SQLITE_STATIC);
-    return rc == SQLITE_OK ? sqlite_step(st) : rc;
+    const shelving *s = arg;
+    return sqlite_exec(c, QUERY_SHELF_PUT,
+                       SQL(sql_text(s->folder), sql_bytes(s->data, s->size)));
 }
 
 sessile_status sqlite_list_cache_put(void *self, const char *folder, const void *data,
@@ -209,13 +167,8 @@ sessile_status sqlite_list_cache_put(void *self, const char *folder, const void 
 static int list_cache_drop(sqlite_conn *c, void *arg)
 {
     const shelving *s = arg;
-    sqlite3_stmt *st =
-        sqlite_conn_query(c, s->folder ? QUERY_SHELF_DROP : QUERY_SHELF_DROP_ALL);
-    if (!st)
-        return sqlite3_errcode(c->db);
-    if (s->folder)
-        sqlite3_bind_text(st, 1, s->folder, -1, SQLITE_STATIC);
-    return sqlite_step(st);
+    return s->folder ? sqlite_exec(c, QUERY_SHELF_DROP, SQL(sql_text(s->folder)))
+                     : sqlite_exec(c, QUERY_SHELF_DROP_ALL, NULL);
 }
 
 sessile_status sqlite_list_cache_drop(void *self, const char *folder, sessile_error *err)

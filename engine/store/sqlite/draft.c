@@ -46,11 +46,7 @@ static sessile_status swept(const sqlite_draft *d, sessile_error *err)
 /* Runs a statement that is about one row of sessions. */
 static int step_row(sqlite_conn *c, sqlite_query query, int64_t id)
 {
-    sqlite3_stmt *st = sqlite_conn_query(c, query);
-    if (!st)
-        return sqlite3_errcode(c->db);
-    sqlite3_bind_int64(st, 1, id);
-    return sqlite_step(st);
+    return sqlite_exec(c, query, SQL(sql_int(id)));
 }
 
 /* ------------------------------------------------------------------ written */
@@ -58,13 +54,9 @@ static int step_row(sqlite_conn *c, sqlite_query query, int64_t id)
 static int new_body(sqlite_conn *c, void *arg)
 {
     sqlite_draft *d = arg;
-    sqlite3_stmt *st = sqlite_conn_query(c, QUERY_DRAFT_NEW);
-    if (!st)
-        return sqlite3_errcode(c->db);
-    sqlite3_bind_text(st, 1, d->folder, -1, SQLITE_STATIC);
-    sqlite3_bind_text(st, 2, d->name, -1, SQLITE_STATIC);
-    sqlite3_bind_int64(st, 3, sqlite_now(d->store));
-    int rc = sqlite_step(st);
+    int rc = sqlite_exec(
+        c, QUERY_DRAFT_NEW,
+        SQL(sql_text(d->folder), sql_text(d->name), sql_int(sqlite_now(d->store))));
     d->id = sqlite3_last_insert_rowid(c->db);
     return rc;
 }
@@ -106,27 +98,17 @@ static int write_body(sqlite_conn *c, void *arg)
 {
     drafting *w = arg;
     const sqlite_draft *d = w->draft;
-    int rc = SQLITE_OK;
-    sqlite3_stmt *st = sqlite_conn_query(c, QUERY_DRAFT_GROW);
-    if (!st)
-        return sqlite3_errcode(c->db);
-    sqlite3_bind_int64(st, 1, d->id);
-    sqlite3_bind_int64(st, 2, (sqlite3_int64)(d->count + w->count));
-    sqlite3_bind_int64(st, 3, (sqlite3_int64)(d->bytes + w->size));
-    sqlite3_bind_int64(st, 4, sqlite_now(d->store));
-    rc = sqlite_step(st);
+    int rc = sqlite_exec(c, QUERY_DRAFT_GROW,
+                         SQL(sql_int(d->id), sql_int((int64_t)(d->count + w->count)),
+                             sql_int((int64_t)(d->bytes + w->size)),
+                             sql_int(sqlite_now(d->store))));
     w->gone = rc == SQLITE_OK && sqlite3_changes(c->db) == 0;
     if (rc != SQLITE_OK || w->gone)
         return w->gone ? SQLITE_UNDO : rc;
-    if (w->rest > 0) {
-        st = sqlite_conn_query(c, QUERY_ENTRY_GROW);
-        if (!st)
-            return sqlite3_errcode(c->db);
-        sqlite3_bind_int64(st, 1, d->id);
-        sqlite3_bind_int64(st, 2, (sqlite3_int64)d->count - 1);
-        rc = sqlite3_bind_blob64(st, 3, w->data, w->rest, SQLITE_STATIC);
-        rc = rc == SQLITE_OK ? sqlite_step(st) : rc;
-    }
+    if (w->rest > 0)
+        rc = sqlite_exec(c, QUERY_ENTRY_GROW,
+                         SQL(sql_int(d->id), sql_int((int64_t)d->count - 1),
+                             sql_bytes(w->data, w->rest)));
     return rc == SQLITE_OK
                ? sqlite_put_records(c, d->id, (int64_t)d->count, d->bytes + w->rest,
                                     w->data + w->rest, w->size - w->rest, w->count)
@@ -183,14 +165,11 @@ typedef struct naming {
 } naming;
 
 /* Takes the old log's name away: it goes, or stays without one. */
-static int make_room(sqlite_conn *c, naming *n, sqlite3_int64 *created)
+static int make_room(sqlite_conn *c, naming *n, int64_t *created)
 {
     const sqlite_draft *d = n->draft;
-    sqlite3_stmt *st = sqlite_conn_query(c, QUERY_LOG_ROW);
-    if (!st)
-        return sqlite3_errcode(c->db);
-    sqlite3_bind_int64(st, 1, n->old->id);
-    int rc = sqlite3_step(st);
+    sqlite3_stmt *st;
+    int rc = sqlite_row(c, QUERY_LOG_ROW, SQL(sql_int(n->old->id)), &st);
     n->changed = 1;
     if (rc == SQLITE_ROW && sqlite3_column_type(st, 5) != SQLITE_NULL) {
         n->changed = (uint64_t)sqlite3_column_int64(st, 1) != n->old_bytes ||
@@ -198,67 +177,41 @@ static int make_room(sqlite_conn *c, naming *n, sqlite3_int64 *created)
                      strcmp((const char *)sqlite3_column_text(st, 5), d->name) != 0;
         *created = sqlite3_column_int64(st, 6);
     }
-    sqlite3_reset(st);
-    if (rc != SQLITE_ROW && rc != SQLITE_DONE)
-        return rc;
-    if (n->changed)
-        return SQLITE_UNDO;
+    rc = sqlite_end(st, rc);
+    if (rc != SQLITE_OK || n->changed)
+        return rc != SQLITE_OK ? rc : SQLITE_UNDO;
     if (!n->keep)
         return step_row(c, QUERY_LOG_REMOVE, n->old->id);
-    st = sqlite_conn_query(c, QUERY_KEPT_LAST);
-    if (!st)
-        return sqlite3_errcode(c->db);
-    sqlite3_bind_text(st, 1, d->folder, -1, SQLITE_STATIC);
-    sqlite3_bind_text(st, 2, d->name, -1, SQLITE_STATIC);
-    rc = sqlite3_step(st);
+    rc = sqlite_row(c, QUERY_KEPT_LAST, SQL(sql_text(d->folder), sql_text(d->name)), &st);
     n->kept = rc == SQLITE_ROW ? sqlite3_column_int64(st, 0) + 1 : 0;
     sqlite3_reset(st);
     n->full = n->kept > KEPT_MOST;
     if (rc != SQLITE_ROW || n->full)
         return n->full ? SQLITE_UNDO : rc;
-    st = sqlite_conn_query(c, QUERY_LOG_UNNAME);
-    if (!st)
-        return sqlite3_errcode(c->db);
-    sqlite3_bind_int64(st, 1, n->old->id);
-    sqlite3_bind_int64(st, 2, n->kept);
-    rc = sqlite_step(st);
-    if (rc == SQLITE_OK) {
-        st = sqlite_conn_query(c, QUERY_CACHE_CUT);
-        if (!st)
-            return sqlite3_errcode(c->db);
-        sqlite3_bind_int64(st, 1, n->old->id);
-        sqlite3_bind_int64(st, 2, 0);
-        rc = sqlite_step(st);
-    }
-    return rc;
+    rc = sqlite_exec(c, QUERY_LOG_UNNAME, SQL(sql_int(n->old->id), sql_int(n->kept)));
+    return rc == SQLITE_OK
+               ? sqlite_exec(c, QUERY_CACHE_CUT, SQL(sql_int(n->old->id), sql_int(0)))
+               : rc;
 }
 
 static int name_body(sqlite_conn *c, void *arg)
 {
     naming *n = arg;
     const sqlite_draft *d = n->draft;
-    sqlite3_int64 created = 0;
+    sqlite3_stmt *st;
+    int64_t created = 0;
     int rc = n->old ? make_room(c, n, &created) : SQLITE_OK;
     if (rc != SQLITE_OK)
         return rc;
-    sqlite3_stmt *st = sqlite_conn_query(c, QUERY_DRAFT_NAME);
-    if (!st)
-        return sqlite3_errcode(c->db);
-    sqlite3_bind_int64(st, 1, d->id);
-    if (n->old)
-        sqlite3_bind_int64(st, 2, created);
-    sqlite3_bind_int64(st, 3, sqlite_now(d->store));
-    rc = sqlite_step(st);
+    rc = sqlite_exec(c, QUERY_DRAFT_NAME,
+                     SQL(sql_int(d->id), n->old ? sql_int(created) : sql_text(NULL),
+                         sql_int(sqlite_now(d->store))));
     if (rc != SQLITE_OK || sqlite3_changes(c->db) > 0)
         return rc;
-    st = sqlite_conn_query(c, QUERY_LOG_FIND);
-    if (!st)
-        return sqlite3_errcode(c->db);
-    sqlite3_bind_text(st, 1, d->folder, -1, SQLITE_STATIC);
-    sqlite3_bind_text(st, 2, d->name, -1, SQLITE_STATIC);
-    n->taken = sqlite3_step(st) == SQLITE_ROW;
+    rc = sqlite_row(c, QUERY_LOG_FIND, SQL(sql_text(d->folder), sql_text(d->name)), &st);
+    n->taken = rc == SQLITE_ROW;
     n->gone = !n->taken;
-    sqlite3_reset(st);
+    sqlite_end(st, rc);
     return SQLITE_UNDO;
 }
 
@@ -334,25 +287,14 @@ typedef struct removing {
 static int remove_body(sqlite_conn *c, void *arg)
 {
     removing *r = arg;
-    sqlite3_stmt *st = sqlite_conn_query(c, QUERY_LOG_ROW);
-    if (!st)
-        return sqlite3_errcode(c->db);
-    sqlite3_bind_int64(st, 1, r->log->id);
-    int rc = sqlite3_step(st);
+    sqlite3_stmt *st;
+    int rc = sqlite_row(c, QUERY_LOG_ROW, SQL(sql_int(r->log->id)), &st);
     r->gone = rc != SQLITE_ROW || sqlite3_column_type(st, 5) == SQLITE_NULL;
     r->changed = !r->gone && (uint64_t)sqlite3_column_int64(st, 1) != r->bytes;
-    sqlite3_reset(st);
-    if (rc != SQLITE_ROW && rc != SQLITE_DONE)
-        return rc;
-    if (r->gone || r->changed)
-        return SQLITE_UNDO;
-    const char *slash = strchr(r->log->name, '/');
-    st = sqlite_conn_query(c, QUERY_KEPT_REMOVE);
-    if (!st)
-        return sqlite3_errcode(c->db);
-    sqlite3_bind_text(st, 1, r->log->name, (int)(slash - r->log->name), SQLITE_STATIC);
-    sqlite3_bind_text(st, 2, slash + 1, -1, SQLITE_STATIC);
-    rc = sqlite_step(st);
+    rc = sqlite_end(st, rc);
+    if (rc != SQLITE_OK || r->gone || r->changed)
+        return rc != SQLITE_OK ? rc : SQLITE_UNDO;
+    rc = sqlite_exec(c, QUERY_KEPT_REMOVE, SQL_NAME(r->log));
     return rc == SQLITE_OK ? step_row(c, QUERY_LOG_REMOVE, r->log->id) : rc;
 }
 

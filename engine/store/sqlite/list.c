@@ -40,27 +40,18 @@ static int text_of(sqlite3_stmt *st, int column, char out[NAME_ROOM])
     return 1;
 }
 
-static int bind_page(sqlite3_stmt *st, const page *p)
+static int bind_page(sqlite_conn *c, const page *p, sqlite3_stmt **st)
 {
-    switch (p->query) {
-    case QUERY_LIST:
-        sqlite3_bind_text(st, 1, p->after.agent, -1, SQLITE_STATIC);
-        sqlite3_bind_text(st, 2, p->after.name, -1, SQLITE_STATIC);
-        break;
-    case QUERY_LIST_FOLDER:
-        sqlite3_bind_text(st, 1, p->folder, -1, SQLITE_STATIC);
-        sqlite3_bind_text(st, 2, p->after.name, -1, SQLITE_STATIC);
-        break;
-    case QUERY_LIST_DRAFTS:
-        sqlite3_bind_int64(st, 1, p->after.id);
-        sqlite3_bind_int64(st, 2, p->before);
-        break;
-    default:
-        sqlite3_bind_int64(st, 1, p->after.id);
-        if (p->folder)
-            sqlite3_bind_text(st, 2, p->folder, -1, SQLITE_STATIC);
+    const row *after = &p->after;
+    sqlite_value first = sql_int(after->id), second = sql_text(p->folder);
+
+    if (p->query == QUERY_LIST || p->query == QUERY_LIST_FOLDER) {
+        first = sql_text(p->query == QUERY_LIST ? after->agent : p->folder);
+        second = sql_text(after->name);
+    } else if (p->query == QUERY_LIST_DRAFTS) {
+        second = sql_int(p->before);
     }
-    return sqlite3_bind_int(st, 3, PAGE);
+    return sqlite_bind(c, p->query, SQL(first, second, sql_int(PAGE)), st);
 }
 
 /* 1 when r comes after the row that was taken before it. In a damaged index it may not,
@@ -76,13 +67,10 @@ static int comes_after(const page *p, const row *before, const row *r)
 static int page_body(sqlite_conn *c, void *arg)
 {
     page *p = arg;
-    int rc;
-    sqlite3_stmt *st = sqlite_conn_query(c, p->query);
-    if (!st)
-        return sqlite3_errcode(c->db);
+    sqlite3_stmt *st;
+    int rc = bind_page(c, p, &st);
     p->count = 0;
-    bind_page(st, p);
-    while ((rc = sqlite3_step(st)) == SQLITE_ROW && p->count < PAGE) {
+    while (rc == SQLITE_OK && (rc = sqlite3_step(st)) == SQLITE_ROW && p->count < PAGE) {
         row *r = &p->rows[p->count];
         if (!text_of(st, 0, r->agent) || !text_of(st, 1, r->name)) {
             rc = SQLITE_CORRUPT; /* longer than any that is made, or with a NUL in it */
@@ -96,9 +84,9 @@ static int page_body(sqlite_conn *c, void *arg)
         r->bytes = sqlite3_column_int64(st, 3);
         r->last = sqlite3_column_int64(st, 4);
         p->count++;
+        rc = SQLITE_OK;
     }
-    sqlite3_reset(st);
-    return rc == SQLITE_ROW || rc == SQLITE_DONE ? SQLITE_OK : rc;
+    return sqlite_end(st, rc);
 }
 
 /* Shows every row of a query, page after page. */
@@ -173,13 +161,10 @@ sessile_status sqlite_list_stat(void *self, const char *folder,
 
 static int has_body(sqlite_conn *c, void *arg)
 {
-    sqlite3_stmt *st = sqlite_conn_query(c, QUERY_HAS_LOGS);
-    if (!st)
-        return sqlite3_errcode(c->db);
-    int rc = sqlite3_step(st);
+    sqlite3_stmt *st;
+    int rc = sqlite_row(c, QUERY_HAS_LOGS, NULL, &st);
     *(int *)arg = rc == SQLITE_ROW && sqlite3_column_int(st, 0) != 0;
-    sqlite3_reset(st);
-    return rc == SQLITE_ROW ? SQLITE_OK : rc;
+    return sqlite_end(st, rc);
 }
 
 sessile_status sqlite_has_logs(void *self, int *found, sessile_error *err)
@@ -229,12 +214,7 @@ typedef struct sweeping {
 static int sweep_body(sqlite_conn *c, void *arg)
 {
     const sweeping *s = arg;
-    sqlite3_stmt *st = sqlite_conn_query(c, QUERY_DRAFT_SWEEP);
-    if (!st)
-        return sqlite3_errcode(c->db);
-    sqlite3_bind_int64(st, 1, s->id);
-    sqlite3_bind_int64(st, 2, s->before);
-    return sqlite_step(st);
+    return sqlite_exec(c, QUERY_DRAFT_SWEEP, SQL(sql_int(s->id), sql_int(s->before)));
 }
 
 static int show_draft(void *arg, const row *r)

@@ -33,24 +33,13 @@ int sqlite_put_records(sqlite_conn *c, int64_t session, int64_t first, uint64_t 
     int rc = SQLITE_OK;
     for (size_t done = 0; done < size && rc == SQLITE_OK; first++) {
         size_t record = count == 1 ? size : record_size(data + done, size - done);
-        sqlite3_stmt *st = sqlite_conn_query(c, QUERY_ENTRY_PUT);
-        if (!st)
-            return sqlite3_errcode(c->db);
-        sqlite3_bind_int64(st, 1, session);
-        sqlite3_bind_int64(st, 2, first);
-        sqlite3_bind_int64(st, 3, (sqlite3_int64)(at + done));
-        rc = sqlite3_bind_blob64(st, 4, data + done, record, SQLITE_STATIC);
-        if (rc == SQLITE_OK)
-            rc = sqlite_step(st);
+        rc = sqlite_exec(c, QUERY_ENTRY_PUT,
+                         SQL(sql_int(session), sql_int(first),
+                             sql_int((int64_t)(at + done)),
+                             sql_bytes(data + done, record)));
         done += record;
     }
     return rc;
-}
-
-static int bind_name(sqlite3_stmt *st, const char *folder, const char *name)
-{
-    sqlite3_bind_text(st, 1, folder, -1, SQLITE_STATIC);
-    return sqlite3_bind_text(st, 2, name, -1, SQLITE_STATIC);
 }
 
 /* ------------------------------------------------------------------ create, open */
@@ -65,21 +54,17 @@ typedef struct creating {
 static int create_body(sqlite_conn *c, void *arg)
 {
     creating *n = arg;
-    sqlite3_stmt *st = sqlite_conn_query(c, QUERY_LOG_NEW);
-    if (!st)
-        return sqlite3_errcode(c->db);
-    bind_name(st, n->folder, n->name);
-    sqlite3_bind_int64(st, 3, (sqlite3_int64)record_count(n->data, n->size));
-    sqlite3_bind_int64(st, 4, (sqlite3_int64)n->size);
-    sqlite3_bind_int64(st, 5, n->now);
-    int rc = sqlite_step(st);
+    uint64_t count = record_count(n->data, n->size);
+    int rc =
+        sqlite_exec(c, QUERY_LOG_NEW,
+                    SQL(sql_text(n->folder), sql_text(n->name), sql_int((int64_t)count),
+                        sql_int((int64_t)n->size), sql_int(n->now)));
     if (rc != SQLITE_OK)
         return rc;
     n->exists = sqlite3_changes(c->db) == 0;
-    return n->exists
-               ? SQLITE_UNDO
-               : sqlite_put_records(c, sqlite3_last_insert_rowid(c->db), 0, 0, n->data,
-                                    n->size, record_count(n->data, n->size));
+    return n->exists ? SQLITE_UNDO
+                     : sqlite_put_records(c, sqlite3_last_insert_rowid(c->db), 0, 0,
+                                          n->data, n->size, count);
 }
 
 sessile_status sqlite_create(void *self, const char *folder, const char *name,
@@ -107,21 +92,17 @@ typedef struct finding {
 static int find_body(sqlite_conn *c, void *arg)
 {
     finding *f = arg;
-    sqlite3_stmt *st = sqlite_conn_query(c, QUERY_LOG_STAT);
-    if (!st)
-        return sqlite3_errcode(c->db);
-    bind_name(st, f->folder, f->name);
-    int rc = sqlite3_step(st);
+    sqlite3_stmt *st;
+    int rc =
+        sqlite_row(c, QUERY_LOG_STAT, SQL(sql_text(f->folder), sql_text(f->name)), &st);
     f->found = rc == SQLITE_ROW;
     if (f->found) {
         f->id = sqlite3_column_int64(st, 0);
         f->bytes = sqlite3_column_int64(st, 1);
         f->updated = sqlite3_column_int64(st, 2);
     }
-    int reset = sqlite3_reset(st);
-    if (f->found && f->bytes < 0)
-        return SQLITE_CORRUPT;
-    return rc == SQLITE_ROW || rc == SQLITE_DONE ? reset : rc;
+    rc = sqlite_end(st, rc);
+    return f->found && f->bytes < 0 ? SQLITE_CORRUPT : rc;
 }
 
 static sessile_status find(sqlite_store *ss, finding *f, sessile_error *err)
@@ -189,36 +170,26 @@ typedef struct sizing {
 static int size_body(sqlite_conn *c, void *arg)
 {
     sizing *s = arg;
-    sqlite3_stmt *st = sqlite_conn_query(c, QUERY_LOG_ROW);
-    if (!st)
-        return sqlite3_errcode(c->db);
-    sqlite3_bind_int64(st, 1, s->id);
-    int rc = sqlite3_step(st);
+    sqlite3_stmt *st;
+    int rc = sqlite_row(c, QUERY_LOG_ROW, SQL(sql_int(s->id)), &st);
     s->there = rc == SQLITE_ROW;
     if (s->there) {
         s->bytes = sqlite3_column_int64(st, 1);
         s->updated = sqlite3_column_int64(st, 3);
         s->named = sqlite3_column_type(st, 5) != SQLITE_NULL;
     }
-    sqlite3_reset(st);
-    if (rc != SQLITE_ROW && rc != SQLITE_DONE)
+    rc = sqlite_end(st, rc);
+    if (rc != SQLITE_OK)
         return rc;
     if (s->there && s->bytes < 0)
         return SQLITE_CORRUPT;
     s->other = 0;
     if (!s->named) {
-        const char *slash = strchr(s->log->name, '/');
-        st = sqlite_conn_query(c, QUERY_LOG_FIND);
-        if (!st)
-            return sqlite3_errcode(c->db);
-        sqlite3_bind_text(st, 1, s->log->name, (int)(slash - s->log->name),
-                          SQLITE_STATIC);
-        sqlite3_bind_text(st, 2, slash + 1, -1, SQLITE_STATIC);
-        rc = sqlite3_step(st);
+        rc = sqlite_row(c, QUERY_LOG_FIND, SQL_NAME(s->log), &st);
         s->other = rc == SQLITE_ROW;
-        sqlite3_reset(st);
+        rc = sqlite_end(st, rc);
     }
-    return rc == SQLITE_ROW || rc == SQLITE_DONE ? SQLITE_OK : rc;
+    return rc;
 }
 
 static sessile_status look_at_size(sqlite_log *log, sizing *s, sessile_error *err)
@@ -299,36 +270,27 @@ typedef struct appending {
 
 static int look_where(sqlite_conn *c, appending *p)
 {
-    sqlite3_stmt *st = sqlite_conn_query(c, QUERY_LOG_ROW);
-    if (!st)
-        return sqlite3_errcode(c->db);
-    sqlite3_bind_int64(st, 1, p->log->id);
-    int rc = sqlite3_step(st);
+    sqlite3_stmt *st;
+    int rc = sqlite_row(c, QUERY_LOG_ROW, SQL(sql_int(p->log->id)), &st);
     p->other = 1;
     if (rc == SQLITE_ROW) {
         p->bytes = (uint64_t)sqlite3_column_int64(st, 1);
         p->named = sqlite3_column_type(st, 5) != SQLITE_NULL;
     }
-    sqlite3_reset(st);
-    return rc == SQLITE_ROW || rc == SQLITE_DONE ? SQLITE_UNDO : rc;
+    rc = sqlite_end(st, rc);
+    return rc == SQLITE_OK ? SQLITE_UNDO : rc;
 }
 
 static int append_body(sqlite_conn *c, void *arg)
 {
     appending *p = arg;
     const sessile_log_end *end = p->end;
-    sqlite3_stmt *st = sqlite_conn_query(c, QUERY_LOG_GROW);
-    if (!st)
-        return sqlite3_errcode(c->db);
-    sqlite3_bind_int64(st, 1, p->log->id);
-    sqlite3_bind_int64(st, 2, (sqlite3_int64)end->count);
-    sqlite3_bind_int64(st, 3, (sqlite3_int64)end->bytes);
-    sqlite3_bind_blob(st, 4, end->tag, sizeof end->tag, SQLITE_STATIC);
-    sqlite3_bind_int64(st, 5, (sqlite3_int64)p->count);
-    sqlite3_bind_int64(st, 6, (sqlite3_int64)p->size);
-    sqlite3_bind_blob(st, 7, p->new_tag, sizeof end->tag, SQLITE_STATIC);
-    sqlite3_bind_int64(st, 8, p->now);
-    int rc = sqlite_step(st);
+    int rc = sqlite_exec(c, QUERY_LOG_GROW,
+                         SQL(sql_int(p->log->id), sql_int((int64_t)end->count),
+                             sql_int((int64_t)end->bytes),
+                             sql_bytes(end->tag, sizeof end->tag),
+                             sql_int((int64_t)p->count), sql_int((int64_t)p->size),
+                             sql_bytes(p->new_tag, sizeof end->tag), sql_int(p->now)));
     if (rc != SQLITE_OK)
         return rc;
     if (sqlite3_changes(c->db) == 0)

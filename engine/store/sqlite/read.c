@@ -32,18 +32,11 @@ typedef struct reading {
 static int64_t begins(sqlite_conn *c, int64_t session, int64_t id, int *rc)
 {
     int64_t at = -1;
-    sqlite3_stmt *st = sqlite_conn_query(c, QUERY_ENTRY_AT);
-    if (!st) {
-        *rc = sqlite3_errcode(c->db);
-        return -1;
-    }
-    sqlite3_bind_int64(st, 1, session);
-    sqlite3_bind_int64(st, 2, id);
-    *rc = sqlite3_step(st);
+    sqlite3_stmt *st;
+    *rc = sqlite_row(c, QUERY_ENTRY_AT, SQL(sql_int(session), sql_int(id)), &st);
     if (*rc == SQLITE_ROW)
         at = sqlite3_column_int64(st, 0);
-    sqlite3_reset(st);
-    *rc = *rc == SQLITE_ROW || *rc == SQLITE_DONE ? SQLITE_OK : *rc;
+    *rc = sqlite_end(st, *rc);
     return at;
 }
 
@@ -67,24 +60,19 @@ static int by_halves(sqlite_conn *c, const reading *r, int64_t count, int64_t *f
 /* The entry to begin with. SQLITE_UNDO: nothing is there. */
 static int find_first(sqlite_conn *c, reading *r, int64_t *first)
 {
-    int rc = SQLITE_OK;
-    sqlite3_stmt *st = sqlite_conn_query(c, QUERY_LOG_ROW);
-    if (!st)
-        return sqlite3_errcode(c->db);
-    sqlite3_bind_int64(st, 1, r->log->id);
-    rc = sqlite3_step(st);
+    sqlite3_stmt *st;
+    int rc = sqlite_row(c, QUERY_LOG_ROW, SQL(sql_int(r->log->id)), &st);
     int64_t count = rc == SQLITE_ROW ? sqlite3_column_int64(st, 0) : 0;
     int64_t bytes = rc == SQLITE_ROW ? sqlite3_column_int64(st, 1) : 0;
     r->missing = rc == SQLITE_DONE;
     r->bytes = (uint64_t)bytes;
-    sqlite3_reset(st);
-    if (rc != SQLITE_ROW && rc != SQLITE_DONE)
+    rc = sqlite_end(st, rc);
+    if (rc != SQLITE_OK)
         return rc;
     if (bytes < 0)
         return SQLITE_CORRUPT;
     if (r->missing || (uint64_t)bytes <= r->offset)
         return SQLITE_UNDO;
-    rc = SQLITE_OK;
     for (size_t i = 0; i < 2; i++) {
         int64_t hint = r->hints[i];
         int64_t at = hint >= 0 && hint < count ? begins(c, r->log->id, hint, &rc) : -1;
@@ -117,13 +105,10 @@ static void keep_large(reading *r, uint64_t at, const char *line, size_t size, s
  * statements, or the row lies. */
 static int ends_early(sqlite_conn *c, reading *r)
 {
-    sqlite3_stmt *st = sqlite_conn_query(c, QUERY_LOG_ROW);
-    if (!st)
-        return sqlite3_errcode(c->db);
-    sqlite3_bind_int64(st, 1, r->log->id);
-    int rc = sqlite3_step(st);
-    sqlite3_reset(st);
+    sqlite3_stmt *st;
+    int rc = sqlite_row(c, QUERY_LOG_ROW, SQL(sql_int(r->log->id)), &st);
     r->missing = rc == SQLITE_DONE;
+    sqlite_end(st, rc);
     return rc == SQLITE_DONE ? SQLITE_OK : rc == SQLITE_ROW ? SQLITE_CORRUPT : rc;
 }
 
@@ -135,12 +120,9 @@ static int read_body(sqlite_conn *c, void *arg)
     int rc = find_first(c, r, &first);
     if (rc != SQLITE_OK)
         return rc;
-    sqlite3_stmt *st = sqlite_conn_query(c, QUERY_ENTRY_FROM);
-    if (!st)
-        return sqlite3_errcode(c->db);
-    sqlite3_bind_int64(st, 1, r->log->id);
-    sqlite3_bind_int64(st, 2, first);
-    while (r->got < r->size && (rc = sqlite3_step(st)) == SQLITE_ROW) {
+    sqlite3_stmt *st;
+    rc = sqlite_bind(c, QUERY_ENTRY_FROM, SQL(sql_int(r->log->id), sql_int(first)), &st);
+    while (rc == SQLITE_OK && r->got < r->size && (rc = sqlite3_step(st)) == SQLITE_ROW) {
         uint64_t at = (uint64_t)sqlite3_column_int64(st, 1);
         const char *line = sqlite3_column_blob(st, 2);
         size_t size = (size_t)sqlite3_column_bytes(st, 2);
@@ -166,11 +148,13 @@ static int read_body(sqlite_conn *c, void *arg)
             r->next_at = at;
             keep_large(r, at, line, size, skip + take);
         }
+        rc = SQLITE_OK;
     }
-    sqlite3_reset(st);
-    if (rc == SQLITE_DONE && r->got < r->size && r->offset + r->got < r->bytes)
+    int done = rc == SQLITE_DONE;
+    rc = sqlite_end(st, rc);
+    if (done && r->got < r->size && r->offset + r->got < r->bytes)
         return ends_early(c, r);
-    return rc == SQLITE_ROW || rc == SQLITE_DONE ? SQLITE_OK : rc;
+    return rc;
 }
 
 /* From what was kept of a large entry. Under the handle's mutex. */

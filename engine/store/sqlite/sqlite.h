@@ -10,11 +10,12 @@
 
 #include <pthread.h>
 #include <sqlite3.h>
+#include <string.h>
 
 #include "base/alloc.h"
 #include "base/error.h"
 #include "base/os.h"
-#include "sessile_store.h"
+#include "store/operations.h"
 #include "store/wait.h"
 
 /* Statements that are prepared once a connection; their texts: schema.c. */
@@ -156,6 +157,57 @@ void sqlite_conn_close(sqlite_conn *c);
 sqlite3_stmt *sqlite_conn_query(sqlite_conn *c, sqlite_query query);
 /* Steps a statement that gives no rows, and resets it. */
 int sqlite_step(sqlite3_stmt *st);
+
+/* ---- statement.c */
+
+/* A parameter of a statement. Its text or bytes must stay until the statement is reset.
+ */
+typedef struct sqlite_value {
+    enum { SQLITE_END = 0, SQLITE_INT, SQLITE_STRING, SQLITE_BYTES } kind;
+    int64_t number;
+    const char *data; /* NULL: null */
+    size_t size;
+} sqlite_value;
+
+static inline sqlite_value sql_int(int64_t number)
+{
+    return (sqlite_value){SQLITE_INT, number, NULL, 0};
+}
+static inline sqlite_value sql_text(const char *text)
+{
+    return (sqlite_value){SQLITE_STRING, 0, text, text ? strlen(text) : 0};
+}
+static inline sqlite_value sql_part(const char *text, size_t size)
+{
+    return (sqlite_value){SQLITE_STRING, 0, text, size};
+}
+static inline sqlite_value sql_bytes(const void *data, size_t size)
+{
+    return (sqlite_value){SQLITE_BYTES, 0, size ? data : "", size};
+}
+
+/* The parameters of a query, in order: SQL(sql_int(id), sql_text(name)). */
+#define SQL(...) ((const sqlite_value[]){__VA_ARGS__, {SQLITE_END, 0, NULL, 0}})
+
+/* Binds the parameters of a query (NULL: it has none), for sqlite3_step(). Each returns a
+ * result code of SQLite. */
+int sqlite_bind(sqlite_conn *c, sqlite_query query, const sqlite_value *values,
+                sqlite3_stmt **out);
+/* Runs a query that gives no rows. */
+int sqlite_exec(sqlite_conn *c, sqlite_query query, const sqlite_value *values);
+/* Runs a query up to its first row: SQLITE_ROW; SQLITE_DONE: there is none. Call
+ * sqlite_end() afterwards, also when it failed. */
+int sqlite_row(sqlite_conn *c, sqlite_query query, const sqlite_value *values,
+               sqlite3_stmt **out);
+/* Resets st, which may be NULL. Returns SQLITE_OK for SQLITE_ROW and SQLITE_DONE, else
+ * rc.
+ */
+int sqlite_end(sqlite3_stmt *st, int rc);
+/* The blob or list cache `name` that `query` gives, copied for give_free(); *out NULL:
+ * none.
+ */
+int sqlite_get_bytes(sqlite_conn *c, sqlite_query query, const char *name, char **out,
+                     size_t *size);
 /* One integer that a statement of text gives; -1 on failure, and *rc says why. */
 int64_t sqlite_ask(sqlite3 *db, const char *text, int *rc);
 
@@ -227,6 +279,11 @@ static inline sqlite_log *sqlite_log_of(sessile_backend_log *log)
     return (sqlite_log *)(void *)log;
 }
 
+/* The folder and the name of a log as two parameters. */
+#define SQL_NAME(log)                                     \
+    SQL(sql_part((log)->name, strcspn((log)->name, "/")), \
+        sql_text((log)->name + strcspn((log)->name, "/") + 1))
+
 sqlite_patience sqlite_log_patience(sqlite_log *log);
 /* INVALID when folder or name (may be NULL) is not one the engine makes. */
 sessile_status sqlite_names_check(const char *folder, const char *name,
@@ -238,84 +295,16 @@ sessile_backend_stat sqlite_stat_of(int64_t id, int64_t bytes, int64_t updated);
 int sqlite_put_records(sqlite_conn *c, int64_t session, int64_t first, uint64_t at,
                        const char *data, size_t size, uint64_t count);
 
-/* operations of the table that are not in sqlite.c */
-sessile_status sqlite_create(void *self, const char *folder, const char *name,
-                             const void *data, size_t size, sessile_error *err);
-sessile_status sqlite_open(void *self, const char *folder, const char *name,
-                           sessile_backend_log **out, sessile_error *err);
-void sqlite_close(sessile_backend_log *log);
-sessile_status sqlite_size(sessile_backend_log *log, uint64_t *bytes, int64_t *mtime_ms,
-                           sessile_error *err);
-sessile_status sqlite_read(sessile_backend_log *log, uint64_t index, uint64_t offset,
-                           void *out, size_t size, size_t *got, sessile_error *err);
-sessile_status sqlite_append(sessile_backend_log *log, sessile_log_end *end,
-                             const void *data, size_t size, uint64_t count,
-                             const unsigned char new_tag[16], int *poisoned,
-                             sessile_error *err);
-sessile_status sqlite_sync(sessile_backend_log *log, sessile_error *err);
-int sqlite_replaced(sessile_backend_log *log);
-void sqlite_set_stop(sessile_backend_log *log, int (*ask)(void *arg), void *arg);
+/* How a draft is called in lists. */
+void sqlite_draft_name(int64_t id, char out[32]);
+
+/* ---- the functions of the table */
+
+STORE_DECLARE(sqlite);
+sessile_status sqlite_blob_settle(void *self, const char *name, sessile_error *err);
 void sqlite_set_timeout(sessile_backend_log *log, int timeout_ms);
 sessile_status sqlite_watch(sessile_backend_log *log, uint64_t bytes, int timeout_ms,
                             int (*ask)(void *arg), void *arg, int *changed,
                             sessile_error *err);
-sessile_status sqlite_stat(void *self, const char *folder, const char *name,
-                           sessile_backend_stat *out, sessile_error *err);
-
-sessile_status sqlite_cache_size(sessile_backend_log *log, uint64_t *bytes,
-                                 sessile_error *err);
-sessile_status sqlite_cache_read(sessile_backend_log *log, uint64_t offset, void *out,
-                                 size_t size, size_t *got, sessile_error *err);
-sessile_status sqlite_cache_write(sessile_backend_log *log, uint64_t offset,
-                                  const void *data, size_t size, sessile_error *err);
-sessile_status sqlite_list_cache_get(void *self, const char *folder, char **out,
-                                     size_t *size, sessile_error *err);
-sessile_status sqlite_list_cache_put(void *self, const char *folder, const void *data,
-                                     size_t size, sessile_error *err);
-sessile_status sqlite_list_cache_drop(void *self, const char *folder, sessile_error *err);
-
-sessile_status sqlite_draft_new(void *self, const char *folder, const char *name,
-                                sessile_backend_draft **out, sessile_error *err);
-sessile_status sqlite_draft_write(sessile_backend_draft *draft, const void *data,
-                                  size_t size, sessile_error *err);
-sessile_status sqlite_draft_replace(sessile_backend_draft *draft,
-                                    sessile_backend_log *old, int keep, char *kept,
-                                    size_t kept_size, sessile_error *err);
-sessile_status sqlite_draft_publish(sessile_backend_draft *draft, sessile_error *err);
-void sqlite_draft_drop(sessile_backend_draft *draft);
-sessile_status sqlite_remove(sessile_backend_log *log, uint64_t head, sessile_error *err);
-/* How a draft is called in lists. */
-void sqlite_draft_name(int64_t id, char out[32]);
-
-sessile_status sqlite_list(void *self, const char *folder,
-                           int (*visit)(void *arg, const char *folder, const char *name),
-                           void *arg, sessile_error *err);
-sessile_status sqlite_list_stat(void *self, const char *folder,
-                                int (*visit)(void *arg, const char *folder,
-                                             const char *name,
-                                             const sessile_backend_stat *stat),
-                                void *arg, sessile_error *err);
-sessile_status sqlite_list_others(void *self, const char *folder,
-                                  int (*visit)(void *arg, const char *folder,
-                                               const char *file, uint64_t bytes),
-                                  void *arg, sessile_error *err);
-sessile_status sqlite_has_logs(void *self, int *found, sessile_error *err);
-sessile_status sqlite_sweep(void *self,
-                            int (*visit)(void *arg, const char *folder, const char *file,
-                                         uint64_t bytes),
-                            void *arg, sessile_error *err);
-
-sessile_status sqlite_blob_get(void *self, const char *name, char **out, size_t *size,
-                               sessile_error *err);
-sessile_status sqlite_blob_put_new(void *self, const char *name, const void *data,
-                                   size_t size, sessile_error *err);
-sessile_status sqlite_blob_replace(void *self, const char *name, const void *was,
-                                   size_t was_size, const void *data, size_t size,
-                                   sessile_error *err);
-sessile_status sqlite_blob_remove(void *self, const char *name, sessile_error *err);
-sessile_status sqlite_blob_list(void *self, const char *prefix,
-                                int (*visit)(void *arg, const char *name), void *arg,
-                                sessile_error *err);
-sessile_status sqlite_blob_settle(void *self, const char *name, sessile_error *err);
 
 #endif

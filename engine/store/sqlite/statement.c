@@ -1,7 +1,61 @@
 /*
- * statement.c: runs a statement that gives no rows, or one number.
+ * statement.c: statements: parameters, rows, results.
  */
 #include "store/sqlite/sqlite.h"
+
+int sqlite_bind(sqlite_conn *c, sqlite_query query, const sqlite_value *values,
+                sqlite3_stmt **out)
+{
+    sqlite3_stmt *st = *out = sqlite_conn_query(c, query);
+    int rc = st ? SQLITE_OK : sqlite3_errcode(c->db);
+    for (int i = 1; rc == SQLITE_OK && values && values->kind; values++, i++)
+        if (values->kind == SQLITE_INT)
+            rc = sqlite3_bind_int64(st, i, values->number);
+        else if (!values->data)
+            rc = sqlite3_bind_null(st, i);
+        else if (values->kind == SQLITE_STRING)
+            rc = sqlite3_bind_text64(st, i, values->data, values->size, SQLITE_STATIC,
+                                     SQLITE_UTF8);
+        else
+            rc = sqlite3_bind_blob64(st, i, values->data, values->size, SQLITE_STATIC);
+    return rc;
+}
+
+int sqlite_exec(sqlite_conn *c, sqlite_query query, const sqlite_value *values)
+{
+    sqlite3_stmt *st;
+    int rc = sqlite_bind(c, query, values, &st);
+    return rc == SQLITE_OK ? sqlite_step(st) : rc;
+}
+
+int sqlite_row(sqlite_conn *c, sqlite_query query, const sqlite_value *values,
+               sqlite3_stmt **out)
+{
+    int rc = sqlite_bind(c, query, values, out);
+    return rc == SQLITE_OK ? sqlite3_step(*out) : rc;
+}
+
+int sqlite_end(sqlite3_stmt *st, int rc)
+{
+    if (st)
+        sqlite3_reset(st);
+    return rc == SQLITE_ROW || rc == SQLITE_DONE ? SQLITE_OK : rc;
+}
+
+int sqlite_get_bytes(sqlite_conn *c, sqlite_query query, const char *name, char **out,
+                     size_t *size)
+{
+    sqlite3_stmt *st;
+    int rc = sqlite_row(c, query, SQL(sql_text(name)), &st);
+    *out = NULL;
+    if (rc == SQLITE_ROW) {
+        const void *data = sqlite3_column_blob(st, 0);
+        *size = (size_t)sqlite3_column_bytes(st, 0);
+        *out = give_dup(&allocator_default, data ? data : "", *size);
+        rc = *out ? SQLITE_ROW : SQLITE_NOMEM;
+    }
+    return sqlite_end(st, rc);
+}
 
 int sqlite_step(sqlite3_stmt *st)
 {

@@ -334,7 +334,7 @@ static void index_that_says_other_than_the_log_is_told(void **state)
             0);
         assert_int_equal(out.size, first - TRAILER);
         buf_put(&out, b.idx.data + out.size, b.idx.size - out.size);
-        told_as_a_cache(&b, out.data, out.size, "say other than the log");
+        told_as_a_cache(&b, out.data, out.size, "contradict the log");
         buf_deinit(&inner);
         buf_deinit(&out);
     }
