@@ -24,12 +24,19 @@ function ask.sure(app, args, question)
   return answer ~= nil and answer:lower():match "^%s*yes%s*$" ~= nil
 end
 
---- What a command returns when the answer was another: exit code 1, and that is said.
+--- Goes on only after a yes. Otherwise the command ends: with a failure if nobody can be asked,
+--- with exit code 1 if the answer was another.
 ---@param app sessile.cli.app
----@return integer
-function ask.no(app)
-  app:note "Nothing was changed."
-  return 1
+---@param args table
+---@param question string  without its question mark
+function ask.must(app, args, question)
+  local sure, message, code, step = ask.sure(app, args, question)
+  if sure == nil then
+    app.fail(message, code, step)
+  elseif not sure then
+    app:note "Nothing was changed."
+    app.stop(1)
+  end
 end
 
 --- The option that commands with a question have.

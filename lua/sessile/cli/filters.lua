@@ -31,8 +31,8 @@ local function moment(app, option, text)
   end
   local span = not year and times.ms(text)
   if not span then
-    return nil, ("option '%s': '%s' is neither a date (2026-02-01) nor an age (24h, 7d)"):format(
-      option, hints.shown(text))
+    app.fail(("option '%s': '%s' is neither a date (2026-02-01) nor an age (24h, 7d)"):format(
+      option, hints.shown(text)), "EUSAGE")
   end
   return app.now() - span
 end
@@ -42,34 +42,20 @@ end
 ---@param args table
 ---@return integer? since
 ---@return integer? till
----@return string? message  why they name none
 function filters.moments(app, args)
-  local since, message = moment(app, "--since", args.since)
-  if message then
-    return nil, nil, message
-  end
-  local till
-  till, message = moment(app, "--until", args["until"])
-  return since, till, message
+  return moment(app, "--since", args.since), moment(app, "--until", args["until"])
 end
 
 --- What the options ask for, as store:list takes it.
 ---@param app sessile.cli.app
 ---@param args table
----@return table? asked
----@return string? message
----@return string? code
+---@return table asked
 function filters.asked(app, args)
-  local asked = {
-    user = args.user, label = args.label,
+  local since, till = filters.moments(app, args)
+  return {
+    user = args.user, label = args.label, since = since, ["until"] = till,
     status = args.status and #args.status > 0 and args.status or nil,
   }
-  local message
-  asked.since, asked["until"], message = filters.moments(app, args)
-  if message then
-    return nil, message, "EUSAGE"
-  end
-  return asked, nil, nil
 end
 
 --- Opens each of these sessions in turn. One that cannot be opened is told of, and left out.

@@ -3,8 +3,9 @@
 -- Owns: dispatch, the `app` that commands get, how failures are told. Must never show a
 -- traceback for an expected failure, nor mix data (stdout) and talk (stderr).
 --
--- A command's run(app, args) returns nothing, or an exit code; or nil, a sentence, an error
--- code and perhaps a next step. Everything it raises is a defect.
+-- A command's run(app, args) returns nothing or an exit code; or nil, a sentence, an error code
+-- and optionally a next step. app.try and app.fail end it with such a failure from any depth.
+-- Everything else that it raises is a defect.
 
 local config = require "sessile.config"
 local core = require "sessile.core"
@@ -51,10 +52,11 @@ function app:out(text)
   io.stdout:write(text)
 end
 
---- Writes the id of a session, alone on its line: for a script as it is, for a person inert.
+--- The id of a session as a line of its own: unchanged for a script, made safe for a terminal.
 ---@param id string
-function app:out_id(id)
-  self:out((terminal.is_terminal(1) and terminal.line(id) or id) .. "\n")
+---@return string
+function app.id_line(id)
+  return (terminal.is_terminal(1) and terminal.line(id) or id) .. "\n"
 end
 
 --- Says something to the person, on stderr; with --json as a line of JSON.
@@ -66,6 +68,31 @@ end
 --- Writes a value as JSON. app.raw(text) stands for JSON that is there already.
 function app:print_json(value)
   io.stdout:write(json.write(value), "\n")
+end
+
+--- Prints the result of a command: with --json the value, else the text.
+---@param value any
+---@param text string?
+function app:result(value, text)
+  if self.json then
+    self:print_json(value)
+  elseif text then
+    self:out(text)
+  end
+end
+
+--- Prints a table with bold headings. The first column is cyan.
+---@param headings string[]
+---@param rows string[][]  safe text
+---@param fit (string[]|true)?  cut rows at the width of the terminal; a list: first leave out the
+--- columns with these headings, in this order; nil: print rows at any length
+---@param colours table<integer|"heading", string>?  the colours of columns and of the headings
+function app:print_table(headings, rows, fit, colours)
+  colours = colours or { "cyan" }
+  self:out(terminal.table(headings, rows, function(cell, column, heading)
+    local colour = heading and (colours.heading or "bold") or not heading and colours[column]
+    return colour and self.paint(cell, colour) or cell
+  end, fit and terminal.columns(), fit ~= true and fit or nil))
 end
 
 app.raw = json.raw
@@ -112,6 +139,17 @@ function app:store(create, more)
   return self.opened
 end
 
+--- The store if there is one; else nil and the sentence that says so. Fails for any other reason.
+---@return table? store
+---@return string? message
+function app:store_if_any()
+  local store, message, code, step = self:store()
+  if not store and code ~= "ENOTFOUND" then
+    self.fail(message, code, step)
+  end
+  return store, message
+end
+
 -- Says that recovery set something aside, and where.
 local function note_torn(self, id, torn)
   if torn > 0 then
@@ -148,24 +186,63 @@ function app:session(name)
   return session
 end
 
---- Closes what it is given at the end of the block that holds it in a <close> variable. A close
---- that fails is no failure of the command: unlike session's own __close, it raises nothing.
----@param opened table  a session or a store
-function app.closing(opened)
-  return setmetatable({}, { __close = function() opened:close() end })
+-- Raised by app.fail and app.stop, caught by dispatch: {message, code, step} or {exit = n}.
+local End = {}
+
+--- Ends the command with a failure.
+---@param message string
+---@param code string
+---@param step string|false|nil  what to do next; false: nothing
+function app.fail(message, code, step)
+  error(setmetatable({ message = assert(message), code = code, step = step }, End), 0)
 end
 
---- Calls f with that session, which is closed afterwards whatever happens. What f returns, or
---- why there is no session.
----@param name string
----@param f fun(session: table): ...
-function app:with_session(name, f)
-  local session, message, code, step = self:session(name)
-  if not session then
-    return nil, message, code, step
+--- Ends the command with an exit code.
+---@param exit integer
+function app.stop(exit)
+  error(setmetatable({ exit = exit }, End), 0)
+end
+
+--- The results of a call. If the first is nil or false, the command ends with the failure that the
+--- others describe: a sentence, a code, a next step.
+function app.try(value, ...)
+  if not value then
+    app.fail(...)
   end
-  local _ <close> = app.closing(session)
-  return f(session)
+  return value, ...
+end
+
+--- The same with the next step chosen by the error code: {ECODE = step, …}.
+---@param steps table<string, string|false>
+function app.try_or(steps, value, message, code, step, ...)
+  if not value then
+    app.fail(message, code, step or steps[code])
+  end
+  return value, message, code, step, ...
+end
+
+--- Closes a session or a store when the command ends. A failing close does not fail the command.
+---@generic T
+---@param opened T
+---@return T
+function app:keep(opened)
+  table.insert(self.kept, opened)
+  return opened
+end
+
+--- The session that `name` means, open until the command ends. The command fails without it.
+---@param name string
+---@return table session
+function app:open(name)
+  return self:keep(app.try(self:session(name)))
+end
+
+--- The store, open until the command ends. The command fails without it.
+---@param create boolean?
+---@param more table?  further options of sessile.open
+---@return table store
+function app:need_store(create, more)
+  return (app.try(self:store(create, more)))
 end
 
 --- A limit: as it is configured, else the engine's default.
@@ -202,10 +279,31 @@ function app:list(store, which)
 end
 
 local function close(self)
+  for i = #self.kept, 1, -1 do
+    self.kept[i]:close()
+  end
   if self.opened then
     self.opened:close()
     self.opened = nil
   end
+end
+
+-- What a failure or an exit code is stays as it is; to a defect the traceback is added.
+local function caught(raised)
+  return getmetatable(raised) == End and raised or debug.traceback(tostring(raised), 2)
+end
+
+-- Runs a command: what its run returns, or what it ended with.
+local function run(command, self, args)
+  local returned = table.pack(xpcall(command.run, caught, self, args))
+  local ending = not returned[1] and returned[2]
+  close(self)
+  if not ending then
+    return table.unpack(returned, 2, returned.n)
+  elseif getmetatable(ending) ~= End then
+    error(ending, 0)
+  end
+  return ending.exit, ending.message, ending.code, ending.step
 end
 
 -- ---------------------------------------------------------------- dispatch
@@ -320,6 +418,7 @@ local function new_app(args)
     json = args.json or false,
     globals = args,
     paint = terminal.painter(1),
+    kept = {},
   }, app)
 end
 
@@ -367,7 +466,7 @@ local function dispatch(words)
   end
   for i = 1, name and 0 or #head do
     if head[i] == "--version" then
-      command = require "sessile.cli.commands.version"
+      command = registry.load "version"
       table.remove(head, i)
       break
     end
@@ -381,8 +480,7 @@ local function dispatch(words)
   end
   local self = new_app(args)
   local result, step
-  result, message, code, step = command.run(self, args)
-  close(self)
+  result, message, code, step = run(command, self, args)
   if message then
     if code == "ESUSPENDED" and self.last_id then
       step = step or "To see what it waits for: sessile info " .. hints.id(self.last_id)

@@ -10,7 +10,8 @@ local has_system, system = pcall(require, "sessile.system")
 
 local registry = {}
 
--- In the order of the help, by its headings. A name of two words is a file with an underscore.
+-- In the order of the help, by its headings. A command is in the file of its name, with an
+-- underscore between two words, or in the file of its family.
 local GROUPS = {
   { "Sessions", "new", "append", "show", "list", "search", "info", "chat", "resume", "suspend",
     "answer", "cancel", "settings", "rename", "archive", "delete", "undelete", "purge", "import",
@@ -36,6 +37,21 @@ local ALIASES = { ["label remove"] = "label rm" }
 -- Those that a shell types, not a person: in no list.
 local HIDDEN = { ["__complete"] = "complete" }
 
+-- The files that return several commands, by their names; every other file returns one command.
+local FAMILIES = {
+  label = { "label", "label list", "label rm", "pin", "unpin" },
+  state = { "archive", "cancel", "rename", "suspend" },
+  keys = { "keys init", "keys status", "keys rotate", "keys reseal" },
+  config = { "config", "config show", "config path" },
+  program = { "version", "completions", "man" },
+}
+local FAMILY_OF = {}
+for family, names in pairs(FAMILIES) do
+  for _, name in ipairs(names) do
+    FAMILY_OF[name] = family
+  end
+end
+
 -- What is asked for and does not exist, with what to do instead.
 local ABSENT = {
   memory = "Sessions do not share a memory yet. To find what was said in any of them: "
@@ -50,9 +66,12 @@ local NO_STORE = {
   "migrate",
 }
 
-local SHIPPED = {}
+local SHIPPED, IS_SHIPPED = {}, {}
 for _, group in ipairs(GROUPS) do
   table.move(group, 2, #group, #SHIPPED + 1, SHIPPED)
+end
+for _, name in ipairs(SHIPPED) do
+  IS_SHIPPED[name] = true
 end
 
 --- Whether `sessions` may stand before the name of a command.
@@ -88,7 +107,7 @@ end
 ---@field is string?      what a shell completes it with, when its name does not say
 
 ---@class sessile.cli.command
----@field name string       one or two words
+---@field name string       one or two words; set when it is loaded
 ---@field summary string    one line, lower case, no full stop
 ---@field usage string      what is typed after "sessile"
 ---@field examples string[][]  {what is typed, what it is for}
@@ -142,6 +161,15 @@ function registry.groups()
     groups[#groups + 1] = { "Your own", table.unpack(names, #SHIPPED + 1) }
   end
   return groups
+end
+
+-- A command that ships.
+local function shipped(name)
+  local family = FAMILY_OF[name]
+  local found = require("sessile.cli.commands." .. (family or HIDDEN[name] or file_of(name)))
+  local command = family and found[name] or found
+  command.name = name
+  return command
 end
 
 local function checked(command, name, path)
@@ -240,12 +268,7 @@ end
 ---@param words string
 ---@return boolean
 function registry.is_pair(words)
-  for _, name in ipairs(SHIPPED) do
-    if name == words then
-      return words:find " " ~= nil
-    end
-  end
-  return ALIASES[words] ~= nil
+  return IS_SHIPPED[words] and words:find " " ~= nil or ALIASES[words] ~= nil
 end
 
 --- Loads a command by its name, or other words for it. A user's file does not replace one
@@ -256,13 +279,8 @@ end
 ---@return string? code  "ENOTFOUND": there is none of this name
 function registry.load(name)
   name = registry.meant(name)
-  if HIDDEN[name] then
-    return require("sessile.cli.commands." .. HIDDEN[name])
-  end
-  for _, shipped in ipairs(SHIPPED) do
-    if shipped == name then
-      return require("sessile.cli.commands." .. file_of(name))
-    end
+  if IS_SHIPPED[name] or HIDDEN[name] then
+    return shipped(name)
   end
   local folder = is_name(name) and registry.user_folder()
   local path = folder and ("%s/%s.lua"):format(folder, file_of(name))

@@ -169,4 +169,16 @@ function render.json(app, message)
   }
 end
 
+--- Messages for --json.
+---@param app sessile.cli.app
+---@param messages table[]
+---@return table
+function render.list(app, messages)
+  local rows = {}
+  for i, message in ipairs(messages) do
+    rows[i] = render.json(app, message)
+  end
+  return app.array(rows)
+end
+
 return render

@@ -36,7 +36,6 @@ local function tell(app, args, done, sealed)
 end
 
 return {
-  name = "backup",
   summary = "copy the store into a file while others write to it",
   usage = "backup FILE [--update] [--keys FILE]",
   examples = {
@@ -56,27 +55,23 @@ return {
     .. "is interrupted, run it again to continue.\n"
     .. "To restore it: sessile backup restore FILE",
   run = function(app, args)
-    local store, message, code, step = app:store()
-    if not store then
-      return nil, message, code, step
-    end
+    local store = app:need_store()
     if args.keys == args.file then
       return nil, "--keys names the backup itself: name another file", "EUSAGE"
     elseif not store.sealed and args.keys then
       return nil, "this store is not sealed: its users have no secrets", "EUSAGE"
     end
-    local done
-    done, message, code, step = moving.run(app, function(report)
+    local done, message, code, step = moving.run(app, function(report)
       return store:backup(args.file, { update = args.update, keys = args.keys, progress = report })
     end)
     if not done then
-      return nil, message, code, step
+      app.fail(message, code, step
         or code == "EEXISTS" and ("To add what is new: sessile backup %s --update"):format(
           hints.quoted(args.file))
         or code == "EFULL" and "Free space on the device, then run the command again."
         or message:find("lead to the same store", 1, true)
           and "Name a file that is none of this store's."
-        or nil
+        or nil)
     end
     if app.json then
       moving.json(app, done, { file = args.file, keys = args.keys, sealed = store.sealed })

@@ -2,6 +2,7 @@
 --
 -- Owns: the walk through children of children. Must never open one twice.
 
+local common = require "sessile.cli.common"
 local hints = require "sessile.cli.hints"
 local terminal = require "sessile.cli.terminal"
 
@@ -69,15 +70,11 @@ local function print_rows(app, session, rows)
       terminal.line(row.title or ""),
     }
   end
-  app:out(terminal.table({ "ID", "AGENT", "BEGUN AT", "STATE", "WHEN", "TITLE" }, lines,
-    function(cell, column, heading)
-      if heading then return app.paint(cell, "bold") end
-      return column == 1 and app.paint(cell, "cyan") or cell
-    end, terminal.columns(), { "BEGUN AT", "WHEN", "AGENT" }))
+  app:print_table({ "ID", "AGENT", "BEGUN AT", "STATE", "WHEN", "TITLE" }, lines,
+    { "BEGUN AT", "WHEN", "AGENT" })
 end
 
 return {
-  name = "children",
   summary = "list the sub-agent sessions of a session, and its parent",
   usage = "children ID [--direct]",
   examples = {
@@ -85,20 +82,13 @@ return {
     { "sessile children bug-42 --json | jq '.children[] | select(.state == \"open\")'",
       "the sessions not merged yet" },
   },
-  arguments = { { "id", "a session: its id, a prefix of it, its title, a label, or `last`" } },
+  arguments = { common.session },
   options = { { "--direct", "only direct children" } },
   about = "STATE is `open`, `merged` or `discarded`. `gone` means that its log cannot be opened\n"
     .. "any more.",
   run = function(app, args)
-    return app:with_session(args.id, function(session)
-      local store = app:store()
-      local rows, message, code = gather(store, session, not args.direct, 0, {}, {})
-      if rows then
-        (app.json and as_json or print_rows)(app, session, rows)
-      end
-      if not rows then
-        return nil, message, code
-      end
-    end)
+    local session = app:open(args.id)
+    local rows = app.try(gather(app:store(), session, not args.direct, 0, {}, {}));
+    (app.json and as_json or print_rows)(app, session, rows)
   end,
 }

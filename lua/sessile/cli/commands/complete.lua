@@ -25,7 +25,6 @@ local function with_about(candidate)
 end
 
 return {
-  name = "__complete",
   summary = "what a line that is being typed may become",
   usage = "__complete bash BREAKS LINE | __complete words WORD…",
   examples = {},

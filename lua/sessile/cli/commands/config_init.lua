@@ -46,17 +46,7 @@ return {
 }
 ]]
 
-local function written(app, path)
-  if app.json then
-    app:print_json { path = path, written = true }
-  else
-    app:out(terminal.line(path) .. "\n")
-    app:note "See what it comes to: sessile config"
-  end
-end
-
 return {
-  name = "config init",
   summary = "write a first configuration",
   usage = "config init [FILE] [--yes]",
   examples = {
@@ -97,6 +87,9 @@ return {
     if not ok then
       return nil, "it cannot be written: " .. message, code
     end
-    written(app, path)
+    app:result({ path = path, written = true }, terminal.line(path) .. "\n")
+    if not app.json then
+      app:note "See what it comes to: sessile config"
+    end
   end,
 }

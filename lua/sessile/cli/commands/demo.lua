@@ -5,7 +5,6 @@ local hints = require "sessile.cli.hints"
 local terminal = require "sessile.cli.terminal"
 
 return {
-  name = "demo",
   summary = "show the engine at work, in a few seconds",
   usage = "demo",
   examples = { { "sessile demo", "seal, replay, kill and recover; leaves no files" } },
@@ -32,9 +31,7 @@ return {
         end
       end,
     }
-    if message then
-      return nil, message, code
-    end
+    app.try(not message, message, code)
     if app.json then
       app:print_json { kept = kept, text = table.concat(parts) }
     else

@@ -37,7 +37,6 @@ local function as_text(app, findings, of)
 end
 
 return {
-  name = "doctor",
   summary = "check the installation, and whether the store is safe to use here",
   usage = "doctor",
   examples = {

@@ -4,6 +4,7 @@
 -- replace one that is there without --yes. What goes to a terminal is made inert like
 -- everything else there.
 
+local common = require "sessile.cli.common"
 local export = require "sessile.export"
 local folder = require "sessile.cli.export_folder"
 local hints = require "sessile.cli.hints"
@@ -15,39 +16,24 @@ local terminal = require "sessile.cli.terminal"
 
 -- ---------------------------------------------------------------- which format
 
-local function unknown(name, agent)
-  return nil, ("there is no format '%s'%s"):format(hints.shown(name),
-    agent and " of an agent" or ""),
-    "EUSAGE", "There are: " .. table.concat(export.names(agent), ", ")
+-- A format by its name; of_agent: only those of agents.
+local function named(app, name, of_agent)
+  return export.find(name, of_agent) or app.fail(("there is no format '%s'%s"):format(
+    hints.shown(name), of_agent and " of an agent" or ""), "EUSAGE",
+    "There are: " .. table.concat(export.names(of_agent), ", "))
 end
 
 -- The format: of --to, of --format, of the file's extension, else JSON.
-local function format_of(args)
+local function format_of(app, args)
   if args.to and args.format then
-    return nil, "--to and --format exclude each other", "EUSAGE", false
-  elseif args.to then
-    local format = export.find(args.to, true)
-    if not format then
-      return unknown(args.to, true)
-    end
-    return format
-  elseif args.format then
-    local format = export.find(args.format)
-    if not format then
-      return unknown(args.format)
-    end
-    return format
+    app.fail("--to and --format exclude each other", "EUSAGE", false)
+  elseif args.to or args.format then
+    return named(app, args.to or args.format, args.to ~= nil or nil)
   end
   local extension = args.file and args.file ~= "-" and args.file:match "%.(%w+)$"
-  if not extension then
-    return export.find "json"
-  end
-  local format = export.find(extension:lower())
-  if not format then
-    return nil, ("the name '%s' does not tell the format"):format(hints.shown(args.file)), "EUSAGE",
-      "Name one: --format " .. table.concat(export.names(), ", --format ")
-  end
-  return format
+  return export.find(extension and extension:lower() or "json")
+    or app.fail(("the name '%s' does not tell the format"):format(hints.shown(args.file)), "EUSAGE",
+      "Name one: --format " .. table.concat(export.names(), ", --format "))
 end
 
 -- ---------------------------------------------------------------- where it goes
@@ -63,7 +49,7 @@ end
 local function to_stdout(app, session, format, given)
   local safe = inert(format)
   given.write = function(text) app:out(safe(text)) end
-  return session:export(given)
+  return app.try(session:export(given))
 end
 
 -- How many entries there are to be read, for the bar; 0: nobody can say.
@@ -77,38 +63,35 @@ local function entries_of(app, session)
   return 0
 end
 
+-- Writes to a device or a pipe: somebody reads while it is written.
+local function to_pipe(app, session, path, given)
+  local file <close>, why = io.open(path, "wb")
+  if not file then
+    app.fail(why, "EIO")
+  end
+  given.write = function(text)
+    local ok, problem = file:write(text)
+    return ok, problem, "EIO"
+  end
+  local done, message, code = session:export(given)
+  if done and not file:close() then -- the last block
+    done, message, code = nil, "it could not be written to its end", "EIO"
+  end
+  return done or app.fail(("%s: %s"):format(hints.shown(path), message), code)
+end
+
 local function to_file(app, session, args, given)
   local kind = system.kind(args.file)
   if kind == "file" and not args.yes then
-    return nil, ("%s is there already"):format(hints.shown(args.file)), "EEXISTS",
-      "Replace it with --yes, or choose another name."
+    app.fail(("%s is there already"):format(hints.shown(args.file)), "EEXISTS",
+      "Replace it with --yes, or choose another name.")
   elseif kind == "folder" then
-    return nil, ("%s is a folder"):format(hints.shown(args.file)), "EUSAGE",
-      "Name a file in it."
-  elseif kind == "other" then -- a device or a pipe: somebody reads as it is written
-    local file <close>, why = io.open(args.file, "wb")
-    if not file then
-      return nil, why, "EIO"
-    end
-    given.write = function(text)
-      local ok, problem = file:write(text)
-      return ok, problem, "EIO"
-    end
-    local done, message, code = session:export(given)
-    if done then
-      done, message = file:close() and done, "it could not be written to its end" -- the last block
-      code = not done and "EIO" or nil
-    end
-    if not done then
-      return nil, ("%s: %s"):format(hints.shown(args.file), message), code
-    end
-    return done
+    app.fail(("%s is a folder"):format(hints.shown(args.file)), "EUSAGE", "Name a file in it.")
+  elseif kind == "other" then
+    return to_pipe(app, session, args.file, given)
   end
-  local files = require "sessile.files"
-  local file <close>, message, code = files.create(args.file)
-  if not file then
-    return nil, message, code, code == "ENOTFOUND" and "Create its folder first." or nil
-  end
+  local file <close> = app.try_or({ ENOTFOUND = "Create its folder first." },
+    require("sessile.files").create(args.file))
   local show, finish = progress.bar(app, "export", true)
   local bytes, all = 0, entries_of(app, session) * (given.redact and 2 or 1)
   given.on_step = function(entries) show(math.min(entries, all), all) end
@@ -116,17 +99,10 @@ local function to_file(app, session, args, given)
     bytes = bytes + #text
     return file:write(text)
   end
-  local done
-  done, message, code = session:export(given)
+  local done, message, code = session:export(given)
   finish()
-  if not done then
-    return nil, message, code
-  end
-  local ok
-  ok, message, code = file:finish(args.yes)
-  if not ok then
-    return nil, message, code
-  end
+  app.try(done, message, code)
+  app.try(file:finish(args.yes))
   done.bytes = bytes
   return done
 end
@@ -134,28 +110,13 @@ end
 -- ---------------------------------------------------------------- the command
 
 local function one(app, args, rules)
-  local format, message, code, step = format_of(args)
-  if not format then
-    return nil, message, code, step
-  end
-  local session
-  session, message, code, step = app:session(args.id)
-  if not session then
-    return nil, message, code, step
-  end
-  local _ <close> = app.closing(session)
+  local format = format_of(app, args)
+  local session = app:open(args.id)
   local given = { redact = rules }
   given[format.agent and "to" or "format"] = format.name
-  local done
   local is_file = args.file and args.file ~= "-"
-  if is_file then
-    done, message, code, step = to_file(app, session, args, given)
-  else
-    done, message, code = to_stdout(app, session, format, given)
-  end
-  if not done then
-    return nil, message, code, step
-  end
+  local done = is_file and to_file(app, session, args, given)
+    or to_stdout(app, session, format, given)
   if app.json and is_file then
     app:print_json { session = session.id, file = args.file, format = format.name,
       bytes = done.bytes, redacted = done.redacted and app.array(done.redacted),
@@ -175,7 +136,6 @@ local function one(app, args, rules)
 end
 
 return {
-  name = "export",
   summary = "write a session as JSON, Markdown or HTML",
   usage = "export ID [FILE] [--format FORMAT | --to AGENT] [--redact] [--yes]",
   examples = {
@@ -185,15 +145,14 @@ return {
     { "sessile export --user ann@example.org ann/", "all sessions of a user" },
   },
   arguments = {
-    { "id", "a session: its id, a prefix of it, its title, a label, or `last`"
-      .. "; with --all or --user: a folder", "?" },
+    common.session_as { more = "; with --all or --user: a folder", count = "?" },
     { "file", "the file; its extension sets the format (default: standard output)", "?" },
   },
   options = {
     { "--format FORMAT", table.concat(export.names(), ", ") .. "; else the file's extension" },
     { "--to AGENT", "in the format of another agent: " .. table.concat(export.names(true),
       ", ") },
-    { "--redact", "replace keys, passwords, addresses and names of homes" },
+    common.redact,
     { "--redact-rules FILE", "also replace what these rules find: a Lua file, see below" },
     { "--user USER", "all sessions of a user, as JSON and Markdown, into a folder" },
     { "--all", "all sessions, into a folder" },

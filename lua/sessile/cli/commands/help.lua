@@ -41,7 +41,6 @@ local function list_json(app, word)
 end
 
 return {
-  name = "help",
   summary = "show help for a command, with examples",
   usage = "help [COMMAND]",
   examples = {

@@ -4,6 +4,7 @@
 -- recorded comes in as it was.
 
 local has_system, system = pcall(require, "sessile.system")
+local common = require "sessile.cli.common"
 local hints = require "sessile.cli.hints"
 local import = require "sessile.import"
 local places = require "sessile.cli.places"
@@ -76,10 +77,7 @@ local function one(app, records, from, file, store, more)
   local id = session.id
   local ok, message
   ok, message, code = session:close()
-  if not ok then
-    return nil, message, code
-  end
-  return id, from, counts
+  return ok and id, ok and from or message, ok and counts or code
 end
 
 -- The recordings of a folder: a session each. One that fails is told of, and the rest goes on.
@@ -99,7 +97,7 @@ local function folder(app, args, store)
         list[#list + 1] = as_json(id, from, file, counts)
         unchanged = unchanged + (counts.unchanged and 1 or 0)
         if not app.json and not counts.unchanged then
-          app:out_id(id)
+          app:out(app.id_line(id))
           app:note(("%s: %s"):format(hints.shown(file), said(counts)))
         end
       else
@@ -129,7 +127,6 @@ local function folder(app, args, store)
 end
 
 return {
-  name = "import",
   summary = "create sessions from recorded conversations",
   usage = "import FILE|DIR [--from FORMAT] [--id ID | --into ID] [--title TEXT]",
   examples = {
@@ -151,48 +148,31 @@ return {
     .. "a file again, the import continues where it stopped, after a crash or when the file\n"
     .. "has grown.",
   run = function(app, args)
-    if args.id == "last" then
-      return nil, "the id 'last' is taken: it always means the newest session", "EUSAGE"
-    end
+    common.check_new_id(app, args.id)
     local is_folder = has_system and args.file ~= "-" and system.kind(args.file) == "folder"
     if args.id and args.into or is_folder and (args.id or args.into or args.title) then
       return nil, is_folder and "the sessions of a folder have their own names"
         or "--id creates a session, --into adds to one: give one of them", "EUSAGE"
     end
     -- A recording that cannot be read makes no store.
-    local records, from, code, step
+    local records, from
     if not is_folder then
-      records, from, code, step = recordings.open(args.file, args.from)
-      if not records then
-        return nil, from, code, step
-      end
+      records, from = app.try(recordings.open(args.file, args.from))
     end
     -- What a crash takes back is imported again: one sync at the end is enough.
-    local store, message
-    store, message, code, step = app:store(not args.into, { durability = "none" })
-    if not store then
-      return nil, message, code, step
-    end
+    local store = app:need_store(not args.into, { durability = "none" })
     if is_folder then
       return folder(app, args, store)
     end
-    local target
-    if args.into then
-      target, message, code, step = app:session(args.into)
-      if not target then
-        return nil, message, code, step
-      end
-    end
+    local target = args.into and app:open(args.into) or nil
     local id, counts
-    id, from, counts, step = one(app, records, from, args.file, store,
-      { id = args.id, title = args.title, session = target })
-    if not id then
-      return nil, from, counts, step
-    elseif app.json then
+    id, from, counts = app.try(one(app, records, from, args.file, store,
+      { id = args.id, title = args.title, session = target }))
+    if app.json then
       app:print_json(as_json(id, from, nil, counts))
       return
     end
-    app:out_id(id)
+    app:out(app.id_line(id))
     app:note(said(counts))
   end,
 }

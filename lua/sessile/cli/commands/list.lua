@@ -3,6 +3,7 @@
 -- Owns: the table of sessions. Must never hide one that cannot be read: it is listed with
 -- the reason.
 
+local common = require "sessile.cli.common"
 local core = require "sessile.core"
 local filters = require "sessile.cli.filters"
 local hints = require "sessile.cli.hints"
@@ -59,21 +60,15 @@ local function print_table(app, rows, short, long)
     if with_user then table.insert(cells, 3, terminal.line(row.user or "")) end
     lines[i] = cells
   end
-  app:out(terminal.table(headings, lines, function(cell, column, heading)
-    if heading then return app.paint(cell, "bold") end
-    return column == 1 and app.paint(cell, "cyan") or cell
-  end, terminal.columns(), NARROW))
+  app:print_table(headings, lines, NARROW)
 end
 
 -- What the options ask for, as store:list takes it.
 local function asked_for(app, args)
-  local asked, message, code = filters.asked(app, args)
-  if not asked then
-    return nil, message, code
-  end
+  local asked = filters.asked(app, args)
   asked.search = args.title
   asked.sort = args.sort ~= "modified" and args.sort or nil
-  return asked, nil, nil, nil
+  return asked
 end
 
 local function is_narrow(args)
@@ -81,7 +76,6 @@ local function is_narrow(args)
 end
 
 return {
-  name = "list",
   summary = "list sessions, newest first",
   usage = "list [AGENT] [--status WHAT] [--since WHEN] [--until WHEN] [--sort WHAT] [--limit N]",
   examples = {
@@ -101,7 +95,7 @@ return {
     { "--sort WHAT", "the order: newest or largest first, titles from A",
       choices = core.sorts(), default = "modified" },
     { "--offset N", "skip the first N", integer = true },
-    { "--limit N", "list at most N", integer = true },
+    common.limit,
   },
   run = function(app, args)
     if args.only and args.agent and args.only ~= args.agent then
@@ -109,22 +103,13 @@ return {
         hints.shown(args.agent)), "EUSAGE"
     end
     args.agent = args.only or args.agent
-    local asked, wrong, wrong_code = asked_for(app, args)
-    if not asked then
-      return nil, wrong, wrong_code
+    local asked = asked_for(app, args)
+    local store, message = app:store_if_any()
+    -- Short ids are short beside all of them; JSON has them whole.
+    if app.json then
+      asked.limit, asked.offset = args.limit, args.offset
     end
-    local store, message, code, step = app:store()
-    local rows = {}
-    if store then
-      -- Short ids are short beside all of them; JSON has them whole.
-      if app.json then
-        asked.limit, asked.offset = args.limit, args.offset
-      end
-      rows, message, code = app:list(store, asked)
-    end
-    if not store and code ~= "ENOTFOUND" or not rows then
-      return nil, message, code, step
-    end
+    local rows = store and app.try(app:list(store, asked)) or {}
     local some = store and not app.json and (args.agent or is_narrow(args))
     local short, all = sessions.short_ids(rows, some and store:list {} or nil), #rows
     if not app.json then

@@ -2,6 +2,7 @@
 --
 -- Owns: the table. Must never compute what the engine does not say.
 
+local common = require "sessile.cli.common"
 local hints = require "sessile.cli.hints"
 local terminal = require "sessile.cli.terminal"
 local times = require "sessile.times"
@@ -114,7 +115,7 @@ function says.compaction(data)
 end
 
 -- What befell the session beside the known rows, in the order of the log.
-local function events(session, known)
+local function events(app, session, known)
   local rows, there = {}, {}
   for _, row in ipairs(known) do
     there[row.id] = true
@@ -123,10 +124,7 @@ local function events(session, known)
   for name in pairs(says) do
     types[#types + 1] = name
   end
-  local iterator, message, code = session:entries { types = types }
-  if not iterator then
-    return nil, message, code
-  end
+  local iterator = app.try(session:entries { types = types })
   for entry in iterator do
     local data = type(entry.data) == "table" and entry.data or {}
     local kind, text = says[entry.type](data)
@@ -171,7 +169,6 @@ local function narrow(row, now)
 end
 
 return {
-  name = "log",
   summary = "list the compactions of a session, also the refused ones",
   usage = "log ID [--all]",
   examples = {
@@ -180,9 +177,7 @@ return {
     { "sessile log bug-42 --json | jq '.[] | select(.kind == \"refusal\") | .message'",
       "for a program" },
   },
-  arguments = {
-    { "id", "a session: its id, a prefix of it, its title, a label, or `last`" },
-  },
+  arguments = { common.session },
   options = {
     { "--all", "also show pauses, pending runs, checkpoints and moves of the head" },
   },
@@ -191,23 +186,14 @@ return {
     .. "about one message, `sessile why`. --all adds entries of the whole log, other branches\n"
     .. "included.",
   run = function(app, args)
-    local session, message, code, step = app:session(args.id)
-    if not session then
-      return nil, message, code, step
+    local session = app:open(args.id)
+    local rows = app.try(session:log())
+    if args.all then
+      rows = merged(rows, events(app, session, rows))
     end
-    local _ <close> = app.closing(session)
-    local rows
-    rows, message, code = session:log()
-    local more = rows and args.all and {}
-    if more then
-      more, message, code = events(session, rows)
-      rows = more and merged(rows, more)
-    end
-    if not rows then
-      return nil, message, code
-    elseif app.json then
+    if app.json then
       return as_json(app, rows)
-    elseif #rows == 0 and more then
+    elseif #rows == 0 and args.all then
       app:note "Nothing happened to this session except its messages."
       return
     elseif #rows == 0 then
@@ -217,7 +203,7 @@ return {
     end
     local columns = terminal.columns()
     local headings, cells_of = HEADINGS, cells
-    if more then
+    if args.all then
       headings, cells_of = SHORT, short
     elseif columns and columns < WIDE then
       headings, cells_of = NARROW, narrow
@@ -226,9 +212,6 @@ return {
     for i, row in ipairs(rows) do
       lines[i] = cells_of(row, now)
     end
-    app:out(terminal.table(headings, lines, function(cell, column, heading)
-      if heading then return app.paint(cell, "bold") end
-      return column == 1 and app.paint(cell, "cyan") or cell
-    end, columns))
+    app:print_table(headings, lines, true)
   end,
 }

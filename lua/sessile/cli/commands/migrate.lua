@@ -2,6 +2,7 @@
 --
 -- Owns: which two stores are meant, and which keys. Must never change the one that is copied.
 
+local common = require "sessile.cli.common"
 local moving = require "sessile.cli.moving"
 local paths = require "sessile.paths"
 local sessile = require "sessile"
@@ -29,7 +30,6 @@ local STEPS = {
 }
 
 return {
-  name = "migrate",
   summary = "copy all sessions of a store into another store of any kind",
   usage = "migrate FROM TO [--to-key-file FILE | --to-plain | --to-sealed] [--into]",
   examples = {
@@ -53,38 +53,24 @@ return {
     .. "the command again. Ids, branches, labels, checkpoints and deletions are copied, and\n"
     .. "the whole copy is read back. If the command is interrupted, run it again to continue.",
   run = function(app, args)
-    local asked = 0
-    for _, name in ipairs { "to_plain", "to_sealed", "to_key_file" } do
-      asked = asked + (args[name] and 1 or 0)
-    end
-    if asked > 1 then
-      return nil, "--to-plain, --to-sealed and --to-key-file exclude each other", "EUSAGE"
-    elseif app.globals.store then
+    local changes = common.at_most_one(app, args, { "--to-plain", "--to-sealed", "--to-key-file" })
+    if app.globals.store then
       return nil, "migrate takes both stores as arguments, not --store", "EUSAGE"
     end
-    for _, url in ipairs { args.from, args.to } do
-      local ok, wrong, kind, step = moving.check(url)
-      if not ok then
-        return nil, wrong, kind, step
-      end
-    end
-    local from, message, code, step = sessions.as_place(app, args.from)
-    if not from then
-      return nil, message, code, step
-    end
-    local done
-    done, message, code, step = moving.run(app, function(report)
+    app.try(moving.check(args.from))
+    app.try(moving.check(args.to))
+    local from = app.try(sessions.as_place(app, args.from))
+    local done, message, code, step = moving.run(app, function(report)
       return sessile.migrate(from, target(app, args), {
-        change = asked > 0, into = args.into, replace = args.replace, progress = report,
+        change = changes, into = args.into, replace = args.replace, progress = report,
       })
     end)
     if not done then
       if code == "ENOTFOUND" then
-        return nil, ("%s: %s"):format(moving.shown(args.from), message), code,
-          "Name the store to copy first, then the other one."
-      end
-      if message:find("lead to the same store", 1, true) then
-        return nil, message, code, "Name two stores: the one to copy, then the other one."
+        message = ("%s: %s"):format(moving.shown(args.from), message)
+        step = "Name the store to copy first, then the other one."
+      elseif message:find("lead to the same store", 1, true) then
+        step = "Name two stores: the one to copy, then the other one."
       end
       return nil, message, code, step or STEPS[code]
     end

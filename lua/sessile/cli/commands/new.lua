@@ -2,10 +2,10 @@
 --
 -- Owns: the options of a new session. Must never open one that exists.
 
+local common = require "sessile.cli.common"
 local hints = require "sessile.cli.hints"
 
 return {
-  name = "new",
   summary = "create a session and print its id",
   usage = "new [--id ID] [--title TEXT] [--agent NAME] [--uuid-v4]",
   examples = {
@@ -20,28 +20,15 @@ return {
     { "--uuid-v4", "generate a UUID of version 4 instead of 7" },
   },
   run = function(app, args)
-    if args.id == "last" then
-      return nil, "the id 'last' is taken: it always means the newest session", "EUSAGE"
-    end
-    local store, message, code, step = app:store(true)
-    if not store then
-      return nil, message, code, step
-    end
-    local session
-    session, message, code = store:create {
+    common.check_new_id(app, args.id)
+    local session = app:keep(app.try_or({
+      EEXISTS = "Choose another id, or go on with that session: sessile show "
+        .. hints.id(args.id or ""),
+    }, app:need_store(true):create {
       id = args.id, title = args.title, agent = app.globals.agent,
       uuid = args.uuid_v4 and "v4" or nil, ttl = args.ttl and args.ttl .. "ms" or nil,
-    }
-    if not session then
-      return nil, message, code, code == "EEXISTS" and ("Choose another id, or go on with that "
-        .. "session: sessile show %s"):format(hints.id(args.id)) or nil
-    end
-    local id, agent = session.id, session.agent
-    session:close()
-    if app.json then
-      app:print_json { id = id, agent = agent, title = args.title }
-    else
-      app:out_id(id)
-    end
+    }))
+    app:result({ id = session.id, agent = session.agent, title = args.title },
+      app.id_line(session.id))
   end,
 }

@@ -33,7 +33,6 @@ local function read(path)
 end
 
 return {
-  name = "policy list",
   summary = "list the policies that can be used by name",
   usage = "policy list",
   examples = { { "sessile policy list", "the policies that ship, and yours" } },
@@ -66,9 +65,6 @@ return {
     for i, row in ipairs(rows) do
       lines[i] = { terminal.line(row.name), terminal.line(row.about) }
     end
-    app:out(terminal.table({ "NAME", "ABOUT" }, lines, function(cell, column, heading)
-      if heading then return app.paint(cell, "bold") end
-      return column == 1 and app.paint(cell, "cyan") or cell
-    end))
+    app:print_table({ "NAME", "ABOUT" }, lines)
   end,
 }

@@ -116,7 +116,6 @@ local function put(path, text)
 end
 
 return {
-  name = "policy new",
   summary = "write a first policy, its spec and a fixture",
   usage = "policy new NAME [--in FOLDER]",
   examples = {
@@ -141,10 +140,7 @@ return {
     }
     local written = {}
     for _, file in ipairs(files) do
-      local ok, message, code, step = put(file[1], fill(file[2], values))
-      if not ok then
-        return nil, message, code, step
-      end
+      app.try(put(file[1], fill(file[2], values)))
       written[#written + 1] = file[1]
       if not app.json then app:out(terminal.line(file[1]) .. "\n") end
     end

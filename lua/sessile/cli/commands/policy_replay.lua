@@ -3,6 +3,7 @@
 -- Owns: the choice of files and the printed ledger. Must never write to a store: everything
 -- happens in memory.
 
+local common = require "sessile.cli.common"
 local hints = require "sessile.cli.hints"
 local import = require "sessile.import"
 local ledgers = require "sessile.cli.ledger"
@@ -16,23 +17,15 @@ local system = require "sessile.system"
 
 -- The policy that was named, its trigger and its fallback, once they load: what is wrong with
 -- them is said of no recording.
-local function policy_of(args)
-  local chosen, wrong = options.policy(args.name, args.option)
+local function policy_of(app, args)
+  local chosen = common.policy(app, args.name, args.option)
+  local trigger, wrong = options.trigger(args.trigger)
   if wrong then
-    return nil, wrong, "EUSAGE"
+    app.fail(wrong, "EUSAGE")
   end
-  local trigger
-  trigger, wrong = options.trigger(args.trigger)
-  if wrong then
-    return nil, wrong, "EUSAGE"
-  end
-  local store, message, code = sessile.open("ram:", { key = false, policy = chosen,
-    fallback = args.fallback })
-  if not store then
-    return nil, message, code, code == "ENOTFOUND" and "See the policies: sessile policy list"
-      or nil
-  end
-  store:close()
+  app.try_or(common.policy_steps, sessile.open("ram:", {
+    key = false, policy = chosen, fallback = args.fallback,
+  })):close()
   return { policy = chosen, trigger = trigger, fallback = args.fallback }
 end
 
@@ -67,7 +60,6 @@ local function watch(app, files)
 end
 
 return {
-  name = "policy replay",
   summary = "show what a policy would have done to recorded conversations",
   usage = "policy replay NAME FILE|DIR… [--option NAME=VALUE] [--window N] [--trigger LIST]",
   examples = {
@@ -79,13 +71,12 @@ return {
       "with triggers" },
   },
   arguments = {
-    { "name", "a policy: its name, or a path with a `/` or ending in .lua", is = "policy" },
+    common.policy_name,
     { "files", "recordings, or folders of .jsonl files", "+" },
   },
   options = {
-    { "--option NAME=VALUE", "an option of the policy; may be repeated", many = true },
-    { "--window N", "the model's window in tokens (else unlimited)", integer = true },
-    { "--reserve N", "tokens to keep free in the window", integer = true },
+    common.policy_option,
+    common.window, common.reserve,
     { "--trigger LIST", "when to compact: messages=50,seconds=10m,share=0.8,overflow" },
     { "--fallback NAME", "a policy to run if the first is refused" },
     { "--from FORMAT", "the format (default: detected from the first line)",
@@ -101,20 +92,16 @@ return {
     if #files == 0 then
       return nil, "no .jsonl file is there", "ENOTFOUND", "Give a recording, or a folder of them."
     end
-    local chosen, message, code, step = policy_of(args)
-    if not chosen then
-      return nil, message, code, step
-    end
+    local chosen = policy_of(app, args)
     local rows, list = {}, {}
     local watched, finish = watch(app, files)
     for i, file in ipairs(files) do
-      local records, why
-      records, why, code, step = recordings.open(file, args.from)
+      local records, why, code, step = recordings.open(file, args.from)
       if not records then
         finish()
         return nil, why, code, step
       end
-      local ledger
+      local ledger, message
       ledger, message, code = replay.run(watched(records, i), {
         policy = chosen.policy, window = args.window, reserve = args.reserve,
         trigger = chosen.trigger, fallback = chosen.fallback,

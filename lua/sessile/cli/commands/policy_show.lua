@@ -5,6 +5,7 @@
 -- user's own.
 
 local has_system, system = pcall(require, "sessile.system")
+local common = require "sessile.cli.common"
 local hints = require "sessile.cli.hints"
 local paths = require "sessile.paths"
 local sessile = require "sessile"
@@ -46,7 +47,6 @@ local function chain_of(value)
 end
 
 return {
-  name = "policy show",
   summary = "show what a policy does, and its options",
   usage = "policy show NAME [--source]",
   examples = {
@@ -54,16 +54,12 @@ return {
     { "sessile policy show sliding_window --source > mine.lua", "copy it as a start for your own" },
   },
   arguments = {
-    { "name", "a policy: its name, or a path with a `/` or ending in .lua", is = "policy" },
+    common.policy_name,
   },
   options = { { "--source", "print the file" } },
   run = function(app, args)
-    local store, message, code = sessile.open("ram:", { key = false, policy = args.name })
-    if not store then
-      return nil, message, code, code == "ENOTFOUND" and "See the policies: sessile policy list"
-        or nil
-    end
-    store:close()
+    app.try_or(common.policy_steps,
+      sessile.open("ram:", { key = false, policy = args.name })):close()
     local path = find(args.name)
     local file = path and io.open(path)
     if not file then
@@ -119,11 +115,8 @@ return {
         .. "own,\nand is not run here. To read it: sessile policy show NAME --source")
     end
     if #rows > 0 then
-      app:out("\n" .. terminal.table({ "OPTION", "TYPE", "DEFAULT", "ABOUT" }, rows,
-        function(cell, column, heading)
-          if heading then return app.paint(cell, "bold") end
-          return column == 1 and app.paint(cell, "cyan") or cell
-        end))
+      app:out "\n"
+      app:print_table({ "OPTION", "TYPE", "DEFAULT", "ABOUT" }, rows)
     end
   end,
 }

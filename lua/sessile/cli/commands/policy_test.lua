@@ -94,7 +94,6 @@ local function watch(app, files, args)
 end
 
 return {
-  name = "policy test",
   summary = "run the specs of policies",
   usage = "policy test SPEC|FOLDER… [--filter TEXT] [--coverage] [--junit FILE | --tap] [--watch]",
   examples = {

@@ -2,8 +2,8 @@
 --
 -- Owns: the difference and the token ledger. Must never compact: it plans.
 
+local common = require "sessile.cli.common"
 local diff = require "sessile.cli.diff"
-local options = require "sessile.cli.options"
 local render = require "sessile.cli.render"
 local terminal = require "sessile.cli.terminal"
 
@@ -56,7 +56,6 @@ local function ledger(result, changes)
 end
 
 return {
-  name = "policy try",
   summary = "show what a policy would do to a session; writes nothing",
   usage = "policy try NAME ID [--option NAME=VALUE] [--window N] [--answer TEXT]",
   examples = {
@@ -65,38 +64,25 @@ return {
     { "sessile policy try summarize last --answer 'A summary.'", "with an answer for the model" },
   },
   arguments = {
-    { "name", "a policy: its name, or a path with a `/` or ending in .lua", is = "policy" },
-    { "id", "a session: its id, a prefix of it, its title, a label, or `last`" },
+    common.policy_name,
+    common.session,
   },
   options = {
-    { "--option NAME=VALUE", "an option of the policy; may be repeated", many = true },
-    { "--window N", "the model's window in tokens (else unlimited)", integer = true },
-    { "--reserve N", "tokens to keep free in the window", integer = true },
+    common.policy_option,
+    common.window, common.reserve,
     { "--answer TEXT", "the answer of the model (default: the model fails)" },
   },
   run = function(app, args)
-    local chosen, wrong = options.policy(args.name, args.option)
-    if wrong then
-      return nil, wrong, "EUSAGE"
-    end
-    local session, message, code, step = app:session(args.id)
-    if not session then
-      return nil, message, code, step
-    end
-    local _ <close> = app.closing(session)
+    local chosen = common.policy(app, args.name, args.option)
+    local session = app:open(args.id)
     local asked = 0
-    local result
-    result, message, code = session:plan {
+    local result = app.try_or(common.policy_steps, session:plan {
       policy = chosen, window = args.window, reserve = args.reserve,
       model = function()
         asked = asked + 1
         return args.answer, "no model is configured here"
       end,
-    }
-    if not result then
-      return nil, message, code,
-        code == "ENOTFOUND" and "See the policies: sessile policy list" or nil
-    end
+    })
     local policy = result.policy or { verdict = "unchanged" }
     local changes = diff.compare(result.before, result.after, result.removals)
     local sums, rows = ledger(result, changes)
@@ -120,8 +106,8 @@ return {
           or "Nothing was written."
     end
     app:out(diff.text(changes, app.paint, terminal.columns()))
-    app:out("\n" .. terminal.table({ "", "MESSAGES>", "BEFORE>", "AFTER>", "TOKENS>" }, rows,
-      function(cell, _, heading) return heading and app.paint(cell, "bold") or cell end))
+    app:out "\n"
+    app:print_table({ "", "MESSAGES>", "BEFORE>", "AFTER>", "TOKENS>" }, rows, nil, {})
     if asked > 0 and not args.answer then
       app:note "No model is configured: the policy ran as if the model had failed."
     end

@@ -6,7 +6,6 @@
 local terminal = require "sessile.cli.terminal"
 
 return {
-  name = "run",
   summary = "run a Lua script that can use the engine",
   usage = "run SCRIPT.lua [ARGUMENT…]",
   examples = {

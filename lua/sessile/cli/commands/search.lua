@@ -89,11 +89,7 @@ local function show(app, store, text, asked)
   asked.on_step = function(step)
     bar(step.index - 1, step.total)
   end
-  local found, message, code, search = store:search(text, asked)
-  if not found then
-    return nil, message, code
-  end
-  for hit in found, nil, nil, search do
+  for hit in app.try(store:search(text, asked)) do
     if app.json then
       list[#list + 1] = as_json(hit)
     elseif hit.kind == "unread" then
@@ -126,7 +122,6 @@ local function show(app, store, text, asked)
 end
 
 return {
-  name = "search",
   summary = "search all sessions for a text, newest first",
   usage = "search QUERY [--agent NAME] [--role ROLE] [--since WHEN] [--limit N]",
   examples = {
@@ -148,15 +143,8 @@ return {
     .. "A session that cannot be read is named at the end. To see a whole message: sessile\n"
     .. "show ID@ENTRY",
   run = function(app, args)
-    local asked, message, code = filters.asked(app, args)
-    if not asked then
-      return nil, message, code
-    end
-    local store, step
-    store, message, code, step = app:store()
-    if not store then
-      return nil, message, code, step
-    end
+    local asked = filters.asked(app, args)
+    local store = app:need_store()
     asked.agent, asked.limit, asked.exact = app.globals.agent, args.limit, args.exact
     asked.head_only = args.head
     asked.roles = args.role and #args.role > 0 and args.role or nil

@@ -28,7 +28,7 @@ local function show_entry(app, session, id)
     if code == "ENOTFOUND" then
       message = ("session %s has no entry %s"):format(hints.shown(session.id), id)
     end
-    return nil, message, code, "See the entries: sessile tree " .. hints.id(session.id)
+    app.fail(message, code, "See the entries: sessile tree " .. hints.id(session.id))
   end
   local raw = render.facts(entry).json
   if app.json then
@@ -76,13 +76,9 @@ local function follow(app, session, seen, timeout_ms, empty)
     if changed == nil then
       return nil, newest, code
     elseif changed then
-      local list, message
       -- a message stands behind those before it: no more of them are new than entries are
-      list, message, code = session:messages {
-        last = tonumber(newest, 16) - tonumber(seen, 16) }
-      if not list then
-        return nil, message, code
-      end
+      local list = app.try(session:messages {
+        last = tonumber(newest, 16) - tonumber(seen, 16) })
       local new = {}
       for _, found in ipairs(list) do
         if render.facts(found).key:sub(1, #seen) > seen then
@@ -99,7 +95,6 @@ local function follow(app, session, seen, timeout_ms, empty)
 end
 
 return {
-  name = "show",
   summary = "print the messages of a session, or one entry",
   usage = "show ID[@ENTRY] [--last N] [--follow [--for TIME]]",
   examples = {
@@ -120,30 +115,23 @@ return {
     .. "away. To see what the model would get, use `sessile context`. With --follow --json\n"
     .. "each message is one line of JSON.",
   run = function(app, args)
-    local session, entry, code, step = entries.at(app, args.id)
-    if not session then
-      return nil, entry, code, step
-    end
-    local _ <close> = app.closing(session)
-    if type(entry) == "string" and args.follow then
+    local session, entry = entries.open_at(app, args.id)
+    if entry and args.follow then
       return nil, "--follow is for a whole session, and an entry never changes", "EUSAGE",
         "sessile show " .. hints.id(session.id) .. " --follow"
     elseif args["for"] and not args.follow then
       return nil, "--for goes with --follow", "EUSAGE"
-    elseif type(entry) == "string" then
+    elseif entry then
       return show_entry(app, session, entry)
     end
-    local list, message, seen, changed
+    local changed, seen, code
     if args.follow then -- before the messages are read: what comes between is shown after them
       changed, seen, code = session:watch { timeout_ms = 0 }
       if changed == nil then
         return nil, seen, code
       end
     end
-    list, message, code = session:messages { last = args.last }
-    if not list then
-      return nil, message, code
-    end
+    local list = app.try(session:messages { last = args.last })
     if args.follow then
       show_messages(app, list, true)
       for i = #list, 1, -1 do -- what came since is among them already
@@ -152,11 +140,7 @@ return {
       end
       return follow(app, session, seen, args["for"], #list == 0)
     elseif app.json then
-      local rows = {}
-      for i, found in ipairs(list) do
-        rows[i] = render.json(app, found)
-      end
-      app:print_json(app.array(rows))
+      app:print_json(render.list(app, list))
       return
     end
     show_messages(app, list, true)

@@ -3,8 +3,8 @@
 -- Owns: which of the two is meant. Must never draw where nobody looks, nor wait for a key
 -- where nobody types.
 
+local common = require "sessile.cli.common"
 local nodes = require "sessile.cli.treeview.nodes"
-local terminal = require "sessile.cli.terminal"
 local text = require "sessile.cli.treeview.text"
 local treeview = require "sessile.cli.treeview"
 
@@ -21,15 +21,14 @@ local function types_of(given)
 end
 
 local function as_text(app, args)
-  return app:with_session(args.id or "last", function(session)
-    local kind, types = args.type, types_of(args.types)
-    if not types and kind and kind ~= "all" and kind ~= "label" then
-      types = { kind }
-    end
-    return text.print(app, session, {
-      types = types, labelled = kind == "label", search = args.search, all = args.all,
-    })
-  end)
+  local session = app:open(args.id or "last")
+  local kind, types = args.type, types_of(args.types)
+  if not types and kind and kind ~= "all" and kind ~= "label" then
+    types = { kind }
+  end
+  return text.print(app, session, {
+    types = types, labelled = kind == "label", search = args.search, all = args.all,
+  })
 end
 
 local function as_screen(app, args)
@@ -43,12 +42,10 @@ local function as_screen(app, args)
   elseif not chosen.id then
     return 1
   end
-  local id = (chosen.session and chosen.session .. "@" or "") .. chosen.id
-  app:out((terminal.is_terminal(1) and terminal.line(id) or id) .. "\n")
+  app:out(app.id_line((chosen.session and chosen.session .. "@" or "") .. chosen.id))
 end
 
 return {
-  name = "tree",
   summary = "show the entries of a session as a tree",
   usage = "tree [ID] [--type WHAT] [--search TEXT] [--text | --select]",
   examples = {
@@ -61,7 +58,7 @@ return {
     { "sessile tree bug-42 --json | jq '.entries[] | select(.type == \"compaction\")'",
       "for a program" },
   },
-  arguments = { { "id", "a session's id, a prefix of it, its title, or `last`", "?" } },
+  arguments = { common.newest },
   options = {
     { "--filter --type WHAT", "only this kind of entry; label: entries with a label",
       choices = nodes.kinds },

@@ -2,6 +2,7 @@
 --
 -- Owns: the sums over sessions. Must never estimate: what nobody reported is not in it.
 
+local common = require "sessile.cli.common"
 local filters = require "sessile.cli.filters"
 local terminal = require "sessile.cli.terminal"
 
@@ -70,11 +71,8 @@ local function print_groups(app, by, groups, total)
     row(group, group.key == "" and "(nobody says)" or terminal.line(group.key))
   end
   row(total, "all")
-  app:out(terminal.table({ HEADINGS[by] or "", "REPORTS>", "INPUT>", "OUTPUT>", "CACHE READ>",
-    "CACHE WRITE>" }, rows, function(cell, column, heading)
-    if heading then return app.paint(cell, "bold") end
-    return column == 1 and app.paint(cell, "cyan") or cell
-  end, terminal.columns(), { "REPORTS>", "CACHE WRITE>", "CACHE READ>" }))
+  app:print_table({ HEADINGS[by] or "", "REPORTS>", "INPUT>", "OUTPUT>", "CACHE READ>",
+    "CACHE WRITE>" }, rows, { "REPORTS>", "CACHE WRITE>", "CACHE READ>" })
 end
 
 -- Whether a day ("2026-02-01") is within the moments.
@@ -87,7 +85,6 @@ local function days_between(since, till)
 end
 
 return {
-  name = "usage",
   summary = "show the tokens that providers reported, for one session or all",
   usage = "usage [ID] [--by day|model|agent] [--since WHEN] [--until WHEN]",
   examples = {
@@ -96,8 +93,7 @@ return {
     { "sessile usage --by model --json", "for a program" },
   },
   arguments = {
-    { "id", "a session: its id, a prefix of it, its title, a label, or `last`"
-      .. "; default: all", "?" },
+    common.session_as { more = "; default: all", count = "?" },
   },
   options = {
     { "--by WHAT", "group by", choices = { "day", "model", "agent" } },
@@ -108,39 +104,20 @@ return {
     .. "context takes now. Days are in UTC. --since and --until work with days, not with --by\n"
     .. "model or agent.",
   run = function(app, args)
-    local since, till, wrong = filters.moments(app, args)
-    if not wrong and (since or till) and args.by and args.by ~= "day" then
-      wrong = ("--since and --until count days: they do not go with --by %s"):format(args.by)
-    end
-    if wrong then
-      return nil, wrong, "EUSAGE"
+    local since, till = filters.moments(app, args)
+    if (since or till) and args.by and args.by ~= "day" then
+      return nil, ("--since and --until count days: they do not go with --by %s"):format(args.by),
+        "EUSAGE"
     end
     local groups, within = {}, days_between(since, till)
-    local ok, message, code, step, id
-    if args.id then
-      local session
-      session, message, code, step = app:session(args.id)
-      if not session then
-        return nil, message, code, step
-      end
-      ok, message, code = gather(groups, session, args.by, within)
-      id = session.id
-      session:close()
+    local session = args.id and app:open(args.id)
+    if session then
+      app.try(gather(groups, session, args.by, within))
     else
-      local store, rows
-      store, message, code, step = app:store()
-      if store then
-        rows, message, code = app:list(store, {})
-      end
-      if not rows then
-        return nil, message, code, step
-      end
-      ok, message, code = filters.each(app, store, rows, "reading", function(session)
-        return gather(groups, session, args.by, within)
-      end)
-    end
-    if not ok then
-      return nil, message, code
+      local store = app:need_store()
+      app.try(filters.each(app, store, app.try(app:list(store, {})), "reading", function(each)
+        return gather(groups, each, args.by, within)
+      end))
     end
     sort(groups, args.by)
     local total = {}
@@ -153,7 +130,7 @@ return {
     local sum = total[1]
     sum.key = nil
     if app.json then
-      return as_json(app, id, args.by, groups, sum)
+      return as_json(app, session and session.id or nil, args.by, groups, sum)
     end
     print_groups(app, args.by, groups, sum)
     if sum.reports == 0 then

@@ -2,6 +2,7 @@
 --
 -- Owns: the printing. Must never say more than the engine does.
 
+local common = require "sessile.cli.common"
 local entries = require "sessile.cli.entries"
 local render = require "sessile.cli.render"
 local terminal = require "sessile.cli.terminal"
@@ -55,15 +56,8 @@ local function find(session, text)
 end
 
 local function run(app, args, session)
-  local key, message, code, step = find(session, args.entry)
-  if not key then
-    return nil, message, code, step
-  end
-  local why
-  why, message, code = session:why(key)
-  if not why then
-    return nil, message, code, entries.step(code, session.id)
-  end
+  local key = app.try(find(session, args.entry))
+  local why = app.try_or(entries.steps(session), session:why(key))
   if app.json then
     return as_json(app, session.id, why)
   end
@@ -84,17 +78,14 @@ local function run(app, args, session)
 end
 
 return {
-  name = "why",
   summary = "explain why a message is in the context or not",
   usage = "why ID ENTRY",
   examples = {
     { "sessile why last 2a", "what happened to that message" },
     { "sessile why bug-42 16.1", "a message that compaction 16 wrote" },
   },
-  arguments = entries.arguments,
+  arguments = { common.session, common.entry },
   about = "Shows what happened to the message, oldest first: which compaction removed it, when,\n"
     .. "by which policy, and what replaced it; then what happened to the replacement.",
-  run = function(app, args)
-    return app:with_session(args.id, function(session) return run(app, args, session) end)
-  end,
+  run = function(app, args) return run(app, args, app:open(args.id)) end,
 }
