@@ -113,33 +113,24 @@ function kinds.checkpoint(app, list, _, before)
   end
 end
 
-local function distinct(field)
+-- Candidates of the sessions of the store, each once. names_of(row): a list of names.
+local function distinct(names_of)
   return function(app, list)
-    local seen = {}
+    local seen = { [""] = true }
     for _, row in ipairs(rows_of(app, { limit = 1000 })) do
-      local name = row[field]
-      if name and name ~= "" and not seen[name] then
-        seen[name] = true
-        add(list, name)
+      for _, name in ipairs(names_of(row)) do
+        if not seen[name] then
+          seen[name] = true
+          add(list, name)
+        end
       end
     end
   end
 end
 
-kinds.agent = distinct "agent"
-kinds.user = distinct "user"
-
-kinds["label name"] = function(app, list)
-  local seen = {}
-  for _, row in ipairs(rows_of(app, { limit = 1000 })) do
-    for _, name in ipairs(row.labels or {}) do
-      if not seen[name] then
-        seen[name] = true
-        add(list, name)
-      end
-    end
-  end
-end
+kinds.agent = distinct(function(row) return { row.agent } end)
+kinds.user = distinct(function(row) return { row.user } end)
+kinds["label name"] = distinct(function(row) return row.labels or {} end)
 
 function kinds.policy(_, list)
   for folder in paths.policy_path():gmatch "[^:]+" do

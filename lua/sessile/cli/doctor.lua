@@ -6,6 +6,7 @@
 local core = require "sessile.core"
 local disk = require "sessile.disk"
 local hints = require "sessile.cli.hints"
+local json = require "sessile.cli.json"
 local paths = require "sessile.paths"
 local sessile = require "sessile"
 local sessions = require "sessile.cli.sessions"
@@ -44,12 +45,7 @@ local function libraries()
   if file then
     file:close()
   end
-  local names = {}
-  for name in pairs(found) do
-    names[#names + 1] = name
-  end
-  table.sort(names)
-  return names
+  return json.keys(found)
 end
 
 local function worker(add, options)

@@ -55,6 +55,18 @@ local function quoted(text)
   return span.quote(utf8.len(text) and text or text:gsub("[\128-\255]", "\u{FFFD}"))
 end
 
+--- The keys of a table, sorted.
+---@param value table
+---@return string[]
+function json.keys(value)
+  local keys = {}
+  for key in pairs(value) do
+    keys[#keys + 1] = key
+  end
+  table.sort(keys)
+  return keys
+end
+
 local write
 
 local function write_table(value, indent)
@@ -66,12 +78,7 @@ local function write_table(value, indent)
     end
     return #parts == 0 and "[]" or "[\n" .. table.concat(parts, ",\n") .. "\n" .. indent .. "]"
   end
-  local keys = {}
-  for key in pairs(value) do
-    keys[#keys + 1] = key
-  end
-  table.sort(keys)
-  for i, key in ipairs(keys) do
+  for i, key in ipairs(json.keys(value)) do
     parts[i] = inner .. quoted(tostring(key)) .. ": " .. write(value[key], inner)
   end
   return #parts == 0 and "{}" or "{\n" .. table.concat(parts, ",\n") .. "\n" .. indent .. "}"

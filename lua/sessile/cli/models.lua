@@ -4,6 +4,7 @@
 -- never ask one.
 
 local hints = require "sessile.cli.hints"
+local json = require "sessile.cli.json"
 local model = require "sessile.model"
 local registry = require "sessile.cli.registry"
 
@@ -12,16 +13,6 @@ local models = {}
 local NONE = "no model is configured here"
 local SET_UP = "Say in the configuration which: model = { endpoint = \"…\", name = \"…\" }, or a "
   .. "command; see: sessile help chat"
-
--- The names of the models that are configured.
-local function names_of(config)
-  local names = {}
-  for name in pairs(config.models) do
-    names[#names + 1] = name
-  end
-  table.sort(names)
-  return names
-end
 
 ---@class sessile.cli.model
 ---@field ask fun(request: table, ctx: any): any, string?, string?
@@ -43,7 +34,7 @@ function models.of(app, name, agent)
     return nil, message, code, step
   end
   if name and not config.models[name] then
-    local names = names_of(config)
+    local names = json.keys(config.models)
     local near = registry.nearest(name, names)
     return nil, ("there is no model '%s'"):format(hints.shown(name)), "EUSAGE",
       near and ("Did you mean `%s`?"):format(near)

@@ -67,34 +67,19 @@ function options.kind(row)
   return KINDS[row[1]]
 end
 
--- Reads the value of the option that is called `flag`.
-local function whole_number(flag)
+-- The converter of an option's values. read(text): the value, or nil; wrong: what is said of it.
+local function converter(flag, read, wrong)
   return function(text)
-    local n = text:find "^%d+$" and math.tointeger(tonumber(text))
-    if not n then
-      return nil, ("option '%s': '%s' is not a whole number, 0 or more"):format(flag,
-        hints.shown(text))
+    local value = read(text)
+    if not value then
+      return nil, ("option '%s': '%s' is not %s"):format(flag, hints.shown(text), wrong)
     end
-    return n
+    return value
   end
 end
 
---- A time as typed, in ms: seconds ("90", "0.5") or with a unit ("500ms", "5m", "90d").
----@param text string
----@return integer? ms
-function options.time(text)
-  return times.ms(text)
-end
-
-local function time(flag)
-  return function(text)
-    local ms = options.time(text)
-    if not ms then
-      return nil, ("option '%s': '%s' is not a time: write seconds, or 500ms, 5m, 2h"):format(flag,
-        hints.shown(text))
-    end
-    return ms
-  end
+local function whole_number(text)
+  return text:find "^%d+$" and math.tointeger(tonumber(text)) or nil
 end
 
 local function add_option(parser, row)
@@ -104,8 +89,12 @@ local function add_option(parser, row)
     return
   end
   local option = parser:option(read.flags):target(read.field):argname(read.value)
-  if row.integer then option:convert(whole_number(read.words[#read.words])) end
-  if row.time then option:convert(time(read.words[#read.words])) end
+  local flag = read.words[#read.words]
+  if row.integer then
+    option:convert(converter(flag, whole_number, "a whole number, 0 or more"))
+  elseif row.time then
+    option:convert(converter(flag, times.ms, "a time: write seconds, or 500ms, 5m, 2h"))
+  end
   if row.many then option:count("*") end
   if row.choices then option:choices(row.choices) end
   if row.default then option:default(row.default) end

@@ -110,7 +110,8 @@ end
 ---@field name string       one or two words; set when it is loaded
 ---@field summary string    one line, lower case, no full stop
 ---@field usage string      what is typed after "sessile"
----@field examples string[][]  {what is typed, what it is for}
+---@field examples string[][]|string  {what is typed, what it is for}, or a text with two spaces
+--- between them
 ---@field arguments sessile.cli.argument[]?
 ---@field options sessile.cli.option[]?
 ---@field about string?     more, for its help
@@ -163,20 +164,50 @@ function registry.groups()
   return groups
 end
 
+-- The lines of a text without the indentation of the first.
+local function unindented(text)
+  local indent = text:match "^ *"
+  return (("\n" .. text):gsub("\n" .. indent, "\n"):sub(2))
+end
+
+-- Examples written as a text: on each line what is typed, two spaces, what it does. What it does
+-- may also stand on a line of its own, indented further.
+local function examples_of(text)
+  local list = {}
+  for line in (unindented(text) .. "\n"):gmatch "(.-)\n" do
+    local about = line:match "^ +(.*)$"
+    if about then
+      list[#list][2] = about
+    else
+      list[#list + 1] = { line:match "^(.-)  +(.*)$" }
+    end
+    list[#list][1] = list[#list][1] or line
+  end
+  return list
+end
+
+-- A command with its texts as the help wants them.
+local function prepared(command, name)
+  command.name = name
+  if type(command.examples) == "string" then
+    command.examples = examples_of(command.examples)
+  end
+  command.about = command.about and unindented(command.about)
+  return command
+end
+
 -- A command that ships.
 local function shipped(name)
   local family = FAMILY_OF[name]
   local found = require("sessile.cli.commands." .. (family or HIDDEN[name] or file_of(name)))
-  local command = family and found[name] or found
-  command.name = name
-  return command
+  return prepared(family and found[name] or found, name)
 end
 
 local function checked(command, name, path)
   if type(command) ~= "table" or type(command.run) ~= "function" then
     return nil, ("%s does not return a table with a function `run`"):format(path), "EINVALID"
   end
-  command.name = name
+  prepared(command, name)
   command.summary = command.summary or "a command of yours"
   command.usage = command.usage or name
   command.examples = command.examples or {}

@@ -309,7 +309,11 @@ local function matching(rows, fits)
   return found, closed
 end
 
-local function has_label(row, name)
+--- Whether a row of the list or a node of a tree has a label.
+---@param row {labels: string[]?}
+---@param name string
+---@return boolean
+function sessions.has_label(row, name)
   for _, label in ipairs(row.labels or {}) do
     if label == name then
       return true
@@ -332,7 +336,7 @@ function sessions.find(rows, name)
     function(row) return row.id == name end,
     function(row) return row.title == name end,
     function(row) return row.id:sub(1, #name) == name end,
-    function(row) return has_label(row, name) end,
+    function(row) return sessions.has_label(row, name) end,
   }
   for _, fits in ipairs(name ~= "" and name ~= "last" and tests or {}) do
     local found, closed = matching(rows, fits)

@@ -22,16 +22,17 @@ local HIDDEN = {
   { 0x2060, 0x206F }, { 0xFEFF, 0xFEFF }, { 0xFFF9, 0xFFFB }, { 0xE0000, 0xE007F },
 }
 
-local function is_hidden(code)
-  if code < 0x20 then
-    return code ~= 10 and code ~= 9
-  end
-  for _, range in ipairs(HIDDEN) do
+local function within(code, ranges)
+  for _, range in ipairs(ranges) do
     if code >= range[1] and code <= range[2] then
       return true
     end
   end
   return false
+end
+
+local function is_hidden(code)
+  return code < 0x20 and code ~= 10 and code ~= 9 or code >= 0x20 and within(code, HIDDEN)
 end
 
 --- Text without control sequences, control characters (but newline and tab) and what
@@ -113,15 +114,6 @@ local WIDE = {
   { 0x20000, 0x3FFFD },
 }
 local NONE = { { 0x0300, 0x036F }, { 0x1AB0, 0x1AFF }, { 0x20D0, 0x20FF }, { 0xFE00, 0xFE0F } }
-
-local function within(code, ranges)
-  for _, range in ipairs(ranges) do
-    if code >= range[1] and code <= range[2] then
-      return true
-    end
-  end
-  return false
-end
 
 local function char_width(code)
   if code < 0x300 then return 1 end

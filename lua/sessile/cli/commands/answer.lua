@@ -123,14 +123,13 @@ return {
   summary = "answer a suspended session or a pending run",
   usage = "answer ID [TEXT | - | --ask | --model NAME] [--call ID] [--run ENTRY] "
     .. "[--fail REASON | --again] [--policy P]",
-  examples = {
-    { "sessile answer last", "show what is asked" },
-    { "sessile answer bug-42 'go ahead'", "end a pause with a user message" },
-    { "my-model < request | sessile answer bug-42 -", "answer with standard input" },
-    { "sessile answer bug-42 --ask", "ask the configured model now" },
-    { "sessile answer bug-42 --fail 'no quota'",
-      "there is no answer: the policy continues without one" },
-  },
+  examples = [[
+    sessile answer last                      show what is asked
+    sessile answer bug-42 'go ahead'         end a pause with a user message
+    my-model < request | sessile answer bug-42 -
+      answer with standard input
+    sessile answer bug-42 --ask              ask the configured model now
+    sessile answer bug-42 --fail 'no quota'  there is no answer: the policy continues without one]],
   arguments = {
     { common.newest[1], common.newest[2] },
     { "text", "the answer; `-`: standard input, without its last newline", "?" },
@@ -145,8 +144,9 @@ return {
     { "--policy P", "use another policy than that of the pending run" },
     common.that_policy_option,
   },
-  about = "The answer to a suspended session is added as a message, and the session continues.\n"
-    .. "For a pending run the policy runs again from its start. The log answers the questions\n"
-    .. "that it asked before. If it asks another question, the run is pending again.",
+  about = [[
+    The answer to a suspended session is added as a message, and the session continues.
+    For a pending run the policy runs again from its start. The log answers the questions
+    that it asked before. If it asks another question, the run is pending again.]],
   run = function(app, args) return run(app, args, app:open(args.id)) end,
 }

@@ -11,10 +11,9 @@ local ROLES = { "user", "assistant", "system", "developer", "model" }
 return {
   summary = "add one message to a session",
   usage = "append ID [TEXT | -] [--role ROLE]",
-  examples = {
-    { "echo 'why is it slow?' | sessile append bug-42 -", "from standard input" },
-    { "sessile append last 'It reads the index twice.' --role assistant", "as the assistant" },
-  },
+  examples = [[
+    echo 'why is it slow?' | sessile append bug-42 -                  from standard input
+    sessile append last 'It reads the index twice.' --role assistant  as the assistant]],
   arguments = {
     common.session,
     { "text", "the message; `-` or nothing: standard input, without its last newline", "?" },

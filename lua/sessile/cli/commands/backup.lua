@@ -38,22 +38,21 @@ end
 return {
   summary = "copy the store into a file while others write to it",
   usage = "backup FILE [--update] [--keys FILE]",
-  examples = {
-    { "sessile backup sessions.backup", "a SQLite database; the same secret opens it" },
-    { "sessile backup sessions.backup --update", "add what is new since then" },
-    { "sessile backup b.db --keys b.keys",
-      "keep users' secrets in a separate file" },
-    { "sessile list --store sqlite:sessions.backup", "a backup is a store" },
-  },
+  examples = [[
+    sessile backup sessions.backup               a SQLite database; the same secret opens it
+    sessile backup sessions.backup --update      add what is new since then
+    sessile backup b.db --keys b.keys            keep users' secrets in a separate file
+    sessile list --store sqlite:sessions.backup  a backup is a store]],
   arguments = { { "file", "the backup file", is = "file" } },
   options = {
     { "--update", "FILE is a backup of this store: add what is new" },
     { "--keys FILE", "write users' secrets to this file instead of the backup" },
   },
-  about = "The backup has each session up to a complete write, and the sessions that it refers\n"
-    .. "to. FILE appears only after the whole copy was written and read back. If the command\n"
-    .. "is interrupted, run it again to continue.\n"
-    .. "To restore it: sessile backup restore FILE",
+  about = [[
+    The backup has each session up to a complete write, and the sessions that it refers
+    to. FILE appears only after the whole copy was written and read back. If the command
+    is interrupted, run it again to continue.
+    To restore it: sessile backup restore FILE]],
   run = function(app, args)
     local store = app:need_store()
     if args.keys == args.file then

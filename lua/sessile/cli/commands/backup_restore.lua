@@ -17,19 +17,19 @@ end
 return {
   summary = "restore a backup into an empty store",
   usage = "backup restore FILE [--keys FILE] [--into]",
-  examples = {
-    { "sessile backup restore sessions.backup", "into your store, which must be empty" },
-    { "sessile backup restore b.db --store ./elsewhere --keys b.keys",
-      "with users' secrets from their file" },
-    { "sessile backup restore sessions.backup --into", "only the sessions that are missing" },
-  },
+  examples = [[
+    sessile backup restore sessions.backup         into your store, which must be empty
+    sessile backup restore b.db --store ./elsewhere --keys b.keys
+      with users' secrets from their file
+    sessile backup restore sessions.backup --into  only the sessions that are missing]],
   arguments = { { "file", "the backup", is = "file" } },
   options = {
     { "--keys FILE", "the file of users' secrets that backup --keys wrote" },
     { "--into", "add missing sessions to a store that is not empty" },
   },
-  about = "The sessions are restored with the same ids, and the same secret opens them. If the\n"
-    .. "command is interrupted, run it again with --into to continue.",
+  about = [[
+    The sessions are restored with the same ids, and the same secret opens them. If the
+    command is interrupted, run it again with --into to continue.]],
   run = function(app, args)
     local from = place_of(app, args.file)
     local url = sessions.place(app.globals) or paths.default_store()

@@ -54,12 +54,10 @@ end
 return {
   summary = "continue from an older entry; the other branch stays in the log",
   usage = "branch ID ENTRY [--summary TEXT | --summarize] [--yes]",
-  examples = {
-    { "sessile branch bug-42 0000002a", "asks, then moves the head" },
-    { "sessile branch bug-42 before-deploy --yes", "to a label, without asking" },
-    { "sessile branch last 12 --summary 'Caching did not help.'",
-      "with a summary that the model sees" },
-  },
+  examples = [[
+    sessile branch bug-42 0000002a                            asks, then moves the head
+    sessile branch bug-42 before-deploy --yes                 to a label, without asking
+    sessile branch last 12 --summary 'Caching did not help.'  with a summary that the model sees]],
   arguments = {
     common.session,
     { "entry", "the entry to continue from: its number or a label" },
@@ -73,8 +71,9 @@ return {
     { "--instructions TEXT", "instructions for the summary" },
     ask.option,
   },
-  about = "Prints the new head. To go back, branch to the old head: `sessile tree` shows it. If\n"
-    .. "the summary fails, the branch is made without one.",
+  about = [[
+    Prints the new head. To go back, branch to the old head: `sessile tree` shows it. If
+    the summary fails, the branch is made without one.]],
   run = function(app, args)
     return run(app, args, entries.open(app, args.id, args.entry))
   end,

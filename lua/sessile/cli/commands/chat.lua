@@ -151,11 +151,10 @@ end
 return {
   summary = "talk to the configured model in a session",
   usage = "chat [ID] [--model NAME] [--policy P] [--system TEXT | @FILE] [--once TEXT]",
-  examples = {
-    { "sessile chat bug-42", "continue this session, or create it" },
-    { "git diff | sessile chat review --system 'Review this.'", "one exchange in a pipe" },
-    { "sessile chat last --once 'and in one sentence?'", "one more question" },
-  },
+  examples = [[
+    sessile chat bug-42                                     continue this session, or create it
+    git diff | sessile chat review --system 'Review this.'  one exchange in a pipe
+    sessile chat last --once 'and in one sentence?'         one more question]],
   arguments = { { "id", "a session's id, a prefix of it, its title, or `last`; or the id of "
     .. "a new one", "?" } },
   options = {
@@ -166,13 +165,14 @@ return {
     { "--once TEXT", "one exchange; the answer goes to standard output" },
     { "--no-history", "keep no history of typed lines" },
   },
-  about = "Configure the model first: model = { endpoint = \"https://…/v1\", name = \"…\", key =\n"
-    .. "{ env = \"API_KEY\" } }, { command = { \"program\" } } or a name among `models`; see\n"
-    .. "`sessile config`. Your message is on disk before the model is asked. Ctrl-C stops an\n"
-    .. "answer: the part that arrived is kept, with a mark. /help lists the commands. Tools\n"
-    .. "are not run. The arrow keys recall lines that you typed. For a store that is not\n"
-    .. "sealed, these lines are kept in $XDG_STATE_HOME/sessile/history, which only you can\n"
-    .. "read; a sealed session keeps its own.",
+  about = [[
+    Configure the model first: model = { endpoint = "https://…/v1", name = "…", key =
+    { env = "API_KEY" } }, { command = { "program" } } or a name among `models`; see
+    `sessile config`. Your message is on disk before the model is asked. Ctrl-C stops an
+    answer: the part that arrived is kept, with a mark. /help lists the commands. Tools
+    are not run. The arrow keys recall lines that you typed. For a store that is not
+    sealed, these lines are kept in $XDG_STATE_HOME/sessile/history, which only you can
+    read; a sealed session keeps its own.]],
   talk_in = talk_in,
   is_talk = is_talk,
   run = function(app, args)

@@ -80,20 +80,20 @@ end
 return {
   summary = "look for damage in one session or all, and repair damaged logs",
   usage = "check [ID] [--salvage] [--yes]",
-  examples = {
-    { "sessile check", "reads every line of every log, changes nothing" },
-    { "sessile check bug-42", "one session" },
-    { "sessile check bug-42 --salvage", "make a damaged session writable again; asks first" },
-  },
+  examples = [[
+    sessile check                   reads every line of every log, changes nothing
+    sessile check bug-42            one session
+    sessile check bug-42 --salvage  make a damaged session writable again; asks first]],
   arguments = { common.session_as { count = "?" } },
   options = {
     { "--salvage", "rewrite damaged logs, and keep their old bytes" },
     ask.option,
   },
-  about = "A damaged session can be read but not written. --salvage replaces its log: each lost\n"
-    .. "entry becomes a tombstone, every other entry keeps its id and place. The old bytes\n"
-    .. "are kept beside it. The exit code is 5 if there is damage, and 7 if the only problem\n"
-    .. "is that some logs may not be read.",
+  about = [[
+    A damaged session can be read but not written. --salvage replaces its log: each lost
+    entry becomes a tombstone, every other entry keeps its id and place. The old bytes
+    are kept beside it. The exit code is 5 if there is damage, and 7 if the only problem
+    is that some logs may not be read.]],
   run = function(app, args)
     local store = app:need_store()
     if args.salvage then

@@ -20,11 +20,10 @@ end
 return {
   summary = "record where a session stands, to go back to it later",
   usage = "checkpoint ID [NAME] [--state JSON | --state -]",
-  examples = {
-    { "sessile checkpoint bug-42 'before the rewrite'", "with a name; these are removed last" },
-    { "agent --dump | sessile checkpoint last --state -", "with the state of an agent" },
-    { "sessile checkpoint rm bug-42 0000002a", "remove one" },
-  },
+  examples = [[
+    sessile checkpoint bug-42 'before the rewrite'    with a name; these are removed last
+    agent --dump | sessile checkpoint last --state -  with the state of an agent
+    sessile checkpoint rm bug-42 0000002a             remove one]],
   arguments = {
     common.session_as { more = "; `rm`: remove one" },
     { "name", "its name; after `rm`, the session", "?" },

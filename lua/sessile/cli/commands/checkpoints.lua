@@ -7,10 +7,9 @@ local terminal = require "sessile.cli.terminal"
 return {
   summary = "list the checkpoints of a session",
   usage = "checkpoints ID [--name NAME] [--reason R]",
-  examples = {
-    { "sessile checkpoints last", "newest first" },
-    { "sessile checkpoints bug-42 --named", "only those with a name" },
-  },
+  examples = [[
+    sessile checkpoints last            newest first
+    sessile checkpoints bug-42 --named  only those with a name]],
   arguments = { common.session },
   options = {
     { "--name NAME", "only those with this name" },

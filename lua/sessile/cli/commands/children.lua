@@ -77,15 +77,15 @@ end
 return {
   summary = "list the sub-agent sessions of a session, and its parent",
   usage = "children ID [--direct]",
-  examples = {
-    { "sessile children last", "sessions of sub-agents, at every depth" },
-    { "sessile children bug-42 --json | jq '.children[] | select(.state == \"open\")'",
-      "the sessions not merged yet" },
-  },
+  examples = [[
+    sessile children last  sessions of sub-agents, at every depth
+    sessile children bug-42 --json | jq '.children[] | select(.state == "open")'
+      the sessions not merged yet]],
   arguments = { common.session },
   options = { { "--direct", "only direct children" } },
-  about = "STATE is `open`, `merged` or `discarded`. `gone` means that its log cannot be opened\n"
-    .. "any more.",
+  about = [[
+    STATE is `open`, `merged` or `discarded`. `gone` means that its log cannot be opened
+    any more.]],
   run = function(app, args)
     local session = app:open(args.id)
     local rows = app.try(gather(app:store(), session, not args.direct, 0, {}, {}));

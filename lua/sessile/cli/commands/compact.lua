@@ -107,14 +107,12 @@ end
 return {
   summary = "run a policy on what the model would get",
   usage = "compact ID [--policy P] [--option NAME=VALUE] [--defer | --dry-run] [INSTRUCTIONS…]",
-  examples = {
-    { "sessile compact last --policy edit_tools --dry-run",
-      "show what would leave; write nothing" },
-    { "sessile compact bug-42 --policy sliding_window --window 8000",
-      "for a window of 8000 tokens" },
-    { "sessile compact bug-42 --policy ./mine.lua --option turns=4",
-      "a policy of yours, with an option" },
-  },
+  examples = [[
+    sessile compact last --policy edit_tools --dry-run  show what would leave; write nothing
+    sessile compact bug-42 --policy sliding_window --window 8000
+      for a window of 8000 tokens
+    sessile compact bug-42 --policy ./mine.lua --option turns=4
+      a policy of yours, with an option]],
   arguments = {
     common.session,
     { "instructions", "instructions for a policy that summarizes", "*" },
@@ -127,9 +125,10 @@ return {
     { "--defer", "if the policy asks a model, leave the question for `sessile answer`" },
     { "--dry-run", "show the difference, write nothing" },
   },
-  about = "Messages that leave the context stay in the session; `sessile show` prints them.\n"
-    .. "summarize and tiered ask the configured model. Without a model they cut without a\n"
-    .. "summary and say so (tiered only if shorter tool output is not enough). With --defer\n"
-    .. "the question becomes a pending run, and `sessile answer` continues it.",
+  about = [[
+    Messages that leave the context stay in the session; `sessile show` prints them.
+    summarize and tiered ask the configured model. Without a model they cut without a
+    summary and say so (tiered only if shorter tool output is not enough). With --defer
+    the question becomes a pending run, and `sessile answer` continues it.]],
   run = function(app, args) return run(app, args, app:open(args.id)) end,
 }

@@ -74,17 +74,18 @@ end
 commands.config = {
   summary = "show the configuration, and where each value comes from",
   usage = "config [--set]",
-  examples = {
-    { "sessile config", "every value, with its file and line" },
-    { "sessile config --set", "only values that are set" },
-    { "sessile config --json | jq '.values[] | select(.key == \"policy\")'", "for a program" },
-  },
+  examples = [[
+    sessile config        every value, with its file and line
+    sessile config --set  only values that are set
+    sessile config --json | jq '.values[] | select(.key == "policy")'
+      for a program]],
   options = { { "--set", "omit the defaults" } },
-  about = "The configuration is $XDG_CONFIG_HOME/sessile/config.lua, and ./sessile.lua overrides\n"
-    .. "its keys. --config or $SESSILE_CONFIG names one file that replaces both.\n"
-    .. "$SESSILE_STORE and $SESSILE_KEY override files, and options override these variables.\n"
-    .. "Until you trust it with `sessile config trust`, ./sessile.lua may not name a program,\n"
-    .. "a key or a place outside its folder.",
+  about = [[
+    The configuration is $XDG_CONFIG_HOME/sessile/config.lua, and ./sessile.lua overrides
+    its keys. --config or $SESSILE_CONFIG names one file that replaces both.
+    $SESSILE_STORE and $SESSILE_KEY override files, and options override these variables.
+    Until you trust it with `sessile config trust`, ./sessile.lua may not name a program,
+    a key or a place outside its folder.]],
   run = function(app, args)
     local cfg = app.try(app:config())
     local flags, rows = typed(app.globals), {}
@@ -104,20 +105,19 @@ commands.config = {
 
 commands["config show"] = setmetatable({
   usage = "config show [--set]",
-  examples = {
-    { "sessile config show", "every value, and the file and line that say it" },
-    { "sessile config show --set", "only those that somebody set" },
-  },
+  examples = [[
+    sessile config show        every value, and the file and line that say it
+    sessile config show --set  only those that somebody set]],
 }, { __index = commands.config })
 
 commands["config path"] = {
   summary = "print the path of your configuration",
   usage = "config path",
-  examples = {
-    { "sessile config path", "your file, or the one named by --config" },
-    { "$EDITOR \"$(sessile config path)\"", "edit it" },
-  },
-  about = "--json also prints the path of the project's file, and which of the two exist.",
+  examples = [[
+    sessile config path               your file, or the one named by --config
+    $EDITOR "$(sessile config path)"  edit it]],
+  about = [[
+    --json also prints the path of the project's file, and which of the two exist.]],
   run = function(app)
     local named, said_by = config.named(app.globals.config)
     local path = named or config.own()

@@ -49,15 +49,15 @@ return {
 return {
   summary = "write a first configuration",
   usage = "config init [FILE] [--yes]",
-  examples = {
-    { "sessile config init", "yours: compact at 80 % of the window; the rest are comments" },
-    { "sessile config init ./sessile.lua", "one for a project" },
-    { "sessile config init --yes", "replace the existing file" },
-  },
+  examples = [[
+    sessile config init                yours: compact at 80 % of the window; the rest are comments
+    sessile config init ./sessile.lua  one for a project
+    sessile config init --yes          replace the existing file]],
   arguments = { { "file", "the file (default: see `sessile config path`)", "?" } },
   options = { ask.option },
-  about = "Without a configuration the library compacts nothing. This file sets the policy\n"
-    .. "`tiered`, which compacts when 80 % of the window is used.",
+  about = [[
+    Without a configuration the library compacts nothing. This file sets the policy
+    `tiered`, which compacts when 80 % of the window is used.]],
   run = function(app, args)
     local path = args.file or config.named(app.globals.config) or config.own()
     if not path then

@@ -19,17 +19,17 @@ end
 return {
   summary = "let a project's sessile.lua set everything that yours can",
   usage = "config trust [FILE] [--remove] [--yes]",
-  examples = {
-    { "sessile config trust", "trust ./sessile.lua, after you have read it" },
-    { "sessile config trust --remove", "withdraw the trust" },
-  },
+  examples = [[
+    sessile config trust           trust ./sessile.lua, after you have read it
+    sessile config trust --remove  withdraw the trust]],
   arguments = { { "file", "the file (default ./sessile.lua)", "?" } },
   options = { { "--remove", "withdraw the trust" }, ask.option },
-  about = "Without trust, ./sessile.lua may set a policy by its name, triggers, checkpoints, a\n"
-    .. "window, one of your models by its name, and a store below its own folder. It may not\n"
-    .. "set anything that runs a program, reads a key, sends data or weakens durability. You\n"
-    .. "trust this text in this place: if one byte of it changes, you are asked again. The\n"
-    .. "programs and files that it names are not checked, so look at them first.",
+  about = [[
+    Without trust, ./sessile.lua may set a policy by its name, triggers, checkpoints, a
+    window, one of your models by its name, and a store below its own folder. It may not
+    set anything that runs a program, reads a key, sends data or weakens durability. You
+    trust this text in this place: if one byte of it changes, you are asked again. The
+    programs and files that it names are not checked, so look at them first.]],
   run = function(app, args)
     local one = app.try_or({
       ENOTFOUND = "Go to the project's folder, or name the file: sessile config trust FILE",

@@ -9,10 +9,9 @@ local terminal = require "sessile.cli.terminal"
 return {
   summary = "print what the model would get: the messages after compaction",
   usage = "context ID [--model M]",
-  examples = {
-    { "sessile context last", "as readable text" },
-    { "sessile context bug-42 --json | jq '[.messages[].message]'", "as JSON for a model" },
-  },
+  examples = [[
+    sessile context last                                        as readable text
+    sessile context bug-42 --json | jq '[.messages[].message]'  as JSON for a model]],
   arguments = { common.session },
   options = {
     { "--model M", "count tokens for this model (default: the session's)" },

@@ -10,11 +10,10 @@ local sessions = require "sessile.cli.sessions"
 return {
   summary = "copy a whole session into another store, and print its id there",
   usage = "copy SESSION STORE [--id NEW] [--to-key-file FILE | --to-plain]",
-  examples = {
-    { "sessile copy bug-42 /mnt/backup", "every entry and branch, with the same ids" },
-    { "sessile copy last ./shared --to-key-file ./shared.key --id case-7",
-      "sealed with the other store's key" },
-  },
+  examples = [[
+    sessile copy bug-42 /mnt/backup  every entry and branch, with the same ids
+    sessile copy last ./shared --to-key-file ./shared.key --id case-7
+      sealed with the other store's key]],
   arguments = {
     common.session_as { name = "session" },
     { "to", "the other store: a folder or file:FOLDER; created if missing", is = "folder" },
@@ -25,8 +24,9 @@ return {
     { "--to-plain", "the other store is not sealed" },
     { "--to-agent NAME", "its agent there (default: the same)" },
   },
-  about = "The copy includes labels, checkpoints, settings and every branch. It is sealed with\n"
-    .. "the keys of the other store. Later changes to one session do not affect the other.",
+  about = [[
+    The copy includes labels, checkpoints, settings and every branch. It is sealed with
+    the keys of the other store. Later changes to one session do not affect the other.]],
   run = function(app, args)
     common.check_new_id(app, args.id)
     common.at_most_one(app, args, { "--to-plain", "--to-key-file" })

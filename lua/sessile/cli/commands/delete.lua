@@ -25,10 +25,9 @@ end
 return {
   summary = "delete a session, permanently or softly",
   usage = "delete ID [--soft] [--dry-run] [--yes]",
-  examples = {
-    { "sessile delete bug-42 --soft", "hide it; `sessile undelete bug-42` restores it" },
-    { "sessile delete bug-42", "delete it permanently; asks first" },
-  },
+  examples = [[
+    sessile delete bug-42 --soft  hide it; `sessile undelete bug-42` restores it
+    sessile delete bug-42         delete it permanently; asks first]],
   arguments = { common.session },
   options = {
     { "--soft", "only mark it; it can be undeleted until it is purged" },
@@ -38,9 +37,10 @@ return {
     ask.option,
     { "--force", "the same as --yes" },
   },
-  about = "Without --soft, the log and the files beside it are removed, and its header is\n"
-    .. "overwritten first. The store's key still opens copies elsewhere, such as backups. To\n"
-    .. "make those unreadable too, use `sessile forget USER`.",
+  about = [[
+    Without --soft, the log and the files beside it are removed, and its header is
+    overwritten first. The store's key still opens copies elsewhere, such as backups. To
+    make those unreadable too, use `sessile forget USER`.]],
   run = function(app, args)
     local which, message, code, step = target(app, args.id)
     if not which or args.dry_run then

@@ -7,9 +7,10 @@ local terminal = require "sessile.cli.terminal"
 return {
   summary = "show the engine at work, in a few seconds",
   usage = "demo",
-  examples = { { "sessile demo", "seal, replay, kill and recover; leaves no files" } },
-  about = "The demo works in a temporary folder. It needs no network, and does not touch your\n"
-    .. "store or key.",
+  examples = [[sessile demo  seal, replay, kill and recover; leaves no files]],
+  about = [[
+    The demo works in a temporary folder. It needs no network, and does not touch your
+    store or key.]],
   run = function(app)
     if not has_system then
       return nil, "the demo starts this program a second time: run it as `sessile demo`",

@@ -138,12 +138,11 @@ end
 return {
   summary = "write a session as JSON, Markdown or HTML",
   usage = "export ID [FILE] [--format FORMAT | --to AGENT] [--redact] [--yes]",
-  examples = {
-    { "sessile export last talk.html", "one self-contained HTML page" },
-    { "sessile export bug-42 bug-42.md --redact", "without secrets, addresses and names of homes" },
-    { "sessile export last | jq '.entries | length'", "for a program" },
-    { "sessile export --user ann@example.org ann/", "all sessions of a user" },
-  },
+  examples = [[
+    sessile export last talk.html                 one self-contained HTML page
+    sessile export bug-42 bug-42.md --redact      without secrets, addresses and names of homes
+    sessile export last | jq '.entries | length'  for a program
+    sessile export --user ann@example.org ann/    all sessions of a user]],
   arguments = {
     common.session_as { more = "; with --all or --user: a folder", count = "?" },
     { "file", "the file; its extension sets the format (default: standard output)", "?" },
@@ -158,13 +157,14 @@ return {
     { "--all", "all sessions, into a folder" },
     { "--yes", "replace existing files" },
   },
-  about = "The file appears only when it is complete, and only you can read it. --redact\n"
-    .. "replaces what looks like a secret by [secret-1], [email-2], …, the same placeholder\n"
-    .. "for the same text. It cannot find everything: read the file before you publish it. A\n"
-    .. "file of rules returns a list:\n"
-    .. "  return { { name = \"project\", pattern = \"Project %u%w+\" } }\n"
-    .. "The patterns are Lua patterns. If a pattern has a capture, only the capture is\n"
-    .. "replaced.",
+  about = [[
+    The file appears only when it is complete, and only you can read it. --redact
+    replaces what looks like a secret by [secret-1], [email-2], …, the same placeholder
+    for the same text. It cannot find everything: read the file before you publish it. A
+    file of rules returns a list:
+      return { { name = "project", pattern = "Project %u%w+" } }
+    The patterns are Lua patterns. If a pattern has a capture, only the capture is
+    replaced.]],
   run = function(app, args)
     local rules, message, code, step = redaction.read(args)
     if rules == nil and message then

@@ -12,10 +12,10 @@ local render = require "sessile.cli.render"
 return {
   summary = "cut a fixture for specs of policies from a session",
   usage = "fixture ID [FILE] [--redact] [--last N]",
-  examples = {
-    { "sessile fixture bug-42 spec/fixtures/slow.jsonl --redact", "without secrets and names" },
-    { "sessile fixture last --last 40", "the newest 40 messages, to standard output" },
-  },
+  examples = [[
+    sessile fixture bug-42 spec/fixtures/slow.jsonl --redact
+      without secrets and names
+    sessile fixture last --last 40  the newest 40 messages, to standard output]],
   arguments = {
     common.session,
     { "file", "a new file (default: standard output)", "?" },
@@ -24,9 +24,10 @@ return {
     common.redact,
     { "--last N", "only the newest N messages", integer = true },
   },
-  about = "A fixture has one message on each line. --redact replaces what looks like a secret by\n"
-    .. "[secret-1], [email-2], …, the same placeholder for the same text. It cannot find\n"
-    .. "everything: read a fixture before you publish it.",
+  about = [[
+    A fixture has one message on each line. --redact replaces what looks like a secret by
+    [secret-1], [email-2], …, the same placeholder for the same text. It cannot find
+    everything: read a fixture before you publish it.]],
   run = function(app, args)
     local session = app:open(args.id)
     local list = app.try(session:messages { last = args.last })

@@ -23,15 +23,15 @@ end
 return {
   summary = "make every session of a user unreadable for ever",
   usage = "forget USER [--dry-run] [--yes]",
-  examples = {
-    { "sessile forget ann@example.org", "asks first" },
-    { "sessile forget ann@example.org --yes", "in a script" },
-  },
+  examples = [[
+    sessile forget ann@example.org        asks first
+    sessile forget ann@example.org --yes  in a script]],
   arguments = { { "user", "the user that sessions were created for", is = "user" } },
   options = { { "--dry-run", "list the sessions, change nothing" }, ask.option },
-  about = "Overwrites and removes the user's secret. After that nothing opens those sessions,\n"
-    .. "not even in backups of the logs. Only a copy of the secret itself (the store's user-…\n"
-    .. "files) would. The logs stay in the store, unreadable.",
+  about = [[
+    Overwrites and removes the user's secret. After that nothing opens those sessions,
+    not even in backups of the logs. Only a copy of the secret itself (the store's user-…
+    files) would. The logs stay in the store, unreadable.]],
   run = function(app, args)
     local store = app:need_store()
     if not store.sealed then

@@ -9,12 +9,11 @@ local hints = require "sessile.cli.hints"
 return {
   summary = "create a session from another one, up to an entry, and print its id",
   usage = "fork SESSION [ENTRY] [--id NEW] [--title TEXT]",
-  examples = {
-    { "sessile fork bug-42", "everything up to the head" },
-    { "sessile fork bug-42 0000002a --id bug-42b --title 'Another way'", "up to an entry" },
-    { "sessile fork bug-42@2a", "the same, as one word" },
-    { "sessile fork last --to-agent critic", "for another agent" },
-  },
+  examples = [[
+    sessile fork bug-42                                              everything up to the head
+    sessile fork bug-42 0000002a --id bug-42b --title 'Another way'  up to an entry
+    sessile fork bug-42@2a                                           the same, as one word
+    sessile fork last --to-agent critic                              for another agent]],
   arguments = {
     common.session_as { name = "session" },
     { "entry", "the last entry to copy (default: the head): its number or a label",
@@ -26,8 +25,9 @@ return {
     { "--to-agent NAME", "its agent (default: the session's)" },
     { "--to-user NAME", "its user (default: the session's)" },
   },
-  about = "Entries keep their ids in the fork. Labels, title and settings are copied as they are\n"
-    .. "now; a pause is not. The two sessions are independent: either can be deleted.",
+  about = [[
+    Entries keep their ids in the fork. Labels, title and settings are copied as they are
+    now; a pause is not. The two sessions are independent: either can be deleted.]],
   run = function(app, args)
     common.check_new_id(app, args.id)
     local session, at

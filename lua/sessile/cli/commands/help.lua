@@ -43,10 +43,9 @@ end
 return {
   summary = "show help for a command, with examples",
   usage = "help [COMMAND]",
-  examples = {
-    { "sessile help", "all commands" },
-    { "sessile help compact", "one command; also: sessile compact --help" },
-  },
+  examples = [[
+    sessile help          all commands
+    sessile help compact  one command; also: sessile compact --help]],
   arguments = { { "command", "the name of a command: one or two words", "*", is = "command" } },
   run = function(app, args)
     local name = table.concat(args.command, " ")

@@ -129,13 +129,12 @@ end
 return {
   summary = "create sessions from recorded conversations",
   usage = "import FILE|DIR [--from FORMAT] [--id ID | --into ID] [--title TEXT]",
-  examples = {
-    { "sessile import recorded.jsonl --from pi", "a session of the pi coding agent" },
-    { "sessile import talk.jsonl --id bug-42", "one message on each line, with an id of yours" },
-    { "sessile import ~/.claude/projects/shop", "a folder: one session for each file" },
-    { "sessile import more.json --into bug-42", "append to an existing session" },
-    { "zcat old.jsonl.gz | sessile import - --from jsonl", "from standard input" },
-  },
+  examples = [[
+    sessile import recorded.jsonl --from pi            a session of the pi coding agent
+    sessile import talk.jsonl --id bug-42              one message on each line, with an id of yours
+    sessile import ~/.claude/projects/shop             a folder: one session for each file
+    sessile import more.json --into bug-42             append to an existing session
+    zcat old.jsonl.gz | sessile import - --from jsonl  from standard input]],
   arguments = { { "file", "the recording, or a folder of them, or `-`: standard input" } },
   options = {
     { "--from FORMAT",
@@ -144,9 +143,10 @@ return {
     { "--into ID", "append to the head of this session" },
     { "--title TEXT", "the title" },
   },
-  about = "Lines that are not messages become custom entries, so nothing is lost. If you import\n"
-    .. "a file again, the import continues where it stopped, after a crash or when the file\n"
-    .. "has grown.",
+  about = [[
+    Lines that are not messages become custom entries, so nothing is lost. If you import
+    a file again, the import continues where it stopped, after a crash or when the file
+    has grown.]],
   run = function(app, args)
     common.check_new_id(app, args.id)
     local is_folder = has_system and args.file ~= "-" and system.kind(args.file) == "folder"

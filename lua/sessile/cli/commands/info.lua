@@ -120,11 +120,10 @@ end
 return {
   summary = "show facts about a session: times, counts, usage, settings",
   usage = "info [ID]",
-  examples = {
-    { "sessile info last", "times, counts, usage, labels, settings" },
-    { "sessile info bug-42 --json | jq .settings", "for a program" },
-    { "sessile info last --json | jq .origin", "the session that it was forked from" },
-  },
+  examples = [[
+    sessile info last                          times, counts, usage, labels, settings
+    sessile info bug-42 --json | jq .settings  for a program
+    sessile info last --json | jq .origin      the session that it was forked from]],
   arguments = { common.newest },
   run = function(app, args)
     local session = app:open(args.id or "last")

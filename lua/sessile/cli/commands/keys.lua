@@ -17,13 +17,13 @@ end
 commands["keys init"] = {
   summary = "create the keyring of a store, and your key file if you have none",
   usage = "keys init [--suite S]",
-  examples = {
-    { "sessile keys init --store ./sessions", "with $SESSILE_KEY, or a key file made for you" },
-    { "sessile keys init --key-file ./store.key", "with an existing key" },
-  },
+  examples = [[
+    sessile keys init --store ./sessions      with $SESSILE_KEY, or a key file made for you
+    sessile keys init --key-file ./store.key  with an existing key]],
   options = { suite "the cipher (default: the fastest on this CPU)" },
-  about = "A store creates its keyring when it is first used. Run this command before that to\n"
-    .. "choose the suite, or to copy the key before anything is written.",
+  about = [[
+    A store creates its keyring when it is first used. Run this command before that to
+    choose the suite, or to copy the key before anything is written.]],
   run = function(app, args)
     local known = app.try(app:config())
     app.try(sessions.init(app.globals, args.suite))
@@ -73,7 +73,7 @@ end
 commands["keys status"] = {
   summary = "show how a store is sealed, and how many logs use each master key",
   usage = "keys status",
-  examples = { { "sessile keys status", "prints no key" } },
+  examples = [[sessile keys status  prints no key]],
   run = function(app)
     local keys = app.try(app:need_store():keys())
     if app.json then
@@ -100,19 +100,18 @@ end
 commands["keys rotate"] = {
   summary = "create a new master key, or change the secret of the store",
   usage = "keys rotate [--new-key-file FILE | --new-key-env NAME]",
-  examples = {
-    { "sessile keys rotate", "seal new sessions with a new master key" },
-    { "sessile keys rotate --new-key-file ./new.key",
-      "change the secret; FILE is created if missing" },
-    { "SESSILE_NEW_KEY=… sessile keys rotate --new-key-env SESSILE_NEW_KEY",
-      "with the secret in a variable" },
-  },
+  examples = [[
+    sessile keys rotate                           seal new sessions with a new master key
+    sessile keys rotate --new-key-file ./new.key  change the secret; FILE is created if missing
+    SESSILE_NEW_KEY=… sessile keys rotate --new-key-env SESSILE_NEW_KEY
+      with the secret in a variable]],
   options = {
     { "--new-key-file FILE", "wrap the keyring with the key in FILE" },
     { "--new-key-env NAME", "wrap the keyring with the secret in the variable NAME" },
   },
-  about = "Only the keyring changes; sessions stay as they are. If somebody else has seen the\n"
-    .. "key, change the secret, then run `sessile keys rotate`, then `sessile keys reseal`.",
+  about = [[
+    Only the keyring changes; sessions stay as they are. If somebody else has seen the
+    key, change the secret, then run `sessile keys rotate`, then `sessile keys reseal`.]],
   run = function(app, args)
     common.at_most_one(app, args, { "--new-key-file", "--new-key-env" })
     local store = app:need_store()
@@ -149,16 +148,16 @@ end
 commands["keys reseal"] = {
   summary = "encrypt old sessions again, under the newest master key",
   usage = "keys reseal [--suite S] [--dry-run]",
-  examples = {
-    { "sessile keys rotate && sessile keys reseal", "after somebody else has seen a key" },
-    { "sessile keys reseal --suite xchacha20-poly1305", "for machines without AES" },
-  },
+  examples = [[
+    sessile keys rotate && sessile keys reseal      after somebody else has seen a key
+    sessile keys reseal --suite xchacha20-poly1305  for machines without AES]],
   options = {
     suite "the cipher from now on",
     { "--dry-run", "print how many use older keys, change nothing" },
   },
-  about = "Each session is encrypted again in one step, and others can go on writing. If the\n"
-    .. "command is interrupted, run it again to continue. Copies elsewhere do not change.",
+  about = [[
+    Each session is encrypted again in one step, and others can go on writing. If the
+    command is interrupted, run it again to continue. Copies elsewhere do not change.]],
   run = function(app, args)
     local store = app:need_store()
     if args.dry_run then

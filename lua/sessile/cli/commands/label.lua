@@ -22,13 +22,13 @@ end
 commands.label = {
   summary = "give an entry a name",
   usage = "label ID ENTRY NAME",
-  examples = {
-    { "sessile label bug-42 2a before-deploy", "then: sessile show bug-42@before-deploy" },
-    { "sessile label last head done", "the newest entry" },
-  },
+  examples = [[
+    sessile label bug-42 2a before-deploy  then: sessile show bug-42@before-deploy
+    sessile label last head done           the newest entry]],
   arguments = { common.session, common.entry, { "name", "the label: 1 to 200 bytes" } },
-  about = "An entry can have several labels. `sessile label list ID` lists them, and `sessile\n"
-    .. "label rm ID ENTRY` removes them.",
+  about = [[
+    An entry can have several labels. `sessile label list ID` lists them, and `sessile
+    label rm ID ENTRY` removes them.]],
   run = on_entry("label", function(result, args)
     result.label = args.name
     return result
@@ -45,7 +45,7 @@ end
 commands.pin = {
   summary = "keep a message in the context: no policy may remove it",
   usage = "pin ID ENTRY",
-  examples = { { "sessile pin bug-42 2a", "no policy drops or edits it from now on" } },
+  examples = [[sessile pin bug-42 2a  no policy drops or edits it from now on]],
   arguments = { common.session, common.entry },
   run = pinning "pin",
 }
@@ -53,7 +53,7 @@ commands.pin = {
 commands.unpin = {
   summary = "let policies remove a message again",
   usage = "unpin ID ENTRY",
-  examples = { { "sessile unpin bug-42 2a", "policies may drop it again" } },
+  examples = [[sessile unpin bug-42 2a  policies may drop it again]],
   arguments = { common.session, common.entry },
   run = pinning "unpin",
 }
@@ -72,7 +72,7 @@ end
 commands["label list"] = {
   summary = "list the labels and pins of a session",
   usage = "label list ID",
-  examples = { { "sessile label list bug-42", "by entry" } },
+  examples = [[sessile label list bug-42  by entry]],
   arguments = { common.session },
   run = function(app, args)
     local session = app:open(args.id)
@@ -110,10 +110,9 @@ end
 commands["label rm"] = {
   summary = "remove a label from an entry, or all its labels",
   usage = "label rm ID ENTRY [NAME]",
-  examples = {
-    { "sessile label rm bug-42 2a before-deploy", "one" },
-    { "sessile label rm bug-42 2a", "all labels of that entry; a pin stays" },
-  },
+  examples = [[
+    sessile label rm bug-42 2a before-deploy  one
+    sessile label rm bug-42 2a                all labels of that entry; a pin stays]],
   arguments = {
     common.session, common.entry,
     { "name", "the label (default: all of them, but not the pin)", "?", is = "label name" },

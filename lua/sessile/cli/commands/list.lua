@@ -78,12 +78,11 @@ end
 return {
   summary = "list sessions, newest first",
   usage = "list [AGENT] [--status WHAT] [--since WHEN] [--until WHEN] [--sort WHAT] [--limit N]",
-  examples = {
-    { "sessile list", "all of them" },
-    { "sessile list coder --limit 5", "the newest five of one agent" },
-    { "sessile list --since 7d --label release", "from this week, with that label" },
-    { "sessile list --status deleted", "sessions that can be undeleted" },
-  },
+  examples = [[
+    sessile list                             all of them
+    sessile list coder --limit 5             the newest five of one agent
+    sessile list --since 7d --label release  from this week, with that label
+    sessile list --status deleted            sessions that can be undeleted]],
   arguments = {
     { "agent", "only sessions of this agent, as --agent", "?", field = "only", is = "agent" },
   },

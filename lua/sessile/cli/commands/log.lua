@@ -171,20 +171,20 @@ end
 return {
   summary = "list the compactions of a session, also the refused ones",
   usage = "log ID [--all]",
-  examples = {
-    { "sessile log last", "one line each, oldest first" },
-    { "sessile log last --all", "also pauses, checkpoints and moves of the head" },
-    { "sessile log bug-42 --json | jq '.[] | select(.kind == \"refusal\") | .message'",
-      "for a program" },
-  },
+  examples = [[
+    sessile log last        one line each, oldest first
+    sessile log last --all  also pauses, checkpoints and moves of the head
+    sessile log bug-42 --json | jq '.[] | select(.kind == "refusal") | .message'
+      for a program]],
   arguments = { common.session },
   options = {
     { "--all", "also show pauses, pending runs, checkpoints and moves of the head" },
   },
-  about = "Lists the compactions on the path to the head. A compaction is in force as long as\n"
-    .. "the context still shows what it did. To undo one, use `sessile uncompact`; to ask\n"
-    .. "about one message, `sessile why`. --all adds entries of the whole log, other branches\n"
-    .. "included.",
+  about = [[
+    Lists the compactions on the path to the head. A compaction is in force as long as
+    the context still shows what it did. To undo one, use `sessile uncompact`; to ask
+    about one message, `sessile why`. --all adds entries of the whole log, other branches
+    included.]],
   run = function(app, args)
     local session = app:open(args.id)
     local rows = app.try(session:log())

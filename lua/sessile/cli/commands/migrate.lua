@@ -32,12 +32,10 @@ local STEPS = {
 return {
   summary = "copy all sessions of a store into another store of any kind",
   usage = "migrate FROM TO [--to-key-file FILE | --to-plain | --to-sealed] [--into]",
-  examples = {
-    { "sessile migrate ./sessions sqlite:sessions.db",
-      "copy the sealed bytes; the same key opens them" },
-    { "sessile migrate sqlite:a.db postgres://host/db", "run it, stop the writers, run it again" },
-    { "sessile migrate old new --to-key-file new.key", "seal the copy with another key" },
-  },
+  examples = [[
+    sessile migrate ./sessions sqlite:sessions.db   copy the sealed bytes; the same key opens them
+    sessile migrate sqlite:a.db postgres://host/db  run it, stop the writers, run it again
+    sessile migrate old new --to-key-file new.key   seal the copy with another key]],
   arguments = {
     { "from", "the store to copy: a folder, " .. paths.store_forms(true), is = "folder" },
     { "to", "the other store: created if missing", is = "folder" },
@@ -49,9 +47,10 @@ return {
     { "--into", "the other store may have sessions, which stay as they are" },
     { "--replace", "replace sessions that differ there; keep their old logs" },
   },
-  about = "FROM is only read, and others may write to it meanwhile. To copy what they wrote, run\n"
-    .. "the command again. Ids, branches, labels, checkpoints and deletions are copied, and\n"
-    .. "the whole copy is read back. If the command is interrupted, run it again to continue.",
+  about = [[
+    FROM is only read, and others may write to it meanwhile. To copy what they wrote, run
+    the command again. Ids, branches, labels, checkpoints and deletions are copied, and
+    the whole copy is read back. If the command is interrupted, run it again to continue.]],
   run = function(app, args)
     local changes = common.at_most_one(app, args, { "--to-plain", "--to-sealed", "--to-key-file" })
     if app.globals.store then

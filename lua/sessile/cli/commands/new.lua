@@ -8,10 +8,9 @@ local hints = require "sessile.cli.hints"
 return {
   summary = "create a session and print its id",
   usage = "new [--id ID] [--title TEXT] [--agent NAME] [--uuid-v4]",
-  examples = {
-    { "sessile new", "with a generated id (a UUIDv7)" },
-    { "sessile new --id bug-42 --title 'Slow start'", "with an id that you can type" },
-  },
+  examples = [[
+    sessile new                                   with a generated id (a UUIDv7)
+    sessile new --id bug-42 --title 'Slow start'  with an id that you can type]],
   options = {
     { "--id ID", "the session's id: any text" },
     { "--title TEXT", "the title" },

@@ -49,17 +49,17 @@ end
 return {
   summary = "measure what a turn costs under a policy",
   usage = "policy bench NAME [--option NAME=VALUE] [--window N]",
-  examples = {
-    { "sessile policy bench sliding_window --window 20000", "at 100, 1,000 and 10,000 messages" },
-  },
+  examples = [[
+    sessile policy bench sliding_window --window 20000  at 100, 1,000 and 10,000 messages]],
   arguments = { common.policy_name },
   options = {
     common.policy_option,
     common.window, common.reserve,
   },
-  about = "Each turn has two messages and stays in memory, so no disk is measured. POLICY is the\n"
-    .. "time of the script, ENGINE the time of the laws and everything else. The first turn\n"
-    .. "may compact; that is the MAX column.",
+  about = [[
+    Each turn has two messages and stays in memory, so no disk is measured. POLICY is the
+    time of the script, ENGINE the time of the laws and everything else. The first turn
+    may compact; that is the MAX column.]],
   run = function(app, args)
     local chosen = common.policy(app, args.name, args.option)
     local rows, list = {}, {}

@@ -35,7 +35,7 @@ end
 return {
   summary = "list the policies that can be used by name",
   usage = "policy list",
-  examples = { { "sessile policy list", "the policies that ship, and yours" } },
+  examples = [[sessile policy list  the policies that ship, and yours]],
   run = function(app)
     local rows, seen = {}, {}
     for folder in paths.policy_path():gmatch("[^:]+") do

@@ -118,10 +118,9 @@ end
 return {
   summary = "write a first policy, its spec and a fixture",
   usage = "policy new NAME [--in FOLDER]",
-  examples = {
-    { "sessile policy new frugal", "frugal.lua, frugal_spec.lua and frugal.jsonl here" },
-    { "sessile policy test frugal_spec.lua", "run the new spec, which passes" },
-  },
+  examples = [[
+    sessile policy new frugal            frugal.lua, frugal_spec.lua and frugal.jsonl here
+    sessile policy test frugal_spec.lua  run the new spec, which passes]],
   arguments = { { "name", "a name of lower-case letters, digits and _" } },
   options = { { "--in FOLDER", "the folder (default: the current one)" } },
   run = function(app, args)

@@ -62,14 +62,11 @@ end
 return {
   summary = "show what a policy would have done to recorded conversations",
   usage = "policy replay NAME FILE|DIR… [--option NAME=VALUE] [--window N] [--trigger LIST]",
-  examples = {
-    { "sessile policy replay tiered recorded.jsonl --window 100000",
-      "one row for each compaction" },
-    { "sessile policy replay ./mine.lua recordings/ --option turns=4",
-      "your policy, over a folder" },
-    { "sessile policy replay edit_tools recorded.jsonl --trigger messages=50,share=0.8",
-      "with triggers" },
-  },
+  examples = [[
+    sessile policy replay tiered recorded.jsonl --window 100000    one row for each compaction
+    sessile policy replay ./mine.lua recordings/ --option turns=4  your policy, over a folder
+    sessile policy replay edit_tools recorded.jsonl --trigger messages=50,share=0.8
+      with triggers]],
   arguments = {
     common.policy_name,
     { "files", "recordings, or folders of .jsonl files", "+" },
@@ -82,11 +79,12 @@ return {
     { "--from FORMAT", "the format (default: detected from the first line)",
       choices = import.names() },
   },
-  about = "A script plays the model that a policy asks: its summaries are short and always the\n"
-    .. "same. REASON is `turn`, the kind of trigger that started the compaction, or the\n"
-    .. "policy itself. LEFT counts messages that were dropped, summarized or replaced. TOO\n"
-    .. "BIG counts turns after which the context did not fit. PEAK, END and ALL are tokens:\n"
-    .. "of the largest context, the last one, and the whole conversation.",
+  about = [[
+    A script plays the model that a policy asks: its summaries are short and always the
+    same. REASON is `turn`, the kind of trigger that started the compaction, or the
+    policy itself. LEFT counts messages that were dropped, summarized or replaced. TOO
+    BIG counts turns after which the context did not fit. PEAK, END and ALL are tokens:
+    of the largest context, the last one, and the whole conversation.]],
   run = function(app, args)
     local files = places.files(args.files, "%.jsonl$")
     if #files == 0 then

@@ -49,10 +49,9 @@ end
 return {
   summary = "show what a policy does, and its options",
   usage = "policy show NAME [--source]",
-  examples = {
-    { "sessile policy show summarize", "hooks, options and defaults" },
-    { "sessile policy show sliding_window --source > mine.lua", "copy it as a start for your own" },
-  },
+  examples = [[
+    sessile policy show summarize                           hooks, options and defaults
+    sessile policy show sliding_window --source > mine.lua  copy it as a start for your own]],
   arguments = {
     common.policy_name,
   },

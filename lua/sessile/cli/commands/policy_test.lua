@@ -96,12 +96,11 @@ end
 return {
   summary = "run the specs of policies",
   usage = "policy test SPEC|FOLDER… [--filter TEXT] [--coverage] [--junit FILE | --tap] [--watch]",
-  examples = {
-    { "sessile policy test frugal_spec.lua", "one spec" },
-    { "SEED=4711 RUNS=1 sessile policy test frugal_spec.lua", "repeat one generated conversation" },
-    { "UPDATE_GOLDEN=1 sessile policy test spec/", "update the expected contexts" },
-    { "sessile policy test spec/ --junit report.xml", "for a build server" },
-  },
+  examples = [[
+    sessile policy test frugal_spec.lua                   one spec
+    SEED=4711 RUNS=1 sessile policy test frugal_spec.lua  repeat one generated conversation
+    UPDATE_GOLDEN=1 sessile policy test spec/             update the expected contexts
+    sessile policy test spec/ --junit report.xml          for a build server]],
   arguments = { { "specs", "files, or folders of files called *_spec.lua", "+" } },
   options = {
     { "--filter TEXT", "only tests whose name has this text; may be repeated", many = true },
@@ -110,8 +109,9 @@ return {
     { "--tap", "print TAP" },
     { "--watch", "run again when a file beside a spec changes" },
   },
-  about = "Specs use busted: describe, it, assert. `require \"sessile.testing\"` adds what is\n"
-    .. "needed for policies. The Debian package of busted is lua-busted.",
+  about = [[
+    Specs use busted: describe, it, assert. `require "sessile.testing"` adds what is
+    needed for policies. The Debian package of busted is lua-busted.]],
   run = function(app, args)
     local files = places.files(args.specs, "_spec%.lua$")
     if #files == 0 then

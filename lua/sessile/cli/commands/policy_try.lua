@@ -58,11 +58,10 @@ end
 return {
   summary = "show what a policy would do to a session; writes nothing",
   usage = "policy try NAME ID [--option NAME=VALUE] [--window N] [--answer TEXT]",
-  examples = {
-    { "sessile policy try edit_tools last", "the difference, and where the tokens go" },
-    { "sessile policy try ./mine.lua bug-42 --window 8000", "a policy of yours" },
-    { "sessile policy try summarize last --answer 'A summary.'", "with an answer for the model" },
-  },
+  examples = [[
+    sessile policy try edit_tools last                       the difference, and where the tokens go
+    sessile policy try ./mine.lua bug-42 --window 8000       a policy of yours
+    sessile policy try summarize last --answer 'A summary.'  with an answer for the model]],
   arguments = {
     common.policy_name,
     common.session,

@@ -9,7 +9,7 @@ local commands = {}
 commands.version = {
   summary = "print the version",
   usage = "version",
-  examples = { { "sessile version", "also: sessile --version" } },
+  examples = [[sessile version  also: sessile --version]],
   run = function(app)
     app:result({ sessile = sessile.version, lua = _VERSION },
       ("sessile %s (%s)\n"):format(sessile.version, _VERSION))
@@ -19,14 +19,15 @@ commands.version = {
 commands.completions = {
   summary = "print a shell script that completes commands, options and ids",
   usage = "completions SHELL",
-  examples = {
-    { 'eval "$(sessile completions bash)"', "in ~/.bashrc; zsh likewise, in ~/.zshrc" },
-    { "sessile completions fish > ~/.config/fish/completions/sessile.fish", "for fish" },
-  },
+  examples = [[
+    eval "$(sessile completions bash)"  in ~/.bashrc; zsh likewise, in ~/.zshrc
+    sessile completions fish > ~/.config/fish/completions/sessile.fish
+      for fish]],
   arguments = { { "shell", "bash, zsh or fish", choices = shells.names } },
-  about = "`make install` installs the scripts where the three shells look for them. Sessions,\n"
-    .. "labels and checkpoints are looked up while you type, in the store that the command\n"
-    .. "line names.",
+  about = [[
+    `make install` installs the scripts where the three shells look for them. Sessions,
+    labels and checkpoints are looked up while you type, in the store that the command
+    line names.]],
   run = function(app, args)
     local script = shells.scripts[args.shell]
     app:result({ shell = args.shell, script = script }, script)
@@ -36,10 +37,9 @@ commands.completions = {
 commands.man = {
   summary = "print the manual page as roff",
   usage = "man",
-  examples = {
-    { "sessile man | man -l -", "read it" },
-    { "sessile man > sessile.1", "as `make install` does" },
-  },
+  examples = [[
+    sessile man | man -l -   read it
+    sessile man > sessile.1  as `make install` does]],
   run = function(app)
     local page = man.page(sessile.version)
     app:result({ page = page }, page)

@@ -26,10 +26,9 @@ end
 return {
   summary = "remove expired sessions, and those deleted softly long ago",
   usage = "purge [--dry-run] [--retention TIME] [--yes]",
-  examples = {
-    { "sessile purge --dry-run", "show what would be removed" },
-    { "sessile purge --retention 7d --yes", "remove deleted sessions after a week" },
-  },
+  examples = [[
+    sessile purge --dry-run             show what would be removed
+    sessile purge --retention 7d --yes  remove deleted sessions after a week]],
   options = {
     { "--dry-run", "only say show what would be removed" },
     { "--retention TIME", "how long a deleted session is kept (else as configured, default 90d)",

@@ -12,10 +12,9 @@ local terminal = require "sessile.cli.terminal"
 return {
   summary = "go back to a checkpoint, and print its state",
   usage = "restore ID CHECKPOINT [--force] [--yes]",
-  examples = {
-    { "sessile restore bug-42 'before the rewrite'", "by its name" },
-    { "sessile restore last 2a --yes", "by its number, without asking" },
-  },
+  examples = [[
+    sessile restore bug-42 'before the rewrite'  by its name
+    sessile restore last 2a --yes                by its number, without asking]],
   arguments = {
     common.session,
     { "checkpoint",
@@ -25,7 +24,8 @@ return {
     { "--force", "also restore it if another version of the agent made it" },
     ask.option,
   },
-  about = "Nothing is deleted: entries after the checkpoint become another branch.",
+  about = [[
+    Nothing is deleted: entries after the checkpoint become another branch.]],
   run = function(app, args)
     local session = app:open(args.id)
     local which = app.try(entries.checkpoint(session, args.checkpoint)) -- before a person is asked

@@ -177,21 +177,20 @@ end
 return {
   summary = "show where a session stands, and continue the chat",
   usage = "resume [ID] [--from CHECKPOINT] [--model NAME] [--yes]",
-  examples = {
-    { "sessile resume", "the newest session" },
-    { "sessile resume bug-42 --from last",
-      "go back to the last checkpoint; later entries become a branch" },
-    { "sessile resume bug-42 | less", "without a terminal: only show it" },
-  },
+  examples = [[
+    sessile resume                     the newest session
+    sessile resume bug-42 --from last  go back to the last checkpoint; later entries become a branch
+    sessile resume bug-42 | less       without a terminal: only show it]],
   arguments = { common.newest },
   options = {
     { "--from CHECKPOINT", "go back to it first: its name, number, or `last`" },
     models.option, { "--no-history", "keep no history of typed lines" }, ask.option,
   },
-  about = "A session continues at its head, so messages after a checkpoint are not lost. The\n"
-    .. "last checkpoint is shown with the state kept in it. --from goes back to a checkpoint\n"
-    .. "and asks first; in the chat this is /restore. If you say something else while tool\n"
-    .. "calls are open, they are answered with what is known about them.",
+  about = [[
+    A session continues at its head, so messages after a checkpoint are not lost. The
+    last checkpoint is shown with the state kept in it. --from goes back to a checkpoint
+    and asks first; in the chat this is /restore. If you say something else while tool
+    calls are open, they are answered with what is known about them.]],
   run = function(app, args)
     local session = app:open(args.id or "last")
     local from = args.from and go_back(app, args, session)

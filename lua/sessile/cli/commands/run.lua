@@ -8,13 +8,13 @@ local terminal = require "sessile.cli.terminal"
 return {
   summary = "run a Lua script that can use the engine",
   usage = "run SCRIPT.lua [ARGUMENT…]",
-  examples = {
-    { "sessile run examples/hello.lua", "require \"sessile\" works in it" },
-    { "sessile run report.lua --since yesterday", "options after the name belong to the script" },
-  },
+  examples = [[
+    sessile run examples/hello.lua            require "sessile" works in it
+    sessile run report.lua --since yesterday  options after the name belong to the script]],
   arguments = { { "script", "a Lua file, or `-`: standard input" } },
   raw = true,
-  about = "If the script returns an integer, it is the exit code.",
+  about = [[
+    If the script returns an integer, it is the exit code.]],
   run = function(_, args)
     local path = args.script
     local chunk, message

@@ -124,12 +124,11 @@ end
 return {
   summary = "search all sessions for a text, newest first",
   usage = "search QUERY [--agent NAME] [--role ROLE] [--since WHEN] [--limit N]",
-  examples = {
-    { "sessile search 'connection refused'", "in titles, labels and messages" },
-    { "sessile search --role user deadline", "only what users said" },
-    { "sessile search TODO --exact --since 7d", "match case; only this week" },
-    { "sessile search refund --json | jq -r '.[].session'", "for a program" },
-  },
+  examples = [[
+    sessile search 'connection refused'                 in titles, labels and messages
+    sessile search --role user deadline                 only what users said
+    sessile search TODO --exact --since 7d              match case; only this week
+    sessile search refund --json | jq -r '.[].session'  for a program]],
   arguments = { { "query", "the text to look for; ASCII case is ignored" } },
   options = {
     { "--role ROLE", "only messages of this role", many = true, choices = ROLES },
@@ -139,9 +138,10 @@ return {
     filters.options[5],
     { "--limit N", "at most N hits", integer = true },
   },
-  about = "Every log is opened and read; there is no index. Hits are printed as they are found.\n"
-    .. "A session that cannot be read is named at the end. To see a whole message: sessile\n"
-    .. "show ID@ENTRY",
+  about = [[
+    Every log is opened and read; there is no index. Hits are printed as they are found.
+    A session that cannot be read is named at the end. To see a whole message: sessile
+    show ID@ENTRY]],
   run = function(app, args)
     local asked = filters.asked(app, args)
     local store = app:need_store()

@@ -26,11 +26,10 @@ end
 return {
   summary = "show or change the settings of a session, such as its model",
   usage = "settings ID [KEY=JSON…] [--metadata]",
-  examples = {
-    { "sessile settings bug-42", "show the settings" },
-    { "sessile settings bug-42 model=gpt-4o thinking=null", "set one, remove another" },
-    { "sessile settings bug-42 --metadata team=blue", "change the metadata in the same way" },
-  },
+  examples = [[
+    sessile settings bug-42                             show the settings
+    sessile settings bug-42 model=gpt-4o thinking=null  set one, remove another
+    sessile settings bug-42 --metadata team=blue        change the metadata in the same way]],
   arguments = {
     common.session,
     { "values", "KEY=JSON sets a value, KEY=null removes it; text needs no quotes", "*" },
@@ -38,7 +37,8 @@ return {
   options = {
     { "--metadata", "work on the session's metadata instead" },
   },
-  about = "The log keeps every earlier value with its time; the newest value holds.",
+  about = [[
+    The log keeps every earlier value with its time; the newest value holds.]],
   run = function(app, args)
     local which = args.metadata and "metadata" or "settings"
     local object = #args.values > 0 and object_of(app, args.values)

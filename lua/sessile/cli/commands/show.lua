@@ -97,12 +97,11 @@ end
 return {
   summary = "print the messages of a session, or one entry",
   usage = "show ID[@ENTRY] [--last N] [--follow [--for TIME]]",
-  examples = {
-    { "sessile show last --last 3", "the newest three messages" },
-    { "sessile show bug-42@2a", "one entry, by its number or a label" },
-    { "sessile show last --follow", "and new messages, until Ctrl-C" },
-    { "sessile show bug-42 --json | jq '.[].message.role'", "for a program" },
-  },
+  examples = [[
+    sessile show last --last 3                          the newest three messages
+    sessile show bug-42@2a                              one entry, by its number or a label
+    sessile show last --follow                          and new messages, until Ctrl-C
+    sessile show bug-42 --json | jq '.[].message.role'  for a program]],
   arguments = {
     { "id", "a session, optionally with one of its entries" },
   },
@@ -111,9 +110,10 @@ return {
     { "--follow", "then print each new message, until Ctrl-C" },
     { "--for TIME", "with --follow: stop after this time: 90, 5m", time = true },
   },
-  about = "Prints every message from the first to the newest, also those that were compacted\n"
-    .. "away. To see what the model would get, use `sessile context`. With --follow --json\n"
-    .. "each message is one line of JSON.",
+  about = [[
+    Prints every message from the first to the newest, also those that were compacted
+    away. To see what the model would get, use `sessile context`. With --follow --json
+    each message is one line of JSON.]],
   run = function(app, args)
     local session, entry = entries.open_at(app, args.id)
     if entry and args.follow then

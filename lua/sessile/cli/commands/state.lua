@@ -15,10 +15,9 @@ end
 commands.archive = {
   summary = "mark a session as archived",
   usage = "archive ID [--undo]",
-  examples = {
-    { "sessile archive bug-42", "then: sessile list --status archived" },
-    { "sessile archive bug-42 --undo", "active again" },
-  },
+  examples = [[
+    sessile archive bug-42         then: sessile list --status archived
+    sessile archive bug-42 --undo  active again]],
   arguments = { common.session },
   options = { { "--undo", "make it active again" } },
   run = function(app, args)
@@ -31,9 +30,7 @@ commands.archive = {
 commands.cancel = {
   summary = "end a pause and cancel pending runs, without an answer",
   usage = "cancel ID [REASON]",
-  examples = {
-    { "sessile cancel bug-42 'nobody answered'", "the session continues where it was" },
-  },
+  examples = [[sessile cancel bug-42 'nobody answered'  the session continues where it was]],
   arguments = { common.session, { "reason", "the reason", "?" } },
   run = function(app, args)
     local session = app:open(args.id)
@@ -45,10 +42,9 @@ commands.cancel = {
 commands.rename = {
   summary = "change the title of a session",
   usage = "rename ID TITLE",
-  examples = {
-    { "sessile rename bug-42 'Slow start'", "then: sessile show 'Slow start'" },
-    { "sessile rename bug-42 ''", "remove the title" },
-  },
+  examples = [[
+    sessile rename bug-42 'Slow start'  then: sessile show 'Slow start'
+    sessile rename bug-42 ''            remove the title]],
   arguments = { common.session, { "title", "the new title; the id does not change" } },
   run = function(app, args)
     local session = app:open(args.id)
@@ -60,14 +56,14 @@ commands.rename = {
 commands.suspend = {
   summary = "pause a session until somebody answers",
   usage = "suspend ID [REASON] [--state JSON]",
-  examples = {
-    { "sessile suspend bug-42 'approval by ann'", "then: sessile answer bug-42 'go ahead'" },
-    { "sessile suspend last --state '{\"step\": 3}'", "with state for whoever continues" },
-  },
+  examples = [[
+    sessile suspend bug-42 'approval by ann'    then: sessile answer bug-42 'go ahead'
+    sessile suspend last --state '{"step": 3}'  with state for whoever continues]],
   arguments = { common.session, { "reason", "what the session waits for", "?" } },
   options = { { "--state JSON", "a value to keep with the pause" } },
-  about = "Reading, labels and settings work as before. Adding to the conversation fails until\n"
-    .. "the pause ends. `sessile info` shows what the session waits for.",
+  about = [[
+    Reading, labels and settings work as before. Adding to the conversation fails until
+    the pause ends. `sessile info` shows what the session waits for.]],
   run = function(app, args)
     local session = app:open(args.id)
     local _, wrong = sessile.decode(args.state or "null")

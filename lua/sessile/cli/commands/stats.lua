@@ -255,11 +255,11 @@ end
 return {
   summary = "chart how a session grew, turn by turn, or the whole store",
   usage = "stats [ID] [--by turn|day] [--since WHEN] [--until WHEN]",
-  examples = {
-    { "sessile stats last", "tokens of each turn; ▼ is a compaction, ◆ a checkpoint" },
-    { "sessile stats bug-42 --by day --since 30d", "day by day" },
-    { "sessile stats", "the store: sessions, messages, bytes by day" },
-  },
+  examples = [[
+    sessile stats last  tokens of each turn; ▼ is a compaction, ◆ a checkpoint
+    sessile stats bug-42 --by day --since 30d
+      day by day
+    sessile stats       the store: sessions, messages, bytes by day]],
   arguments = {
     common.session_as { more = "; default: the store", count = "?" },
   },
@@ -269,9 +269,10 @@ return {
     { "--since WHEN", "from a date (2026-02-01) or an age (24h, 7d)" },
     { "--until WHEN", "before that" },
   },
-  about = "A turn starts with a message of the user. Its tokens are those of its messages, as\n"
-    .. "the engine counts them. `sessile usage` shows what providers reported. Days are in\n"
-    .. "UTC.",
+  about = [[
+    A turn starts with a message of the user. Its tokens are those of its messages, as
+    the engine counts them. `sessile usage` shows what providers reported. Days are in
+    UTC.]],
   run = function(app, args)
     local since, till = filters.moments(app, args)
     if args.by and not args.id then

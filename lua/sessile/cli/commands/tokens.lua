@@ -114,12 +114,11 @@ table.insert(formats, 1, "text")
 return {
   summary = "count the tokens of a text, a recording or a session",
   usage = "tokens FILE [--model M] | tokens --session ID",
-  examples = {
-    { "sessile tokens notes.md --model gpt-4o", "a text, counted exactly" },
-    { "git diff | sessile tokens - --model claude-sonnet-4-5", "standard input, estimated" },
-    { "sessile tokens talk.jsonl --model gpt-4o --each", "a recording, message by message" },
-    { "sessile tokens --session last --tools tools.json", "what the next request takes" },
-  },
+  examples = [[
+    sessile tokens notes.md --model gpt-4o                 a text, counted exactly
+    git diff | sessile tokens - --model claude-sonnet-4-5  standard input, estimated
+    sessile tokens talk.jsonl --model gpt-4o --each        a recording, message by message
+    sessile tokens --session last --tools tools.json       what the next request takes]],
   arguments = { { "file", "a text or a recording; `-`: standard input", "?" } },
   options = {
     { "--model M", "the model (default: an estimate; for a session: its model)" },
@@ -130,9 +129,10 @@ return {
     { "--tools FILE", "also count tool definitions, a JSON array" },
     { "--system FILE", "also count a system prompt" },
   },
-  about = "The source of a count is, best first: usage (the provider's report), exact (the\n"
-    .. "model's own encoding), host, fitted (a count scaled by this session's usage), or\n"
-    .. "estimate. The numbers after it are the margin.",
+  about = [[
+    The source of a count is, best first: usage (the provider's report), exact (the
+    model's own encoding), host, fitted (a count scaled by this session's usage), or
+    estimate. The numbers after it are the margin.]],
   run = function(app, args)
     if (args.file == nil) == (args.session == nil) then
       return nil, args.file and "count a file or a session: not both"

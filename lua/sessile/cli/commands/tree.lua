@@ -48,16 +48,17 @@ end
 return {
   summary = "show the entries of a session as a tree",
   usage = "tree [ID] [--type WHAT] [--search TEXT] [--text | --select]",
-  examples = {
-    { "sessile tree", "on a terminal: choose a session and move in its tree" },
-    { "sessile tree last --text",
-      "● is in the context, ○ was compacted away or is on another branch" },
-    { "sessile tree bug-42 --type label --text", "entries with a label" },
-    { "sessile tree last --search refund | head", "entries with that text" },
-    { "sessile branch bug-42 $(sessile tree bug-42 --select)", "branch from an entry you choose" },
-    { "sessile tree bug-42 --json | jq '.entries[] | select(.type == \"compaction\")'",
-      "for a program" },
-  },
+  examples = [[
+    sessile tree              on a terminal: choose a session and move in its tree
+    sessile tree last --text  ● is in the context, ○ was compacted away or is on another branch
+    sessile tree bug-42 --type label --text
+      entries with a label
+    sessile tree last --search refund | head
+      entries with that text
+    sessile branch bug-42 $(sessile tree bug-42 --select)
+      branch from an entry you choose
+    sessile tree bug-42 --json | jq '.entries[] | select(.type == "compaction")'
+      for a program]],
   arguments = { common.newest },
   options = {
     { "--filter --type WHAT", "only this kind of entry; label: entries with a label",
@@ -68,11 +69,12 @@ return {
     { "--all", "every entry of a long session; as text" },
     { "--select", "Enter prints the entry's number and exits; for scripts" },
   },
-  about = "On a terminal: arrows move and fold, Enter opens, / searches, t selects the kind of\n"
-    .. "entries, L labels, p pins, b branches from an entry, f forks, ? shows all keys. In a\n"
-    .. "pipe, with --text and with --json the output is text; without ID it is of the newest\n"
-    .. "session. --select without a session prints SESSION@ENTRY; its exit code is 1 if you\n"
-    .. "leave without a choice.",
+  about = [[
+    On a terminal: arrows move and fold, Enter opens, / searches, t selects the kind of
+    entries, L labels, p pins, b branches from an entry, f forks, ? shows all keys. In a
+    pipe, with --text and with --json the output is text; without ID it is of the newest
+    session. --select without a session prints SESSION@ENTRY; its exit code is 1 if you
+    leave without a choice.]],
   run = function(app, args)
     local types = types_of(args.types)
     if args.search == "" then

@@ -66,11 +66,10 @@ end
 return {
   summary = "undo a compaction: the messages it removed return",
   usage = "uncompact ID [ENTRY] [--dry-run] [--yes]",
-  examples = {
-    { "sessile uncompact last --dry-run", "show what would return; write nothing" },
-    { "sessile uncompact bug-42", "undo the newest compaction in force; asks first" },
-    { "sessile uncompact bug-42 16 --yes", "undo this one; see `sessile log bug-42`" },
-  },
+  examples = [[
+    sessile uncompact last --dry-run   show what would return; write nothing
+    sessile uncompact bug-42           undo the newest compaction in force; asks first
+    sessile uncompact bug-42 16 --yes  undo this one; see `sessile log bug-42`]],
   arguments = {
     common.session,
     { "entry", "a compaction: its number, a label, or `head`", "?" },
@@ -79,8 +78,9 @@ return {
     { "--dry-run", "show what would return, write nothing" },
     ask.option,
   },
-  about = "The messages that the compaction removed return, and the messages that it wrote are\n"
-    .. "removed, unless a later compaction changed them. To redo the compaction, undo the\n"
-    .. "entry that this command writes.",
+  about = [[
+    The messages that the compaction removed return, and the messages that it wrote are
+    removed, unless a later compaction changed them. To redo the compaction, undo the
+    entry that this command writes.]],
   run = function(app, args) return run(app, args, app:open(args.id)) end,
 }

@@ -8,10 +8,9 @@ local sessions = require "sessile.cli.sessions"
 return {
   summary = "restore a session that was deleted softly",
   usage = "undelete ID",
-  examples = {
-    { "sessile list --status deleted", "list deleted sessions" },
-    { "sessile undelete bug-42", "restore one" },
-  },
+  examples = [[
+    sessile list --status deleted  list deleted sessions
+    sessile undelete bug-42        restore one]],
   arguments = { { "id", "the session's id, a beginning of it, or its title",
     is = "deleted session" } },
   options = { { "--actor NAME", "who restores it, kept in the log" } },

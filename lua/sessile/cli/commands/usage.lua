@@ -87,11 +87,10 @@ end
 return {
   summary = "show the tokens that providers reported, for one session or all",
   usage = "usage [ID] [--by day|model|agent] [--since WHEN] [--until WHEN]",
-  examples = {
-    { "sessile usage bug-42", "one session, with all its branches" },
-    { "sessile usage --by day --since 30d", "the store, day by day" },
-    { "sessile usage --by model --json", "for a program" },
-  },
+  examples = [[
+    sessile usage bug-42                one session, with all its branches
+    sessile usage --by day --since 30d  the store, day by day
+    sessile usage --by model --json     for a program]],
   arguments = {
     common.session_as { more = "; default: all", count = "?" },
   },
@@ -100,9 +99,10 @@ return {
     { "--since WHEN", "from a date (2026-02-01) or an age (24h, 7d)" },
     { "--until WHEN", "before that day" },
   },
-  about = "Shows what providers reported, over the whole log. `sessile info ID` shows what the\n"
-    .. "context takes now. Days are in UTC. --since and --until work with days, not with --by\n"
-    .. "model or agent.",
+  about = [[
+    Shows what providers reported, over the whole log. `sessile info ID` shows what the
+    context takes now. Days are in UTC. --since and --until work with days, not with --by
+    model or agent.]],
   run = function(app, args)
     local since, till = filters.moments(app, args)
     if (since or till) and args.by and args.by ~= "day" then

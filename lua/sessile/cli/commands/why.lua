@@ -80,12 +80,12 @@ end
 return {
   summary = "explain why a message is in the context or not",
   usage = "why ID ENTRY",
-  examples = {
-    { "sessile why last 2a", "what happened to that message" },
-    { "sessile why bug-42 16.1", "a message that compaction 16 wrote" },
-  },
+  examples = [[
+    sessile why last 2a      what happened to that message
+    sessile why bug-42 16.1  a message that compaction 16 wrote]],
   arguments = { common.session, common.entry },
-  about = "Shows what happened to the message, oldest first: which compaction removed it, when,\n"
-    .. "by which policy, and what replaced it; then what happened to the replacement.",
+  about = [[
+    Shows what happened to the message, oldest first: which compaction removed it, when,
+    by which policy, and what replaced it; then what happened to the replacement.]],
   run = function(app, args) return run(app, args, app:open(args.id)) end,
 }
