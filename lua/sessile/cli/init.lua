@@ -278,26 +278,25 @@ function app:list(store, which)
   return rows, message, code
 end
 
-local function close(self)
-  for i = #self.kept, 1, -1 do
-    self.kept[i]:close()
-  end
-  if self.opened then
-    self.opened:close()
-    self.opened = nil
-  end
-end
-
--- What a failure or an exit code is stays as it is; to a defect the traceback is added.
+-- A failure or an exit code stays as it is; a defect gets its traceback.
 local function caught(raised)
   return getmetatable(raised) == End and raised or debug.traceback(tostring(raised), 2)
 end
 
--- Runs a command: what its run returns, or what it ended with.
-local function run(command, self, args)
+--- Runs a command and closes what it kept. Returns what its run returns, or what ended it.
+---@param command sessile.cli.command
+---@param args table
+---@return any result
+---@return string? message
+---@return string? code
+---@return string|false|nil step
+function app:run(command, args)
   local returned = table.pack(xpcall(command.run, caught, self, args))
   local ending = not returned[1] and returned[2]
-  close(self)
+  for i = #self.kept, 1, -1 do
+    self.kept[i]:close()
+  end
+  self.kept = {}
   if not ending then
     return table.unpack(returned, 2, returned.n)
   elseif getmetatable(ending) ~= End then
@@ -480,7 +479,10 @@ local function dispatch(words)
   end
   local self = new_app(args)
   local result, step
-  result, message, code, step = run(command, self, args)
+  result, message, code, step = self:run(command, args)
+  if self.opened then
+    self.opened:close()
+  end
   if message then
     if code == "ESUSPENDED" and self.last_id then
       step = step or "To see what it waits for: sessile info " .. hints.id(self.last_id)

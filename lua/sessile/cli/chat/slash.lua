@@ -71,6 +71,7 @@ end
 local function app_for(chat)
   local app = chat.app
   return setmetatable({
+    kept = {},
     session = function() return lent(chat.session) end,
     note = function(self, text) app.note(self, slash.here(chat, text)) end,
   }, { __index = app })
@@ -115,7 +116,7 @@ function slash.run(chat, command, words)
     return nil, message, "EUSAGE", ("Usage: /%s"):format(
       (command.usage:gsub(" %[?ID%]?", "", 1):gsub(" SESSION", "", 1)))
   end
-  return command.run(app_for(chat), args)
+  return app_for(chat):run(command, args)
 end
 
 --- The names of all that may be typed, without the slash.
