@@ -40,7 +40,7 @@ common.limit = { "--limit N", "list at most N", integer = true }
 --- The next step when there is no such policy, for app.try_or.
 common.policy_steps = { ENOTFOUND = "See the policies: sessile policy list" }
 
---- The policy with its options, as the library takes it; nil: none was named.
+--- The policy with its options, as the library takes it; nil if none was named.
 ---@param app sessile.cli.app
 ---@param name string?
 ---@param given string[]  the values of --option
@@ -61,10 +61,10 @@ function common.check_new_id(app, id)
   end
 end
 
---- Allows at most one of some options: "--to-plain", … Whether one was given.
+--- Fails if more than one of the options was given. Returns whether one was.
 ---@param app sessile.cli.app
 ---@param args table
----@param flags string[]
+---@param flags string[]  as "--to-plain"
 ---@return boolean
 function common.at_most_one(app, args, flags)
   local count = 0

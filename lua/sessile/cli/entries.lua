@@ -1,7 +1,7 @@
---- entries: from what somebody typed to one entry of an open session.
+--- entries: finds the entry that was typed.
 --
--- Owns: what names an entry: its number (1 to 8 hexadecimal digits), a label, or `head`.
--- Must never choose between two entries that have one label.
+-- An entry is typed as its number (1 to 8 hexadecimal digits), a label, or `head`. Must never
+-- choose between two entries with the same label.
 
 local hints = require "sessile.cli.hints"
 
@@ -13,7 +13,7 @@ local function fail(session, text)
     "ENOTFOUND", entries.step("ENOTFOUND", session.id)
 end
 
--- The entries that have this label.
+-- The ids of the entries with this label.
 local function labelled(labels, name)
   local ids = {}
   for _, label in ipairs(labels) do
@@ -24,7 +24,8 @@ local function labelled(labels, name)
   return ids
 end
 
---- The entry that is meant. Eight digits are always a number; anything else is a label first.
+--- The entry that `text` names. Eight digits are always a number; anything else is first taken for
+--- a label.
 ---@param session sessile.Session
 ---@param text string
 ---@return string? id
@@ -54,8 +55,8 @@ function entries.find(session, text)
   return ("0"):rep(8 - #digits) .. digits:lower()
 end
 
---- The id of the checkpoint that is meant: the newest of that name, else `last`: the newest, else
---- the one that is an entry as find takes it.
+--- The id of the checkpoint that `text` names: the newest one with that name; else, for `last`, the
+--- newest; else the one at the entry that entries.find returns.
 ---@param session sessile.Session
 ---@param text string
 ---@return string? id
@@ -89,8 +90,8 @@ function entries.checkpoint(session, text)
     hints.shown(text)), "ENOTFOUND", "See them: sessile checkpoints " .. hints.id(session.id)
 end
 
---- The session that `name` means and the entry of it that `text` means, for a command: open until
---- the command ends.
+--- For a command: the session that `name` names, open until the command ends, and the entry in it
+--- that `text` names.
 ---@param app sessile.cli.app
 ---@param name string
 ---@param text string
@@ -113,8 +114,8 @@ local function is_session(app, name)
   return false
 end
 
---- The session and, of "ID@ENTRY", the entry, for a command. A session that is called "ID@ENTRY"
---- comes first.
+--- For a command: the session that "ID" or "ID@ENTRY" names, and the entry. A session with the
+--- whole text as its id or title takes precedence.
 ---@param app sessile.cli.app
 ---@param name string
 ---@return sessile.Session session
@@ -139,7 +140,7 @@ function entries.open_at(app, name)
   return app:keep(app.try(holder, message, code, step)), (app.try(entries.find(holder, entry)))
 end
 
---- What to do next when an entry is not there: see those that are.
+--- The next step after an entry was not found.
 ---@param code string?
 ---@param session_id string
 ---@return string?
@@ -147,15 +148,15 @@ function entries.step(code, session_id)
   return code == "ENOTFOUND" and "See the entries: sessile tree " .. hints.id(session_id) or nil
 end
 
---- The same for app.try_or.
+--- The same as an argument of app.try_or.
 ---@param session sessile.Session
 ---@return table<string, string>
 function entries.steps(session)
   return { ENOTFOUND = entries.step("ENOTFOUND", session.id) }
 end
 
---- How many messages a branch leaves behind: between the head and where the paths part. An entry
---- that a conversation cannot go on from is refused here, in the words of the branch itself.
+--- How many messages a branch leaves behind: those between the head and the common ancestor. Fails
+--- like the branch itself if a conversation cannot continue from the entry.
 ---@param session sessile.Session
 ---@param from string  the head
 ---@param to string

@@ -1,7 +1,7 @@
 --- export_folder: all sessions, or all of a user's, as JSON and Markdown in a folder.
 --
--- Owns: the names of the files, and index.json, which says what is there and what could not
--- be read. Must never leave a session out without saying so.
+-- Owns: the names of the files, and index.json, which lists every session, also those that could
+-- not be read.
 
 local files_module = "sessile.files"
 local hints = require "sessile.cli.hints"
@@ -16,7 +16,7 @@ local folder = {}
 
 local FORMATS = { "json", "md" }
 
--- A name that any file system takes, of an id, which may be any bytes.
+-- A file name for an id, which may be any bytes, that is valid on every file system.
 local function file_name(id, taken)
   local name = id:gsub("[^%w._@-]", function(byte)
     return ("=%02x"):format(byte:byte())
@@ -33,7 +33,7 @@ local function file_name(id, taken)
   return free
 end
 
--- Writes one file whole; nil, message, code.
+-- Writes a file that appears only when it is complete; nil, message, code.
 local function write_file(path, replace, body)
   local file <close>, message, code = require(files_module).create(path)
   if not file then
@@ -47,7 +47,7 @@ local function write_file(path, replace, body)
   return file:finish(replace)
 end
 
--- A session in both formats; its row in the index, which says why when it failed.
+-- Writes a session in both formats. Its row of the index, with an error if it failed.
 local function write_session(store, row, place, name, replace, redactor)
   local listed = { id = row.id, agent = row.agent, user = row.user, title = row.title,
     status = row.status, entries = row.entries }
@@ -82,7 +82,7 @@ local function write_session(store, row, place, name, replace, redactor)
   return listed
 end
 
--- Every session that is meant, those that were deleted softly too: they are still kept.
+-- Every session that was asked for, including softly deleted ones: they are still stored.
 local function rows_of(app, store, args)
   local rows = app.try(app:list(store, { user = args.user }))
   local deleted = app.try(app:list(store, { user = args.user, status = "deleted" }))

@@ -1,8 +1,7 @@
---- filters: the options that say which sessions are meant, of commands over many of them.
+--- filters: the options that select sessions, for commands over many sessions.
 --
--- Owns: those options, what of the typed values a list or a search is asked for, and how all of
--- those sessions are opened one by one. Must
--- never guess at a moment that is none.
+-- Owns: these options, their translation for store:list, and the loop that opens the selected
+-- sessions one by one.
 
 local hints = require "sessile.cli.hints"
 local progress = require "sessile.cli.progress"
@@ -11,7 +10,7 @@ local times = require "sessile.times"
 
 local filters = {}
 
---- For a command's table of options.
+--- For the `options` of a command.
 filters.options = {
   { "--status WHAT", "only sessions with this status (else all but deleted ones)", many = true,
     choices = { "active", "suspended", "archived", "expired", "deleted" } },
@@ -21,7 +20,7 @@ filters.options = {
   { "--label NAME", "only sessions with this label", is = "label name" },
 }
 
--- A moment as typed, in ms: a date (UTC), or a span that ends now.
+-- The time (ms) that was typed: a date (UTC), or an age.
 local function moment(app, option, text)
   if not text then return nil end
   local year, month, day = text:match "^(%d%d%d%d)%-(%d%d)%-(%d%d)$"
@@ -37,7 +36,7 @@ local function moment(app, option, text)
   return app.now() - span
 end
 
---- The moments that --since and --until name, in ms.
+--- The times of --since and --until, in ms.
 ---@param app sessile.cli.app
 ---@param args table
 ---@return integer? since
@@ -46,7 +45,7 @@ function filters.moments(app, args)
   return moment(app, "--since", args.since), moment(app, "--until", args["until"])
 end
 
---- What the options ask for, as store:list takes it.
+--- The options as an argument of store:list.
 ---@param app sessile.cli.app
 ---@param args table
 ---@return table asked
@@ -58,13 +57,13 @@ function filters.asked(app, args)
   }
 end
 
---- Opens each of these sessions in turn. One that cannot be opened is told of, and left out.
+--- Opens each of these sessions in turn. One that cannot be opened is reported and skipped.
 ---@param app sessile.cli.app
 ---@param store table
 ---@param rows table[]      of its list
 ---@param label string      of the bar
 ---@param with fun(session: table, row: table): boolean?, string?, string?  false, a sentence and
---- a code: stop
+--- a code to stop
 ---@return boolean? ok
 ---@return string? message
 ---@return string? code
@@ -96,7 +95,7 @@ function filters.each(app, store, rows, label, with)
   return true
 end
 
---- Whether they ask for less than all.
+--- Whether the options select less than all sessions.
 ---@param args table
 ---@return boolean
 function filters.are_narrow(args)

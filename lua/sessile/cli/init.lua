@@ -1,7 +1,7 @@
---- cli: the command line: from the words that were typed to an exit code.
+--- cli: the command line, from the typed words to an exit code.
 --
--- Owns: dispatch, the `app` that commands get, how failures are told. Must never show a
--- traceback for an expected failure, nor mix data (stdout) and talk (stderr).
+-- Owns: dispatch, the `app` that commands get, error messages. Must never show a traceback for an
+-- expected failure, nor print messages on stdout or data on stderr.
 --
 -- A command's run(app, args) returns nothing or an exit code; or nil, a sentence, an error code
 -- and optionally a next step. app.try and app.fail end it with such a failure from any depth.
@@ -24,7 +24,7 @@ local EXIT = {
   EDENIED = 7, ESEALED = 7,
 }
 
--- What to do next, when the command knows nothing better.
+-- The next step by error code, if the command gives none.
 local NEXT = {
   ENOTFOUND = "See the sessions: sessile list",
   EBUSY = "Try again, wait longer with --timeout 1m, or end the other writer first.",
@@ -59,13 +59,13 @@ function app.id_line(id)
   return (terminal.is_terminal(1) and terminal.line(id) or id) .. "\n"
 end
 
---- Says something to the person, on stderr; with --json as a line of JSON.
+--- Prints a message on stderr; with --json as a line of JSON.
 function app:note(text)
   text = terminal.safe(hints.fill(text, self.globals))
   io.stderr:write(self.json and json.line { note = text } or text, "\n")
 end
 
---- Writes a value as JSON. app.raw(text) stands for JSON that is there already.
+--- Prints a value as JSON. app.raw(text) is a value that is JSON already.
 function app:print_json(value)
   io.stdout:write(json.write(value), "\n")
 end
@@ -102,7 +102,7 @@ function app.now()
   return os.time() * 1000
 end
 
---- What the configuration files say, as sessile.config gives it; read once.
+--- The configuration, as sessile.config returns it. It is read once.
 ---@return sessile.Config?
 ---@return string? message
 ---@return string? code
@@ -120,8 +120,8 @@ function app:config()
   return found
 end
 
---- Opens the store that was named, here or in the configuration, with all that is configured.
---- create: make it when it is not there.
+--- Opens the store that was named on the command line or in the configuration. create: create it if
+--- it is missing.
 ---@param create boolean?
 ---@param more table?  further options of sessile.open
 function app:store(create, more)
@@ -150,7 +150,7 @@ function app:store_if_any()
   return store, message
 end
 
--- Says that recovery set something aside, and where.
+-- Reports a cut-off write that recovery set aside, and its file.
 local function note_torn(self, id, torn)
   if torn > 0 then
     local place = sessions.torn_file(self.globals, torn)
@@ -159,7 +159,7 @@ local function note_torn(self, id, torn)
   end
 end
 
---- Resumes the session that somebody names by id, beginning of an id, title or "last".
+--- Resumes the session that `name` names: an id, a prefix of one, a title, a label or "last".
 ---@param name string
 function app:session(name)
   local store, message, code, step = self:store()
@@ -179,7 +179,7 @@ function app:session(name)
   self.last_id = session.id
   note_torn(self, session.id, message)
   if session.damage then
-    -- What can be read is printed; the exit code says that it is not all.
+    -- What can be read is printed; the exit code reports the damage.
     self.damaged = session.damage.code
     self.damage = terminal.line(session.damage.message)
   end
@@ -230,14 +230,14 @@ function app:keep(opened)
   return opened
 end
 
---- The session that `name` means, open until the command ends. The command fails without it.
+--- The session that `name` names, open until the command ends. Without one the command fails.
 ---@param name string
 ---@return table session
 function app:open(name)
   return self:keep(app.try(self:session(name)))
 end
 
---- The store, open until the command ends. The command fails without it.
+--- The store, open until the command ends. Without one the command fails.
 ---@param create boolean?
 ---@param more table?  further options of sessile.open
 ---@return table store
@@ -245,7 +245,7 @@ function app:need_store(create, more)
   return (app.try(self:store(create, more)))
 end
 
---- A limit: as it is configured, else the engine's default.
+--- A limit from the configuration, else the engine's default.
 ---@param name string
 ---@return integer
 function app:limit(name)
@@ -257,7 +257,7 @@ function app:limit(name)
   return value
 end
 
---- Whether a log of `bytes` bytes has used four fifths of the limit of a session; and that limit.
+--- Whether `bytes` is at least 80 % of the limit of a session, and this limit.
 ---@param bytes integer?
 ---@return boolean, integer
 function app:is_nearly_full(bytes)
@@ -267,7 +267,7 @@ end
 
 --- The rows of the store, newest first.
 ---@param store table
----@param which sessile.ListOptions?  only these of them
+---@param which sessile.ListOptions?  only these
 function app:list(store, which)
   which = which or {}
   which.agent = self.globals.agent
@@ -307,22 +307,23 @@ end
 
 -- ---------------------------------------------------------------- dispatch
 
--- A sentence of the engine, and the command at its end that mends what it tells of.
+-- A message of the engine, and the repair command at its end.
 local function split_command(message)
   local what, command = message:match "^(.*): (sessile check [^:]*%-%-salvage)$"
   return what or message, command
 end
 
--- No sentence is longer: an id of thousands of bytes must not push the rest off the screen.
+-- The longest message: an id of thousands of bytes must not push the rest off the screen.
 local LONGEST = 1000
 
--- A database on a server has no owner and no mode to look at: its sentence says what to mend.
+-- Whether the store is a PostgreSQL server: it has no file mode, and its message says what to do.
 local function of_a_server(view)
   local url = view.globals and sessions.place(view.globals)
   return url and url:find "^postgres" ~= nil
 end
 
--- view: whether JSON is wanted, and the global options as far as they are known.
+-- Prints a failure; returns the exit code. view: whether to print JSON, and the global options if
+-- they are known.
 local function fail(view, message, code, step)
   message = terminal.safe(tostring(message)):gsub("[%s.]+$", "")
   local command
@@ -349,7 +350,7 @@ local function fail(view, message, code, step)
   return EXIT[code] or 1
 end
 
--- The command that the words name, and the index of the first word after its name.
+-- The command that the words name, and the index of the word after its name.
 local function find(words, at)
   local first, second = words[at], words[at + 1]
   if second and second:sub(1, 1) ~= "-" then
@@ -362,7 +363,7 @@ local function find(words, at)
   return command, at + 1, message, code
 end
 
--- The words up to `--`, or to the end of those that are ours, that are `wanted`.
+-- Whether one of the first `last` words is `wanted`. It stops at `--`.
 local function has_word(words, last, wanted)
   for i = 1, last do
     if words[i] == "--" then
@@ -376,7 +377,7 @@ end
 
 local ASKS = { ["--help"] = true, ["-h"] = true }
 
--- What stands behind `sessions`, which is a word before the commands that are about them.
+-- After `sessions`: no command, or one that is not about sessions.
 local function unknown_of_sessions(view, word, words)
   if not word then
     local list = help.of_sessions()
@@ -455,7 +456,7 @@ local function dispatch(words)
   end
   table.move(words, after, #words, #head + 1, head)
 
-  -- Asked for help, nothing else has to be right.
+  -- With --help the other words need not be valid.
   local asks_until = command.raw and options.first_word(head, 1) - 1 or #head
   view.json = has_word(head, asks_until, { ["--json"] = true })
   if has_word(head, asks_until, ASKS) then

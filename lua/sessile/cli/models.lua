@@ -1,7 +1,6 @@
---- models: from what is configured, or named, to a function that asks a model.
+--- models: finds the model to ask: the one that was typed, else the session's, else the agent's.
 --
--- Owns which model is meant: the one that was typed, else the session's, else the agent's. Must
--- never ask one.
+-- Must never ask a model.
 
 local hints = require "sessile.cli.hints"
 local json = require "sessile.cli.json"
@@ -16,11 +15,11 @@ local SET_UP = "Say in the configuration which: model = { endpoint = \"…\", na
 
 ---@class sessile.cli.model
 ---@field ask fun(request: table, ctx: any): any, string?, string?
----@field name string       what is recorded with what it says
+---@field name string       recorded with its answers
 ---@field window integer?
 
---- The model that is meant. name: one of `models`, or nil: the one that is configured for the
---- agent. Nil, sentence, code, step; code is "ENOTFOUND" when none is configured at all.
+--- The model `name` of the configuration, or the model of the agent if `name` is nil. On failure
+--- nil, a sentence, a code and a step; the code is "ENOTFOUND" if no model is configured.
 ---@param app sessile.cli.app
 ---@param name string?
 ---@param agent string?
@@ -55,8 +54,8 @@ function models.of(app, name, agent)
     name = about.name or not name and configured.model_name or "model" }
 end
 
---- The same for a session: what was typed, else the model its settings name, when it is one of
---- ours, else the agent's.
+--- The same for a session: the model that was typed, else the one in its settings if it is
+--- configured, else the agent's.
 ---@param app sessile.cli.app
 ---@param session sessile.Session
 ---@param name string?
@@ -74,8 +73,8 @@ function models.of_session(app, session, name)
   return models.of(app, name, session.agent)
 end
 
---- A model for what a command runs: none is configured says so, to the policy and by `asked`.
---- Returns the function and a table with `missing`, a sentence, once it was asked in vain.
+--- A model function for a command. If no model is configured, the function fails when it is called,
+--- and sets `missing` in the returned table to a sentence about it.
 ---@param app sessile.cli.app
 ---@param session sessile.Session
 ---@param name string?

@@ -1,8 +1,7 @@
---- options: what was typed, by a command's table.
+--- options: parses a command line by a command's table.
 --
--- Owns: the global options, and the translation of a command's `arguments` and `options`
--- into a parser (lua-argparse). Must never print or exit: a wrong command line is returned
--- as a sentence.
+-- Owns: the global options, and the translation of a command's `arguments` and `options` into a
+-- parser (lua-argparse). Must never print or exit: for a wrong command line it returns a sentence.
 
 local hints = require "sessile.cli.hints"
 local paths = require "sessile.paths"
@@ -27,7 +26,7 @@ options.global = {
   { "-h --help", "show help for a command, with examples" },
 }
 
---- Takes "-o --output FILE" apart.
+--- Parses an option such as "-o --output FILE".
 ---@param spec string
 ---@return {flags: string, value: string?, field: string, words: string[]}
 function options.read(spec)
@@ -48,14 +47,14 @@ function options.read(spec)
   }
 end
 
--- What a value is, by the name that its row gives it.
+-- The kind of a value, by its name in the table.
 local KINDS = {
   id = "session", session = "session", entry = "entry", file = "file", files = "file",
   script = "file", specs = "file", checkpoint = "checkpoint", FILE = "file", FOLDER = "folder",
   P = "policy",
 }
 
---- What a shell completes a row's value with: "session", "entry", "file", …; nil: nothing.
+--- The kind of values with which a shell completes a row: "session", "entry", "file", …; or nil.
 ---@param row sessile.cli.option|sessile.cli.argument
 ---@return string?
 function options.kind(row)
@@ -67,12 +66,13 @@ function options.kind(row)
   return KINDS[row[1]]
 end
 
--- The converter of an option's values. read(text): the value, or nil; wrong: what is said of it.
-local function converter(flag, read, wrong)
+-- The converter of an option's values. read(text) returns the value or nil; `what` describes valid
+-- values.
+local function converter(flag, read, what)
   return function(text)
     local value = read(text)
     if not value then
-      return nil, ("option '%s': '%s' is not %s"):format(flag, hints.shown(text), wrong)
+      return nil, ("option '%s': '%s' is not %s"):format(flag, hints.shown(text), what)
     end
     return value
   end
@@ -100,8 +100,7 @@ local function add_option(parser, row)
   if row.default then option:default(row.default) end
 end
 
---- Finds where the words of the command begin: the first word that is neither a global
---- option nor its value. Words after the first argument of a raw command are left alone.
+--- The index of the first word that is neither a global option nor its value.
 ---@param words string[]
 ---@param from integer
 ---@return integer
@@ -126,7 +125,8 @@ function options.first_word(words, from)
   return i
 end
 
--- A value that begins with "-" and a digit is one, however wrong: it is no unknown option.
+-- Joins integer options and their values, so that a negative number is a wrong value and not an
+-- unknown option.
 local function join_numbers(command, words)
   local takes = {}
   for _, row in ipairs(command.options or {}) do
@@ -149,9 +149,9 @@ local function join_numbers(command, words)
   return joined
 end
 
---- What --option was given, for a policy: {"name", option = value, …}; the name alone when
---- there was none. Nil and a sentence when one is wrong. Numbers, true and false are what
---- they look like, everything else is text.
+--- A policy with the values of --option: {"name", option = value, …}, or the name alone without
+--- any. Nil and a sentence if a value is wrong. Numbers and booleans are converted; other values
+--- are text.
 ---@param name string?
 ---@param given string[]
 ---@return any policy
@@ -177,8 +177,8 @@ function options.policy(name, given)
   return policy
 end
 
---- What --trigger was given: "messages=50,seconds=10m,share=0.8,overflow", in the words of
---- the library. Nil and a sentence when it is wrong.
+--- The value of --trigger ("messages=50,seconds=10m,share=0.8,overflow") as the library takes it.
+--- Nil and a sentence if it is wrong.
 ---@param text string?
 ---@return table? trigger
 ---@return string? message
@@ -203,7 +203,7 @@ function options.trigger(text)
   return given
 end
 
--- The word that is none of the choices of its option or argument, and the nearest of these.
+-- A suggestion for the word that is not one of the choices of its option or argument.
 local function nearest_choice(command, words)
   for _, row in ipairs(command.options or {}) do
     for _, flag in ipairs(row.choices and options.read(row[1]).words or {}) do
@@ -225,8 +225,7 @@ local function nearest_choice(command, words)
   end
 end
 
---- Parses the words of a command. Nil and a sentence when they are wrong, and perhaps what was
---- meant.
+--- Parses the words of a command. Nil and a sentence if they are wrong, and perhaps a suggestion.
 ---@param command sessile.cli.command
 ---@param words string[]
 ---@return table? args
@@ -260,7 +259,7 @@ function options.parse(command, words)
   words = join_numbers(command, words)
   local ok, result = parser:pparse(words)
   if not ok then
-    -- Of what the parser says the sentence is ours to print; --help and -h are flags here.
+    -- The message of the parser on one line.
     local message = tostring(result):gsub("\n+", ": "):gsub(": Did", ". Did")
     return nil, message, message:find("must be one of", 1, true) and nearest_choice(command, words)
   end

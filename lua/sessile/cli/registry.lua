@@ -1,8 +1,8 @@
---- registry: which commands there are, and which one somebody meant.
+--- registry: the list of commands.
 --
--- Owns: the list of commands that ship, their other names, the folder where a user drops
--- more, and the nearest name to a wrong one. Must never run a command, nor load one that was
--- not asked for: a broken file in the user's folder must not break the others.
+-- Owns: the shipped commands, their aliases, the folder of the user's commands, and the nearest
+-- name to a wrong one. Must never run a command, nor load one that was not asked for: a broken file
+-- in the user's folder must not break other commands.
 
 local paths = require "sessile.paths"
 
@@ -10,8 +10,8 @@ local has_system, system = pcall(require, "sessile.system")
 
 local registry = {}
 
--- In the order of the help, by its headings. A command is in the file of its name, with an
--- underscore between two words, or in the file of its family.
+-- The commands by heading, in the order of the help. `policy list` is in policy_list.lua; commands
+-- of a family are in the file of the family.
 local GROUPS = {
   { "Sessions", "new", "append", "show", "list", "search", "info", "chat", "resume", "suspend",
     "answer", "cancel", "settings", "rename", "archive", "delete", "undelete", "purge", "import",
@@ -31,13 +31,13 @@ local GROUPS = {
 -- The headings whose commands are about sessions: `sessile sessions list` is `sessile list`.
 local OF_SESSIONS = { ["Sessions"] = true, ["The tree"] = true, ["What the model sees"] = true }
 
--- Other words for a command.
+-- Aliases.
 local ALIASES = { ["label remove"] = "label rm" }
 
--- Those that a shell types, not a person: in no list.
+-- Commands for shells, not for people: in no list.
 local HIDDEN = { ["__complete"] = "complete" }
 
--- The files that return several commands, by their names; every other file returns one command.
+-- The files that return several commands, by name. Every other file returns one command.
 local FAMILIES = {
   label = { "label", "label list", "label rm", "pin", "unpin" },
   state = { "archive", "cancel", "rename", "suspend" },
@@ -52,7 +52,7 @@ for family, names in pairs(FAMILIES) do
   end
 end
 
--- What is asked for and does not exist, with what to do instead.
+-- Names that somebody may look for and that do not exist, with what to do instead.
 local ABSENT = {
   memory = "Sessions do not share a memory yet. To find what was said in any of them: "
     .. "sessile search TEXT",
@@ -60,7 +60,7 @@ local ABSENT = {
     .. "sessile tree ID --all",
 }
 
--- Those that open no store: what they are shown with names none.
+-- Commands that open no store: hints show them without --store.
 local NO_STORE = {
   "demo", "run", "version", "help", "completions", "man", "policy", "doctor", "config", "tokens",
   "migrate",
@@ -119,7 +119,7 @@ end
 ---@field run fun(app: sessile.cli.app, args: table): any, string?, string?, string?
 ---@field path string?      where a user's command comes from
 
---- The folder for commands of one's own; nil when there is no home.
+--- The folder of the user's commands; nil if HOME is not set.
 ---@return string?
 function registry.user_folder()
   return paths.config "commands"
@@ -133,7 +133,7 @@ local function is_name(name)
   return name:find("^%l[%l%d_ -]*$") ~= nil
 end
 
---- The names of all commands: those that ship, then the user's.
+--- The names of all commands: the shipped ones, then the user's.
 ---@return string[]
 function registry.names()
   local names, seen = {}, {}
@@ -151,7 +151,7 @@ function registry.names()
   return names
 end
 
---- The same by headings: {{title, names…}, …}, the user's own last.
+--- The same by heading: {{title, names…}, …}, the user's last.
 ---@return string[][]
 function registry.groups()
   local names, groups = registry.names(), {}
@@ -170,8 +170,8 @@ local function unindented(text)
   return (("\n" .. text):gsub("\n" .. indent, "\n"):sub(2))
 end
 
--- Examples written as a text: on each line what is typed, two spaces, what it does. What it does
--- may also stand on a line of its own, indented further.
+-- Examples that are written as a text. A line has the command, two or more spaces, and what it
+-- does; the latter may also be on the next line, with more indentation.
 local function examples_of(text)
   local list = {}
   for line in (unindented(text) .. "\n"):gmatch "(.-)\n" do
@@ -186,7 +186,7 @@ local function examples_of(text)
   return list
 end
 
--- A command with its texts as the help wants them.
+-- A command with its name, and with its texts in the form that the help uses.
 local function prepared(command, name)
   command.name = name
   if type(command.examples) == "string" then
@@ -196,7 +196,7 @@ local function prepared(command, name)
   return command
 end
 
--- A command that ships.
+-- A shipped command.
 local function shipped(name)
   local family = FAMILY_OF[name]
   local found = require("sessile.cli.commands." .. (family or HIDDEN[name] or file_of(name)))
@@ -215,7 +215,7 @@ local function checked(command, name, path)
   return command
 end
 
---- The names of the commands that ship and are about sessions.
+--- The names of the shipped commands about sessions.
 ---@return string[]
 function registry.of_sessions()
   local names = {}
@@ -225,13 +225,13 @@ function registry.of_sessions()
   return names
 end
 
---- The headings of what ships alone.
+--- The shipped commands by heading.
 ---@return string[][]
 function registry.shipped()
   return GROUPS
 end
 
---- The other words that mean a command, each as it is typed.
+--- The aliases of a command, as they are typed.
 ---@param name string
 ---@return string[]
 function registry.aliases(name)
@@ -246,7 +246,7 @@ function registry.aliases(name)
   return words
 end
 
---- All names, and all other words for them: what may be typed.
+--- All names and aliases.
 ---@return string[]
 function registry.typed()
   local names = registry.names()
@@ -257,8 +257,8 @@ function registry.typed()
   return names
 end
 
---- The name that some words mean: "sessions label remove" is "label rm". What is no other
---- name stays as it is.
+--- The name of the command for an alias: "sessions label remove" is "label rm". Other words are
+--- returned unchanged.
 ---@param words string
 ---@return string
 function registry.meant(words)
@@ -271,14 +271,14 @@ function registry.meant(words)
   return name
 end
 
---- What to say of a word that is no command, though somebody may look for it here.
+--- What to do instead of a command that somebody may look for and that does not exist.
 ---@param word string
 ---@return string?
 function registry.absent(word)
   return ABSENT[word]
 end
 
---- Whether a word begins the name of a command that opens a store.
+--- Whether a word is the first of the name of a command that opens a store.
 ---@param word string
 ---@return boolean
 function registry.opens_store(word)
@@ -295,15 +295,14 @@ function registry.opens_store(word)
   return word == "sessions"
 end
 
---- Whether two words are the name of one command.
+--- Whether two words are the name of a command.
 ---@param words string
 ---@return boolean
 function registry.is_pair(words)
   return IS_SHIPPED[words] and words:find " " ~= nil or ALIASES[words] ~= nil
 end
 
---- Loads a command by its name, or other words for it. A user's file does not replace one
---- that ships.
+--- Loads a command by its name or an alias. A user's file does not replace a shipped command.
 ---@param name string
 ---@return sessile.cli.command?
 ---@return string? message
@@ -329,7 +328,7 @@ function registry.load(name)
   return checked(command, name, path)
 end
 
--- How many letters apart two words are (insert, remove, change, swap two neighbours).
+-- The edit distance of two words: insert, remove, replace, swap two neighbours.
 local function distance(a, b)
   local before, row = {}, {}
   for j = 0, #b do row[j] = j end
@@ -347,7 +346,7 @@ local function distance(a, b)
   return row[#b]
 end
 
---- The nearest of some names, when it is near enough to be what was meant.
+--- The nearest name, if it is near enough to have been meant.
 ---@param word string
 ---@param names string[]
 ---@return string?
