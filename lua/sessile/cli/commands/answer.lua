@@ -1,7 +1,6 @@
---- answer: the answer that a suspended session or a pending run waits for.
+--- answer: answers a suspended session or a pending run.
 --
--- Owns: showing what is asked, and saying what became of the answer. Must never take
--- nothing for an answer: without a text it only shows.
+-- Must never take nothing for an answer: without a text it only shows what is asked.
 
 local common = require "sessile.cli.common"
 local hints = require "sessile.cli.hints"
@@ -11,12 +10,12 @@ local terminal = require "sessile.cli.terminal"
 
 local sessile = require "sessile"
 
--- The text of the answer; nil: none was given.
+-- The text of the answer; nil if none was given.
 local function text_of(app, args)
   return args.text == "-" and common.typed_text(app) or args.text
 end
 
--- What is asked, as a person reads it.
+-- Shows the questions of pending runs.
 local function show(app, session, rows)
   if app.json then
     app:print_json { session = session.id, pending_runs = app.array(rows) }
@@ -33,7 +32,7 @@ local function show(app, session, rows)
   app:note(("Answer it: … | sessile answer %s -"):format(hints.id(session.id)))
 end
 
--- What a suspended session waits for.
+-- Shows what a suspended session waits for.
 local function show_pause(app, session, pause)
   local state = pause.state ~= nil and sessile.encode(pause.state) or nil
   if app.json then
@@ -59,7 +58,7 @@ local function end_pause(app, session, pause, text, call)
   app:result({ session = session.id, entry = ids[1] }, ids[1] .. "\n")
 end
 
--- A run that was answered asked something else: it waits again.
+-- Reports the result of the run, which may be pending again with another question.
 local function report(app, session, result)
   local policy = result.policy or {}
   if app.json then

@@ -1,7 +1,6 @@
 --- append: adds one message to a session and prints its entry's id.
 --
--- Owns: where the text comes from. Must never change it, but for the one newline that a
--- shell puts at the end.
+-- Must never change the text, except that it removes the last newline of standard input.
 
 local common = require "sessile.cli.common"
 local hints = require "sessile.cli.hints"

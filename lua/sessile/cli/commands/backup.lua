@@ -1,7 +1,6 @@
---- backup: a store in one file, while others go on writing.
+--- backup: copies the store into one file while others write to it.
 --
--- Owns: what is said of what the file holds. Must never write over a file that is there, unless
--- it is told to bring a backup up to date.
+-- Owns: the report of what the file contains. Must never overwrite a file, except with --update.
 
 local hints = require "sessile.cli.hints"
 local migrate = require "sessile.migrate"
@@ -29,7 +28,7 @@ local function tell(app, args, done, sealed)
     app:out(("Secrets of users who were forgotten, removed there: %d.\n"):format(
       done.users_removed))
   end
-  -- The store that was typed is not the one to look into.
+  -- The hint names the backup instead of the store that was typed.
   local key = app.globals.key_file and " --key-file " .. hints.quoted(app.globals.key_file) or ""
   app:note(("To look into it: %s --store %s%s list"):format(hints.program,
     hints.quoted(hints.url(migrate.backup_url(args.file))), key))

@@ -1,6 +1,6 @@
---- backup restore: a backup put back as a store.
+--- backup restore: copies a backup into a store.
 --
--- Owns: where it goes. Must never write over a session that is there.
+-- Must never overwrite a session.
 
 local moving = require "sessile.cli.moving"
 local migrate = require "sessile.migrate"
@@ -9,7 +9,7 @@ local sessile = require "sessile"
 local sessions = require "sessile.cli.sessions"
 local terminal = require "sessile.cli.terminal"
 
--- What was typed as a file, as a store.
+-- A backup file as a store.
 local function place_of(app, file)
   return app.try(sessions.as_place(app, migrate.backup_url(file)))
 end

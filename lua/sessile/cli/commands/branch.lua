@@ -1,6 +1,6 @@
---- branch: lets a session go on from an older entry.
+--- branch: continues a session from an older entry.
 --
--- Must never move the head of somebody's session unasked: --yes, or an answer.
+-- Must never move the head without a confirmation.
 
 local ask = require "sessile.cli.ask"
 local common = require "sessile.cli.common"

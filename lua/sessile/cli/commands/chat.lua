@@ -1,7 +1,7 @@
---- chat: talks to the model that is configured, in a session that keeps every word.
+--- chat: talks to the configured model in a session.
 --
--- Owns how a chat begins: which session, which model, what the system prompt is; and the one
--- exchange of a pipe. Must never make a session before it is known that a model can be asked.
+-- Owns: the start of a chat (session, model, system prompt), and the single exchange of a pipe.
+-- Must never create a session before a model is known.
 
 local chat = require "sessile.cli.chat"
 local common = require "sessile.cli.common"
@@ -12,7 +12,7 @@ local options = require "sessile.cli.options"
 local sessions = require "sessile.cli.sessions"
 local terminal = require "sessile.cli.terminal"
 
--- The session that is meant; created if there is none. Whether it was created.
+-- The session with that name, and whether it was created.
 local function session_of(app, name, policy)
   local store = app:need_store(true, { policy = policy }) -- a wrong one fails here
   if name then
@@ -26,7 +26,7 @@ local function session_of(app, name, policy)
   }, store:create { id = name, agent = app.globals.agent })), true
 end
 
--- --system as text.
+-- The text of --system.
 local function system_of(given)
   local path = given and given:match "^@(.+)$"
   if not path then
@@ -67,7 +67,7 @@ local function as_json(app, session, outcome, made)
   }
 end
 
--- One exchange: the answer on stdout, all else on stderr.
+-- One exchange: the answer goes to stdout, everything else to stderr.
 local function once(app, talk, text, made)
   local session, shown, last = talk.session, false, ""
   local outcome = app.try(exchange.run({
@@ -101,7 +101,7 @@ local function is_talk()
   return terminal.is_terminal(0) and terminal.is_terminal(1)
 end
 
--- What is said in one exchange; nil: a person types.
+-- The message of a single exchange; nil: a person types in a chat.
 local function said_once(app, args)
   if args.once then
     return args.once
@@ -122,7 +122,7 @@ local function said_once(app, args)
   return (text:gsub("\r?\n$", ""))
 end
 
--- Where lines are kept between chats: of a plain store, unless nobody wants it.
+-- The place of the store for the history of typed lines; nil: no history file.
 local function place_of(app, args)
   local url, folder = sessions.place(app.globals)
   local store = app:store()
@@ -132,7 +132,7 @@ local function place_of(app, args)
   return folder or url
 end
 
---- Talks in an open session. Beside chat, resume does.
+--- Talks in an open session. `resume` uses it too.
 local function talk_in(app, args, session, made)
   local model = app.try(models.of_session(app, session, args.model))
   local policy = options.policy(args.policy, args.option or {})

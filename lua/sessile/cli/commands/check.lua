@@ -1,7 +1,6 @@
---- check: looks at a session, or at all of a store; salvages what is damaged.
+--- check: checks one session or the whole store for damage, and repairs it.
 --
--- Owns: the choice of the session, and how findings are told. Must never change anything
--- without --salvage.
+-- Owns: the choice of the session, and the report. Must never change anything without --salvage.
 
 local ask = require "sessile.cli.ask"
 local common = require "sessile.cli.common"
@@ -12,7 +11,7 @@ local terminal = require "sessile.cli.terminal"
 
 local COLOURS = { damage = "red", warning = "yellow", note = "cyan" }
 
--- One finding: the file, what it is, and the next command, unless that is done.
+-- Prints a finding: the file, what it is, and the next command unless `done`.
 local function tell(app, found, done)
   local _, folder = sessions.place(app.globals)
   local file = (folder and folder .. "/" or "") .. (found.file or "?")
@@ -37,7 +36,7 @@ local function totals(report)
     report.salvaged)
 end
 
--- The files that a salvage mended.
+-- The files that were repaired.
 local function salvaged(findings)
   local files = {}
   for _, found in ipairs(findings) do
@@ -49,7 +48,7 @@ local function salvaged(findings)
   return files
 end
 
--- 5; 7 when all that is wrong is that logs may not be read.
+-- 5; 7 if the only problem is that logs may not be read.
 local function exit_code(report)
   local code = 5
   for _, found in ipairs(report.findings) do
@@ -63,8 +62,7 @@ local function exit_code(report)
   return code
 end
 
--- The report of the session that a name means, nil: of all. The name is an id first, then
--- whatever the list says. given: the other options.
+-- The report of the session that `name` names; nil: of all sessions. given: the options.
 local function check(app, store, name, given)
   given.id = name
   local report, message, code = store:check(given)
@@ -115,7 +113,7 @@ return {
     else
       local done = salvaged(report.findings)
       for i, found in ipairs(report.findings) do
-        -- of one log the command is shown once
+        -- the command is shown once for each log
         local after = report.findings[i + 1]
         local again = after and after.file == found.file and after.next == found.next
         tell(app, found, again or done[found.file])

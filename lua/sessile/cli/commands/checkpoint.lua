@@ -1,6 +1,6 @@
---- checkpoint: keeps where a session stands, with a state of the agent's own.
+--- checkpoint: makes or removes a checkpoint.
 --
--- Owns: where the state comes from. Must never change it.
+-- Must never change the state that it was given.
 
 local sessile = require "sessile"
 

@@ -1,4 +1,4 @@
---- checkpoints: those that a session keeps, newest first.
+--- checkpoints: lists the checkpoints of a session, newest first.
 
 local common = require "sessile.cli.common"
 local hints = require "sessile.cli.hints"

@@ -1,6 +1,6 @@
---- children: the sessions that a session began for other agents.
+--- children: lists the sessions that a session began for other agents.
 --
--- Owns: the walk through children of children. Must never open one twice.
+-- Owns: the walk through children of children. Must never open a session twice.
 
 local common = require "sessile.cli.common"
 local hints = require "sessile.cli.hints"
@@ -8,7 +8,7 @@ local terminal = require "sessile.cli.terminal"
 
 local INDENT = "  "
 
--- Appends the rows of a session's children; deep: and of theirs, as far as they open.
+-- Appends the rows of a session's children; deep: also of their children, if they can be opened.
 local function gather(store, session, deep, depth, rows, seen)
   local children, message, code = session:subsessions()
   if not children then

@@ -1,6 +1,6 @@
---- compact: runs a policy on a session's context, by hand.
+--- compact: runs a policy on the context of a session.
 --
--- Owns: the words before and after it. Must never write anything with --dry-run.
+-- Must never write anything with --dry-run.
 
 local common = require "sessile.cli.common"
 local diff = require "sessile.cli.diff"

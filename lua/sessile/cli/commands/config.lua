@@ -1,5 +1,6 @@
---- config: config, config show, config path: the values that are configured, where each came from,
--- and the path of the file.
+--- config: config, config show, config path: the configured values, their sources, and the path of
+--- the
+-- file.
 --
 -- Must never show a secret, nor open the store.
 
@@ -11,7 +12,7 @@ local terminal = require "sessile.cli.terminal"
 
 local commands = {}
 
--- What was typed comes before everything else.
+-- The values that were typed as options: they override all others.
 local function typed(globals)
   local flags = {}
   if globals.store then

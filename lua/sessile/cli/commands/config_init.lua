@@ -1,6 +1,6 @@
---- config init: writes a configuration to begin with.
+--- config init: writes a first configuration.
 --
--- Owns: what is in it. Must never write over a file that nobody said may go.
+-- Owns: its text. Must never overwrite a file without a confirmation.
 
 local ask = require "sessile.cli.ask"
 local config = require "sessile.config"

@@ -1,6 +1,6 @@
---- config trust: a project's file may say what one's own may.
+--- config trust: lets a project's sessile.lua set everything that the user's file can.
 --
--- Owns: the question, and the record of its answer. Must never trust what others may write.
+-- Owns: the question, and the record of the answer. Must never trust a file that others can write.
 
 local ask = require "sessile.cli.ask"
 local config = require "sessile.config"

@@ -1,6 +1,6 @@
 --- context: prints what the model would get.
 --
--- Owns: nothing but the printing. Must never change the session.
+-- Must never change the session.
 
 local common = require "sessile.cli.common"
 local render = require "sessile.cli.render"

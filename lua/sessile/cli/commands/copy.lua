@@ -1,7 +1,6 @@
---- copy: a session, whole, into another store.
+--- copy: copies a whole session into another store.
 --
--- Owns: which store and which key are meant on the other side. Must never change the session
--- that is copied.
+-- Owns: the choice of the other store and its key. Must never change the session that is copied.
 
 local common = require "sessile.cli.common"
 local hints = require "sessile.cli.hints"

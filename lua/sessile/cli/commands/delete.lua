@@ -1,20 +1,20 @@
---- delete: removes a session, for good or so that it can be brought back.
+--- delete: deletes a session, permanently or softly.
 --
--- Owns: the question before it. Must never delete a session that was not named clearly.
+-- Owns: the confirmation. Must never delete a session that was not named unambiguously.
 
 local ask = require "sessile.cli.ask"
 local common = require "sessile.cli.common"
 local hints = require "sessile.cli.hints"
 local terminal = require "sessile.cli.terminal"
 
--- The session that is meant. One that does not open, or is deleted softly already, is meant
--- by its whole id alone.
+-- The session to delete, and why it cannot be opened, if it cannot. A session that cannot be opened
+-- or is deleted softly must be named by its whole id.
 local function target(app, name)
   local session, message, code, step = app:session(name)
   if session then
     local which = { id = session.id, agent = session.agent, user = session.user }
     session:close()
-    app.damaged, app.damage = nil, nil -- what goes need not be told of
+    app.damaged, app.damage = nil, nil -- the damage does not matter any more
     return which
   elseif code == "EUSAGE" or name == "last" then
     return nil, message, code, step

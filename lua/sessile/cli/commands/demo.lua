@@ -1,4 +1,4 @@
---- demo: the command that plays lua/sessile/demo.lua.
+--- demo: runs lua/sessile/demo.lua.
 
 local has_system, system = pcall(require, "sessile.system")
 local hints = require "sessile.cli.hints"

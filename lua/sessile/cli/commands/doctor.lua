@@ -1,6 +1,4 @@
---- doctor: is everything here that sessile needs?
---
--- Owns: how findings are told. What is asked is in ../doctor.lua.
+--- doctor: prints the findings of ../doctor.lua.
 
 local doctor = require "sessile.cli.doctor"
 local hints = require "sessile.cli.hints"

@@ -1,8 +1,7 @@
 --- export: writes a session as a document: for people, for programs, for other agents.
 --
--- Owns: which format, where it goes, and what is said of it. Must never leave half a file, nor
--- replace one that is there without --yes. What goes to a terminal is made inert like
--- everything else there.
+-- Owns: the choice of the format, the destination, and the report. Must never leave half a file,
+-- nor replace one without --yes, nor print unsafe text on a terminal.
 
 local common = require "sessile.cli.common"
 local export = require "sessile.export"
@@ -16,14 +15,14 @@ local terminal = require "sessile.cli.terminal"
 
 -- ---------------------------------------------------------------- which format
 
--- A format by its name; of_agent: only those of agents.
+-- A format by its name; of_agent: only formats of other agents.
 local function named(app, name, of_agent)
   return export.find(name, of_agent) or app.fail(("there is no format '%s'%s"):format(
     hints.shown(name), of_agent and " of an agent" or ""), "EUSAGE",
     "There are: " .. table.concat(export.names(of_agent), ", "))
 end
 
--- The format: of --to, of --format, of the file's extension, else JSON.
+-- The format of --to, of --format, or of the file's extension; else JSON.
 local function format_of(app, args)
   if args.to and args.format then
     app.fail("--to and --format exclude each other", "EUSAGE", false)
@@ -38,7 +37,7 @@ end
 
 -- ---------------------------------------------------------------- where it goes
 
--- What a terminal is shown; elsewhere it is as it is.
+-- A function that makes text safe for stdout if that is a terminal.
 local function inert(format)
   if not terminal.is_terminal(1) then
     return function(text) return text end
@@ -52,7 +51,7 @@ local function to_stdout(app, session, format, given)
   return app.try(session:export(given))
 end
 
--- How many entries there are to be read, for the bar; 0: nobody can say.
+-- The number of entries, for the progress bar; 0 if it is not known.
 local function entries_of(app, session)
   for _, row in ipairs(terminal.is_terminal(2) and app:list(app:store(), { prefix = session.id })
     or {}) do
@@ -63,7 +62,7 @@ local function entries_of(app, session)
   return 0
 end
 
--- Writes to a device or a pipe: somebody reads while it is written.
+-- Writes to a device or a pipe.
 local function to_pipe(app, session, path, given)
   local file <close>, why = io.open(path, "wb")
   if not file then
@@ -74,7 +73,7 @@ local function to_pipe(app, session, path, given)
     return ok, problem, "EIO"
   end
   local done, message, code = session:export(given)
-  if done and not file:close() then -- the last block
+  if done and not file:close() then -- it writes the last block
     done, message, code = nil, "it could not be written to its end", "EIO"
   end
   return done or app.fail(("%s: %s"):format(hints.shown(path), message), code)

@@ -1,7 +1,6 @@
---- fixture: cuts a fixture for specs of policies from a session.
+--- fixture: writes messages of a session as a fixture for specs of policies.
 --
--- Owns: which messages, and that what was taken out is counted. Must never write over a file
--- that is there.
+-- Must never overwrite a file.
 
 local common = require "sessile.cli.common"
 local json = require "sessile.cli.json"

@@ -1,12 +1,12 @@
 --- forget: makes the sessions of a user unreadable, for ever.
 --
--- Owns: the question before it. Must never be done by mistake: there is no way back.
+-- Owns: the confirmation. It cannot be undone.
 
 local ask = require "sessile.cli.ask"
 local hints = require "sessile.cli.hints"
 local terminal = require "sessile.cli.terminal"
 
--- The sessions that would be unreadable, an id a line.
+-- Lists the sessions that would be unreadable.
 local function dry_run(app, store, user)
   local rows = app.try(store:list { user = user })
   if app.json then

@@ -1,6 +1,6 @@
---- fork: makes a new session of everything in another one, up to an entry.
+--- fork: creates a session from another one, up to an entry.
 --
--- Must never change the session that is forked.
+-- Must never change the other session.
 
 local common = require "sessile.cli.common"
 local entries = require "sessile.cli.entries"

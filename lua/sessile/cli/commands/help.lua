@@ -1,4 +1,4 @@
---- help: what a command does.
+--- help: prints the help of a command.
 
 local help = require "sessile.cli.help"
 local hints = require "sessile.cli.hints"
@@ -26,7 +26,7 @@ local function as_json(app, command)
   }
 end
 
--- All commands, or those that begin with a word.
+-- All commands, or those whose names begin with a word.
 local function list_json(app, word)
   local list = {}
   for _, known in ipairs(registry.names()) do

@@ -1,7 +1,6 @@
---- import: makes sessions of recorded conversations.
+--- import: creates sessions from recorded conversations.
 --
--- Owns: the files and what is said about the result. Must never run a policy: what was
--- recorded comes in as it was.
+-- Owns: the files, and the report. Must never run a policy: a recording is imported unchanged.
 
 local has_system, system = pcall(require, "sessile.system")
 local common = require "sessile.cli.common"
@@ -12,7 +11,7 @@ local progress = require "sessile.cli.progress"
 local recordings = require "sessile.cli.recordings"
 local terminal = require "sessile.cli.terminal"
 
--- What became of the lines that are no messages, and of the rest that is worth a word.
+-- The numbers of branches, compactions and lines that are not messages, as text.
 local function others(counts)
   local text = ""
   local function also(n, word, what)
@@ -54,13 +53,13 @@ local function as_json(id, from, file, counts)
   }
 end
 
--- The name of a file, less its folder and what comes after the last dot.
+-- The name of a file without its folder and extension.
 local function stem(path)
   local name = path:match "([^/]+)/*$" or path
   return name:match "^(.+)%.[^.]*$" or name
 end
 
--- One recording. more: options of import.into. Returns id, from, counts.
+-- Imports one recording. more: options of import.into. Returns id, from, counts.
 local function one(app, records, from, file, store, more)
   local show, finish = progress.bar(app, "import", true)
   more.from, more.agent = from, app.globals.agent
@@ -80,7 +79,7 @@ local function one(app, records, from, file, store, more)
   return ok and id, ok and from or message, ok and counts or code
 end
 
--- The recordings of a folder: a session each. One that fails is told of, and the rest goes on.
+-- Imports each recording of a folder as a session. One that fails is reported and skipped.
 local function folder(app, args, store)
   local list, failed, unchanged, first = {}, 0, 0, nil
   for _, file in ipairs(places.files({ args.file }, "%.jsonl?$")) do
@@ -154,12 +153,12 @@ return {
       return nil, is_folder and "the sessions of a folder have their own names"
         or "--id creates a session, --into adds to one: give one of them", "EUSAGE"
     end
-    -- A recording that cannot be read makes no store.
+    -- First, so that a recording that cannot be read creates no store.
     local records, from
     if not is_folder then
       records, from = app.try(recordings.open(args.file, args.from))
     end
-    -- What a crash takes back is imported again: one sync at the end is enough.
+    -- After a crash the import is repeated, so one sync at the end is enough.
     local store = app:need_store(not args.into, { durability = "none" })
     if is_folder then
       return folder(app, args, store)

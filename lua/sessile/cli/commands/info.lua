@@ -1,6 +1,6 @@
---- info: what there is to know of one session, beside what was said in it.
+--- info: prints facts about a session.
 --
--- Owns: the choice of facts and their order. Must never read the whole log for it.
+-- Owns: the choice of facts and their order. Must never read the whole log.
 
 local common = require "sessile.cli.common"
 local hints = require "sessile.cli.hints"
@@ -8,7 +8,7 @@ local render = require "sessile.cli.render"
 local span = require("sessile.core").span
 local terminal = require "sessile.cli.terminal"
 
--- The session's row in the list; without one (nobody could look) an empty table.
+-- The session's row in the list; an empty table if the list cannot be read.
 local function row_of(app, session)
   local rows = app:list(app:store(), { prefix = session.id })
   for _, row in ipairs(rows or {}) do
@@ -20,7 +20,7 @@ local function row_of(app, session)
   return {}
 end
 
--- How many of a context were said: the rest was written by a policy, or is a branch's summary.
+-- How many messages of a context are entries; a policy or a branch's summary wrote the others.
 local function said_of(app, session, context)
   local tree = app.try(session:tree { types = { "message" } })
   local said = 0
@@ -76,7 +76,7 @@ local function as_json(app, info)
   app:print_json(info)
 end
 
--- One line an object: key = value, …
+-- An object on one line: key = value, …
 local function members(object)
   local parts = {}
   for i, member in ipairs(span.object(render.facts(object).json) or {}) do
@@ -110,7 +110,7 @@ local function pause_text(id, pause, now)
     terminal.ago(pause.time, now), hints.id(id))
 end
 
--- What a session is linked to, as "bug-42 (agent coder) at 0000002a".
+-- A link to another session, as "bug-42 (agent coder) at 0000002a".
 local function link_text(info, link)
   if not link then return nil end
   local agent = link.agent ~= info.agent and (" (agent %s)"):format(link.agent) or ""

@@ -1,7 +1,6 @@
---- list: the sessions of a store.
+--- list: lists the sessions of a store.
 --
--- Owns: the table of sessions. Must never hide one that cannot be read: it is listed with
--- the reason.
+-- Owns: the table. Must never hide a session that cannot be read: it is listed with the reason.
 
 local common = require "sessile.cli.common"
 local core = require "sessile.core"
@@ -33,7 +32,7 @@ local function differs(rows, field)
   return false
 end
 
--- The columns that a narrow terminal goes without, those that are missed least first.
+-- The columns to leave out on a narrow terminal, in this order.
 local NARROW = { "SIZE", "CREATED", "MESSAGES>", "USER", "AGENT", "MODIFIED" }
 
 local function print_table(app, rows, short, long)
@@ -63,7 +62,7 @@ local function print_table(app, rows, short, long)
   app:print_table(headings, lines, NARROW)
 end
 
--- What the options ask for, as store:list takes it.
+-- The options as an argument of store:list.
 local function asked_for(app, args)
   local asked = filters.asked(app, args)
   asked.search = args.title
@@ -104,7 +103,7 @@ return {
     args.agent = args.only or args.agent
     local asked = asked_for(app, args)
     local store, message = app:store_if_any()
-    -- Short ids are short beside all of them; JSON has them whole.
+    -- Short ids must differ from those of all rows, so all are read; JSON has whole ids.
     if app.json then
       asked.limit, asked.offset = args.limit, args.offset
     end

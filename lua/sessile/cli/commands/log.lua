@@ -1,6 +1,6 @@
---- log: what compactions did to a session, and which were refused; all that befell it.
+--- log: lists the compactions of a session, also the refused ones, and other events.
 --
--- Owns: the table. Must never compute what the engine does not say.
+-- Owns: the table. Must never compute a figure that the engine does not give.
 
 local common = require "sessile.cli.common"
 local hints = require "sessile.cli.hints"
@@ -48,7 +48,7 @@ local HEADINGS = {
   "ENTRY", "WHEN", "POLICY", "REASON", "BEFORE>", "AFTER>", "LEFT>", "KEPT>", "IN FORCE", "WHAT",
 }
 
--- On a terminal of fewer columns than these the numbers are said in words.
+-- On a narrower terminal the table has fewer columns.
 local WIDE = 110
 local NARROW = { "ENTRY", "WHEN", "IN FORCE", "WHAT" }
 
@@ -71,7 +71,7 @@ end
 
 -- ---------------------------------------------------------------- --all
 
--- An entry's time in ms, as the rows of the engine have it.
+-- The timestamp of an entry in ms.
 local function time_of(timestamp)
   local year, month, day, hour, minute, second, ms =
     timestamp:match "^(%d%d%d%d)-(%d%d)-(%d%d)T(%d%d):(%d%d):(%d%d)%.?(%d*)"
@@ -81,7 +81,7 @@ local function time_of(timestamp)
     + (math.tointeger(tonumber(ms)) or 0)
 end
 
--- Each kind of entry that is listed: its kind as a row, and what it says.
+-- For each type of entry that --all lists: the kind in the table, and its text.
 local says = {}
 
 function says.suspend(data)
@@ -114,7 +114,7 @@ function says.compaction(data)
   return data.context and "compaction" or nil, "on another branch"
 end
 
--- What befell the session beside the known rows, in the order of the log.
+-- The events of the session that are not among the known rows, in the order of the log.
 local function events(app, session, known)
   local rows, there = {}, {}
   for _, row in ipairs(known) do
@@ -143,7 +143,7 @@ local function merged(rows, more)
   return list
 end
 
--- What a compaction or a refusal did, in words.
+-- A compaction or a refusal as text.
 local function told(row)
   if row.kind == "refusal" then
     return what(row) .. ": " .. refusal(row)

@@ -1,6 +1,6 @@
---- migrate: all sessions of one store into another.
+--- migrate: copies all sessions of a store into another one.
 --
--- Owns: which two stores are meant, and which keys. Must never change the one that is copied.
+-- Owns: the choice of the two stores and their keys. Must never change the store that is copied.
 
 local common = require "sessile.cli.common"
 local moving = require "sessile.cli.moving"

@@ -1,6 +1,6 @@
---- new: makes a session and prints its id.
+--- new: creates a session and prints its id.
 --
--- Owns: the options of a new session. Must never open one that exists.
+-- Must never open an existing session.
 
 local common = require "sessile.cli.common"
 local hints = require "sessile.cli.hints"

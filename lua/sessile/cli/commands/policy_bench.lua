@@ -1,6 +1,6 @@
 --- policy bench: what a turn costs under a policy.
 --
--- Owns: the made conversation and the table. Judges nothing.
+-- Owns: the generated conversation, and the table.
 
 local common = require "sessile.cli.common"
 local generate = require "sessile.testing.generate"
@@ -11,7 +11,7 @@ local terminal = require "sessile.cli.terminal"
 local SIZES = { 100, 1000, 10000 }
 local TURNS = 100
 
--- A session of `size` messages, then turns under the policy: µs of each, sorted.
+-- Makes a session of at least `entries` messages, then turns under the policy: sorted µs of each.
 local function measure(app, policy, entries, args)
   local store = app.try_or(common.policy_steps, sessile.open("ram:", {
     key = false, policy = policy, window = args.window, reserve = args.reserve,

@@ -1,13 +1,13 @@
---- policy list: the policies that can be named.
+--- policy list: lists the policies that can be used by name.
 --
--- Owns: the search through the folders of policies. Must never run a policy to learn what
--- it is about: its opening lines are read as text.
+-- Owns: the search through the folders of policies. Must never run a policy: its first lines are
+-- read as text.
 
 local has_system, system = pcall(require, "sessile.system")
 local paths = require "sessile.paths"
 local terminal = require "sessile.cli.terminal"
 
--- The value of `about = "…" .. "…"` at the outermost level of the returned table.
+-- The value of `about = "…" .. "…"` at the top level of the returned table.
 local function about_of(source)
   local at = select(2, source:find("\n  about%s*=%s*"))
   local words = {}

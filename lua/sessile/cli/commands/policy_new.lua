@@ -1,6 +1,6 @@
---- policy new: a policy to begin with, its spec, and a fixture.
+--- policy new: writes a first policy, its spec, and a fixture.
 --
--- Owns: the three texts. What it writes passes its own spec. Must never write over a file.
+-- Owns: the three texts. The policy passes its spec. Must never overwrite a file.
 
 local terminal = require "sessile.cli.terminal"
 
@@ -95,7 +95,7 @@ local FIXTURE = [==[
 ]==]
 -- luacheck: pop
 
--- Lua's patterns would read the % of a name.
+-- A table, because in a replacement text a % of the name would be special.
 local function fill(text, values)
   return (text:gsub("%u%u%u%u+", values))
 end

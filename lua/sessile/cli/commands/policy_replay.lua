@@ -1,7 +1,6 @@
---- policy replay: what would a policy have done to recorded conversations?
+--- policy replay: shows what a policy would have done to recorded conversations.
 --
--- Owns: the choice of files and the printed ledger. Must never write to a store: everything
--- happens in memory.
+-- Must never write to a store: everything happens in memory.
 
 local common = require "sessile.cli.common"
 local hints = require "sessile.cli.hints"
@@ -15,8 +14,8 @@ local replay = require "sessile.replay"
 local sessile = require "sessile"
 local system = require "sessile.system"
 
--- The policy that was named, its trigger and its fallback, once they load: what is wrong with
--- them is said of no recording.
+-- The policy, its trigger and its fallback. They are loaded first, so that an error in them is not
+-- reported as an error of a recording.
 local function policy_of(app, args)
   local chosen = common.policy(app, args.name, args.option)
   local trigger, wrong = options.trigger(args.trigger)
@@ -37,8 +36,8 @@ local function as_json(app, file, ledger)
   return copy
 end
 
--- A bar over all the files, by their bytes: a function that looks at the records of one as they
--- are read, and one that takes the bar away.
+-- A progress bar over the bytes of all files: a function that wraps the records of a file, and one
+-- that removes the bar.
 local function watch(app, files)
   local before, all = {}, 0
   for i, file in ipairs(files) do

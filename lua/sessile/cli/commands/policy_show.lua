@@ -1,8 +1,7 @@
---- policy show: what one policy is, does and takes.
+--- policy show: shows what a policy does, and its options.
 --
--- Owns: what is printed of it. Must never run a hook: the file's table is read in an empty
--- environment, after the engine has found that it loads; and not at all when the file is not its
--- user's own.
+-- Must never run a hook: the file is loaded in an empty environment, after the engine has loaded it
+-- in a process of its own. A file that others can write is not loaded here at all.
 
 local has_system, system = pcall(require, "sessile.system")
 local common = require "sessile.cli.common"
@@ -13,7 +12,7 @@ local terminal = require "sessile.cli.terminal"
 
 local HOOKS = { "merge", "summarize", "truncate", "should_compact", "flush", "compact" }
 
--- The file that a name leads to.
+-- The file of a policy.
 local function find(name)
   if name:find "/" or name:find "%.lua$" then
     return paths.expand(name)
@@ -25,7 +24,7 @@ local function find(name)
   return paths.readable(list)
 end
 
--- What the file returns, with nothing at hand but what a table constructor needs.
+-- The table that the file returns, in an environment with only what a table constructor needs.
 local function table_of(source, path)
   local env = { math = math, string = string, table = table, utf8 = utf8, ipairs = ipairs,
     pairs = pairs, tostring = tostring, tonumber = tonumber, type = type, select = select,

@@ -1,13 +1,13 @@
 --- policy test: runs specs of policies.
 --
--- Owns: how busted is started, in this process, with the right Lua and the engine at hand; and
--- the watch over files. Must never run a spec that was not named or found by its name.
+-- Owns: running busted in this process, and --watch. Must never run a spec that was not named, or
+-- found by its name in a folder.
 
 local has_system, system = pcall(require, "sessile.system")
 local places = require "sessile.cli.places"
 local terminal = require "sessile.cli.terminal"
 
--- busted reads its options from `arg`, and ends the process itself when a test failed.
+-- busted reads its options from `arg`, and exits the process if a test failed.
 local function start(files, args)
   local words = { [0] = "busted", "--ignore-lua" }
   if args.junit then
@@ -41,7 +41,7 @@ local function quote(text)
   return "'" .. text:gsub("'", "'\\''") .. "'"
 end
 
--- Sizes and times of the specs and of what lies beside them.
+-- The sizes and times of the specs and the files beside them.
 local function stamp(files)
   local lfs = require "lfs"
   local parts, seen = {}, {}

@@ -1,6 +1,6 @@
---- policy try: what would a policy do to this session now? Nothing is written.
+--- policy try: shows what a policy would do to a session now.
 --
--- Owns: the difference and the token ledger. Must never compact: it plans.
+-- Owns: the difference and the token ledger. Must never write anything.
 
 local common = require "sessile.cli.common"
 local diff = require "sessile.cli.diff"
@@ -13,8 +13,8 @@ local function signed(n)
   return (n < 0 and "-" or "+") .. number(math.abs(n))
 end
 
--- What becomes of the tokens: a row for what stays, what leaves and how, what is new, and what
--- a provider counted beside the messages: system prompt and tools.
+-- A ledger of the tokens: one row for each of kept, replaced, covered, lost and new messages, and
+-- one for what the provider counted beside the messages, such as system prompt and tools.
 local function ledger(result, changes)
   local sums, order = {}, { "kept", "replaced", "covered", "lost", "new", "beside" }
   for _, name in ipairs(order) do
@@ -22,7 +22,7 @@ local function ledger(result, changes)
   end
   for _, change in ipairs(changes) do
     local facts = render.facts(change.message)
-    local tokens = facts.key and facts.tokens or 0 -- what the engine makes up counts as nothing
+    local tokens = facts.key and facts.tokens or 0 -- a message that the engine adds counts as 0
     local was = change.was and render.facts(change.was).tokens or 0
     local row
     if change.sign == "=" then
@@ -41,7 +41,7 @@ local function ledger(result, changes)
   for _, row in pairs(sums) do
     before, after = before - row.before, after - row.after
   end
-  sums.beside.before, sums.beside.after = before, after -- with what rounding each count leaves
+  sums.beside.before, sums.beside.after = before, after -- includes rounding
   local rows = {}
   for _, name in ipairs(order) do
     local row = sums[name]

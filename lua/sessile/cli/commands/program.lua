@@ -1,4 +1,4 @@
---- program: version, completions, man: what the program says of itself, the same in every store.
+--- program: version, completions, man: texts about the program itself.
 
 local man = require "sessile.cli.man"
 local sessile = require "sessile"

@@ -1,7 +1,6 @@
---- purge: removes what has expired and what was deleted softly long ago.
+--- purge: removes expired sessions and those that were deleted softly long ago.
 --
--- Owns: the list of what goes, and the question before it. Nothing else ever removes a session
--- by itself.
+-- Owns: the list of these sessions, and the confirmation.
 
 local ask = require "sessile.cli.ask"
 local hints = require "sessile.cli.hints"

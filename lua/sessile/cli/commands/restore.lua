@@ -1,7 +1,6 @@
---- restore: goes back to a checkpoint, and prints the state that was kept with it.
+--- restore: goes back to a checkpoint, and prints its state.
 --
--- Owns: asking first, since the head of somebody's session moves. Must never ask when nobody
--- is there to answer.
+-- Must never move the head without a confirmation.
 
 local ask = require "sessile.cli.ask"
 local common = require "sessile.cli.common"
@@ -28,7 +27,7 @@ return {
     Nothing is deleted: entries after the checkpoint become another branch.]],
   run = function(app, args)
     local session = app:open(args.id)
-    local which = app.try(entries.checkpoint(session, args.checkpoint)) -- before a person is asked
+    local which = app.try(entries.checkpoint(session, args.checkpoint)) -- before the question
     ask.must(app, args, ("Move the head of %s back to '%s'"):format(hints.shown(session.id),
       hints.shown(args.checkpoint)))
     local restored = app.try_or({

@@ -1,8 +1,8 @@
---- resume: where a session stands, and then the conversation itself.
+--- resume: shows where a session stands, and continues the chat.
 --
--- Owns what somebody must know who comes back: what was said last, what waits, the last
--- checkpoint with its state. Without a terminal it only shows. Must never change anything before a
--- line is typed, unless --from says to go back first.
+-- Shows the last exchange, open questions and calls, and the last checkpoint with its state.
+-- Without a terminal it does not chat. Must never change anything before a line is typed, except
+-- for --from.
 
 local ask = require "sessile.cli.ask"
 local chat = require "sessile.cli.commands.chat"
@@ -15,7 +15,7 @@ local span = require("sessile.core").span
 local terminal = require "sessile.cli.terminal"
 local transcript = require "sessile.interaction.transcript"
 
--- The last thing that the user said, and what came after it.
+-- The last message of the user and all later messages.
 local function last_exchange(list)
   local from = #list
   while from > 1 and list[from].role ~= "user" do
@@ -39,8 +39,8 @@ local function go_back(app, args, session)
   return which
 end
 
--- A checkpoint, the newest unless one is named: its row, its state as it was kept, and how many
--- messages came after it (nil: it stands on another branch).
+-- The checkpoint `wanted`, or the newest: its row, its state, and how many messages came after it
+-- (nil if it is on another branch).
 local function checkpoint_of(app, session, list, wanted)
   local rows = app.try(session:checkpoints())
   local point = rows[1]
@@ -95,7 +95,7 @@ end
 local LONGEST, MOST = 12, 1200 -- lines and columns of one message
 local ENDS = 3 -- messages shown of the last exchange: the question, and the newest ones
 
--- What is said of the last checkpoint.
+-- Shows the checkpoint.
 local function show_checkpoint(app, line, point, id)
   local row, after = point.row, point.after
   line("checkpoint", ("%s, %s, at %s; %s"):format(row.name and terminal.line(row.name)
@@ -158,7 +158,7 @@ local function show(app, session, known)
     line("pending", ("%d question%s to a model"):format(#known.pending_runs,
       #known.pending_runs == 1 and "" or "s"))
   end
-  -- A question may have led to a hundred calls: the header above is to be seen, too.
+  -- A question may have led to a hundred calls; the header must stay visible.
   local between = #known.last - ENDS > 1 and #known.last - ENDS or 0
   for i, message in ipairs(known.last) do
     if i == 1 or i > between + 1 then

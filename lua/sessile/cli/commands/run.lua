@@ -1,7 +1,7 @@
---- run: runs a Lua script with the engine at hand.
+--- run: runs a Lua script that can use the engine.
 --
--- Owns: how a script is started: `arg`, `...`, its exit code. Must never read what follows
--- the script's name: that is the script's own.
+-- Owns: `arg`, `...` and the exit code of the script. Must never parse the words after the script's
+-- name.
 
 local terminal = require "sessile.cli.terminal"
 

@@ -1,6 +1,6 @@
---- settings: what a host wants back with a session: the model, a thinking level, anything.
+--- settings: shows or changes the settings or the metadata of a session.
 --
--- Owns: how KEY=JSON is read. Must never touch a setting that was not named.
+-- Owns: how KEY=JSON is parsed. Must never change a setting that was not named.
 
 local common = require "sessile.cli.common"
 local hints = require "sessile.cli.hints"
@@ -9,7 +9,7 @@ local sessile = require "sessile"
 local span = require("sessile.core").span
 local terminal = require "sessile.cli.terminal"
 
--- A value that is no JSON is text, so that `model=gpt-4o` is what it looks like.
+-- A value that is not JSON is a text, as in `model=gpt-4o`.
 local function object_of(app, pairs_typed)
   local members = {}
   for i, text in ipairs(pairs_typed) do

@@ -1,7 +1,6 @@
---- show: prints a session's messages, and those that come, or one entry.
+--- show: prints the messages of a session, also new ones as they arrive, or one entry.
 --
--- Owns: the choice of what to print, and when. Must never show stored text as it is on a terminal:
--- render.lua makes it inert.
+-- Must never print unsafe text: render.lua makes it safe.
 
 local entries = require "sessile.cli.entries"
 local hints = require "sessile.cli.hints"
@@ -10,7 +9,7 @@ local render = require "sessile.cli.render"
 local span = require("sessile.core").span
 local terminal = require "sessile.cli.terminal"
 
--- JSON, a member a line, strings cut: for eyes, not for programs (those use --json).
+-- An object for people: one member on each line, long strings cut.
 local function outline(raw, columns)
   local members = span.object(raw)
   local lines = {}
@@ -50,10 +49,10 @@ local function show_entry(app, session, id)
   app:out(outline(raw, columns)) -- on another branch
 end
 
--- What is longest between two looks at the clock, when there is an end: ms.
+-- The longest wait between two looks at the clock, in ms.
 local WAIT_MS = 60000
 
--- Prints messages; `first` is not after another one.
+-- Prints messages. first: no message was printed before.
 local function show_messages(app, list, first)
   local now = app.now()
   for i, found in ipairs(list) do
@@ -65,7 +64,7 @@ local function show_messages(app, list, first)
   end
 end
 
--- Prints what others write from the entry `seen` on, until the time is up (ms; nil: for ever).
+-- Prints the messages that others write after the entry `seen`, for `timeout_ms` (nil: for ever).
 local function follow(app, session, seen, timeout_ms, empty)
   local ends = timeout_ms and os.time() * 1000 + timeout_ms
   while true do
@@ -76,7 +75,7 @@ local function follow(app, session, seen, timeout_ms, empty)
     if changed == nil then
       return nil, newest, code
     elseif changed then
-      -- a message stands behind those before it: no more of them are new than entries are
+      -- there are at most as many new messages as new entries
       local list = app.try(session:messages {
         last = tonumber(newest, 16) - tonumber(seen, 16) })
       local new = {}
@@ -125,7 +124,7 @@ return {
       return show_entry(app, session, entry)
     end
     local changed, seen, code
-    if args.follow then -- before the messages are read: what comes between is shown after them
+    if args.follow then -- before the messages are read, so that none is missed
       changed, seen, code = session:watch { timeout_ms = 0 }
       if changed == nil then
         return nil, seen, code
@@ -134,7 +133,7 @@ return {
     local list = app.try(session:messages { last = args.last })
     if args.follow then
       show_messages(app, list, true)
-      for i = #list, 1, -1 do -- what came since is among them already
+      for i = #list, 1, -1 do -- some may be newer than `seen`
         local id = render.facts(list[i]).key:sub(1, #seen)
         seen = id > seen and id or seen
       end

@@ -1,7 +1,6 @@
---- start: a bare `sessile`: what is here, and what to type next.
+--- start: `sessile` without a command: what is in the store, and what to type next.
 --
--- Owns: the first screen. Must never make anything: whoever only looks leaves no store and
--- no key behind.
+-- Must never create a store or a key.
 
 local hints = require "sessile.cli.hints"
 local sessions = require "sessile.cli.sessions"

@@ -1,4 +1,5 @@
---- state: archive, cancel, rename, suspend: commands that change what a session says of itself.
+--- state: archive, cancel, rename, suspend: commands that change the status or the title of a
+--- session.
 
 local common = require "sessile.cli.common"
 local hints = require "sessile.cli.hints"
@@ -6,7 +7,7 @@ local sessile = require "sessile"
 
 local commands = {}
 
--- What archive and cancel print: nothing; with --json the new status.
+-- archive and cancel print nothing; with --json the new status.
 local function print_status(app, session)
   local life = app.json and session:life()
   app:result { session = session.id, status = life and life.status or nil }

@@ -1,7 +1,7 @@
---- stats: a picture of how a session, or a store, grew.
+--- stats: charts how a session, or the store, grew.
 --
--- Owns: turns and days as rows of bars, with what befell the session between them. Must never
--- count a message twice, nor hide what does not fit: rows are put together.
+-- Owns: the bars of turns or days, with marks for compactions and checkpoints. Must never count a
+-- message twice, nor leave out rows that do not fit: they are combined.
 
 local chart = require "sessile.cli.chart"
 local common = require "sessile.cli.common"
@@ -18,8 +18,8 @@ local ROWS = 30
 
 -- ---------------------------------------------------------------- one session
 
--- The turns on the way to the head, or the days: {label, entry, time, messages, tokens, marks}.
--- A turn begins with what a user says.
+-- The turns on the path to the head, or the days: {label, entry, time, messages, tokens, marks}. A
+-- turn begins with a message of the user.
 local function rows_of(app, session, by, since, till)
   local messages = app.try(session:messages())
   local rows, row, turns = {}, nil, 0
@@ -42,7 +42,7 @@ local function rows_of(app, session, by, since, till)
   return rows
 end
 
--- The row that something with this id stands in: the last that begins before it.
+-- The row of the entry with this id: the last one that begins before it.
 local function row_before(rows, id)
   for i = #rows, 1, -1 do
     if rows[i].entry <= id then
@@ -73,7 +73,7 @@ local function add_marks(app, session, rows)
   end
 end
 
--- Combines neighbours, so that at most `n` rows are left.
+-- Combines neighbours, so that there are at most `most` rows.
 local function fewer(rows, most)
   local list = {}
   for i, group in ipairs(chart.groups(rows, most)) do
@@ -93,7 +93,7 @@ end
 
 local SIGN = { compaction = "▼", uncompaction = "▲", checkpoint = "◆" }
 
--- Of many marks the first, and how many more there are of each kind.
+-- The first mark of each kind, and how many more there are.
 local function marks_text(marks)
   local parts, count = {}, {}
   for _, one in ipairs(marks) do
@@ -164,7 +164,7 @@ end
 
 -- ---------------------------------------------------------------- a store
 
--- By the day they were made: sessions, messages and bytes.
+-- Sessions, messages and bytes by the day on which the sessions were created.
 local function days_of(rows)
   local days, by_day = {}, {}
   for _, row in ipairs(rows) do
@@ -196,7 +196,7 @@ local function sum_of(rows)
   return sum
 end
 
--- {name = n, …} as "3 active, 1 archived", the most first.
+-- {name = n, …} as "3 active, 1 archived", the largest first.
 local function counted(counts)
   local names = {}
   for name in pairs(counts) do names[#names + 1] = name end

@@ -1,6 +1,6 @@
---- tokens: how many tokens a text, a recording or a session is, and how well that is known.
+--- tokens: counts the tokens of a text, a recording or a session.
 --
--- Owns: telling a text from a recording, and the table of messages. Must never write.
+-- Owns: telling a text from a recording, and the table of messages. Must never write to a store.
 
 local hints = require "sessile.cli.hints"
 local import = require "sessile.import"
@@ -10,7 +10,7 @@ local terminal = require "sessile.cli.terminal"
 
 local FAILED = { [2] = "ENOTFOUND", [13] = "EDENIED" } -- by errno
 
--- All of a file; "-": standard input. step: what to do next if the file is missing.
+-- A whole file; "-" is standard input. step: what to do next if the file is missing.
 local function read(app, path, step)
   local file, why, number = io.stdin, nil, nil
   if path ~= "-" then
@@ -32,7 +32,7 @@ local function read(app, path, step)
   return text
 end
 
--- The messages of a recording, as JSON; nil: it is none, and why.
+-- The messages of a recording; nil and a sentence if the text is none.
 local function messages_of(text, from)
   local file <close> = assert(io.tmpfile())
   assert(file:write(text))
@@ -53,7 +53,7 @@ local function messages_of(text, from)
   return list
 end
 
--- The files beside: tools, or a system prompt.
+-- The options for counting: the model, tools, a system prompt.
 local function beside(app, args)
   local more = { model = args.model }
   if args.system then
@@ -162,7 +162,7 @@ return {
     else
       _, info = app.try(store:count(text))
     end
-    -- The messages as tables, for the table of them.
+    -- As messages of a session, so that they can be printed.
     if list and (args.each or app.json) then
       local scratch = assert(store:create {})
       for i, one in ipairs(list) do

@@ -1,14 +1,13 @@
---- tree: the entries of a session as a tree: on a terminal to move in, else as text.
+--- tree: shows the entries of a session as a tree, on a terminal interactively, else as text.
 --
--- Owns: which of the two is meant. Must never draw where nobody looks, nor wait for a key
--- where nobody types.
+-- Owns: the choice between the two. Must never wait for a key without a terminal.
 
 local common = require "sessile.cli.common"
 local nodes = require "sessile.cli.treeview.nodes"
 local text = require "sessile.cli.treeview.text"
 local treeview = require "sessile.cli.treeview"
 
--- The types of --types: given again, or with commas between.
+-- The types of --types, which may be repeated and have commas.
 local function types_of(given)
   local types
   for _, words in ipairs(given or {}) do

@@ -1,7 +1,6 @@
---- uncompact: takes a compaction back.
+--- uncompact: undoes a compaction.
 --
--- Owns: the question before it. Must never take back another compaction than
--- the one that was shown.
+-- Owns: the confirmation. Must never undo another compaction than the one that was shown.
 
 local ask = require "sessile.cli.ask"
 local common = require "sessile.cli.common"
@@ -20,7 +19,7 @@ local function as_json(app, id, done)
   }
 end
 
--- A few keys, and how many more there are.
+-- The first keys of a list, and the last one.
 local function some(list)
   local shown = table.concat(list, " ", 1, math.min(#list, 6))
   return #list > 6 and ("%s … %s"):format(shown, list[#list]) or shown

@@ -1,6 +1,4 @@
---- undelete: brings back a session that was deleted softly.
---
--- Owns: which of the deleted ones is meant.
+--- undelete: restores a session that was deleted softly.
 
 local hints = require "sessile.cli.hints"
 local sessions = require "sessile.cli.sessions"

@@ -1,6 +1,6 @@
---- usage: the tokens that providers reported, of a session or of all.
+--- usage: the tokens that providers reported, for one session or all.
 --
--- Owns: the sums over sessions. Must never estimate: what nobody reported is not in it.
+-- Owns: the sums over sessions. Must never estimate a number that was not reported.
 
 local common = require "sessile.cli.common"
 local filters = require "sessile.cli.filters"
@@ -22,7 +22,7 @@ local function add(groups, group, key)
   known.reports = known.reports + group.reports
 end
 
--- Adds what a session reports: by day, when no `by` was asked for.
+-- Adds the reports of a session; by day if `by` is nil.
 local function gather(groups, session, by, within)
   local list, message, code = session:usage { by = by or "day" }
   if not list then
@@ -75,7 +75,7 @@ local function print_groups(app, by, groups, total)
     "CACHE WRITE>" }, rows, { "REPORTS>", "CACHE WRITE>", "CACHE READ>" })
 end
 
--- Whether a day ("2026-02-01") is within the moments.
+-- A function that tells whether a day ("2026-02-01") is between two times.
 local function days_between(since, till)
   local first = since and terminal.day(since)
   local last = till and terminal.day(till - 1)

@@ -1,13 +1,13 @@
---- why: why a message is in the context, or not.
+--- why: explains why a message is in the context or not.
 --
--- Owns: the printing. Must never say more than the engine does.
+-- Must never say more than the engine does.
 
 local common = require "sessile.cli.common"
 local entries = require "sessile.cli.entries"
 local render = require "sessile.cli.render"
 local terminal = require "sessile.cli.terminal"
 
--- The row of `sessile log` as JSON wants it.
+-- A row of `sessile log` for JSON.
 local function compaction_json(app, of)
   local row = {}
   for name, value in pairs(of) do
@@ -34,7 +34,7 @@ local function as_json(app, id, why)
   }
 end
 
--- What the message says, when it is one.
+-- Prints the role and the beginning of the message, if the entry is one.
 local function heading(app, session, key, columns)
   local entry = not key:find(".", 1, true) and session:entry(key)
   if not entry or entry.type ~= "message" or type(entry.data) ~= "table" then
@@ -46,7 +46,7 @@ local function heading(app, session, key, columns)
     render.brief(entry.data, math.max(columns - #key - terminal.width(role) - 4, 20))))
 end
 
--- An entry, or "16.1": what a compaction wrote.
+-- An entry, or "16.1": the first message that compaction 16 wrote.
 local function find(session, text)
   local digits, n = text:match "^(%x+)%.([1-9]%d*)$"
   if digits and #digits <= 8 then
