@@ -71,10 +71,12 @@ static void find_files(lua_State *L)
                path, places[0], path, places[1]);
 }
 
-/* Turns whatever was raised into a text with a traceback. */
+/* Turns whatever was raised into a text with a traceback, unless it has one. */
 static int traceback(lua_State *L)
 {
-    luaL_traceback(L, L, luaL_tolstring(L, 1, NULL), 1);
+    const char *text = luaL_tolstring(L, 1, NULL);
+    if (!strstr(text, "\nstack traceback:\n"))
+        luaL_traceback(L, L, text, 1);
     return 1;
 }
 

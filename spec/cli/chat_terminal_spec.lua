@@ -66,6 +66,8 @@ describe("a chat at a terminal", function()
     screen:enter "/label start"
     screen:enter "/sessions label list"
     screen:wait "start"
+    screen:enter "/restore nowhere" -- a command that fails ends itself, not the chat
+    screen:wait "has no checkpoint 'nowhere'"
     screen:enter "/fork 1"
     screen:wait "To continue there: "
     screen:enter "/delete"

@@ -1,13 +1,13 @@
---- ask: a question before what cannot be taken back.
+--- ask: confirmation before a command does something that cannot be undone.
 --
--- Owns: what counts as a yes. Must never take silence, or input that is no person's, for one.
+-- Owns: what counts as a yes. Must never take silence, or input that no person typed, for a yes.
 
 local terminal = require "sessile.cli.terminal"
 
 local ask = {}
 
---- Whether to go on: --yes, or "yes" typed on a terminal. nil, sentence, code, step when
---- nobody can be asked; false when the answer was another.
+--- True after --yes, or after "yes" is typed on a terminal; false after any other answer; nil,
+--- sentence, code, step if nobody can be asked.
 ---@param app sessile.cli.app
 ---@param args table  yes: --yes was given
 ---@param question string  without its question mark
@@ -24,15 +24,22 @@ function ask.sure(app, args, question)
   return answer ~= nil and answer:lower():match "^%s*yes%s*$" ~= nil
 end
 
---- What a command returns when the answer was another: exit code 1, and that is said.
+--- Returns only after a yes. Otherwise the command ends: with a failure if nobody can be asked,
+--- with exit code 1 after any other answer.
 ---@param app sessile.cli.app
----@return integer
-function ask.no(app)
-  app:note "Nothing was changed."
-  return 1
+---@param args table
+---@param question string  without its question mark
+function ask.must(app, args, question)
+  local sure, message, code, step = ask.sure(app, args, question)
+  if sure == nil then
+    app.fail(message, code, step)
+  elseif not sure then
+    app:note "Nothing was changed."
+    app.stop(1)
+  end
 end
 
---- The option that commands with a question have.
+--- The option of commands that ask for confirmation.
 ask.option = { "--yes", "do not ask" }
 
 return ask

@@ -1,13 +1,13 @@
---- chart: numbers as bars of text.
+--- chart: bar charts of text.
 --
--- Owns: how long a bar is, and how many rows a picture has. Must never draw a number that is
--- there as nothing: the least of them is a sliver.
+-- Owns: the length of a bar and the number of rows. A number above 0 must never be drawn as an
+-- empty bar.
 
 local chart = {}
 
 local EIGHTHS = { "▏", "▎", "▍", "▌", "▋", "▊", "▉" }
 
---- A bar of at most `columns` for `value` of `most`.
+--- The bar of `value`; `most` would be `columns` long.
 ---@param value number
 ---@param most number
 ---@param columns integer
@@ -20,7 +20,7 @@ function chart.bar(value, most, columns)
   return ("█"):rep(eighths // 8) .. (EIGHTHS[eighths % 8] or "")
 end
 
---- At most `rows` groups of neighbours, of the same size but for the last.
+--- Splits a list into at most `rows` groups of the same size; only the last may be smaller.
 ---@generic T
 ---@param list T[]
 ---@param rows integer  1 or more

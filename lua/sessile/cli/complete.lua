@@ -1,9 +1,9 @@
---- complete: how a command line that is being typed may go on.
+--- complete: completion of a command line.
 --
--- Owns: which word is being typed, by the commands' own tables, and what fits there: commands,
--- options, choices, and of the store its sessions, labels, checkpoints and agents. Must never
--- say anything but that, wait for another writer, make a store, or offer a name that a
--- terminal would obey or hide.
+-- Owns: which word is being completed, by the commands' tables, and the candidates: commands,
+-- options, choices, and the sessions, labels, checkpoints and agents of the store. Must never print
+-- anything else, wait for another writer, create a store, or offer a name with characters that a
+-- terminal executes or hides.
 
 local options = require "sessile.cli.options"
 local paths = require "sessile.paths"
@@ -14,7 +14,7 @@ local terminal = require "sessile.cli.terminal"
 
 local complete = {}
 
-local MOST = 200 -- of a store's names, at once
+local MOST = 200 -- names of a store
 local FEW = 20 -- entries, newest first
 
 ---@class sessile.cli.candidate
@@ -25,7 +25,7 @@ local FEW = 20 -- entries, newest first
 
 local kinds = {}
 
--- The last @ of a word parts a session from its entry.
+-- Adds a candidate, unless it has characters that a terminal executes or hides.
 local function add(list, word, about)
   if word ~= "" and terminal.line(word) == word and #list < MOST then
     list[#list + 1] = { word, about and terminal.cut(terminal.line(about), 60) }
@@ -113,33 +113,24 @@ function kinds.checkpoint(app, list, _, before)
   end
 end
 
-local function distinct(field)
+-- Completes names that the sessions of the store have. names_of(row): the names of one session.
+local function distinct(names_of)
   return function(app, list)
-    local seen = {}
+    local seen = { [""] = true }
     for _, row in ipairs(rows_of(app, { limit = 1000 })) do
-      local name = row[field]
-      if name and name ~= "" and not seen[name] then
-        seen[name] = true
-        add(list, name)
+      for _, name in ipairs(names_of(row)) do
+        if not seen[name] then
+          seen[name] = true
+          add(list, name)
+        end
       end
     end
   end
 end
 
-kinds.agent = distinct "agent"
-kinds.user = distinct "user"
-
-kinds["label name"] = function(app, list)
-  local seen = {}
-  for _, row in ipairs(rows_of(app, { limit = 1000 })) do
-    for _, name in ipairs(row.labels or {}) do
-      if not seen[name] then
-        seen[name] = true
-        add(list, name)
-      end
-    end
-  end
-end
+kinds.agent = distinct(function(row) return { row.agent } end)
+kinds.user = distinct(function(row) return { row.user } end)
+kinds["label name"] = distinct(function(row) return row.labels or {} end)
 
 function kinds.policy(_, list)
   for folder in paths.policy_path():gmatch "[^:]+" do
@@ -156,7 +147,7 @@ end
 
 -- ---------------------------------------------------------------- commands
 
---- The words that may follow `typed` in the name of a command.
+--- Adds the words that may follow `typed` in the name of a command.
 ---@param list sessile.cli.candidate[]
 ---@param typed string  "" or the first word
 function complete.commands(list, typed)
@@ -207,8 +198,8 @@ local function option_table(command)
   return by_flag, rows
 end
 
--- What was typed before the word in question, by the tables: the command, its words, the
--- option that waits for a value, the global options.
+-- Parses what was typed before the word that is completed: the command, its words, the option whose
+-- value comes next, the global options.
 local function walk(before)
   local seen = { words = {}, globals = {}, given = {} }
   local by_flag, rows = option_table(nil)
@@ -229,7 +220,7 @@ local function walk(before)
         end
       end
     elseif not seen.command then
-      -- "sessions" is a word before another; "keys" begins a name of two words
+      -- "sessions" only precedes a name; "keys" is the first word of a name
       name = name and name .. " " .. word or word ~= "sessions" and word or nil
       seen.sessions = seen.sessions or word == "sessions"
       local following = before[i + 1]
@@ -248,7 +239,7 @@ local function walk(before)
   return seen
 end
 
--- The row of the argument after `n` others.
+-- The row of the argument that follows `count` others.
 local function argument_after(command, count)
   local rows = command.arguments or {}
   local last = rows[#rows]
@@ -264,7 +255,7 @@ local function option_words(list, seen)
   end
 end
 
--- The session among the words of the command, and those words.
+-- What the candidates depend on: the session among the words of the command, and these words.
 local function context_of(seen, about)
   local session
   for i, word in ipairs(seen.words) do
@@ -276,7 +267,7 @@ local function context_of(seen, about)
   return { session = session, words = seen.words, about = about }
 end
 
--- The end of `word` that follows "--flag=", with the option.
+-- If `word` is "--flag=…": the option, what follows the "=", and the flag.
 local function assigned(seen, word)
   local flag, rest = word:match "^(%-%-[^=]+)=(.*)$"
   return flag and not seen.ended and seen.by_flag[flag], rest, flag
@@ -315,12 +306,12 @@ local function collect(app, seen, word, about)
   return list, place
 end
 
---- What the word that is being typed may become.
+--- The candidates for the last word of a command line.
 ---@param app sessile.cli.app   its globals are replaced by those that were typed
 ---@param typed string[]        the words after the program's name; the last is not finished
----@param about boolean?        what each candidate is will be shown
+---@param about boolean?        the shell shows descriptions
 ---@return sessile.cli.candidate[] candidates  those that begin with the word
----@return string? place        "files", "folders": those of the disk fit as well
+---@return string? place        "files", "folders": the shell adds those of the disk
 function complete.line(app, typed, about)
   local before = table.move(typed, 1, #typed - 1, 1, {})
   local word = typed[#typed] or ""

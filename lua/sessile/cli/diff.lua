@@ -1,7 +1,7 @@
 --- diff: what a compaction takes out of a context and what it puts in.
 --
--- Owns: the comparison of two contexts, message by message, and its text. Must never guess
--- why something left: the dispositions come from the engine's account.
+-- Owns: the comparison of two contexts, message by message, and its text. Must never guess why a
+-- message left: the dispositions come from the engine.
 
 local render = require "sessile.cli.render"
 local terminal = require "sessile.cli.terminal"
@@ -14,13 +14,13 @@ local diff = {}
 ---@field disposition string?          of what left: lost, covered, replaced
 ---@field was table?            edited in place: the message before
 
--- A message that the engine made up for a call without an answer has no key, in both lists.
+-- The message that the engine adds for a call without an answer has no key, in either context.
 local function name_of(message)
   local facts = render.facts(message)
   return facts.key or facts.json
 end
 
---- Compares two contexts. removals: the outcome's account.
+--- Compares two contexts. removals: those of the outcome.
 ---@param before table[]
 ---@param after table[]
 ---@param removals table[]?
@@ -53,8 +53,8 @@ function diff.compare(before, after, removals)
       changes[#changes + 1] = { sign = "=", message = message }
       at = at + 1
     else
-      -- A new message stands after what it stands for: all that leaves before the next
-      -- one that stays.
+      -- A new message is shown after the messages that it replaces: those that leave before the
+      -- next one that stays.
       local following
       for j = i + 1, #after do
         if known[name_of(after[j])] then
@@ -96,7 +96,7 @@ local function line_of(change, columns)
     tokens = ("%s → %s"):format(terminal.number(was), tokens)
   end
   tokens = (" "):rep(12 - terminal.width(tokens)) .. tokens
-  -- The key of a message that is not written yet says nothing.
+  -- A message that is not written yet has no meaningful key.
   local key = facts.key and not facts.key:find "^ffffffff" and facts.key or ""
   return ("%s %-11s %s %s  %s"):format(change.sign, key, role, tokens,
     render.brief(change.message, math.max(columns - 53, 24)))
@@ -143,7 +143,7 @@ function diff.text(changes, paint, columns, run)
   return table.concat(lines, "\n") .. "\n"
 end
 
---- How many left, and how.
+--- How many messages left, by disposition.
 ---@param changes sessile.cli.change[]
 ---@return {lost: integer, covered: integer, replaced: integer, new: integer, kept: integer}
 function diff.count(changes)

@@ -1,11 +1,12 @@
---- doctor: what sessile finds here, and what stands in its way.
+--- doctor: the checks of `sessile doctor`.
 --
--- Owns: the questions, each one finding {group, name, state, text, next}. Must never show a key,
--- make a store, ask a model, or leave anything behind.
+-- Owns: the checks; each adds a finding {group, name, state, text, next}. Must never show a key,
+-- create a store, ask a model, or leave a file behind.
 
 local core = require "sessile.core"
 local disk = require "sessile.disk"
 local hints = require "sessile.cli.hints"
+local json = require "sessile.cli.json"
 local paths = require "sessile.paths"
 local sessile = require "sessile"
 local sessions = require "sessile.cli.sessions"
@@ -32,7 +33,7 @@ end
 
 -- ---------------------------------------------------------------- what is installed
 
--- The libraries that this process has mapped, by what their files are called.
+-- The file names of the libraries that this process has mapped.
 local function libraries()
   local found, file = {}, io.open "/proc/self/maps"
   for line in file and file:lines() or function() end do
@@ -44,12 +45,7 @@ local function libraries()
   if file then
     file:close()
   end
-  local names = {}
-  for name in pairs(found) do
-    names[#names + 1] = name
-  end
-  table.sort(names)
-  return names
+  return json.keys(found)
 end
 
 local function worker(add, options)
@@ -61,7 +57,7 @@ local function worker(add, options)
       "Install sessile again, or name it: worker = \"…\" in the configuration")
     return
   end
-  -- It is there; only running one says whether this machine lets it.
+  -- The file exists; only a run shows whether this machine allows it.
   local store, message = sessile.open("ram:", { key = false, isolation = "worker",
     worker = options.worker, policy = { "sliding_window", messages = 2 } })
   local outcome
@@ -118,7 +114,7 @@ local function version_of(module)
   return type(version) == "string" and version:match "[%d][%w.-]*" or "there"
 end
 
--- Modules of other packages, and who wants them.
+-- Modules of other packages, and the commands that need them.
 local function modules(add, cfg)
   local argparse = version_of "argparse"
   add("argparse", argparse and "ok" or "bad",
@@ -205,7 +201,7 @@ local function file_system(device)
   return kind, where
 end
 
--- The folder itself, or the nearest one above it that is there; "." for a name alone.
+-- The folder, or its nearest ancestor that exists; "." for a bare name.
 local function nearest(folder)
   local at = folder
   while at ~= "" and not disk.look(at) do
@@ -343,8 +339,7 @@ local function volume(add, folder, cfg, globals)
   end
 end
 
--- The version of a database's schema, as its first page has it; nil while that is only in the
--- write-ahead log of who has it open.
+-- The schema version in the first page of a database; nil while it is only in the write-ahead log.
 local function schema_of(path)
   local file = io.open(path, "rb")
   local head = file and file:read(64)
@@ -444,7 +439,7 @@ local function machine(list, app, newest)
   end
 end
 
---- Asks all of it.
+--- Runs all checks.
 ---@param app sessile.cli.app
 ---@return sessile.cli.finding[]
 function doctor.findings(app)

@@ -1,7 +1,7 @@
---- entries: from what somebody typed to one entry of an open session.
+--- entries: finds the entry that was typed.
 --
--- Owns: what names an entry: its number (1 to 8 hexadecimal digits), a label, or `head`.
--- Must never choose between two entries that have one label.
+-- An entry is typed as its number (1 to 8 hexadecimal digits), a label, or `head`. Must never
+-- choose between two entries with the same label.
 
 local hints = require "sessile.cli.hints"
 
@@ -13,7 +13,7 @@ local function fail(session, text)
     "ENOTFOUND", entries.step("ENOTFOUND", session.id)
 end
 
--- The entries that have this label.
+-- The ids of the entries with this label.
 local function labelled(labels, name)
   local ids = {}
   for _, label in ipairs(labels) do
@@ -24,7 +24,8 @@ local function labelled(labels, name)
   return ids
 end
 
---- The entry that is meant. Eight digits are always a number; anything else is a label first.
+--- The entry that `text` names. Eight digits are always a number; anything else is first taken for
+--- a label.
 ---@param session sessile.Session
 ---@param text string
 ---@return string? id
@@ -54,8 +55,8 @@ function entries.find(session, text)
   return ("0"):rep(8 - #digits) .. digits:lower()
 end
 
---- The id of the checkpoint that is meant: the newest of that name, else `last`: the newest, else
---- the one that is an entry as find takes it.
+--- The id of the checkpoint that `text` names: the newest one with that name; else, for `last`, the
+--- newest; else the one at the entry that entries.find returns.
 ---@param session sessile.Session
 ---@param text string
 ---@return string? id
@@ -89,79 +90,57 @@ function entries.checkpoint(session, text)
     hints.shown(text)), "ENOTFOUND", "See them: sessile checkpoints " .. hints.id(session.id)
 end
 
---- The same as find for a command: the session that `name` means, and the entry of it.
+--- For a command: the session that `name` names, open until the command ends, and the entry in it
+--- that `text` names.
 ---@param app sessile.cli.app
 ---@param name string
 ---@param text string
----@return sessile.Session? session
----@return string? id      or the sentence
----@return string? code
----@return string? step
+---@return sessile.Session session
+---@return string id
 function entries.open(app, name, text)
-  local session, message, code, step = app:session(name)
-  if not session then
-    return nil, message, code, step
-  end
-  local id
-  id, message, code, step = entries.find(session, text)
-  if not id then
-    session:close()
-    return nil, message, code, step
-  end
-  return session, id
+  local session = app:open(name)
+  return session, (app.try(entries.find(session, text)))
 end
 
---- The session and, of "ID@ENTRY", the entry: a session that is called so comes first.
+-- Whether a session is called `name`, by its id, a prefix of it or its title.
+local function is_session(app, name)
+  for _, which in ipairs { "prefix", "title" } do
+    for _, row in ipairs(app.try(app:list(app:need_store(), { [which] = name }))) do
+      if row.id == name or row.title == name then
+        return true
+      end
+    end
+  end
+  return false
+end
+
+--- For a command: the session that "ID" or "ID@ENTRY" names, and the entry. A session with the
+--- whole text as its id or title takes precedence.
 ---@param app sessile.cli.app
 ---@param name string
----@return sessile.Session? session
----@return string? id      nil: no entry was named; or the sentence
----@return string? code
----@return string? step
-function entries.at(app, name)
+---@return sessile.Session session
+---@return string? id  nil: no entry was named
+function entries.open_at(app, name)
   local id, entry = name:match "^(.+)@([^@]+)$"
   if not id then
-    return app:session(name)
+    return app:open(name)
   end
-  local store, message, code, step = app:store()
-  if not store then
-    return nil, message, code, step
-  end
-  local whole = not entry:find "^%x%x?%x?%x?%x?%x?%x?%x?$"
-  for _, which in ipairs(whole and {} or { "prefix", "title" }) do
-    local rows
-    rows, message, code = app:list(store, { [which] = name })
-    if not rows then
-      return nil, message, code
-    end
-    for _, row in ipairs(rows) do
-      whole = whole or row.id == name or row.title == name
+  local message, code, step
+  if not entry:find "^%x%x?%x?%x?%x?%x?%x?%x?$" or is_session(app, name) then
+    local whole
+    whole, message, code, step = app:session(name)
+    if whole or code ~= "ENOTFOUND" then
+      return app:keep(app.try(whole, message, code, step))
     end
   end
-  local session
-  if whole then
-    session, message, code, step = app:session(name)
-    if session or code ~= "ENOTFOUND" then
-      return session, message, code, step
-    end
+  local holder, why, why_code, why_step = app:session(id)
+  if not message then
+    message, code, step = why, why_code, why_step
   end
-  local holder = app:session(id)
-  if not holder then
-    if not whole then
-      return app:session(id)
-    end
-    return nil, message, code, step
-  end
-  local found
-  found, message, code, step = entries.find(holder, entry)
-  if not found then
-    holder:close()
-    return nil, message, code, step
-  end
-  return holder, found
+  return app:keep(app.try(holder, message, code, step)), (app.try(entries.find(holder, entry)))
 end
 
---- What to do next when an entry is not there: see those that are.
+--- The next step after an entry was not found.
 ---@param code string?
 ---@param session_id string
 ---@return string?
@@ -169,8 +148,15 @@ function entries.step(code, session_id)
   return code == "ENOTFOUND" and "See the entries: sessile tree " .. hints.id(session_id) or nil
 end
 
---- How many messages a branch leaves behind: between the head and where the paths part. An entry
---- that a conversation cannot go on from is refused here, in the words of the branch itself.
+--- The same as an argument of app.try_or.
+---@param session sessile.Session
+---@return table<string, string>
+function entries.steps(session)
+  return { ENOTFOUND = entries.step("ENOTFOUND", session.id) }
+end
+
+--- How many messages a branch leaves behind: those between the head and the common ancestor. Fails
+--- like the branch itself if a conversation cannot continue from the entry.
 ---@param session sessile.Session
 ---@param from string  the head
 ---@param to string
@@ -188,35 +174,6 @@ function entries.count_left(session, from, to)
     n = n + (left.id > fork and 1 or 0)
   end
   return n
-end
-
---- The arguments of a command that is about one entry.
-entries.arguments = {
-  { "id", "a session: its id, a prefix of it, its title, a label, or `last`" },
-  { "entry", "an entry: its number, a label, or `head`" },
-}
-
---- What `pin` and `unpin` run: the method of that name on a message, and its id printed.
----@param method "pin"|"unpin"
----@return fun(app: table, args: table): nil, string?, string?, string?
-function entries.pinning(method)
-  return function(app, args)
-    local session, id, code, step = entries.open(app, args.id, args.entry)
-    if not session then
-      return nil, id, code, step
-    end
-    local ok, message
-    ok, message, code = session[method](session, id)
-    local name = session.id
-    session:close()
-    if not ok then
-      return nil, message, code, entries.step(code, name)
-    elseif app.json then
-      app:print_json { session = name, entry = id, pinned = method == "pin" }
-    else
-      app:out(id .. "\n")
-    end
-  end
 end
 
 return entries

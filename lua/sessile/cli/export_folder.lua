@@ -1,7 +1,7 @@
 --- export_folder: all sessions, or all of a user's, as JSON and Markdown in a folder.
 --
--- Owns: the names of the files, and index.json, which says what is there and what could not
--- be read. Must never leave a session out without saying so.
+-- Owns: the names of the files, and index.json, which lists every session, also those that could
+-- not be read.
 
 local files_module = "sessile.files"
 local hints = require "sessile.cli.hints"
@@ -16,7 +16,7 @@ local folder = {}
 
 local FORMATS = { "json", "md" }
 
--- A name that any file system takes, of an id, which may be any bytes.
+-- A file name for an id, which may be any bytes, that is valid on every file system.
 local function file_name(id, taken)
   local name = id:gsub("[^%w._@-]", function(byte)
     return ("=%02x"):format(byte:byte())
@@ -33,7 +33,7 @@ local function file_name(id, taken)
   return free
 end
 
--- Writes one file whole; nil, message, code.
+-- Writes a file that appears only when it is complete; nil, message, code.
 local function write_file(path, replace, body)
   local file <close>, message, code = require(files_module).create(path)
   if not file then
@@ -47,7 +47,7 @@ local function write_file(path, replace, body)
   return file:finish(replace)
 end
 
--- A session in both formats; its row in the index, which says why when it failed.
+-- Writes a session in both formats. Its row of the index, with an error if it failed.
 local function write_session(store, row, place, name, replace, redactor)
   local listed = { id = row.id, agent = row.agent, user = row.user, title = row.title,
     status = row.status, entries = row.entries }
@@ -82,35 +82,25 @@ local function write_session(store, row, place, name, replace, redactor)
   return listed
 end
 
--- Every session that is meant, those that were deleted softly too: they are still kept.
+-- Every session that was asked for, including softly deleted ones: they are still stored.
 local function rows_of(app, store, args)
-  local rows, message, code = app:list(store, { user = args.user })
-  if not rows then
-    return nil, message, code
-  end
-  local deleted
-  deleted, message, code = app:list(store, { user = args.user, status = "deleted" })
-  if not deleted then
-    return nil, message, code
-  end
+  local rows = app.try(app:list(store, { user = args.user }))
+  local deleted = app.try(app:list(store, { user = args.user, status = "deleted" }))
   return table.move(deleted, 1, #deleted, #rows + 1, rows)
 end
 
--- The folder, made when it is missing; nil, sentence, code, step when it holds something.
-local function prepared(args)
+-- The folder, created if it is missing. It must be empty, unless --yes was given.
+local function prepared(app, args)
   local place = args.id
   if not place or args.file then
-    return nil, "name one folder for the sessions", "EUSAGE",
-      "As: sessile export --all FOLDER"
+    app.fail("name one folder for the sessions", "EUSAGE", "As: sessile export --all FOLDER")
   end
   if #(system.files(place) or {}) > 0 and not args.yes then
-    return nil, ("%s is there, and not empty"):format(hints.shown(place)), "EEXISTS",
-      "Files in it are replaced with --yes; or name another folder."
+    app.fail(("%s is there, and not empty"):format(hints.shown(place)), "EEXISTS",
+      "Files in it are replaced with --yes; or name another folder.")
   end
-  local made, message, code = require(files_module).folder(place)
-  if not made then
-    return nil, message, code, code == "ENOTFOUND" and "Create its parent folder first." or nil
-  end
+  app.try_or({ ENOTFOUND = "Create its parent folder first." },
+    require(files_module).folder(place))
   return (place:gsub("(.)/+$", "%1"))
 end
 
@@ -125,23 +115,13 @@ function folder.run(app, args, rules)
   elseif args.user and args.all then
     return nil, "--user and --all exclude each other", "EUSAGE", false
   end
-  local store, message, code, step = app:store()
-  if not store then
-    return nil, message, code, step
-  end
-  local rows
-  rows, message, code = rows_of(app, store, args)
-  if not rows then
-    return nil, message, code
-  elseif #rows == 0 then
+  local store = app:need_store()
+  local rows = rows_of(app, store, args)
+  if #rows == 0 then
     return nil, args.user and ("user '%s' has no session"):format(hints.shown(args.user))
       or "there is no session yet", "ENOTFOUND"
   end
-  local place
-  place, message, code, step = prepared(args)
-  if not place then
-    return nil, message, code, step
-  end
+  local place = prepared(app, args)
   local redactor = rules and redact.new(type(rules) == "table" and rules or nil)
   local index, taken, failed = {}, { index = true }, 0
   local show, finish = progress.bar(app, "export")
@@ -157,13 +137,9 @@ function folder.run(app, args, rules)
   local text = json.write { sessile_export_index = 1,
     user = redactor and args.user and redactor:text(args.user) or args.user,
     sessions = json.list(redactor and redactor:value(index) or index) }
-  local ok
-  ok, message, code = write_file(place .. "/index.json", args.yes, function(write)
+  app.try(write_file(place .. "/index.json", args.yes, function(write)
     return write(text .. "\n")
-  end)
-  if not ok then
-    return nil, message, code
-  end
+  end))
   if app.json then
     app:print_json { folder = place, sessions = #rows, failed = failed }
   else

@@ -1,8 +1,7 @@
---- filters: the options that say which sessions are meant, of commands over many of them.
+--- filters: the options that select sessions, for commands over many sessions.
 --
--- Owns: those options, what of the typed values a list or a search is asked for, and how all of
--- those sessions are opened one by one. Must
--- never guess at a moment that is none.
+-- Owns: these options, their translation for store:list, and the loop that opens the selected
+-- sessions one by one.
 
 local hints = require "sessile.cli.hints"
 local progress = require "sessile.cli.progress"
@@ -11,7 +10,7 @@ local times = require "sessile.times"
 
 local filters = {}
 
---- For a command's table of options.
+--- For the `options` of a command.
 filters.options = {
   { "--status WHAT", "only sessions with this status (else all but deleted ones)", many = true,
     choices = { "active", "suspended", "archived", "expired", "deleted" } },
@@ -21,7 +20,7 @@ filters.options = {
   { "--label NAME", "only sessions with this label", is = "label name" },
 }
 
--- A moment as typed, in ms: a date (UTC), or a span that ends now.
+-- The time (ms) that was typed: a date (UTC), or an age.
 local function moment(app, option, text)
   if not text then return nil end
   local year, month, day = text:match "^(%d%d%d%d)%-(%d%d)%-(%d%d)$"
@@ -31,54 +30,40 @@ local function moment(app, option, text)
   end
   local span = not year and times.ms(text)
   if not span then
-    return nil, ("option '%s': '%s' is neither a date (2026-02-01) nor an age (24h, 7d)"):format(
-      option, hints.shown(text))
+    app.fail(("option '%s': '%s' is neither a date (2026-02-01) nor an age (24h, 7d)"):format(
+      option, hints.shown(text)), "EUSAGE")
   end
   return app.now() - span
 end
 
---- The moments that --since and --until name, in ms.
+--- The times of --since and --until, in ms.
 ---@param app sessile.cli.app
 ---@param args table
 ---@return integer? since
 ---@return integer? till
----@return string? message  why they name none
 function filters.moments(app, args)
-  local since, message = moment(app, "--since", args.since)
-  if message then
-    return nil, nil, message
-  end
-  local till
-  till, message = moment(app, "--until", args["until"])
-  return since, till, message
+  return moment(app, "--since", args.since), moment(app, "--until", args["until"])
 end
 
---- What the options ask for, as store:list takes it.
+--- The options as an argument of store:list.
 ---@param app sessile.cli.app
 ---@param args table
----@return table? asked
----@return string? message
----@return string? code
+---@return table asked
 function filters.asked(app, args)
-  local asked = {
-    user = args.user, label = args.label,
+  local since, till = filters.moments(app, args)
+  return {
+    user = args.user, label = args.label, since = since, ["until"] = till,
     status = args.status and #args.status > 0 and args.status or nil,
   }
-  local message
-  asked.since, asked["until"], message = filters.moments(app, args)
-  if message then
-    return nil, message, "EUSAGE"
-  end
-  return asked, nil, nil
 end
 
---- Opens each of these sessions in turn. One that cannot be opened is told of, and left out.
+--- Opens each of these sessions in turn. One that cannot be opened is reported and skipped.
 ---@param app sessile.cli.app
 ---@param store table
 ---@param rows table[]      of its list
 ---@param label string      of the bar
 ---@param with fun(session: table, row: table): boolean?, string?, string?  false, a sentence and
---- a code: stop
+--- a code to stop
 ---@return boolean? ok
 ---@return string? message
 ---@return string? code
@@ -110,7 +95,7 @@ function filters.each(app, store, rows, label, with)
   return true
 end
 
---- Whether they ask for less than all.
+--- Whether the options select less than all sessions.
 ---@param args table
 ---@return boolean
 function filters.are_narrow(args)

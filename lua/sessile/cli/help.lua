@@ -1,7 +1,7 @@
---- help: the texts that explain commands, made from their tables.
+--- help: the help texts, made from the commands' tables.
 --
--- Owns: what `sessile help`, `--help` and a bare `sessile` say. Must never say anything of a
--- command that its table does not: one table feeds help, parsing and did-you-mean.
+-- Owns: the texts of `sessile help` and `--help`. Must never say anything about a command that is
+-- not in its table: the same table is used for help, parsing and did-you-mean.
 
 local options = require "sessile.cli.options"
 local registry = require "sessile.cli.registry"
@@ -9,9 +9,8 @@ local terminal = require "sessile.cli.terminal"
 
 local help = {}
 
--- Two columns. On a terminal the second is broken at words; where it has no room, all stand
--- below the first.
--- above(i), when given: what stands on a line above row i, or nil.
+-- Two columns. On a terminal the second is wrapped; if it has too little room, it goes below the
+-- first. above(i): a line to print above row i, or nil.
 local function rows_text(rows, above)
   local columns = terminal.columns()
   local width, widest = 0, 0
@@ -40,7 +39,7 @@ local function rows_text(rows, above)
   return table.concat(lines, "\n")
 end
 
---- Options as rows of two texts: what is typed; what it is, its choices and its default.
+--- Options as rows of two texts: the option; its description with choices and default.
 ---@param list table[]  a command's `options`
 ---@return string[][]
 function help.option_rows(list)
@@ -86,7 +85,7 @@ function help.command(command, paint)
   return table.concat(out, "\n") .. "\n"
 end
 
--- What must be typed: the usage without what may be left out.
+-- The usage without its optional parts.
 local function short_usage(command)
   return (command.usage:gsub("%s*%b[]", ""))
 end
@@ -101,7 +100,7 @@ local function command_rows(names)
   return rows
 end
 
--- All commands by their headings, the texts below one another throughout.
+-- All commands by heading, aligned over all headings.
 local function groups_text(paint)
   local rows, starts = {}, {}
   for _, group in ipairs(registry.groups()) do
@@ -114,7 +113,7 @@ local function groups_text(paint)
   end))
 end
 
---- The help of everything.
+--- The help of the whole program.
 ---@param paint fun(text: string, colour: string): string
 ---@return string
 function help.all(paint)
@@ -143,13 +142,13 @@ function help.all(paint)
   }, "\n") .. "\n"
 end
 
---- The commands that `sessions` may stand before.
+--- The commands that can follow the word `sessions`.
 ---@return string
 function help.of_sessions()
   return rows_text(command_rows(registry.of_sessions())) .. "\n"
 end
 
---- The commands that begin with a word, as for "policy".
+--- The commands whose names begin with a word, such as "policy".
 ---@param word string
 ---@return string?
 function help.group(word)

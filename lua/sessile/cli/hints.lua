@@ -1,7 +1,8 @@
---- hints: commands that are shown so that somebody types them.
+--- hints: commands in messages.
 --
--- Owns: how an id, a path and this program are written in them. What is shown must work when
--- it is pasted: as it was typed here, with the same store, real ids, real files.
+-- Owns: how an id, a path and this program are written in them. A command that is shown must work
+-- when it is pasted: with the name of the program as it was typed, the same store, real ids and
+-- files.
 
 local registry = require "sessile.cli.registry"
 local terminal = require "sessile.cli.terminal"
@@ -11,13 +12,13 @@ local hints = {
   program = "sessile",
 }
 
---- Takes over how it was called: a path stays a path, anything else is found by its name.
+--- Sets how the program was called: a path stays a path, any other name is found in $PATH.
 ---@param typed string?
 function hints.called(typed)
   hints.program = typed and typed:find("/", 1, true) and hints.quoted(typed) or "sessile"
 end
 
---- A word as a shell takes it.
+--- A word quoted for a shell.
 ---@param text string
 ---@return string
 function hints.quoted(text)
@@ -25,7 +26,7 @@ function hints.quoted(text)
     return text
   end
   if text:find "[\n\t]" or terminal.safe(text) ~= text then
-    -- What a terminal would obey, or hide: bytes by their numbers, as bash and others read it.
+    -- Characters that a terminal executes or hides, as escapes that bash and others read.
     return "$'" .. text:gsub("[^%w_./:@+ -]", function(byte)
       return ("\\%03o"):format(byte:byte())
     end) .. "'"
@@ -33,28 +34,28 @@ function hints.quoted(text)
   return "'" .. text:gsub("'", "'\\''") .. "'"
 end
 
---- An id as an argument: one that looks like an option stands behind `--`.
+--- An id as an argument: `--` precedes one that looks like an option.
 ---@param id string
 ---@return string
 function hints.id(id)
   return (id:sub(1, 1) == "-" and "-- " or "") .. hints.quoted(id)
 end
 
---- The command that goes on with a conversation.
+--- The command that continues a conversation.
 ---@param id string
 ---@return string
 function hints.go_on(id)
   return "sessile resume " .. hints.id(id)
 end
 
---- What somebody typed, fit for a sentence: on one line, and not too long for it.
+--- Typed text for use in a sentence: on one line, and cut if it is long.
 ---@param text string
 ---@return string
 function hints.shown(text)
   return terminal.cut(terminal.line(text), 60)
 end
 
---- A store's URL as it may be shown: without a password.
+--- A store's URL without its password.
 ---@param url string
 ---@return string
 function hints.url(url)
@@ -74,8 +75,8 @@ local function store_options(globals)
   return table.concat(words)
 end
 
---- A sentence with commands in it, as `sessile list`: each gets the name of this program and
---- the options that were typed for the store.
+--- Replaces `sessile` in the commands of a sentence by the name of this program and the options
+--- that were typed for the store.
 ---@param text string
 ---@param globals table?
 ---@return string

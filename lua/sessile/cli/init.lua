@@ -1,10 +1,11 @@
---- cli: the command line: from the words that were typed to an exit code.
+--- cli: the command line, from the typed words to an exit code.
 --
--- Owns: dispatch, the `app` that commands get, how failures are told. Must never show a
--- traceback for an expected failure, nor mix data (stdout) and talk (stderr).
+-- Owns: dispatch, the `app` that commands get, error messages. Must never show a traceback for an
+-- expected failure, nor print messages on stdout or data on stderr.
 --
--- A command's run(app, args) returns nothing, or an exit code; or nil, a sentence, an error
--- code and perhaps a next step. Everything it raises is a defect.
+-- A command's run(app, args) returns nothing or an exit code; or nil, a sentence, an error code
+-- and optionally a next step. app.try and app.fail end it with such a failure from any depth.
+-- Everything else that it raises is a defect.
 
 local config = require "sessile.config"
 local core = require "sessile.core"
@@ -23,7 +24,7 @@ local EXIT = {
   EDENIED = 7, ESEALED = 7,
 }
 
--- What to do next, when the command knows nothing better.
+-- The next step by error code, if the command gives none.
 local NEXT = {
   ENOTFOUND = "See the sessions: sessile list",
   EBUSY = "Try again, wait longer with --timeout 1m, or end the other writer first.",
@@ -51,21 +52,47 @@ function app:out(text)
   io.stdout:write(text)
 end
 
---- Writes the id of a session, alone on its line: for a script as it is, for a person inert.
+--- The id of a session as a line of its own: unchanged for a script, made safe for a terminal.
 ---@param id string
-function app:out_id(id)
-  self:out((terminal.is_terminal(1) and terminal.line(id) or id) .. "\n")
+---@return string
+function app.id_line(id)
+  return (terminal.is_terminal(1) and terminal.line(id) or id) .. "\n"
 end
 
---- Says something to the person, on stderr; with --json as a line of JSON.
+--- Prints a message on stderr; with --json as a line of JSON.
 function app:note(text)
   text = terminal.safe(hints.fill(text, self.globals))
   io.stderr:write(self.json and json.line { note = text } or text, "\n")
 end
 
---- Writes a value as JSON. app.raw(text) stands for JSON that is there already.
+--- Prints a value as JSON. app.raw(text) is a value that is JSON already.
 function app:print_json(value)
   io.stdout:write(json.write(value), "\n")
+end
+
+--- Prints the result of a command: with --json the value, else the text.
+---@param value any
+---@param text string?
+function app:result(value, text)
+  if self.json then
+    self:print_json(value)
+  elseif text then
+    self:out(text)
+  end
+end
+
+--- Prints a table with bold headings. The first column is cyan.
+---@param headings string[]
+---@param rows string[][]  safe text
+---@param fit (string[]|true)?  cut rows at the width of the terminal; a list: first leave out the
+--- columns with these headings, in this order; nil: print rows at any length
+---@param colours table<integer|"heading", string>?  the colours of columns and of the headings
+function app:print_table(headings, rows, fit, colours)
+  colours = colours or { "cyan" }
+  self:out(terminal.table(headings, rows, function(cell, column, heading)
+    local colour = heading and (colours.heading or "bold") or not heading and colours[column]
+    return colour and self.paint(cell, colour) or cell
+  end, fit and terminal.columns(), fit ~= true and fit or nil))
 end
 
 app.raw = json.raw
@@ -75,7 +102,7 @@ function app.now()
   return os.time() * 1000
 end
 
---- What the configuration files say, as sessile.config gives it; read once.
+--- The configuration, as sessile.config returns it. It is read once.
 ---@return sessile.Config?
 ---@return string? message
 ---@return string? code
@@ -93,8 +120,8 @@ function app:config()
   return found
 end
 
---- Opens the store that was named, here or in the configuration, with all that is configured.
---- create: make it when it is not there.
+--- Opens the store that was named on the command line or in the configuration. create: create it if
+--- it is missing.
 ---@param create boolean?
 ---@param more table?  further options of sessile.open
 function app:store(create, more)
@@ -112,7 +139,18 @@ function app:store(create, more)
   return self.opened
 end
 
--- Says that recovery set something aside, and where.
+--- The store if there is one; else nil and the sentence that says so. Fails for any other reason.
+---@return table? store
+---@return string? message
+function app:store_if_any()
+  local store, message, code, step = self:store()
+  if not store and code ~= "ENOTFOUND" then
+    self.fail(message, code, step)
+  end
+  return store, message
+end
+
+-- Reports a cut-off write that recovery set aside, and its file.
 local function note_torn(self, id, torn)
   if torn > 0 then
     local place = sessions.torn_file(self.globals, torn)
@@ -121,7 +159,7 @@ local function note_torn(self, id, torn)
   end
 end
 
---- Resumes the session that somebody names by id, beginning of an id, title or "last".
+--- Resumes the session that `name` names: an id, a prefix of one, a title, a label or "last".
 ---@param name string
 function app:session(name)
   local store, message, code, step = self:store()
@@ -141,34 +179,73 @@ function app:session(name)
   self.last_id = session.id
   note_torn(self, session.id, message)
   if session.damage then
-    -- What can be read is printed; the exit code says that it is not all.
+    -- What can be read is printed; the exit code reports the damage.
     self.damaged = session.damage.code
     self.damage = terminal.line(session.damage.message)
   end
   return session
 end
 
---- Closes what it is given at the end of the block that holds it in a <close> variable. A close
---- that fails is no failure of the command: unlike session's own __close, it raises nothing.
----@param opened table  a session or a store
-function app.closing(opened)
-  return setmetatable({}, { __close = function() opened:close() end })
+-- Raised by app.fail and app.stop, caught by dispatch: {message, code, step} or {exit = n}.
+local End = {}
+
+--- Ends the command with a failure.
+---@param message string
+---@param code string
+---@param step string|false|nil  what to do next; false: nothing
+function app.fail(message, code, step)
+  error(setmetatable({ message = assert(message), code = code, step = step }, End), 0)
 end
 
---- Calls f with that session, which is closed afterwards whatever happens. What f returns, or
---- why there is no session.
----@param name string
----@param f fun(session: table): ...
-function app:with_session(name, f)
-  local session, message, code, step = self:session(name)
-  if not session then
-    return nil, message, code, step
+--- Ends the command with an exit code.
+---@param exit integer
+function app.stop(exit)
+  error(setmetatable({ exit = exit }, End), 0)
+end
+
+--- The results of a call. If the first is nil or false, the command ends with the failure that the
+--- others describe: a sentence, a code, a next step.
+function app.try(value, ...)
+  if not value then
+    app.fail(...)
   end
-  local _ <close> = app.closing(session)
-  return f(session)
+  return value, ...
 end
 
---- A limit: as it is configured, else the engine's default.
+--- The same with the next step chosen by the error code: {ECODE = step, …}.
+---@param steps table<string, string|false>
+function app.try_or(steps, value, message, code, step, ...)
+  if not value then
+    app.fail(message, code, step or steps[code])
+  end
+  return value, message, code, step, ...
+end
+
+--- Closes a session or a store when the command ends. A failing close does not fail the command.
+---@generic T
+---@param opened T
+---@return T
+function app:keep(opened)
+  table.insert(self.kept, opened)
+  return opened
+end
+
+--- The session that `name` names, open until the command ends. Without one the command fails.
+---@param name string
+---@return table session
+function app:open(name)
+  return self:keep(app.try(self:session(name)))
+end
+
+--- The store, open until the command ends. Without one the command fails.
+---@param create boolean?
+---@param more table?  further options of sessile.open
+---@return table store
+function app:need_store(create, more)
+  return (app.try(self:store(create, more)))
+end
+
+--- A limit from the configuration, else the engine's default.
 ---@param name string
 ---@return integer
 function app:limit(name)
@@ -180,7 +257,7 @@ function app:limit(name)
   return value
 end
 
---- Whether a log of `bytes` bytes has used four fifths of the limit of a session; and that limit.
+--- Whether `bytes` is at least 80 % of the limit of a session, and this limit.
 ---@param bytes integer?
 ---@return boolean, integer
 function app:is_nearly_full(bytes)
@@ -190,7 +267,7 @@ end
 
 --- The rows of the store, newest first.
 ---@param store table
----@param which sessile.ListOptions?  only these of them
+---@param which sessile.ListOptions?  only these
 function app:list(store, which)
   which = which or {}
   which.agent = self.globals.agent
@@ -201,31 +278,52 @@ function app:list(store, which)
   return rows, message, code
 end
 
-local function close(self)
-  if self.opened then
-    self.opened:close()
-    self.opened = nil
+-- A failure or an exit code stays as it is; a defect gets its traceback.
+local function caught(raised)
+  return getmetatable(raised) == End and raised or debug.traceback(tostring(raised), 2)
+end
+
+--- Runs a command and closes what it kept. Returns what its run returns, or what ended it.
+---@param command sessile.cli.command
+---@param args table
+---@return any result
+---@return string? message
+---@return string? code
+---@return string|false|nil step
+function app:run(command, args)
+  local returned = table.pack(xpcall(command.run, caught, self, args))
+  local ending = not returned[1] and returned[2]
+  for i = #self.kept, 1, -1 do
+    self.kept[i]:close()
   end
+  self.kept = {}
+  if not ending then
+    return table.unpack(returned, 2, returned.n)
+  elseif getmetatable(ending) ~= End then
+    error(ending, 0)
+  end
+  return ending.exit, ending.message, ending.code, ending.step
 end
 
 -- ---------------------------------------------------------------- dispatch
 
--- A sentence of the engine, and the command at its end that mends what it tells of.
+-- A message of the engine, and the repair command at its end.
 local function split_command(message)
   local what, command = message:match "^(.*): (sessile check [^:]*%-%-salvage)$"
   return what or message, command
 end
 
--- No sentence is longer: an id of thousands of bytes must not push the rest off the screen.
+-- The longest message: an id of thousands of bytes must not push the rest off the screen.
 local LONGEST = 1000
 
--- A database on a server has no owner and no mode to look at: its sentence says what to mend.
+-- Whether the store is a PostgreSQL server: it has no file mode, and its message says what to do.
 local function of_a_server(view)
   local url = view.globals and sessions.place(view.globals)
   return url and url:find "^postgres" ~= nil
 end
 
--- view: whether JSON is wanted, and the global options as far as they are known.
+-- Prints a failure; returns the exit code. view: whether to print JSON, and the global options if
+-- they are known.
 local function fail(view, message, code, step)
   message = terminal.safe(tostring(message)):gsub("[%s.]+$", "")
   local command
@@ -252,7 +350,7 @@ local function fail(view, message, code, step)
   return EXIT[code] or 1
 end
 
--- The command that the words name, and the index of the first word after its name.
+-- The command that the words name, and the index of the word after its name.
 local function find(words, at)
   local first, second = words[at], words[at + 1]
   if second and second:sub(1, 1) ~= "-" then
@@ -265,7 +363,7 @@ local function find(words, at)
   return command, at + 1, message, code
 end
 
--- The words up to `--`, or to the end of those that are ours, that are `wanted`.
+-- Whether one of the first `last` words is `wanted`. It stops at `--`.
 local function has_word(words, last, wanted)
   for i = 1, last do
     if words[i] == "--" then
@@ -279,7 +377,7 @@ end
 
 local ASKS = { ["--help"] = true, ["-h"] = true }
 
--- What stands behind `sessions`, which is a word before the commands that are about them.
+-- After `sessions`: no command, or one that is not about sessions.
 local function unknown_of_sessions(view, word, words)
   if not word then
     local list = help.of_sessions()
@@ -320,6 +418,7 @@ local function new_app(args)
     json = args.json or false,
     globals = args,
     paint = terminal.painter(1),
+    kept = {},
   }, app)
 end
 
@@ -357,7 +456,7 @@ local function dispatch(words)
   end
   table.move(words, after, #words, #head + 1, head)
 
-  -- Asked for help, nothing else has to be right.
+  -- With --help the other words need not be valid.
   local asks_until = command.raw and options.first_word(head, 1) - 1 or #head
   view.json = has_word(head, asks_until, { ["--json"] = true })
   if has_word(head, asks_until, ASKS) then
@@ -367,7 +466,7 @@ local function dispatch(words)
   end
   for i = 1, name and 0 or #head do
     if head[i] == "--version" then
-      command = require "sessile.cli.commands.version"
+      command = registry.load "version"
       table.remove(head, i)
       break
     end
@@ -381,8 +480,10 @@ local function dispatch(words)
   end
   local self = new_app(args)
   local result, step
-  result, message, code, step = command.run(self, args)
-  close(self)
+  result, message, code, step = self:run(command, args)
+  if self.opened then
+    self.opened:close()
+  end
   if message then
     if code == "ESUSPENDED" and self.last_id then
       step = step or "To see what it waits for: sessile info " .. hints.id(self.last_id)

@@ -1,9 +1,9 @@
 --- json: what commands print with --json.
 --
--- Owns: writing Lua values as JSON, keys in the order of their bytes. Must never touch what
--- is JSON already: json.raw(text) is printed as it stands, so that a stored message keeps
--- its numbers and escapes. But for characters that a terminal would obey: they are written
--- as escapes, which are the same value.
+-- Owns: writing Lua values as JSON, with sorted keys. Must never change text that is JSON already:
+-- json.raw(text) is printed unchanged, so that a stored message keeps its numbers and escapes. The
+-- only exception are characters that a terminal executes; they are printed as escapes of the same
+-- value.
 
 local span = require("sessile.core").span
 
@@ -11,24 +11,24 @@ local json = {}
 
 local Raw, List = {}, {}
 
---- Text that is JSON already.
+--- A value that is JSON text already.
 ---@param text string
 ---@return table
 function json.raw(text)
   return setmetatable({ text = text }, Raw)
 end
 
---- A list, also when it is empty.
+--- Marks a table as a list, so that it is one even when empty.
 ---@param items any[]
 ---@return table
 function json.list(items)
   return setmetatable(items, List)
 end
 
--- Delete and the C1 controls (U+007F to U+009F), and what reorders text (U+061C, U+200E, U+200F,
--- U+202A to U+202E, U+2066 to U+2069). In JSON they stand in strings only, and never
--- behind a lone backslash.
---- JSON text as a terminal may have it: the same values, nothing that it would obey.
+-- Delete and the C1 controls (U+007F to U+009F), and characters that reorder text (U+061C, U+200E,
+-- U+200F, U+202A to U+202E, U+2066 to U+2069). In JSON they occur only in strings, and never after
+-- a single backslash.
+--- The same JSON with these characters as escapes.
 ---@param text string
 ---@return string
 function json.inert(text)
@@ -50,9 +50,21 @@ local function number(n)
   return tonumber(text) == n and text or ("%.17g"):format(n)
 end
 
--- Ids, paths and names are bytes; what is printed has to be JSON.
+-- Ids, paths and names may be any bytes; JSON has to be UTF-8.
 local function quoted(text)
   return span.quote(utf8.len(text) and text or text:gsub("[\128-\255]", "\u{FFFD}"))
+end
+
+--- The keys of a table, sorted.
+---@param value table
+---@return string[]
+function json.keys(value)
+  local keys = {}
+  for key in pairs(value) do
+    keys[#keys + 1] = key
+  end
+  table.sort(keys)
+  return keys
 end
 
 local write
@@ -66,12 +78,7 @@ local function write_table(value, indent)
     end
     return #parts == 0 and "[]" or "[\n" .. table.concat(parts, ",\n") .. "\n" .. indent .. "]"
   end
-  local keys = {}
-  for key in pairs(value) do
-    keys[#keys + 1] = key
-  end
-  table.sort(keys)
-  for i, key in ipairs(keys) do
+  for i, key in ipairs(json.keys(value)) do
     parts[i] = inner .. quoted(tostring(key)) .. ": " .. write(value[key], inner)
   end
   return #parts == 0 and "{}" or "{\n" .. table.concat(parts, ",\n") .. "\n" .. indent .. "}"
@@ -93,8 +100,8 @@ function write(value, indent)
   return write_table(value, indent)
 end
 
---- A table of strings and such tables as JSON on one line, keys sorted. What is JSON already has
---- no line break, as no stored text has.
+--- A table of strings, raw values and such tables as JSON on one line, keys sorted. Raw JSON has no
+--- line break, because stored text has none.
 ---@param value table
 ---@return string
 function json.line(value)

@@ -1,6 +1,6 @@
---- ledger: what a replay came to, as tables.
+--- ledger: the result of a replay as tables.
 --
--- Owns: the columns. Must never compute what the ledger does not say.
+-- Owns: the columns. Must never compute a figure that is not in the ledger.
 
 local terminal = require "sessile.cli.terminal"
 
@@ -14,7 +14,7 @@ local function heading_painter(paint)
   end
 end
 
---- Each compaction, a row.
+--- One row for each compaction.
 ---@param of sessile.replay.ledger
 ---@param paint fun(text: string, colour: string): string
 ---@return string
@@ -31,7 +31,7 @@ function ledger.compactions(of, paint)
     rows, heading_painter(paint))
 end
 
---- Each refusal, a line.
+--- One line for each refusal.
 ---@param of sessile.replay.ledger
 ---@return string[]
 function ledger.refusals(of)
@@ -50,7 +50,7 @@ local HEADINGS = {
   "ALL>", "BYTES>", "ENGINE MS>", "POLICY MS>", "FILE",
 }
 
--- What goes first where the terminal is narrow.
+-- The columns to leave out on a narrow terminal, in this order.
 local LESS = { "POLICY MS", "ENGINE MS", "BYTES", "TOO BIG", "END", "MESSAGES" }
 
 local function left(of)
@@ -65,7 +65,7 @@ local function ms(us)
   return ("%.1f"):format(us / 1000)
 end
 
---- Each replay, a row.
+--- One row for each replay.
 ---@param replays {file: string, ledger: sessile.replay.ledger}[]
 ---@param paint fun(text: string, colour: string): string
 ---@return string

@@ -1,7 +1,7 @@
 --- man: the manual page, made from the commands' tables.
 --
--- Owns: its sections and their roff. Must never say anything of a command that its table does
--- not, nor of a command that did not come along.
+-- Owns: its sections and their roff. Must never say anything about a command that is not in its
+-- table, nor list a command of the user.
 
 local help = require "sessile.cli.help"
 local options = require "sessile.cli.options"
@@ -9,7 +9,7 @@ local registry = require "sessile.cli.registry"
 
 local man = {}
 
--- Text as roff prints it: no escape, no request.
+-- Text escaped for roff.
 local function plain(text)
   text = text:gsub("\\", "\\e"):gsub("%-", "\\-"):gsub("'", "\\(aq"):gsub("`", "\\(ga")
   text = text:gsub("\"", "\\(dq"):gsub("[\xC2-\xF4][\x80-\xBF]+", function(c)
@@ -18,7 +18,7 @@ local function plain(text)
   return (text:gsub("\n%.", "\n\\&."):gsub("^%.", "\\&."))
 end
 
--- A row of options or arguments: {text that is typed, what it is}.
+-- A row of options or arguments: {what is typed, its description}.
 local function add_rows(out, rows)
   for _, row in ipairs(rows) do
     out[#out + 1] = (".TP\n.B %s\n%s"):format(plain(row[1]), plain(row[2]))
@@ -59,7 +59,7 @@ local VARIABLES = {
     .. "commands of your own are" },
 }
 
---- The page as roff.
+--- The manual page as roff.
 ---@param version string
 ---@return string
 function man.page(version)

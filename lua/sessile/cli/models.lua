@@ -1,9 +1,9 @@
---- models: from what is configured, or named, to a function that asks a model.
+--- models: finds the model to ask: the one that was typed, else the session's, else the agent's.
 --
--- Owns which model is meant: the one that was typed, else the session's, else the agent's. Must
--- never ask one.
+-- Must never ask a model.
 
 local hints = require "sessile.cli.hints"
+local json = require "sessile.cli.json"
 local model = require "sessile.model"
 local registry = require "sessile.cli.registry"
 
@@ -13,23 +13,13 @@ local NONE = "no model is configured here"
 local SET_UP = "Say in the configuration which: model = { endpoint = \"…\", name = \"…\" }, or a "
   .. "command; see: sessile help chat"
 
--- The names of the models that are configured.
-local function names_of(config)
-  local names = {}
-  for name in pairs(config.models) do
-    names[#names + 1] = name
-  end
-  table.sort(names)
-  return names
-end
-
 ---@class sessile.cli.model
 ---@field ask fun(request: table, ctx: any): any, string?, string?
----@field name string       what is recorded with what it says
+---@field name string       recorded with its answers
 ---@field window integer?
 
---- The model that is meant. name: one of `models`, or nil: the one that is configured for the
---- agent. Nil, sentence, code, step; code is "ENOTFOUND" when none is configured at all.
+--- The model `name` of the configuration, or the model of the agent if `name` is nil. On failure
+--- nil, a sentence, a code and a step; the code is "ENOTFOUND" if no model is configured.
 ---@param app sessile.cli.app
 ---@param name string?
 ---@param agent string?
@@ -43,7 +33,7 @@ function models.of(app, name, agent)
     return nil, message, code, step
   end
   if name and not config.models[name] then
-    local names = names_of(config)
+    local names = json.keys(config.models)
     local near = registry.nearest(name, names)
     return nil, ("there is no model '%s'"):format(hints.shown(name)), "EUSAGE",
       near and ("Did you mean `%s`?"):format(near)
@@ -64,8 +54,8 @@ function models.of(app, name, agent)
     name = about.name or not name and configured.model_name or "model" }
 end
 
---- The same for a session: what was typed, else the model its settings name, when it is one of
---- ours, else the agent's.
+--- The same for a session: the model that was typed, else the one in its settings if it is
+--- configured, else the agent's.
 ---@param app sessile.cli.app
 ---@param session sessile.Session
 ---@param name string?
@@ -83,8 +73,8 @@ function models.of_session(app, session, name)
   return models.of(app, name, session.agent)
 end
 
---- A model for what a command runs: none is configured says so, to the policy and by `asked`.
---- Returns the function and a table with `missing`, a sentence, once it was asked in vain.
+--- A model function for a command. If no model is configured, the function fails when it is called,
+--- and sets `missing` in the returned table to a sentence about it.
 ---@param app sessile.cli.app
 ---@param session sessile.Session
 ---@param name string?

@@ -1,7 +1,7 @@
---- moving: what the commands that copy whole stores have in common.
+--- moving: shared by the commands that copy whole stores.
 --
--- Owns: how a store that somebody names is shown, the bar, Ctrl-C, and how the outcome is told.
--- Must never show a password that stands in a URL, nor call a copy whole that is not.
+-- Owns: the progress bar, Ctrl-C, and the report. Must never print the password of a URL, nor
+-- report an incomplete copy as complete.
 
 local has_line, line = pcall(require, "sessile.line")
 local core = require "sessile.core"
@@ -13,7 +13,7 @@ local terminal = require "sessile.cli.terminal"
 
 local moving = {}
 
---- Refuses what is there only while this command runs.
+--- Refuses a store that exists only while this command runs.
 ---@param url string
 ---@return boolean? ok
 ---@return string? message
@@ -29,8 +29,8 @@ function moving.check(url)
   return sessions.no_database(paths.expand(path))
 end
 
---- Runs a copy with a bar. work(report): calls sessile.migrate or store:backup with `report` as
---- its progress. Returns what that returns.
+--- Runs a copy with a progress bar. work(report) calls sessile.migrate or store:backup with
+--- `report` as `progress`, and returns its results.
 ---@param app sessile.cli.app
 ---@param work fun(report: fun(state: sessile.MigrateState): boolean?): table?, string?, string?
 ---@return sessile.MigrateState? done
@@ -71,7 +71,7 @@ local function plural(n, word)
   return terminal.plural(n, word)
 end
 
--- What became of the sessions, as "48 new, 1 continued".
+-- The numbers of sessions by result, as "48 new, 1 continued".
 local function shares(done)
   local words = {}
   for _, part in ipairs {
@@ -85,10 +85,10 @@ local function shares(done)
   return #words > 0 and table.concat(words, ", ") or "none"
 end
 
---- Tells the outcome on stdout, and on stderr what did not go well.
+--- Reports the result on stdout and problems on stderr.
 ---@param app sessile.cli.app
 ---@param done sessile.MigrateState
----@param to string  the other store, as it may be shown
+---@param to string  the other store, without a password
 function moving.tell(app, done, to)
   app:out(("%s in %s: %s.\n"):format(plural(done.sessions, "session"), to, shares(done)))
   app:out(("%s; read back and compared: %s.\n"):format(done.as_it_stands
@@ -112,7 +112,7 @@ function moving.tell(app, done, to)
   end
 end
 
---- The outcome as a JSON document, with what `more` says.
+--- Prints the result as JSON, together with the fields of `more`.
 ---@param app sessile.cli.app
 ---@param done sessile.MigrateState
 ---@param more table
@@ -124,7 +124,7 @@ function moving.json(app, done, more)
   app:print_json(more)
 end
 
---- The end of the command: nothing, or why it is not all there.
+--- The result of the command: nothing, or why the copy is not complete.
 ---@param done sessile.MigrateState
 ---@return nil
 ---@return string? message
@@ -150,7 +150,7 @@ function moving.verdict(done)
   end
 end
 
---- A store as somebody named it, without the password.
+--- The URL of a store without its password.
 ---@param url string
 ---@return string
 function moving.shown(url)

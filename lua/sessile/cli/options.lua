@@ -1,8 +1,7 @@
---- options: what was typed, by a command's table.
+--- options: parses a command line by a command's table.
 --
--- Owns: the global options, and the translation of a command's `arguments` and `options`
--- into a parser (lua-argparse). Must never print or exit: a wrong command line is returned
--- as a sentence.
+-- Owns: the global options, and the translation of a command's `arguments` and `options` into a
+-- parser (lua-argparse). Must never print or exit: for a wrong command line it returns a sentence.
 
 local hints = require "sessile.cli.hints"
 local paths = require "sessile.paths"
@@ -27,7 +26,7 @@ options.global = {
   { "-h --help", "show help for a command, with examples" },
 }
 
---- Takes "-o --output FILE" apart.
+--- Parses an option such as "-o --output FILE".
 ---@param spec string
 ---@return {flags: string, value: string?, field: string, words: string[]}
 function options.read(spec)
@@ -48,14 +47,14 @@ function options.read(spec)
   }
 end
 
--- What a value is, by the name that its row gives it.
+-- The kind of a value, by its name in the table.
 local KINDS = {
   id = "session", session = "session", entry = "entry", file = "file", files = "file",
   script = "file", specs = "file", checkpoint = "checkpoint", FILE = "file", FOLDER = "folder",
   P = "policy",
 }
 
---- What a shell completes a row's value with: "session", "entry", "file", …; nil: nothing.
+--- The kind of values with which a shell completes a row: "session", "entry", "file", …; or nil.
 ---@param row sessile.cli.option|sessile.cli.argument
 ---@return string?
 function options.kind(row)
@@ -67,34 +66,20 @@ function options.kind(row)
   return KINDS[row[1]]
 end
 
--- Reads the value of the option that is called `flag`.
-local function whole_number(flag)
+-- The converter of an option's values. read(text) returns the value or nil; `what` describes valid
+-- values.
+local function converter(flag, read, what)
   return function(text)
-    local n = text:find "^%d+$" and math.tointeger(tonumber(text))
-    if not n then
-      return nil, ("option '%s': '%s' is not a whole number, 0 or more"):format(flag,
-        hints.shown(text))
+    local value = read(text)
+    if not value then
+      return nil, ("option '%s': '%s' is not %s"):format(flag, hints.shown(text), what)
     end
-    return n
+    return value
   end
 end
 
---- A time as typed, in ms: seconds ("90", "0.5") or with a unit ("500ms", "5m", "90d").
----@param text string
----@return integer? ms
-function options.time(text)
-  return times.ms(text)
-end
-
-local function time(flag)
-  return function(text)
-    local ms = options.time(text)
-    if not ms then
-      return nil, ("option '%s': '%s' is not a time: write seconds, or 500ms, 5m, 2h"):format(flag,
-        hints.shown(text))
-    end
-    return ms
-  end
+local function whole_number(text)
+  return text:find "^%d+$" and math.tointeger(tonumber(text)) or nil
 end
 
 local function add_option(parser, row)
@@ -104,15 +89,18 @@ local function add_option(parser, row)
     return
   end
   local option = parser:option(read.flags):target(read.field):argname(read.value)
-  if row.integer then option:convert(whole_number(read.words[#read.words])) end
-  if row.time then option:convert(time(read.words[#read.words])) end
+  local flag = read.words[#read.words]
+  if row.integer then
+    option:convert(converter(flag, whole_number, "a whole number, 0 or more"))
+  elseif row.time then
+    option:convert(converter(flag, times.ms, "a time: write seconds, or 500ms, 5m, 2h"))
+  end
   if row.many then option:count("*") end
   if row.choices then option:choices(row.choices) end
   if row.default then option:default(row.default) end
 end
 
---- Finds where the words of the command begin: the first word that is neither a global
---- option nor its value. Words after the first argument of a raw command are left alone.
+--- The index of the first word that is neither a global option nor its value.
 ---@param words string[]
 ---@param from integer
 ---@return integer
@@ -137,7 +125,8 @@ function options.first_word(words, from)
   return i
 end
 
--- A value that begins with "-" and a digit is one, however wrong: it is no unknown option.
+-- Joins integer options and their values, so that a negative number is a wrong value and not an
+-- unknown option.
 local function join_numbers(command, words)
   local takes = {}
   for _, row in ipairs(command.options or {}) do
@@ -160,9 +149,9 @@ local function join_numbers(command, words)
   return joined
 end
 
---- What --option was given, for a policy: {"name", option = value, …}; the name alone when
---- there was none. Nil and a sentence when one is wrong. Numbers, true and false are what
---- they look like, everything else is text.
+--- A policy with the values of --option: {"name", option = value, …}, or the name alone without
+--- any. Nil and a sentence if a value is wrong. Numbers and booleans are converted; other values
+--- are text.
 ---@param name string?
 ---@param given string[]
 ---@return any policy
@@ -188,8 +177,8 @@ function options.policy(name, given)
   return policy
 end
 
---- What --triggers was given: "messages=50,interval=10m,share=0.8,overflow", in the words of
---- the library. Nil and a sentence when it is wrong.
+--- The value of --triggers ("messages=50,interval=10m,share=0.8,overflow") as the library takes it.
+--- Nil and a sentence if it is wrong.
 ---@param text string?
 ---@return table? triggers
 ---@return string? message
@@ -214,7 +203,7 @@ function options.triggers(text)
   return given
 end
 
--- The word that is none of the choices of its option or argument, and the nearest of these.
+-- A suggestion for the word that is not one of the choices of its option or argument.
 local function nearest_choice(command, words)
   for _, row in ipairs(command.options or {}) do
     for _, flag in ipairs(row.choices and options.read(row[1]).words or {}) do
@@ -236,8 +225,7 @@ local function nearest_choice(command, words)
   end
 end
 
---- Parses the words of a command. Nil and a sentence when they are wrong, and perhaps what was
---- meant.
+--- Parses the words of a command. Nil and a sentence if they are wrong, and perhaps a suggestion.
 ---@param command sessile.cli.command
 ---@param words string[]
 ---@return table? args
@@ -271,7 +259,7 @@ function options.parse(command, words)
   words = join_numbers(command, words)
   local ok, result = parser:pparse(words)
   if not ok then
-    -- Of what the parser says the sentence is ours to print; --help and -h are flags here.
+    -- The message of the parser on one line.
     local message = tostring(result):gsub("\n+", ": "):gsub(": Did", ". Did")
     return nil, message, message:find("must be one of", 1, true) and nearest_choice(command, words)
   end

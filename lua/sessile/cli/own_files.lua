@@ -1,10 +1,10 @@
---- own_files: small files of the user's own, as settings are: whole or not at all, for nobody else.
+--- own_files: writes small files of the user, such as settings: atomically and with mode 0600.
 
 local files = require "sessile.files"
 
 local own_files = {}
 
--- The folders above a path, each made when it is not there.
+-- Creates the missing folders above a path.
 local function folders(path)
   local at = 1
   while true do
@@ -19,7 +19,7 @@ local function folders(path)
   end
 end
 
---- Writes one. Without `replace` EEXISTS when there is one.
+--- Writes a file. Without `replace` it fails with EEXISTS if the file exists.
 ---@param path string
 ---@param text string
 ---@param replace boolean?

@@ -1,13 +1,11 @@
---- places: files, and folders that stand for the files in them, as somebody names them.
---
--- Owns: what a folder stands for. Must never look into a folder of a folder.
+--- places: expands folders that were typed into the files in them, not recursively.
 
 local has_system, system = pcall(require, "sessile.system")
 
 local places = {}
 
---- The files that are meant: of a folder those whose name fits the pattern, in order; what is no
---- folder stays as it was typed.
+--- The typed paths with each folder replaced by the files in it whose names match the pattern, in
+--- order.
 ---@param named string[]
 ---@param pattern string  a Lua pattern
 ---@return string[]

@@ -1,7 +1,7 @@
---- progress: a bar on stderr for what takes longer than a second, on a terminal only.
+--- progress: a progress bar on stderr for work that takes longer than a second.
 --
--- Owns: the line it draws, which it takes away at the end: how much is done, how fast, how long
--- the rest takes. Must never write where no person looks.
+-- Owns: the line that it draws, and removes at the end: how much is done, how fast, and how long
+-- the rest takes. Must never write to anything but a terminal.
 
 local has_system, system = pcall(require, "sessile.system")
 local terminal = require "sessile.cli.terminal"
@@ -46,11 +46,11 @@ function progress.text(label, done, all, seconds, columns, bytes)
   return ("%s [%s%s] %s"):format(label, ("#"):rep(full), (" "):rep(width - full), words)
 end
 
---- A function of (done, all) to be called as often as one likes; finish() takes the bar away,
---- and may be called more than once.
+--- Returns show(done, all), which may be called often, and finish(), which removes the bar and may
+--- be called again.
 ---@param app sessile.cli.app
 ---@param label string
----@param bytes boolean?  what is counted are bytes
+---@param bytes boolean?  the numbers are bytes
 ---@return fun(done: integer, all: integer) show
 ---@return fun() finish
 function progress.bar(app, label, bytes)

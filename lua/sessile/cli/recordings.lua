@@ -1,13 +1,13 @@
 --- recordings: the files that `import` and `policy replay` read.
 --
--- Owns: what is said of one that cannot be read. Must never judge what is in it.
+-- Owns: the messages about a file that cannot be read.
 
 local hints = require "sessile.cli.hints"
 local import = require "sessile.import"
 
 local recordings = {}
 
--- What to do next, by the code of the failure.
+-- The next step, by error code.
 local function step_for(code, from, told)
   if code == "ENOTFOUND" then
     return "Give the path of a recording."
@@ -19,13 +19,13 @@ local function step_for(code, from, told)
   return false
 end
 
---- Opens a recording; "-" is standard input. from: its format, else told by its first line.
+--- Opens a recording; "-" is standard input. from: its format; nil: detect it.
 ---@param path string
 ---@param from string?
 ---@return (fun(): sessile.import.record?)? records
 ---@return string from_or_message
 ---@return string? code
----@return string|false|nil step  false: there is nothing to say
+---@return string|false|nil step  false: there is none
 function recordings.open(path, from)
   local records, told, code = import.open(path == "-" and io.stdin or path, from)
   if records then

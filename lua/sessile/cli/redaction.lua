@@ -1,6 +1,6 @@
---- redaction: --redact and --redact-rules, and what is said of what came of them.
+--- redaction: --redact and --redact-rules, and the report about them.
 --
--- Owns: the sentence. It must never claim that nothing is left.
+-- Must never claim that no secret is left.
 
 local hints = require "sessile.cli.hints"
 local redact = require "sessile.redact"
@@ -8,11 +8,11 @@ local terminal = require "sessile.cli.terminal"
 
 local redaction = {}
 
--- A file of rules is small.
+-- The largest file of rules.
 local MOST_BYTES = 1000000
 
---- What `redact` of session:export is to be: nil without --redact; nil and a sentence when
---- the rules cannot be read.
+--- The value of `redact` for session:export: nil without --redact. Nil and a sentence if the rules
+--- cannot be read.
 ---@param args table
 ---@return boolean|table|nil rules
 ---@return string? message

@@ -1,8 +1,8 @@
---- registry: which commands there are, and which one somebody meant.
+--- registry: the list of commands.
 --
--- Owns: the list of commands that ship, their other names, the folder where a user drops
--- more, and the nearest name to a wrong one. Must never run a command, nor load one that was
--- not asked for: a broken file in the user's folder must not break the others.
+-- Owns: the shipped commands, their aliases, the folder of the user's commands, and the nearest
+-- name to a wrong one. Must never run a command, nor load one that was not asked for: a broken file
+-- in the user's folder must not break other commands.
 
 local paths = require "sessile.paths"
 
@@ -10,7 +10,8 @@ local has_system, system = pcall(require, "sessile.system")
 
 local registry = {}
 
--- In the order of the help, by its headings. A name of two words is a file with an underscore.
+-- The commands by heading, in the order of the help. `policy list` is in policy_list.lua; commands
+-- of a family are in the file of the family.
 local GROUPS = {
   { "Sessions", "new", "append", "show", "list", "search", "info", "chat", "resume", "suspend",
     "answer", "cancel", "settings", "rename", "archive", "delete", "undelete", "purge", "import",
@@ -30,13 +31,28 @@ local GROUPS = {
 -- The headings whose commands are about sessions: `sessile sessions list` is `sessile list`.
 local OF_SESSIONS = { ["Sessions"] = true, ["The tree"] = true, ["What the model sees"] = true }
 
--- Other words for a command.
+-- Aliases.
 local ALIASES = { ["label remove"] = "label rm" }
 
--- Those that a shell types, not a person: in no list.
+-- Commands for shells, not for people: in no list.
 local HIDDEN = { ["__complete"] = "complete" }
 
--- What is asked for and does not exist, with what to do instead.
+-- The files that return several commands, by name. Every other file returns one command.
+local FAMILIES = {
+  label = { "label", "label list", "label rm", "pin", "unpin" },
+  state = { "archive", "cancel", "rename", "suspend" },
+  keys = { "keys init", "keys status", "keys rotate", "keys reseal" },
+  config = { "config", "config show", "config path" },
+  program = { "version", "completions", "man" },
+}
+local FAMILY_OF = {}
+for family, names in pairs(FAMILIES) do
+  for _, name in ipairs(names) do
+    FAMILY_OF[name] = family
+  end
+end
+
+-- Names that somebody may look for and that do not exist, with what to do instead.
 local ABSENT = {
   memory = "Sessions do not share a memory yet. To find what was said in any of them: "
     .. "sessile search TEXT",
@@ -44,15 +60,18 @@ local ABSENT = {
     .. "sessile tree ID --all",
 }
 
--- Those that open no store: what they are shown with names none.
+-- Commands that open no store: hints show them without --store.
 local NO_STORE = {
   "demo", "run", "version", "help", "completions", "man", "policy", "doctor", "config", "tokens",
   "migrate",
 }
 
-local SHIPPED = {}
+local SHIPPED, IS_SHIPPED = {}, {}
 for _, group in ipairs(GROUPS) do
   table.move(group, 2, #group, #SHIPPED + 1, SHIPPED)
+end
+for _, name in ipairs(SHIPPED) do
+  IS_SHIPPED[name] = true
 end
 
 --- Whether `sessions` may stand before the name of a command.
@@ -88,10 +107,11 @@ end
 ---@field is string?      what a shell completes it with, when its name does not say
 
 ---@class sessile.cli.command
----@field name string       one or two words
+---@field name string       one or two words; set when it is loaded
 ---@field summary string    one line, lower case, no full stop
 ---@field usage string      what is typed after "sessile"
----@field examples string[][]  {what is typed, what it is for}
+---@field examples string[][]|string  {what is typed, what it is for}, or a text with two spaces
+--- between them
 ---@field arguments sessile.cli.argument[]?
 ---@field options sessile.cli.option[]?
 ---@field about string?     more, for its help
@@ -99,7 +119,7 @@ end
 ---@field run fun(app: sessile.cli.app, args: table): any, string?, string?, string?
 ---@field path string?      where a user's command comes from
 
---- The folder for commands of one's own; nil when there is no home.
+--- The folder of the user's commands; nil if HOME is not set.
 ---@return string?
 function registry.user_folder()
   return paths.config "commands"
@@ -113,7 +133,7 @@ local function is_name(name)
   return name:find("^%l[%l%d_ -]*$") ~= nil
 end
 
---- The names of all commands: those that ship, then the user's.
+--- The names of all commands: the shipped ones, then the user's.
 ---@return string[]
 function registry.names()
   local names, seen = {}, {}
@@ -131,7 +151,7 @@ function registry.names()
   return names
 end
 
---- The same by headings: {{title, names…}, …}, the user's own last.
+--- The same by heading: {{title, names…}, …}, the user's last.
 ---@return string[][]
 function registry.groups()
   local names, groups = registry.names(), {}
@@ -144,11 +164,50 @@ function registry.groups()
   return groups
 end
 
+-- The lines of a text without the indentation of the first.
+local function unindented(text)
+  local indent = text:match "^ *"
+  return (("\n" .. text):gsub("\n" .. indent, "\n"):sub(2))
+end
+
+-- Examples that are written as a text. A line has the command, two or more spaces, and what it
+-- does; the latter may also be on the next line, with more indentation.
+local function examples_of(text)
+  local list = {}
+  for line in (unindented(text) .. "\n"):gmatch "(.-)\n" do
+    local about = line:match "^ +(.*)$"
+    if about then
+      list[#list][2] = about
+    else
+      list[#list + 1] = { line:match "^(.-)  +(.*)$" }
+    end
+    list[#list][1] = list[#list][1] or line
+  end
+  return list
+end
+
+-- A command with its name, and with its texts in the form that the help uses.
+local function prepared(command, name)
+  command.name = name
+  if type(command.examples) == "string" then
+    command.examples = examples_of(command.examples)
+  end
+  command.about = command.about and unindented(command.about)
+  return command
+end
+
+-- A shipped command.
+local function shipped(name)
+  local family = FAMILY_OF[name]
+  local found = require("sessile.cli.commands." .. (family or HIDDEN[name] or file_of(name)))
+  return prepared(family and found[name] or found, name)
+end
+
 local function checked(command, name, path)
   if type(command) ~= "table" or type(command.run) ~= "function" then
     return nil, ("%s does not return a table with a function `run`"):format(path), "EINVALID"
   end
-  command.name = name
+  prepared(command, name)
   command.summary = command.summary or "a command of yours"
   command.usage = command.usage or name
   command.examples = command.examples or {}
@@ -156,7 +215,7 @@ local function checked(command, name, path)
   return command
 end
 
---- The names of the commands that ship and are about sessions.
+--- The names of the shipped commands about sessions.
 ---@return string[]
 function registry.of_sessions()
   local names = {}
@@ -166,13 +225,13 @@ function registry.of_sessions()
   return names
 end
 
---- The headings of what ships alone.
+--- The shipped commands by heading.
 ---@return string[][]
 function registry.shipped()
   return GROUPS
 end
 
---- The other words that mean a command, each as it is typed.
+--- The aliases of a command, as they are typed.
 ---@param name string
 ---@return string[]
 function registry.aliases(name)
@@ -187,7 +246,7 @@ function registry.aliases(name)
   return words
 end
 
---- All names, and all other words for them: what may be typed.
+--- All names and aliases.
 ---@return string[]
 function registry.typed()
   local names = registry.names()
@@ -198,8 +257,8 @@ function registry.typed()
   return names
 end
 
---- The name that some words mean: "sessions label remove" is "label rm". What is no other
---- name stays as it is.
+--- The name of the command for an alias: "sessions label remove" is "label rm". Other words are
+--- returned unchanged.
 ---@param words string
 ---@return string
 function registry.meant(words)
@@ -212,14 +271,14 @@ function registry.meant(words)
   return name
 end
 
---- What to say of a word that is no command, though somebody may look for it here.
+--- What to do instead of a command that somebody may look for and that does not exist.
 ---@param word string
 ---@return string?
 function registry.absent(word)
   return ABSENT[word]
 end
 
---- Whether a word begins the name of a command that opens a store.
+--- Whether a word is the first of the name of a command that opens a store.
 ---@param word string
 ---@return boolean
 function registry.opens_store(word)
@@ -236,33 +295,22 @@ function registry.opens_store(word)
   return word == "sessions"
 end
 
---- Whether two words are the name of one command.
+--- Whether two words are the name of a command.
 ---@param words string
 ---@return boolean
 function registry.is_pair(words)
-  for _, name in ipairs(SHIPPED) do
-    if name == words then
-      return words:find " " ~= nil
-    end
-  end
-  return ALIASES[words] ~= nil
+  return IS_SHIPPED[words] and words:find " " ~= nil or ALIASES[words] ~= nil
 end
 
---- Loads a command by its name, or other words for it. A user's file does not replace one
---- that ships.
+--- Loads a command by its name or an alias. A user's file does not replace a shipped command.
 ---@param name string
 ---@return sessile.cli.command?
 ---@return string? message
 ---@return string? code  "ENOTFOUND": there is none of this name
 function registry.load(name)
   name = registry.meant(name)
-  if HIDDEN[name] then
-    return require("sessile.cli.commands." .. HIDDEN[name])
-  end
-  for _, shipped in ipairs(SHIPPED) do
-    if shipped == name then
-      return require("sessile.cli.commands." .. file_of(name))
-    end
+  if IS_SHIPPED[name] or HIDDEN[name] then
+    return shipped(name)
   end
   local folder = is_name(name) and registry.user_folder()
   local path = folder and ("%s/%s.lua"):format(folder, file_of(name))
@@ -280,7 +328,7 @@ function registry.load(name)
   return checked(command, name, path)
 end
 
--- How many letters apart two words are (insert, remove, change, swap two neighbours).
+-- The edit distance of two words: insert, remove, replace, swap two neighbours.
 local function distance(a, b)
   local before, row = {}, {}
   for j = 0, #b do row[j] = j end
@@ -298,7 +346,7 @@ local function distance(a, b)
   return row[#b]
 end
 
---- The nearest of some names, when it is near enough to be what was meant.
+--- The nearest name, if it is near enough to have been meant.
 ---@param word string
 ---@param names string[]
 ---@return string?

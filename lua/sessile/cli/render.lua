@@ -1,7 +1,7 @@
---- render: a message for people: who, what, which calls.
+--- render: messages as text.
 --
--- Owns: how content, calls and results look in text. Must never pass stored text on as it
--- is: all of it goes through terminal.safe or terminal.line.
+-- Owns: how content, calls and results look as text. Must never return stored text unchanged: all
+-- of it goes through terminal.safe or terminal.line.
 
 local terminal = require "sessile.cli.terminal"
 
@@ -12,8 +12,8 @@ local ROLE_COLOUR = {
   tool = "blue", ["function"] = "blue",
 }
 
---- What the engine says of a message (key, tokens, time, json), whatever fields the message
---- itself has.
+--- The engine's fields of a message (key, tokens, time, json), even if the message has fields of
+--- the same names.
 ---@param message table
 ---@return table
 function render.facts(message)
@@ -39,7 +39,7 @@ local function block_text(block)
   return ("[%s]"):format(tostring(kind or "block"))
 end
 
---- The text of a message, as it was said: not yet safe.
+--- The text of a message, unchanged: not safe for a terminal.
 ---@param message table
 ---@return string
 function render.text(message)
@@ -64,7 +64,7 @@ function render.calls(message)
   if type(message.tool_calls) == "table" then
     for _, call in ipairs(message.tool_calls) do
       if type(call) == "table" then
-        -- As OpenAI writes them, name and arguments stand one level deeper.
+        -- In OpenAI's format name and arguments are one level deeper.
         local named = type(call["function"]) == "table" and call["function"] or call
         local arguments = named.arguments
         calls[#calls + 1] = {
@@ -86,7 +86,7 @@ function render.calls(message)
   return calls
 end
 
---- One line that says what a message is: its first words, and the tools it calls.
+--- A message on one line: its first words, and the tools it calls.
 ---@param message table
 ---@param columns integer
 ---@return string
@@ -157,7 +157,7 @@ function render.message(message, paint, now)
   return table.concat(out, "\n") .. "\n"
 end
 
---- A message for --json: its own text, and what the engine knows of it.
+--- A message for --json: its JSON, and the engine's fields.
 ---@param app sessile.cli.app
 ---@param message table
 ---@return table
@@ -167,6 +167,18 @@ function render.json(app, message)
     key = facts.key, time = facts.time, tokens = facts.tokens,
     message = app.raw(facts.json),
   }
+end
+
+--- Messages for --json.
+---@param app sessile.cli.app
+---@param messages table[]
+---@return table
+function render.list(app, messages)
+  local rows = {}
+  for i, message in ipairs(messages) do
+    rows[i] = render.json(app, message)
+  end
+  return app.array(rows)
 end
 
 return render

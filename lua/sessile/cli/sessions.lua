@@ -1,9 +1,9 @@
---- sessions: from what somebody typed to an open store and an open session.
+--- sessions: opens the store, and the session that a name means.
 --
--- Owns: which store is meant (--store, $SESSILE_STORE, the default), which key, and which
--- session a name means. Must never make a store for a command that only reads, nor choose
--- between two sessions that fit; nor open a file of the store, which may be a FIFO: that is
--- the engine's.
+-- Owns: the choice of the store (--store, $SESSILE_STORE, the configuration, the default), of the
+-- key, and of the session. Must never create a store for a command that only reads, choose between
+-- two sessions that match, or open a file of the store, which may be a FIFO: only the engine does
+-- that.
 
 local core = require "sessile.core"
 local hints = require "sessile.cli.hints"
@@ -16,11 +16,11 @@ local sessions = {}
 
 -- ---------------------------------------------------------------- stores
 
--- By errno: what a path that does not open is.
+-- Error numbers of a path that cannot be opened.
 local MISSING, NO_FOLDER = 2, 20
 local DENIED = { [1] = true, [13] = true, [40] = true }
 
---- Is it a file of SQLite, named without its scheme? Then nil, and what to say.
+--- Fails if the path is an SQLite file that was named without `sqlite:`.
 ---@param path string
 ---@return boolean? ok
 ---@return string? message
@@ -38,7 +38,7 @@ function sessions.no_database(path)
   return true
 end
 
--- Is there a store in the folder? Only a file that is not there may mean no.
+-- Whether the folder has a store. Only a missing file means no; other errors are failures.
 local function has_store(folder)
   local folder_it_is, what, code, step = sessions.no_database(folder)
   if not folder_it_is then
@@ -60,19 +60,19 @@ local function has_store(folder)
   return false
 end
 
--- Is the file of a database there? What cannot be told is the engine's to say. Opened to be read, a
--- name with a slip in it would otherwise become a new and empty database.
+-- Whether the file of a database exists; other errors are left to the engine. Without this check, a
+-- mistyped name would create an empty database.
 local function is_there(path)
   local kind, _, number = system.kind(path)
   return kind ~= nil or number ~= MISSING
 end
 
--- What app:config() read; nothing when nobody asked for it.
+-- The configuration that app:config() has read, if it has.
 local function configured(globals)
   return globals.configured or {}
 end
 
---- The store that is meant: its URL, and its folder when it lives in one.
+--- The store that was named: its URL, and its folder if it is one.
 ---@param globals table
 ---@return string? url     nil: the default
 ---@return string? folder
@@ -89,7 +89,7 @@ function sessions.place(globals)
   return folder, folder
 end
 
---- Where the key comes from, in words; and whether there is one.
+--- Where the key comes from, as text, and whether there is one.
 ---@param globals table
 ---@return string words
 ---@return boolean given
@@ -111,7 +111,7 @@ function sessions.key_source(globals)
   return "the key file " .. (path or "of yours"), path ~= nil and system.kind(path) ~= nil
 end
 
--- What to do when the key does not fit.
+-- The next step if the key does not fit.
 local function key_step(globals, url, exists)
   if globals.plain then
     return "Omit --plain; the key comes from SESSILE_KEY or --key-file FILE."
@@ -128,7 +128,7 @@ local function key_step(globals, url, exists)
     .. "Give the right one: set SESSILE_KEY, or --key-file FILE."
 end
 
--- The key that was typed, before the one that is configured; nil: the engine looks for it.
+-- The key that was typed, else the configured one; nil: the engine finds it.
 local function chosen_key(globals)
   if globals.plain then
     return false
@@ -138,8 +138,7 @@ local function chosen_key(globals)
   return configured(globals).key
 end
 
---- A store that is named beside --store, as sessile.migrate takes one: with the key that was
---- typed, or is configured.
+--- A store other than --store, as sessile.migrate takes one, with the typed or the configured key.
 ---@param app sessile.cli.app
 ---@param url string
 ---@return sessile.Place? place
@@ -156,12 +155,12 @@ function sessions.as_place(app, url)
   end
   local key = chosen_key(globals)
   if key == false and not globals.plain then
-    key = nil -- configured for the store of that configuration; another may be sealed
+    key = nil -- it is configured for the configured store; another may be sealed
   end
   return { url = url, key = key, timeout_ms = globals.timeout, network = globals.network }
 end
 
---- What a store is opened with: what was typed, before what is configured.
+--- The options of sessile.open: the typed ones, else the configured ones.
 ---@param globals table
 ---@return table
 function sessions.options(globals)
@@ -177,7 +176,7 @@ function sessions.options(globals)
   return options
 end
 
---- Opens it. Without `create` a folder that holds no store is NOTFOUND and stays as it is.
+--- Opens the store. Without `create`, a folder without a store is NOTFOUND and is not changed.
 ---@param globals table
 ---@param create boolean?
 ---@param more table?  further options of sessile.open
@@ -234,7 +233,7 @@ function sessions.open(globals, create, more)
   return nil, message, code
 end
 
---- Makes the keyring of the store that was named, and opens nothing.
+--- Creates the keyring of the store, and does not open the store.
 ---@param globals table
 ---@param suite string?
 ---@return boolean? made
@@ -255,8 +254,8 @@ function sessions.init(globals, suite)
   return true
 end
 
---- The file in which a torn end of that size was set aside; the folders of logs when it
---- cannot be told which of them it is.
+--- The file in which a cut-off write of that size was set aside; the folder of the logs if several
+--- files match.
 ---@param globals table
 ---@param size integer
 ---@return string?
@@ -289,12 +288,12 @@ local function row_name(row)
     terminal.line(row.agent or "?"), title)
 end
 
--- Can its messages be read? Of a damaged one too, past the damage.
+-- Whether its messages can be read. Those of a damaged session can.
 local function opens(row)
   return row.entries ~= nil
 end
 
--- The rows that fit and can be opened; and the first that fits and cannot.
+-- The rows that match and can be opened; and the first that matches and cannot.
 local function matching(rows, fits)
   local found, closed = {}, nil
   for _, row in ipairs(rows) do
@@ -309,7 +308,11 @@ local function matching(rows, fits)
   return found, closed
 end
 
-local function has_label(row, name)
+--- Whether a row of the list or a node of a tree has a label.
+---@param row {labels: string[]?}
+---@param name string
+---@return boolean
+function sessions.has_label(row, name)
   for _, label in ipairs(row.labels or {}) do
     if label == name then
       return true
@@ -318,9 +321,9 @@ local function has_label(row, name)
   return false
 end
 
---- The one session that a name means: `last` is the newest; else its id, its title, a
---- beginning of its id, or a label in it. One that cannot be opened is meant only when no other
---- fits as well.
+--- The session that a name means: `last` is the newest; otherwise the name is an id, a title, a
+--- prefix of an id, or a label, in this order. A session that cannot be opened is used only if no
+--- other matches.
 ---@param rows table[]  from store:list
 ---@param name string
 ---@return table? row
@@ -332,7 +335,7 @@ function sessions.find(rows, name)
     function(row) return row.id == name end,
     function(row) return row.title == name end,
     function(row) return row.id:sub(1, #name) == name end,
-    function(row) return has_label(row, name) end,
+    function(row) return sessions.has_label(row, name) end,
   }
   for _, fits in ipairs(name ~= "" and name ~= "last" and tests or {}) do
     local found, closed = matching(rows, fits)
@@ -365,7 +368,7 @@ function sessions.find(rows, name)
     end
   end
   if first then
-    -- It may be one of these.
+    -- The session may be one of these.
     return nil, ("no readable session is '%s'; %d cannot be read: %s"):format(
       hints.shown(name), unreadable, first.message or "?"),
       first.status == "EDENIED" and "EDENIED" or "ENOTFOUND"
@@ -373,13 +376,13 @@ function sessions.find(rows, name)
   return nil, ("there is no session '%s'"):format(hints.shown(name)), "ENOTFOUND"
 end
 
--- Why a session that is there does not open: no reason to look for another one.
+-- Errors of an existing session: no other session is looked for.
 local FINAL = {
   EDENIED = true, EIO = true, EBUSY = true, EDAMAGED = true, ETRUNCATED = true, ESEALED = true,
 }
 
--- The session of exactly this id, opened before the list opens all of them; else the rows,
--- when they were read; else perhaps why it cannot be opened.
+-- The session with exactly this id, which saves listing all sessions; else the rows if they were
+-- read; else perhaps why it cannot be opened.
 local function resume_exact(store, name, agent)
   if name == "" or name == "last" then
     return nil
@@ -401,8 +404,8 @@ end
 
 local FEW = 8
 
--- The rows that a name can mean: those whose id begins so, those of that title and those with
--- that label; of `last`, the newest few. And whether there are no others.
+-- The rows that can match a name: by a prefix of the id, the title, or a label; for `last`, the
+-- newest few. And whether these are all rows of the store.
 local function candidates(store, name, agent)
   if name == "" or name == "last" then
     local rows, message, code = store:list { agent = agent, limit = FEW }
@@ -433,8 +436,8 @@ local function candidates(store, name, agent)
   return rows, false
 end
 
--- As sessions.find, in all rows only when the name means none of its candidates: the error
--- tells of logs that cannot be read.
+-- As sessions.find. All rows are read only if no candidate matches, because the error names logs
+-- that cannot be read.
 local function find(store, name, agent)
   local rows, whole, code = candidates(store, name, agent)
   if not rows then
@@ -452,8 +455,8 @@ local function find(store, name, agent)
   return row, message, code, step
 end
 
---- Resumes the session that a name means. Beside it: how many bytes of a torn tail were set
---- aside on the way, by whoever opened the log first.
+--- Resumes the session that a name means. Second result: how many bytes of a cut-off write were set
+--- aside, by the list or by the session.
 ---@param store table
 ---@param name string
 ---@param agent string?  only of this agent
@@ -486,9 +489,9 @@ function sessions.resume(store, name, agent)
   return session, row.torn + session.torn
 end
 
---- For each row the shortest beginning of its id that no other has, 8 characters at least.
+--- For each row the shortest prefix of its id that no other id has; at least 8 characters.
 ---@param rows table[]
----@param among table[]?  all the rows that there are, when `rows` are some of them
+---@param among table[]?  all rows, if `rows` are only some
 ---@return table<table, string>
 function sessions.short_ids(rows, among)
   local ids, short, seen = {}, {}, {}
@@ -514,7 +517,7 @@ function sessions.short_ids(rows, among)
   end
   for _, row in ipairs(rows) do
     local id = row.id
-    -- A few characters more say it all; never cut within a character.
+    -- An id that is only a little longer is shown whole. A character is never cut.
     if id and need[id] + 4 < #id and id:find("^[%w_-]+$") then
       id = id:sub(1, need[id])
     end

@@ -1,14 +1,14 @@
---- shells: the scripts with which shells ask how a line may go on.
+--- shells: the completion scripts of the shells.
 --
--- Owns: their text. Must never hold the name of a command: `sessile __complete` knows them, so
--- that a script stays right when commands change.
+-- Owns: their text. Must never contain the name of a command: the scripts call `sessile
+-- __complete`, so that they stay valid when commands change.
 
 local shells = {}
 
---- Those there is a script for.
+--- The supported shells.
 shells.names = { "bash", "zsh", "fish" }
 
--- bash hands over its line and its word breaks; the others words without their quotes.
+-- bash passes the line and its word breaks; the others pass words without quotes.
 shells.scripts = {
   bash = [=[
 # bash completion for sessile. To have it here: eval "$(sessile completions bash)"

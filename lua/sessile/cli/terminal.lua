@@ -1,8 +1,7 @@
---- terminal: text made fit for people's eyes.
+--- terminal: text for terminals.
 --
--- Owns: what of a stored text may reach a terminal, how wide it is there, colour, tables,
--- relative dates. Must never let a control character of stored content through: a message
--- may hold anything, and it is shown to somebody who trusts this program.
+-- Owns: safe text, its width, colours, tables, dates. Must never pass on a control character of
+-- stored text: a message may contain any bytes.
 
 local characters = require "sessile.characters"
 
@@ -15,18 +14,15 @@ local terminal = {}
 
 -- ---------------------------------------------------------------- content made inert
 
--- What changes the direction or hides text: bidi marks, embeddings, overrides, isolates,
--- line and paragraph separators, zero width characters, the tag block.
+-- Characters that reorder or hide text: bidi marks, embeddings, overrides, isolates, line and
+-- paragraph separators, zero width characters, the tag block.
 local HIDDEN = {
   { 0x7F, 0x9F }, { 0x061C, 0x061C }, { 0x200B, 0x200F }, { 0x2028, 0x202E },
   { 0x2060, 0x206F }, { 0xFEFF, 0xFEFF }, { 0xFFF9, 0xFFFB }, { 0xE0000, 0xE007F },
 }
 
-local function is_hidden(code)
-  if code < 0x20 then
-    return code ~= 10 and code ~= 9
-  end
-  for _, range in ipairs(HIDDEN) do
+local function within(code, ranges)
+  for _, range in ipairs(ranges) do
     if code >= range[1] and code <= range[2] then
       return true
     end
@@ -34,9 +30,13 @@ local function is_hidden(code)
   return false
 end
 
---- Text without control sequences, control characters (but newline and tab) and what
---- reorders or hides text. A string sequence (a title, a link) loses its introducer only:
---- better to show too much than to hide what somebody wrote.
+local function is_hidden(code)
+  return code < 0x20 and code ~= 10 and code ~= 9 or code >= 0x20 and within(code, HIDDEN)
+end
+
+--- Text without control sequences, control characters (except newline and tab) and characters that
+--- reorder or hide text. Of a string sequence (a title, a link) only the introducer is removed, so
+--- that no text is hidden.
 ---@param text string
 ---@return string
 function terminal.safe(text)
@@ -52,8 +52,8 @@ function terminal.safe(text)
   end))
 end
 
--- How many bytes at the end of a text belong to something that may go on: a character, a control
--- sequence, a line break of two bytes.
+-- How many bytes at the end of a text may be the beginning of a character, a control sequence or a
+-- line break of two bytes.
 local function unfinished(text)
   local sequence = text:match "\27%[?[\48-\63]*[\32-\47]*$"
   if sequence then
@@ -74,8 +74,8 @@ local MOST_HELD = 256
 local Stream = {}
 Stream.__index = Stream
 
---- The same for a text that comes in pieces, cut anywhere: feed(piece) gives what can be shown of
---- it by now, finish() the rest.
+--- The same for a text that arrives in pieces: feed(piece) returns what can be shown so far,
+--- finish() the rest.
 function terminal.stream()
   return setmetatable({ held = "" }, Stream)
 end
@@ -96,7 +96,7 @@ function Stream:finish()
   return terminal.safe(rest)
 end
 
---- The same on one line: runs of white space become one space.
+--- The same on one line: white space is collapsed to one space.
 ---@param text string
 ---@return string
 function terminal.line(text)
@@ -105,7 +105,7 @@ end
 
 -- ---------------------------------------------------------------- width
 
--- Double width, as terminals draw it: enough of East Asian Wide and of emoji.
+-- Characters of double width: most of East Asian Wide and of emoji.
 local WIDE = {
   { 0x1100, 0x115F }, { 0x2E80, 0x303E }, { 0x3041, 0xA4CF }, { 0xA960, 0xA97F },
   { 0xAC00, 0xD7A3 }, { 0xF900, 0xFAFF }, { 0xFE30, 0xFE6F }, { 0xFF00, 0xFF60 },
@@ -114,22 +114,13 @@ local WIDE = {
 }
 local NONE = { { 0x0300, 0x036F }, { 0x1AB0, 0x1AFF }, { 0x20D0, 0x20FF }, { 0xFE00, 0xFE0F } }
 
-local function within(code, ranges)
-  for _, range in ipairs(ranges) do
-    if code >= range[1] and code <= range[2] then
-      return true
-    end
-  end
-  return false
-end
-
 local function char_width(code)
   if code < 0x300 then return 1 end
   if within(code, NONE) then return 0 end
   return within(code, WIDE) and 2 or 1
 end
 
---- Columns that safe text takes.
+--- The width of safe text in columns.
 ---@param text string
 ---@return integer
 function terminal.width(text)
@@ -143,7 +134,7 @@ function terminal.width(text)
   return width
 end
 
---- Text cut to at most `columns`, ending in an ellipsis when something was cut.
+--- Text cut to at most `columns`. Cut text ends with an ellipsis.
 ---@param text string
 ---@param columns integer
 ---@return string
@@ -167,7 +158,7 @@ local function pad(text, columns, right)
   return right and gap .. text or text .. gap
 end
 
--- How wide rows of these columns are when the last is cut as far as it may be.
+-- The width of rows whose last column is cut as far as possible.
 local function least_width(widths)
   local all = 2 * (#widths - 1) + math.min(widths[#widths], 12)
   for i = 1, #widths - 1 do
@@ -176,8 +167,8 @@ local function least_width(widths)
   return all
 end
 
---- Wraps words into lines of at most `columns` columns, later ones indented; a longer word has
---- a line of its own. Without columns (nothing to fit into) the text stays one line.
+--- Wraps text into lines of at most `columns` columns; all but the first are indented. A longer
+--- word has a line of its own. Without `columns` the text stays one line.
 ---@param text string
 ---@param columns integer?
 ---@param indent string?
@@ -198,13 +189,13 @@ function terminal.wrap(text, columns, indent)
   return table.concat(lines, "\n" .. (indent or ""))
 end
 
---- Aligned rows. A heading that ends in ">" stands over a column of numbers, set right.
+--- A table. A column whose heading ends in ">" is aligned to the right.
 ---@param headings string[]
 ---@param rows string[][]  safe text
 ---@param paint (fun(text: string, column: integer, heading: boolean): string)?
----@param columns integer?  the last column is cut, so that rows are no wider; nil: nothing is
----@param less string[]?  headings of columns that are left out, in this order, while the others
---- have no room
+---@param columns integer?  the width: the last column is cut; nil: any width
+---@param less string[]?  headings of columns to leave out, in this order, while the others do not
+--- fit
 ---@return string
 function terminal.table(headings, rows, paint, columns, less)
   local right, widths, head = {}, {}, {}
@@ -298,7 +289,7 @@ function terminal.bytes(n)
   return ("%.1f GB"):format(n / 1000)
 end
 
--- A stored time may be any number.
+-- A stored time may be any number, also one that os.date refuses.
 local function date(format, ms)
   local fits, text = pcall(os.date, format, ms // 1000)
   return fits and text --[[@as string]] or "?"
@@ -311,8 +302,7 @@ function terminal.day(ms)
   return date("!%Y-%m-%d", ms)
 end
 
---- How long ago a time was, seen from now (both ms): "now", "5 min ago", "3 days ago",
---- and the date when that is longer than a month.
+--- How long ago a time was (both in ms): "now", "5 min ago", "3 days ago"; the date after a month.
 ---@param ms integer
 ---@param now integer
 ---@return string
@@ -342,8 +332,8 @@ local CODE = {
   bold = 1, dim = 2, reverse = 7, red = 31, green = 32, yellow = 33, blue = 34, cyan = 36,
 }
 
---- A painter for a stream (1 stdout, 2 stderr): paint(text, "red"). It paints on a terminal
---- only, and not when NO_COLOR is set or TERM is dumb.
+--- A function paint(text, "red") for a stream (1 stdout, 2 stderr). It returns the text unchanged
+--- if the stream is no terminal, NO_COLOR is set or TERM is dumb.
 ---@param stream 1|2
 ---@return fun(text: string, colour: string): string
 function terminal.painter(stream)
@@ -356,13 +346,13 @@ function terminal.painter(stream)
   end
 end
 
---- Columns of the terminal behind stdout; nil when it is none.
+--- The width of the terminal at stdout; nil if it is none.
 ---@return integer?
 function terminal.columns()
   return system.isatty(1) and system.columns() or nil
 end
 
---- Is this stream (0, 1, 2) a terminal?
+--- Whether a stream (0, 1, 2) is a terminal.
 ---@param stream 0|1|2
 ---@return boolean
 function terminal.is_terminal(stream)

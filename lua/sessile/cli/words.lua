@@ -1,14 +1,13 @@
---- words: a command line that is being typed in a shell, taken apart and put together again.
+--- words: splits and quotes an unfinished command line as bash does.
 --
--- Owns: quoting, as bash reads and writes it. Must never expand anything: what a variable or a
--- command in it would come to is not looked at.
+-- Must never expand a variable or a command.
 
 local words = {}
 
--- What may stand in a word unquoted.
+-- Characters that need no quotes.
 local PLAIN = "[%w_./:@%%+=,\128-\255-]"
 
--- In double quotes a backslash stands before one of these only.
+-- In double quotes a backslash quotes only these.
 local IN_DOUBLE = { ["\\"] = true, ['"'] = true, ["$"] = true, ["`"] = true }
 
 ---@class sessile.cli.typed
@@ -16,7 +15,7 @@ local IN_DOUBLE = { ["\\"] = true, ['"'] = true, ["$"] = true, ["`"] = true }
 ---@field raw string    as it was typed
 ---@field open string   the quote that is not closed: "'", '"' or ""
 
--- One word from `at` on, and where it ends.
+-- The word at `at`, and where it ends.
 local function read(line, at)
   local text, open, first = {}, "", at
   while at <= #line do
@@ -40,7 +39,7 @@ local function read(line, at)
   return { text = table.concat(text), raw = line:sub(first, at - 1), open = open }, at
 end
 
---- The words of a line; the last is the one that is being typed, perhaps empty.
+--- The words of a line; the last is unfinished and may be empty.
 ---@param line string
 ---@return sessile.cli.typed[]
 function words.split(line)
@@ -59,10 +58,9 @@ function words.split(line)
   return list
 end
 
---- What bash puts in the place of a word that is being typed, so that it means `text`: the part
---- behind the last of `breaks` in it, which is all that bash replaces; an @ or a $ among them is
---- replaced as well (readline has them for hosts and variables). Nil when the word was quoted so
---- that it cannot go on.
+--- What bash has to insert for the unfinished word so that it becomes `text`. bash replaces only
+--- the part after the last character of `breaks`; an @ or a $ among them is replaced too, since
+--- readline uses them for hosts and variables. Nil if the quotes of the word cannot be continued.
 ---@param text string
 ---@param typed sessile.cli.typed
 ---@param breaks string  $COMP_WORDBREAKS

@@ -12,7 +12,7 @@ local turns = require "sessile.import.turns"
 
 local anthropic = {}
 
-local ENTER = { messages = true }
+anthropic.enter = { messages = true }
 local ROLES = { user = true, assistant = true, system = true }
 
 local function feed(collector, text)
@@ -34,12 +34,11 @@ local function feed(collector, text)
 end
 
 --- Does a file that begins so look like one?
----@param _ string  its first line
+---@param shape sessile.import.shape
 ---@param head string
 ---@return boolean
-function anthropic.recognises(_, head)
-  local shape = document.peek(head, ENTER)
-  if not shape or not (shape.by_path.messages or shape.by_path[""]) then
+function anthropic.recognises(shape, head)
+  if not (shape.by_path.messages or shape.by_path[""]) then
     return false
   end
   local model = shape.by_path.model and span.string(shape.by_path.model.raw)
@@ -51,14 +50,9 @@ end
 
 --- The records of a document.
 ---@param opened sessile.import.source
----@return sessile.import.records? records
----@return string? message
----@return string? code
-function anthropic.document(opened)
-  local shape, message, code = document.shape(opened, ENTER)
-  if not shape then
-    return nil, message, code
-  end
+---@param shape sessile.import.shape
+---@return sessile.import.records records
+function anthropic.document(opened, shape)
   local arrays = document.arrays(shape)
   local system = shape.by_path.system and shape.by_path.system.raw
   local is_text = system and span.valid(system)

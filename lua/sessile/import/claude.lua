@@ -236,7 +236,7 @@ local function feed(collector, raw)
 end
 
 --- Does a file that begins so look like one?
----@param _ string  its first line
+---@param _ table<string, string>  the fields of its first line
 ---@param head string
 ---@return boolean
 function claude.recognises(_, head)

@@ -118,13 +118,9 @@ local function feed(collector, line)
 end
 
 --- Does a file that begins with this line look like one?
----@param line string
+---@param fields table<string, string>  of that line
 ---@return boolean
-function codex.recognises(line)
-  local members, fields = span.object(line)
-  if not members then
-    return false
-  end
+function codex.recognises(fields)
   local kind = span.string(fields.type)
   return fields.payload ~= nil and (kind == "session_meta" or kind == "response_item"
       or kind == "event_msg" or kind == "turn_context" or kind == "compacted")

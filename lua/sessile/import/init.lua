@@ -3,13 +3,17 @@
 -- Owns: the list of formats, and how one is told from another. Must never open a store or
 -- print: its caller does.
 
+local document = require "sessile.import.document"
 local source = require "sessile.import.source"
 local span = require("sessile.core").span
 local write = require "sessile.import.write"
 
 local import = {}
 
---- The formats, by name: each a module with records(lines) and recognises(first line).
+--- The formats, by name. A format of lines is a module with records(lines) and
+--- recognises(fields of the first line, head). A format of one JSON document is a module with
+--- `enter`, the paths of the arrays that are read later, document(opened, shape) and
+--- recognises(shape, head). `head` is the beginning of the file.
 ---@type table<string, table>
 import.formats = {
   pi = require "sessile.import.pi",
@@ -58,6 +62,33 @@ local function looks_like(head)
     .. (#keys > 0 and " with " .. table.concat(keys, ", ") or "")
 end
 
+-- The name of the first format that recognises a file by its beginning.
+local function recognised(head)
+  local _, fields = span.object(first_line(head))
+  for _, name in ipairs(ORDER) do
+    local format = import.formats[name]
+    local seen = fields
+    if format.document then
+      seen = document.peek(head, format.enter)
+    end
+    if seen and format.recognises(seen, head) then
+      return name
+    end
+  end
+end
+
+-- The records of an open file.
+local function records_of(format, opened)
+  if not format.document then
+    return format.records(opened:lines())
+  end
+  local shape, message, code = document.shape(opened, format.enter)
+  if not shape then
+    return nil, message, code
+  end
+  return format.document(opened, shape)
+end
+
 --- Opens a file (or takes an open one) as an iterator over records. `from` nil: told by how it
 --- begins.
 ---@param file file*|string
@@ -79,22 +110,13 @@ function import.open(file, from)
     opened:close()
     return nil, ("there is no format '%s'"):format(from), "ENOTFOUND"
   end
-  for _, name in ipairs(from and {} or ORDER) do
-    if not from and import.formats[name].recognises(first_line(head), head) then
-      from = name
-    end
-  end
+  from = from or recognised(head)
   if not from then
     opened:close()
     return nil, looks_like(head), "EINVALID"
   end
-  local format = import.formats[from]
   local records
-  if format.document then
-    records, message, code = format.document(opened)
-  else
-    records = format.records(opened:lines())
-  end
+  records, message, code = records_of(import.formats[from], opened)
   if not records then
     opened:close()
     return nil, message, code

@@ -185,21 +185,19 @@ local function put_call(collector, members, fields, wrapper, timestamp, call)
   return true
 end
 
-function KINDS.function_call(collector, _, members, fields, wrapper, timestamp)
-  local is_text = span.string(fields.arguments) and span.string(fields.name)
-  return put_call(collector, members, fields, wrapper, timestamp, {
-    name = is_text and fields.name, arguments = is_text and fields.arguments,
-    taken = { name = 1, arguments = 1, call_id = 1 },
-  })
+-- A call whose arguments are the text in the field `name`.
+local function call_with(name)
+  return function(collector, _, members, fields, wrapper, timestamp)
+    local is_text = span.string(fields[name]) and span.string(fields.name)
+    return put_call(collector, members, fields, wrapper, timestamp, {
+      name = is_text and fields.name, arguments = is_text and fields[name],
+      taken = { name = 1, [name] = 1, call_id = 1 },
+    })
+  end
 end
 
-function KINDS.custom_tool_call(collector, _, members, fields, wrapper, timestamp)
-  local is_text = span.string(fields.input) and span.string(fields.name)
-  return put_call(collector, members, fields, wrapper, timestamp, {
-    name = is_text and fields.name, arguments = is_text and fields.input,
-    taken = { name = 1, input = 1, call_id = 1 },
-  })
-end
+KINDS.function_call = call_with "arguments"
+KINDS.custom_tool_call = call_with "input"
 
 function KINDS.local_shell_call(collector, _, members, fields, wrapper, timestamp)
   return put_call(collector, members, fields, wrapper, timestamp, {

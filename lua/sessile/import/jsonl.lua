@@ -115,13 +115,9 @@ local function feed(collector, line)
 end
 
 --- Does a file that begins with this line look like ours, or like plain messages?
----@param line string
+---@param fields table<string, string>  of that line
 ---@return boolean
-function jsonl.recognises(line)
-  local members, fields = span.object(line)
-  if not members then
-    return false
-  end
+function jsonl.recognises(fields)
   return fields.role ~= nil or fields.type ~= nil and fields.data ~= nil
 end
 

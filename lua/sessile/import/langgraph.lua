@@ -20,7 +20,7 @@ local turns = require "sessile.import.turns"
 
 local langgraph = {}
 
-local ENTER = {
+langgraph.enter = {
   messages = true, values = true, ["values.messages"] = true, checkpoint = true,
   channel_values = true, ["channel_values.messages"] = true,
   ["checkpoint.channel_values"] = true, ["checkpoint.channel_values.messages"] = true,
@@ -179,7 +179,7 @@ end
 local function states_of(opened, array, state)
   local list, number_of = {}, {}
   for _, from, to in document.elements(opened, array.array, state, true) do
-    local shape = document.shape_at(opened, from, ENTER)
+    local shape = document.shape_at(opened, from, langgraph.enter)
     local names = shape and names_of(shape) or {}
     list[#list + 1] = { from = from, to = to, names = names }
     if names.id then
@@ -204,7 +204,7 @@ end
 
 -- One state: what is new in its list goes on from what is not.
 local function feed_state(collector, opened, one, tree)
-  local shape = document.shape_at(opened, one.from, ENTER)
+  local shape = document.shape_at(opened, one.from, langgraph.enter)
   local array = shape and messages_of(shape)
   local function number()
     tree.count = tree.count + 1
@@ -249,14 +249,10 @@ local function is_state_list(opened, array)
 end
 
 --- Does a file that begins so look like one?
----@param _ string  its first line
+---@param shape sessile.import.shape
 ---@param head string
 ---@return boolean
-function langgraph.recognises(_, head)
-  local shape = document.peek(head, ENTER)
-  if not shape then
-    return false
-  end
+function langgraph.recognises(shape, head)
   local has_type = head:find '"type"%s*:%s*"human"' or head:find '"type"%s*:%s*"ai"'
     or head:find '"lc"%s*:%s*1' and head:find '"kwargs"'
   if shape.kind == "array" then
@@ -270,14 +266,9 @@ end
 
 --- The records of a document.
 ---@param opened sessile.import.source
----@return sessile.import.records? records
----@return string? message
----@return string? code
-function langgraph.document(opened)
-  local shape, message, code = document.shape(opened, ENTER)
-  if not shape then
-    return nil, message, code
-  end
+---@param shape sessile.import.shape
+---@return sessile.import.records records
+function langgraph.document(opened, shape)
   local arrays = document.arrays(shape)
   local top = shape.kind == "array" and arrays[1]
   if not (top and is_state_list(opened, top)) then

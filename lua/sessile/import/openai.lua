@@ -13,7 +13,7 @@ local turns = require "sessile.import.turns"
 
 local openai = {}
 
-local ENTER = { messages = true, input = true, output = true }
+openai.enter = { messages = true, input = true, output = true }
 
 local ROLES = {
   system = true, developer = true, user = true, assistant = true, tool = true,
@@ -79,14 +79,11 @@ local function feed(collector, text)
 end
 
 --- Does a file that begins so look like one?
----@param _ string  its first line
+---@param shape sessile.import.shape
 ---@param head string
 ---@return boolean
-function openai.recognises(_, head)
-  local shape = document.peek(head, ENTER)
-  if not shape then
-    return false
-  elseif shape.kind == "array" then
+function openai.recognises(shape, head)
+  if shape.kind == "array" then
     return head:find '^%s*%[%s*{' ~= nil
       and (head:find '"role"%s*:' ~= nil or head:find '"type"%s*:%s*"function_call' ~= nil)
   end
@@ -108,14 +105,9 @@ end
 
 --- The records of a document.
 ---@param opened sessile.import.source
----@return sessile.import.records? records
----@return string? message
----@return string? code
-function openai.document(opened)
-  local shape, message, code = document.shape(opened, ENTER)
-  if not shape then
-    return nil, message, code
-  end
+---@param shape sessile.import.shape
+---@return sessile.import.records records
+function openai.document(opened, shape)
   local by_path, arrays = shape.by_path, document.arrays(shape)
   local instructions, input = by_path.instructions, by_path.input
   local function is_text(member)

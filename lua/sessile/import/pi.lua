@@ -292,13 +292,9 @@ local function feed(collector, line)
 end
 
 --- Does a file that begins with this line look like pi's?
----@param line string
+---@param fields table<string, string>  of that line
 ---@return boolean
-function pi.recognises(line)
-  local members, fields = span.object(line)
-  if not members then
-    return false
-  end
+function pi.recognises(fields)
   local kind = span.string(fields.type)
   return kind == "session" and not fields.data or kind == "message" and fields.message ~= nil
     and not fields.sessionId

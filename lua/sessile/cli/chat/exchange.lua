@@ -1,8 +1,9 @@
---- exchange: one question and its answer: sent, shown as it comes, stopped by Ctrl-C.
+--- exchange: one question and its answer, which is shown as it arrives and can be stopped by
+--- Ctrl-C.
 --
--- Owns what becomes of an answer that was cut short: what was shown is kept in the session, as a
--- message whose metadata says so. Must never let a control sequence of an answer through, nor
--- lose what the person said: it is in the log before the model is asked.
+-- Owns: an answer that was stopped: the part that was shown is kept as a message whose metadata
+-- says so. Must never print a control sequence of an answer, nor lose the person's message: it is
+-- in the log before the model is asked.
 
 local terminal = require "sessile.cli.terminal"
 
@@ -15,7 +16,7 @@ local exchange = {}
 ---@field show fun(text: string)?  gets what is shown, already inert
 ---@field stopped fun(): boolean
 
--- What was said before it was cut short, as a message that says so.
+-- Keeps the part of an answer that arrived before it was stopped.
 local function keep(given, said, why)
   if said == "" then
     return nil
@@ -24,9 +25,9 @@ local function keep(given, said, why)
     metadata = { interrupted = true, reason = why } }
 end
 
---- Asks. text: what the person says; nil: goes on with what was under way. Returns the outcome, to
---- which `compactions` (a list of outcomes' tokens) and `kept` (the entry of an answer cut short)
---- are added; nil, message, code when nothing could begin.
+--- Asks the model. text: the person's message; nil: continue the turn that is under way. Returns
+--- the outcome with two more fields, `compactions` (a list) and `kept` (the entry of a stopped
+--- answer); nil, message, code if it could not begin.
 ---@param given sessile.cli.exchange
 ---@param text string?
 function exchange.run(given, text)

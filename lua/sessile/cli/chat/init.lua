@@ -1,8 +1,7 @@
 --- chat: a conversation with a model, line by line.
 --
--- Owns the loop: prompt, line, answer; the chat's own commands; what is said of an exchange. Must
--- never run a tool: there are none here, whatever a model asks for. Ctrl-C ends an answer or drops
--- a line, and never the chat; Ctrl-D ends it.
+-- Owns: the loop (prompt, line, answer), the chat's own commands, the reports. Must never run a
+-- tool. Ctrl-C stops an answer or drops a line; Ctrl-D ends the chat.
 
 local entries = require "sessile.cli.entries"
 local exchange = require "sessile.cli.chat.exchange"
@@ -50,7 +49,7 @@ local function prompt_of(self)
       tokens and short(tokens) or "?", window), "dim"))
 end
 
--- That a policy made the context smaller, and where to see what went.
+-- Reports a compaction, and the command that shows it.
 local function tell_compaction(self, outcome)
   local tokens, policy = outcome.tokens or {}, outcome.policy or {}
   if tokens.before and tokens.after then
@@ -115,7 +114,7 @@ end
 
 local own = {}
 
--- Says words in lines that the terminal does not break.
+-- Prints words, wrapped at the width of the terminal.
 local function say_words(self, text)
   local columns = terminal.columns() or 80
   local row = ""
@@ -233,7 +232,7 @@ own.usage = { about = "tokens of the context, and of all requests", run = functi
     terminal.number(usage.output), terminal.number(usage.cache_read)))
 end }
 
--- The newest message of the user, where the conversation can be taken up again.
+-- The newest message of the user.
 local function last_question(self)
   local list, message, code = self.session:messages { role = "user", last = 1 }
   if not list then
@@ -312,7 +311,7 @@ end
 
 -- ---------------------------------------------------------------- the loop
 
---- Takes another model, with its window.
+--- Sets the model, and its window.
 function chat.take_model(self, model)
   local config, agent = self.app:config(), self.session.agent
   local function configured(name)
@@ -324,7 +323,7 @@ function chat.take_model(self, model)
   self.reserve = configured "reserve"
 end
 
--- One line, or several that a backslash joins; nil and "end" or "interrupted".
+-- A line, joined with the next one if it ends with a backslash; nil and "end" or "interrupted".
 local function read(self)
   local text, why = self.lines.read(prompt_of(self), complete)
   while text and text:sub(-1) == "\\" do
@@ -335,8 +334,8 @@ local function read(self)
   return text, why
 end
 
---- Talks until the end. self: app, session, policy, policy_name, model_typed, place (of the
---- file of lines, or nil); its model was taken with take_model.
+--- Runs the chat until it ends. self: app, session, policy, policy_name, model_typed, place (the
+--- store of the history file, or nil). Call take_model first.
 function chat.run(self)
   self.lines = lines.open(self.session, self.place)
   while not self.over do

@@ -1,7 +1,7 @@
---- lines: the lines that somebody types in a chat, and those typed before.
+--- lines: the lines that are typed in a chat, and their history.
 --
--- Owns where they are kept. Of a store that is sealed nothing is: what was said there is taken
--- from the session itself. Of a plain store they are in a file that only its user can read.
+-- Owns: where the history is kept. For a plain store it is a file that only its user can read. For
+-- a sealed store there is no file: the history is read from the session.
 
 local core = require "sessile.core"
 local files = require "sessile.files"
@@ -21,7 +21,7 @@ local function unescaped(text)
   return (text:gsub("\\(.)", { n = "\n", ["\\"] = "\\" }))
 end
 
--- The file of a store, named by a hash of its place so that no name is too long.
+-- The history file of a store. Its name is a hash, so that it is never too long.
 local function file_of(place)
   local folder = paths.state "history"
   if not folder then
@@ -32,7 +32,7 @@ end
 
 lines.file_of = file_of
 
--- The last lines of the file; what is no text of one line is left out.
+-- The last lines of the file. Lines that are not safe text are left out.
 local function read(path)
   local file = io.open(path, "rb")
   local list = {}
@@ -59,7 +59,7 @@ local function read(path)
   return table.move(list, math.max(1, #list - MOST + 1), #list, 1, {})
 end
 
--- What the person said in this session.
+-- The messages of the user in this session.
 local function said_in(session)
   local list = {}
   for _, message in ipairs(session:messages { role = "user", last = 200 } or {}) do
@@ -70,7 +70,7 @@ local function said_in(session)
   return list
 end
 
---- The lines of a chat. place: of the store, when they are kept in a file; nil: they are not.
+--- The lines of a chat. place: the place of the store if the history is a file; nil: it is none.
 ---@param session sessile.Session
 ---@param place string?
 function lines.open(session, place)

@@ -1,7 +1,7 @@
---- slash: what begins with "/" in a chat: commands of the chat, and those of the command line
---- about the session that is open.
+--- slash: lines that begin with "/" in a chat: commands of the chat, and commands of the command
+--- line about its session.
 --
--- Owns which there are, and how their words are split. Must never send a mistyped command to a
+-- Owns: which commands there are, and how words are split. Must never send a mistyped command to a
 -- model, nor open the session a second time.
 
 local hints = require "sessile.cli.hints"
@@ -11,15 +11,15 @@ local terminal = require "sessile.cli.terminal"
 
 local slash = {}
 
--- Commands of the command line that make no sense on a session that one is talking in.
+-- Commands of the command line that make no sense in a chat.
 local NOT_HERE = {
   answer = true, archive = true, cancel = true, chat = true, delete = true, import = true,
   resume = true, run = true, suspend = true, undelete = true, purge = true, completions = true,
   man = true, migrate = true, backup = true,
 }
 
--- The words of a line, as a shell splits them: quotes, and a backslash before any character. Nil
--- and a sentence when a quote is open.
+-- Splits a line into words as a shell does, with quotes and backslashes. Nil and a sentence if a
+-- quote is not closed.
 function slash.words(text)
   local words, word, quote, at = {}, nil, nil, 1
   while at <= #text do
@@ -46,7 +46,7 @@ function slash.words(text)
   return words
 end
 
--- The session as commands get it: closing it is the chat's.
+-- The session for a command: closing it does nothing.
 local function lent(session)
   return setmetatable({ close = function() return true end }, {
     __index = function(_, name)
@@ -61,22 +61,23 @@ local function lent(session)
   })
 end
 
---- A sentence with commands about the session of the chat in it, as they are typed here.
+--- Rewrites commands about the session in a sentence as they are typed in the chat.
 function slash.here(chat, text)
   local id = hints.id(chat.session.id):gsub("%p", "%%%0")
   return (text:gsub("%f[%w/]sessile (%l+) " .. id .. "%f[%s\0,.;)]", "/%1"))
 end
 
--- The app for a command: what it opens is the session of the chat.
+-- The app for a command. Every session that it opens is that of the chat.
 local function app_for(chat)
   local app = chat.app
   return setmetatable({
+    kept = {},
     session = function() return lent(chat.session) end,
     note = function(self, text) app.note(self, slash.here(chat, text)) end,
   }, { __index = app })
 end
 
--- The command that the words name; how many of them.
+-- The command that the words name, and the number of words in its name.
 local function command_of(words)
   local first, second = words[1], words[2]
   if second and registry.is_pair(first .. " " .. second) then
@@ -96,7 +97,7 @@ local function is_here(command)
     or command.name == "list" or command.name == "search")
 end
 
---- Runs a command of the command line on the session of the chat. Returns as its run does.
+--- Runs a command of the command line on the session of the chat. Returns what its run returns.
 ---@param chat table
 ---@param command sessile.cli.command
 ---@param words string[]  after its name
@@ -115,10 +116,10 @@ function slash.run(chat, command, words)
     return nil, message, "EUSAGE", ("Usage: /%s"):format(
       (command.usage:gsub(" %[?ID%]?", "", 1):gsub(" SESSION", "", 1)))
   end
-  return command.run(app_for(chat), args)
+  return app_for(chat):run(command, args)
 end
 
---- The names of all that may be typed, without the slash.
+--- The names of all commands that can be typed, without the slash.
 ---@param own table<string, any>
 ---@return string[]
 function slash.names(own)
@@ -136,8 +137,8 @@ function slash.names(own)
   return names
 end
 
---- Does what a line says. own: the chat's own commands, {name = {run = function(chat, rest)}}.
---- Returns what the command does; nil, sentence, code, step.
+--- Runs the command of a line. own: the chat's own commands, {name = {run = function(chat, rest)}}.
+--- Returns what the command returns.
 ---@param chat table
 ---@param text string  behind the slash
 ---@param own table<string, table>

@@ -1,29 +1,21 @@
---- answer: the answer that a suspended session or a pending run waits for.
+--- answer: answers a suspended session or a pending run.
 --
--- Owns: showing what is asked, and saying what became of the answer. Must never take
--- nothing for an answer: without a text it only shows.
+-- Must never take nothing for an answer: without a text it only shows what is asked.
 
+local common = require "sessile.cli.common"
 local hints = require "sessile.cli.hints"
 local models = require "sessile.cli.models"
-local options = require "sessile.cli.options"
 local render = require "sessile.cli.render"
 local terminal = require "sessile.cli.terminal"
 
 local sessile = require "sessile"
 
-local function read_text(args)
-  local text = args.text
-  if text == "-" then
-    text = io.stdin:read "a"
-    if not text then
-      return nil, "standard input cannot be read", "EIO"
-    end
-    return (text:gsub("\n$", ""))
-  end
-  return text
+-- The text of the answer; nil if none was given.
+local function text_of(app, args)
+  return args.text == "-" and common.typed_text(app) or args.text
 end
 
--- What is asked, as a person reads it.
+-- Shows the questions of pending runs.
 local function show(app, session, rows)
   if app.json then
     app:print_json { session = session.id, pending_runs = app.array(rows) }
@@ -40,7 +32,7 @@ local function show(app, session, rows)
   app:note(("Answer it: … | sessile answer %s -"):format(hints.id(session.id)))
 end
 
--- What a suspended session waits for.
+-- Shows what a suspended session waits for.
 local function show_pause(app, session, pause)
   local state = pause.state ~= nil and sessile.encode(pause.state) or nil
   if app.json then
@@ -61,18 +53,12 @@ local function end_pause(app, session, pause, text, call)
   if not text then
     return show_pause(app, session, pause)
   end
-  local ids, message, code = session:resume_with { role = call and "tool" or "user",
-    content = text, tool_call_id = call }
-  if not ids then
-    return nil, message, code
-  elseif app.json then
-    app:print_json { session = session.id, entry = ids[1] }
-  else
-    app:out(ids[1] .. "\n")
-  end
+  local ids = app.try(session:resume_with { role = call and "tool" or "user",
+    content = text, tool_call_id = call })
+  app:result({ session = session.id, entry = ids[1] }, ids[1] .. "\n")
 end
 
--- A run that was answered asked something else: it waits again.
+-- Reports the result of the run, which may be pending again with another question.
 local function report(app, session, result)
   local policy = result.policy or {}
   if app.json then
@@ -102,73 +88,49 @@ end
 
 local function run(app, args, session)
   args.ask = args.ask or args.model ~= nil
-  local rows, message, code = session:pending_runs()
-  local step
-  local pause
-  if rows and not (args.ask or args.defer or args.fail or args.again or args.policy) then
+  local rows = app.try(session:pending_runs())
+  local about_run = args.ask or args.defer or args.fail or args.again or args.policy
+  local pause, message, code = nil, nil, nil
+  if not about_run then
     pause, message, code = session:suspended()
-    rows = (pause or not message) and rows
   end
   if pause then
-    local text, wrong, unread = read_text(args)
-    if unread then
-      return nil, wrong, unread
-    end
-    return end_pause(app, session, pause, text, args.call)
-  end
-  if not rows then
+    return end_pause(app, session, pause, text_of(app, args), args.call)
+  elseif message then
     return nil, message, code
   elseif #rows == 0 then
     return nil, ("session %s is not suspended and has no pending run")
       :format(hints.shown(session.id)), "ENOTFOUND",
       ("To make one: sessile compact %s --policy P --defer"):format(hints.id(session.id))
   end
-  local text
-  text, message, code = read_text(args)
-  if code then
-    return nil, message, code
-  elseif args.ask and (text or args.fail or args.again) then
+  local text = text_of(app, args)
+  if args.ask and (text or args.fail or args.again) then
     return nil, "--ask and --model exclude an answer, --fail and --again", "EUSAGE"
   elseif not text and not args.fail and not args.again and not args.ask then
     return show(app, session, rows)
   end
-  local model
-  if args.ask then
-    model, message, code, step = models.of_session(app, session, args.model)
-    if not model then
-      return nil, message, code, step
-    end
-  end
-  local chosen, wrong = options.policy(args.policy, args.option)
-  if wrong then
-    return nil, wrong, "EUSAGE"
-  end
-  local result
-  result, message, code = session:answer(text, {
+  local model = args.ask and app.try(models.of_session(app, session, args.model))
+  local chosen = common.policy(app, args.policy, args.option)
+  local result = app.try(session:answer(text, {
     pending_run = args.defer, failed = not text and args.fail or nil, policy = chosen,
     model = model and model.ask or function() return sessile.later end,
-  })
-  if not result then
-    return nil, message, code
-  end
+  }))
   return report(app, session, result)
 end
 
 return {
-  name = "answer",
   summary = "answer a suspended session or a pending run",
   usage = "answer ID [TEXT | - | --ask | --model NAME] [--call ID] [--run ENTRY] "
     .. "[--fail REASON | --again] [--policy P]",
-  examples = {
-    { "sessile answer last", "show what is asked" },
-    { "sessile answer bug-42 'go ahead'", "end a pause with a user message" },
-    { "my-model < request | sessile answer bug-42 -", "answer with standard input" },
-    { "sessile answer bug-42 --ask", "ask the configured model now" },
-    { "sessile answer bug-42 --fail 'no quota'",
-      "there is no answer: the policy continues without one" },
-  },
+  examples = [[
+    sessile answer last                      show what is asked
+    sessile answer bug-42 'go ahead'         end a pause with a user message
+    my-model < request | sessile answer bug-42 -
+      answer with standard input
+    sessile answer bug-42 --ask              ask the configured model now
+    sessile answer bug-42 --fail 'no quota'  there is no answer: the policy continues without one]],
   arguments = {
-    { "id", "a session's id, a prefix of it, its title, or `last`" },
+    { common.newest[1], common.newest[2] },
     { "text", "the answer; `-`: standard input, without its last newline", "?" },
   },
   options = {
@@ -179,12 +141,11 @@ return {
     { "--again", "use the answer again that a refused policy was given" },
     { "--fail REASON", "say that there is no answer, and why" },
     { "--policy P", "use another policy than that of the pending run" },
-    { "--option NAME=VALUE", "an option of that policy; may be repeated", many = true },
+    common.that_policy_option,
   },
-  about = "The answer to a suspended session is added as a message, and the session continues.\n"
-    .. "For a pending run the policy runs again from its start. The log answers the questions\n"
-    .. "that it asked before. If it asks another question, the run is pending again.",
-  run = function(app, args)
-    return app:with_session(args.id, function(session) return run(app, args, session) end)
-  end,
+  about = [[
+    The answer to a suspended session is added as a message, and the session continues.
+    For a pending run the policy runs again from its start. The log answers the questions
+    that it asked before. If it asks another question, the run is pending again.]],
+  run = function(app, args) return run(app, args, app:open(args.id)) end,
 }

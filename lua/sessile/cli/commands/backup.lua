@@ -1,7 +1,6 @@
---- backup: a store in one file, while others go on writing.
+--- backup: copies the store into one file while others write to it.
 --
--- Owns: what is said of what the file holds. Must never write over a file that is there, unless
--- it is told to bring a backup up to date.
+-- Owns: the report of what the file contains. Must never overwrite a file, except with --update.
 
 local hints = require "sessile.cli.hints"
 local migrate = require "sessile.migrate"
@@ -29,54 +28,48 @@ local function tell(app, args, done, sealed)
     app:out(("Secrets of users who were forgotten, removed there: %d.\n"):format(
       done.users_removed))
   end
-  -- The store that was typed is not the one to look into.
+  -- The hint names the backup instead of the store that was typed.
   local key = app.globals.key_file and " --key-file " .. hints.quoted(app.globals.key_file) or ""
   app:note(("To look into it: %s --store %s%s list"):format(hints.program,
     hints.quoted(hints.url(migrate.backup_url(args.file))), key))
 end
 
 return {
-  name = "backup",
   summary = "copy the store into a file while others write to it",
   usage = "backup FILE [--update] [--keys FILE]",
-  examples = {
-    { "sessile backup sessions.backup", "a SQLite database; the same secret opens it" },
-    { "sessile backup sessions.backup --update", "add what is new since then" },
-    { "sessile backup b.db --keys b.keys",
-      "keep users' secrets in a separate file" },
-    { "sessile list --store sqlite:sessions.backup", "a backup is a store" },
-  },
+  examples = [[
+    sessile backup sessions.backup               a SQLite database; the same secret opens it
+    sessile backup sessions.backup --update      add what is new since then
+    sessile backup b.db --keys b.keys            keep users' secrets in a separate file
+    sessile list --store sqlite:sessions.backup  a backup is a store]],
   arguments = { { "file", "the backup file", is = "file" } },
   options = {
     { "--update", "FILE is a backup of this store: add what is new" },
     { "--keys FILE", "write users' secrets to this file instead of the backup" },
   },
-  about = "The backup has each session up to a complete write, and the sessions that it refers\n"
-    .. "to. FILE appears only after the whole copy was written and read back. If the command\n"
-    .. "is interrupted, run it again to continue.\n"
-    .. "To restore it: sessile backup restore FILE",
+  about = [[
+    The backup has each session up to a complete write, and the sessions that it refers
+    to. FILE appears only after the whole copy was written and read back. If the command
+    is interrupted, run it again to continue.
+    To restore it: sessile backup restore FILE]],
   run = function(app, args)
-    local store, message, code, step = app:store()
-    if not store then
-      return nil, message, code, step
-    end
+    local store = app:need_store()
     if args.keys == args.file then
       return nil, "--keys names the backup itself: name another file", "EUSAGE"
     elseif not store.sealed and args.keys then
       return nil, "this store is not sealed: its users have no secrets", "EUSAGE"
     end
-    local done
-    done, message, code, step = moving.run(app, function(report)
+    local done, message, code, step = moving.run(app, function(report)
       return store:backup(args.file, { update = args.update, keys = args.keys, progress = report })
     end)
     if not done then
-      return nil, message, code, step
+      app.fail(message, code, step
         or code == "EEXISTS" and ("To add what is new: sessile backup %s --update"):format(
           hints.quoted(args.file))
         or code == "EFULL" and "Free space on the device, then run the command again."
         or message:find("lead to the same store", 1, true)
           and "Name a file that is none of this store's."
-        or nil
+        or nil)
     end
     if app.json then
       moving.json(app, done, { file = args.file, keys = args.keys, sealed = store.sealed })

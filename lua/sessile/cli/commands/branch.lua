@@ -1,14 +1,13 @@
---- branch: lets a session go on from an older entry.
+--- branch: continues a session from an older entry.
 --
--- Must never move the head of somebody's session unasked: --yes, or an answer.
+-- Must never move the head without a confirmation.
 
 local ask = require "sessile.cli.ask"
+local common = require "sessile.cli.common"
 local entries = require "sessile.cli.entries"
 local hints = require "sessile.cli.hints"
 local models = require "sessile.cli.models"
-local options = require "sessile.cli.options"
 local terminal = require "sessile.cli.terminal"
-
 
 local function tell(app, session, result)
   local policy = result.policy
@@ -33,58 +32,34 @@ local function tell(app, session, result)
 end
 
 local function run(app, args, session, entry)
-  local chosen, wrong = options.policy(args.policy, args.option)
-  if wrong then
-    return nil, wrong, "EUSAGE"
-  elseif args.summary and args.summarize then
-    return nil, "--summary and --summarize exclude each other", "EUSAGE"
-  end
+  local chosen = common.policy(app, args.policy, args.option)
+  common.at_most_one(app, args, { "--summary", "--summarize" })
   local head = session:head()
-  local ask_model, message, code, step = models.for_command(app, session, args.model)
-  if not ask_model then
-    return nil, message, code, step
-  end
-  local left
-  left, message, code, step = entries.count_left(session, head, entry)
-  if not left then
-    return nil, message, code, step
-  end
-  local sure
-  sure, message, code, step = ask.sure(app, args,
+  local ask_model = app.try(models.for_command(app, session, args.model))
+  local left = app.try(entries.count_left(session, head, entry))
+  ask.must(app, args,
     ("Move the head of %s from %s to %s, leaving %s behind"):format(
       hints.shown(session.id), head, entry, terminal.plural(left, "message")))
-  if sure == nil then
-    return nil, message, code, step
-  elseif not sure then
-    return ask.no(app)
-  end
-  local result
-  result, message, code = session:branch(entry, {
+  local result = app.try_or({
+    ECONFLICT = "Check, then repeat it: sessile tree " .. hints.id(session.id),
+    ENOTFOUND = entries.step("ENOTFOUND", session.id),
+  }, session:branch(entry, {
     summary = args.summary or args.summarize or nil, policy = chosen,
     instructions = args.instructions, base = head,
     model = ask_model,
-  })
-  if not result then
-    if code == "ECONFLICT" then
-      step = "Check, then repeat it: sessile tree " .. hints.id(session.id)
-    end
-    return nil, message, code, step or entries.step(code, session.id)
-  end
+  }))
   tell(app, session, result)
 end
 
 return {
-  name = "branch",
   summary = "continue from an older entry; the other branch stays in the log",
   usage = "branch ID ENTRY [--summary TEXT | --summarize] [--yes]",
-  examples = {
-    { "sessile branch bug-42 0000002a", "asks, then moves the head" },
-    { "sessile branch bug-42 before-deploy --yes", "to a label, without asking" },
-    { "sessile branch last 12 --summary 'Caching did not help.'",
-      "with a summary that the model sees" },
-  },
+  examples = [[
+    sessile branch bug-42 0000002a                            asks, then moves the head
+    sessile branch bug-42 before-deploy --yes                 to a label, without asking
+    sessile branch last 12 --summary 'Caching did not help.'  with a summary that the model sees]],
   arguments = {
-    { "id", "a session: its id, a prefix of it, its title, a label, or `last`" },
+    common.session,
     { "entry", "the entry to continue from: its number or a label" },
   },
   options = {
@@ -92,18 +67,14 @@ return {
     { "--summarize", "ask the policy, or the model, for this summary" },
     models.option,
     { "--policy P", "a policy that has branch_summary: its name or a file" },
-    { "--option NAME=VALUE", "an option of the policy; may be repeated", many = true },
+    common.policy_option,
     { "--instructions TEXT", "instructions for the summary" },
     ask.option,
   },
-  about = "Prints the new head. To go back, branch to the old head: `sessile tree` shows it. If\n"
-    .. "the summary fails, the branch is made without one.",
+  about = [[
+    Prints the new head. To go back, branch to the old head: `sessile tree` shows it. If
+    the summary fails, the branch is made without one.]],
   run = function(app, args)
-    local session, entry, code, step = entries.open(app, args.id, args.entry)
-    if not session then
-      return nil, entry, code, step
-    end
-    local _ <close> = app.closing(session)
-    return run(app, args, session, entry)
+    return run(app, args, entries.open(app, args.id, args.entry))
   end,
 }

@@ -1,9 +1,10 @@
---- chat: talks to the model that is configured, in a session that keeps every word.
+--- chat: talks to the configured model in a session.
 --
--- Owns how a chat begins: which session, which model, what the system prompt is; and the one
--- exchange of a pipe. Must never make a session before it is known that a model can be asked.
+-- Owns: the start of a chat (session, model, system prompt), and the single exchange of a pipe.
+-- Must never create a session before a model is known.
 
 local chat = require "sessile.cli.chat"
+local common = require "sessile.cli.common"
 local exchange = require "sessile.cli.chat.exchange"
 local hints = require "sessile.cli.hints"
 local models = require "sessile.cli.models"
@@ -11,28 +12,21 @@ local options = require "sessile.cli.options"
 local sessions = require "sessile.cli.sessions"
 local terminal = require "sessile.cli.terminal"
 
--- The session that is meant, made when it is not there.
+-- The session with that name, and whether it was created.
 local function session_of(app, name, policy)
-  local store, message, code, step = app:store(true, { policy = policy }) -- a wrong one fails here
-  if not store then
-    return nil, message, code, step
-  end
-  local session
+  local store = app:need_store(true, { policy = policy }) -- a wrong one fails here
   if name then
-    session, message, code, step = app:session(name)
+    local session, message, code, step = app:session(name)
     if session or code ~= "ENOTFOUND" or name == "last" then
-      return session, message, code, step
+      return app:keep(app.try(session, message, code, step)), false
     end
   end
-  session, message, code = store:create { id = name, agent = app.globals.agent }
-  if not session then
-    return nil, message, code, code == "EEXISTS"
-      and "It was deleted, or is another agent's: choose another name." or nil
-  end
-  return session, true
+  return app:keep(app.try_or({
+    EEXISTS = "It was deleted, or is another agent's: choose another name.",
+  }, store:create { id = name, agent = app.globals.agent })), true
 end
 
--- --system as text.
+-- The text of --system.
 local function system_of(given)
   local path = given and given:match "^@(.+)$"
   if not path then
@@ -51,18 +45,15 @@ local function system_of(given)
   return (text:gsub("\n$", ""))
 end
 
--- Puts the system prompt where the conversation stands, unless it says so already.
-local function say_system(session, text)
+-- Adds the system prompt to the conversation, unless it is there already.
+local function say_system(app, session, text)
   if not text or text == "" then
-    return true
+    return
   end
-  local list, message, code = session:messages { role = "system", last = 1 }
-  if not list then
-    return nil, message, code
-  elseif list[1] and list[1].content == text then
-    return true
+  local list = app.try(session:messages { role = "system", last = 1 })
+  if not (list[1] and list[1].content == text) then
+    app.try(session:append { role = "system", content = text })
   end
-  return session:append { role = "system", content = text }
 end
 
 local function as_json(app, session, outcome, made)
@@ -76,10 +67,10 @@ local function as_json(app, session, outcome, made)
   }
 end
 
--- One exchange: the answer on stdout, all else on stderr.
+-- One exchange: the answer goes to stdout, everything else to stderr.
 local function once(app, talk, text, made)
   local session, shown, last = talk.session, false, ""
-  local outcome, message, code = exchange.run({
+  local outcome = app.try(exchange.run({
     session = session, model = talk.model, policy = talk.policy, window = talk.window,
     reserve = talk.reserve, stopped = function() return false end,
     show = not app.json and function(piece)
@@ -87,10 +78,8 @@ local function once(app, talk, text, made)
       app:out(piece)
       io.stdout:flush()
     end or nil,
-  }, text)
-  if not outcome then
-    return nil, message, code
-  elseif shown and last ~= "\n" then
+  }, text))
+  if shown and last ~= "\n" then
     app:out "\n"
   end
   for _, one in ipairs(outcome.compactions) do
@@ -112,7 +101,7 @@ local function is_talk()
   return terminal.is_terminal(0) and terminal.is_terminal(1)
 end
 
--- What is said in one exchange; nil: a person types.
+-- The message of a single exchange; nil: a person types in a chat.
 local function said_once(app, args)
   if args.once then
     return args.once
@@ -125,17 +114,15 @@ local function said_once(app, args)
   elseif terminal.is_terminal(0) then
     app:note "Type the message, then Ctrl-D."
   end
-  local text = io.stdin:read "a"
-  if not text then
-    return nil, "standard input cannot be read", "EIO"
-  elseif not text:find "%S" then
+  local text = common.standard_input(app)
+  if not text:find "%S" then
     return nil, "there is no message: standard input is empty", "EUSAGE",
       "Pass the message with --once TEXT, or in a pipe."
   end
   return (text:gsub("\r?\n$", ""))
 end
 
--- Where lines are kept between chats: of a plain store, unless nobody wants it.
+-- The place of the store for the history of typed lines; nil: no history file.
 local function place_of(app, args)
   local url, folder = sessions.place(app.globals)
   local store = app:store()
@@ -145,18 +132,11 @@ local function place_of(app, args)
   return folder or url
 end
 
---- Talks in an open session. Beside chat, resume does.
+--- Talks in an open session. `resume` uses it too.
 local function talk_in(app, args, session, made)
-  local model, message, code, step = models.of_session(app, session, args.model)
-  if not model then
-    return nil, message, code, step
-  end
+  local model = app.try(models.of_session(app, session, args.model))
   local policy = options.policy(args.policy, args.option or {})
-  local ok
-  ok, message, code = say_system(session, args.system_text)
-  if not ok then
-    return nil, message, code
-  end
+  say_system(app, session, args.system_text)
   local talk = { app = app, session = session, policy = policy, policy_name = args.policy,
     model_typed = args.model, place = place_of(app, args) }
   chat.take_model(talk, model)
@@ -169,31 +149,30 @@ local function talk_in(app, args, session, made)
 end
 
 return {
-  name = "chat",
   summary = "talk to the configured model in a session",
   usage = "chat [ID] [--model NAME] [--policy P] [--system TEXT | @FILE] [--once TEXT]",
-  examples = {
-    { "sessile chat bug-42", "continue this session, or create it" },
-    { "git diff | sessile chat review --system 'Review this.'", "one exchange in a pipe" },
-    { "sessile chat last --once 'and in one sentence?'", "one more question" },
-  },
+  examples = [[
+    sessile chat bug-42                                     continue this session, or create it
+    git diff | sessile chat review --system 'Review this.'  one exchange in a pipe
+    sessile chat last --once 'and in one sentence?'         one more question]],
   arguments = { { "id", "a session's id, a prefix of it, its title, or `last`; or the id of "
     .. "a new one", "?" } },
   options = {
     models.option,
     { "--policy P", "the policy that compacts (else as configured)" },
-    { "--option NAME=VALUE", "an option of that policy; may be repeated", many = true },
+    common.that_policy_option,
     { "--system TEXT", "the system message; @FILE: read it from a file" },
     { "--once TEXT", "one exchange; the answer goes to standard output" },
     { "--no-history", "keep no history of typed lines" },
   },
-  about = "Configure the model first: model = { endpoint = \"https://…/v1\", name = \"…\", key =\n"
-    .. "{ env = \"API_KEY\" } }, { command = { \"program\" } } or a name among `models`; see\n"
-    .. "`sessile config`. Your message is on disk before the model is asked. Ctrl-C stops an\n"
-    .. "answer: the part that arrived is kept, with a mark. /help lists the commands. Tools\n"
-    .. "are not run. The arrow keys recall lines that you typed. For a store that is not\n"
-    .. "sealed, these lines are kept in $XDG_STATE_HOME/sessile/history, which only you can\n"
-    .. "read; a sealed session keeps its own.",
+  about = [[
+    Configure the model first: model = { endpoint = "https://…/v1", name = "…", key =
+    { env = "API_KEY" } }, { command = { "program" } } or a name among `models`; see
+    `sessile config`. Your message is on disk before the model is asked. Ctrl-C stops an
+    answer: the part that arrived is kept, with a mark. /help lists the commands. Tools
+    are not run. The arrow keys recall lines that you typed. For a store that is not
+    sealed, these lines are kept in $XDG_STATE_HOME/sessile/history, which only you can
+    read; a sealed session keeps its own.]],
   talk_in = talk_in,
   is_talk = is_talk,
   run = function(app, args)
@@ -206,30 +185,14 @@ return {
     if message then
       return nil, message, code
     end
-    if args.model then -- wrong before anything is made
-      local model
-      model, message, code, step = models.of(app, args.model)
-      if not model then
-        return nil, message, code, step
-      end
+    if args.model then -- a wrong one fails before anything is made
+      app.try(models.of(app, args.model))
     elseif not app:config() or not (app:config().model or next(app:config().models)
         or app:config().agents) then
-      local _
-      _, message, code, step = models.of(app)
-      return nil, message, code, step
+      app.try(models.of(app))
     end
-    local policy, wrong = options.policy(args.policy, args.option)
-    if wrong then
-      return nil, wrong, "EUSAGE"
-    end
-    local session, made
-    session, made, code, step = session_of(app, args.id, policy)
-    if not session then
-      return nil, made, code, step
-    end
-    local result
-    result, message, code, step = talk_in(app, args, session, made == true)
-    session:close()
-    return result, message, code, step
+    local policy = common.policy(app, args.policy, args.option)
+    local session, made = session_of(app, args.id, policy)
+    return talk_in(app, args, session, made)
   end,
 }

@@ -1,9 +1,9 @@
---- check: looks at a session, or at all of a store; salvages what is damaged.
+--- check: checks one session or the whole store for damage, and repairs it.
 --
--- Owns: the choice of the session, and how findings are told. Must never change anything
--- without --salvage.
+-- Owns: the choice of the session, and the report. Must never change anything without --salvage.
 
 local ask = require "sessile.cli.ask"
+local common = require "sessile.cli.common"
 local hints = require "sessile.cli.hints"
 local progress = require "sessile.cli.progress"
 local sessions = require "sessile.cli.sessions"
@@ -11,7 +11,7 @@ local terminal = require "sessile.cli.terminal"
 
 local COLOURS = { damage = "red", warning = "yellow", note = "cyan" }
 
--- One finding: the file, what it is, and the next command, unless that is done.
+-- Prints a finding: the file, what it is, and the next command unless `done`.
 local function tell(app, found, done)
   local _, folder = sessions.place(app.globals)
   local file = (folder and folder .. "/" or "") .. (found.file or "?")
@@ -36,7 +36,7 @@ local function totals(report)
     report.salvaged)
 end
 
--- The files that a salvage mended.
+-- The files that were repaired.
 local function salvaged(findings)
   local files = {}
   for _, found in ipairs(findings) do
@@ -48,7 +48,7 @@ local function salvaged(findings)
   return files
 end
 
--- 5; 7 when all that is wrong is that logs may not be read.
+-- 5; 7 if the only problem is that logs may not be read.
 local function exit_code(report)
   local code = 5
   for _, found in ipairs(report.findings) do
@@ -62,87 +62,58 @@ local function exit_code(report)
   return code
 end
 
--- The report of the session that a name means: of its id when there is one, else of what
--- the list says. given: the other options.
-local function check(store, name, given)
+-- The report of the session that `name` names; nil: of all sessions. given: the options.
+local function check(app, store, name, given)
   given.id = name
   local report, message, code = store:check(given)
-  if report or code ~= "ENOTFOUND" then
+  if report or not name or code ~= "ENOTFOUND" then
     return report, message, code
   end
-  local rows
-  rows, message, code = store:list { agent = given.agent }
-  if not rows then
-    return nil, message, code
-  end
-  local row, step
-  row, message, code, step = sessions.find(rows, name)
-  if not row then
-    return nil, message, code, step
-  end
+  local row = app.try(sessions.find(app.try(store:list { agent = given.agent }), name))
   given.id, given.agent = row.id, row.agent
   given.user = row.user ~= "" and row.user or nil
   return store:check(given)
 end
 
 return {
-  name = "check",
   summary = "look for damage in one session or all, and repair damaged logs",
   usage = "check [ID] [--salvage] [--yes]",
-  examples = {
-    { "sessile check", "reads every line of every log, changes nothing" },
-    { "sessile check bug-42", "one session" },
-    { "sessile check bug-42 --salvage", "make a damaged session writable again; asks first" },
-  },
-  arguments = {
-    { "id", "a session: its id, a prefix of it, its title, a label, or `last`", "?" },
-  },
+  examples = [[
+    sessile check                   reads every line of every log, changes nothing
+    sessile check bug-42            one session
+    sessile check bug-42 --salvage  make a damaged session writable again; asks first]],
+  arguments = { common.session_as { count = "?" } },
   options = {
     { "--salvage", "rewrite damaged logs, and keep their old bytes" },
     ask.option,
   },
-  about = "A damaged session can be read but not written. --salvage replaces its log: each lost\n"
-    .. "entry becomes a tombstone, every other entry keeps its id and place. The old bytes\n"
-    .. "are kept beside it. The exit code is 5 if there is damage, and 7 if the only problem\n"
-    .. "is that some logs may not be read.",
+  about = [[
+    A damaged session can be read but not written. --salvage replaces its log: each lost
+    entry becomes a tombstone, every other entry keeps its id and place. The old bytes
+    are kept beside it. The exit code is 5 if there is damage, and 7 if the only problem
+    is that some logs may not be read.]],
   run = function(app, args)
-    local store, message, code, step = app:store()
-    if not store then
-      return nil, message, code, step
-    end
+    local store = app:need_store()
     if args.salvage then
-      local sure
-      sure, message, code, step = ask.sure(app, args, args.id
+      ask.must(app, args, args.id
         and ("Rewrite %s with everything that can be read"):format(hints.shown(args.id))
         or "Rewrite every damaged log with everything that can be read")
-      if sure == nil then
-        return nil, message, code, step
-      elseif not sure then
-        return ask.no(app)
-      end
     end
     local show, finish = progress.bar(app, args.salvage and "salvaging" or "checking")
     local given = {
       agent = app.globals.agent, salvage = args.salvage,
       on_step = function(at) show(at.index, at.total) end,
     }
-    local report
-    if args.id then
-      report, message, code, step = check(store, args.id, given)
-    else
-      report, message, code = store:check(given)
-    end
+    local report, message, code = check(app, store, args.id, given)
     finish()
-    if not report then
-      return nil, message, code, step
-    end
+    app.try(report, message, code)
     if app.json then
       report.findings = app.array(report.findings)
       app:print_json(report)
     else
       local done = salvaged(report.findings)
       for i, found in ipairs(report.findings) do
-        -- of one log the command is shown once
+        -- the command is shown once for each log
         local after = report.findings[i + 1]
         local again = after and after.file == found.file and after.next == found.next
         tell(app, found, again or done[found.file])

@@ -1,39 +1,31 @@
---- checkpoint: keeps where a session stands, with a state of the agent's own.
+--- checkpoint: makes or removes a checkpoint.
 --
--- Owns: where the state comes from. Must never change it.
+-- Must never change the state that it was given.
 
 local sessile = require "sessile"
 
+local common = require "sessile.cli.common"
 local entries = require "sessile.cli.entries"
 local hints = require "sessile.cli.hints"
 local span = require("sessile.core").span
 
-local function read_state(args)
-  local text = args.state
-  if text == "-" then
-    text = io.stdin:read "a"
-    if not text then
-      return nil, "standard input cannot be read", "EIO"
-    end
-  end
+local function read_state(app, args)
+  local text = args.state == "-" and common.standard_input(app) or args.state
   if text and not span.valid(text) then
-    return nil, "the state is not JSON", "EUSAGE", "Quote a text: --state '\"step 3\"'"
+    app.fail("the state is not JSON", "EUSAGE", "Quote a text: --state '\"step 3\"'")
   end
   return text and sessile.json(text)
 end
 
 return {
-  name = "checkpoint",
   summary = "record where a session stands, to go back to it later",
   usage = "checkpoint ID [NAME] [--state JSON | --state -]",
-  examples = {
-    { "sessile checkpoint bug-42 'before the rewrite'", "with a name; these are removed last" },
-    { "agent --dump | sessile checkpoint last --state -", "with the state of an agent" },
-    { "sessile checkpoint rm bug-42 0000002a", "remove one" },
-  },
+  examples = [[
+    sessile checkpoint bug-42 'before the rewrite'    with a name; these are removed last
+    agent --dump | sessile checkpoint last --state -  with the state of an agent
+    sessile checkpoint rm bug-42 0000002a             remove one]],
   arguments = {
-    { "id", "a session: its id, a prefix of it, its title, a label, or `last`"
-      .. "; `rm`: remove one" },
+    common.session_as { more = "; `rm`: remove one" },
     { "name", "its name; after `rm`, the session", "?" },
     { "entry", "after `rm`: the checkpoint's name, number or label", "?" },
   },
@@ -45,39 +37,16 @@ return {
     if remove ~= (args.entry ~= nil) then
       return nil, "say: checkpoint ID [NAME], or: checkpoint rm ID CHECKPOINT", "EUSAGE"
     end
-    local session, state, message, code, step
-    if not remove then
-      state, message, code, step = read_state(args)
-      if code then
-        return nil, message, code, step
-      end
-    end
-    session, message, code, step = app:session(remove and args.name or args.id)
-    if not session then
-      return nil, message, code, step
-    end
+    local state = not remove and read_state(app, args) or nil
+    local session = app:open(remove and args.name or args.id)
     local entry
     if remove then
-      local which
-      which, message, code, step = entries.checkpoint(session, args.entry)
-      if which then
-        entry, message, code = session:delete_checkpoint(which)
-      end
+      entry = app.try_or({ ENOTFOUND = "See them: sessile checkpoints " .. hints.id(session.id) },
+        session:delete_checkpoint(app.try(entries.checkpoint(session, args.entry))))
     else
-      entry, message, code = session:checkpoint { name = args.name, state = state }
+      entry = app.try(session:checkpoint { name = args.name, state = state })
     end
-    local id = session.id
-    session:close()
-    if not entry then
-      if remove and code == "ENOTFOUND" then
-        step = "See them: sessile checkpoints " .. hints.id(id)
-      end
-      return nil, message, code, step
-    elseif app.json then
-      app:print_json { session = id, checkpoint = remove and args.entry or entry,
-        removed = remove or nil }
-    elseif not remove then
-      app:out(entry .. "\n")
-    end
+    app:result({ session = session.id, checkpoint = remove and args.entry or entry,
+      removed = remove or nil }, not remove and entry .. "\n" or nil)
   end,
 }

@@ -1,13 +1,14 @@
---- children: the sessions that a session began for other agents.
+--- children: lists the sessions that a session began for other agents.
 --
--- Owns: the walk through children of children. Must never open one twice.
+-- Owns: the walk through children of children. Must never open a session twice.
 
+local common = require "sessile.cli.common"
 local hints = require "sessile.cli.hints"
 local terminal = require "sessile.cli.terminal"
 
 local INDENT = "  "
 
--- Appends the rows of a session's children; deep: and of theirs, as far as they open.
+-- Appends the rows of a session's children; deep: also of their children, if they can be opened.
 local function gather(store, session, deep, depth, rows, seen)
   local children, message, code = session:subsessions()
   if not children then
@@ -69,36 +70,25 @@ local function print_rows(app, session, rows)
       terminal.line(row.title or ""),
     }
   end
-  app:out(terminal.table({ "ID", "AGENT", "BEGUN AT", "STATE", "WHEN", "TITLE" }, lines,
-    function(cell, column, heading)
-      if heading then return app.paint(cell, "bold") end
-      return column == 1 and app.paint(cell, "cyan") or cell
-    end, terminal.columns(), { "BEGUN AT", "WHEN", "AGENT" }))
+  app:print_table({ "ID", "AGENT", "BEGUN AT", "STATE", "WHEN", "TITLE" }, lines,
+    { "BEGUN AT", "WHEN", "AGENT" })
 end
 
 return {
-  name = "children",
   summary = "list the sub-agent sessions of a session, and its parent",
   usage = "children ID [--direct]",
-  examples = {
-    { "sessile children last", "sessions of sub-agents, at every depth" },
-    { "sessile children bug-42 --json | jq '.children[] | select(.state == \"open\")'",
-      "the sessions not merged yet" },
-  },
-  arguments = { { "id", "a session: its id, a prefix of it, its title, a label, or `last`" } },
+  examples = [[
+    sessile children last  sessions of sub-agents, at every depth
+    sessile children bug-42 --json | jq '.children[] | select(.state == "open")'
+      the sessions not merged yet]],
+  arguments = { common.session },
   options = { { "--direct", "only direct children" } },
-  about = "STATE is `open`, `merged` or `discarded`. `gone` means that its log cannot be opened\n"
-    .. "any more.",
+  about = [[
+    STATE is `open`, `merged` or `discarded`. `gone` means that its log cannot be opened
+    any more.]],
   run = function(app, args)
-    return app:with_session(args.id, function(session)
-      local store = app:store()
-      local rows, message, code = gather(store, session, not args.direct, 0, {}, {})
-      if rows then
-        (app.json and as_json or print_rows)(app, session, rows)
-      end
-      if not rows then
-        return nil, message, code
-      end
-    end)
+    local session = app:open(args.id)
+    local rows = app.try(gather(app:store(), session, not args.direct, 0, {}, {}));
+    (app.json and as_json or print_rows)(app, session, rows)
   end,
 }

@@ -1,11 +1,11 @@
---- compact: runs a policy on a session's context, by hand.
+--- compact: runs a policy on the context of a session.
 --
--- Owns: the words before and after it. Must never write anything with --dry-run.
+-- Must never write anything with --dry-run.
 
+local common = require "sessile.cli.common"
 local diff = require "sessile.cli.diff"
 local hints = require "sessile.cli.hints"
 local models = require "sessile.cli.models"
-local options = require "sessile.cli.options"
 local render = require "sessile.cli.render"
 local terminal = require "sessile.cli.terminal"
 
@@ -43,40 +43,25 @@ local function refusal(policy)
 end
 
 local function run(app, args, session)
-  local chosen, wrong = options.policy(args.policy, args.option)
-  if args.defer and args.dry_run then
-    wrong = "--defer and --dry-run exclude each other"
-  end
-  if wrong then
-    return nil, wrong, "EUSAGE"
-  end
-  local ask, told, code, step = models.for_command(app, session, args.model)
-  if not ask then
-    return nil, told, code, step
-  end
+  local chosen = common.policy(app, args.policy, args.option)
+  common.at_most_one(app, args, { "--defer", "--dry-run" })
+  local ask, told = app.try(models.for_command(app, session, args.model))
   local given = {
     policy = chosen, window = args.window, reserve = args.reserve,
     instructions = #args.instructions > 0 and table.concat(args.instructions, " ") or nil,
     model = args.defer and function() return sessile.later end or ask,
   }
   local method = args.dry_run and session.plan or session.compact
-  local result, message
-  result, message, code = method(session, given)
-  if not result then
-    if code == "EINVALID" and not args.policy then
-      step = "Name a policy with --policy; see them: sessile policy list"
-    elseif code == "ENOTFOUND" then
-      step = "See the policies: sessile policy list"
-    elseif code == "ECONFLICT" then
-      step = "Check, then repeat it: sessile show " .. hints.id(session.id)
-    end
-    return nil, message, code, step
-  end
+  local result = app.try_or({
+    EINVALID = not args.policy and "Name a policy with --policy; see them: sessile policy list"
+      or nil,
+    ENOTFOUND = common.policy_steps.ENOTFOUND,
+    ECONFLICT = "Check, then repeat it: sessile show " .. hints.id(session.id),
+  }, method(session, given))
   if result.status == "paused" then
-    if app.json then
-      app:print_json { session = session.id, verdict = "pending", pending_run = result.pending_run }
-    else
-      app:out(result.pending_run .. "\n")
+    app:result({ session = session.id, verdict = "pending", pending_run = result.pending_run },
+      result.pending_run .. "\n")
+    if not app.json then
       app:note(("It waits for a model's answer: sessile answer %s"):format(hints.id(session.id)))
     end
     return
@@ -120,35 +105,30 @@ local function run(app, args, session)
 end
 
 return {
-  name = "compact",
   summary = "run a policy on what the model would get",
   usage = "compact ID [--policy P] [--option NAME=VALUE] [--defer | --dry-run] [INSTRUCTIONS…]",
-  examples = {
-    { "sessile compact last --policy edit_tools --dry-run",
-      "show what would leave; write nothing" },
-    { "sessile compact bug-42 --policy sliding_window --window 8000",
-      "for a window of 8000 tokens" },
-    { "sessile compact bug-42 --policy ./mine.lua --option turns=4",
-      "a policy of yours, with an option" },
-  },
+  examples = [[
+    sessile compact last --policy edit_tools --dry-run  show what would leave; write nothing
+    sessile compact bug-42 --policy sliding_window --window 8000
+      for a window of 8000 tokens
+    sessile compact bug-42 --policy ./mine.lua --option turns=4
+      a policy of yours, with an option]],
   arguments = {
-    { "id", "a session: its id, a prefix of it, its title, a label, or `last`" },
+    common.session,
     { "instructions", "instructions for a policy that summarizes", "*" },
   },
   options = {
     { "--policy P", "a policy: its name, or a path with `/` or ending in .lua" },
-    { "--option NAME=VALUE", "an option of the policy; may be repeated", many = true },
+    common.policy_option,
     models.option,
-    { "--window N", "the model's window in tokens (else unlimited)", integer = true },
-    { "--reserve N", "tokens to keep free in the window", integer = true },
+    common.window, common.reserve,
     { "--defer", "if the policy asks a model, leave the question for `sessile answer`" },
     { "--dry-run", "show the difference, write nothing" },
   },
-  about = "Messages that leave the context stay in the session; `sessile show` prints them.\n"
-    .. "summarize and tiered ask the configured model. Without a model they cut without a\n"
-    .. "summary and say so (tiered only if shorter tool output is not enough). With --defer\n"
-    .. "the question becomes a pending run, and `sessile answer` continues it.",
-  run = function(app, args)
-    return app:with_session(args.id, function(session) return run(app, args, session) end)
-  end,
+  about = [[
+    Messages that leave the context stay in the session; `sessile show` prints them.
+    summarize and tiered ask the configured model. Without a model they cut without a
+    summary and say so (tiered only if shorter tool output is not enough). With --defer
+    the question becomes a pending run, and `sessile answer` continues it.]],
+  run = function(app, args) return run(app, args, app:open(args.id)) end,
 }

@@ -1,12 +1,12 @@
---- __complete: what the scripts of `sessile completions` ask while somebody types.
+--- __complete: the command that the scripts of `sessile completions` call.
 --
--- Owns: its output: "files", "folders" or "none", then a candidate a line. Must never say
--- anything on stderr, nor fail: whoever types sees no difference.
+-- Owns: its output: "files", "folders" or "none", then one candidate on each line. Must never print
+-- on stderr, nor fail.
 
 local complete = require "sessile.cli.complete"
 local words = require "sessile.cli.words"
 
--- Of bash's line the words without their quotes, and what to print for a candidate.
+-- The words of a line of bash without their quotes, and a function that formats a candidate.
 local function from_bash(breaks, line)
   local typed = words.split(line or "")
   local last = typed[#typed]
@@ -25,7 +25,6 @@ local function with_about(candidate)
 end
 
 return {
-  name = "__complete",
   summary = "what a line that is being typed may become",
   usage = "__complete bash BREAKS LINE | __complete words WORD…",
   examples = {},

@@ -1,12 +1,18 @@
---- config: what is configured, and where each value came from.
+--- config: config, config show, config path: the configured values, their sources, and the path of
+--- the
+-- file.
 --
--- Owns: the table of values. Must never show a secret, nor open the store.
+-- Must never show a secret, nor open the store.
 
+local config = require "sessile.config"
 local sessile = require "sessile"
 local show = require "sessile.config.show"
+local system = require "sessile.system"
 local terminal = require "sessile.cli.terminal"
 
--- What was typed comes before everything else.
+local commands = {}
+
+-- The values that were typed as options: they override all others.
 local function typed(globals)
   local flags = {}
   if globals.store then
@@ -63,31 +69,26 @@ local function as_text(app, cfg, rows)
     lines[i] = { row.name, terminal.cut(terminal.line(row.text), 60),
       terminal.line(show.origin(row.origin)) }
   end
-  app:out(terminal.table({ "key", "value", "from" }, lines, function(text, column, heading)
-    return (heading or column == 3) and app.paint(text, "dim") or text
-  end, nil))
+  app:print_table({ "key", "value", "from" }, lines, nil, { [3] = "dim", heading = "dim" })
 end
 
-return {
-  name = "config",
+commands.config = {
   summary = "show the configuration, and where each value comes from",
   usage = "config [--set]",
-  examples = {
-    { "sessile config", "every value, with its file and line" },
-    { "sessile config --set", "only values that are set" },
-    { "sessile config --json | jq '.values[] | select(.key == \"policy\")'", "for a program" },
-  },
+  examples = [[
+    sessile config        every value, with its file and line
+    sessile config --set  only values that are set
+    sessile config --json | jq '.values[] | select(.key == "policy")'
+      for a program]],
   options = { { "--set", "omit the defaults" } },
-  about = "The configuration is $XDG_CONFIG_HOME/sessile/config.lua, and ./sessile.lua overrides\n"
-    .. "its keys. --config or $SESSILE_CONFIG names one file that replaces both.\n"
-    .. "$SESSILE_STORE and $SESSILE_KEY override files, and options override these variables.\n"
-    .. "Until you trust it with `sessile config trust`, ./sessile.lua may not name a program,\n"
-    .. "a key or a place outside its folder.",
+  about = [[
+    The configuration is $XDG_CONFIG_HOME/sessile/config.lua, and ./sessile.lua overrides
+    its keys. --config or $SESSILE_CONFIG names one file that replaces both.
+    $SESSILE_STORE and $SESSILE_KEY override files, and options override these variables.
+    Until you trust it with `sessile config trust`, ./sessile.lua may not name a program,
+    a key or a place outside its folder.]],
   run = function(app, args)
-    local cfg, message, code, step = app:config()
-    if not cfg then
-      return nil, message, code, step
-    end
+    local cfg = app.try(app:config())
     local flags, rows = typed(app.globals), {}
     for _, row in ipairs(show.rows(cfg)) do
       local flag = flags[row.name]
@@ -99,9 +100,42 @@ return {
         rows[#rows + 1] = row
       end
     end
-    if app.json then
-      return as_json(app, cfg, rows)
-    end
-    return as_text(app, cfg, rows)
+    (app.json and as_json or as_text)(app, cfg, rows)
   end,
 }
+
+commands["config show"] = setmetatable({
+  usage = "config show [--set]",
+  examples = [[
+    sessile config show        every value, and the file and line that say it
+    sessile config show --set  only those that somebody set]],
+}, { __index = commands.config })
+
+commands["config path"] = {
+  summary = "print the path of your configuration",
+  usage = "config path",
+  examples = [[
+    sessile config path               your file, or the one named by --config
+    $EDITOR "$(sessile config path)"  edit it]],
+  about = [[
+    --json also prints the path of the project's file, and which of the two exist.]],
+  run = function(app)
+    local named, said_by = config.named(app.globals.config)
+    local path = named or config.own()
+    if not path then
+      app.fail("there is no place for a configuration: neither HOME nor XDG_CONFIG_HOME is set",
+        "EUSAGE", "Name a file with --config FILE, or set one of them.")
+    end
+    local exists = system.kind(path) ~= nil
+    app:result({
+      path = path, exists = exists, named_by = said_by,
+      project = not named and { path = config.project,
+        exists = system.kind(config.project) ~= nil } or nil,
+    }, terminal.line(path) .. "\n")
+    if not app.json and not exists then
+      app:note "There is no such file yet. Make it: sessile config init"
+    end
+  end,
+}
+
+return commands

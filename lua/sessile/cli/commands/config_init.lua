@@ -1,6 +1,6 @@
---- config init: writes a configuration to begin with.
+--- config init: writes a first configuration.
 --
--- Owns: what is in it. Must never write over a file that nobody said may go.
+-- Owns: its text. Must never overwrite a file without a confirmation.
 
 local ask = require "sessile.cli.ask"
 local config = require "sessile.config"
@@ -46,28 +46,18 @@ return {
 }
 ]]
 
-local function written(app, path)
-  if app.json then
-    app:print_json { path = path, written = true }
-  else
-    app:out(terminal.line(path) .. "\n")
-    app:note "See what it comes to: sessile config"
-  end
-end
-
 return {
-  name = "config init",
   summary = "write a first configuration",
   usage = "config init [FILE] [--yes]",
-  examples = {
-    { "sessile config init", "yours: compact at 80 % of the window; the rest are comments" },
-    { "sessile config init ./sessile.lua", "one for a project" },
-    { "sessile config init --yes", "replace the existing file" },
-  },
+  examples = [[
+    sessile config init                yours: compact at 80 % of the window; the rest are comments
+    sessile config init ./sessile.lua  one for a project
+    sessile config init --yes          replace the existing file]],
   arguments = { { "file", "the file (default: see `sessile config path`)", "?" } },
   options = { ask.option },
-  about = "Without a configuration the library compacts nothing. This file sets the policy\n"
-    .. "`tiered`, which compacts when 80 % of the window is used.",
+  about = [[
+    Without a configuration the library compacts nothing. This file sets the policy
+    `tiered`, which compacts when 80 % of the window is used.]],
   run = function(app, args)
     local path = args.file or config.named(app.globals.config) or config.own()
     if not path then
@@ -97,6 +87,9 @@ return {
     if not ok then
       return nil, "it cannot be written: " .. message, code
     end
-    written(app, path)
+    app:result({ path = path, written = true }, terminal.line(path) .. "\n")
+    if not app.json then
+      app:note "See what it comes to: sessile config"
+    end
   end,
 }

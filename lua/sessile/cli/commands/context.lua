@@ -1,56 +1,45 @@
 --- context: prints what the model would get.
 --
--- Owns: nothing but the printing. Must never change the session.
+-- Must never change the session.
 
+local common = require "sessile.cli.common"
 local render = require "sessile.cli.render"
 local terminal = require "sessile.cli.terminal"
 
 return {
-  name = "context",
   summary = "print what the model would get: the messages after compaction",
   usage = "context ID [--model M]",
-  examples = {
-    { "sessile context last", "as readable text" },
-    { "sessile context bug-42 --json | jq '[.messages[].message]'", "as JSON for a model" },
-  },
-  arguments = {
-    { "id", "a session: its id, a prefix of it, its title, a label, or `last`" },
-  },
+  examples = [[
+    sessile context last                                        as readable text
+    sessile context bug-42 --json | jq '[.messages[].message]'  as JSON for a model]],
+  arguments = { common.session },
   options = {
     { "--model M", "count tokens for this model (default: the session's)" },
   },
   run = function(app, args)
-    return app:with_session(args.id, function(session)
-      local list, info, code = session:context { model = args.model }
-      if not list then
-        return nil, info, code
+    local session = app:open(args.id)
+    local list, info = app.try(session:context { model = args.model })
+    if app.json then
+      app:print_json {
+        messages = render.list(app, list), tokens = info.tokens, source = info.source,
+        low = info.low, high = info.high, room = info.room,
+        head = info.head, dropped = info.dropped, orphans = info.orphans,
+        unanswered = info.unanswered, lost = info.lost,
+      }
+    else
+      local now = app.now()
+      for i, found in ipairs(list) do
+        app:out((i > 1 and "\n" or "") .. render.message(found, app.paint, now))
       end
-      if app.json then
-        local rows = {}
-        for i, found in ipairs(list) do
-          rows[i] = render.json(app, found)
-        end
-        app:print_json {
-          messages = app.array(rows), tokens = info.tokens, source = info.source,
-          low = info.low, high = info.high, room = info.room,
-          head = info.head, dropped = info.dropped, orphans = info.orphans,
-          unanswered = info.unanswered, lost = info.lost,
-        }
-      else
-        local now = app.now()
-        for i, found in ipairs(list) do
-          app:out((i > 1 and "\n" or "") .. render.message(found, app.paint, now))
-        end
-        io.stdout:flush()
-        local left = info.dropped or 0
-        app:note(("%d message%s, %s; %s"):format(#list, #list == 1 and "" or "s",
-          terminal.tokens(info), left == 0 and "nothing was left out"
-            or ("%d of the conversation left out"):format(left)))
-        if info.lost > 0 then
-          app:note(("%d of its entries %s lost to damage; messages among them are not shown")
-            :format(info.lost, info.lost == 1 and "is" or "are"))
-        end
+      io.stdout:flush()
+      local left = info.dropped or 0
+      app:note(("%d message%s, %s; %s"):format(#list, #list == 1 and "" or "s",
+        terminal.tokens(info), left == 0 and "nothing was left out"
+          or ("%d of the conversation left out"):format(left)))
+      if info.lost > 0 then
+        app:note(("%d of its entries %s lost to damage; messages among them are not shown")
+          :format(info.lost, info.lost == 1 and "is" or "are"))
       end
-    end)
+    end
   end,
 }

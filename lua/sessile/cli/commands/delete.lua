@@ -1,19 +1,20 @@
---- delete: removes a session, for good or so that it can be brought back.
+--- delete: deletes a session, permanently or softly.
 --
--- Owns: the question before it. Must never delete a session that was not named clearly.
+-- Owns: the confirmation. Must never delete a session that was not named unambiguously.
 
 local ask = require "sessile.cli.ask"
+local common = require "sessile.cli.common"
 local hints = require "sessile.cli.hints"
 local terminal = require "sessile.cli.terminal"
 
--- The session that is meant. One that does not open, or is deleted softly already, is meant
--- by its whole id alone.
+-- The session to delete, and why it cannot be opened, if it cannot. A session that cannot be opened
+-- or is deleted softly must be named by its whole id.
 local function target(app, name)
   local session, message, code, step = app:session(name)
   if session then
     local which = { id = session.id, agent = session.agent, user = session.user }
     session:close()
-    app.damaged, app.damage = nil, nil -- what goes need not be told of
+    app.damaged, app.damage = nil, nil -- the damage does not matter any more
     return which
   elseif code == "EUSAGE" or name == "last" then
     return nil, message, code, step
@@ -22,14 +23,12 @@ local function target(app, name)
 end
 
 return {
-  name = "delete",
   summary = "delete a session, permanently or softly",
   usage = "delete ID [--soft] [--dry-run] [--yes]",
-  examples = {
-    { "sessile delete bug-42 --soft", "hide it; `sessile undelete bug-42` restores it" },
-    { "sessile delete bug-42", "delete it permanently; asks first" },
-  },
-  arguments = { { "id", "a session: its id, a prefix of it, its title, a label, or `last`" } },
+  examples = [[
+    sessile delete bug-42 --soft  hide it; `sessile undelete bug-42` restores it
+    sessile delete bug-42         delete it permanently; asks first]],
+  arguments = { common.session },
   options = {
     { "--soft", "only mark it; it can be undeleted until it is purged" },
     { "--reason TEXT", "the reason, kept with a soft deletion" },
@@ -38,48 +37,36 @@ return {
     ask.option,
     { "--force", "the same as --yes" },
   },
-  about = "Without --soft, the log and the files beside it are removed, and its header is\n"
-    .. "overwritten first. The store's key still opens copies elsewhere, such as backups. To\n"
-    .. "make those unreadable too, use `sessile forget USER`.",
+  about = [[
+    Without --soft, the log and the files beside it are removed, and its header is
+    overwritten first. The store's key still opens copies elsewhere, such as backups. To
+    make those unreadable too, use `sessile forget USER`.]],
   run = function(app, args)
     local which, message, code, step = target(app, args.id)
-    if not which then
-      return nil, message, code, step
-    end
-    if args.dry_run then
-      if message then -- it cannot be opened
-        return nil, message, code, step
-      elseif app.json then
-        app:print_json { id = which.id, agent = which.agent, dry_run = true }
-      else
-        app:out(terminal.line(which.id) .. "\n")
+    if not which or args.dry_run then
+      app.try(not message, message, code, step) -- it cannot be opened
+      app:result({ id = which.id, agent = which.agent, dry_run = true },
+        terminal.line(which.id) .. "\n")
+      if not app.json then
         app:note "Nothing was changed (--dry-run)."
       end
       return
     end
     if not args.soft then
       args.yes = args.yes or args.force
-      local sure, why, ecode, enext = ask.sure(app, args,
-        ("Delete session %s permanently"):format(hints.shown(which.id)))
-      if sure == nil then
-        return nil, why, ecode, enext
-      elseif not sure then
-        return ask.no(app)
-      end
+      ask.must(app, args, ("Delete session %s permanently"):format(hints.shown(which.id)))
     end
     local store = app:store()
-    if not store then
-      return nil, message, code, step
+    local gone, failed, failed_code
+    if store then
+      gone, failed, failed_code = store:delete(which, {
+        soft = args.soft, reason = args.reason, actor = args.actor,
+      })
     end
-    local gone, failed, ecode = store:delete(which, {
-      soft = args.soft, reason = args.reason, actor = args.actor,
-    })
-    if not gone then
-      if ecode == "ENOTFOUND" and code then -- as it was found, with what to do next
-        return nil, message, code, step
-      end
-      return nil, failed, ecode
+    if not store or not gone and failed_code == "ENOTFOUND" and code then
+      return nil, message, code, step -- as it was found, with what to do next
     end
+    app.try(gone, failed, failed_code)
     if app.json then
       app:print_json { id = which.id, id_hash = gone.id_hash, time = gone.time,
         soft = args.soft or false }

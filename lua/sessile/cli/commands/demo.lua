@@ -1,16 +1,16 @@
---- demo: the command that plays lua/sessile/demo.lua.
+--- demo: runs lua/sessile/demo.lua.
 
 local has_system, system = pcall(require, "sessile.system")
 local hints = require "sessile.cli.hints"
 local terminal = require "sessile.cli.terminal"
 
 return {
-  name = "demo",
   summary = "show the engine at work, in a few seconds",
   usage = "demo",
-  examples = { { "sessile demo", "seal, replay, kill and recover; leaves no files" } },
-  about = "The demo works in a temporary folder. It needs no network, and does not touch your\n"
-    .. "store or key.",
+  examples = [[sessile demo  seal, replay, kill and recover; leaves no files]],
+  about = [[
+    The demo works in a temporary folder. It needs no network, and does not touch your
+    store or key.]],
   run = function(app)
     if not has_system then
       return nil, "the demo starts this program a second time: run it as `sessile demo`",
@@ -32,9 +32,7 @@ return {
         end
       end,
     }
-    if message then
-      return nil, message, code
-    end
+    app.try(not message, message, code)
     if app.json then
       app:print_json { kept = kept, text = table.concat(parts) }
     else

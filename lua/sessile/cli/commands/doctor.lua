@@ -1,6 +1,4 @@
---- doctor: is everything here that sessile needs?
---
--- Owns: how findings are told. What is asked is in ../doctor.lua.
+--- doctor: prints the findings of ../doctor.lua.
 
 local doctor = require "sessile.cli.doctor"
 local hints = require "sessile.cli.hints"
@@ -37,17 +35,17 @@ local function as_text(app, findings, of)
 end
 
 return {
-  name = "doctor",
   summary = "check the installation, and whether the store is safe to use here",
   usage = "doctor",
-  examples = {
-    { "sessile doctor", "findings marked ok, warn or bad, with advice" },
-    { "sessile doctor --store /mnt/shared/sessions", "check whether a store can be there" },
-    { "sessile doctor --json | jq '.findings[] | select(.state != \"ok\")'", "for a program" },
-  },
-  about = "Changes nothing, except that it creates, locks and removes a file in the store's\n"
-    .. "folder to check that locks work. It shows no key and asks no model. The exit code is\n"
-    .. "1 if something is bad.",
+  examples = [[
+    sessile doctor                               findings marked ok, warn or bad, with advice
+    sessile doctor --store /mnt/shared/sessions  check whether a store can be there
+    sessile doctor --json | jq '.findings[] | select(.state != "ok")'
+      for a program]],
+  about = [[
+    Changes nothing, except that it creates, locks and removes a file in the store's
+    folder to check that locks work. It shows no key and asks no model. The exit code is
+    1 if something is bad.]],
   run = function(app)
     local findings = doctor.findings(app)
     local of = count(findings)

@@ -1,9 +1,9 @@
 --- export: writes a session as a document: for people, for programs, for other agents.
 --
--- Owns: which format, where it goes, and what is said of it. Must never leave half a file, nor
--- replace one that is there without --yes. What goes to a terminal is made inert like
--- everything else there.
+-- Owns: the choice of the format, the destination, and the report. Must never leave half a file,
+-- nor replace one without --yes, nor print unsafe text on a terminal.
 
+local common = require "sessile.cli.common"
 local export = require "sessile.export"
 local folder = require "sessile.cli.export_folder"
 local hints = require "sessile.cli.hints"
@@ -15,44 +15,29 @@ local terminal = require "sessile.cli.terminal"
 
 -- ---------------------------------------------------------------- which format
 
-local function unknown(name, agent)
-  return nil, ("there is no format '%s'%s"):format(hints.shown(name),
-    agent and " of an agent" or ""),
-    "EUSAGE", "There are: " .. table.concat(export.names(agent), ", ")
+-- A format by its name; of_agent: only formats of other agents.
+local function named(app, name, of_agent)
+  return export.find(name, of_agent) or app.fail(("there is no format '%s'%s"):format(
+    hints.shown(name), of_agent and " of an agent" or ""), "EUSAGE",
+    "There are: " .. table.concat(export.names(of_agent), ", "))
 end
 
--- The format: of --to, of --format, of the file's extension, else JSON.
-local function format_of(args)
+-- The format of --to, of --format, or of the file's extension; else JSON.
+local function format_of(app, args)
   if args.to and args.format then
-    return nil, "--to and --format exclude each other", "EUSAGE", false
-  elseif args.to then
-    local format = export.find(args.to, true)
-    if not format then
-      return unknown(args.to, true)
-    end
-    return format
-  elseif args.format then
-    local format = export.find(args.format)
-    if not format then
-      return unknown(args.format)
-    end
-    return format
+    app.fail("--to and --format exclude each other", "EUSAGE", false)
+  elseif args.to or args.format then
+    return named(app, args.to or args.format, args.to ~= nil or nil)
   end
   local extension = args.file and args.file ~= "-" and args.file:match "%.(%w+)$"
-  if not extension then
-    return export.find "json"
-  end
-  local format = export.find(extension:lower())
-  if not format then
-    return nil, ("the name '%s' does not tell the format"):format(hints.shown(args.file)), "EUSAGE",
-      "Name one: --format " .. table.concat(export.names(), ", --format ")
-  end
-  return format
+  return export.find(extension and extension:lower() or "json")
+    or app.fail(("the name '%s' does not tell the format"):format(hints.shown(args.file)), "EUSAGE",
+      "Name one: --format " .. table.concat(export.names(), ", --format "))
 end
 
 -- ---------------------------------------------------------------- where it goes
 
--- What a terminal is shown; elsewhere it is as it is.
+-- A function that makes text safe for stdout if that is a terminal.
 local function inert(format)
   if not terminal.is_terminal(1) then
     return function(text) return text end
@@ -63,10 +48,10 @@ end
 local function to_stdout(app, session, format, given)
   local safe = inert(format)
   given.write = function(text) app:out(safe(text)) end
-  return session:export(given)
+  return app.try(session:export(given))
 end
 
--- How many entries there are to be read, for the bar; 0: nobody can say.
+-- The number of entries, for the progress bar; 0 if it is not known.
 local function entries_of(app, session)
   for _, row in ipairs(terminal.is_terminal(2) and app:list(app:store(), { prefix = session.id })
     or {}) do
@@ -77,38 +62,35 @@ local function entries_of(app, session)
   return 0
 end
 
+-- Writes to a device or a pipe.
+local function to_pipe(app, session, path, given)
+  local file <close>, why = io.open(path, "wb")
+  if not file then
+    app.fail(why, "EIO")
+  end
+  given.write = function(text)
+    local ok, problem = file:write(text)
+    return ok, problem, "EIO"
+  end
+  local done, message, code = session:export(given)
+  if done and not file:close() then -- it writes the last block
+    done, message, code = nil, "it could not be written to its end", "EIO"
+  end
+  return done or app.fail(("%s: %s"):format(hints.shown(path), message), code)
+end
+
 local function to_file(app, session, args, given)
   local kind = system.kind(args.file)
   if kind == "file" and not args.yes then
-    return nil, ("%s is there already"):format(hints.shown(args.file)), "EEXISTS",
-      "Replace it with --yes, or choose another name."
+    app.fail(("%s is there already"):format(hints.shown(args.file)), "EEXISTS",
+      "Replace it with --yes, or choose another name.")
   elseif kind == "folder" then
-    return nil, ("%s is a folder"):format(hints.shown(args.file)), "EUSAGE",
-      "Name a file in it."
-  elseif kind == "other" then -- a device or a pipe: somebody reads as it is written
-    local file <close>, why = io.open(args.file, "wb")
-    if not file then
-      return nil, why, "EIO"
-    end
-    given.write = function(text)
-      local ok, problem = file:write(text)
-      return ok, problem, "EIO"
-    end
-    local done, message, code = session:export(given)
-    if done then
-      done, message = file:close() and done, "it could not be written to its end" -- the last block
-      code = not done and "EIO" or nil
-    end
-    if not done then
-      return nil, ("%s: %s"):format(hints.shown(args.file), message), code
-    end
-    return done
+    app.fail(("%s is a folder"):format(hints.shown(args.file)), "EUSAGE", "Name a file in it.")
+  elseif kind == "other" then
+    return to_pipe(app, session, args.file, given)
   end
-  local files = require "sessile.files"
-  local file <close>, message, code = files.create(args.file)
-  if not file then
-    return nil, message, code, code == "ENOTFOUND" and "Create its folder first." or nil
-  end
+  local file <close> = app.try_or({ ENOTFOUND = "Create its folder first." },
+    require("sessile.files").create(args.file))
   local show, finish = progress.bar(app, "export", true)
   local bytes, all = 0, entries_of(app, session) * (given.redact and 2 or 1)
   given.on_step = function(entries) show(math.min(entries, all), all) end
@@ -116,17 +98,10 @@ local function to_file(app, session, args, given)
     bytes = bytes + #text
     return file:write(text)
   end
-  local done
-  done, message, code = session:export(given)
+  local done, message, code = session:export(given)
   finish()
-  if not done then
-    return nil, message, code
-  end
-  local ok
-  ok, message, code = file:finish(args.yes)
-  if not ok then
-    return nil, message, code
-  end
+  app.try(done, message, code)
+  app.try(file:finish(args.yes))
   done.bytes = bytes
   return done
 end
@@ -134,28 +109,13 @@ end
 -- ---------------------------------------------------------------- the command
 
 local function one(app, args, rules)
-  local format, message, code, step = format_of(args)
-  if not format then
-    return nil, message, code, step
-  end
-  local session
-  session, message, code, step = app:session(args.id)
-  if not session then
-    return nil, message, code, step
-  end
-  local _ <close> = app.closing(session)
+  local format = format_of(app, args)
+  local session = app:open(args.id)
   local given = { redact = rules }
   given[format.agent and "to" or "format"] = format.name
-  local done
   local is_file = args.file and args.file ~= "-"
-  if is_file then
-    done, message, code, step = to_file(app, session, args, given)
-  else
-    done, message, code = to_stdout(app, session, format, given)
-  end
-  if not done then
-    return nil, message, code, step
-  end
+  local done = is_file and to_file(app, session, args, given)
+    or to_stdout(app, session, format, given)
   if app.json and is_file then
     app:print_json { session = session.id, file = args.file, format = format.name,
       bytes = done.bytes, redacted = done.redacted and app.array(done.redacted),
@@ -175,37 +135,35 @@ local function one(app, args, rules)
 end
 
 return {
-  name = "export",
   summary = "write a session as JSON, Markdown or HTML",
   usage = "export ID [FILE] [--format FORMAT | --to AGENT] [--redact] [--yes]",
-  examples = {
-    { "sessile export last talk.html", "one self-contained HTML page" },
-    { "sessile export bug-42 bug-42.md --redact", "without secrets, addresses and names of homes" },
-    { "sessile export last | jq '.entries | length'", "for a program" },
-    { "sessile export --user ann@example.org ann/", "all sessions of a user" },
-  },
+  examples = [[
+    sessile export last talk.html                 one self-contained HTML page
+    sessile export bug-42 bug-42.md --redact      without secrets, addresses and names of homes
+    sessile export last | jq '.entries | length'  for a program
+    sessile export --user ann@example.org ann/    all sessions of a user]],
   arguments = {
-    { "id", "a session: its id, a prefix of it, its title, a label, or `last`"
-      .. "; with --all or --user: a folder", "?" },
+    common.session_as { more = "; with --all or --user: a folder", count = "?" },
     { "file", "the file; its extension sets the format (default: standard output)", "?" },
   },
   options = {
     { "--format FORMAT", table.concat(export.names(), ", ") .. "; else the file's extension" },
     { "--to AGENT", "in the format of another agent: " .. table.concat(export.names(true),
       ", ") },
-    { "--redact", "replace keys, passwords, addresses and names of homes" },
+    common.redact,
     { "--redact-rules FILE", "also replace what these rules find: a Lua file, see below" },
     { "--user USER", "all sessions of a user, as JSON and Markdown, into a folder" },
     { "--all", "all sessions, into a folder" },
     { "--yes", "replace existing files" },
   },
-  about = "The file appears only when it is complete, and only you can read it. --redact\n"
-    .. "replaces what looks like a secret by [secret-1], [email-2], …, the same placeholder\n"
-    .. "for the same text. It cannot find everything: read the file before you publish it. A\n"
-    .. "file of rules returns a list:\n"
-    .. "  return { { name = \"project\", pattern = \"Project %u%w+\" } }\n"
-    .. "The patterns are Lua patterns. If a pattern has a capture, only the capture is\n"
-    .. "replaced.",
+  about = [[
+    The file appears only when it is complete, and only you can read it. --redact
+    replaces what looks like a secret by [secret-1], [email-2], …, the same placeholder
+    for the same text. It cannot find everything: read the file before you publish it. A
+    file of rules returns a list:
+      return { { name = "project", pattern = "Project %u%w+" } }
+    The patterns are Lua patterns. If a pattern has a capture, only the capture is
+    replaced.]],
   run = function(app, args)
     local rules, message, code, step = redaction.read(args)
     if rules == nil and message then

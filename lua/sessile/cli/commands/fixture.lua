@@ -1,43 +1,35 @@
---- fixture: cuts a fixture for specs of policies from a session.
+--- fixture: writes messages of a session as a fixture for specs of policies.
 --
--- Owns: which messages, and that what was taken out is counted. Must never write over a file
--- that is there.
+-- Must never overwrite a file.
 
+local common = require "sessile.cli.common"
 local json = require "sessile.cli.json"
 local redact = require "sessile.redact"
 local terminal = require "sessile.cli.terminal"
 local render = require "sessile.cli.render"
 
 return {
-  name = "fixture",
   summary = "cut a fixture for specs of policies from a session",
   usage = "fixture ID [FILE] [--redact] [--last N]",
-  examples = {
-    { "sessile fixture bug-42 spec/fixtures/slow.jsonl --redact", "without secrets and names" },
-    { "sessile fixture last --last 40", "the newest 40 messages, to standard output" },
-  },
+  examples = [[
+    sessile fixture bug-42 spec/fixtures/slow.jsonl --redact
+      without secrets and names
+    sessile fixture last --last 40  the newest 40 messages, to standard output]],
   arguments = {
-    { "id", "a session: its id, a prefix of it, its title, a label, or `last`" },
+    common.session,
     { "file", "a new file (default: standard output)", "?" },
   },
   options = {
-    { "--redact", "replace keys, passwords, addresses and names of homes" },
+    common.redact,
     { "--last N", "only the newest N messages", integer = true },
   },
-  about = "A fixture has one message on each line. --redact replaces what looks like a secret by\n"
-    .. "[secret-1], [email-2], …, the same placeholder for the same text. It cannot find\n"
-    .. "everything: read a fixture before you publish it.",
+  about = [[
+    A fixture has one message on each line. --redact replaces what looks like a secret by
+    [secret-1], [email-2], …, the same placeholder for the same text. It cannot find
+    everything: read a fixture before you publish it.]],
   run = function(app, args)
-    local session, message, code, step = app:session(args.id)
-    if not session then
-      return nil, message, code, step
-    end
-    local _ <close> = app.closing(session)
-    local list
-    list, message, code = session:messages { last = args.last }
-    if not list then
-      return nil, message, code
-    end
+    local session = app:open(args.id)
+    local list = app.try(session:messages { last = args.last })
     local redactor = redact.new()
     local lines = {}
     for i, found in ipairs(list) do

@@ -1,17 +1,15 @@
 --- forget: makes the sessions of a user unreadable, for ever.
 --
--- Owns: the question before it. Must never be done by mistake: there is no way back.
+-- Owns: the confirmation. It cannot be undone.
 
 local ask = require "sessile.cli.ask"
 local hints = require "sessile.cli.hints"
 local terminal = require "sessile.cli.terminal"
 
--- The sessions that would be unreadable, an id a line.
+-- Lists the sessions that would be unreadable.
 local function dry_run(app, store, user)
-  local rows, message, code = store:list { user = user }
-  if not rows then
-    return nil, message, code
-  elseif app.json then
+  local rows = app.try(store:list { user = user })
+  if app.json then
     app:print_json { user = user, sessions = #rows, dry_run = true }
     return
   end
@@ -23,23 +21,19 @@ local function dry_run(app, store, user)
 end
 
 return {
-  name = "forget",
   summary = "make every session of a user unreadable for ever",
   usage = "forget USER [--dry-run] [--yes]",
-  examples = {
-    { "sessile forget ann@example.org", "asks first" },
-    { "sessile forget ann@example.org --yes", "in a script" },
-  },
+  examples = [[
+    sessile forget ann@example.org        asks first
+    sessile forget ann@example.org --yes  in a script]],
   arguments = { { "user", "the user that sessions were created for", is = "user" } },
   options = { { "--dry-run", "list the sessions, change nothing" }, ask.option },
-  about = "Overwrites and removes the user's secret. After that nothing opens those sessions,\n"
-    .. "not even in backups of the logs. Only a copy of the secret itself (the store's user-…\n"
-    .. "files) would. The logs stay in the store, unreadable.",
+  about = [[
+    Overwrites and removes the user's secret. After that nothing opens those sessions,
+    not even in backups of the logs. Only a copy of the secret itself (the store's user-…
+    files) would. The logs stay in the store, unreadable.]],
   run = function(app, args)
-    local store, message, code, step = app:store()
-    if not store then
-      return nil, message, code, step
-    end
+    local store = app:need_store()
     if not store.sealed then
       return nil, "this store is plain: users have no secrets here", "EUNSUPPORTED",
         "Remove the files of that user's sessions; see which they are: sessile list"
@@ -47,23 +41,10 @@ return {
     if args.dry_run then
       return dry_run(app, store, args.user)
     end
-    local sure
-    sure, message, code, step = ask.sure(app, args,
+    ask.must(app, args,
       ("Make every session of %s unreadable, for ever"):format(hints.shown(args.user)))
-    if sure == nil then
-      return nil, message, code, step
-    elseif not sure then
-      return ask.no(app)
-    end
-    local count
-    count, message, code = store:forget(args.user)
-    if not count then
-      return nil, message, code, code == "EIO" and "Run it again: it is harmless." or nil
-    end
-    if app.json then
-      app:print_json { user = args.user, sessions = count }
-    else
-      app:out(("Sessions made unreadable: %d\n"):format(count))
-    end
+    local count = app.try_or({ EIO = "Run it again: it is harmless." }, store:forget(args.user))
+    app:result({ user = args.user, sessions = count },
+      ("Sessions made unreadable: %d\n"):format(count))
   end,
 }

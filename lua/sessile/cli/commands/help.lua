@@ -1,4 +1,4 @@
---- help: what a command does.
+--- help: prints the help of a command.
 
 local help = require "sessile.cli.help"
 local hints = require "sessile.cli.hints"
@@ -26,7 +26,7 @@ local function as_json(app, command)
   }
 end
 
--- All commands, or those that begin with a word.
+-- All commands, or those whose names begin with a word.
 local function list_json(app, word)
   local list = {}
   for _, known in ipairs(registry.names()) do
@@ -41,13 +41,11 @@ local function list_json(app, word)
 end
 
 return {
-  name = "help",
   summary = "show help for a command, with examples",
   usage = "help [COMMAND]",
-  examples = {
-    { "sessile help", "all commands" },
-    { "sessile help compact", "one command; also: sessile compact --help" },
-  },
+  examples = [[
+    sessile help          all commands
+    sessile help compact  one command; also: sessile compact --help]],
   arguments = { { "command", "the name of a command: one or two words", "*", is = "command" } },
   run = function(app, args)
     local name = table.concat(args.command, " ")

@@ -1,9 +1,9 @@
---- import: makes sessions of recorded conversations.
+--- import: creates sessions from recorded conversations.
 --
--- Owns: the files and what is said about the result. Must never run a policy: what was
--- recorded comes in as it was.
+-- Owns: the files, and the report. Must never run a policy: a recording is imported unchanged.
 
 local has_system, system = pcall(require, "sessile.system")
+local common = require "sessile.cli.common"
 local hints = require "sessile.cli.hints"
 local import = require "sessile.import"
 local places = require "sessile.cli.places"
@@ -11,7 +11,7 @@ local progress = require "sessile.cli.progress"
 local recordings = require "sessile.cli.recordings"
 local terminal = require "sessile.cli.terminal"
 
--- What became of the lines that are no messages, and of the rest that is worth a word.
+-- The numbers of branches, compactions and lines that are not messages, as text.
 local function others(counts)
   local text = ""
   local function also(n, word, what)
@@ -53,13 +53,13 @@ local function as_json(id, from, file, counts)
   }
 end
 
--- The name of a file, less its folder and what comes after the last dot.
+-- The name of a file without its folder and extension.
 local function stem(path)
   local name = path:match "([^/]+)/*$" or path
   return name:match "^(.+)%.[^.]*$" or name
 end
 
--- One recording. more: options of import.into. Returns id, from, counts.
+-- Imports one recording. more: options of import.into. Returns id, from, counts.
 local function one(app, records, from, file, store, more)
   local show, finish = progress.bar(app, "import", true)
   more.from, more.agent = from, app.globals.agent
@@ -76,13 +76,10 @@ local function one(app, records, from, file, store, more)
   local id = session.id
   local ok, message
   ok, message, code = session:close()
-  if not ok then
-    return nil, message, code
-  end
-  return id, from, counts
+  return ok and id, ok and from or message, ok and counts or code
 end
 
--- The recordings of a folder: a session each. One that fails is told of, and the rest goes on.
+-- Imports each recording of a folder as a session. One that fails is reported and skipped.
 local function folder(app, args, store)
   local list, failed, unchanged, first = {}, 0, 0, nil
   for _, file in ipairs(places.files({ args.file }, "%.jsonl?$")) do
@@ -99,7 +96,7 @@ local function folder(app, args, store)
         list[#list + 1] = as_json(id, from, file, counts)
         unchanged = unchanged + (counts.unchanged and 1 or 0)
         if not app.json and not counts.unchanged then
-          app:out_id(id)
+          app:out(app.id_line(id))
           app:note(("%s: %s"):format(hints.shown(file), said(counts)))
         end
       else
@@ -129,16 +126,14 @@ local function folder(app, args, store)
 end
 
 return {
-  name = "import",
   summary = "create sessions from recorded conversations",
   usage = "import FILE|DIR [--from FORMAT] [--id ID | --into ID] [--title TEXT]",
-  examples = {
-    { "sessile import recorded.jsonl --from pi", "a session of the pi coding agent" },
-    { "sessile import talk.jsonl --id bug-42", "one message on each line, with an id of yours" },
-    { "sessile import ~/.claude/projects/shop", "a folder: one session for each file" },
-    { "sessile import more.json --into bug-42", "append to an existing session" },
-    { "zcat old.jsonl.gz | sessile import - --from jsonl", "from standard input" },
-  },
+  examples = [[
+    sessile import recorded.jsonl --from pi            a session of the pi coding agent
+    sessile import talk.jsonl --id bug-42              one message on each line, with an id of yours
+    sessile import ~/.claude/projects/shop             a folder: one session for each file
+    sessile import more.json --into bug-42             append to an existing session
+    zcat old.jsonl.gz | sessile import - --from jsonl  from standard input]],
   arguments = { { "file", "the recording, or a folder of them, or `-`: standard input" } },
   options = {
     { "--from FORMAT",
@@ -147,52 +142,36 @@ return {
     { "--into ID", "append to the head of this session" },
     { "--title TEXT", "the title" },
   },
-  about = "Lines that are not messages become custom entries, so nothing is lost. If you import\n"
-    .. "a file again, the import continues where it stopped, after a crash or when the file\n"
-    .. "has grown.",
+  about = [[
+    Lines that are not messages become custom entries, so nothing is lost. If you import
+    a file again, the import continues where it stopped, after a crash or when the file
+    has grown.]],
   run = function(app, args)
-    if args.id == "last" then
-      return nil, "the id 'last' is taken: it always means the newest session", "EUSAGE"
-    end
+    common.check_new_id(app, args.id)
     local is_folder = has_system and args.file ~= "-" and system.kind(args.file) == "folder"
     if args.id and args.into or is_folder and (args.id or args.into or args.title) then
       return nil, is_folder and "the sessions of a folder have their own names"
         or "--id creates a session, --into adds to one: give one of them", "EUSAGE"
     end
-    -- A recording that cannot be read makes no store.
-    local records, from, code, step
+    -- First, so that a recording that cannot be read creates no store.
+    local records, from
     if not is_folder then
-      records, from, code, step = recordings.open(args.file, args.from)
-      if not records then
-        return nil, from, code, step
-      end
+      records, from = app.try(recordings.open(args.file, args.from))
     end
-    -- What a crash takes back is imported again: one sync at the end is enough.
-    local store, message
-    store, message, code, step = app:store(not args.into, { durability = "none" })
-    if not store then
-      return nil, message, code, step
-    end
+    -- After a crash the import is repeated, so one sync at the end is enough.
+    local store = app:need_store(not args.into, { durability = "none" })
     if is_folder then
       return folder(app, args, store)
     end
-    local target
-    if args.into then
-      target, message, code, step = app:session(args.into)
-      if not target then
-        return nil, message, code, step
-      end
-    end
+    local target = args.into and app:open(args.into) or nil
     local id, counts
-    id, from, counts, step = one(app, records, from, args.file, store,
-      { id = args.id, title = args.title, session = target })
-    if not id then
-      return nil, from, counts, step
-    elseif app.json then
+    id, from, counts = app.try(one(app, records, from, args.file, store,
+      { id = args.id, title = args.title, session = target }))
+    if app.json then
       app:print_json(as_json(id, from, nil, counts))
       return
     end
-    app:out_id(id)
+    app:out(app.id_line(id))
     app:note(said(counts))
   end,
 }

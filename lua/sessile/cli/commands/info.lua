@@ -1,13 +1,14 @@
---- info: what there is to know of one session, beside what was said in it.
+--- info: prints facts about a session.
 --
--- Owns: the choice of facts and their order. Must never read the whole log for it.
+-- Owns: the choice of facts and their order. Must never read the whole log.
 
+local common = require "sessile.cli.common"
 local hints = require "sessile.cli.hints"
 local render = require "sessile.cli.render"
 local span = require("sessile.core").span
 local terminal = require "sessile.cli.terminal"
 
--- The session's row in the list; without one (nobody could look) an empty table.
+-- The session's row in the list; an empty table if the list cannot be read.
 local function row_of(app, session)
   local rows = app:list(app:store(), { prefix = session.id })
   for _, row in ipairs(rows or {}) do
@@ -19,12 +20,9 @@ local function row_of(app, session)
   return {}
 end
 
--- How many of a context were said: the rest was written by a policy, or is a branch's summary.
-local function said_of(session, context)
-  local tree, message, code = session:tree { types = { "message" } }
-  if not tree then
-    return nil, message, code
-  end
+-- How many messages of a context are entries; a policy or a branch's summary wrote the others.
+local function said_of(app, session, context)
+  local tree = app.try(session:tree { types = { "message" } })
   local said = 0
   for _, one in ipairs(context) do
     local key = render.facts(one).key
@@ -35,47 +33,22 @@ end
 
 local function collect(app, session)
   local row = row_of(app, session)
-  local labels, message, code = session:labels()
-  if not labels then
-    return nil, message, code
-  end
-  local settings, metadata, usage, pause
-  settings, message, code = session:settings()
-  if settings then metadata, message, code = session:metadata() end
-  if metadata then usage, message, code = session:usage() end
-  if not usage then
-    return nil, message, code
-  end
-  pause, message, code = session:suspended()
-  if message then
-    return nil, message, code
-  end
-  local pending
-  pending, message, code = session:pending_runs()
-  if not pending then
-    return nil, message, code
-  end
-  local life
-  life, message, code = session:life()
-  if not life then
-    return nil, message, code
-  end
-  local context, about = session:context()
-  if not context then
-    return nil, about, code
-  end
-  local said
-  said, message, code = said_of(session, context)
-  if not said then
-    return nil, message, code
-  end
+  local labels = app.try(session:labels())
+  local settings = app.try(session:settings())
+  local metadata = app.try(session:metadata())
+  local usage = app.try(session:usage())
+  local pause, message, code = session:suspended()
+  app.try(not message, message, code)
+  local pending = app.try(session:pending_runs())
+  local life = app.try(session:life())
+  local context, about = app.try(session:context())
   return {
     id = session.id, agent = session.agent, user = session.user, title = session.title,
     created = session.created, modified = session.modified, head = session:head(),
     entries = row.entries, messages = row.messages or #assert(session:messages()),
     bytes = row.bytes,
     events = session:event_count(), in_context = #context,
-    said_in_context = said, tokens = about.tokens,
+    said_in_context = said_of(app, session, context), tokens = about.tokens,
     token_source = about.source, tokens_low = about.low, tokens_high = about.high,
     usage = usage, origin = session.origin,
     parent = session.parent, children = session:subsessions() or {},
@@ -103,7 +76,7 @@ local function as_json(app, info)
   app:print_json(info)
 end
 
--- One line an object: key = value, …
+-- An object on one line: key = value, …
 local function members(object)
   local parts = {}
   for i, member in ipairs(span.object(render.facts(object).json) or {}) do
@@ -137,7 +110,7 @@ local function pause_text(id, pause, now)
     terminal.ago(pause.time, now), hints.id(id))
 end
 
--- What a session is linked to, as "bug-42 (agent coder) at 0000002a".
+-- A link to another session, as "bug-42 (agent coder) at 0000002a".
 local function link_text(info, link)
   if not link then return nil end
   local agent = link.agent ~= info.agent and (" (agent %s)"):format(link.agent) or ""
@@ -145,26 +118,17 @@ local function link_text(info, link)
 end
 
 return {
-  name = "info",
   summary = "show facts about a session: times, counts, usage, settings",
   usage = "info [ID]",
-  examples = {
-    { "sessile info last", "times, counts, usage, labels, settings" },
-    { "sessile info bug-42 --json | jq .settings", "for a program" },
-    { "sessile info last --json | jq .origin", "the session that it was forked from" },
-  },
-  arguments = { { "id", "a session's id, a prefix of it, its title, or `last`", "?" } },
+  examples = [[
+    sessile info last                          times, counts, usage, labels, settings
+    sessile info bug-42 --json | jq .settings  for a program
+    sessile info last --json | jq .origin      the session that it was forked from]],
+  arguments = { common.newest },
   run = function(app, args)
-    local session, message, code, step = app:session(args.id or "last")
-    if not session then
-      return nil, message, code, step
-    end
-    local _ <close> = app.closing(session)
-    local info
-    info, message, code = collect(app, session)
-    if not info then
-      return nil, message, code
-    elseif app.json then
+    local session = app:open(args.id or "last")
+    local info = collect(app, session)
+    if app.json then
       return as_json(app, info)
     end
     local now, columns = app.now(), terminal.columns() or 100

@@ -1,8 +1,8 @@
---- list: the sessions of a store.
+--- list: lists the sessions of a store.
 --
--- Owns: the table of sessions. Must never hide one that cannot be read: it is listed with
--- the reason.
+-- Owns: the table. Must never hide a session that cannot be read: it is listed with the reason.
 
+local common = require "sessile.cli.common"
 local core = require "sessile.core"
 local filters = require "sessile.cli.filters"
 local hints = require "sessile.cli.hints"
@@ -32,7 +32,7 @@ local function differs(rows, field)
   return false
 end
 
--- The columns that a narrow terminal goes without, those that are missed least first.
+-- The columns to leave out on a narrow terminal, in this order.
 local NARROW = { "SIZE", "CREATED", "MESSAGES>", "USER", "AGENT", "MODIFIED" }
 
 local function print_table(app, rows, short, long)
@@ -59,21 +59,15 @@ local function print_table(app, rows, short, long)
     if with_user then table.insert(cells, 3, terminal.line(row.user or "")) end
     lines[i] = cells
   end
-  app:out(terminal.table(headings, lines, function(cell, column, heading)
-    if heading then return app.paint(cell, "bold") end
-    return column == 1 and app.paint(cell, "cyan") or cell
-  end, terminal.columns(), NARROW))
+  app:print_table(headings, lines, NARROW)
 end
 
--- What the options ask for, as store:list takes it.
+-- The options as an argument of store:list.
 local function asked_for(app, args)
-  local asked, message, code = filters.asked(app, args)
-  if not asked then
-    return nil, message, code
-  end
+  local asked = filters.asked(app, args)
   asked.search = args.title
   asked.sort = args.sort ~= "modified" and args.sort or nil
-  return asked, nil, nil, nil
+  return asked
 end
 
 local function is_narrow(args)
@@ -81,15 +75,13 @@ local function is_narrow(args)
 end
 
 return {
-  name = "list",
   summary = "list sessions, newest first",
   usage = "list [AGENT] [--status WHAT] [--since WHEN] [--until WHEN] [--sort WHAT] [--limit N]",
-  examples = {
-    { "sessile list", "all of them" },
-    { "sessile list coder --limit 5", "the newest five of one agent" },
-    { "sessile list --since 7d --label release", "from this week, with that label" },
-    { "sessile list --status deleted", "sessions that can be undeleted" },
-  },
+  examples = [[
+    sessile list                             all of them
+    sessile list coder --limit 5             the newest five of one agent
+    sessile list --since 7d --label release  from this week, with that label
+    sessile list --status deleted            sessions that can be undeleted]],
   arguments = {
     { "agent", "only sessions of this agent, as --agent", "?", field = "only", is = "agent" },
   },
@@ -101,7 +93,7 @@ return {
     { "--sort WHAT", "the order: newest or largest first, titles from A",
       choices = core.sorts(), default = "modified" },
     { "--offset N", "skip the first N", integer = true },
-    { "--limit N", "list at most N", integer = true },
+    common.limit,
   },
   run = function(app, args)
     if args.only and args.agent and args.only ~= args.agent then
@@ -109,22 +101,13 @@ return {
         hints.shown(args.agent)), "EUSAGE"
     end
     args.agent = args.only or args.agent
-    local asked, wrong, wrong_code = asked_for(app, args)
-    if not asked then
-      return nil, wrong, wrong_code
+    local asked = asked_for(app, args)
+    local store, message = app:store_if_any()
+    -- Short ids must differ from those of all rows, so all are read; JSON has whole ids.
+    if app.json then
+      asked.limit, asked.offset = args.limit, args.offset
     end
-    local store, message, code, step = app:store()
-    local rows = {}
-    if store then
-      -- Short ids are short beside all of them; JSON has them whole.
-      if app.json then
-        asked.limit, asked.offset = args.limit, args.offset
-      end
-      rows, message, code = app:list(store, asked)
-    end
-    if not store and code ~= "ENOTFOUND" or not rows then
-      return nil, message, code, step
-    end
+    local rows = store and app.try(app:list(store, asked)) or {}
     local some = store and not app.json and (args.agent or is_narrow(args))
     local short, all = sessions.short_ids(rows, some and store:list {} or nil), #rows
     if not app.json then

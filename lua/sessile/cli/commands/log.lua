@@ -1,7 +1,8 @@
---- log: what compactions did to a session, and which were refused; all that befell it.
+--- log: lists the compactions of a session, also the refused ones, and other events.
 --
--- Owns: the table. Must never compute what the engine does not say.
+-- Owns: the table. Must never compute a figure that the engine does not give.
 
+local common = require "sessile.cli.common"
 local hints = require "sessile.cli.hints"
 local terminal = require "sessile.cli.terminal"
 local times = require "sessile.times"
@@ -47,7 +48,7 @@ local HEADINGS = {
   "ENTRY", "WHEN", "POLICY", "REASON", "BEFORE>", "AFTER>", "LEFT>", "KEPT>", "IN FORCE", "WHAT",
 }
 
--- On a terminal of fewer columns than these the numbers are said in words.
+-- On a narrower terminal the table has fewer columns.
 local WIDE = 110
 local NARROW = { "ENTRY", "WHEN", "IN FORCE", "WHAT" }
 
@@ -70,7 +71,7 @@ end
 
 -- ---------------------------------------------------------------- --all
 
--- An entry's time in ms, as the rows of the engine have it.
+-- The timestamp of an entry in ms.
 local function time_of(timestamp)
   local year, month, day, hour, minute, second, ms =
     timestamp:match "^(%d%d%d%d)-(%d%d)-(%d%d)T(%d%d):(%d%d):(%d%d)%.?(%d*)"
@@ -80,7 +81,7 @@ local function time_of(timestamp)
     + (math.tointeger(tonumber(ms)) or 0)
 end
 
--- Each kind of entry that is listed: its kind as a row, and what it says.
+-- For each type of entry that --all lists: the kind in the table, and its text.
 local says = {}
 
 function says.suspend(data)
@@ -113,8 +114,8 @@ function says.compaction(data)
   return data.context and "compaction" or nil, "on another branch"
 end
 
--- What befell the session beside the known rows, in the order of the log.
-local function events(session, known)
+-- The events of the session that are not among the known rows, in the order of the log.
+local function events(app, session, known)
   local rows, there = {}, {}
   for _, row in ipairs(known) do
     there[row.id] = true
@@ -123,10 +124,7 @@ local function events(session, known)
   for name in pairs(says) do
     types[#types + 1] = name
   end
-  local iterator, message, code = session:entries { types = types }
-  if not iterator then
-    return nil, message, code
-  end
+  local iterator = app.try(session:entries { types = types })
   for entry in iterator do
     local data = type(entry.data) == "table" and entry.data or {}
     local kind, text = says[entry.type](data)
@@ -145,7 +143,7 @@ local function merged(rows, more)
   return list
 end
 
--- What a compaction or a refusal did, in words.
+-- A compaction or a refusal as text.
 local function told(row)
   if row.kind == "refusal" then
     return what(row) .. ": " .. refusal(row)
@@ -171,43 +169,31 @@ local function narrow(row, now)
 end
 
 return {
-  name = "log",
   summary = "list the compactions of a session, also the refused ones",
   usage = "log ID [--all]",
-  examples = {
-    { "sessile log last", "one line each, oldest first" },
-    { "sessile log last --all", "also pauses, checkpoints and moves of the head" },
-    { "sessile log bug-42 --json | jq '.[] | select(.kind == \"refusal\") | .message'",
-      "for a program" },
-  },
-  arguments = {
-    { "id", "a session: its id, a prefix of it, its title, a label, or `last`" },
-  },
+  examples = [[
+    sessile log last        one line each, oldest first
+    sessile log last --all  also pauses, checkpoints and moves of the head
+    sessile log bug-42 --json | jq '.[] | select(.kind == "refusal") | .message'
+      for a program]],
+  arguments = { common.session },
   options = {
     { "--all", "also show pauses, pending runs, checkpoints and moves of the head" },
   },
-  about = "Lists the compactions on the path to the head. A compaction is in force as long as\n"
-    .. "the context still shows what it did. To undo one, use `sessile uncompact`; to ask\n"
-    .. "about one message, `sessile why`. --all adds entries of the whole log, other branches\n"
-    .. "included.",
+  about = [[
+    Lists the compactions on the path to the head. A compaction is in force as long as
+    the context still shows what it did. To undo one, use `sessile uncompact`; to ask
+    about one message, `sessile why`. --all adds entries of the whole log, other branches
+    included.]],
   run = function(app, args)
-    local session, message, code, step = app:session(args.id)
-    if not session then
-      return nil, message, code, step
+    local session = app:open(args.id)
+    local rows = app.try(session:log())
+    if args.all then
+      rows = merged(rows, events(app, session, rows))
     end
-    local _ <close> = app.closing(session)
-    local rows
-    rows, message, code = session:log()
-    local more = rows and args.all and {}
-    if more then
-      more, message, code = events(session, rows)
-      rows = more and merged(rows, more)
-    end
-    if not rows then
-      return nil, message, code
-    elseif app.json then
+    if app.json then
       return as_json(app, rows)
-    elseif #rows == 0 and more then
+    elseif #rows == 0 and args.all then
       app:note "Nothing happened to this session except its messages."
       return
     elseif #rows == 0 then
@@ -217,7 +203,7 @@ return {
     end
     local columns = terminal.columns()
     local headings, cells_of = HEADINGS, cells
-    if more then
+    if args.all then
       headings, cells_of = SHORT, short
     elseif columns and columns < WIDE then
       headings, cells_of = NARROW, narrow
@@ -226,9 +212,6 @@ return {
     for i, row in ipairs(rows) do
       lines[i] = cells_of(row, now)
     end
-    app:out(terminal.table(headings, lines, function(cell, column, heading)
-      if heading then return app.paint(cell, "bold") end
-      return column == 1 and app.paint(cell, "cyan") or cell
-    end, columns))
+    app:print_table(headings, lines, true)
   end,
 }

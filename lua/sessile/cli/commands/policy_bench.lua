@@ -1,9 +1,9 @@
 --- policy bench: what a turn costs under a policy.
 --
--- Owns: the made conversation and the table. Judges nothing.
+-- Owns: the generated conversation, and the table.
 
+local common = require "sessile.cli.common"
 local generate = require "sessile.testing.generate"
-local options = require "sessile.cli.options"
 local replay = require "sessile.replay"
 local sessile = require "sessile"
 local terminal = require "sessile.cli.terminal"
@@ -11,15 +11,12 @@ local terminal = require "sessile.cli.terminal"
 local SIZES = { 100, 1000, 10000 }
 local TURNS = 100
 
--- A session of `size` messages, then turns under the policy: µs of each, sorted.
-local function measure(policy, entries, args)
-  local store, message, code = sessile.open("ram:", {
+-- Makes a session of at least `entries` messages, then turns under the policy: sorted µs of each.
+local function measure(app, policy, entries, args)
+  local store = app.try_or(common.policy_steps, sessile.open("ram:", {
     key = false, policy = policy, window = args.window, reserve = args.reserve,
     model = replay.model,
-  })
-  if not store then
-    return nil, message, code
-  end
+  }))
   local session = assert(store:create {})
   local turn, seed = {}, 1
   while #turn < entries do
@@ -33,12 +30,8 @@ local function measure(policy, entries, args)
   assert(session:turn(turn, { policy = false }))
   local policy_us, engine_us, applied = {}, {}, 0
   for i = 1, TURNS do
-    local outcome
-    outcome, message, code = session:turn {
-      { role = "user", content = "question " .. i }, { role = "assistant", content = "answer" } }
-    if not outcome then
-      return nil, message, code
-    end
+    local outcome = app.try_or(common.policy_steps, session:turn {
+      { role = "user", content = "question " .. i }, { role = "assistant", content = "answer" } })
     policy_us[i] = outcome.policy_us
     engine_us[i] = outcome.engine_us - outcome.policy_us
     applied = applied + (outcome.policy.applied and 1 or 0)
@@ -54,33 +47,24 @@ local function at(list, share)
 end
 
 return {
-  name = "policy bench",
   summary = "measure what a turn costs under a policy",
   usage = "policy bench NAME [--option NAME=VALUE] [--window N]",
-  examples = {
-    { "sessile policy bench sliding_window --window 20000", "at 100, 1,000 and 10,000 messages" },
-  },
-  arguments = { { "name", "a policy: its name, or a path with a `/` or ending in .lua" } },
+  examples = [[
+    sessile policy bench sliding_window --window 20000  at 100, 1,000 and 10,000 messages]],
+  arguments = { common.policy_name },
   options = {
-    { "--option NAME=VALUE", "an option of the policy; may be repeated", many = true },
-    { "--window N", "the model's window in tokens (else unlimited)", integer = true },
-    { "--reserve N", "tokens to keep free in the window", integer = true },
+    common.policy_option,
+    common.window, common.reserve,
   },
-  about = "Each turn has two messages and stays in memory, so no disk is measured. POLICY is the\n"
-    .. "time of the script, ENGINE the time of the laws and everything else. The first turn\n"
-    .. "may compact; that is the MAX column.",
+  about = [[
+    Each turn has two messages and stays in memory, so no disk is measured. POLICY is the
+    time of the script, ENGINE the time of the laws and everything else. The first turn
+    may compact; that is the MAX column.]],
   run = function(app, args)
-    local chosen, wrong = options.policy(args.name, args.option)
-    if wrong then
-      return nil, wrong, "EUSAGE"
-    end
+    local chosen = common.policy(app, args.name, args.option)
     local rows, list = {}, {}
     for i, size in ipairs(SIZES) do
-      local seen, message, code = measure(chosen, size, args)
-      if not seen then
-        return nil, message, code,
-          code == "ENOTFOUND" and "See the policies: sessile policy list" or nil
-      end
+      local seen = measure(app, chosen, size, args)
       list[i] = {
         messages = seen.entries, applied = seen.applied,
         policy_us = at(seen.policy, 0.5), policy_us_p95 = at(seen.policy, 0.95),
@@ -96,9 +80,7 @@ return {
       app:print_json { policy = args.name, turns = TURNS, rows = app.array(list) }
       return
     end
-    app:out(terminal.table({ "MESSAGES>", "APPLIED>", "POLICY µs>", "p95>", "MAX>", "ENGINE µs>",
-      "p95>" }, rows, function(cell, _, heading)
-      return heading and app.paint(cell, "bold") or cell
-    end))
+    app:print_table({ "MESSAGES>", "APPLIED>", "POLICY µs>", "p95>", "MAX>", "ENGINE µs>",
+      "p95>" }, rows, nil, {})
   end,
 }

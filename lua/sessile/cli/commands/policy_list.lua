@@ -1,13 +1,13 @@
---- policy list: the policies that can be named.
+--- policy list: lists the policies that can be used by name.
 --
--- Owns: the search through the folders of policies. Must never run a policy to learn what
--- it is about: its opening lines are read as text.
+-- Owns: the search through the folders of policies. Must never run a policy: its first lines are
+-- read as text.
 
 local has_system, system = pcall(require, "sessile.system")
 local paths = require "sessile.paths"
 local terminal = require "sessile.cli.terminal"
 
--- The value of `about = "…" .. "…"` at the outermost level of the returned table.
+-- The value of `about = "…" .. "…"` at the top level of the returned table.
 local function about_of(source)
   local at = select(2, source:find("\n  about%s*=%s*"))
   local words = {}
@@ -33,10 +33,9 @@ local function read(path)
 end
 
 return {
-  name = "policy list",
   summary = "list the policies that can be used by name",
   usage = "policy list",
-  examples = { { "sessile policy list", "the policies that ship, and yours" } },
+  examples = [[sessile policy list  the policies that ship, and yours]],
   run = function(app)
     local rows, seen = {}, {}
     for folder in paths.policy_path():gmatch("[^:]+") do
@@ -66,9 +65,6 @@ return {
     for i, row in ipairs(rows) do
       lines[i] = { terminal.line(row.name), terminal.line(row.about) }
     end
-    app:out(terminal.table({ "NAME", "ABOUT" }, lines, function(cell, column, heading)
-      if heading then return app.paint(cell, "bold") end
-      return column == 1 and app.paint(cell, "cyan") or cell
-    end))
+    app:print_table({ "NAME", "ABOUT" }, lines)
   end,
 }

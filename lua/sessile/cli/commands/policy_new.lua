@@ -1,6 +1,6 @@
---- policy new: a policy to begin with, its spec, and a fixture.
+--- policy new: writes a first policy, its spec, and a fixture.
 --
--- Owns: the three texts. What it writes passes its own spec. Must never write over a file.
+-- Owns: the three texts. The policy passes its spec. Must never overwrite a file.
 
 local terminal = require "sessile.cli.terminal"
 
@@ -95,7 +95,7 @@ local FIXTURE = [==[
 ]==]
 -- luacheck: pop
 
--- Lua's patterns would read the % of a name.
+-- A table, because in a replacement text a % of the name would be special.
 local function fill(text, values)
   return (text:gsub("%u%u%u%u+", values))
 end
@@ -116,13 +116,11 @@ local function put(path, text)
 end
 
 return {
-  name = "policy new",
   summary = "write a first policy, its spec and a fixture",
   usage = "policy new NAME [--in FOLDER]",
-  examples = {
-    { "sessile policy new frugal", "frugal.lua, frugal_spec.lua and frugal.jsonl here" },
-    { "sessile policy test frugal_spec.lua", "run the new spec, which passes" },
-  },
+  examples = [[
+    sessile policy new frugal            frugal.lua, frugal_spec.lua and frugal.jsonl here
+    sessile policy test frugal_spec.lua  run the new spec, which passes]],
   arguments = { { "name", "a name of lower-case letters, digits and _" } },
   options = { { "--in FOLDER", "the folder (default: the current one)" } },
   run = function(app, args)
@@ -141,10 +139,7 @@ return {
     }
     local written = {}
     for _, file in ipairs(files) do
-      local ok, message, code, step = put(file[1], fill(file[2], values))
-      if not ok then
-        return nil, message, code, step
-      end
+      app.try(put(file[1], fill(file[2], values)))
       written[#written + 1] = file[1]
       if not app.json then app:out(terminal.line(file[1]) .. "\n") end
     end

@@ -1,8 +1,8 @@
---- policy replay: what would a policy have done to recorded conversations?
+--- policy replay: shows what a policy would have done to recorded conversations.
 --
--- Owns: the choice of files and the printed ledger. Must never write to a store: everything
--- happens in memory.
+-- Must never write to a store: everything happens in memory.
 
+local common = require "sessile.cli.common"
 local hints = require "sessile.cli.hints"
 local import = require "sessile.import"
 local ledgers = require "sessile.cli.ledger"
@@ -14,25 +14,17 @@ local replay = require "sessile.replay"
 local sessile = require "sessile"
 local system = require "sessile.system"
 
--- The policy that was named, its triggers and its fallback, once they load: what is wrong with
--- them is said of no recording.
-local function policy_of(args)
-  local chosen, wrong = options.policy(args.name, args.option)
+-- The policy, its triggers and its fallback. They are loaded first, so that an error in them is not
+-- reported as an error of a recording.
+local function policy_of(app, args)
+  local chosen = common.policy(app, args.name, args.option)
+  local when, wrong = options.triggers(args.triggers)
   if wrong then
-    return nil, wrong, "EUSAGE"
+    app.fail(wrong, "EUSAGE")
   end
-  local when
-  when, wrong = options.triggers(args.triggers)
-  if wrong then
-    return nil, wrong, "EUSAGE"
-  end
-  local store, message, code = sessile.open("ram:", { key = false, policy = chosen,
-    fallback = args.fallback })
-  if not store then
-    return nil, message, code, code == "ENOTFOUND" and "See the policies: sessile policy list"
-      or nil
-  end
-  store:close()
+  app.try_or(common.policy_steps, sessile.open("ram:", {
+    key = false, policy = chosen, fallback = args.fallback,
+  })):close()
   return { policy = chosen, triggers = when, fallback = args.fallback }
 end
 
@@ -44,8 +36,8 @@ local function as_json(app, file, ledger)
   return copy
 end
 
--- A bar over all the files, by their bytes: a function that looks at the records of one as they
--- are read, and one that takes the bar away.
+-- A progress bar over the bytes of all files: a function that wraps the records of a file, and one
+-- that removes the bar.
 local function watch(app, files)
   local before, all = {}, 0
   for i, file in ipairs(files) do
@@ -67,54 +59,46 @@ local function watch(app, files)
 end
 
 return {
-  name = "policy replay",
   summary = "show what a policy would have done to recorded conversations",
   usage = "policy replay NAME FILE|DIR… [--option NAME=VALUE] [--window N] [--triggers LIST]",
-  examples = {
-    { "sessile policy replay tiered recorded.jsonl --window 100000",
-      "one row for each compaction" },
-    { "sessile policy replay ./mine.lua recordings/ --option turns=4",
-      "your policy, over a folder" },
-    { "sessile policy replay edit_tools recorded.jsonl --triggers messages=50,share=0.8",
-      "with triggers" },
-  },
+  examples = [[
+    sessile policy replay tiered recorded.jsonl --window 100000    one row for each compaction
+    sessile policy replay ./mine.lua recordings/ --option turns=4  your policy, over a folder
+    sessile policy replay edit_tools recorded.jsonl --triggers messages=50,share=0.8
+      with triggers]],
   arguments = {
-    { "name", "a policy: its name, or a path with a `/` or ending in .lua", is = "policy" },
+    common.policy_name,
     { "files", "recordings, or folders of .jsonl files", "+" },
   },
   options = {
-    { "--option NAME=VALUE", "an option of the policy; may be repeated", many = true },
-    { "--window N", "the model's window in tokens (else unlimited)", integer = true },
-    { "--reserve N", "tokens to keep free in the window", integer = true },
+    common.policy_option,
+    common.window, common.reserve,
     { "--triggers LIST", "when to compact: messages=50,interval=10m,share=0.8,overflow" },
     { "--fallback NAME", "a policy to run if the first is refused" },
     { "--from FORMAT", "the format (default: detected from the first line)",
       choices = import.names() },
   },
-  about = "A script plays the model that a policy asks: its summaries are short and always the\n"
-    .. "same. REASON is `turn`, the kind of trigger that started the compaction, or the\n"
-    .. "policy itself. LEFT counts messages that were dropped, summarized or replaced. TOO\n"
-    .. "BIG counts turns after which the context did not fit. PEAK, END and ALL are tokens:\n"
-    .. "of the largest context, the last one, and the whole conversation.",
+  about = [[
+    A script plays the model that a policy asks: its summaries are short and always the
+    same. REASON is `turn`, the kind of trigger that started the compaction, or the
+    policy itself. LEFT counts messages that were dropped, summarized or replaced. TOO
+    BIG counts turns after which the context did not fit. PEAK, END and ALL are tokens:
+    of the largest context, the last one, and the whole conversation.]],
   run = function(app, args)
     local files = places.files(args.files, "%.jsonl$")
     if #files == 0 then
       return nil, "no .jsonl file is there", "ENOTFOUND", "Give a recording, or a folder of them."
     end
-    local chosen, message, code, step = policy_of(args)
-    if not chosen then
-      return nil, message, code, step
-    end
+    local chosen = policy_of(app, args)
     local rows, list = {}, {}
     local watched, finish = watch(app, files)
     for i, file in ipairs(files) do
-      local records, why
-      records, why, code, step = recordings.open(file, args.from)
+      local records, why, code, step = recordings.open(file, args.from)
       if not records then
         finish()
         return nil, why, code, step
       end
-      local ledger
+      local ledger, message
       ledger, message, code = replay.run(watched(records, i), {
         policy = chosen.policy, window = args.window, reserve = args.reserve,
         triggers = chosen.triggers, fallback = chosen.fallback,

@@ -1,10 +1,10 @@
---- policy show: what one policy is, does and takes.
+--- policy show: shows what a policy does, and its options.
 --
--- Owns: what is printed of it. Must never run a hook: the file's table is read in an empty
--- environment, after the engine has found that it loads; and not at all when the file is not its
--- user's own.
+-- Must never run a hook: the file is loaded in an empty environment, after the engine has loaded it
+-- in a process of its own. A file that others can write is not loaded here at all.
 
 local has_system, system = pcall(require, "sessile.system")
+local common = require "sessile.cli.common"
 local hints = require "sessile.cli.hints"
 local paths = require "sessile.paths"
 local sessile = require "sessile"
@@ -12,7 +12,7 @@ local terminal = require "sessile.cli.terminal"
 
 local HOOKS = { "merge", "summarize", "truncate", "should_compact", "flush", "compact" }
 
--- The file that a name leads to.
+-- The file of a policy.
 local function find(name)
   if name:find "/" or name:find "%.lua$" then
     return paths.expand(name)
@@ -24,7 +24,7 @@ local function find(name)
   return paths.readable(list)
 end
 
--- What the file returns, with nothing at hand but what a table constructor needs.
+-- The table that the file returns, in an environment with only what a table constructor needs.
 local function table_of(source, path)
   local env = { math = math, string = string, table = table, utf8 = utf8, ipairs = ipairs,
     pairs = pairs, tostring = tostring, tonumber = tonumber, type = type, select = select,
@@ -46,24 +46,18 @@ local function chain_of(value)
 end
 
 return {
-  name = "policy show",
   summary = "show what a policy does, and its options",
   usage = "policy show NAME [--source]",
-  examples = {
-    { "sessile policy show summarize", "hooks, options and defaults" },
-    { "sessile policy show sliding_window --source > mine.lua", "copy it as a start for your own" },
-  },
+  examples = [[
+    sessile policy show summarize                           hooks, options and defaults
+    sessile policy show sliding_window --source > mine.lua  copy it as a start for your own]],
   arguments = {
-    { "name", "a policy: its name, or a path with a `/` or ending in .lua", is = "policy" },
+    common.policy_name,
   },
   options = { { "--source", "print the file" } },
   run = function(app, args)
-    local store, message, code = sessile.open("ram:", { key = false, policy = args.name })
-    if not store then
-      return nil, message, code, code == "ENOTFOUND" and "See the policies: sessile policy list"
-        or nil
-    end
-    store:close()
+    app.try_or(common.policy_steps,
+      sessile.open("ram:", { key = false, policy = args.name })):close()
     local path = find(args.name)
     local file = path and io.open(path)
     if not file then
@@ -119,11 +113,8 @@ return {
         .. "own,\nand is not run here. To read it: sessile policy show NAME --source")
     end
     if #rows > 0 then
-      app:out("\n" .. terminal.table({ "OPTION", "TYPE", "DEFAULT", "ABOUT" }, rows,
-        function(cell, column, heading)
-          if heading then return app.paint(cell, "bold") end
-          return column == 1 and app.paint(cell, "cyan") or cell
-        end))
+      app:out "\n"
+      app:print_table({ "OPTION", "TYPE", "DEFAULT", "ABOUT" }, rows)
     end
   end,
 }

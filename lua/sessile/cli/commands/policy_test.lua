@@ -1,13 +1,13 @@
 --- policy test: runs specs of policies.
 --
--- Owns: how busted is started, in this process, with the right Lua and the engine at hand; and
--- the watch over files. Must never run a spec that was not named or found by its name.
+-- Owns: running busted in this process, and --watch. Must never run a spec that was not named, or
+-- found by its name in a folder.
 
 local has_system, system = pcall(require, "sessile.system")
 local places = require "sessile.cli.places"
 local terminal = require "sessile.cli.terminal"
 
--- busted reads its options from `arg`, and ends the process itself when a test failed.
+-- busted reads its options from `arg`, and exits the process if a test failed.
 local function start(files, args)
   local words = { [0] = "busted", "--ignore-lua" }
   if args.junit then
@@ -41,7 +41,7 @@ local function quote(text)
   return "'" .. text:gsub("'", "'\\''") .. "'"
 end
 
--- Sizes and times of the specs and of what lies beside them.
+-- The sizes and times of the specs and the files beside them.
 local function stamp(files)
   local lfs = require "lfs"
   local parts, seen = {}, {}
@@ -94,15 +94,13 @@ local function watch(app, files, args)
 end
 
 return {
-  name = "policy test",
   summary = "run the specs of policies",
   usage = "policy test SPEC|FOLDER… [--filter TEXT] [--coverage] [--junit FILE | --tap] [--watch]",
-  examples = {
-    { "sessile policy test frugal_spec.lua", "one spec" },
-    { "SEED=4711 RUNS=1 sessile policy test frugal_spec.lua", "repeat one generated conversation" },
-    { "UPDATE_GOLDEN=1 sessile policy test spec/", "update the expected contexts" },
-    { "sessile policy test spec/ --junit report.xml", "for a build server" },
-  },
+  examples = [[
+    sessile policy test frugal_spec.lua                   one spec
+    SEED=4711 RUNS=1 sessile policy test frugal_spec.lua  repeat one generated conversation
+    UPDATE_GOLDEN=1 sessile policy test spec/             update the expected contexts
+    sessile policy test spec/ --junit report.xml          for a build server]],
   arguments = { { "specs", "files, or folders of files called *_spec.lua", "+" } },
   options = {
     { "--filter TEXT", "only tests whose name has this text; may be repeated", many = true },
@@ -111,8 +109,9 @@ return {
     { "--tap", "print TAP" },
     { "--watch", "run again when a file beside a spec changes" },
   },
-  about = "Specs use busted: describe, it, assert. `require \"sessile.testing\"` adds what is\n"
-    .. "needed for policies. The Debian package of busted is lua-busted.",
+  about = [[
+    Specs use busted: describe, it, assert. `require "sessile.testing"` adds what is
+    needed for policies. The Debian package of busted is lua-busted.]],
   run = function(app, args)
     local files = places.files(args.specs, "_spec%.lua$")
     if #files == 0 then

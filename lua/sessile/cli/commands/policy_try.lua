@@ -1,9 +1,9 @@
---- policy try: what would a policy do to this session now? Nothing is written.
+--- policy try: shows what a policy would do to a session now.
 --
--- Owns: the difference and the token ledger. Must never compact: it plans.
+-- Owns: the difference and the token ledger. Must never write anything.
 
+local common = require "sessile.cli.common"
 local diff = require "sessile.cli.diff"
-local options = require "sessile.cli.options"
 local render = require "sessile.cli.render"
 local terminal = require "sessile.cli.terminal"
 
@@ -13,8 +13,8 @@ local function signed(n)
   return (n < 0 and "-" or "+") .. number(math.abs(n))
 end
 
--- What becomes of the tokens: a row for what stays, what leaves and how, what is new, and what
--- a provider counted beside the messages: system prompt and tools.
+-- A ledger of the tokens: one row for each of kept, replaced, covered, lost and new messages, and
+-- one for what the provider counted beside the messages, such as system prompt and tools.
 local function ledger(result, changes)
   local sums, order = {}, { "kept", "replaced", "covered", "lost", "new", "beside" }
   for _, name in ipairs(order) do
@@ -22,7 +22,7 @@ local function ledger(result, changes)
   end
   for _, change in ipairs(changes) do
     local facts = render.facts(change.message)
-    local tokens = facts.key and facts.tokens or 0 -- what the engine makes up counts as nothing
+    local tokens = facts.key and facts.tokens or 0 -- a message that the engine adds counts as 0
     local was = change.was and render.facts(change.was).tokens or 0
     local row
     if change.sign == "=" then
@@ -41,7 +41,7 @@ local function ledger(result, changes)
   for _, row in pairs(sums) do
     before, after = before - row.before, after - row.after
   end
-  sums.beside.before, sums.beside.after = before, after -- with what rounding each count leaves
+  sums.beside.before, sums.beside.after = before, after -- includes rounding
   local rows = {}
   for _, name in ipairs(order) do
     local row = sums[name]
@@ -56,47 +56,32 @@ local function ledger(result, changes)
 end
 
 return {
-  name = "policy try",
   summary = "show what a policy would do to a session; writes nothing",
   usage = "policy try NAME ID [--option NAME=VALUE] [--window N] [--answer TEXT]",
-  examples = {
-    { "sessile policy try edit_tools last", "the difference, and where the tokens go" },
-    { "sessile policy try ./mine.lua bug-42 --window 8000", "a policy of yours" },
-    { "sessile policy try summarize last --answer 'A summary.'", "with an answer for the model" },
-  },
+  examples = [[
+    sessile policy try edit_tools last                       the difference, and where the tokens go
+    sessile policy try ./mine.lua bug-42 --window 8000       a policy of yours
+    sessile policy try summarize last --answer 'A summary.'  with an answer for the model]],
   arguments = {
-    { "name", "a policy: its name, or a path with a `/` or ending in .lua", is = "policy" },
-    { "id", "a session: its id, a prefix of it, its title, a label, or `last`" },
+    common.policy_name,
+    common.session,
   },
   options = {
-    { "--option NAME=VALUE", "an option of the policy; may be repeated", many = true },
-    { "--window N", "the model's window in tokens (else unlimited)", integer = true },
-    { "--reserve N", "tokens to keep free in the window", integer = true },
+    common.policy_option,
+    common.window, common.reserve,
     { "--answer TEXT", "the answer of the model (default: the model fails)" },
   },
   run = function(app, args)
-    local chosen, wrong = options.policy(args.name, args.option)
-    if wrong then
-      return nil, wrong, "EUSAGE"
-    end
-    local session, message, code, step = app:session(args.id)
-    if not session then
-      return nil, message, code, step
-    end
-    local _ <close> = app.closing(session)
+    local chosen = common.policy(app, args.name, args.option)
+    local session = app:open(args.id)
     local asked = 0
-    local result
-    result, message, code = session:plan {
+    local result = app.try_or(common.policy_steps, session:plan {
       policy = chosen, window = args.window, reserve = args.reserve,
       model = function()
         asked = asked + 1
         return args.answer, "no model is configured here"
       end,
-    }
-    if not result then
-      return nil, message, code,
-        code == "ENOTFOUND" and "See the policies: sessile policy list" or nil
-    end
+    })
     local policy = result.policy or { verdict = "unchanged" }
     local changes = diff.compare(result.before, result.after, result.removals)
     local sums, rows = ledger(result, changes)
@@ -120,8 +105,8 @@ return {
           or "Nothing was written."
     end
     app:out(diff.text(changes, app.paint, terminal.columns()))
-    app:out("\n" .. terminal.table({ "", "MESSAGES>", "BEFORE>", "AFTER>", "TOKENS>" }, rows,
-      function(cell, _, heading) return heading and app.paint(cell, "bold") or cell end))
+    app:out "\n"
+    app:print_table({ "", "MESSAGES>", "BEFORE>", "AFTER>", "TOKENS>" }, rows, nil, {})
     if asked > 0 and not args.answer then
       app:note "No model is configured: the policy ran as if the model had failed."
     end

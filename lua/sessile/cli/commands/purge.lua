@@ -1,7 +1,6 @@
---- purge: removes what has expired and what was deleted softly long ago.
+--- purge: removes expired sessions and those that were deleted softly long ago.
 --
--- Owns: the list of what goes, and the question before it. Nothing else ever removes a session
--- by itself.
+-- Owns: the list of these sessions, and the confirmation.
 
 local ask = require "sessile.cli.ask"
 local hints = require "sessile.cli.hints"
@@ -24,13 +23,11 @@ local function print_rows(app, rows)
 end
 
 return {
-  name = "purge",
   summary = "remove expired sessions, and those deleted softly long ago",
   usage = "purge [--dry-run] [--retention TIME] [--yes]",
-  examples = {
-    { "sessile purge --dry-run", "show what would be removed" },
-    { "sessile purge --retention 7d --yes", "remove deleted sessions after a week" },
-  },
+  examples = [[
+    sessile purge --dry-run             show what would be removed
+    sessile purge --retention 7d --yes  remove deleted sessions after a week]],
   options = {
     { "--dry-run", "only say show what would be removed" },
     { "--retention TIME", "how long a deleted session is kept (else as configured, default 90d)",
@@ -38,20 +35,13 @@ return {
     ask.option,
   },
   run = function(app, args)
-    local store, message, code, step = app:store()
-    if not store then
-      return nil, message, code, step
-    end
+    local store = app:need_store()
     local retention = args.retention or app:config().retention
     local given = {
       agent = app.globals.agent, dry_run = true,
       retention = retention and retention .. "ms" or nil,
     }
-    local rows
-    rows, message, code = store:purge(given)
-    if not rows then
-      return nil, message, code
-    end
+    local rows = app.try(store:purge(given))
     if #rows == 0 or args.dry_run then
       if app.json then
         return as_json(app, rows, args.dry_run)
@@ -60,23 +50,11 @@ return {
       end
       return print_rows(app, rows)
     end
-    local sure
-    sure, message, code, step = ask.sure(app, args, #rows == 1
+    ask.must(app, args, #rows == 1
       and ("Delete session %s permanently"):format(hints.shown(rows[1].id))
       or ("Delete %d sessions permanently"):format(#rows))
-    if sure == nil then
-      return nil, message, code, step
-    elseif not sure then
-      return ask.no(app)
-    end
     given.dry_run = false
-    rows, message, code = store:purge(given)
-    if not rows then
-      return nil, message, code
-    elseif app.json then
-      as_json(app, rows)
-    else
-      print_rows(app, rows)
-    end
+    rows = app.try(store:purge(given));
+    (app.json and as_json or print_rows)(app, rows)
   end,
 }

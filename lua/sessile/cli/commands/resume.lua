@@ -1,11 +1,12 @@
---- resume: where a session stands, and then the conversation itself.
+--- resume: shows where a session stands, and continues the chat.
 --
--- Owns what somebody must know who comes back: what was said last, what waits, the last
--- checkpoint with its state. Without a terminal it only shows. Must never change anything before a
--- line is typed, unless --from says to go back first.
+-- Shows the last exchange, open questions and calls, and the last checkpoint with its state.
+-- Without a terminal it does not chat. Must never change anything before a line is typed, except
+-- for --from.
 
 local ask = require "sessile.cli.ask"
 local chat = require "sessile.cli.commands.chat"
+local common = require "sessile.cli.common"
 local entries = require "sessile.cli.entries"
 local hints = require "sessile.cli.hints"
 local models = require "sessile.cli.models"
@@ -14,7 +15,7 @@ local span = require("sessile.core").span
 local terminal = require "sessile.cli.terminal"
 local transcript = require "sessile.interaction.transcript"
 
--- The last thing that the user said, and what came after it.
+-- The last message of the user and all later messages.
 local function last_exchange(list)
   local from = #list
   while from > 1 and list[from].role ~= "user" do
@@ -23,50 +24,34 @@ local function last_exchange(list)
   return table.move(list, math.max(from, 1), #list, 1, {})
 end
 
--- Moves the head back to a checkpoint, after asking. Its id; false: somebody said no.
+-- Moves the head back to a checkpoint, after asking. Its id.
 local function go_back(app, args, session)
-  local which, message, code, step = entries.checkpoint(session, args.from)
-  if not which then
-    return nil, message, code, step
-  end
-  local go
-  go, message, code, step = ask.sure(app, args, ("Move the head of %s back to '%s'"):format(
-    hints.shown(session.id), hints.shown(args.from)))
-  if not go then
-    return go, message, code, step
-  end
-  local restored
-  restored, message, code = session:restore(which)
-  if not restored then
-    return nil, message, code, code == "ECONFLICT"
-      and ("To go back anyway: sessile restore %s %s --force"):format(hints.id(session.id),
-        which) or nil
-  end
+  local which = app.try(entries.checkpoint(session, args.from))
+  ask.must(app, args, ("Move the head of %s back to '%s'"):format(hints.shown(session.id),
+    hints.shown(args.from)))
+  local restored = app.try_or({
+    ECONFLICT = ("To go back anyway: sessile restore %s %s --force"):format(hints.id(session.id),
+      which),
+  }, session:restore(which))
   for _, warning in ipairs(restored.warnings) do
     app:note("Note: " .. terminal.line(warning))
   end
   return which
 end
 
--- A checkpoint, the newest unless one is named: its row, its state as it was kept, and how many
--- messages came after it (nil: it stands on another branch).
-local function checkpoint_of(session, list, wanted)
-  local rows, message, code = session:checkpoints()
-  local point = rows and rows[1]
+-- The checkpoint `wanted`, or the newest: its row, its state, and how many messages came after it
+-- (nil if it is on another branch).
+local function checkpoint_of(app, session, list, wanted)
+  local rows = app.try(session:checkpoints())
+  local point = rows[1]
   for _, row in ipairs(wanted and rows or {}) do
     point = row.id == wanted and row or point
   end
   if not point then
-    return rows and {}, message, code
+    return nil
   end
-  local entry, before
-  entry, message, code = session:entry(point.id)
-  if entry then
-    before, message, code = session:messages { at = point.head }
-  end
-  if not before then
-    return nil, message, code
-  end
+  local entry = app.try(session:entry(point.id))
+  local before = app.try(session:messages { at = point.head })
   local _, fields = span.object(entry.json)
   local _, data = span.object(fields.data)
   local last = list[#before]
@@ -74,31 +59,22 @@ local function checkpoint_of(session, list, wanted)
   return { row = point, state = data.state, after = is_ours and #list - #before or nil }
 end
 
-local function collect(session, wanted)
-  local list, message, code = session:messages()
-  local tokens, pause, pending_runs, point
-  if list then tokens, message, code = session:tokens() end
-  if tokens then pending_runs, message, code = session:pending_runs() end
-  if pending_runs then point, message, code = checkpoint_of(session, list, wanted) end
-  if not point then
-    return nil, message, code
-  end
-  pause, message, code = session:suspended()
-  if not pause and message then
-    return nil, message, code
-  end
+local function collect(app, session, wanted)
+  local list = app.try(session:messages())
+  local tokens = app.try(session:tokens())
+  local pending_runs = app.try(session:pending_runs())
+  local point = checkpoint_of(app, session, list, wanted)
+  local pause, message, code = session:suspended()
+  app.try(not message, message, code)
   return {
     list = list, last = last_exchange(list), tokens = tokens, pause = pause,
     pending_runs = pending_runs, calls = transcript.waiting(list) or {},
-    checkpoint = point.row and point,
+    checkpoint = point,
   }
 end
 
 local function as_json(app, session, known)
-  local messages, calls = {}, {}
-  for i, one in ipairs(known.last) do
-    messages[i] = render.json(app, one)
-  end
+  local calls = {}
   for i, call in ipairs(known.calls) do
     calls[i] = { id = call.id, name = call.name }
   end
@@ -106,7 +82,7 @@ local function as_json(app, session, known)
   app:print_json {
     session = session.id, agent = session.agent, title = session.title,
     created = session.created, modified = session.modified, messages = #known.list,
-    tokens = known.tokens, head = session:head(), last = app.array(messages),
+    tokens = known.tokens, head = session:head(), last = render.list(app, known.last),
     open_calls = app.array(calls), pending_runs = #known.pending_runs,
     suspension = pause and { id = pause.id, time = pause.time, reason = pause.reason },
     checkpoint = point and {
@@ -119,7 +95,7 @@ end
 local LONGEST, MOST = 12, 1200 -- lines and columns of one message
 local ENDS = 3 -- messages shown of the last exchange: the question, and the newest ones
 
--- What is said of the last checkpoint.
+-- Shows the checkpoint.
 local function show_checkpoint(app, line, point, id)
   local row, after = point.row, point.after
   line("checkpoint", ("%s, %s, at %s; %s"):format(row.name and terminal.line(row.name)
@@ -182,7 +158,7 @@ local function show(app, session, known)
     line("pending", ("%d question%s to a model"):format(#known.pending_runs,
       #known.pending_runs == 1 and "" or "s"))
   end
-  -- A question may have led to a hundred calls: the header above is to be seen, too.
+  -- A question may have led to a hundred calls; the header must stay visible.
   local between = #known.last - ENDS > 1 and #known.last - ENDS or 0
   for i, message in ipairs(known.last) do
     if i == 1 or i > between + 1 then
@@ -199,43 +175,27 @@ local function show(app, session, known)
 end
 
 return {
-  name = "resume",
   summary = "show where a session stands, and continue the chat",
   usage = "resume [ID] [--from CHECKPOINT] [--model NAME] [--yes]",
-  examples = {
-    { "sessile resume", "the newest session" },
-    { "sessile resume bug-42 --from last",
-      "go back to the last checkpoint; later entries become a branch" },
-    { "sessile resume bug-42 | less", "without a terminal: only show it" },
-  },
-  arguments = { { "id", "a session's id, a prefix of it, its title, or `last`", "?" } },
+  examples = [[
+    sessile resume                     the newest session
+    sessile resume bug-42 --from last  go back to the last checkpoint; later entries become a branch
+    sessile resume bug-42 | less       without a terminal: only show it]],
+  arguments = { common.newest },
   options = {
     { "--from CHECKPOINT", "go back to it first: its name, number, or `last`" },
     models.option, { "--no-history", "keep no history of typed lines" }, ask.option,
   },
-  about = "A session continues at its head, so messages after a checkpoint are not lost. The\n"
-    .. "last checkpoint is shown with the state kept in it. --from goes back to a checkpoint\n"
-    .. "and asks first; in the chat this is /restore. If you say something else while tool\n"
-    .. "calls are open, they are answered with what is known about them.",
+  about = [[
+    A session continues at its head, so messages after a checkpoint are not lost. The
+    last checkpoint is shown with the state kept in it. --from goes back to a checkpoint
+    and asks first; in the chat this is /restore. If you say something else while tool
+    calls are open, they are answered with what is known about them.]],
   run = function(app, args)
-    local session, message, code, step = app:session(args.id or "last")
-    if not session then
-      return nil, message, code, step
-    end
-    local _ <close> = app.closing(session)
-    local known, from
-    if args.from then
-      from, message, code, step = go_back(app, args, session)
-      if from == nil then
-        return nil, message, code, step
-      elseif not from then
-        return ask.no(app)
-      end
-    end
-    known, message, code = collect(session, from)
-    if not known then
-      return nil, message, code
-    elseif app.json then
+    local session = app:open(args.id or "last")
+    local from = args.from and go_back(app, args, session)
+    local known = collect(app, session, from)
+    if app.json then
       return as_json(app, session, known)
     end
     show(app, session, known)

@@ -1,21 +1,20 @@
---- run: runs a Lua script with the engine at hand.
+--- run: runs a Lua script that can use the engine.
 --
--- Owns: how a script is started: `arg`, `...`, its exit code. Must never read what follows
--- the script's name: that is the script's own.
+-- Owns: `arg`, `...` and the exit code of the script. Must never parse the words after the script's
+-- name.
 
 local terminal = require "sessile.cli.terminal"
 
 return {
-  name = "run",
   summary = "run a Lua script that can use the engine",
   usage = "run SCRIPT.lua [ARGUMENT…]",
-  examples = {
-    { "sessile run examples/hello.lua", "require \"sessile\" works in it" },
-    { "sessile run report.lua --since yesterday", "options after the name belong to the script" },
-  },
+  examples = [[
+    sessile run examples/hello.lua            require "sessile" works in it
+    sessile run report.lua --since yesterday  options after the name belong to the script]],
   arguments = { { "script", "a Lua file, or `-`: standard input" } },
   raw = true,
-  about = "If the script returns an integer, it is the exit code.",
+  about = [[
+    If the script returns an integer, it is the exit code.]],
   run = function(_, args)
     local path = args.script
     local chunk, message

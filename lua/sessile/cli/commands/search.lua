@@ -1,8 +1,7 @@
---- search: a text looked for in all sessions.
+--- search: searches all sessions for a text.
 --
--- Owns: how what was found is shown, one session after the other, as it is found. Must never
--- let anything of a stored text reach the terminal but what can be read, nor end because a
--- session cannot be searched.
+-- Owns: the output; hits are printed as they are found. Must never print unsafe text, nor stop
+-- because a session cannot be searched.
 
 local filters = require "sessile.cli.filters"
 local hints = require "sessile.cli.hints"
@@ -14,12 +13,12 @@ local plural = terminal.plural
 local ROLES = { "user", "assistant", "system", "developer", "tool", "function", "model" }
 local FEWEST = 20 -- columns for a text, however narrow the terminal
 
--- One line of a text that may have several, its ends kept: they stand beside the occurrence.
+-- A text on one line. Spaces at its ends are kept, since they adjoin the hit.
 local function inert(text)
   return (terminal.safe(text):gsub("%s+", " "))
 end
 
--- The last characters of safe text that fit into a width in columns.
+-- The end of safe text that fits into `columns`.
 local function cut_front(text, columns)
   while terminal.width(text) > columns do
     text = text:sub(utf8.offset(text, 2) or #text + 1)
@@ -27,7 +26,7 @@ local function cut_front(text, columns)
   return text
 end
 
--- The text of a hit cut to a width, with the occurrence painted.
+-- The text of a hit, cut to `columns`, with the match in bold.
 local function snippet(app, hit, columns)
   local before = inert(hit.text:sub(1, hit.first - 1)):gsub("^ ", "")
   local found = terminal.cut(inert(hit.text:sub(hit.first, hit.last)), columns)
@@ -43,7 +42,7 @@ local function snippet(app, hit, columns)
   return lead .. app.paint(found, "bold") .. after
 end
 
--- The line above what was found in a session.
+-- The line above the hits of a session.
 local function heading(app, hit)
   local words = { app.paint(terminal.line(hit.session or "?"), "cyan") }
   for _, name in ipairs { "agent", "user" } do
@@ -74,14 +73,14 @@ local function as_json(hit)
   }
 end
 
--- Tells of sessions that could not be searched.
+-- Reports sessions that could not be searched.
 local function tell_unread(app, unread)
   for _, hit in ipairs(unread) do
     app:note(terminal.line(("%s: %s"):format(hit.session or "a log", hit.message)))
   end
 end
 
--- Prints hits as they come. app.json: gathers them.
+-- Prints hits as they are found; with --json all at the end.
 local function show(app, store, text, asked)
   local bar, finish = progress.bar(app, "searching")
   local columns, at = terminal.columns() or 100, nil
@@ -89,11 +88,7 @@ local function show(app, store, text, asked)
   asked.on_step = function(step)
     bar(step.index - 1, step.total)
   end
-  local found, message, code, search = store:search(text, asked)
-  if not found then
-    return nil, message, code
-  end
-  for hit in found, nil, nil, search do
+  for hit in app.try(store:search(text, asked)) do
     if app.json then
       list[#list + 1] = as_json(hit)
     elseif hit.kind == "unread" then
@@ -126,15 +121,13 @@ local function show(app, store, text, asked)
 end
 
 return {
-  name = "search",
   summary = "search all sessions for a text, newest first",
   usage = "search QUERY [--agent NAME] [--role ROLE] [--since WHEN] [--limit N]",
-  examples = {
-    { "sessile search 'connection refused'", "in titles, labels and messages" },
-    { "sessile search --role user deadline", "only what users said" },
-    { "sessile search TODO --exact --since 7d", "match case; only this week" },
-    { "sessile search refund --json | jq -r '.[].session'", "for a program" },
-  },
+  examples = [[
+    sessile search 'connection refused'                 in titles, labels and messages
+    sessile search --role user deadline                 only what users said
+    sessile search TODO --exact --since 7d              match case; only this week
+    sessile search refund --json | jq -r '.[].session'  for a program]],
   arguments = { { "query", "the text to look for; ASCII case is ignored" } },
   options = {
     { "--role ROLE", "only messages of this role", many = true, choices = ROLES },
@@ -144,19 +137,13 @@ return {
     filters.options[5],
     { "--limit N", "at most N hits", integer = true },
   },
-  about = "Every log is opened and read; there is no index. Hits are printed as they are found.\n"
-    .. "A session that cannot be read is named at the end. To see a whole message: sessile\n"
-    .. "show ID@ENTRY",
+  about = [[
+    Every log is opened and read; there is no index. Hits are printed as they are found.
+    A session that cannot be read is named at the end. To see a whole message: sessile
+    show ID@ENTRY]],
   run = function(app, args)
-    local asked, message, code = filters.asked(app, args)
-    if not asked then
-      return nil, message, code
-    end
-    local store, step
-    store, message, code, step = app:store()
-    if not store then
-      return nil, message, code, step
-    end
+    local asked = filters.asked(app, args)
+    local store = app:need_store()
     asked.agent, asked.limit, asked.exact = app.globals.agent, args.limit, args.exact
     asked.head_only = args.head
     asked.roles = args.role and #args.role > 0 and args.role or nil

@@ -1,21 +1,22 @@
---- settings: what a host wants back with a session: the model, a thinking level, anything.
+--- settings: shows or changes the settings or the metadata of a session.
 --
--- Owns: how KEY=JSON is read. Must never touch a setting that was not named.
+-- Owns: how KEY=JSON is parsed. Must never change a setting that was not named.
 
+local common = require "sessile.cli.common"
 local hints = require "sessile.cli.hints"
 local render = require "sessile.cli.render"
 local sessile = require "sessile"
 local span = require("sessile.core").span
 local terminal = require "sessile.cli.terminal"
 
--- A value that is no JSON is text, so that `model=gpt-4o` is what it looks like.
-local function object_of(pairs_typed)
+-- A value that is not JSON is a text, as in `model=gpt-4o`.
+local function object_of(app, pairs_typed)
   local members = {}
   for i, text in ipairs(pairs_typed) do
     local key, value = text:match "^([^=]+)=(.*)$"
     if not key then
-      return nil, ("'%s' is not KEY=JSON"):format(hints.shown(text)), "EUSAGE",
-        "As: sessile settings last model=gpt-4o 'stop=[\"END\"]'; KEY=null removes one."
+      app.fail(("'%s' is not KEY=JSON"):format(hints.shown(text)), "EUSAGE",
+        "As: sessile settings last model=gpt-4o 'stop=[\"END\"]'; KEY=null removes one.")
     end
     members[i] = span.quote(key) .. ":" .. (span.valid(value) and value or span.quote(value))
   end
@@ -23,49 +24,29 @@ local function object_of(pairs_typed)
 end
 
 return {
-  name = "settings",
   summary = "show or change the settings of a session, such as its model",
   usage = "settings ID [KEY=JSON…] [--metadata]",
-  examples = {
-    { "sessile settings bug-42", "show the settings" },
-    { "sessile settings bug-42 model=gpt-4o thinking=null", "set one, remove another" },
-    { "sessile settings bug-42 --metadata team=blue", "change the metadata in the same way" },
-  },
+  examples = [[
+    sessile settings bug-42                             show the settings
+    sessile settings bug-42 model=gpt-4o thinking=null  set one, remove another
+    sessile settings bug-42 --metadata team=blue        change the metadata in the same way]],
   arguments = {
-    { "id", "a session: its id, a prefix of it, its title, a label, or `last`" },
+    common.session,
     { "values", "KEY=JSON sets a value, KEY=null removes it; text needs no quotes", "*" },
   },
   options = {
     { "--metadata", "work on the session's metadata instead" },
   },
-  about = "The log keeps every earlier value with its time; the newest value holds.",
+  about = [[
+    The log keeps every earlier value with its time; the newest value holds.]],
   run = function(app, args)
     local which = args.metadata and "metadata" or "settings"
-    local object, message, code, step
-    if #args.values > 0 then
-      object, message, code, step = object_of(args.values)
-      if not object then
-        return nil, message, code, step
-      end
-    end
-    local session
-    session, message, code, step = app:session(args.id)
-    if not session then
-      return nil, message, code, step
-    end
-    local _ <close> = app.closing(session)
+    local object = #args.values > 0 and object_of(app, args.values)
+    local session = app:open(args.id)
     if object then
-      local ok
-      ok, message, code = session[which](session, object)
-      if not ok then
-        return nil, message, code
-      end
+      app.try(session[which](session, object))
     end
-    local settings
-    settings, message, code = session[which](session)
-    if not settings then
-      return nil, message, code
-    end
+    local settings = app.try(session[which](session))
     local raw = render.facts(settings).json
     if app.json then
       app:print_json(app.raw(raw))

@@ -1,7 +1,6 @@
---- show: prints a session's messages, and those that come, or one entry.
+--- show: prints the messages of a session, also new ones as they arrive, or one entry.
 --
--- Owns: the choice of what to print, and when. Must never show stored text as it is on a terminal:
--- render.lua makes it inert.
+-- Must never print unsafe text: render.lua makes it safe.
 
 local entries = require "sessile.cli.entries"
 local hints = require "sessile.cli.hints"
@@ -10,7 +9,7 @@ local render = require "sessile.cli.render"
 local span = require("sessile.core").span
 local terminal = require "sessile.cli.terminal"
 
--- JSON, a member a line, strings cut: for eyes, not for programs (those use --json).
+-- An object for people: one member on each line, long strings cut.
 local function outline(raw, columns)
   local members = span.object(raw)
   local lines = {}
@@ -28,7 +27,7 @@ local function show_entry(app, session, id)
     if code == "ENOTFOUND" then
       message = ("session %s has no entry %s"):format(hints.shown(session.id), id)
     end
-    return nil, message, code, "See the entries: sessile tree " .. hints.id(session.id)
+    app.fail(message, code, "See the entries: sessile tree " .. hints.id(session.id))
   end
   local raw = render.facts(entry).json
   if app.json then
@@ -50,10 +49,10 @@ local function show_entry(app, session, id)
   app:out(outline(raw, columns)) -- on another branch
 end
 
--- What is longest between two looks at the clock, when there is an end: ms.
+-- The longest wait between two looks at the clock, in ms.
 local WAIT_MS = 60000
 
--- Prints messages; `first` is not after another one.
+-- Prints messages. first: no message was printed before.
 local function show_messages(app, list, first)
   local now = app.now()
   for i, found in ipairs(list) do
@@ -65,7 +64,7 @@ local function show_messages(app, list, first)
   end
 end
 
--- Prints what others write from the entry `seen` on, until the time is up (ms; nil: for ever).
+-- Prints the messages that others write after the entry `seen`, for `timeout_ms` (nil: for ever).
 local function follow(app, session, seen, timeout_ms, empty)
   local ends = timeout_ms and os.time() * 1000 + timeout_ms
   while true do
@@ -76,13 +75,9 @@ local function follow(app, session, seen, timeout_ms, empty)
     if changed == nil then
       return nil, newest, code
     elseif changed then
-      local list, message
-      -- a message stands behind those before it: no more of them are new than entries are
-      list, message, code = session:messages {
-        last = tonumber(newest, 16) - tonumber(seen, 16) }
-      if not list then
-        return nil, message, code
-      end
+      -- there are at most as many new messages as new entries
+      local list = app.try(session:messages {
+        last = tonumber(newest, 16) - tonumber(seen, 16) })
       local new = {}
       for _, found in ipairs(list) do
         if render.facts(found).key:sub(1, #seen) > seen then
@@ -99,15 +94,13 @@ local function follow(app, session, seen, timeout_ms, empty)
 end
 
 return {
-  name = "show",
   summary = "print the messages of a session, or one entry",
   usage = "show ID[@ENTRY] [--last N] [--follow [--for TIME]]",
-  examples = {
-    { "sessile show last --last 3", "the newest three messages" },
-    { "sessile show bug-42@2a", "one entry, by its number or a label" },
-    { "sessile show last --follow", "and new messages, until Ctrl-C" },
-    { "sessile show bug-42 --json | jq '.[].message.role'", "for a program" },
-  },
+  examples = [[
+    sessile show last --last 3                          the newest three messages
+    sessile show bug-42@2a                              one entry, by its number or a label
+    sessile show last --follow                          and new messages, until Ctrl-C
+    sessile show bug-42 --json | jq '.[].message.role'  for a program]],
   arguments = {
     { "id", "a session, optionally with one of its entries" },
   },
@@ -116,47 +109,37 @@ return {
     { "--follow", "then print each new message, until Ctrl-C" },
     { "--for TIME", "with --follow: stop after this time: 90, 5m", time = true },
   },
-  about = "Prints every message from the first to the newest, also those that were compacted\n"
-    .. "away. To see what the model would get, use `sessile context`. With --follow --json\n"
-    .. "each message is one line of JSON.",
+  about = [[
+    Prints every message from the first to the newest, also those that were compacted
+    away. To see what the model would get, use `sessile context`. With --follow --json
+    each message is one line of JSON.]],
   run = function(app, args)
-    local session, entry, code, step = entries.at(app, args.id)
-    if not session then
-      return nil, entry, code, step
-    end
-    local _ <close> = app.closing(session)
-    if type(entry) == "string" and args.follow then
+    local session, entry = entries.open_at(app, args.id)
+    if entry and args.follow then
       return nil, "--follow is for a whole session, and an entry never changes", "EUSAGE",
         "sessile show " .. hints.id(session.id) .. " --follow"
     elseif args["for"] and not args.follow then
       return nil, "--for goes with --follow", "EUSAGE"
-    elseif type(entry) == "string" then
+    elseif entry then
       return show_entry(app, session, entry)
     end
-    local list, message, seen, changed
-    if args.follow then -- before the messages are read: what comes between is shown after them
+    local changed, seen, code
+    if args.follow then -- before the messages are read, so that none is missed
       changed, seen, code = session:watch { timeout_ms = 0 }
       if changed == nil then
         return nil, seen, code
       end
     end
-    list, message, code = session:messages { last = args.last }
-    if not list then
-      return nil, message, code
-    end
+    local list = app.try(session:messages { last = args.last })
     if args.follow then
       show_messages(app, list, true)
-      for i = #list, 1, -1 do -- what came since is among them already
+      for i = #list, 1, -1 do -- some may be newer than `seen`
         local id = render.facts(list[i]).key:sub(1, #seen)
         seen = id > seen and id or seen
       end
       return follow(app, session, seen, args["for"], #list == 0)
     elseif app.json then
-      local rows = {}
-      for i, found in ipairs(list) do
-        rows[i] = render.json(app, found)
-      end
-      app:print_json(app.array(rows))
+      app:print_json(render.list(app, list))
       return
     end
     show_messages(app, list, true)

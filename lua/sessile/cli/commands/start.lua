@@ -1,7 +1,6 @@
---- start: a bare `sessile`: what is here, and what to type next.
+--- start: `sessile` without a command: what is in the store, and what to type next.
 --
--- Owns: the first screen. Must never make anything: whoever only looks leaves no store and
--- no key behind.
+-- Must never create a store or a key.
 
 local hints = require "sessile.cli.hints"
 local sessions = require "sessile.cli.sessions"
@@ -35,20 +34,11 @@ return {
   usage = "[COMMAND …]",
   examples = { { "sessile", "what is here" } },
   run = function(app)
-    local known, wrong, kind, hint = app:config()
-    if not known then
-      return nil, wrong, kind, hint
-    end
+    app.try(app:config())
     local url, folder = sessions.place(app.globals)
     local place = folder or url
-    local store, message, code, step = app:store()
-    local rows = {}
-    if store then
-      rows, message, code = app:list(store)
-    end
-    if not store and code ~= "ENOTFOUND" or not rows then
-      return nil, message, code, step
-    end
+    local store = app:store_if_any()
+    local rows = store and app.try(app:list(store)) or {}
     if app.json then
       app:print_json {
         store = place, exists = store ~= nil, sessions = #rows,

@@ -1,9 +1,10 @@
---- stats: a picture of how a session, or a store, grew.
+--- stats: charts how a session, or the store, grew.
 --
--- Owns: turns and days as rows of bars, with what befell the session between them. Must never
--- count a message twice, nor hide what does not fit: rows are put together.
+-- Owns: the bars of turns or days, with marks for compactions and checkpoints. Must never count a
+-- message twice, nor leave out rows that do not fit: they are combined.
 
 local chart = require "sessile.cli.chart"
+local common = require "sessile.cli.common"
 local filters = require "sessile.cli.filters"
 local hints = require "sessile.cli.hints"
 local render = require "sessile.cli.render"
@@ -17,13 +18,10 @@ local ROWS = 30
 
 -- ---------------------------------------------------------------- one session
 
--- The turns on the way to the head, or the days: {label, entry, time, messages, tokens, marks}.
--- A turn begins with what a user says.
-local function rows_of(session, by, since, till)
-  local messages, message, code = session:messages()
-  if not messages then
-    return nil, message, code
-  end
+-- The turns on the path to the head, or the days: {label, entry, time, messages, tokens, marks}. A
+-- turn begins with a message of the user.
+local function rows_of(app, session, by, since, till)
+  local messages = app.try(session:messages())
   local rows, row, turns = {}, nil, 0
   for _, one in ipairs(messages) do
     local facts = render.facts(one)
@@ -44,7 +42,7 @@ local function rows_of(session, by, since, till)
   return rows
 end
 
--- The row that something with this id stands in: the last that begins before it.
+-- The row of the entry with this id: the last one that begins before it.
 local function row_before(rows, id)
   for i = #rows, 1, -1 do
     if rows[i].entry <= id then
@@ -60,11 +58,8 @@ local function mark(rows, kind, id, text)
   end
 end
 
-local function add_marks(session, rows)
-  local log, message, code = session:log()
-  if not log then
-    return nil, message, code
-  end
+local function add_marks(app, session, rows)
+  local log = app.try(session:log())
   for _, one in ipairs(log) do
     local tokens = one.tokens
     if one.kind == "compaction" then
@@ -72,18 +67,13 @@ local function add_marks(session, rows)
         and ("%s → %s tokens"):format(number(tokens.before), number(tokens.after)) or "")
     end
   end
-  local checkpoints
-  checkpoints, message, code = session:checkpoints()
-  if not checkpoints then
-    return nil, message, code
-  end
+  local checkpoints = app.try(session:checkpoints())
   for i = #checkpoints, 1, -1 do
     mark(rows, "checkpoint", checkpoints[i].id, checkpoints[i].name or "")
   end
-  return rows
 end
 
--- Combines neighbours, so that at most `n` rows are left.
+-- Combines neighbours, so that there are at most `most` rows.
 local function fewer(rows, most)
   local list = {}
   for i, group in ipairs(chart.groups(rows, most)) do
@@ -103,7 +93,7 @@ end
 
 local SIGN = { compaction = "▼", uncompaction = "▲", checkpoint = "◆" }
 
--- Of many marks the first, and how many more there are of each kind.
+-- The first mark of each kind, and how many more there are.
 local function marks_text(marks)
   local parts, count = {}, {}
   for _, one in ipairs(marks) do
@@ -133,32 +123,17 @@ local function draw(app, by, rows)
       marks_text(row.marks),
     }
   end
-  app:out(terminal.table({ by == "day" and "DAY" or "TURN", "MESSAGES>", "TOKENS>", "", "" }, cells,
-    function(cell, column, heading)
-      if heading then return app.paint(cell, "bold") end
-      return column == 4 and app.paint(cell, "cyan") or column == 5 and app.paint(cell, "yellow")
-        or cell
-    end, terminal.columns(), { "MESSAGES" }))
+  app:print_table({ by == "day" and "DAY" or "TURN", "MESSAGES>", "TOKENS>", "", "" }, cells,
+    { "MESSAGES" }, { [4] = "cyan", [5] = "yellow" })
 end
 
 local function of_session(app, args, since, till)
-  local session, message, code, step = app:session(args.id)
-  if not session then
-    return nil, message, code, step
-  end
-  local _ <close> = app.closing(session)
+  local session = app:open(args.id)
   local by = args.by or "turn"
-  local rows, usage, context, about
-  rows, message, code = rows_of(session, by, since, till)
-  if rows then rows, message, code = add_marks(session, rows) end
-  if rows then usage, message, code = session:usage() end
-  if not usage then
-    return nil, message, code
-  end
-  context, about, code = session:context()
-  if not context then
-    return nil, about, code
-  end
+  local rows = rows_of(app, session, by, since, till)
+  add_marks(app, session, rows)
+  local usage = app.try(session:usage())
+  local _, about = app.try(session:context())
   local tokens, messages, count = 0, 0, {}
   for _, row in ipairs(rows) do
     tokens, messages = tokens + row.tokens, messages + row.messages
@@ -189,7 +164,7 @@ end
 
 -- ---------------------------------------------------------------- a store
 
--- By the day they were made: sessions, messages and bytes.
+-- Sessions, messages and bytes by the day on which the sessions were created.
 local function days_of(rows)
   local days, by_day = {}, {}
   for _, row in ipairs(rows) do
@@ -221,7 +196,7 @@ local function sum_of(rows)
   return sum
 end
 
--- {name = n, …} as "3 active, 1 archived", the most first.
+-- {name = n, …} as "3 active, 1 archived", the largest first.
 local function counted(counts)
   local names = {}
   for name in pairs(counts) do names[#names + 1] = name end
@@ -253,14 +228,7 @@ local function fewer_days(days, most)
 end
 
 local function of_store(app, args, since, till)
-  local store, message, code, step = app:store()
-  local rows
-  if store then
-    rows, message, code = app:list(store, { since = since, ["until"] = till })
-  end
-  if not rows then
-    return nil, message, code, step
-  end
+  local rows = app.try(app:list(app:need_store(), { since = since, ["until"] = till }))
   local sum, days = sum_of(rows), days_of(rows)
   if app.json then
     sum.days = app.array(days)
@@ -277,28 +245,23 @@ local function of_store(app, args, since, till)
     cells[i] = { day.label, number(day.sessions), number(day.messages), terminal.bytes(day.bytes),
       chart.bar(day.messages, most, width) }
   end
-  app:out(terminal.table({ "DAY", "SESSIONS>", "MESSAGES>", "SIZE>", "" }, cells,
-    function(cell, column, heading)
-      if heading then return app.paint(cell, "bold") end
-      return column == 5 and app.paint(cell, "cyan") or cell
-    end, terminal.columns(), { "SIZE", "SESSIONS" }))
+  app:print_table({ "DAY", "SESSIONS>", "MESSAGES>", "SIZE>", "" }, cells, { "SIZE", "SESSIONS" },
+    { [5] = "cyan" })
   app:out(("\n%s, %s, %s: %s\n"):format(plural(sum.sessions, "session"),
     plural(sum.messages, "message"), terminal.bytes(sum.bytes), counted(sum.status)))
   app:out(("of agents: %s\n"):format(counted(sum.agents)))
 end
 
 return {
-  name = "stats",
   summary = "chart how a session grew, turn by turn, or the whole store",
   usage = "stats [ID] [--by turn|day] [--since WHEN] [--until WHEN]",
-  examples = {
-    { "sessile stats last", "tokens of each turn; ▼ is a compaction, ◆ a checkpoint" },
-    { "sessile stats bug-42 --by day --since 30d", "day by day" },
-    { "sessile stats", "the store: sessions, messages, bytes by day" },
-  },
+  examples = [[
+    sessile stats last  tokens of each turn; ▼ is a compaction, ◆ a checkpoint
+    sessile stats bug-42 --by day --since 30d
+      day by day
+    sessile stats       the store: sessions, messages, bytes by day]],
   arguments = {
-    { "id", "a session: its id, a prefix of it, its title, a label, or `last`"
-      .. "; default: the store", "?" },
+    common.session_as { more = "; default: the store", count = "?" },
   },
   options = {
     { "--by WHAT", "for one session: one bar for each", choices = { "turn", "day" } },
@@ -306,18 +269,16 @@ return {
     { "--since WHEN", "from a date (2026-02-01) or an age (24h, 7d)" },
     { "--until WHEN", "before that" },
   },
-  about = "A turn starts with a message of the user. Its tokens are those of its messages, as\n"
-    .. "the engine counts them. `sessile usage` shows what providers reported. Days are in\n"
-    .. "UTC.",
+  about = [[
+    A turn starts with a message of the user. Its tokens are those of its messages, as
+    the engine counts them. `sessile usage` shows what providers reported. Days are in
+    UTC.]],
   run = function(app, args)
-    local since, till, wrong = filters.moments(app, args)
+    local since, till = filters.moments(app, args)
     if args.by and not args.id then
-      wrong = "--by is for one session: name it"
+      return nil, "--by is for one session: name it", "EUSAGE"
     elseif args.rows == 0 then
-      wrong = "--rows: at least one"
-    end
-    if wrong then
-      return nil, wrong, "EUSAGE"
+      return nil, "--rows: at least one", "EUSAGE"
     end
     local of = args.id and of_session or of_store
     return of(app, args, since, till)

@@ -1,6 +1,6 @@
---- tokens: how many tokens a text, a recording or a session is, and how well that is known.
+--- tokens: counts the tokens of a text, a recording or a session.
 --
--- Owns: telling a text from a recording, and the table of messages. Must never write.
+-- Owns: telling a text from a recording, and the table of messages. Must never write to a store.
 
 local hints = require "sessile.cli.hints"
 local import = require "sessile.import"
@@ -10,8 +10,8 @@ local terminal = require "sessile.cli.terminal"
 
 local FAILED = { [2] = "ENOTFOUND", [13] = "EDENIED" } -- by errno
 
--- All of a file, "-": standard input. nil, message, code.
-local function read(path)
+-- A whole file; "-" is standard input. step: what to do next if the file is missing.
+local function read(app, path, step)
   local file, why, number = io.stdin, nil, nil
   if path ~= "-" then
     file, why, number = io.open(path, "rb")
@@ -26,14 +26,13 @@ local function read(path)
   end
   if not text then
     local code = FAILED[number] or "EIO"
-    return nil, ("%s: %s"):format(hints.shown(path), (tostring(why):gsub("^.*: ", ""))), code,
-      code == "ENOTFOUND" and "Give the path of a file; for a session: sessile tokens --session ID"
-        or nil
+    app.fail(("%s: %s"):format(hints.shown(path), (tostring(why):gsub("^.*: ", ""))), code,
+      code == "ENOTFOUND" and step or nil)
   end
   return text
 end
 
--- The messages of a recording, as JSON; nil: it is none, and why.
+-- The messages of a recording; nil and a sentence if the text is none.
 local function messages_of(text, from)
   local file <close> = assert(io.tmpfile())
   assert(file:write(text))
@@ -54,36 +53,18 @@ local function messages_of(text, from)
   return list
 end
 
--- Where the session's messages stand, as the table shows them.
-local function of_session(app, args, more)
-  return app:with_session(args.session, function(session)
-    local list, info, code = session:context(more)
-    if not list then
-      return nil, info, code
-    end
-    return info, list
-  end)
-end
-
--- The file beside: tools, or a system prompt.
-local function beside(args)
+-- The options for counting: the model, tools, a system prompt.
+local function beside(app, args)
   local more = { model = args.model }
   if args.system then
-    local text, message, code = read(args.system)
-    if not text then
-      return nil, message, code, "Give the path of a file: --system FILE"
-    end
-    more.system = text
+    more.system = read(app, args.system, "Give the path of a file: --system FILE")
   end
   if args.tools then
-    local text, message, code = read(args.tools)
-    if not text then
-      return nil, message, code, "Give the path of a file: --tools FILE"
-    end
+    local text = read(app, args.tools, "Give the path of a file: --tools FILE")
     local ok, tools = pcall(sessile.json, text)
     if not ok or type(tools) ~= "table" then
-      return nil, ("%s: a JSON array of tool definitions expected"):format(
-        hints.shown(args.tools)), "EINVALID"
+      app.fail(("%s: a JSON array of tool definitions expected"):format(hints.shown(args.tools)),
+        "EINVALID")
     end
     more.tools = tools
   end
@@ -118,8 +99,7 @@ local function show(app, args, info, list)
     return
   end
   if args.each and list then
-    app:out(terminal.table({ "", "TOKENS", "ROLE", "TEXT" }, rows_of(list, info.each), app.paint,
-      terminal.columns()))
+    app:print_table({ "", "TOKENS", "ROLE", "TEXT" }, rows_of(list, info.each), true, {})
   end
   app:out(terminal.tokens(info) .. (list and (" in %s message%s"):format(terminal.number(#list),
     #list == 1 and "" or "s") or "") .. "\n")
@@ -132,15 +112,13 @@ local formats = import.names()
 table.insert(formats, 1, "text")
 
 return {
-  name = "tokens",
   summary = "count the tokens of a text, a recording or a session",
   usage = "tokens FILE [--model M] | tokens --session ID",
-  examples = {
-    { "sessile tokens notes.md --model gpt-4o", "a text, counted exactly" },
-    { "git diff | sessile tokens - --model claude-sonnet-4-5", "standard input, estimated" },
-    { "sessile tokens talk.jsonl --model gpt-4o --each", "a recording, message by message" },
-    { "sessile tokens --session last --tools tools.json", "what the next request takes" },
-  },
+  examples = [[
+    sessile tokens notes.md --model gpt-4o                 a text, counted exactly
+    git diff | sessile tokens - --model claude-sonnet-4-5  standard input, estimated
+    sessile tokens talk.jsonl --model gpt-4o --each        a recording, message by message
+    sessile tokens --session last --tools tools.json       what the next request takes]],
   arguments = { { "file", "a text or a recording; `-`: standard input", "?" } },
   options = {
     { "--model M", "the model (default: an estimate; for a session: its model)" },
@@ -151,58 +129,40 @@ return {
     { "--tools FILE", "also count tool definitions, a JSON array" },
     { "--system FILE", "also count a system prompt" },
   },
-  about = "The source of a count is, best first: usage (the provider's report), exact (the\n"
-    .. "model's own encoding), host, fitted (a count scaled by this session's usage), or\n"
-    .. "estimate. The numbers after it are the margin.",
+  about = [[
+    The source of a count is, best first: usage (the provider's report), exact (the
+    model's own encoding), host, fitted (a count scaled by this session's usage), or
+    estimate. The numbers after it are the margin.]],
   run = function(app, args)
     if (args.file == nil) == (args.session == nil) then
       return nil, args.file and "count a file or a session: not both"
         or "name what to count: a file, `-` or --session ID", "EUSAGE"
     end
-    local more, message, code, wanted = beside(args)
-    if not more then
-      return nil, message, code, wanted
-    end
+    local more = beside(app, args)
     if args.session then
-      local info, list, why, step = of_session(app, args, more)
-      if not info then
-        return nil, list, why, step
-      end
-      return show(app, args, info, list)
+      local messages, about = app.try(app:open(args.session):context(more))
+      return show(app, args, about, messages)
     end
-    local text
-    local step
-    text, message, code, step = read(args.file)
-    if not text then
-      return nil, message, code, step
-    end
-    local store
-    store, message, code = sessile.open("ram:", { key = false, model_name = args.model,
-      encoding = args.encoding })
-    if not store then
-      return nil, message, code
-    end
-    local _ <close> = app.closing(store)
-    local list
+    local text = read(app, args.file,
+      "Give the path of a file; for a session: sessile tokens --session ID")
+    local store = app:keep(app.try(sessile.open("ram:", { key = false, model_name = args.model,
+      encoding = args.encoding })))
+    local list, why
     if args.from ~= "text" then
-      list, message = messages_of(text, args.from)
+      list, why = messages_of(text, args.from)
       if not list and args.from then
-        return nil, ("%s: %s"):format(hints.shown(args.file), message), "EINVALID"
+        return nil, ("%s: %s"):format(hints.shown(args.file), why), "EINVALID"
       end
     end
-    local tokens, info
+    local _, info
     if list then
-      tokens, info, code = store:count_messages(list, { tools = more.tools, system = more.system })
+      _, info = app.try(store:count_messages(list, { tools = more.tools, system = more.system }))
     elseif more.tools or more.system then
-      return nil, "--tools and --system need messages, and this file is a text",
-        "EUSAGE"
+      return nil, "--tools and --system need messages, and this file is a text", "EUSAGE"
     else
-      tokens, info, code = store:count(text)
+      _, info = app.try(store:count(text))
     end
-    if not tokens then
-      return nil, info, code
-    end
-    -- The messages as tables, for the table of them.
+    -- As messages of a session, so that they can be printed.
     if list and (args.each or app.json) then
       local scratch = assert(store:create {})
       for i, one in ipairs(list) do

@@ -1,14 +1,13 @@
---- tree: the entries of a session as a tree: on a terminal to move in, else as text.
+--- tree: shows the entries of a session as a tree, on a terminal interactively, else as text.
 --
--- Owns: which of the two is meant. Must never draw where nobody looks, nor wait for a key
--- where nobody types.
+-- Owns: the choice between the two. Must never wait for a key without a terminal.
 
+local common = require "sessile.cli.common"
 local nodes = require "sessile.cli.treeview.nodes"
-local terminal = require "sessile.cli.terminal"
 local text = require "sessile.cli.treeview.text"
 local treeview = require "sessile.cli.treeview"
 
--- The types of --types: given again, or with commas between.
+-- The types of --types, which may be repeated and have commas.
 local function types_of(given)
   local types
   for _, words in ipairs(given or {}) do
@@ -21,15 +20,14 @@ local function types_of(given)
 end
 
 local function as_text(app, args)
-  return app:with_session(args.id or "last", function(session)
-    local kind, types = args.type, types_of(args.types)
-    if not types and kind and kind ~= "all" and kind ~= "label" then
-      types = { kind }
-    end
-    return text.print(app, session, {
-      types = types, labelled = kind == "label", search = args.search, all = args.all,
-    })
-  end)
+  local session = app:open(args.id or "last")
+  local kind, types = args.type, types_of(args.types)
+  if not types and kind and kind ~= "all" and kind ~= "label" then
+    types = { kind }
+  end
+  return text.print(app, session, {
+    types = types, labelled = kind == "label", search = args.search, all = args.all,
+  })
 end
 
 local function as_screen(app, args)
@@ -43,25 +41,24 @@ local function as_screen(app, args)
   elseif not chosen.id then
     return 1
   end
-  local id = (chosen.session and chosen.session .. "@" or "") .. chosen.id
-  app:out((terminal.is_terminal(1) and terminal.line(id) or id) .. "\n")
+  app:out(app.id_line((chosen.session and chosen.session .. "@" or "") .. chosen.id))
 end
 
 return {
-  name = "tree",
   summary = "show the entries of a session as a tree",
   usage = "tree [ID] [--type WHAT] [--search TEXT] [--text | --select]",
-  examples = {
-    { "sessile tree", "on a terminal: choose a session and move in its tree" },
-    { "sessile tree last --text",
-      "● is in the context, ○ was compacted away or is on another branch" },
-    { "sessile tree bug-42 --type label --text", "entries with a label" },
-    { "sessile tree last --search refund | head", "entries with that text" },
-    { "sessile branch bug-42 $(sessile tree bug-42 --select)", "branch from an entry you choose" },
-    { "sessile tree bug-42 --json | jq '.entries[] | select(.type == \"compaction\")'",
-      "for a program" },
-  },
-  arguments = { { "id", "a session's id, a prefix of it, its title, or `last`", "?" } },
+  examples = [[
+    sessile tree              on a terminal: choose a session and move in its tree
+    sessile tree last --text  ● is in the context, ○ was compacted away or is on another branch
+    sessile tree bug-42 --type label --text
+      entries with a label
+    sessile tree last --search refund | head
+      entries with that text
+    sessile branch bug-42 $(sessile tree bug-42 --select)
+      branch from an entry you choose
+    sessile tree bug-42 --json | jq '.entries[] | select(.type == "compaction")'
+      for a program]],
+  arguments = { common.newest },
   options = {
     { "--filter --type WHAT", "only this kind of entry; label: entries with a label",
       choices = nodes.kinds },
@@ -71,11 +68,12 @@ return {
     { "--all", "every entry of a long session; as text" },
     { "--select", "Enter prints the entry's number and exits; for scripts" },
   },
-  about = "On a terminal: arrows move and fold, Enter opens, / searches, t selects the kind of\n"
-    .. "entries, L labels, p pins, b branches from an entry, f forks, ? shows all keys. In a\n"
-    .. "pipe, with --text and with --json the output is text; without ID it is of the newest\n"
-    .. "session. --select without a session prints SESSION@ENTRY; its exit code is 1 if you\n"
-    .. "leave without a choice.",
+  about = [[
+    On a terminal: arrows move and fold, Enter opens, / searches, t selects the kind of
+    entries, L labels, p pins, b branches from an entry, f forks, ? shows all keys. In a
+    pipe, with --text and with --json the output is text; without ID it is of the newest
+    session. --select without a session prints SESSION@ENTRY; its exit code is 1 if you
+    leave without a choice.]],
   run = function(app, args)
     local types = types_of(args.types)
     if args.search == "" then

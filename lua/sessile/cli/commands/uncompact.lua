@@ -1,9 +1,9 @@
---- uncompact: takes a compaction back.
+--- uncompact: undoes a compaction.
 --
--- Owns: the question before it. Must never take back another compaction than
--- the one that was shown.
+-- Owns: the confirmation. Must never undo another compaction than the one that was shown.
 
 local ask = require "sessile.cli.ask"
+local common = require "sessile.cli.common"
 local entries = require "sessile.cli.entries"
 local hints = require "sessile.cli.hints"
 local terminal = require "sessile.cli.terminal"
@@ -19,7 +19,7 @@ local function as_json(app, id, done)
   }
 end
 
--- A few keys, and how many more there are.
+-- The first keys of a list, and the last one.
 local function some(list)
   local shown = table.concat(list, " ", 1, math.min(#list, 6))
   return #list > 6 and ("%s … %s"):format(shown, list[#list]) or shown
@@ -40,39 +40,15 @@ local function tell(app, done)
   end
 end
 
-local function sure(app, args, would)
-  return ask.sure(app, args, ("Undo compaction %s: %s return, %s are removed"):format(would.undone,
-    terminal.plural(#would.restored, "message"), number(#would.removed)))
-end
-
 local function run(app, args, session)
-  local which, message, code, step
-  if args.entry then
-    which, message, code, step = entries.find(session, args.entry)
-    if not which then
-      return nil, message, code, step
-    end
-  end
-  local would
-  would, message, code = session:uncompact(which, { dry_run = true })
-  if not would then
-    step = (code == "EINVALID" or code == "ENOTFOUND")
-      and "See the compactions: sessile log " .. hints.id(session.id) or nil
-    return nil, message, code, step
-  end
-  local done = would
+  local which = args.entry and app.try(entries.find(session, args.entry)) or nil
+  local see = "See the compactions: sessile log " .. hints.id(session.id)
+  local done = app.try_or({ EINVALID = see, ENOTFOUND = see },
+    session:uncompact(which, { dry_run = true }))
   if not args.dry_run then
-    local yes
-    yes, message, code, step = sure(app, args, would)
-    if yes == nil then
-      return nil, message, code, step
-    elseif not yes then
-      return ask.no(app)
-    end
-    done, message, code = session:uncompact(would.undone)
-    if not done then
-      return nil, message, code
-    end
+    ask.must(app, args, ("Undo compaction %s: %s return, %s are removed"):format(done.undone,
+      terminal.plural(#done.restored, "message"), number(#done.removed)))
+    done = app.try(session:uncompact(done.undone))
   end
   if app.json then
     return as_json(app, session.id, done)
@@ -87,26 +63,23 @@ local function run(app, args, session)
 end
 
 return {
-  name = "uncompact",
   summary = "undo a compaction: the messages it removed return",
   usage = "uncompact ID [ENTRY] [--dry-run] [--yes]",
-  examples = {
-    { "sessile uncompact last --dry-run", "show what would return; write nothing" },
-    { "sessile uncompact bug-42", "undo the newest compaction in force; asks first" },
-    { "sessile uncompact bug-42 16 --yes", "undo this one; see `sessile log bug-42`" },
-  },
+  examples = [[
+    sessile uncompact last --dry-run   show what would return; write nothing
+    sessile uncompact bug-42           undo the newest compaction in force; asks first
+    sessile uncompact bug-42 16 --yes  undo this one; see `sessile log bug-42`]],
   arguments = {
-    { "id", "a session: its id, a prefix of it, its title, a label, or `last`" },
+    common.session,
     { "entry", "a compaction: its number, a label, or `head`", "?" },
   },
   options = {
     { "--dry-run", "show what would return, write nothing" },
     ask.option,
   },
-  about = "The messages that the compaction removed return, and the messages that it wrote are\n"
-    .. "removed, unless a later compaction changed them. To redo the compaction, undo the\n"
-    .. "entry that this command writes.",
-  run = function(app, args)
-    return app:with_session(args.id, function(session) return run(app, args, session) end)
-  end,
+  about = [[
+    The messages that the compaction removed return, and the messages that it wrote are
+    removed, unless a later compaction changed them. To redo the compaction, undo the
+    entry that this command writes.]],
+  run = function(app, args) return run(app, args, app:open(args.id)) end,
 }

@@ -1,51 +1,31 @@
---- undelete: brings back a session that was deleted softly.
---
--- Owns: which of the deleted ones is meant.
+--- undelete: restores a session that was deleted softly.
 
 local hints = require "sessile.cli.hints"
 local sessions = require "sessile.cli.sessions"
 
 return {
-  name = "undelete",
   summary = "restore a session that was deleted softly",
   usage = "undelete ID",
-  examples = {
-    { "sessile list --status deleted", "list deleted sessions" },
-    { "sessile undelete bug-42", "restore one" },
-  },
+  examples = [[
+    sessile list --status deleted  list deleted sessions
+    sessile undelete bug-42        restore one]],
   arguments = { { "id", "the session's id, a beginning of it, or its title",
     is = "deleted session" } },
   options = { { "--actor NAME", "who restores it, kept in the log" } },
   run = function(app, args)
-    local store, message, code, step = app:store()
-    if not store then
-      return nil, message, code, step
+    local store = app:need_store()
+    local rows = app.try(app:list(store, { status = "deleted" }))
+    local row, message, code, step = sessions.find(rows, args.id)
+    local others = not row and code == "ENOTFOUND" and app:list(store, {})
+    local other = others and sessions.find(others, args.id)
+    if other then
+      return nil, ("session %s is not deleted"):format(hints.shown(other.id)), code,
+        "Read it: sessile show " .. hints.id(other.id)
     end
-    local rows
-    rows, message, code = app:list(store, { status = "deleted" })
-    if not rows then
-      return nil, message, code
-    end
-    local row
-    row, message, code, step = sessions.find(rows, args.id)
-    if not row and code == "ENOTFOUND" then
-      local others = app:list(store, {})
-      local other = others and sessions.find(others, args.id)
-      if other then
-        return nil, ("session %s is not deleted"):format(hints.shown(other.id)), code,
-          "Read it: sessile show " .. hints.id(other.id)
-      end
-    end
-    if not row then
-      return nil, message, code,
-        step or code == "ENOTFOUND" and "See those: sessile list --status deleted" or nil
-    end
-    local ok
-    ok, message, code = store:undelete({ id = row.id, agent = row.agent, user = row.user },
-      { actor = args.actor })
-    if not ok then
-      return nil, message, code
-    elseif app.json then
+    app.try_or({ ENOTFOUND = "See those: sessile list --status deleted" }, row, message, code, step)
+    app.try(store:undelete({ id = row.id, agent = row.agent, user = row.user },
+      { actor = args.actor }))
+    if app.json then
       app:print_json { id = row.id, agent = row.agent }
     else
       app:note(("Session %s is restored: sessile show %s"):format(hints.shown(row.id),

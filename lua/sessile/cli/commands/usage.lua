@@ -1,7 +1,8 @@
---- usage: the tokens that providers reported, of a session or of all.
+--- usage: the tokens that providers reported, for one session or all.
 --
--- Owns: the sums over sessions. Must never estimate: what nobody reported is not in it.
+-- Owns: the sums over sessions. Must never estimate a number that was not reported.
 
+local common = require "sessile.cli.common"
 local filters = require "sessile.cli.filters"
 local terminal = require "sessile.cli.terminal"
 
@@ -21,7 +22,7 @@ local function add(groups, group, key)
   known.reports = known.reports + group.reports
 end
 
--- Adds what a session reports: by day, when no `by` was asked for.
+-- Adds the reports of a session; by day if `by` is nil.
 local function gather(groups, session, by, within)
   local list, message, code = session:usage { by = by or "day" }
   if not list then
@@ -70,14 +71,11 @@ local function print_groups(app, by, groups, total)
     row(group, group.key == "" and "(nobody says)" or terminal.line(group.key))
   end
   row(total, "all")
-  app:out(terminal.table({ HEADINGS[by] or "", "REPORTS>", "INPUT>", "OUTPUT>", "CACHE READ>",
-    "CACHE WRITE>" }, rows, function(cell, column, heading)
-    if heading then return app.paint(cell, "bold") end
-    return column == 1 and app.paint(cell, "cyan") or cell
-  end, terminal.columns(), { "REPORTS>", "CACHE WRITE>", "CACHE READ>" }))
+  app:print_table({ HEADINGS[by] or "", "REPORTS>", "INPUT>", "OUTPUT>", "CACHE READ>",
+    "CACHE WRITE>" }, rows, { "REPORTS>", "CACHE WRITE>", "CACHE READ>" })
 end
 
--- Whether a day ("2026-02-01") is within the moments.
+-- A function that tells whether a day ("2026-02-01") is between two times.
 local function days_between(since, till)
   local first = since and terminal.day(since)
   local last = till and terminal.day(till - 1)
@@ -87,60 +85,39 @@ local function days_between(since, till)
 end
 
 return {
-  name = "usage",
   summary = "show the tokens that providers reported, for one session or all",
   usage = "usage [ID] [--by day|model|agent] [--since WHEN] [--until WHEN]",
-  examples = {
-    { "sessile usage bug-42", "one session, with all its branches" },
-    { "sessile usage --by day --since 30d", "the store, day by day" },
-    { "sessile usage --by model --json", "for a program" },
-  },
+  examples = [[
+    sessile usage bug-42                one session, with all its branches
+    sessile usage --by day --since 30d  the store, day by day
+    sessile usage --by model --json     for a program]],
   arguments = {
-    { "id", "a session: its id, a prefix of it, its title, a label, or `last`"
-      .. "; default: all", "?" },
+    common.session_as { more = "; default: all", count = "?" },
   },
   options = {
     { "--by WHAT", "group by", choices = { "day", "model", "agent" } },
     { "--since WHEN", "from a date (2026-02-01) or an age (24h, 7d)" },
     { "--until WHEN", "before that day" },
   },
-  about = "Shows what providers reported, over the whole log. `sessile info ID` shows what the\n"
-    .. "context takes now. Days are in UTC. --since and --until work with days, not with --by\n"
-    .. "model or agent.",
+  about = [[
+    Shows what providers reported, over the whole log. `sessile info ID` shows what the
+    context takes now. Days are in UTC. --since and --until work with days, not with --by
+    model or agent.]],
   run = function(app, args)
-    local since, till, wrong = filters.moments(app, args)
-    if not wrong and (since or till) and args.by and args.by ~= "day" then
-      wrong = ("--since and --until count days: they do not go with --by %s"):format(args.by)
-    end
-    if wrong then
-      return nil, wrong, "EUSAGE"
+    local since, till = filters.moments(app, args)
+    if (since or till) and args.by and args.by ~= "day" then
+      return nil, ("--since and --until count days: they do not go with --by %s"):format(args.by),
+        "EUSAGE"
     end
     local groups, within = {}, days_between(since, till)
-    local ok, message, code, step, id
-    if args.id then
-      local session
-      session, message, code, step = app:session(args.id)
-      if not session then
-        return nil, message, code, step
-      end
-      ok, message, code = gather(groups, session, args.by, within)
-      id = session.id
-      session:close()
+    local session = args.id and app:open(args.id)
+    if session then
+      app.try(gather(groups, session, args.by, within))
     else
-      local store, rows
-      store, message, code, step = app:store()
-      if store then
-        rows, message, code = app:list(store, {})
-      end
-      if not rows then
-        return nil, message, code, step
-      end
-      ok, message, code = filters.each(app, store, rows, "reading", function(session)
-        return gather(groups, session, args.by, within)
-      end)
-    end
-    if not ok then
-      return nil, message, code
+      local store = app:need_store()
+      app.try(filters.each(app, store, app.try(app:list(store, {})), "reading", function(each)
+        return gather(groups, each, args.by, within)
+      end))
     end
     sort(groups, args.by)
     local total = {}
@@ -153,7 +130,7 @@ return {
     local sum = total[1]
     sum.key = nil
     if app.json then
-      return as_json(app, id, args.by, groups, sum)
+      return as_json(app, session and session.id or nil, args.by, groups, sum)
     end
     print_groups(app, args.by, groups, sum)
     if sum.reports == 0 then

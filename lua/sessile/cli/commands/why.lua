@@ -1,12 +1,13 @@
---- why: why a message is in the context, or not.
+--- why: explains why a message is in the context or not.
 --
--- Owns: the printing. Must never say more than the engine does.
+-- Must never say more than the engine does.
 
+local common = require "sessile.cli.common"
 local entries = require "sessile.cli.entries"
 local render = require "sessile.cli.render"
 local terminal = require "sessile.cli.terminal"
 
--- The row of `sessile log` as JSON wants it.
+-- A row of `sessile log` for JSON.
 local function compaction_json(app, of)
   local row = {}
   for name, value in pairs(of) do
@@ -33,7 +34,7 @@ local function as_json(app, id, why)
   }
 end
 
--- What the message says, when it is one.
+-- Prints the role and the beginning of the message, if the entry is one.
 local function heading(app, session, key, columns)
   local entry = not key:find(".", 1, true) and session:entry(key)
   if not entry or entry.type ~= "message" or type(entry.data) ~= "table" then
@@ -45,7 +46,7 @@ local function heading(app, session, key, columns)
     render.brief(entry.data, math.max(columns - #key - terminal.width(role) - 4, 20))))
 end
 
--- An entry, or "16.1": what a compaction wrote.
+-- An entry, or "16.1": the first message that compaction 16 wrote.
 local function find(session, text)
   local digits, n = text:match "^(%x+)%.([1-9]%d*)$"
   if digits and #digits <= 8 then
@@ -55,15 +56,8 @@ local function find(session, text)
 end
 
 local function run(app, args, session)
-  local key, message, code, step = find(session, args.entry)
-  if not key then
-    return nil, message, code, step
-  end
-  local why
-  why, message, code = session:why(key)
-  if not why then
-    return nil, message, code, entries.step(code, session.id)
-  end
+  local key = app.try(find(session, args.entry))
+  local why = app.try_or(entries.steps(session), session:why(key))
   if app.json then
     return as_json(app, session.id, why)
   end
@@ -84,17 +78,14 @@ local function run(app, args, session)
 end
 
 return {
-  name = "why",
   summary = "explain why a message is in the context or not",
   usage = "why ID ENTRY",
-  examples = {
-    { "sessile why last 2a", "what happened to that message" },
-    { "sessile why bug-42 16.1", "a message that compaction 16 wrote" },
-  },
-  arguments = entries.arguments,
-  about = "Shows what happened to the message, oldest first: which compaction removed it, when,\n"
-    .. "by which policy, and what replaced it; then what happened to the replacement.",
-  run = function(app, args)
-    return app:with_session(args.id, function(session) return run(app, args, session) end)
-  end,
+  examples = [[
+    sessile why last 2a      what happened to that message
+    sessile why bug-42 16.1  a message that compaction 16 wrote]],
+  arguments = { common.session, common.entry },
+  about = [[
+    Shows what happened to the message, oldest first: which compaction removed it, when,
+    by which policy, and what replaced it; then what happened to the replacement.]],
+  run = function(app, args) return run(app, args, app:open(args.id)) end,
 }

@@ -5,20 +5,12 @@
 
 local entries = require "sessile.cli.entries"
 local prompt = require "sessile.cli.treeview.prompt"
+local sessions = require "sessile.cli.sessions"
 local terminal = require "sessile.cli.terminal"
 
 local actions = {}
 
 local PIN = "pinned"
-
-local function has(node, name)
-  for _, label in ipairs(node.labels) do
-    if label == name then
-      return true
-    end
-  end
-  return false
-end
 
 local function names(node)
   local list = {}
@@ -62,7 +54,7 @@ function actions.unlabel(view, node)
 end
 
 function actions.pin(view, node)
-  local is_pinned = has(node, PIN)
+  local is_pinned = sessions.has_label(node, PIN)
   local ok, why = view.session[is_pinned and "unpin" or "pin"](view.session, node.id)
   return ok and (is_pinned and "%s is pinned no more" or "%s is pinned: policies keep it")
     :format(node.id), why

@@ -1,0 +1,95 @@
+--- common: arguments, options and checks that several commands have.
+--
+-- Owns: their wording. Must never open a store.
+
+local options = require "sessile.cli.options"
+
+local common = {}
+
+-- ---------------------------------------------------------------- arguments
+
+common.session = { "id", "a session: its id, a prefix of it, its title, a label, or `last`" }
+common.newest = { "id", "a session's id, a prefix of it, its title, or `last`", "?" }
+common.entry = { "entry", "an entry: its number, a label, or `head`" }
+common.policy_name = {
+  "name", "a policy: its name, or a path with a `/` or ending in .lua", is = "policy",
+}
+
+--- The session argument with another name, a longer description or another number of values.
+---@param given {name: string?, more: string?, count: string?}
+---@return sessile.cli.argument
+function common.session_as(given)
+  return { given.name or common.session[1], common.session[2] .. (given.more or ""), given.count }
+end
+
+-- ---------------------------------------------------------------- options
+
+common.policy_option = {
+  "--option NAME=VALUE", "an option of the policy; may be repeated", many = true,
+}
+common.that_policy_option = {
+  "--option NAME=VALUE", "an option of that policy; may be repeated", many = true,
+}
+common.window = { "--window N", "the model's window in tokens (else unlimited)", integer = true }
+common.reserve = { "--reserve N", "tokens to keep free in the window", integer = true }
+common.redact = { "--redact", "replace keys, passwords, addresses and names of homes" }
+common.limit = { "--limit N", "list at most N", integer = true }
+
+-- ---------------------------------------------------------------- checks
+
+--- The next step when there is no such policy, for app.try_or.
+common.policy_steps = { ENOTFOUND = "See the policies: sessile policy list" }
+
+--- The policy with its options, as the library takes it; nil if none was named.
+---@param app sessile.cli.app
+---@param name string?
+---@param given string[]  the values of --option
+function common.policy(app, name, given)
+  local chosen, wrong = options.policy(name, given)
+  if wrong then
+    app.fail(wrong, "EUSAGE")
+  end
+  return chosen
+end
+
+--- Refuses an id that a new session cannot have.
+---@param app sessile.cli.app
+---@param id string?
+function common.check_new_id(app, id)
+  if id == "last" then
+    app.fail("the id 'last' is taken: it always means the newest session", "EUSAGE")
+  end
+end
+
+--- Fails if more than one of the options was given. Returns whether one was.
+---@param app sessile.cli.app
+---@param args table
+---@param flags string[]  as "--to-plain"
+---@return boolean
+function common.at_most_one(app, args, flags)
+  local count = 0
+  for _, flag in ipairs(flags) do
+    count = count + (args[options.read(flag).field] and 1 or 0)
+  end
+  if count > 1 then
+    app.fail(("%s and %s exclude each other"):format(table.concat(flags, ", ", 1, #flags - 1),
+      flags[#flags]), "EUSAGE")
+  end
+  return count == 1
+end
+
+--- All of standard input.
+---@param app sessile.cli.app
+---@return string
+function common.standard_input(app)
+  return io.stdin:read "a" or app.fail("standard input cannot be read", "EIO")
+end
+
+--- All of standard input as one value: without its last newline.
+---@param app sessile.cli.app
+---@return string
+function common.typed_text(app)
+  return (common.standard_input(app):gsub("\n$", ""))
+end
+
+return common
