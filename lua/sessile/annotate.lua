@@ -1,8 +1,6 @@
--- annotate.lua: labels, pins, settings, metadata and the host's pause, as methods of a
--- session.
+-- annotate.lua: methods of a session for labels, pins, settings, metadata and pauses.
 --
--- Owns the shapes in which they are given. Must never keep one: what is in force is the
--- engine's to say, each time it is asked.
+-- Nothing is cached here: the engine is asked each time.
 
 local names = require "sessile.names"
 local options = require "sessile.options"
@@ -68,11 +66,6 @@ function methods:unlabel(id, name)
   return true
 end
 
---- The labels in force: {{id, name, time, fact}, …}, by entry. A pin is the label "pinned".
-function methods:labels()
-  return self._core:labels()
-end
-
 --- Keeps a message in the context, unedited, whatever policies propose.
 function methods:pin(id)
   return put(self, "session:pin", "label", id, PIN)
@@ -135,9 +128,7 @@ end
 --- Ends the pause with the messages that were waited for (one, a list, or none), written as
 --- one commit. Returns their ids.
 function methods:resume_with(messages)
-  if messages ~= nil and type(messages) ~= "table" then
-    options.misuse("session:resume_with: a message or a list expected, got " .. type(messages))
-  end
+  options.expect("table?", messages, "session:resume_with: a message or a list")
   local list = messages or {}
   if #list == 0 and next(list) ~= nil then
     list = { messages }
@@ -155,9 +146,7 @@ end
 
 --- Ends the pause, and every pending run, with nothing appended.
 function methods:cancel(reason)
-  if reason ~= nil and type(reason) ~= "string" then
-    options.misuse("session:cancel: a string expected, got " .. type(reason))
-  end
+  options.expect("string?", reason, "session:cancel: a string")
   return self._core:cancel(reason)
 end
 

@@ -1,7 +1,6 @@
 -- encoding.lua: exact token counts: `sessile.encoding`.
 --
--- A thin handle over the core's: it knows where encodings are looked for, and checks what it is
--- given. Texts and ids go through as they are.
+-- A handle of the core, with checked arguments and the folders in which encodings are searched for.
 
 local core = require "sessile.core"
 local object = require "sessile.object"
@@ -12,9 +11,7 @@ local encoding = {}
 local methods = {}
 
 local function check_text(who, text)
-  if type(text) ~= "string" then
-    options.misuse(who .. ": a text expected, got " .. type(text))
-  end
+  options.expect("string", text, who .. ": a text")
   return text
 end
 
@@ -27,23 +24,15 @@ function methods:encode(text)
 end
 
 function methods:decode(ids)
-  if type(ids) ~= "table" then
-    options.misuse("Encoding:decode: a list of ids expected, got " .. type(ids))
-  end
+  options.expect("table", ids, "Encoding:decode: a list of ids")
   return self._core:decode(ids)
-end
-
-function methods:close()
-  self._core:close()
-  return true
 end
 
 local meta = object.class {
   name = "sessile.Encoding",
   methods = methods,
   readers = { name = function(self) return self._core:name() end },
-  text = function(self) return self._core:name() end,
-  close = methods.close,
+  text = function(self) return self._core:name() or "closed" end,
 }
 encoding.methods = methods
 

@@ -1,10 +1,11 @@
--- host.lua: the host's side of a run: step, answer what is needed, step again.
+-- host.lua: the loop of a run: step, answer what the engine asks for, step again.
 --
--- The engine asks and never calls; this loop calls. It is plain Lua from top to bottom, so a
--- model function or a hook that yields suspends the whole turn and nothing else, and outside
--- a coroutine nothing yields. Whatever the host's functions do (raise, answer nil or a
--- number, kill their coroutine), the turn was written before the first of them ran: their
--- failure becomes a failed answer, or a run that is dropped, and never an error of the turn.
+-- The engine asks and never calls; this loop calls. It is plain Lua, so a model function or a hook
+-- that yields suspends the turn and nothing else. Outside a coroutine nothing yields.
+--
+-- The messages of a turn are written before the first of the host's functions runs. If one of
+-- them raises an error, returns nil or a number, or closes its coroutine, the answer fails or the
+-- run is dropped, but the turn does not fail.
 
 local answers = require "sessile.answers"
 local object = require "sessile.object"
@@ -94,24 +95,14 @@ local function context_of(self, need)
   return ctx
 end
 
---- Goes on: true when the run is done, a need, or nil, message, code.
-function methods:step()
-  return self._core:step()
-end
-
---- Answers a need: the model's text, or what the hook returned.
-function methods:reply(value)
-  return self._core:reply(value)
-end
+-- step: true when the run is done, a need, or nil, message, code.
+-- reply(value): answers a need with the model's text, or with what the hook returned.
+-- defer: stores the run as a pending run, to be answered later, and ends it.
+object.forward(methods, "step reply defer")
 
 --- Answers a need with a failure.
 function methods:fail(reason)
   return self._core:fail(say(reason))
-end
-
---- Writes the run down, to be answered later and perhaps elsewhere, and ends it.
-function methods:defer()
-  return self._core:defer()
 end
 
 -- Answers a checkpoint's need: with the state of the function configured, or with none.
@@ -167,17 +158,10 @@ function methods:outcome()
   return outcome.make(raw, self._session, self._kind, self._log)
 end
 
---- Ends the run. Before it is done: the turn stands, the proposal is dropped.
-function methods:close()
-  self._core:close()
-  return true
-end
-
 local meta = object.class {
   name = "sessile.Run",
   methods = methods,
   text = function(self) return self._kind end,
-  close = methods.close,
 }
 
 --- Wraps a core run. chosen: what policy.resolve returned, and in its field fallback the same

@@ -1,7 +1,7 @@
 -- init.lua: require "sessile": opening a store, and the values that messages are made of.
 --
--- Loading it does nothing: no file is touched, no global is set, no library table changes.
--- Expected failure returns nil, message, "ECODE"; misuse raises.
+-- Loading the module has no side effect: it touches no file, sets no global and changes no library
+-- table. An expected failure returns nil, message, "ECODE"; misuse raises an error.
 
 local agent = require "sessile.interaction.agent"
 local agents = require "sessile.agents"
@@ -96,8 +96,8 @@ function sessile.open(url, opts)
   local given = options.check("sessile.open", opts, open_options)
   if type(url) == "table" then
     adapter.check(url, options.callable)
-  elseif url ~= nil and type(url) ~= "string" then
-    options.misuse("sessile.open: a path, URL or adapter expected, got " .. type(url))
+  else
+    options.expect("string?", url, "sessile.open: a path, URL or adapter")
   end
   given.triggers = triggers.resolve("sessile.open", given.triggers)
   given.agents = agents.check("sessile.open", given.agents)
@@ -121,9 +121,7 @@ end
 --- What the configuration files say, as options of sessile.open. path: one file instead of the
 --- user's own and ./sessile.lua; else $SESSILE_CONFIG. Nothing else in the library reads them.
 function sessile.config(path)
-  if path ~= nil and type(path) ~= "string" then
-    options.misuse("sessile.config: a path expected, got " .. type(path))
-  end
+  options.expect("string?", path, "sessile.config: a path")
   return require "sessile.config".load(path)
 end
 
@@ -131,9 +129,7 @@ end
 --- there and there is none; opens nothing. EEXISTS when there is a keyring.
 function sessile.keys_init(url, opts)
   local given = options.check("sessile.keys_init", opts, { key = "any", suite = "string" })
-  if url ~= nil and type(url) ~= "string" then
-    options.misuse("sessile.keys_init: a path or URL expected, got " .. type(url))
-  end
+  options.expect("string?", url, "sessile.keys_init: a path or URL")
   local where, why, missing = place(url)
   if not where then
     return nil, why, missing
@@ -170,9 +166,7 @@ end
 
 --- The value of a JSON text, read as messages are. nil, message, code.
 function sessile.decode(text)
-  if type(text) ~= "string" then
-    options.misuse("sessile.decode: a text expected, got " .. type(text))
-  end
+  options.expect("string", text, "sessile.decode: a text")
   local value, message = answers.decode(text)
   if message then
     return nil, "sessile.decode: the text is " .. message, "EINVALID"

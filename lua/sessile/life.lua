@@ -1,7 +1,6 @@
--- life.lua: the end of sessions and what comes before it: ttl, archive, delete, undelete,
--- purge. Methods of stores and of sessions.
+-- life.lua: ttl, archive, delete, undelete and purge: methods of stores and of sessions.
 --
--- Owns the shapes in which they are given. Nothing here deletes but what was named, and purge.
+-- Only the sessions named are deleted, and with purge those that are due.
 
 local options = require "sessile.options"
 local times = require "sessile.times"
@@ -71,9 +70,7 @@ local function which(who, given, opts)
   else
     options.misuse(who .. ": the id of a session expected")
   end
-  for name, value in pairs(options.check(who, opts, which_options)) do
-    copy[name] = value
-  end
+  options.add(copy, options.check(who, opts, which_options))
   local named = type(copy.id) == "table" and copy.id or copy
   return {
     id = named.session_id or (type(copy.id) == "string" and copy.id) or nil,
@@ -108,11 +105,6 @@ function life.store:purge(given)
 end
 
 -- ---------------------------------------------------------------- sessions
-
---- Where it stands: {status, ttl, expires, deleted}, times in ms, nil for none.
-function life.session:life()
-  return self._core:life()
-end
 
 --- It expires so long after its newest entry: 90 (seconds), "30d"; nil: never.
 function life.session:set_ttl(span)

@@ -1,7 +1,7 @@
--- names.lua: from what a host wrote for an entry to the id of one entry of a session.
+-- names.lua: finds the entry that a host means: by its id, or by a label on exactly one entry.
 --
--- Owns: what names an entry: its id, or a label that it alone has. Must never choose between
--- two entries of one label. The command line adds short numbers and `head` (cli/entries.lua).
+-- A label on several entries is an error; none of them is chosen. The command line also accepts
+-- short numbers and `head` (cli/entries.lua).
 
 local options = require "sessile.options"
 
@@ -61,6 +61,26 @@ function names.fields(self, who, opts, ...)
     end
   end
   return true
+end
+
+--- Options as options.check returns them, with ids in the fields that name entries; nil, message,
+--- code.
+function names.check(self, who, given, kinds, ...)
+  local opts = options.check(who, given, kinds)
+  local ok, message, code = names.fields(self, who, opts, ...)
+  return ok and opts, message, code
+end
+
+--- For calls with an entry and options, both of which may be left out: the options, with the
+--- entry's id in `entry`; nil, message, code.
+function names.entry_and_options(self, who, entry, given, kinds)
+  if type(entry) == "table" and given == nil then
+    entry, given = nil, entry
+  end
+  local opts = options.check(who, given, kinds)
+  opts.entry = entry
+  local ok, message, code = names.fields(self, who, opts, "entry")
+  return ok and opts, message, code
 end
 
 return names

@@ -1,8 +1,8 @@
--- options.lua: option tables checked where they enter, so that a misspelt name is an error
--- on the caller's own line and never a default that nobody asked for.
+-- options.lua: checks arguments and tables of options where they enter the module, so that a
+-- misspelled name is an error at the caller's line.
 --
--- Raises only: a wrong option is a mistake in the program. Values that the engine may judge
--- (too large, unknown file) pass, and come back as nil, message, code.
+-- These functions only raise errors: a wrong option is a mistake in the program. Values that only
+-- the engine can judge (too large, unknown file) are passed on and fail with nil, message, code.
 
 local times = require "sessile.times"
 
@@ -41,6 +41,23 @@ function options.misuse(message)
     frame = debug.getinfo(level, "S")
   end
   error(message, frame and level or 2)
+end
+
+--- Raises "WHAT expected, got TYPE" unless a value is of that type; with "string?" it may be
+--- nil. what: the public function and what it expects, as "store:count: a text".
+function options.expect(kind, value, what)
+  local wanted, optional = kind:match "^(%l+)(%??)$"
+  if type(value) ~= wanted and (value ~= nil or optional == "") then
+    options.misuse(("%s expected, got %s"):format(what, type(value)))
+  end
+end
+
+--- Sets the fields of `more` (nil: none) in `fields`; returns `fields`.
+function options.add(fields, more)
+  for name, value in pairs(more or {}) do
+    fields[name] = value
+  end
+  return fields
 end
 
 --- The name in `names` (a set) that is closest to `name`, when it is close.
@@ -107,9 +124,7 @@ function options.check(who, given, kinds)
   if given == nil then
     return {}
   end
-  if type(given) ~= "table" then
-    options.misuse(("%s: a table of options expected, got %s"):format(who, type(given)))
-  end
+  options.expect("table", given, who .. ": a table of options")
   local copy = {}
   for name, value in pairs(given) do
     local kind = kinds[name]

@@ -1,7 +1,7 @@
--- outcome.lua: what a run came to, in the shape a host reads it: outcomes and plans.
+-- outcome.lua: the results of runs as the host sees them: outcomes and plans.
 --
--- An outcome holds facts and outlives its run; its `context` is fetched from the session when
--- it is first read. A plan holds everything, since nothing of it is kept.
+-- An outcome can be used after its run has ended. Its `context` is read from the session on first
+-- use. A plan contains everything, because nothing of it is stored.
 
 local outcome = {}
 
@@ -143,19 +143,11 @@ end
 
 --- A plan from the outcome of its run and the contexts before and after.
 function outcome.plan(result, before, after, diff)
-  return setmetatable({
-    before = before,
-    after = after,
-    tokens = result.tokens,
-    policy = result.policy,
-    removals = result.removals,
-    cannot_fit = result.cannot_fit,
-    summary = result.summary,
-    engine_us = result.engine_us,
-    policy_us = result.policy_us,
-    log = result.log,
-    _diff = diff,
-  }, plan_meta)
+  local plan = { before = before, after = after, _diff = diff }
+  for name in ("tokens policy removals cannot_fit summary engine_us policy_us log"):gmatch "%S+" do
+    plan[name] = result[name]
+  end
+  return setmetatable(plan, plan_meta)
 end
 
 return outcome

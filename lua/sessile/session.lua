@@ -1,7 +1,7 @@
--- session.lua: a session: what was said, what the model would get, single writes, and the handle.
--- Its other methods are in the files that the end of this one names.
+-- session.lua: the session handle: reading, single writes, and its fields. The other methods come
+-- from the files listed at the end.
 --
--- What is returned is always new tables; nothing here keeps a message.
+-- Every call returns new tables; no message is kept here.
 
 local annotate = require "sessile.annotate"
 local checkpoints = require "sessile.checkpoints"
@@ -19,6 +19,9 @@ local session = {}
 local methods = {}
 session.methods = methods
 
+-- The functions of the core that need no help from here. meta.lua documents them.
+object.forward(methods, "head leaves event_count clear sync life labels pending_runs subsessions")
+
 -- ---------------------------------------------------------------- reading
 
 local messages_options = {
@@ -27,9 +30,9 @@ local messages_options = {
 
 --- Every message from the root to the head, compacted or not, oldest first.
 function methods:messages(given)
-  local opts = options.check("session:messages", given, messages_options)
-  local ok, message, code = names.fields(self, "session:messages", opts, "from", "at")
-  if not ok then
+  local opts, message, code =
+    names.check(self, "session:messages", given, messages_options, "from", "at")
+  if not opts then
     return nil, message, code
   end
   return self._core:messages(opts)
@@ -44,9 +47,8 @@ local context_options = {
 --- unanswered, lost}; with a window, info.room: what is left of it, less reserve. model, tools and
 --- system are counted as tokens() does.
 function methods:context(given)
-  local opts = options.check("session:context", given, context_options)
-  local ok, message, code = names.fields(self, "session:context", opts, "at")
-  if not ok then
+  local opts, message, code = names.check(self, "session:context", given, context_options, "at")
+  if not opts then
     return nil, message, code
   end
   local list, info
@@ -61,9 +63,7 @@ function methods:context(given)
     if not tokens then
       return nil, counted, code
     end
-    for name, value in pairs(counted) do
-      info[name] = value
-    end
+    options.add(info, counted)
   end
   local own = self._core:info()
   local window = opts.window or own and own.window or 0
@@ -73,18 +73,19 @@ function methods:context(given)
   return list, info
 end
 
--- Calls the core's function of that name on an entry; nil, message, code.
-local function on_entry(self, method, given)
-  local id, message, code = names.entry(self, "session:" .. method, given)
-  if not id then
-    return nil, message, code
+-- The methods that pass the id of an entry to the core: a caller may give an id, or a label that
+-- only this entry has. path without an entry is the path to the head.
+for _, name in ipairs { "entry", "path", "children", "siblings" } do
+  methods[name] = function(self, given)
+    if name == "path" and given == nil then
+      return self._core:path()
+    end
+    local id, message, code = names.entry(self, "session:" .. name, given)
+    if not id then
+      return nil, message, code
+    end
+    return self._core[name](self._core, id)
   end
-  return self._core[method](self._core, id)
-end
-
---- One entry by its id, or by a label that it alone has, as wherever an entry is meant.
-function methods:entry(id)
-  return on_entry(self, "entry", id)
 end
 
 local entries_options = { types = "table" }
@@ -106,30 +107,7 @@ function methods:entries(given)
   return iterator, nil, nil, iterator
 end
 
---- The id of the newest path entry.
-function methods:head()
-  return self._core:head()
-end
-
 -- ---------------------------------------------------------------- the tree
-
---- The ids from the header to that entry, or to the head.
-function methods:path(id)
-  if id == nil then
-    return self._core:path()
-  end
-  return on_entry(self, "path", id)
-end
-
---- The ids of what goes on from that entry, oldest first.
-function methods:children(id)
-  return on_entry(self, "children", id)
-end
-
---- The ids of what else goes on from its parent.
-function methods:siblings(id)
-  return on_entry(self, "siblings", id)
-end
 
 --- The newest entry on the paths of both.
 function methods:common_ancestor(a, b)
@@ -142,11 +120,6 @@ function methods:common_ancestor(a, b)
     return nil, message, code
   end
   return self._core:common_ancestor(first, second)
-end
-
---- The ids that nothing goes on from.
-function methods:leaves()
-  return self._core:leaves()
 end
 
 local tree_options = { types = "table", labelled = "boolean" }
@@ -202,19 +175,13 @@ function methods:tree(given)
   return tree
 end
 
---- Turns, bare appends and compactions on the path.
-function methods:event_count()
-  return self._core:event_count()
-end
-
 local tokens_options = { model = "string", tools = "table", system = "string", at = "string" }
 
 --- Tokens of what the model would be sent, and {tokens, low, high, source}. model: counted for
 --- that one; tools, system: what it is sent beside the messages; at: instead of the head.
 function methods:tokens(given)
-  local opts = options.check("session:tokens", given, tokens_options)
-  local ok, message, code = names.fields(self, "session:tokens", opts, "at")
-  if not ok then
+  local opts, message, code = names.check(self, "session:tokens", given, tokens_options, "at")
+  if not opts then
     return nil, message, code
   end
   return self._core:tokens(opts)
@@ -236,30 +203,19 @@ end
 
 --- One message, committed alone; no policy runs. Returns its id.
 function methods:append(message)
-  if type(message) ~= "table" then
-    options.misuse("session:append: a message expected, got " .. type(message))
-  end
+  options.expect("table", message, "session:append: a message")
   return self._core:append(message)
 end
 
 --- A host's own entry, a fact that never enters the context. Returns its id.
 function methods:custom(data, source)
-  if type(data) ~= "table" then
-    options.misuse("session:custom: a table expected, got " .. type(data))
-  end
+  options.expect("table", data, "session:custom: a table")
   return self._core:custom(data, source)
-end
-
---- Moves the head to the root: messages() is empty, the log remains.
-function methods:clear()
-  return self._core:clear()
 end
 
 --- Sets the title; s.title = … does the same and raises when it fails.
 function methods:set_title(title)
-  if type(title) ~= "string" then
-    options.misuse("session:set_title: a string expected, got " .. type(title))
-  end
+  options.expect("string", title, "session:set_title: a string")
   return self._core:set_title(title)
 end
 
@@ -271,12 +227,6 @@ function methods:set_timeout(timeout_ms)
     options.misuse("session:set_timeout: milliseconds, or a time as \"5s\", expected")
   end
   return self._core:set_timeout(ms)
-end
-
---- With durability "none": syncs what was written; the next write says that it is safe, so that
---- damage to it is told as damage and never taken for a torn end.
-function methods:sync()
-  return self._core:sync()
 end
 
 local watch_options = { after = "string", timeout_ms = "timeout" }
@@ -316,18 +266,12 @@ local uncompact_options = { dry_run = "boolean" }
 --- Takes a compaction back: the one named, or the newest that is in force. Returns what came
 --- back and what went.
 function methods:uncompact(id, given)
-  if type(id) == "table" and given == nil then
-    id, given = nil, id
+  local opts, message, code =
+    names.entry_and_options(self, "session:uncompact", id, given, uncompact_options)
+  if not opts then
+    return nil, message, code
   end
-  local opts = options.check("session:uncompact", given, uncompact_options)
-  if id ~= nil then
-    local message, code
-    id, message, code = names.entry(self, "session:uncompact", id)
-    if not id then
-      return nil, message, code
-    end
-  end
-  return self._core:uncompact(id, opts.dry_run)
+  return self._core:uncompact(opts.entry, opts.dry_run)
 end
 
 --- The compactions on the path and the refusals between them, oldest first.
@@ -340,9 +284,7 @@ end
 for _, more in ipairs {
   family.methods, runs.methods, checkpoints.methods, export.methods, annotate.methods, life.session,
 } do
-  for name, method in pairs(more) do
-    methods[name] = method
-  end
+  options.add(methods, more)
 end
 
 --- Whether a value is a session.
@@ -410,27 +352,17 @@ local meta = object.class {
     return ("%q"):format(self._info.id):gsub("\\\n", "\\n")
       .. (self._closed and " (closed)" or "")
   end,
-  close = methods.close,
 }
 
 --- Wraps an opened core session. defaults: store, store_core, policy and fallback (resolved,
 --- or false), triggers (resolved, or false), model (or false), settings (of its loops), adopt
 --- (makes a session of another core session of the store).
 function session.wrap(handle, defaults)
-  return setmetatable({
-    _core = handle,
-    _info = handle:info(),
-    _store = defaults.store,
-    _store_core = defaults.store_core,
-    _policy = defaults.policy,
-    _fallback = defaults.fallback,
-    _triggers = defaults.triggers,
-    _checkpoint = defaults.checkpoint,
-    _model = defaults.model,
-    _settings = defaults.settings,
-    _adopt = defaults.adopt,
-    _closed = false,
-  }, meta)
+  local self = { _core = handle, _info = handle:info(), _closed = false }
+  for name, value in pairs(defaults) do
+    self["_" .. name] = value
+  end
+  return setmetatable(self, meta)
 end
 
 return session

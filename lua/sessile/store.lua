@@ -1,7 +1,7 @@
--- store.lua: a store: the sessions in it, and what they have in common.
+-- store.lua: the store handle: its sessions, lists, searches and checks.
 --
--- Owns the defaults that a session falls back to (policy, fallback, triggers, model) and closes
--- its sessions when it is closed. Never keeps a session alive.
+-- It holds the defaults of its sessions (policy, fallback, triggers, model) and closes them when it
+-- is closed. It does not keep sessions alive.
 
 local agents = require "sessile.agents"
 local keys = require "sessile.keys"
@@ -213,9 +213,7 @@ local search_options = {
 --- cannot be searched, or not all of it, is a hit of kind "unread". on_step(step): how far it is.
 --- It raises when the search itself fails.
 function methods:search(text, given)
-  if type(text) ~= "string" then
-    options.misuse("store:search: the text to search for expected, got " .. type(text))
-  end
+  options.expect("string", text, "store:search: the text to search for")
   local opts = options.check("store:search", given, search_options)
   local limit, on_step = opts.limit, opts.on_step
   local roles = opts.roles or opts.role and { opts.role } or nil
@@ -253,18 +251,14 @@ end
 --- model when it is known, else by the host's counter, else by estimate. missing: why an
 --- encoding that was wanted is not used.
 function methods:count(text)
-  if type(text) ~= "string" then
-    options.misuse("store:count: a text expected, got " .. type(text))
-  end
+  options.expect("string", text, "store:count: a text")
   return self._core:count(text)
 end
 
 --- Tokens of messages that are in no session, and {tokens, low, high, source, each, missing}.
 --- model: counted for that one; tools, system: what it is sent beside them.
 function methods:count_messages(list, given)
-  if type(list) ~= "table" then
-    options.misuse("store:count_messages: a list of messages expected, got " .. type(list))
-  end
+  options.expect("table", list, "store:count_messages: a list of messages")
   local opts = options.check("store:count_messages", given,
     { model = "string", tools = "table", system = "string" })
   return self._core:count_messages(list, opts)
@@ -319,16 +313,8 @@ function methods:check(given)
   return report
 end
 
-for name, method in pairs(keys) do
-  methods[name] = method
-end
-
-for name, method in pairs(migrate.methods) do
-  methods[name] = method
-end
-
-for name, method in pairs(life.store) do
-  methods[name] = method
+for _, more in ipairs { keys, migrate.methods, life.store } do
+  options.add(methods, more)
 end
 
 --- Closes the store and every session of it. Closing twice is closing once.
@@ -358,7 +344,6 @@ local meta = object.class {
   text = function(self)
     return self._url .. (self._closed and " (closed)" or self._sealed and "" or " (plain)")
   end,
-  close = methods.close,
 }
 
 --- Wraps an opened core store. defaults: the options of sessile.open. nil, message, code

@@ -1,7 +1,7 @@
--- agent.lua: sessile.agent: a model, its tools and hooks, kept together and run on any session.
+-- agent.lua: sessile.agent: a model, its tools and hooks, which can run on any session.
 --
--- Owns the defaults of its runs and their cancellation. Holds nothing of a conversation: that
--- is the session's, and an agent without one leaves nothing behind.
+-- An agent holds the defaults of its runs and cancels them. The conversation is in the session;
+-- without a session nothing is kept.
 
 local object = require "sessile.object"
 local options = require "sessile.options"
@@ -15,14 +15,7 @@ local methods = {}
 agent.methods = methods
 
 local function kinds(more)
-  local all = { session = "any", store = "any" }
-  for name, kind in pairs(send.kinds) do
-    all[name] = kind
-  end
-  for name, kind in pairs(more or {}) do
-    all[name] = kind
-  end
-  return all
+  return options.add(options.add({ session = "any", store = "any" }, send.kinds), more)
 end
 
 local agent_kinds = kinds { name = "string" }
@@ -94,14 +87,12 @@ local meta = object.class {
     store = function(self) return self._options.store end,
   },
   text = function(self) return self._options.name or "agent" end,
-  close = function() return true end,
+  close = function() return true end, -- the session and the store are the caller's
 }
 
 --- Makes an agent. Nothing is asked and nothing is written before it runs.
 function agent.make(given)
-  if type(given) ~= "table" then
-    options.misuse("sessile.agent: a table of options expected, got " .. type(given))
-  end
+  options.expect("table", given, "sessile.agent: a table of options")
   local opts = options.check("sessile.agent", given, agent_kinds)
   return setmetatable({
     _options = opts,

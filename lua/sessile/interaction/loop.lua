@@ -1,22 +1,21 @@
--- loop.lua: observe, think, act: the model is asked, its calls are run, it is asked again,
--- until it calls nothing.
+-- loop.lua: asks the model, runs its calls, and asks again, until the model calls nothing.
 --
--- Owns the order of things and of events. What was said is written before the next step
--- begins (steps.lua), so a loop that dies is gone on with from the log. Plain Lua from
--- top to bottom: a model, a tool or a hook that yields suspends this loop and nothing else;
--- outside a coroutine nothing yields. Never raises for what a host's function does.
+-- Messages are written before the next step begins (steps.lua), so that a loop that died can be
+-- continued from the log. The loop is plain Lua: a model, a tool or a hook that yields suspends
+-- this loop and nothing else, and outside a coroutine nothing yields. An error in a host's function
+-- never leaves the loop.
 --
 -- Events, in this order; each is {type=, step=, …}:
 --   start                         the loop begins
---   interrupted, tool_end         calls that were under way when an earlier loop died
---   message                       what was said to the model is written, one for each
+--   interrupted, tool_end         calls that an earlier loop left open when it died
+--   message                       a message to the model is written, one event for each
 --   then for each step
 --     context                     the messages were read
---     model                       the request goes out
---     text                        a piece of the answer, from a model that tells as it goes
---     overflow, compact, context, model   when it was too long: once, and only then
---     message                     what the model said is written
---     tool_start, tool_end        each in the order of the calls
+--     model                       the request is sent
+--     text                        a piece of the answer, from a model that streams
+--     overflow, compact, context, model   once, if the request was too long
+--     message                     the model's message is written
+--     tool_start, tool_end        for each call, in order
 --   turn                          the last message is written and policies have run
 --   done | paused | error         the end, always exactly one
 
@@ -59,19 +58,23 @@ function Loop:cancelled()
   return self.stopped ~= nil and self.stopped()
 end
 
---- Tells the host, and remembers for the reducer. What on_event raises is in the log of the
---- outcome, and changes nothing.
-function Loop:emit(event)
+-- Tells the host. What on_event raises is in the log of the outcome, and changes nothing.
+local function tell(self, event)
   event.step = self.step
-  if self.reducer then
-    self.events[#self.events + 1] = event
-  end
   if self.on_event then
     local ok, why = pcall(self.on_event, event)
     if not ok then
       self.log[#self.log + 1] = "on_event raised: " .. calls.say(why)
     end
   end
+end
+
+--- Tells the host of an event, and keeps it for the reducer.
+function Loop:emit(event)
+  if self.reducer then
+    self.events[#self.events + 1] = event
+  end
+  tell(self, event)
 end
 
 -- ---------------------------------------------------------------- how it ends
@@ -200,20 +203,11 @@ local function request_of(self)
   return request
 end
 
--- Passes on a piece of an answer. It is no event for the reducer, which gets the message.
-local function tell(self, text)
-  if self.on_event then
-    local ok, why = pcall(self.on_event, { type = "text", text = text, step = self.step })
-    if not ok then
-      self.log[#self.log + 1] = "on_event raised: " .. calls.say(why)
-    end
-  end
-end
-
 -- One question. Returns the message, or host.later; or nil, reason, code.
 local function ask(self, request)
   self:emit { type = "model", messages = #request.messages }
-  local ctx = self:about { on_text = function(text) tell(self, text) end }
+  -- A piece of an answer is no event for the reducer, which gets the whole message.
+  local ctx = self:about { on_text = function(text) tell(self, { type = "text", text = text }) end }
   local ok, answer, reason, code = pcall(self.model, request, ctx)
   if not ok then
     return nil, "the model raised: " .. calls.say(answer)

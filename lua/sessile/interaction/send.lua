@@ -1,9 +1,8 @@
--- send.lua: session:send, session:state, session:save and sessile.send: one message in, the
--- whole cycle, one outcome.
+-- send.lua: session:send, session:state, session:save and sessile.send: one message in, the whole
+-- cycle, one outcome.
 --
--- Owns what a call of these may be given, and where its defaults come from: the call's word
--- before the session's, the session's before the store's. Adds its methods to those of
--- sessions; session.lua knows nothing of it.
+-- It checks the options of a call, which override those of the session; these override those of the
+-- store. The methods are added to those of sessions; session.lua does not require this file.
 
 local calls = require "sessile.interaction.calls"
 local loop = require "sessile.interaction.loop"
@@ -147,9 +146,7 @@ local function on_session(who, self, input, opts, chosen)
     stopped = opts.stopped,
     state = function() return state_of(self) end,
   }
-  for name, value in pairs(chosen) do
-    spec[name] = value
-  end
+  options.add(spec, chosen)
   if input == nil and running[self] then
     return nil, who .. ": a loop runs on this session: it has to end before another can go on "
       .. "with it", "EBUSY"
@@ -178,9 +175,7 @@ local function on_nothing(who, before, input, opts, chosen)
     transcript = transcript.memory(before), model = opts.model, input = input,
     stopped = opts.stopped, state = function() return nil end,
   }
-  for name, value in pairs(chosen) do
-    spec[name] = value
-  end
+  options.add(spec, chosen)
   return loop.new(spec):run()
 end
 
@@ -212,9 +207,7 @@ local stateless = settings.add_to {
 --- The same without a session: nothing is kept. given: messages (what was said before, and
 --- the new message as the last), model, tools and so on; session makes it session:send.
 function send.send(given)
-  if type(given) ~= "table" then
-    options.misuse("sessile.send: a table of options expected, got " .. type(given))
-  end
+  options.expect("table", given, "sessile.send: a table of options")
   local opts = options.check("sessile.send", given, stateless)
   local chosen = settings.take("sessile.send", opts)
   local input = input_of("sessile.send", opts.message)

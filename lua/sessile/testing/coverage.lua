@@ -1,10 +1,11 @@
 --- coverage: which lines of a policy ran.
 --
--- Owns: a run of the policy file's hooks as a host's functions, where Lua's own line hook can
--- see them, under the same engine and the same laws. (The sandbox that policies run in has no
--- debug library, on purpose.) Only when it is asked for, with `sessile policy test --coverage`,
--- and never of a file that is not its user's own.
--- Must never be what a spec depends on.
+-- The sandbox of policies has no debug library. So the hooks of the policy file run as a host's
+-- functions, where Lua's line hook sees them, under the same engine and the same laws. This happens
+-- only with `sessile policy test --coverage`, and only for files of the user. No spec may depend on
+-- it.
+
+local options = require "sessile.options"
 
 local has_system, system = pcall(require, "sessile.system")
 
@@ -28,10 +29,7 @@ local function options_of(declared, given)
   for name, about in pairs(declared or {}) do
     out[name] = about.default
   end
-  for name, value in pairs(given or {}) do
-    out[name] = value
-  end
-  return out
+  return options.add(out, given)
 end
 
 local function watch(path)

@@ -1,8 +1,7 @@
---- laws: one policy, many made conversations, all the laws.
+--- laws: checks all laws on many generated conversations.
 --
--- Owns: the choice of conversations and windows, and the search for the smallest one that
--- breaks a law. Must never let a failure pass that cannot be replayed: the seed is in the
--- report.
+-- It chooses the conversations and windows, and searches for the smallest conversation that breaks
+-- a law. The report contains the seed, so that every failure can be replayed.
 
 local core = require "sessile.core"
 local fixtures = require "sessile.testing.fixtures"
@@ -111,15 +110,24 @@ function laws.check(policy, options)
   return broken, played
 end
 
+-- An iterator over (seed, turns) of generated conversations.
+local function conversations(options)
+  local seed = (options.seed or 1) - 1
+  local last = seed + (options.runs or 20)
+  return function()
+    seed = seed + 1
+    if seed <= last then
+      return seed, generate.turns(seed, options.shape)
+    end
+  end
+end
+
 --- The same context, byte for byte, when everything is done once more.
 ---@return string? wrong
 function laws.same_twice(policy, options)
   options = options or {}
-  local seed = options.seed or 1
-  for i = 0, (options.runs or 20) - 1 do
-    local turns = generate.turns(seed + i, options.shape)
-    local case = { seed = seed + i, window = 1000, reserve = 0, compact = true,
-      model = options.model }
+  for seed, turns in conversations(options) do
+    local case = { seed = seed, window = 1000, reserve = 0, compact = true, model = options.model }
     local one, two = play(policy, case, turns), play(policy, case, turns)
     if report.context(one.context) ~= report.context(two.context) or one.tokens ~= two.tokens then
       return ("policy '%s' leaves two contexts of one conversation (SEED=%d)\n%s\nand\n%s")
@@ -133,14 +141,12 @@ end
 ---@return string? wrong
 function laws.idempotent(policy, options)
   options = options or {}
-  local seed = options.seed or 1
-  for i = 0, (options.runs or 20) - 1 do
-    local turns = generate.turns(seed + i, options.shape)
+  for seed, turns in conversations(options) do
     local wrong = policy:run_twice({ name = "made", turns = turns }, {
       window = 1000, model = options.model and options.model() or models.scripted { "Short." },
     })
     if wrong then
-      return ("policy '%s': %s (SEED=%d)\n%s"):format(policy.name, wrong, seed + i,
+      return ("policy '%s': %s (SEED=%d)\n%s"):format(policy.name, wrong, seed,
         report.turns(turns))
     end
   end

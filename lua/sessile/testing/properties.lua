@@ -1,8 +1,7 @@
---- properties: what must hold of every context that a policy leaves, looked at from outside.
+--- properties: what must hold for every context that a policy leaves.
 --
--- Owns: the laws as the kit checks them. The engine has judged each proposal already and says
--- which law a refused one broke; here the contexts that it let pass are looked at once more,
--- without the engine's own eyes. Each check returns what is wrong in one sentence, or nil.
+-- The engine has already checked each proposal against the laws. Here the contexts that it accepted
+-- are checked again by independent code. Each check returns an error message, or nil.
 
 local properties = {}
 
@@ -95,14 +94,20 @@ function properties.order(result)
   return nil
 end
 
---- The system messages that open, and the user's last one.
-function properties.pinned(result)
-  local there = {}
-  for _, message in ipairs(result.context) do
+-- The keys of those messages that have one, as a set.
+local function keys_of(messages)
+  local keys = {}
+  for _, message in ipairs(messages) do
     if message.key then
-      there[message.key] = true
+      keys[message.key] = true
     end
   end
+  return keys
+end
+
+--- The system messages that open, and the user's last one.
+function properties.pinned(result)
+  local there = keys_of(result.context)
   for _, message in ipairs(result.messages) do
     if message.role ~= "system" and message.role ~= "developer" then
       break
@@ -125,12 +130,7 @@ end
 --- Every message of the path is in the context or in the account of a compaction, and what is
 --- in neither is what the engine leaves out of any context.
 function properties.account(result)
-  local known = {}
-  for _, message in ipairs(result.context) do
-    if message.key then
-      known[message.key] = true
-    end
-  end
+  local known = keys_of(result.context)
   for _, outcome in ipairs(result.outcomes) do
     for _, removal in ipairs(outcome.policy and outcome.policy.removals or {}) do
       known[removal.key] = true
