@@ -18,6 +18,8 @@ typedef struct sqlite_place {
 /* Fixtures of cmocka: *state is a place of its own. Tearing down closes its store. */
 int sqlite_place_set_up(void **state);
 int sqlite_place_tear_down(void **state);
+#define SQLITE_TEST(name) \
+    cmocka_unit_test_setup_teardown(name, sqlite_place_set_up, sqlite_place_tear_down)
 
 sessile_status sqlite_place_open(sqlite_place *g, const char *path);
 /* These fail the test when the store refuses. */

@@ -142,20 +142,40 @@ static sessile_status never_caches(sessile_backend_log *log, uint64_t offset,
     return SESSILE_IO;
 }
 
-static void what_a_table_lacks_is_named(void **state)
+/* The table opens as expected: with this word in the error, unless it is NULL. */
+static void opens_as(sessile_status expected, const char *word)
 {
     sessile_store *st = (sessile_store *)1;
     sessile_error err;
 
+    assert_int_equal(open_lying(&st, &err), expected);
+    if (expected)
+        assert_null(st);
+    if (word)
+        assert_says(&err, word);
+    sessile_store_close(st);
+    assert_int_equal(freed, 1);
+}
+
+static void lie_with_drafts(unsigned capabilities, int (*replaced)(sessile_backend_log *))
+{
+    lie_set_up();
+    lying.capabilities = capabilities;
+    lying.draft_new = never_drafts;
+    lying.draft_write = never_writes;
+    lying.draft_replace = never_replaces;
+    lying.draft_drop = never_drops;
+    lying.replaced = replaced;
+}
+
+static void what_a_table_lacks_is_named(void **state)
+{
     (void)state;
-#define LACKS(member, with)                                   \
-    lie_set_up();                                             \
-    lying.capabilities |= (with);                             \
-    lying.member = NULL;                                      \
-    assert_int_equal(open_lying(&st, &err), SESSILE_INVALID); \
-    assert_null(st);                                          \
-    assert_says(&err, #member);                               \
-    assert_int_equal(freed, 1)
+#define LACKS(member, with)       \
+    lie_set_up();                 \
+    lying.capabilities |= (with); \
+    lying.member = NULL;          \
+    opens_as(SESSILE_INVALID, #member)
     LACKS(create, 0);
     LACKS(open, 0);
     LACKS(close, 0);
@@ -174,43 +194,22 @@ static void what_a_table_lacks_is_named(void **state)
     LACKS(list_stat, SESSILE_BACKEND_LIST_CACHE);
     lie_set_up();
     lying.version = SESSILE_BACKEND_VERSION + 1;
-    assert_int_equal(open_lying(&st, &err), SESSILE_UNSUPPORTED);
-    assert_says(&err, "version 2, and this library knows version 1");
-    assert_int_equal(freed, 1);
+    opens_as(SESSILE_UNSUPPORTED, "version 2, and this library knows version 1");
     lie_set_up();
     lying.version = 0;
-    assert_int_equal(open_lying(&st, &err), SESSILE_UNSUPPORTED);
-    assert_int_equal(freed, 1);
+    opens_as(SESSILE_UNSUPPORTED, NULL);
     lie_set_up(); /* what needs locks is refused without them */
     lying.capabilities = SESSILE_BACKEND_CUTS;
     lying.set_aside = never_called;
-    assert_int_equal(open_lying(&st, &err), SESSILE_INVALID);
-    assert_says(&err, "LOCKS");
-    assert_int_equal(freed, 1);
+    opens_as(SESSILE_INVALID, "LOCKS");
     /* what replaces logs without locks says when one was replaced */
-    lie_set_up();
-    lying.capabilities = SESSILE_BACKEND_REPLACES;
-    lying.draft_new = never_drafts;
-    lying.draft_write = never_writes;
-    lying.draft_replace = never_replaces;
-    lying.draft_drop = never_drops;
-    lying.replaced = NULL;
-    assert_int_equal(open_lying(&st, &err), SESSILE_INVALID);
-    assert_says(&err, "replaced");
-    assert_int_equal(freed, 1);
-    lie_set_up();
-    lying.capabilities = SESSILE_BACKEND_REPLACES | SESSILE_BACKEND_CACHES;
-    lying.draft_new = never_drafts;
-    lying.draft_write = never_writes;
-    lying.draft_replace = never_replaces;
-    lying.draft_drop = never_drops;
-    lying.replaced = never_replaced;
+    lie_with_drafts(SESSILE_BACKEND_REPLACES, NULL);
+    opens_as(SESSILE_INVALID, "replaced");
+    lie_with_drafts(SESSILE_BACKEND_REPLACES | SESSILE_BACKEND_CACHES, never_replaced);
     lying.cache_size = no_cache;
     lying.cache_read = never_reads;
     lying.cache_write = never_caches;
-    assert_int_equal(open_lying(&st, &err), SESSILE_OK);
-    sessile_store_close(st);
-    assert_int_equal(freed, 1);
+    opens_as(SESSILE_OK, NULL);
 }
 
 static void self_is_freed_once_whatever_happens(void **state)

@@ -9,6 +9,7 @@
 
 #include "support/check.h"
 #include "support/postgres.h"
+#include "support/postgres_stores.h"
 #include "store/postgres/open.h"
 
 #include <stdarg.h>
@@ -28,19 +29,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-static const postgres_server *server(void)
-{
-    const char *why;
-    const postgres_server *s = postgres_shared(&why);
-
-    if (!s) {
-        print_message("# %s\n", why);
-        skip();
-    }
-    return s;
-}
-
-static store store_at(const char *url, int timeout_ms)
+static store store_within(const char *url, int timeout_ms)
 {
     store st;
     sessile_error err = {0};
@@ -278,7 +267,7 @@ static void what_others_planted_in_the_search_path_is_never_called(void **state)
         "create operator %1$s_x.|| (leftarg = text, rightarg = bigint,"
         " function = %1$s_x.beside)";
     static const char line[] = "{\"id\":\"00000000\",\"type\":\"session\",\"data\":{}}\n";
-    const char *shared = server()->url;
+    const char *shared = postgres_needed()->url;
     char *url = postgres_place(shared), path[200], *led;
     sessile_backend_log *log;
     sessile_backend_draft *draft;
@@ -291,7 +280,7 @@ static void what_others_planted_in_the_search_path_is_never_called(void **state)
              postgres_schema(url));
     led = malloc(strlen(url) + sizeof path + 2);
     sprintf(led, "%s&%s", url, path);
-    store st = store_at(led, 5000);
+    store st = store_within(led, 5000);
     must(st.table->create(st.self, "main", "log", line, sizeof line - 1, &err), &err);
     must(st.table->open(st.self, "main", "log", &log, &err), &err);
     must(st.table->watch(log, sizeof line - 1, 1, NULL, NULL, &changed, &err), &err);
@@ -313,14 +302,14 @@ static void what_others_planted_in_the_search_path_is_never_called(void **state)
 /* A table whose length() counts something else than bytes: 4 of them each. */
 static void a_cache_longer_than_it_says_is_not_taken(void **state)
 {
-    const char *shared = server()->url;
+    const char *shared = postgres_needed()->url;
     char *url = postgres_place(shared);
     sessile_backend_log *log;
     sessile_error err = {0};
     uint64_t bytes;
 
     (void)state;
-    store st = store_at(url, 5000);
+    store st = store_within(url, 5000);
     must(st.table->create(st.self, "main", "log", "one\n", 4, &err), &err);
     sql(shared, url,
         "alter table %1$s.caches alter data type text using '';"
@@ -345,13 +334,13 @@ static int count(void *arg, const char *folder, const char *name)
 /* Pages that never end: a view has the same logs behind each. */
 static void a_list_that_repeats_itself_ends(void **state)
 {
-    const char *shared = server()->url;
+    const char *shared = postgres_needed()->url;
     char *url = postgres_place(shared);
     sessile_error err = {0};
     int seen = 0;
 
     (void)state;
-    store st = store_at(url, 5000);
+    store st = store_within(url, 5000);
     must(st.table->create(st.self, "main", "log", "one\n", 4, &err), &err);
     sql(shared, url,
         "alter table %1$s.sessions rename to real;"
@@ -391,7 +380,7 @@ static void what_no_standby_has_is_not_acknowledged(void **state)
     free(postgres_sql(s->admin, "alter system set max_wal_senders = 2"));
     assert_int_equal(postgres_do(s, "stop"), 0);
     assert_int_equal(postgres_do(s, "again"), 0);
-    store st = store_at(s->url, 1000);
+    store st = store_within(s->url, 1000);
     must(st.table->create(st.self, "main", "log", "one\n", 4, &err), &err);
     must(st.table->open(st.self, "main", "log", &log, &err), &err);
     free(postgres_sql(s->admin, "alter system set synchronous_standby_names = 'nobody'"));

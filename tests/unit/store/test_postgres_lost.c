@@ -284,6 +284,18 @@ static void holds(place *at, const char *expected)
 
 /* ------------------------------------------------------------------ appends */
 
+/* `lost` connections were lost, and each append of theirs is there once. Then
+ * "three" is appended, and the log is this. */
+static void went_on(place *at, int lost, const char *expected)
+{
+    int poisoned = 1;
+
+    assert_int_equal(atomic_load(&at->p.lost), lost);
+    assert_int_equal(at->end.count, 1 + lost);
+    must(append(at, "three\n", &poisoned), &at->err);
+    holds(at, expected);
+}
+
 static void an_append_that_never_arrived_is_made_again(void **state)
 {
     place *at = opened(state, 5000);
@@ -291,10 +303,7 @@ static void an_append_that_never_arrived_is_made_again(void **state)
 
     atomic_store(&at->p.next, LOSE_STATEMENT);
     must(append(at, "two\n", &poisoned), &at->err);
-    assert_int_equal(atomic_load(&at->p.lost), 1);
-    assert_int_equal(at->end.count, 2);
-    must(append(at, "three\n", &poisoned), &at->err);
-    holds(at, "one\ntwo\nthree\n");
+    went_on(at, 1, "one\ntwo\nthree\n");
 }
 
 static void an_append_whose_answer_was_lost_is_not_made_twice(void **state)
@@ -306,10 +315,7 @@ static void an_append_whose_answer_was_lost_is_not_made_twice(void **state)
         atomic_store(&at->p.next, LOSE_ANSWER);
         must(append(at, "two\n", &poisoned), &at->err);
     }
-    assert_int_equal(atomic_load(&at->p.lost), 3);
-    assert_int_equal(at->end.count, 4);
-    must(append(at, "three\n", &poisoned), &at->err);
-    holds(at, "one\ntwo\ntwo\ntwo\nthree\n");
+    went_on(at, 3, "one\ntwo\ntwo\ntwo\nthree\n");
 }
 
 static void an_answer_that_hangs_is_looked_up(void **state)

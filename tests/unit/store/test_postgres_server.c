@@ -277,65 +277,80 @@ static void a_list_lets_its_visitor_use_the_last_connection(void **state)
     postgres_drop(url);
 }
 
-static void what_the_server_forgot_is_prepared_again(void **state)
-{
-    char *url = postgres_place(postgres_needed()->url);
+/* A place with the log "main/log" of four bytes, and a handle of it. */
+typedef struct one_log {
+    char *url;
     store st;
     sessile_backend_log *log;
-    sessile_error err = {0};
-    uint64_t bytes;
+    sessile_error err;
+} one_log;
+
+static void one_log_open(one_log *o)
+{
+    memset(o, 0, sizeof *o);
+    o->url = postgres_place(postgres_needed()->url);
+    assert_non_null(postgres_make(o->url));
+    o->st = store_at(o->url);
+    must(o->st.table->open(o->st.self, "main", "log", &o->log, &o->err), &o->err);
+}
+
+static sessile_status one_log_size(one_log *o, uint64_t *bytes)
+{
     int64_t mtime;
+    return o->st.table->size(o->log, bytes, &mtime, &o->err);
+}
+
+/* Without what is the server's: a child of fork calls it too. */
+static void one_log_leave(one_log *o)
+{
+    o->st.table->close(o->log);
+    store_close(&o->st);
+}
+
+static void what_the_server_forgot_is_prepared_again(void **state)
+{
+    one_log o;
+    uint64_t bytes;
     pg_results r;
     pg_conn *c;
 
     (void)state;
-    assert_non_null(postgres_make(url));
-    st = store_at(url);
-    must(st.table->open(st.self, "main", "log", &log, &err), &err);
-    must(st.table->size(log, &bytes, &mtime, &err), &err);
-    pg_call call = pg_call_of(st.self, 5000);
+    one_log_open(&o);
+    must(one_log_size(&o, &bytes), &o.err);
+    pg_call call = pg_call_of(o.st.self, 5000);
     pg_step s = pg_step_once("DISCARD ALL");
-    must(pg_take(&call, &c, &err), &err);
+    must(pg_take(&call, &c, &o.err), &o.err);
     assert_int_equal(pg_send(&call, c, &s, 1, &r), PG_ANSWERED);
     assert_null(r.wrong);
-    pg_results_free(st.self, &r);
-    pg_give(st.self, c);
-    must(st.table->size(log, &bytes, &mtime, &err), &err);
+    pg_results_free(o.st.self, &r);
+    pg_give(o.st.self, c);
+    must(one_log_size(&o, &bytes), &o.err);
     assert_int_equal(bytes, 4);
-    st.table->close(log);
-    store_close(&st);
-    postgres_drop(url);
+    one_log_leave(&o);
+    postgres_drop(o.url);
 }
 
 static void a_child_of_fork_may_not_use_it(void **state)
 {
-    char *url = postgres_place(postgres_needed()->url);
-    store st;
-    sessile_backend_log *log;
-    sessile_error err = {0};
+    one_log o;
     uint64_t bytes;
-    int64_t mtime;
     int status;
 
     (void)state;
-    assert_non_null(postgres_make(url));
-    st = store_at(url);
-    must(st.table->open(st.self, "main", "log", &log, &err), &err);
+    one_log_open(&o);
     pid_t child = fork();
     if (!child) {
-        int ok = st.table->size(log, &bytes, &mtime, &err) == SESSILE_FORKED;
-        st.table->close(log);
-        store_close(&st); /* which must not end the parent's connection */
+        int ok = one_log_size(&o, &bytes) == SESSILE_FORKED;
+        one_log_leave(&o); /* which must not end the parent's connection */
         _exit(!ok);
     }
     assert_int_equal(waitpid(child, &status, 0), child);
     assert_int_equal(status, 0);
-    pg_conn *first = ((pg_store *)st.self)->idle;
-    must(st.table->size(log, &bytes, &mtime, &err), &err);
-    assert_ptr_equal(((pg_store *)st.self)->idle, first);
-    st.table->close(log);
-    store_close(&st);
-    postgres_drop(url);
+    pg_conn *first = ((pg_store *)o.st.self)->idle;
+    must(one_log_size(&o, &bytes), &o.err);
+    assert_ptr_equal(((pg_store *)o.st.self)->idle, first);
+    one_log_leave(&o);
+    postgres_drop(o.url);
 }
 
 static void what_is_acknowledged_is_synced_unless_the_url_says_else(void **state)

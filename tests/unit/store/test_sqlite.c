@@ -426,23 +426,21 @@ static void nothing_is_left_of_what_was_removed(void **state)
 
 int main(void)
 {
-#define CASE(name) \
-    cmocka_unit_test_setup_teardown(name, sqlite_place_set_up, sqlite_place_tear_down)
     const struct CMUnitTest tests[] = {
-        CASE(opening_makes_nothing),
-        CASE(folders_above_it_are_made),
-        CASE(files_of_others_are_refused_and_left_as_they_are),
-        CASE(an_empty_database_is_taken),
-        CASE(links_and_open_doors_are_denied),
-        CASE(a_store_is_found_below_a_folder_that_is_a_link),
-        CASE(a_newer_schema_names_both_versions),
-        CASE(a_schema_is_brought_up_in_one_step_or_not_at_all),
-        CASE(a_damaged_database_says_what_to_do),
-        CASE(a_database_that_was_moved_away_takes_nothing),
-        CASE(an_entry_of_megabytes_is_read_in_pieces),
-        CASE(drafts_that_nobody_writes_are_swept_after_an_hour),
-        CASE(a_draft_takes_lines_in_pieces),
-        CASE(nothing_is_left_of_what_was_removed),
+        SQLITE_TEST(opening_makes_nothing),
+        SQLITE_TEST(folders_above_it_are_made),
+        SQLITE_TEST(files_of_others_are_refused_and_left_as_they_are),
+        SQLITE_TEST(an_empty_database_is_taken),
+        SQLITE_TEST(links_and_open_doors_are_denied),
+        SQLITE_TEST(a_store_is_found_below_a_folder_that_is_a_link),
+        SQLITE_TEST(a_newer_schema_names_both_versions),
+        SQLITE_TEST(a_schema_is_brought_up_in_one_step_or_not_at_all),
+        SQLITE_TEST(a_damaged_database_says_what_to_do),
+        SQLITE_TEST(a_database_that_was_moved_away_takes_nothing),
+        SQLITE_TEST(an_entry_of_megabytes_is_read_in_pieces),
+        SQLITE_TEST(drafts_that_nobody_writes_are_swept_after_an_hour),
+        SQLITE_TEST(a_draft_takes_lines_in_pieces),
+        SQLITE_TEST(nothing_is_left_of_what_was_removed),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -139,6 +139,17 @@ static void triggers_of_others_do_nothing(void **state)
 
 /* ------------------------------------------------------------------ rows */
 
+/* A store with these rows in its table of blobs cannot list them. */
+static void blobs_are_damage(sqlite_place *g, const char *rows)
+{
+    int count = 0;
+    make(g);
+    sql(g, rows);
+    must(sqlite_place_open(g, g->path), &g->err);
+    assert_int_equal(g->st.table->blob_list(g->st.self, "", count_blob, &count, &g->err),
+                     SESSILE_DAMAGED);
+}
+
 /* Pages of names that are the same once they are cut at their NUL. */
 static void names_that_repeat_end_the_list(void **state)
 {
@@ -153,27 +164,19 @@ static void names_that_repeat_end_the_list(void **state)
     assert_int_equal(g->st.table->list(g->st.self, "main", count_log, &count, &g->err),
                      SESSILE_DAMAGED);
     store_close(&g->st);
-    make(g);
-    sql(g, "WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n LIMIT 600)"
+    blobs_are_damage(
+        g, "WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n LIMIT 600)"
            " INSERT INTO blobs SELECT 'x' || char(0) || printf('%05d', i), x'41', 0"
            " FROM n");
-    must(sqlite_place_open(g, g->path), &g->err);
-    assert_int_equal(g->st.table->blob_list(g->st.self, "", count_blob, &count, &g->err),
-                     SESSILE_DAMAGED);
 }
 
 /* One letter in SQL, thousands of bytes. */
 static void names_that_are_no_text_fit_or_are_refused(void **state)
 {
-    sqlite_place *g = *state;
-    int count = 0;
-    make(g);
-    sql(g,
+    blobs_are_damage(
+        *state,
         "INSERT INTO blobs SELECT CAST(x'c0' || CAST(replace(hex(zeroblob(4000)), '00', "
         "CAST(x'80' AS TEXT)) AS BLOB) AS TEXT), x'41', 0");
-    must(sqlite_place_open(g, g->path), &g->err);
-    assert_int_equal(g->st.table->blob_list(g->st.self, "", count_blob, &count, &g->err),
-                     SESSILE_DAMAGED);
 }
 
 static void rows_that_lie_are_damage(void **state)
@@ -433,21 +436,19 @@ static void names_that_are_no_path_are_told(void **state)
 
 int main(void)
 {
-#define CASE(name) \
-    cmocka_unit_test_setup_teardown(name, sqlite_place_set_up, sqlite_place_tear_down)
     const struct CMUnitTest tests[] = {
-        CASE(tables_that_were_changed_are_refused),
-        CASE(another_encoding_is_refused),
-        CASE(triggers_of_others_do_nothing),
-        CASE(names_that_repeat_end_the_list),
-        CASE(names_that_are_no_text_fit_or_are_refused),
-        CASE(rows_that_lie_are_damage),
-        CASE(times_that_no_clock_has_are_listed),
-        CASE(a_byte_that_flipped_harms_nothing_else),
-        CASE(a_journal_that_names_another_file_removes_nothing),
-        CASE(a_log_that_was_unlinked_is_not_acknowledged),
-        CASE(what_lies_beside_it_is_private_whatever_the_umask),
-        CASE(names_that_are_no_path_are_told),
+        SQLITE_TEST(tables_that_were_changed_are_refused),
+        SQLITE_TEST(another_encoding_is_refused),
+        SQLITE_TEST(triggers_of_others_do_nothing),
+        SQLITE_TEST(names_that_repeat_end_the_list),
+        SQLITE_TEST(names_that_are_no_text_fit_or_are_refused),
+        SQLITE_TEST(rows_that_lie_are_damage),
+        SQLITE_TEST(times_that_no_clock_has_are_listed),
+        SQLITE_TEST(a_byte_that_flipped_harms_nothing_else),
+        SQLITE_TEST(a_journal_that_names_another_file_removes_nothing),
+        SQLITE_TEST(a_log_that_was_unlinked_is_not_acknowledged),
+        SQLITE_TEST(what_lies_beside_it_is_private_whatever_the_umask),
+        SQLITE_TEST(names_that_are_no_path_are_told),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -383,15 +383,13 @@ int main(int argc, char **argv)
 {
     if (argc == 3 && strcmp(argv[1], "come-and-go") == 0)
         return come_and_go(argv[2]);
-#define CASE(name) \
-    cmocka_unit_test_setup_teardown(name, sqlite_place_set_up, sqlite_place_tear_down)
     const struct CMUnitTest tests[] = {
-        CASE(processes_write_one_log),
-        CASE(processes_write_logs_of_their_own),
-        CASE(processes_make_the_database_together),
-        CASE(killed_writers_lose_nothing_they_were_told),
-        CASE(a_wait_for_another_process_is_bounded_and_can_be_ended),
-        CASE(a_second_handle_that_is_closed_leaves_the_first_its_locks),
+        SQLITE_TEST(processes_write_one_log),
+        SQLITE_TEST(processes_write_logs_of_their_own),
+        SQLITE_TEST(processes_make_the_database_together),
+        SQLITE_TEST(killed_writers_lose_nothing_they_were_told),
+        SQLITE_TEST(a_wait_for_another_process_is_bounded_and_can_be_ended),
+        SQLITE_TEST(a_second_handle_that_is_closed_leaves_the_first_its_locks),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -338,15 +338,13 @@ static void memory_that_runs_out_is_told_and_changes_nothing(void **state)
 
 int main(void)
 {
-#define CASE(name) \
-    cmocka_unit_test_setup_teardown(name, sqlite_place_set_up, sqlite_place_tear_down)
     const struct CMUnitTest tests[] = {
-        CASE(plain_rows_can_be_asked),
-        CASE(sealed_rows_say_nothing),
-        CASE(views_stand_any_bytes),
-        CASE(network_file_systems_are_refused_unless_allowed),
-        CASE(what_may_only_be_read_is_read_and_says_so),
-        CASE(memory_that_runs_out_is_told_and_changes_nothing),
+        SQLITE_TEST(plain_rows_can_be_asked),
+        SQLITE_TEST(sealed_rows_say_nothing),
+        SQLITE_TEST(views_stand_any_bytes),
+        SQLITE_TEST(network_file_systems_are_refused_unless_allowed),
+        SQLITE_TEST(what_may_only_be_read_is_read_and_says_so),
+        SQLITE_TEST(memory_that_runs_out_is_told_and_changes_nothing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
