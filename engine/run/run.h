@@ -91,7 +91,7 @@ typedef struct run_answers {
 
 /* The caller's options. Texts are owned. */
 typedef struct run_options {
-    sessile_reason reason;       /* of the whole run */
+    sessile_reason reason; /* of the whole run */
     char *instructions;
     char *event; /* its name, or NULL */
     char *model; /* the name asked for, or NULL */

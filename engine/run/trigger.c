@@ -2,12 +2,12 @@
  * trigger.c: decides whether to compact at the end of a turn.
  *
  * The engine has no timers: all triggers are judged here, once a turn, on the list as
- * merge, summarize and truncate left it. Messages and the interval are counted since the last
- * compaction. They fire at each multiple of their setting, once, whatever the result, so
- * nothing has to be stored. Share and overflow are conditions, which stay true. The
- * session handle remembers when they fired, and the log remembers when that led to a
- * compaction. If the compaction did not help, they fire again only when the context has
- * grown by a twentieth.
+ * merge, summarize and truncate left it. Messages and the interval are counted since the
+ * last compaction. They fire at each multiple of their setting, once, whatever the
+ * result, so nothing has to be stored. Share and overflow are conditions, which stay
+ * true. The session handle remembers when they fired, and the log remembers when that led
+ * to a compaction. If the compaction did not help, they fire again only when the context
+ * has grown by a twentieth.
  */
 #include "run/run.h"
 
@@ -155,7 +155,7 @@ static sessile_reason judge_triggers(sessile_run *run)
     if (share || multiple_passed(t->messages, c->messages_before, c->messages))
         return SESSILE_REASON_THRESHOLD;
     return multiple_passed(t->interval_ms, c->ms_before, c->ms) ? SESSILE_REASON_TIMER
-                                                          : SESSILE_REASON_TURN;
+                                                                : SESSILE_REASON_TURN;
 }
 
 /* A run that was pending is given the reason that it had. */

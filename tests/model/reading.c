@@ -162,8 +162,7 @@ int do_figures(world *w, unsigned h)
     for (sessile_id at = w->head; at != 0; at = w->log[at].parent) {
         const said *e = &w->log[at];
         expected += e->type == ENTRY_TURN;
-        if (e->type == ENTRY_TURN && total(&e->usage) &&
-            !strcmp(source, "estimate")) {
+        if (e->type == ENTRY_TURN && total(&e->usage) && !strcmp(source, "estimate")) {
             source = "usage";
             tokens = total(&e->usage) + since;
         }

@@ -303,7 +303,7 @@ static void a_log_that_is_sealed_anew_while_it_is_opened_opens(void **state)
     sessile_status status = sessile_session_open(&s, st, &o, &err);
     assert_null(sealing);
     must(status, &err);
-    must(say(s, 0, 0, &err), &err);
+    must(say_number(s, 0, 0, &err), &err);
     sessile_session_close(s, NULL);
     must(keyed_read(other, "one", "", &text, &err), &err);
     assert_non_null(strstr(text, "<0.0>"));
