@@ -13,11 +13,9 @@ static int label(lua_State *L, struct binding_session *session,
                  sessile_status (*put)(sessile_session *, sessile_id, sessile_slice,
                                        sessile_error *))
 {
-    sessile_slice name;
+    sessile_id entry = binding_check_id(L, 2);
+    sessile_slice name = binding_check_bytes(L, 3);
     sessile_error err;
-    sessile_id entry;
-    entry = binding_check_id(L, 2);
-    name.data = luaL_checklstring(L, 3, &name.size);
     return binding_done(L, put(session->handle, entry, name, &err), &err);
 }
 
@@ -34,20 +32,12 @@ int binding_session_unlabel(lua_State *L, struct binding_session *session)
 }
 
 #define LABEL(...) BINDING_FIELD(sessile_label_row, __VA_ARGS__)
-static const struct binding_row label_row = {
-    sizeof(sessile_label_row),
-    NULL,
-    {LABEL("id", ID, entry), LABEL("name", STRING, name), LABEL("time", INTEGER, time_ms),
-     LABEL("fact", ID, fact)}};
+static const struct binding_row label_row = BINDING_ROW(
+    sessile_label_row, NULL, LABEL("id", ID, entry), LABEL("name", STRING, name),
+    LABEL("time", INTEGER, time_ms), LABEL("fact", ID, fact));
 
 /* session:labels() -> {{id, name, time, fact}, …} */
-int binding_session_labels(lua_State *L, struct binding_session *session)
-{
-    struct binding_result got = binding_result(L);
-    sessile_label_row *rows = NULL;
-    got.status = sessile_labels(session->handle, &rows, &got.count, &got.err);
-    return binding_result_rows(L, &got, &label_row, rows);
-}
+BINDING_LIST(binding_session_labels, sessile_label_row, &label_row, sessile_labels)
 
 /* ------------------------------------------------------------------ members */
 
@@ -61,18 +51,14 @@ members(lua_State *L, struct binding_session *session, const char *what,
     sessile_slice object;
     sessile_error err;
     char *text = NULL;
-    size_t size = 0;
     if (!lua_isnoneornil(L, 2)) {
-        int failed = binding_json(L, 2, 0, what, &object);
-        return failed ? failed
-                      : binding_done(L, set(session->handle, object, &err), &err);
+        if (binding_json(L, 2, 0, what, &object))
+            return 3;
+        return binding_done(L, set(session->handle, object, &err), &err);
     }
     struct binding_result got = binding_result(L);
-    got.status = get(session->handle, &text, &size, &got.err);
-    if (binding_result_failed(L, &got, text))
-        return 3;
-    binding_push_object(L, class, text, size);
-    return binding_result_done(&got);
+    got.status = get(session->handle, &text, &got.count, &got.err);
+    return binding_result_object(L, &got, class, text);
 }
 
 /* session:settings([object]) */
@@ -94,26 +80,20 @@ int binding_session_metadata(lua_State *L, struct binding_session *session)
 /* session:suspend(reason or nil, state or nil) -> id; nil, message, code */
 int binding_session_suspend(lua_State *L, struct binding_session *session)
 {
-    sessile_slice reason = {NULL, 0}, state = {NULL, 0};
+    sessile_slice reason = binding_opt_bytes(L, 2), state = {NULL, 0};
     sessile_error err;
     sessile_id id;
-    lua_settop(L, 3);
-    reason.data = luaL_optlstring(L, 2, "", &reason.size);
-    if (!lua_isnil(L, 3)) {
-        int failed = binding_json(L, 3, 0, "state", &state);
-        if (failed)
-            return failed;
-    }
+    if (!lua_isnoneornil(L, 3) && binding_json(L, 3, 0, "state", &state))
+        return 3;
     return binding_done_id(L, sessile_suspend(session->handle, reason, state, &id, &err),
                            &id, &err);
 }
 
 #define SUSPENSION(...) BINDING_FIELD(sessile_suspension, __VA_ARGS__)
-static const struct binding_row suspension_row = {
-    sizeof(sessile_suspension),
-    NULL,
-    {SUSPENSION("id", ID, entry), SUSPENSION("time", INTEGER, time_ms),
-     SUSPENSION("reason", STRING, reason), SUSPENSION("state", JSON, state)}};
+static const struct binding_row suspension_row =
+    BINDING_ROW(sessile_suspension, NULL, SUSPENSION("id", ID, entry),
+                SUSPENSION("time", INTEGER, time_ms),
+                SUSPENSION("reason", STRING, reason), SUSPENSION("state", JSON, state));
 
 /* session:suspended() -> {id, time, reason, state}, or false: it is not paused */
 int binding_session_suspended(lua_State *L, struct binding_session *session)
@@ -121,14 +101,7 @@ int binding_session_suspended(lua_State *L, struct binding_session *session)
     sessile_suspension *pause = NULL;
     struct binding_result got = binding_result(L);
     got.status = sessile_suspended(session->handle, &pause, &got.err);
-    if (binding_result_failed(L, &got, pause))
-        return 3;
-    if (!pause) {
-        lua_pushboolean(L, 0);
-        return 1;
-    }
-    binding_push_row(L, &suspension_row, pause);
-    return binding_result_done(&got);
+    return binding_result_row(L, &got, &suspension_row, pause);
 }
 
 /* session:resume_with({message, …}) -> id of the first, or true: none was given */
@@ -137,21 +110,10 @@ int binding_session_resume_with(lua_State *L, struct binding_session *session)
     sessile_slice *messages;
     sessile_error err;
     sessile_id first;
-    size_t count, i;
+    size_t count;
     luaL_checktype(L, 2, LUA_TTABLE);
-    lua_settop(L, 2);
-    count = (size_t)lua_rawlen(L, 2);
-    messages = lua_newuserdatauv(L, count * sizeof *messages + 1, 0);
-    lua_createtable(L, count < INT32_MAX ? (int)count : 0, 0); /* keeps the texts */
-    for (i = 0; i < count; i++) {
-        int failed;
-        lua_rawgeti(L, 2, (lua_Integer)(i + 1));
-        failed = binding_json(L, -1, 1, "message", &messages[i]);
-        if (failed)
-            return failed;
-        lua_rawseti(L, 4, (lua_Integer)(i + 1));
-        lua_settop(L, 4);
-    }
+    if (binding_json_list(L, 2, 1, &messages, &count))
+        return 3;
     if (sessile_resume_with(session->handle, messages, count, &first, &err))
         return binding_fail(L, &err);
     if (count)
@@ -164,8 +126,7 @@ int binding_session_resume_with(lua_State *L, struct binding_session *session)
 /* session:cancel([reason]) -> true; nil, message, code */
 int binding_session_cancel(lua_State *L, struct binding_session *session)
 {
-    sessile_slice reason;
+    sessile_slice reason = binding_opt_bytes(L, 2);
     sessile_error err;
-    reason.data = luaL_optlstring(L, 2, "", &reason.size);
     return binding_done(L, sessile_cancel(session->handle, reason, &err), &err);
 }

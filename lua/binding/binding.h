@@ -22,24 +22,19 @@
 #error "the binding wants Lua 5.4"
 #endif
 
-#define BINDING_STORE     "sessile.core.Store"
-#define BINDING_POLICY    "sessile.core.Policy"
-#define BINDING_SESSION   "sessile.core.Session"
-#define BINDING_ENTRIES   "sessile.core.Entries"
-#define BINDING_RUN       "sessile.core.Run"
-#define BINDING_RESEAL    "sessile.core.Reseal"
-#define BINDING_CHECK     "sessile.core.Check"
-#define BINDING_MIGRATION "sessile.core.Migration"
-#define BINDING_SEARCH    "sessile.core.Search"
-#define BINDING_GUARD     "sessile.core.Guard"
-#define BINDING_ENCODING  "sessile.core.Encoding"
-#define BINDING_REQUEST   "sessile.core.Request"
+#define BINDING_STORE   "sessile.core.Store"
+#define BINDING_SESSION "sessile.core.Session"
+#define BINDING_RUN     "sessile.core.Run"
+#define BINDING_GUARD   "sessile.core.Guard"
+#define BINDING_REQUEST "sessile.core.Request"
 
 #if defined(__GNUC__)
 #define BINDING_EXPORT __attribute__((visibility("default")))
 #else
 #define BINDING_EXPORT
 #endif
+
+struct binding_row;
 
 /* ---- handles. User value 1 of a child is its parent, whose memory so lives. */
 
@@ -49,21 +44,11 @@ struct binding_store {
     int closed;      /* close was asked for */
 };
 
-struct binding_policy {
-    sessile_policy *handle;
-    struct binding_store *store;
-};
-
 struct binding_session {
     sessile_session *handle;
     struct binding_store *store;
     size_t children; /* runs and iterators with a handle */
     int closed;
-};
-
-struct binding_entries {
-    sessile_entries *handle;
-    struct binding_session *session;
 };
 
 struct binding_run {
@@ -74,14 +59,48 @@ struct binding_run {
     int done;          /* the last step said OK */
 };
 
+/* Functions of the module, and methods of a handle that is open. */
+typedef int binding_function(lua_State *L);
+typedef int binding_store_method(lua_State *L, struct binding_store *store);
+typedef int binding_session_method(lua_State *L, struct binding_session *session);
+typedef int binding_run_method(lua_State *L, struct binding_run *run);
+
+/* handles.c: handles that only iterate or hold something: checks, searches, migrations,
+ * policies. Their classes differ in how the engine frees one, and in their methods. */
+struct binding_child {
+    void *handle; /* of the engine; NULL: closed */
+    const struct binding_child_class *class;
+    struct binding_store *stores[2]; /* its parents, or NULL */
+    struct binding_session *session;
+};
+struct binding_child_class {
+    const char *name; /* of the metatable */
+    const char *noun; /* for "the … is closed" */
+    void (*free)(void *handle);
+    struct {
+        const char *name;
+        int (*call)(lua_State *L, struct binding_child *child); /* while it is open */
+    } methods[6];
+};
+void binding_child_register(lua_State *L, const struct binding_child_class *class);
+/* Pushes a closed one. It keeps the value at index 1, which is `store` unless that is
+ * NULL, and has room for one more user value. Other parents are the caller's to set. */
+struct binding_child *binding_child_new(lua_State *L,
+                                        const struct binding_child_class *class,
+                                        struct binding_store *store);
+/* Opens it, counts it in its parents, and returns 1. */
+int binding_child_opened(struct binding_child *child, void *handle);
+void binding_child_close(struct binding_child *child);
+
+extern const struct binding_child_class binding_check_class, binding_search_class,
+    binding_encoding_class, binding_reseal_class, binding_migration_class,
+    binding_policy_class, binding_entries_class;
+
 /* store.c. The check functions raise for a wrong type; *_live return NULL and push the
  * three values of a closed handle. */
 void binding_store_open(lua_State *L);
-int binding_open(lua_State *L);
-int binding_limits(lua_State *L);
-int binding_schemes(lua_State *L);
-int binding_scheme(lua_State *L);
-int binding_sorts(lua_State *L);
+binding_function binding_open, binding_limits, binding_schemes, binding_scheme,
+    binding_sorts;
 struct binding_store *binding_store_live(lua_State *L, int index);
 void binding_store_release(struct binding_store *store);
 /* Options of open at `table` (nil: the defaults); text is anchored by the table. */
@@ -100,151 +119,122 @@ extern const struct binding_row binding_listed_row;
 
 /* keys.c */
 extern const char *const binding_key_sources[];
-void binding_keys_open(lua_State *L);
-int binding_keys_init(lua_State *L);
-int binding_store_keys(lua_State *L, struct binding_store *store);
-int binding_store_rotate(lua_State *L, struct binding_store *store);
-int binding_store_reseal(lua_State *L, struct binding_store *store);
-int binding_store_forget(lua_State *L, struct binding_store *store);
+binding_function binding_keys_init;
+binding_store_method binding_store_keys, binding_store_rotate, binding_store_reseal,
+    binding_store_forget;
 
 /* migrate.c */
-void binding_migrate_open(lua_State *L);
-int binding_migrate(lua_State *L);
+binding_function binding_migrate;
 
 /* life.c */
-int binding_store_delete(lua_State *L, struct binding_store *store);
-int binding_store_undelete(lua_State *L, struct binding_store *store);
-int binding_store_purge(lua_State *L, struct binding_store *store);
-int binding_session_life(lua_State *L, struct binding_session *session);
-int binding_session_set_ttl(lua_State *L, struct binding_session *session);
-int binding_session_set_archived(lua_State *L, struct binding_session *session);
+binding_store_method binding_store_delete, binding_store_undelete, binding_store_purge;
+binding_session_method binding_session_life, binding_session_set_ttl,
+    binding_session_set_archived;
 
 /* check.c */
-void binding_check_open(lua_State *L);
-int binding_store_check(lua_State *L, struct binding_store *store);
+binding_store_method binding_store_check;
 
 /* config.c */
-int binding_config(lua_State *L);
-int binding_stays_below(lua_State *L);
+binding_function binding_config, binding_stays_below;
 
 /* search.c */
-void binding_search_open(lua_State *L);
-int binding_store_search(lua_State *L, struct binding_store *store);
+binding_store_method binding_store_search;
 
 /* encoding.c */
-void binding_encoding_open(lua_State *L);
-int binding_encoding(lua_State *L);
+binding_function binding_encoding;
 
 /* http.c */
 void binding_request_open(lua_State *L);
-int binding_http_library(lua_State *L);
-int binding_post(lua_State *L);
-int binding_sleep(lua_State *L);
+binding_function binding_http_library, binding_post, binding_sleep;
 
 /* session.c */
 void binding_session_open(lua_State *L);
-/* Functions of a store that make sessions: mode 'c'reate, 'r'esume, 's'ession, 'o'ver
- * records. */
-int binding_session_make(lua_State *L, struct binding_store *store, int mode);
 struct binding_session *binding_session_live(lua_State *L, int index);
 sessile_status binding_session_release(struct binding_session *session,
                                        sessile_error *err);
-/* Options of a session at `table`, and a new userdata for one of the store at index
- * `store`, closed until it says that it was opened. */
+/* The options of a session at `table`; pushes one value that anchors them: 0; or the
+ * three values of a failure: 3. */
 int binding_session_options(lua_State *L, int table, sessile_session_options *out);
-struct binding_session *binding_session_new(lua_State *L, int store);
-void binding_session_opened(struct binding_session *session, struct binding_store *store);
+/* Reads the options at `table` and pushes a closed session of the store, or of the
+ * session's store, at index 1. NULL: pushed the three values of a failure. */
+struct binding_session *binding_session_new(lua_State *L, int table,
+                                            sessile_session_options *out);
+/* Opens it as the session on top, when the status is OK; else binding_fail. */
+int binding_session_made(lua_State *L, struct binding_session *made,
+                         struct binding_store *store, sessile_status status,
+                         const sessile_error *err);
 
 /* records.c */
-int binding_open_records(lua_State *L);
-int binding_store_open_over(lua_State *L, struct binding_store *store);
-int binding_session_records(lua_State *L, struct binding_session *session);
-int binding_now(lua_State *L);
+binding_function binding_open_records;
+binding_store_method binding_store_open_over;
+binding_session_method binding_session_records;
+binding_function binding_now;
 /* The strings of the list at index, which anchors them; pushes what holds the array. */
 sessile_slice *binding_records(lua_State *L, int index, size_t *count);
 
 /* annotate.c: methods of a session */
-int binding_session_label(lua_State *L, struct binding_session *session);
-int binding_session_unlabel(lua_State *L, struct binding_session *session);
-int binding_session_labels(lua_State *L, struct binding_session *session);
-int binding_session_settings(lua_State *L, struct binding_session *session);
-int binding_session_metadata(lua_State *L, struct binding_session *session);
-int binding_session_suspend(lua_State *L, struct binding_session *session);
-int binding_session_suspended(lua_State *L, struct binding_session *session);
-int binding_session_resume_with(lua_State *L, struct binding_session *session);
-int binding_session_cancel(lua_State *L, struct binding_session *session);
+binding_session_method binding_session_label, binding_session_unlabel,
+    binding_session_labels, binding_session_settings, binding_session_metadata,
+    binding_session_suspend, binding_session_suspended, binding_session_resume_with,
+    binding_session_cancel;
 
 /* fork.c */
-int binding_session_fork(lua_State *L, struct binding_session *session);
-int binding_store_put(lua_State *L, struct binding_store *store);
-int binding_session_child(lua_State *L, struct binding_session *session);
-int binding_session_merged(lua_State *L, struct binding_session *session);
-int binding_session_discarded(lua_State *L, struct binding_session *session);
-int binding_session_subsessions(lua_State *L, struct binding_session *session);
+binding_session_method binding_session_fork;
+binding_store_method binding_store_put;
+binding_session_method binding_session_child, binding_session_merged,
+    binding_session_discarded, binding_session_subsessions;
 /* Sets what the header says of other sessions in the table on top. */
 void binding_push_links(lua_State *L, const sessile_session *session);
 
 /* entries.c */
+/* Makes entries iterators callable. */
 void binding_entries_open(lua_State *L);
-int binding_session_entries(lua_State *L, struct binding_session *session);
-int binding_session_entry(lua_State *L, struct binding_session *session);
-int binding_session_messages(lua_State *L, struct binding_session *session);
-int binding_session_context(lua_State *L, struct binding_session *session);
+binding_session_method binding_session_entries, binding_session_entry,
+    binding_session_messages, binding_session_context;
 
 /* tree.c */
-int binding_session_path(lua_State *L, struct binding_session *session);
-int binding_session_children(lua_State *L, struct binding_session *session);
-int binding_session_siblings(lua_State *L, struct binding_session *session);
-int binding_session_leaves(lua_State *L, struct binding_session *session);
-int binding_session_common_ancestor(lua_State *L, struct binding_session *session);
-int binding_session_tree(lua_State *L, struct binding_session *session);
+binding_session_method binding_session_path, binding_session_children,
+    binding_session_siblings, binding_session_leaves, binding_session_common_ancestor,
+    binding_session_tree;
 /* nil, a message that names the nearest entries, "ENOTFOUND": for what is no id. */
-int binding_no_entry(lua_State *L, struct binding_session *session);
+binding_session_method binding_no_entry;
 
 /* explain.c */
-int binding_session_compactions(lua_State *L, struct binding_session *session);
-int binding_session_why(lua_State *L, struct binding_session *session);
-int binding_session_uncompact(lua_State *L, struct binding_session *session);
+binding_session_method binding_session_compactions, binding_session_why,
+    binding_session_uncompact;
 
 /* run.c */
 void binding_run_open(lua_State *L);
 struct binding_run *binding_run_live(lua_State *L, int index);
-int binding_session_turn(lua_State *L, struct binding_session *session);
-int binding_session_compact(lua_State *L, struct binding_session *session);
-int binding_session_plan(lua_State *L, struct binding_session *session);
-int binding_session_branch(lua_State *L, struct binding_session *session);
-int binding_session_answer(lua_State *L, struct binding_session *session);
+binding_session_method binding_session_turn, binding_session_compact,
+    binding_session_plan, binding_session_branch, binding_session_answer;
 
 /* checkpoint.c */
-int binding_session_checkpoint(lua_State *L, struct binding_session *session);
-int binding_session_checkpoints(lua_State *L, struct binding_session *session);
-int binding_session_restore(lua_State *L, struct binding_session *session);
-int binding_session_delete_checkpoint(lua_State *L, struct binding_session *session);
+binding_session_method binding_session_checkpoint, binding_session_checkpoints,
+    binding_session_restore, binding_session_delete_checkpoint;
 /* The table `agent_info` among a session's options, which keeps its texts: 0; or pushes
  * the three values of a failure: 3. */
 int binding_agent_info(lua_State *L, int table, sessile_agent_info *out);
 
 /* pending.c */
-int binding_run_defer(lua_State *L, struct binding_run *run);
-int binding_session_pending_runs(lua_State *L, struct binding_session *session);
+binding_run_method binding_run_defer;
+binding_session_method binding_session_pending_runs;
 
 /* ---- values.c */
 
-/* Registers a metatable: methods as __index, and __name, __gc, __close, __tostring. */
-void binding_class(lua_State *L, const char *name, const luaL_Reg *methods,
-                   lua_CFunction finalize, lua_CFunction text);
-
-/* A method that is called only while its handle is open; otherwise it returns what
- * binding_closed pushes. The list ends with an empty name. */
+/* A method of a class: one of the members. All but `plain` are called only while the
+ * handle is open; otherwise they return what binding_closed pushes. */
 struct binding_method {
     const char *name;
-    int (*session)(lua_State *L, struct binding_session *session);
-    int (*store)(lua_State *L, struct binding_store *store);
-    int (*run)(lua_State *L, struct binding_run *run);
+    binding_session_method *session;
+    binding_store_method *store;
+    binding_run_method *run;
+    binding_function *plain;
 };
-/* Adds them to a class; a row has the one member that fits the class. */
-void binding_methods(lua_State *L, const char *name,
-                     const struct binding_method *methods);
+/* Registers a metatable: __index with `methods` (which end with an empty name) and close,
+ * and __name, __gc, __close, __tostring. */
+void binding_class(lua_State *L, const char *name, const struct binding_method *methods,
+                   lua_CFunction close, lua_CFunction finalize, lua_CFunction text);
 /* Pushes a zeroed userdata of that class. */
 void *binding_new(lua_State *L, size_t size, int user_values, const char *name);
 
@@ -253,18 +243,28 @@ int binding_fail(lua_State *L, const sessile_error *err);
 int binding_fail_with(lua_State *L, sessile_status status, const char *message);
 /* nil, "the … is closed: nothing was done", "ECLOSED". */
 int binding_closed(lua_State *L, const char *what);
+/* Defines the function that frees a child's handle. */
+#define BINDING_FREE(name, function) \
+    static void name(void *handle)   \
+    {                                \
+        function(handle);            \
+    }
+
 /* true when status is OK, else binding_fail. */
 int binding_done(lua_State *L, sessile_status status, const sessile_error *err);
 
-/* The id when status is OK, else binding_fail. */
+/* The id, the number or the row when status is OK; else binding_fail. */
 int binding_done_id(lua_State *L, sessile_status status, const sessile_id *id,
                     const sessile_error *err);
+int binding_done_count(lua_State *L, sessile_status status, const uint64_t *count,
+                       const sessile_error *err);
+int binding_done_row(lua_State *L, sessile_status status, const struct binding_row *type,
+                     const void *row, const sessile_error *err);
 
 /* {model, tools, system, leaf} of a count: 0, or what binding_field_json returned. */
 int binding_count_options(lua_State *L, int table, sessile_count_options *out);
 /* store:count(text), store:count_messages(list, options) (count.c) */
-int binding_count(lua_State *L, struct binding_store *store);
-int binding_count_messages(lua_State *L, struct binding_store *store);
+binding_store_method binding_count, binding_count_messages;
 /* The function `count` of the table as the host's counter of a store. Pushes what must
  * live as long as the store, or nil. */
 void binding_counter(lua_State *L, int table, sessile_store_options *out);
@@ -273,14 +273,20 @@ void binding_counter(lua_State *L, int table, sessile_store_options *out);
 
 enum binding_kind {
     BINDING_INTEGER, /* of 4 or 8 bytes */
+    BINDING_COUNT,   /* the same, unsigned; differs only when it is read */
     BINDING_TIME,    /* an int64_t; left out when it is 0 */
+    BINDING_INDEX,   /* a number from 0, as one from 1 */
     BINDING_BOOLEAN, /* an int */
     BINDING_ID,
     BINDING_KEY,
     BINDING_TEXT,   /* a char pointer; left out when NULL or empty */
+    BINDING_CHARS,  /* an array of char; left out when empty */
     BINDING_SLICE,  /* left out when empty */
     BINDING_STRING, /* a slice; empty: "" */
-    BINDING_JSON    /* a slice, as the value that it holds; left out when empty */
+    BINDING_JSON,   /* a slice, as the value that it holds; left out when empty */
+    BINDING_ROLE,   /* its name; left out when there is none */
+    BINDING_STATUS, /* "E" and its name; left out when it is OK */
+    BINDING_NAME    /* an enum, as one of a list of names */
 };
 
 /* A member of a struct as a field of a table. A list ends with an empty name. */
@@ -288,10 +294,24 @@ struct binding_field {
     const char *name;
     enum binding_kind kind;
     size_t offset, size;
+    const char *const *names; /* for BINDING_NAME; ends with NULL */
 };
-#define BINDING_FIELD(type, name, kind, member)                                   \
-    {                                                                             \
-        name, BINDING_##kind, offsetof(type, member), sizeof(((type *)0)->member) \
+#define BINDING_FIELD_OF(type, name, kind, member, names)                      \
+    {                                                                          \
+        name, kind, offsetof(type, member), sizeof(((type *)0)->member), names \
+    }
+#define BINDING_FIELD(type, name, kind, member) \
+    BINDING_FIELD_OF(type, name, BINDING_##kind, member, NULL)
+#define BINDING_ENUM(type, name, member, names) \
+    BINDING_FIELD_OF(type, name, BINDING_NAME, member, names)
+
+/* A list of them. */
+#define BINDING_FIELDS(...) \
+    {                       \
+        __VA_ARGS__,        \
+        {                   \
+            0               \
+        }                   \
     }
 
 /* A struct as a table: its fields, and what `more` sets in the table on top. */
@@ -300,6 +320,13 @@ struct binding_row {
     void (*more)(lua_State *L, const void *row); /* or NULL */
     struct binding_field fields[25];
 };
+#define BINDING_ROW(type, more, ...) \
+    {                                \
+        sizeof(type), more,          \
+        {                            \
+            __VA_ARGS__              \
+        }                            \
+    }
 /* Sets the fields of the struct at `row` in the table on top. */
 void binding_set_fields(lua_State *L, const struct binding_field *fields,
                         const void *row);
@@ -307,6 +334,11 @@ void binding_push_row(lua_State *L, const struct binding_row *type, const void *
 /* A list of `count` of them. */
 void binding_push_rows(lua_State *L, const struct binding_row *type, const void *rows,
                        size_t count);
+
+/* Reads the fields of the table at `table` (nil: none) into the struct at `out`. A field
+ * that is absent leaves its member as it is. Text is anchored by the table. */
+void binding_get_fields(lua_State *L, int table, const struct binding_field *fields,
+                        void *out);
 
 /* Sets `failure` {log, message, code} in the table on top, where a log is named. */
 void binding_set_failure(lua_State *L, const char *log, const sessile_error *why);
@@ -324,9 +356,30 @@ struct binding_result binding_result(lua_State *L);
 int binding_result_failed(lua_State *L, struct binding_result *result, void *block);
 /* Frees the block; 1, the value on top. */
 int binding_result_done(struct binding_result *result);
-/* All of it for a list of rows. */
+/* All of it for a list of rows, one row (NULL: false), messages, a list of ids, a text,
+ * a JSON object. */
 int binding_result_rows(lua_State *L, struct binding_result *result,
                         const struct binding_row *type, void *rows);
+int binding_result_row(lua_State *L, struct binding_result *result,
+                       const struct binding_row *type, void *row);
+int binding_result_messages(lua_State *L, struct binding_result *result,
+                            sessile_message *list);
+int binding_result_ids(lua_State *L, struct binding_result *result, sessile_id *ids);
+int binding_result_text(lua_State *L, struct binding_result *result, char *text);
+int binding_result_object(lua_State *L, struct binding_result *result, const char *class,
+                          char *json);
+/* A method of a session that returns a list of rows. */
+#define BINDING_LIST(name, row_type, descriptor, function)                   \
+    int name(lua_State *L, struct binding_session *session)                  \
+    {                                                                        \
+        struct binding_result got = binding_result(L);                       \
+        row_type *rows = NULL;                                               \
+        got.status = function(session->handle, &rows, &got.count, &got.err); \
+        return binding_result_rows(L, &got, descriptor, rows);               \
+    }
+/* What a step of a long operation returns: whether it is done, and its state. */
+int binding_stepped(lua_State *L, sessile_status status, const struct binding_row *type,
+                    const void *state, const sessile_error *err);
 
 /* Owns one sessile_free() block until it is collected: made empty, then filled. */
 struct binding_guard {
@@ -350,6 +403,8 @@ int binding_timeout(lua_Integer ms);
 int binding_field_boolean(lua_State *L, int table, const char *name);
 /* An 8-digit id, or SESSILE_NO_ID when the field is absent; raises when it is no id. */
 sessile_id binding_field_id(lua_State *L, int table, const char *name);
+/* The role of that name (NULL: none), or SESSILE_ROLE_NONE. */
+sessile_role binding_role_of(const char *name);
 sessile_role binding_field_role(lua_State *L, int table, const char *name);
 
 /* Pushes the JSON text of the value at index and sets *out to it: 0; or pushes the three
@@ -360,8 +415,20 @@ int binding_json(lua_State *L, int index, int message, const char *what,
  * three. */
 int binding_field_json(lua_State *L, int table, const char *name, sessile_slice *out);
 
+/* The JSON of every value of the list at index: an array of slices and the table that
+ * keeps their texts are left on the stack: 0; or pushes the three values of a failure:
+ * 3. */
+int binding_json_list(lua_State *L, int index, int message, sessile_slice **out,
+                      size_t *count);
+
 /* Reads an id given as a string argument; raises when it is none. */
 sessile_id binding_check_id(lua_State *L, int index);
+/* The same, or SESSILE_NO_ID when there is no argument. */
+sessile_id binding_opt_id(lua_State *L, int index);
+/* A string argument; raises when it is none. */
+sessile_slice binding_check_bytes(lua_State *L, int index);
+/* The same, or empty when there is no argument. */
+sessile_slice binding_opt_bytes(lua_State *L, int index);
 /* Pushes the printed key, or nil for SESSILE_NO_ID. */
 void binding_push_key(lua_State *L, sessile_key key);
 void binding_push_id(lua_State *L, sessile_id id);
@@ -373,6 +440,7 @@ void binding_set_integer(lua_State *L, const char *name, int64_t value);
 void binding_set_time(lua_State *L, const char *name, int64_t ms);
 void binding_set_boolean(lua_State *L, const char *name, int value);
 void binding_set_text(lua_State *L, const char *name, const char *text);
+void binding_set_status(lua_State *L, const char *name, sessile_status status);
 void binding_set_slice(lua_State *L, const char *name, sessile_slice text);
 void binding_set_id(lua_State *L, const char *name, sessile_id id);
 void binding_set_key(lua_State *L, const char *name, sessile_key key);
@@ -383,6 +451,8 @@ void binding_push_messages(lua_State *L, const sessile_message *list, size_t cou
 /* An entry, settings: a JSON object as a table, with .json and __name by metatable. */
 void binding_push_object(lua_State *L, const char *name, const char *json, size_t size);
 void binding_push_tokens(lua_State *L, const sessile_tokens *tokens);
+/* n, {tokens, low, high, source}: 2 */
+int binding_push_count(lua_State *L, const sessile_tokens *tokens);
 sessile_reason binding_field_reason(lua_State *L, int table, const char *name);
 
 int luaopen_sessile_core(lua_State *L);

@@ -33,11 +33,8 @@ static int core_json(lua_State *L)
 static int core_text(lua_State *L)
 {
     sessile_slice text;
-    int failed;
     luaL_checkany(L, 1);
-    lua_settop(L, 1);
-    failed = binding_json(L, 1, 0, "value", &text);
-    return failed ? failed : 1;
+    return binding_json(L, 1, 0, "value", &text) ? 3 : 1;
 }
 
 /* plain(value) -> a copy of what a state showed, made of tables that can be changed and
@@ -45,14 +42,12 @@ static int core_text(lua_State *L)
 static int core_plain(lua_State *L)
 {
     sessile_slice text;
-    int failed;
     luaL_checkany(L, 1);
     lua_settop(L, 1);
     if (!lua_istable(L, 1))
         return 1;
-    failed = binding_json(L, 1, 0, "value", &text);
-    if (failed)
-        return failed;
+    if (binding_json(L, 1, 0, "value", &text))
+        return 3;
     lua_json_push(L, text.data, text.size);
     return 1;
 }
@@ -60,17 +55,12 @@ static int core_plain(lua_State *L)
 /* count(text) -> its tokens, {tokens, low, high, source} */
 static int core_count(lua_State *L)
 {
-    size_t size;
-    const char *text = luaL_checklstring(L, 1, &size);
+    sessile_slice text = binding_check_bytes(L, 1);
     sessile_tokens tokens;
-    sessile_slice slice = {text, size};
     sessile_error err;
-
-    if (sessile_count_text(NULL, slice, &tokens, &err))
+    if (sessile_count_text(NULL, text, &tokens, &err))
         return binding_fail(L, &err);
-    lua_pushinteger(L, (lua_Integer)tokens.tokens);
-    binding_push_tokens(L, &tokens);
-    return 2;
+    return binding_push_count(L, &tokens);
 }
 
 static const luaL_Reg functions[] = {
@@ -97,21 +87,24 @@ static const luaL_Reg functions[] = {
     {NULL, NULL},
 };
 
+static const struct binding_child_class *const children[] = {
+    &binding_check_class,     &binding_search_class, &binding_encoding_class,
+    &binding_reseal_class,    &binding_policy_class, &binding_entries_class,
+    &binding_migration_class,
+};
+
 BINDING_EXPORT int luaopen_sessile_core(lua_State *L)
 {
     luaL_checkversion(L);
     lua_json_open(L);
     lua_state_open(L);
     binding_store_open(L);
-    binding_keys_open(L);
-    binding_migrate_open(L);
     binding_session_open(L);
-    binding_entries_open(L);
     binding_run_open(L);
-    binding_check_open(L);
-    binding_search_open(L);
-    binding_encoding_open(L);
     binding_request_open(L);
+    for (size_t i = 0; i < sizeof children / sizeof *children; i++)
+        binding_child_register(L, children[i]);
+    binding_entries_open(L);
     luaL_newlib(L, functions);
     lua_text_open(L);
     lua_pushlightuserdata(L, NULL);

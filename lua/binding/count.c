@@ -49,51 +49,36 @@ void binding_counter(lua_State *L, int table, sessile_store_options *out)
     out->count_ud = counter;
 }
 
+#define COUNT(...) BINDING_FIELD(sessile_count_options, __VA_ARGS__)
+static const struct binding_field count_fields[] = BINDING_FIELDS(
+    COUNT("model", SLICE, model), COUNT("system", SLICE, system), COUNT("at", ID, at));
+
 int binding_count_options(lua_State *L, int table, sessile_count_options *out)
 {
-    int failed;
     sessile_count_options_init(out);
-    if (!lua_istable(L, table))
-        return 0;
-    failed = binding_field_json(L, table, "tools", &out->tools);
-    if (failed)
-        return failed;
-    out->model = binding_field_bytes(L, table, "model");
-    out->system = binding_field_bytes(L, table, "system");
-    out->at = binding_field_id(L, table, "at");
-    return 0;
+    binding_get_fields(L, table, count_fields, out);
+    return lua_istable(L, table) ? binding_field_json(L, table, "tools", &out->tools) : 0;
 }
 
-static int push_count(lua_State *L, const sessile_tokens *tokens)
+/* n, {tokens, …, missing}: why the encoding was not used. */
+static int push_count(lua_State *L, sessile_store *store, const sessile_tokens *tokens)
 {
-    lua_pushinteger(L, (lua_Integer)tokens->tokens);
-    binding_push_tokens(L, tokens);
+    char missing[512];
+    sessile_encoding_error(store, missing, sizeof missing);
+    binding_push_count(L, tokens);
+    binding_set_text(L, "missing", missing);
     return 2;
-}
-
-/* Why an encoding was passed over, in the table at the top. */
-static void set_why(lua_State *L, sessile_store *store)
-{
-    char why[512];
-    sessile_encoding_error(store, why, sizeof why);
-    if (*why) {
-        lua_pushstring(L, why);
-        lua_setfield(L, -2, "missing");
-    }
 }
 
 /* store:count(text) -> n, {tokens, low, high, source, missing} */
 int binding_count(lua_State *L, struct binding_store *store)
 {
-    sessile_slice text;
+    sessile_slice text = binding_check_bytes(L, 2);
     sessile_tokens tokens;
     sessile_error err;
-    text.data = luaL_checklstring(L, 2, &text.size);
     if (sessile_count_text(store->handle, text, &tokens, &err))
         return binding_fail(L, &err);
-    push_count(L, &tokens);
-    set_why(L, store->handle);
-    return 2;
+    return push_count(L, store->handle, &tokens);
 }
 
 /* store:count_messages(list, {model, tools, system}) -> n, {tokens, low, high, source,
@@ -104,33 +89,19 @@ int binding_count_messages(lua_State *L, struct binding_store *store)
     sessile_slice *texts;
     sessile_tokens *each, tokens;
     sessile_error err;
-    lua_Unsigned count, i;
-    int failed, kept;
+    size_t count;
     luaL_checktype(L, 2, LUA_TTABLE);
     lua_settop(L, 3);
-    failed = binding_count_options(L, 3, &options);
-    if (failed)
-        return failed;
-    count = lua_rawlen(L, 2);
-    texts = lua_newuserdatauv(L, (size_t)count * (sizeof *texts + sizeof *each) + 1, 0);
-    each = (sessile_tokens *)(texts + count);
-    lua_newtable(L); /* keeps what the messages were written as */
-    kept = lua_gettop(L);
-    for (i = 0; i < count; i++) {
-        lua_rawgeti(L, 2, (lua_Integer)i + 1);
-        failed = binding_json(L, -1, 0, "message", &texts[i]);
-        if (failed)
-            return failed;
-        lua_rawseti(L, kept, (lua_Integer)i + 1);
-        lua_settop(L, kept);
-    }
-    if (sessile_count_messages(store->handle, &options, texts, (size_t)count, each,
-                               &tokens, &err))
+    if (binding_count_options(L, 3, &options) ||
+        binding_json_list(L, 2, 0, &texts, &count))
+        return 3;
+    each = lua_newuserdatauv(L, count * sizeof *each + 1, 0);
+    if (sessile_count_messages(store->handle, &options, texts, count, each, &tokens,
+                               &err))
         return binding_fail(L, &err);
-    push_count(L, &tokens);
-    set_why(L, store->handle);
+    push_count(L, store->handle, &tokens);
     lua_newtable(L);
-    for (i = 0; i < count; i++) {
+    for (size_t i = 0; i < count; i++) {
         binding_push_tokens(L, &each[i]);
         lua_rawseti(L, -2, (lua_Integer)i + 1);
     }

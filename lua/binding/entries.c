@@ -8,47 +8,41 @@
 #include "binding.h"
 #include "policy/lua_json.h"
 
+#define MESSAGES(...) BINDING_FIELD(sessile_messages_options, __VA_ARGS__)
+static const struct binding_field messages_fields[] = BINDING_FIELDS(
+    MESSAGES("from", ID, from), MESSAGES("at", ID, at), MESSAGES("role", ROLE, role));
+
 /* session:messages{from, limit, last, role, at} -> list; nil, message, code */
 int binding_session_messages(lua_State *L, struct binding_session *session)
 {
     sessile_messages_options options;
     sessile_message *list = NULL;
-    lua_Integer limit, last;
-    lua_settop(L, 2);
-    limit = binding_field_integer(L, 2, "limit", -1);
-    last = binding_field_integer(L, 2, "last", -1);
+    lua_Integer limit = binding_field_integer(L, 2, "limit", -1);
+    lua_Integer last = binding_field_integer(L, 2, "last", -1);
     if (limit == 0 || last == 0) { /* for the engine 0 is no restriction */
         lua_newtable(L);
         return 1;
     }
     sessile_messages_options_init(&options);
-    options.from = binding_field_id(L, 2, "from");
-    options.at = binding_field_id(L, 2, "at");
-    options.role = binding_field_role(L, 2, "role");
+    binding_get_fields(L, 2, messages_fields, &options);
     options.limit = limit < 0 ? 0 : (size_t)limit;
     options.last = last < 0 ? 0 : (size_t)last;
     struct binding_result got = binding_result(L);
     got.status = sessile_messages(session->handle, &options, &list, &got.count, &got.err);
-    if (binding_result_failed(L, &got, list))
-        return 3;
-    binding_push_messages(L, list, got.count);
-    return binding_result_done(&got);
+    return binding_result_messages(L, &got, list);
 }
 
 #define CONTEXT(...) BINDING_FIELD(sessile_context_info, __VA_ARGS__)
-static const struct binding_field context_fields[] = {
-    CONTEXT("head", ID, head),
-    CONTEXT("dropped", INTEGER, dropped),
-    CONTEXT("orphans", INTEGER, orphans),
-    CONTEXT("unanswered", INTEGER, unanswered),
-    CONTEXT("lost", INTEGER, lost),
-    {0}};
+static const struct binding_field context_fields[] = BINDING_FIELDS(
+    CONTEXT("head", ID, head), CONTEXT("dropped", INTEGER, dropped),
+    CONTEXT("orphans", INTEGER, orphans), CONTEXT("unanswered", INTEGER, unanswered),
+    CONTEXT("lost", INTEGER, lost));
 
 /* session:context([at]) -> list, {tokens, low, high, source, head, dropped, orphans,
  * unanswered, lost}; nil, message, code */
 int binding_session_context(lua_State *L, struct binding_session *session)
 {
-    sessile_id at = lua_isnoneornil(L, 2) ? SESSILE_NO_ID : binding_check_id(L, 2);
+    sessile_id at = binding_opt_id(L, 2);
     sessile_context_info info;
     sessile_message *list = NULL;
     struct binding_result got = binding_result(L);
@@ -67,45 +61,12 @@ int binding_session_entry(lua_State *L, struct binding_session *session)
 {
     sessile_id id = binding_check_id(L, 2);
     char *json = NULL;
-    size_t size = 0;
     struct binding_result got = binding_result(L);
-    got.status = sessile_entry(session->handle, id, &json, &size, &got.err);
-    if (binding_result_failed(L, &got, json))
-        return 3;
-    binding_push_object(L, "sessile.Entry", json, size);
-    return binding_result_done(&got);
+    got.status = sessile_entry(session->handle, id, &json, &got.count, &got.err);
+    return binding_result_object(L, &got, "sessile.Entry", json);
 }
 
 /* ------------------------------------------------------------------ the iterator */
-
-/* session:entries([types]) -> iterator: a userdata that is called. types: a set. */
-int binding_session_entries(lua_State *L, struct binding_session *session)
-{
-    struct binding_entries *entries;
-    sessile_error err;
-    lua_settop(L, 2);
-    entries = binding_new(L, sizeof *entries, 2, BINDING_ENTRIES);
-    lua_pushvalue(L, 1);
-    lua_setiuservalue(L, -2, 1);
-    lua_pushvalue(L, 2);
-    lua_setiuservalue(L, -2, 2);
-    if (sessile_entries_open(&entries->handle, session->handle, &err))
-        return binding_fail(L, &err);
-    entries->session = session;
-    session->children++;
-    return 1;
-}
-
-static int entries_finalize(lua_State *L)
-{
-    struct binding_entries *entries = luaL_checkudata(L, 1, BINDING_ENTRIES);
-    if (entries->handle) {
-        sessile_entries_close(entries->handle);
-        entries->handle = NULL;
-        binding_session_release(entries->session, NULL);
-    }
-    return 0;
-}
 
 /* 1 when the entry's type is in the set at index `types`, or there is no set. */
 static int wanted(lua_State *L, int types, const char *json, size_t size)
@@ -128,7 +89,7 @@ static int wanted(lua_State *L, int types, const char *json, size_t size)
  * and a list that just ends would look whole: so this one raises. */
 static int entries_next(lua_State *L)
 {
-    struct binding_entries *entries = luaL_checkudata(L, 1, BINDING_ENTRIES);
+    struct binding_child *entries = luaL_checkudata(L, 1, binding_entries_class.name);
     sessile_error err;
     int types;
     lua_settop(L, 1);
@@ -143,7 +104,7 @@ static int entries_next(lua_State *L)
         if (sessile_entries_next(entries->handle, &id, &json, &size, &err))
             return luaL_error(L, "E%s: %s", sessile_status_name(err.code), err.message);
         if (size == 0) {
-            entries_finalize(L);
+            binding_child_close(entries);
             break;
         }
         if (wanted(L, types, json, size)) {
@@ -155,22 +116,30 @@ static int entries_next(lua_State *L)
     return 1;
 }
 
-static int entries_text(lua_State *L)
-{
-    struct binding_entries *entries = luaL_checkudata(L, 1, BINDING_ENTRIES);
-    lua_pushfstring(L, "%s%s", BINDING_ENTRIES, entries->handle ? "" : " (closed)");
-    return 1;
-}
+BINDING_FREE(entries_free, sessile_entries_close)
 
-static const luaL_Reg methods[] = {
-    {"close", entries_finalize},
-    {NULL, NULL},
-};
+const struct binding_child_class binding_entries_class = {
+    .name = "sessile.core.Entries", .noun = "iterator", .free = entries_free};
+
+/* session:entries([types]) -> iterator: a userdata that is called. types: a set. */
+int binding_session_entries(lua_State *L, struct binding_session *session)
+{
+    struct binding_child *entries;
+    sessile_entries *handle;
+    sessile_error err;
+    lua_settop(L, 2);
+    entries = binding_child_new(L, &binding_entries_class, NULL);
+    entries->session = session;
+    lua_pushvalue(L, 2);
+    lua_setiuservalue(L, -2, 2);
+    if (sessile_entries_open(&handle, session->handle, &err))
+        return binding_fail(L, &err);
+    return binding_child_opened(entries, handle);
+}
 
 void binding_entries_open(lua_State *L)
 {
-    binding_class(L, BINDING_ENTRIES, methods, entries_finalize, entries_text);
-    luaL_getmetatable(L, BINDING_ENTRIES);
+    luaL_getmetatable(L, binding_entries_class.name);
     lua_pushcfunction(L, entries_next);
     lua_setfield(L, -2, "__call");
     lua_pop(L, 1);

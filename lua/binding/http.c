@@ -437,12 +437,10 @@ int binding_sleep(lua_State *L)
 
 void binding_request_open(lua_State *L)
 {
-    static const luaL_Reg methods[] = {
-        {"read", request_read},
-        {"status", request_status},
-        {"header", request_header},
-        {"close", request_close},
-        {NULL, NULL},
-    };
-    binding_class(L, BINDING_REQUEST, methods, request_close, request_text);
+    static const struct binding_method methods[] = {{"read", .plain = request_read},
+                                                    {"status", .plain = request_status},
+                                                    {"header", .plain = request_header},
+                                                    {NULL}};
+    binding_class(L, BINDING_REQUEST, methods, request_close, request_close,
+                  request_text);
 }

@@ -24,33 +24,28 @@ int binding_keys_init(lua_State *L)
 }
 
 #define KEYS(...) BINDING_FIELD(sessile_keys, __VA_ARGS__)
-static const struct binding_row plain_row = {
-    sizeof(sessile_keys),
-    NULL,
-    {KEYS("sealed", BOOLEAN, sealed), KEYS("logs", INTEGER, logs)}};
+static const struct binding_row plain_row = BINDING_ROW(
+    sessile_keys, NULL, KEYS("sealed", BOOLEAN, sealed), KEYS("logs", INTEGER, logs));
 
 #define EPOCH(...) BINDING_FIELD(sessile_keys_epoch, __VA_ARGS__)
-static const struct binding_row epoch_row = {
-    sizeof(sessile_keys_epoch),
-    NULL,
-    {EPOCH("epoch", INTEGER, epoch), EPOCH("logs", INTEGER, logs)}};
+static const struct binding_row epoch_row =
+    BINDING_ROW(sessile_keys_epoch, NULL, EPOCH("epoch", INTEGER, epoch),
+                EPOCH("logs", INTEGER, logs));
 
 static void more_of_sealed(lua_State *L, const void *row)
 {
     const sessile_keys *keys = row;
-    binding_set_text(L, "source", binding_key_sources[keys->key_source]);
     binding_push_rows(L, &epoch_row, keys->epochs, keys->epoch_count);
     lua_setfield(L, -2, "epochs");
 }
 
-static const struct binding_row sealed_row = {
-    sizeof(sessile_keys),
-    more_of_sealed,
-    {KEYS("sealed", BOOLEAN, sealed), KEYS("logs", INTEGER, logs),
-     KEYS("suite", TEXT, suite), KEYS("kdf", TEXT, kdf),
-     KEYS("kdf_ops", INTEGER, kdf_ops), KEYS("kdf_mem", INTEGER, kdf_mem),
-     KEYS("users", INTEGER, users), KEYS("user_logs", INTEGER, user_logs),
-     KEYS("old_logs", INTEGER, old_logs), KEYS("odd_logs", INTEGER, odd_logs)}};
+static const struct binding_row sealed_row = BINDING_ROW(
+    sessile_keys, more_of_sealed, KEYS("sealed", BOOLEAN, sealed),
+    KEYS("logs", INTEGER, logs), KEYS("suite", TEXT, suite), KEYS("kdf", TEXT, kdf),
+    KEYS("kdf_ops", INTEGER, kdf_ops), KEYS("kdf_mem", INTEGER, kdf_mem),
+    KEYS("users", INTEGER, users), KEYS("user_logs", INTEGER, user_logs),
+    KEYS("old_logs", INTEGER, old_logs), KEYS("odd_logs", INTEGER, odd_logs),
+    BINDING_ENUM(sessile_keys, "source", key_source, binding_key_sources));
 
 /* store:keys() -> {sealed, suite, kdf, …, epochs = {{epoch, logs}, …}} */
 int binding_store_keys(lua_State *L, struct binding_store *store)
@@ -58,10 +53,8 @@ int binding_store_keys(lua_State *L, struct binding_store *store)
     sessile_keys *keys = NULL;
     struct binding_result got = binding_result(L);
     got.status = sessile_keys_status(store->handle, &keys, &got.err);
-    if (binding_result_failed(L, &got, keys))
-        return 3;
-    binding_push_row(L, keys->sealed ? &sealed_row : &plain_row, keys);
-    return binding_result_done(&got);
+    return binding_result_row(L, &got, keys && keys->sealed ? &sealed_row : &plain_row,
+                              keys);
 }
 
 /* store:rotate([{key_source, key, make}]) -> the newest epoch */
@@ -78,99 +71,57 @@ int binding_store_rotate(lua_State *L, struct binding_store *store)
         options.key = binding_field_string(L, 2, "key");
         options.make_file = binding_field_boolean(L, 2, "make");
     }
-    if (sessile_keys_rotate(store->handle, &options, &epoch, &err))
-        return binding_fail(L, &err);
-    lua_pushinteger(L, (lua_Integer)epoch);
-    return 1;
+    return binding_done_count(
+        L, sessile_keys_rotate(store->handle, &options, &epoch, &err), &epoch, &err);
 }
 
 /* store:forget(user) -> how many sessions could be read until now */
 int binding_store_forget(lua_State *L, struct binding_store *store)
 {
-    sessile_slice user;
+    sessile_slice user = binding_check_bytes(L, 2);
     sessile_error err;
     uint64_t sessions;
-    user.data = luaL_checklstring(L, 2, &user.size);
-    if (sessile_forget(store->handle, user, &sessions, &err))
-        return binding_fail(L, &err);
-    lua_pushinteger(L, (lua_Integer)sessions);
-    return 1;
+    return binding_done_count(L, sessile_forget(store->handle, user, &sessions, &err),
+                              &sessions, &err);
 }
 
 /* ------------------------------------------------------------------ resealing */
 
-struct binding_reseal {
-    sessile_reseal *handle;
-    struct binding_store *store;
-};
-
-/* store:reseal([suite]) -> a sealing to be stepped */
-int binding_store_reseal(lua_State *L, struct binding_store *store)
+static void more_of_reseal(lua_State *L, const void *row)
 {
-    const char *suite = luaL_optstring(L, 2, NULL);
-    struct binding_reseal *reseal;
-    sessile_error err;
-    reseal = binding_new(L, sizeof *reseal, 1, BINDING_RESEAL);
-    lua_pushvalue(L, 1);
-    lua_setiuservalue(L, -2, 1);
-    if (sessile_reseal_begin(&reseal->handle, store->handle, suite, &err))
-        return binding_fail(L, &err);
-    reseal->store = store;
-    store->children++;
-    return 1;
-}
-
-static int reseal_finalize(lua_State *L)
-{
-    struct binding_reseal *reseal = luaL_checkudata(L, 1, BINDING_RESEAL);
-    if (reseal->handle) {
-        sessile_reseal_free(reseal->handle);
-        reseal->handle = NULL;
-        binding_store_release(reseal->store);
-    }
-    return 0;
+    const sessile_reseal_state *state = row;
+    binding_set_failure(L, state->log, &state->why);
 }
 
 #define RESEAL(...) BINDING_FIELD(sessile_reseal_state, __VA_ARGS__)
-static const struct binding_row reseal_row = {
-    sizeof(sessile_reseal_state),
-    NULL,
-    {RESEAL("logs", INTEGER, logs), RESEAL("seen", INTEGER, seen),
-     RESEAL("resealed", INTEGER, resealed), RESEAL("forgotten", INTEGER, forgotten),
-     RESEAL("failed", INTEGER, failed), RESEAL("dropped", INTEGER, dropped)}};
+static const struct binding_row reseal_row =
+    BINDING_ROW(sessile_reseal_state, more_of_reseal, RESEAL("logs", INTEGER, logs),
+                RESEAL("seen", INTEGER, seen), RESEAL("resealed", INTEGER, resealed),
+                RESEAL("forgotten", INTEGER, forgotten),
+                RESEAL("failed", INTEGER, failed), RESEAL("dropped", INTEGER, dropped));
 
 /* step() -> done, state; nil, message, code */
-static int reseal_step(lua_State *L)
+static int reseal_step(lua_State *L, struct binding_child *reseal)
 {
-    struct binding_reseal *reseal = luaL_checkudata(L, 1, BINDING_RESEAL);
     sessile_reseal_state state;
-    sessile_status status;
     sessile_error err;
-    if (!reseal->handle)
-        return binding_closed(L, "sealing");
-    status = sessile_reseal_step(reseal->handle, &state, &err);
-    if (status && status != SESSILE_NEEDS)
+    return binding_stepped(L, sessile_reseal_step(reseal->handle, &state, &err),
+                           &reseal_row, &state, &err);
+}
+
+BINDING_FREE(reseal_free, sessile_reseal_free)
+
+const struct binding_child_class binding_reseal_class = {
+    "sessile.core.Reseal", "reseal", reseal_free, {{"step", reseal_step}}};
+
+/* store:reseal([suite]) -> a reseal to be stepped */
+int binding_store_reseal(lua_State *L, struct binding_store *store)
+{
+    const char *suite = luaL_optstring(L, 2, NULL);
+    struct binding_child *reseal = binding_child_new(L, &binding_reseal_class, store);
+    sessile_reseal *handle;
+    sessile_error err;
+    if (sessile_reseal_begin(&handle, store->handle, suite, &err))
         return binding_fail(L, &err);
-    lua_pushboolean(L, status == SESSILE_OK);
-    binding_push_row(L, &reseal_row, &state);
-    binding_set_failure(L, state.log, &state.why);
-    return 2;
-}
-
-static int reseal_text(lua_State *L)
-{
-    struct binding_reseal *reseal = luaL_checkudata(L, 1, BINDING_RESEAL);
-    lua_pushfstring(L, "%s%s", BINDING_RESEAL, reseal->handle ? "" : " (closed)");
-    return 1;
-}
-
-static const luaL_Reg reseal_methods[] = {
-    {"step", reseal_step},
-    {"close", reseal_finalize},
-    {NULL, NULL},
-};
-
-void binding_keys_open(lua_State *L)
-{
-    binding_class(L, BINDING_RESEAL, reseal_methods, reseal_finalize, reseal_text);
+    return binding_child_opened(reseal, handle);
 }

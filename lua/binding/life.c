@@ -12,14 +12,13 @@ int binding_store_delete(lua_State *L, struct binding_store *store)
     sessile_delete_options options = {0};
     sessile_deleted gone;
     sessile_error err;
-    int failed;
     luaL_checktype(L, 2, LUA_TTABLE);
-    failed = binding_session_options(L, 2, &which);
-    if (failed)
-        return failed;
+    lua_settop(L, 5);
+    if (binding_session_options(L, 2, &which))
+        return 3;
     options.soft = lua_toboolean(L, 3);
-    options.reason.data = luaL_optlstring(L, 4, "", &options.reason.size);
-    options.actor.data = luaL_optlstring(L, 5, "", &options.actor.size);
+    options.reason = binding_opt_bytes(L, 4);
+    options.actor = binding_opt_bytes(L, 5);
     if (sessile_delete(store->handle, &which, &options, &gone, &err))
         return binding_fail(L, &err);
     lua_createtable(L, 0, 3);
@@ -34,16 +33,18 @@ int binding_store_delete(lua_State *L, struct binding_store *store)
 int binding_store_undelete(lua_State *L, struct binding_store *store)
 {
     sessile_session_options which;
-    sessile_slice actor;
+    sessile_slice actor = binding_opt_bytes(L, 3);
     sessile_error err;
-    int failed;
     luaL_checktype(L, 2, LUA_TTABLE);
-    failed = binding_session_options(L, 2, &which);
-    if (failed)
-        return failed;
-    actor.data = luaL_optlstring(L, 3, "", &actor.size);
+    if (binding_session_options(L, 2, &which))
+        return 3;
     return binding_done(L, sessile_undelete(store->handle, &which, actor, &err), &err);
 }
+
+#define PURGE(...) BINDING_FIELD(sessile_purge_options, __VA_ARGS__)
+static const struct binding_field purge_fields[] = BINDING_FIELDS(
+    PURGE("agent", SLICE, agent), PURGE("retention_ms", INTEGER, retention_ms),
+    PURGE("dry_run", BOOLEAN, dry_run));
 
 /* store:purge({agent, retention_ms, dry_run}) -> rows, as list has them */
 int binding_store_purge(lua_State *L, struct binding_store *store)
@@ -52,28 +53,30 @@ int binding_store_purge(lua_State *L, struct binding_store *store)
     sessile_listed *rows = NULL;
     luaL_checktype(L, 2, LUA_TTABLE);
     sessile_purge_options_init(&options);
-    options.agent = binding_field_bytes(L, 2, "agent");
-    options.retention_ms =
-        binding_field_integer(L, 2, "retention_ms", options.retention_ms);
-    options.dry_run = binding_field_boolean(L, 2, "dry_run");
+    binding_get_fields(L, 2, purge_fields, &options);
     struct binding_result got = binding_result(L);
     got.status = sessile_purge(store->handle, &options, &rows, &got.count, &got.err);
     return binding_result_rows(L, &got, &binding_listed_row, rows);
 }
+
+static void more_of_life(lua_State *L, const void *row)
+{
+    binding_set_text(L, "status",
+                     sessile_life_name(((const sessile_life_info *)row)->life));
+}
+
+#define LIFE(...) BINDING_FIELD(sessile_life_info, __VA_ARGS__)
+static const struct binding_row life_row =
+    BINDING_ROW(sessile_life_info, more_of_life, LIFE("ttl", TIME, ttl_ms),
+                LIFE("expires", TIME, expires_ms), LIFE("deleted", TIME, deleted_ms));
 
 /* session:life() -> {status, ttl, expires, deleted}, times in ms, nil for none */
 int binding_session_life(lua_State *L, struct binding_session *session)
 {
     sessile_life_info life;
     sessile_error err;
-    if (sessile_session_life(session->handle, &life, &err))
-        return binding_fail(L, &err);
-    lua_createtable(L, 0, 4);
-    binding_set_text(L, "status", sessile_life_name(life.life));
-    binding_set_time(L, "ttl", life.ttl_ms);
-    binding_set_time(L, "expires", life.expires_ms);
-    binding_set_time(L, "deleted", life.deleted_ms);
-    return 1;
+    return binding_done_row(L, sessile_session_life(session->handle, &life, &err),
+                            &life_row, &life, &err);
 }
 
 /* session:set_ttl(ms) -> true */

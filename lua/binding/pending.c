@@ -4,7 +4,6 @@
  * Owns nothing: a run that answers is a run like any other (run.c).
  */
 #include "binding.h"
-#include "policy/lua_json.h"
 
 /* run:defer() -> the pending run's id; the run is done */
 int binding_run_defer(lua_State *L, struct binding_run *run)
@@ -20,18 +19,11 @@ int binding_run_defer(lua_State *L, struct binding_run *run)
 }
 
 #define PENDING(...) BINDING_FIELD(sessile_pending_run, __VA_ARGS__)
-static const struct binding_row pending_row = {
-    sizeof(sessile_pending_run),
-    NULL,
-    {PENDING("id", ID, entry), PENDING("time", INTEGER, time_ms),
-     PENDING("refused", BOOLEAN, refused), PENDING("policy", STRING, policy),
-     PENDING("request", JSON, request)}};
+static const struct binding_row pending_row =
+    BINDING_ROW(sessile_pending_run, NULL, PENDING("id", ID, entry),
+                PENDING("time", INTEGER, time_ms), PENDING("refused", BOOLEAN, refused),
+                PENDING("policy", STRING, policy), PENDING("request", JSON, request));
 
 /* session:pending_runs() -> {{id, time, policy, request}} */
-int binding_session_pending_runs(lua_State *L, struct binding_session *session)
-{
-    struct binding_result got = binding_result(L);
-    sessile_pending_run *rows = NULL;
-    got.status = sessile_pending_runs(session->handle, &rows, &got.count, &got.err);
-    return binding_result_rows(L, &got, &pending_row, rows);
-}
+BINDING_LIST(binding_session_pending_runs, sessile_pending_run, &pending_row,
+             sessile_pending_runs)

@@ -32,7 +32,18 @@ int binding_open_records(lua_State *L)
  * session. */
 int binding_store_open_over(lua_State *L, struct binding_store *store)
 {
-    return binding_session_make(L, store, 'o');
+    sessile_session_options options;
+    sessile_slice *records;
+    sessile_error err;
+    size_t count;
+    records = binding_records(L, 3, &count);
+    struct binding_session *made = binding_session_new(L, 2, &options);
+    if (!made)
+        return 3;
+    return binding_session_made(L, made, store,
+                                sessile_records_open(&made->handle, store->handle,
+                                                     &options, records, count, &err),
+                                &err);
 }
 
 sessile_slice *binding_records(lua_State *L, int index, size_t *count)

@@ -108,32 +108,15 @@ static int run_begun(lua_State *L, struct binding_run *run,
  * keeps their texts, are left on the stack. 0, or 3 when one cannot be JSON. */
 static int read_messages(lua_State *L, int list, sessile_slice **out, size_t *count)
 {
-    size_t n = (size_t)lua_rawlen(L, list), i;
-    sessile_slice *messages = lua_newuserdatauv(L, (n ? n : 1) * sizeof *messages, 0);
-    int texts;
-    lua_createtable(L, n < INT32_MAX ? (int)n : 0, 0);
-    texts = lua_gettop(L);
-    for (i = 0; i < n; i++) {
-        char what[40];
-        int failed;
-        lua_rawgeti(L, list, (lua_Integer)(i + 1));
-        if (!lua_istable(L, -1)) {
-            return luaL_error(L, "message %d: table expected, got %s", (int)(i + 1),
+    size_t n = (size_t)lua_rawlen(L, list);
+    for (size_t i = 1; i <= n; i++) {
+        if (lua_rawgeti(L, list, (lua_Integer)i) != LUA_TTABLE) {
+            return luaL_error(L, "message %d: table expected, got %s", (int)i,
                               luaL_typename(L, -1));
         }
-        lua_pushfstring(L, "message %d", (int)(i + 1));
-        strncpy(what, lua_tostring(L, -1), sizeof what - 1);
-        what[sizeof what - 1] = '\0';
-        lua_pop(L, 1);
-        failed = binding_json(L, -1, 1, what, &messages[i]);
-        if (failed)
-            return failed;
-        lua_rawseti(L, texts, (lua_Integer)(i + 1));
         lua_pop(L, 1);
     }
-    *out = messages;
-    *count = n;
-    return 0;
+    return binding_json_list(L, list, 1, out, count);
 }
 
 /* What a turn does when its base is no longer the head. */
@@ -480,55 +463,29 @@ static int run_fail(lua_State *L, struct binding_run *run)
 
 /* ------------------------------------------------------------------ outcome */
 
-static const char *verdict_name(sessile_verdict verdict)
-{
-    static const char *const names[] = {"none",       "unchanged", "applied", "refused",
-                                        "too_little", "stale",     "pending"};
-    size_t i = (size_t)verdict;
-    return i < sizeof names / sizeof *names ? names[i] : "unchanged";
-}
-
-static const char *disposition_name(sessile_disposition disposition)
-{
-    return disposition == SESSILE_COVERED    ? "covered"
-           : disposition == SESSILE_REPLACED ? "replaced"
-                                             : "lost";
-}
-
-static void more_of_removal(lua_State *L, const void *row)
-{
-    const sessile_removal *removal = row;
-    binding_set_text(L, "disposition", disposition_name(removal->disposition));
-    binding_set_text(L, "role", sessile_role_name(removal->role));
-}
+static const char *const verdicts[] = {"none",       "unchanged", "applied", "refused",
+                                       "too_little", "stale",     "pending", NULL};
+static const char *const dispositions[] = {"lost", "covered", "replaced", NULL};
 
 #define REMOVAL(...) BINDING_FIELD(sessile_removal, __VA_ARGS__)
-static const struct binding_row removal_row = {sizeof(sessile_removal),
-                                               more_of_removal,
-                                               {REMOVAL("key", KEY, key),
-                                                REMOVAL("tokens", INTEGER, tokens),
-                                                REMOVAL("by", KEY, by)}};
+static const struct binding_row removal_row =
+    BINDING_ROW(sessile_removal, NULL, REMOVAL("key", KEY, key),
+                REMOVAL("tokens", INTEGER, tokens), REMOVAL("by", KEY, by),
+                BINDING_ENUM(sessile_removal, "disposition", disposition, dispositions),
+                REMOVAL("role", ROLE, role));
 
 /* What the fallback came to, when it ran. */
-static void more_of_fallback(lua_State *L, const void *row)
-{
-    binding_set_text(L, "verdict",
-                     verdict_name(((const sessile_fallback *)row)->verdict));
-}
-
 #define FALLBACK(...) BINDING_FIELD(sessile_fallback, __VA_ARGS__)
-static const struct binding_row fallback_row = {
-    sizeof(sessile_fallback),
-    more_of_fallback,
-    {FALLBACK("too_little", BOOLEAN, too_little), FALLBACK("policy", TEXT, policy),
-     FALLBACK("hook", TEXT, hook), FALLBACK("law", INTEGER, law),
-     FALLBACK("message", TEXT, message), FALLBACK("refusal", ID, refusal),
-     FALLBACK("repeated", INTEGER, repeated)}};
+static const struct binding_row fallback_row = BINDING_ROW(
+    sessile_fallback, NULL, BINDING_ENUM(sessile_fallback, "verdict", verdict, verdicts),
+    FALLBACK("too_little", BOOLEAN, too_little), FALLBACK("policy", TEXT, policy),
+    FALLBACK("hook", TEXT, hook), FALLBACK("law", INTEGER, law),
+    FALLBACK("message", TEXT, message), FALLBACK("refusal", ID, refusal),
+    FALLBACK("repeated", INTEGER, repeated));
 
 static void more_of_outcome(lua_State *L, const void *row)
 {
     const sessile_outcome *outcome = row;
-    binding_set_text(L, "verdict", verdict_name(outcome->verdict));
     binding_set_text(L, "reason", sessile_reason_name(outcome->reason));
     if (outcome->fallback.verdict != SESSILE_NO_POLICY) {
         binding_push_row(L, &fallback_row, &outcome->fallback);
@@ -539,32 +496,22 @@ static void more_of_outcome(lua_State *L, const void *row)
 }
 
 #define OUTCOME(...) BINDING_FIELD(sessile_outcome, __VA_ARGS__)
-static const struct binding_row outcome_row = {
-    sizeof(sessile_outcome),
-    more_of_outcome,
-    {OUTCOME("first", ID, first),
-     OUTCOME("last", ID, last),
-     OUTCOME("head", ID, head),
-     OUTCOME("compaction", ID, compaction),
-     OUTCOME("branch_summary", ID, branch_summary),
-     OUTCOME("from", ID, from),
-     OUTCOME("refusal", ID, refusal),
-     OUTCOME("pending_run", ID, pending_run),
-     OUTCOME("checkpoint", ID, checkpoint),
-     OUTCOME("checkpoint_failed", TEXT, checkpoint_failed),
-     OUTCOME("repeated", INTEGER, repeated),
-     OUTCOME("log", TEXT, log),
-     OUTCOME("too_little", BOOLEAN, too_little),
-     OUTCOME("policy", TEXT, policy),
-     OUTCOME("hook", TEXT, hook),
-     OUTCOME("message", TEXT, message),
-     OUTCOME("summary", TEXT, summary),
-     OUTCOME("law", INTEGER, law),
-     OUTCOME("tokens_before", INTEGER, tokens_before),
-     OUTCOME("tokens_after", INTEGER, tokens_after),
-     OUTCOME("cannot_fit", INTEGER, cannot_fit),
-     OUTCOME("engine_us", INTEGER, engine_us),
-     OUTCOME("policy_us", INTEGER, policy_us)}};
+static const struct binding_row outcome_row = BINDING_ROW(
+    sessile_outcome, more_of_outcome,
+    BINDING_ENUM(sessile_outcome, "verdict", verdict, verdicts),
+    OUTCOME("first", ID, first), OUTCOME("last", ID, last), OUTCOME("head", ID, head),
+    OUTCOME("compaction", ID, compaction), OUTCOME("branch_summary", ID, branch_summary),
+    OUTCOME("from", ID, from), OUTCOME("refusal", ID, refusal),
+    OUTCOME("pending_run", ID, pending_run), OUTCOME("checkpoint", ID, checkpoint),
+    OUTCOME("checkpoint_failed", TEXT, checkpoint_failed),
+    OUTCOME("repeated", INTEGER, repeated), OUTCOME("log", TEXT, log),
+    OUTCOME("too_little", BOOLEAN, too_little), OUTCOME("policy", TEXT, policy),
+    OUTCOME("hook", TEXT, hook), OUTCOME("message", TEXT, message),
+    OUTCOME("summary", TEXT, summary), OUTCOME("law", INTEGER, law),
+    OUTCOME("tokens_before", INTEGER, tokens_before),
+    OUTCOME("tokens_after", INTEGER, tokens_after),
+    OUTCOME("cannot_fit", INTEGER, cannot_fit), OUTCOME("engine_us", INTEGER, engine_us),
+    OUTCOME("policy_us", INTEGER, policy_us));
 
 /* run:outcome() -> what sessile_outcome holds, under the same names; ids are strings,
  * what is absent is nil */
@@ -572,10 +519,8 @@ static int run_outcome(lua_State *L, struct binding_run *run)
 {
     sessile_outcome outcome;
     sessile_error err;
-    if (sessile_run_outcome(run->handle, &outcome, &err))
-        return binding_fail(L, &err);
-    binding_push_row(L, &outcome_row, &outcome);
-    return 1;
+    return binding_done_row(L, sessile_run_outcome(run->handle, &outcome, &err),
+                            &outcome_row, &outcome, &err);
 }
 
 /* run:context() -> list of messages as the run leaves, or would leave, them */
@@ -584,16 +529,8 @@ static int run_context(lua_State *L, struct binding_run *run)
     sessile_message *list = NULL;
     struct binding_result got = binding_result(L);
     got.status = sessile_run_context(run->handle, &list, &got.count, &got.err);
-    if (binding_result_failed(L, &got, list))
-        return 3;
-    binding_push_messages(L, list, got.count);
-    return binding_result_done(&got);
+    return binding_result_messages(L, &got, list);
 }
-
-static const luaL_Reg always[] = {
-    {"close", run_finalize},
-    {NULL, NULL},
-};
 
 static const struct binding_method methods[] = {
     {"step", .run = run_step},
@@ -607,6 +544,5 @@ static const struct binding_method methods[] = {
 
 void binding_run_open(lua_State *L)
 {
-    binding_class(L, BINDING_RUN, always, run_finalize, run_text);
-    binding_methods(L, BINDING_RUN, methods);
+    binding_class(L, BINDING_RUN, methods, run_finalize, run_finalize, run_text);
 }

@@ -69,8 +69,6 @@ static int session_text(lua_State *L)
     return 1;
 }
 
-/* The options of a session at `table`; pushes one value that anchors them, or three of a
- * failure, whose number it returns. */
 int binding_session_options(lua_State *L, int table, sessile_session_options *out)
 {
     const char *uuid;
@@ -92,50 +90,31 @@ int binding_session_options(lua_State *L, int table, sessile_session_options *ou
     return binding_field_json(L, table, "metadata", &out->metadata);
 }
 
-struct binding_session *binding_session_new(lua_State *L, int store)
+struct binding_session *binding_session_new(lua_State *L, int table,
+                                            sessile_session_options *out)
 {
+    luaL_checktype(L, table, LUA_TTABLE);
+    if (binding_session_options(L, table, out))
+        return NULL;
     struct binding_session *session = binding_new(L, sizeof *session, 1, BINDING_SESSION);
     session->closed = 1;
-    lua_pushvalue(L, store);
+    if (luaL_testudata(L, 1, BINDING_STORE))
+        lua_pushvalue(L, 1);
+    else
+        lua_getiuservalue(L, 1, 1);
     lua_setiuservalue(L, -2, 1);
     return session;
 }
 
-void binding_session_opened(struct binding_session *session, struct binding_store *store)
+int binding_session_made(lua_State *L, struct binding_session *made,
+                         struct binding_store *store, sessile_status status,
+                         const sessile_error *err)
 {
-    session->closed = 0;
-    session->store = store;
-    store->children++;
-}
-
-/* store:create, resume, session{id, agent, user, title, metadata, uuid, policy, window,
- * reserve, timeout_ms} -> session; nil, message, code */
-int binding_session_make(lua_State *L, struct binding_store *store, int mode)
-{
-    struct binding_session *session;
-    sessile_session_options options;
-    sessile_status status;
-    sessile_error err;
-    sessile_slice *records = NULL;
-    size_t record_count = 0;
-    int failed;
-    luaL_checktype(L, 2, LUA_TTABLE);
-    lua_settop(L, 3);
-    if (mode == 'o')
-        records = binding_records(L, 3, &record_count);
-    failed = binding_session_options(L, 2, &options);
-    if (failed)
-        return failed;
-    session = binding_session_new(L, 1);
-    status = mode == 'c' ? sessile_create(&session->handle, store->handle, &options, &err)
-             : mode == 'o' ? sessile_records_open(&session->handle, store->handle,
-                                                  &options, records, record_count, &err)
-             : mode == 'r'
-                 ? sessile_resume(&session->handle, store->handle, &options, &err)
-                 : sessile_session_open(&session->handle, store->handle, &options, &err);
     if (status)
-        return binding_fail(L, &err);
-    binding_session_opened(session, store);
+        return binding_fail(L, err);
+    made->closed = 0;
+    made->store = store;
+    store->children++;
     return 1;
 }
 
@@ -152,8 +131,7 @@ static int session_info(lua_State *L, struct binding_session *session)
     status = sessile_session_damage(session->handle, &lost, &why);
     if (status == SESSILE_DAMAGED || status == SESSILE_TRUNCATED) {
         lua_createtable(L, 0, 3);
-        lua_pushfstring(L, "E%s", sessile_status_name(status));
-        lua_setfield(L, -2, "code");
+        binding_set_status(L, "code", status);
         binding_set_text(L, "message", why.message);
         binding_set_integer(L, "lost", (int64_t)lost);
         lua_setfield(L, -2, "damage");
@@ -182,20 +160,15 @@ static int session_modified(lua_State *L, struct binding_session *session)
 static int session_title(lua_State *L, struct binding_session *session)
 {
     char *title = NULL;
-    size_t size = 0;
     struct binding_result got = binding_result(L);
-    got.status = sessile_title(session->handle, &title, &size, &got.err);
-    if (binding_result_failed(L, &got, title))
-        return 3;
-    lua_pushlstring(L, title ? title : "", size);
-    return binding_result_done(&got);
+    got.status = sessile_title(session->handle, &title, &got.count, &got.err);
+    return binding_result_text(L, &got, title);
 }
 
 static int session_set_title(lua_State *L, struct binding_session *session)
 {
-    sessile_slice title;
+    sessile_slice title = binding_check_bytes(L, 2);
     sessile_error err;
-    title.data = luaL_checklstring(L, 2, &title.size);
     return binding_done(L, sessile_set_title(session->handle, title, &err), &err);
 }
 
@@ -245,11 +218,9 @@ static int session_append(lua_State *L, struct binding_session *session)
     sessile_slice message;
     sessile_error err;
     sessile_id id;
-    int failed;
     luaL_checktype(L, 2, LUA_TTABLE);
-    failed = binding_json(L, 2, 1, "message", &message);
-    if (failed)
-        return failed;
+    if (binding_json(L, 2, 1, "message", &message))
+        return 3;
     return binding_done_id(L, sessile_append(session->handle, message, &id, &err), &id,
                            &err);
 }
@@ -261,11 +232,9 @@ static int session_custom(lua_State *L, struct binding_session *session)
     sessile_slice data;
     sessile_error err;
     sessile_id id;
-    int failed;
     luaL_checktype(L, 2, LUA_TTABLE);
-    failed = binding_json(L, 2, 0, "data", &data);
-    if (failed)
-        return failed;
+    if (binding_json(L, 2, 0, "data", &data))
+        return 3;
     return binding_done_id(
         L, sessile_append_custom(session->handle, data, source, &id, &err), &id, &err);
 }
@@ -289,31 +258,23 @@ static int session_event_count(lua_State *L, struct binding_session *session)
 {
     sessile_error err;
     uint64_t count;
-    if (sessile_event_count(session->handle, &count, &err))
-        return binding_fail(L, &err);
-    lua_pushinteger(L, (lua_Integer)count);
-    return 1;
+    return binding_done_count(L, sessile_event_count(session->handle, &count, &err),
+                              &count, &err);
 }
 
 #define USAGE(...) BINDING_FIELD(sessile_usage, __VA_ARGS__)
-static const struct binding_field usage_fields[] = {
-    USAGE("input", INTEGER, input),
-    USAGE("output", INTEGER, output),
-    USAGE("cache_read", INTEGER, cache_read),
-    USAGE("cache_write", INTEGER, cache_write),
-    {0}};
-
-static void more_of_group(lua_State *L, const void *row)
-{
-    binding_set_fields(L, usage_fields, &((const sessile_usage_group *)row)->usage);
-}
+static const struct binding_row usage_row = BINDING_ROW(
+    sessile_usage, NULL, USAGE("input", INTEGER, input), USAGE("output", INTEGER, output),
+    USAGE("cache_read", INTEGER, cache_read), USAGE("cache_write", INTEGER, cache_write));
 
 #define GROUP(...) BINDING_FIELD(sessile_usage_group, __VA_ARGS__)
-static const struct binding_row group_row = {
-    sizeof(sessile_usage_group),
-    more_of_group,
-    {GROUP("key", STRING, key), GROUP("reports", INTEGER, reports),
-     GROUP("first", INTEGER, first_ms), GROUP("last", INTEGER, last_ms)}};
+static const struct binding_row group_row =
+    BINDING_ROW(sessile_usage_group, NULL, GROUP("key", STRING, key),
+                GROUP("reports", INTEGER, reports), GROUP("first", INTEGER, first_ms),
+                GROUP("last", INTEGER, last_ms), GROUP("input", INTEGER, usage.input),
+                GROUP("output", INTEGER, usage.output),
+                GROUP("cache_read", INTEGER, usage.cache_read),
+                GROUP("cache_write", INTEGER, usage.cache_write));
 
 /* -> {{key, input, …, reports, first, last}, …}; times in ms */
 static int usage_groups(lua_State *L, sessile_session *handle, sessile_usage_by by)
@@ -335,11 +296,8 @@ static int session_usage(lua_State *L, struct binding_session *session)
         return usage_groups(L, session->handle,
                             (sessile_usage_by)luaL_checkoption(L, 2, NULL, by));
     }
-    if (sessile_total_usage(session->handle, &usage, &err))
-        return binding_fail(L, &err);
-    lua_createtable(L, 0, 4);
-    binding_set_fields(L, usage_fields, &usage);
-    return 1;
+    return binding_done_row(L, sessile_total_usage(session->handle, &usage, &err),
+                            &usage_row, &usage, &err);
 }
 
 /* session:tokens{model, tools, system, at} -> n, {tokens, low, high, source} */
@@ -348,24 +306,15 @@ static int session_tokens(lua_State *L, struct binding_session *session)
     sessile_count_options options;
     sessile_tokens tokens;
     sessile_error err;
-    int failed;
     lua_settop(L, 2);
-    failed = binding_count_options(L, 2, &options);
-    if (failed)
-        return failed;
+    if (binding_count_options(L, 2, &options))
+        return 3;
     if (sessile_count_tokens_with(session->handle, &options, &tokens, &err))
         return binding_fail(L, &err);
-    lua_pushinteger(L, (lua_Integer)tokens.tokens);
-    binding_push_tokens(L, &tokens);
-    return 2;
+    return binding_push_count(L, &tokens);
 }
 
 /* ------------------------------------------------------------------ registration */
-
-static const luaL_Reg always[] = {
-    {"close", session_close},
-    {NULL, NULL},
-};
 
 static const struct binding_method methods[] = {
     {"fork", .session = binding_session_fork},
@@ -428,6 +377,6 @@ static const struct binding_method methods[] = {
 
 void binding_session_open(lua_State *L)
 {
-    binding_class(L, BINDING_SESSION, always, session_finalize, session_text);
-    binding_methods(L, BINDING_SESSION, methods);
+    binding_class(L, BINDING_SESSION, methods, session_close, session_finalize,
+                  session_text);
 }

@@ -93,44 +93,37 @@ static void read_limits(lua_State *L, int table, sessile_limits *out)
     lua_pop(L, 1);
 }
 
+static const char *const units[] = {"count", "size", "ms", NULL};
+static const char *const places[] = {"folder", "file", "server", "memory", NULL};
+
+static void more_of_limit(lua_State *L, const void *row)
+{
+    uint64_t most = ((const sessile_limit *)row)->most;
+    binding_set_integer(L, "most", most > INT64_MAX ? INT64_MAX : (int64_t)most);
+}
+
+#define LIMIT(...) BINDING_FIELD(sessile_limit, __VA_ARGS__)
+static const struct binding_row limit_row = BINDING_ROW(
+    sessile_limit, more_of_limit, LIMIT("name", TEXT, name),
+    BINDING_ENUM(sessile_limit, "unit", unit, units), LIMIT("default", INTEGER, standard),
+    LIMIT("least", INTEGER, least), LIMIT("about", TEXT, help));
+
+#define SCHEME(...) BINDING_FIELD(sessile_store_scheme, __VA_ARGS__)
+static const struct binding_row scheme_row =
+    BINDING_ROW(sessile_store_scheme, NULL, SCHEME("scheme", TEXT, scheme),
+                BINDING_ENUM(sessile_store_scheme, "place", place, places),
+                SCHEME("form", TEXT, form), SCHEME("about", TEXT, help));
+
 /* limits() -> {{name, unit, default, least, most, about}, …} */
 int binding_limits(lua_State *L)
 {
-    static const char *const units[] = {"count", "size", "ms"};
     const sessile_limit *limit;
     lua_newtable(L);
     for (size_t i = 0; (limit = sessile_limit_at(i)); i++) {
-        lua_createtable(L, 0, 6);
-        lua_pushstring(L, limit->name);
-        lua_setfield(L, -2, "name");
-        lua_pushstring(L, units[limit->unit]);
-        lua_setfield(L, -2, "unit");
-        lua_pushinteger(L, (lua_Integer)limit->standard);
-        lua_setfield(L, -2, "default");
-        lua_pushinteger(L, (lua_Integer)limit->least);
-        lua_setfield(L, -2, "least");
-        lua_pushinteger(L,
-                        (lua_Integer)(limit->most > INT64_MAX ? INT64_MAX : limit->most));
-        lua_setfield(L, -2, "most");
-        lua_pushstring(L, limit->help);
-        lua_setfield(L, -2, "about");
+        binding_push_row(L, &limit_row, limit);
         lua_rawseti(L, -2, (lua_Integer)i + 1);
     }
     return 1;
-}
-
-static void push_scheme(lua_State *L, const sessile_store_scheme *scheme)
-{
-    static const char *const places[] = {"folder", "file", "server", "memory"};
-    lua_createtable(L, 0, 5);
-    lua_pushstring(L, scheme->scheme);
-    lua_setfield(L, -2, "scheme");
-    lua_pushstring(L, places[scheme->place]);
-    lua_setfield(L, -2, "place");
-    lua_pushstring(L, scheme->form);
-    lua_setfield(L, -2, "form");
-    lua_pushstring(L, scheme->help);
-    lua_setfield(L, -2, "about");
 }
 
 /* schemes() -> {{scheme, place, form, about}, …}; form may be nil */
@@ -139,7 +132,7 @@ int binding_schemes(lua_State *L)
     const sessile_store_scheme *scheme;
     lua_newtable(L);
     for (size_t i = 0; (scheme = sessile_store_scheme_at(i)); i++) {
-        push_scheme(L, scheme);
+        binding_push_row(L, &scheme_row, scheme);
         lua_rawseti(L, -2, (lua_Integer)i + 1);
     }
     return 1;
@@ -154,7 +147,7 @@ int binding_scheme(lua_State *L)
         sessile_store_scheme_of(luaL_checkstring(L, 1), &path);
     if (!scheme)
         return 0;
-    push_scheme(L, scheme);
+    binding_push_row(L, &scheme_row, scheme);
     lua_pushstring(L, path);
     lua_setfield(L, -2, "path");
     return 1;
@@ -222,39 +215,49 @@ static int store_sealed(lua_State *L, struct binding_store *store)
     return 1;
 }
 
+/* store:create, resume, session{id, agent, user, title, metadata, uuid, policy, window,
+ * reserve, timeout_ms} -> session; nil, message, code */
+static int open_session(lua_State *L, struct binding_store *store,
+                        sessile_status (*open)(sessile_session **, sessile_store *,
+                                               const sessile_session_options *,
+                                               sessile_error *))
+{
+    sessile_session_options options;
+    sessile_error err;
+    struct binding_session *made = binding_session_new(L, 2, &options);
+    if (!made)
+        return 3;
+    return binding_session_made(L, made, store,
+                                open(&made->handle, store->handle, &options, &err), &err);
+}
+
 static int store_create(lua_State *L, struct binding_store *store)
 {
-    return binding_session_make(L, store, 'c');
+    return open_session(L, store, sessile_create);
 }
 
 static int store_resume(lua_State *L, struct binding_store *store)
 {
-    return binding_session_make(L, store, 'r');
+    return open_session(L, store, sessile_resume);
 }
 
 static int store_session(lua_State *L, struct binding_store *store)
 {
-    return binding_session_make(L, store, 's');
+    return open_session(L, store, sessile_session_open);
 }
 
 #define LISTED(...) BINDING_FIELD(sessile_listed, __VA_ARGS__)
-static const struct binding_field life_fields[] = {
-    LISTED("ttl", TIME, ttl_ms),
-    LISTED("expires", TIME, expires_ms),
-    LISTED("deleted", TIME, deleted_ms),
-    LISTED("labels", JSON, labels),
-    LISTED("created", INTEGER, created_ms),
-    LISTED("modified", INTEGER, modified_ms),
-    LISTED("entries", INTEGER, entries),
-    LISTED("messages", INTEGER, messages),
-    {0}};
+static const struct binding_field life_fields[] = BINDING_FIELDS(
+    LISTED("ttl", TIME, ttl_ms), LISTED("expires", TIME, expires_ms),
+    LISTED("deleted", TIME, deleted_ms), LISTED("labels", JSON, labels),
+    LISTED("created", INTEGER, created_ms), LISTED("modified", INTEGER, modified_ms),
+    LISTED("entries", INTEGER, entries), LISTED("messages", INTEGER, messages));
 
 static void more_of_listed(lua_State *L, const void *of)
 {
     const sessile_listed *row = of;
     if (row->status) {
-        lua_pushfstring(L, "E%s", sessile_status_name(row->status));
-        lua_setfield(L, -2, "status");
+        binding_set_status(L, "status", row->status);
         lua_pushstring(L, row->message ? row->message : "");
         lua_setfield(L, -2, "message");
     } else {
@@ -264,12 +267,19 @@ static void more_of_listed(lua_State *L, const void *of)
         binding_set_fields(L, life_fields, row);
 }
 
-const struct binding_row binding_listed_row = {
-    sizeof(sessile_listed),
-    more_of_listed,
-    {LISTED("id", SLICE, id), LISTED("agent", SLICE, agent), LISTED("user", SLICE, user),
-     LISTED("title", SLICE, title), LISTED("bytes", INTEGER, bytes),
-     LISTED("torn", INTEGER, torn)}};
+const struct binding_row binding_listed_row =
+    BINDING_ROW(sessile_listed, more_of_listed, LISTED("id", SLICE, id),
+                LISTED("agent", SLICE, agent), LISTED("user", SLICE, user),
+                LISTED("title", SLICE, title), LISTED("bytes", INTEGER, bytes),
+                LISTED("torn", INTEGER, torn));
+
+#define LIST(...) BINDING_FIELD(sessile_list_options, __VA_ARGS__)
+static const struct binding_field list_fields[] = BINDING_FIELDS(
+    LIST("agent", SLICE, agent), LIST("prefix", SLICE, id_prefix),
+    LIST("title", SLICE, title), LIST("user", SLICE, user), LIST("label", SLICE, label),
+    LIST("search", SLICE, text), LIST("since", INTEGER, since_ms),
+    LIST("until", INTEGER, until_ms), LIST("lives", COUNT, lives),
+    LIST("offset", COUNT, offset), LIST("limit", COUNT, limit));
 
 /* sorts() -> the names of the orders of a list */
 int binding_sorts(lua_State *L)
@@ -298,18 +308,8 @@ static sessile_sort sort_of(lua_State *L, int table)
 void binding_list_options(lua_State *L, int table, sessile_list_options *out)
 {
     sessile_list_options_init(out);
-    out->agent = binding_field_bytes(L, table, "agent");
-    out->id_prefix = binding_field_bytes(L, table, "prefix");
-    out->title = binding_field_bytes(L, table, "title");
-    out->user = binding_field_bytes(L, table, "user");
-    out->label = binding_field_bytes(L, table, "label");
-    out->text = binding_field_bytes(L, table, "search");
-    out->since_ms = binding_field_integer(L, table, "since", 0);
-    out->until_ms = binding_field_integer(L, table, "until", 0);
-    out->lives = (unsigned)binding_field_count(L, table, "lives", UINT_MAX);
+    binding_get_fields(L, table, list_fields, out);
     out->sort = sort_of(L, table);
-    out->offset = binding_field_count(L, table, "offset", UINT64_MAX);
-    out->limit = binding_field_count(L, table, "limit", UINT64_MAX);
 }
 
 /* store:list({agent, prefix, title, user, label, search, since, until, lives, sort,
@@ -330,8 +330,8 @@ static int store_list(lua_State *L, struct binding_store *store)
 /* store:policy({{name=, options=, hooks=}, …}) -> policy; nil, message, code */
 static int store_policy(lua_State *L, struct binding_store *store)
 {
-    struct binding_policy *policy;
     sessile_policy_step *steps;
+    sessile_policy *handle;
     sessile_slice options;
     sessile_error err;
     size_t count, i;
@@ -346,63 +346,39 @@ static int store_policy(lua_State *L, struct binding_store *store)
     texts = lua_gettop(L);
     for (i = 0; i < count; i++) {
         int step = texts + 1;
-        int failed;
         lua_rawgeti(L, 2, (lua_Integer)(i + 1));
         luaL_argcheck(L, lua_istable(L, step), 2, "every policy must be a table");
         steps[i].name = binding_field_string(L, step, "name");
         steps[i].hooks = (unsigned)binding_field_count(L, step, "hooks", UINT_MAX);
-        failed = binding_field_json(L, step, "options", &options);
-        if (failed)
-            return failed;
+        if (binding_field_json(L, step, "options", &options))
+            return 3;
         steps[i].options = options.data;
         lua_rawseti(L, texts, (lua_Integer)(i + 1));
         lua_pop(L, 1);
     }
-    policy = binding_new(L, sizeof *policy, 1, BINDING_POLICY);
-    lua_pushvalue(L, 1);
-    lua_setiuservalue(L, -2, 1);
-    if (sessile_policy_load(&policy->handle, store->handle, steps, count, &err))
+    struct binding_child *policy = binding_child_new(L, &binding_policy_class, store);
+    if (sessile_policy_load(&handle, store->handle, steps, count, &err))
         return binding_fail(L, &err);
-    policy->store = store;
-    store->children++;
-    return 1;
+    return binding_child_opened(policy, handle);
 }
 
 sessile_policy *binding_policy_opt(lua_State *L, int index)
 {
-    struct binding_policy *policy;
+    struct binding_child *policy;
     if (lua_isnoneornil(L, index))
         return NULL;
-    policy = luaL_checkudata(L, index, BINDING_POLICY);
+    policy = luaL_checkudata(L, index, binding_policy_class.name);
     if (!policy->handle)
         luaL_error(L, "the policy is closed");
     return policy->handle;
 }
 
-static int policy_finalize(lua_State *L)
-{
-    struct binding_policy *policy = luaL_checkudata(L, 1, BINDING_POLICY);
-    if (policy->handle) {
-        sessile_policy_free(policy->handle);
-        policy->handle = NULL;
-        binding_store_release(policy->store);
-    }
-    return 0;
-}
+BINDING_FREE(policy_free, sessile_policy_free)
 
-static int policy_text(lua_State *L)
-{
-    struct binding_policy *policy = luaL_checkudata(L, 1, BINDING_POLICY);
-    lua_pushfstring(L, "%s%s", BINDING_POLICY, policy->handle ? "" : " (closed)");
-    return 1;
-}
+const struct binding_child_class binding_policy_class = {
+    .name = "sessile.core.Policy", .noun = "policy", .free = policy_free};
 
 /* ------------------------------------------------------------------ registration */
-
-static const luaL_Reg always[] = {
-    {"close", store_close},
-    {NULL, NULL},
-};
 
 static const struct binding_method store_methods[] = {
     {"sealed", .store = store_sealed},
@@ -427,14 +403,8 @@ static const struct binding_method store_methods[] = {
     {NULL},
 };
 
-static const luaL_Reg policy_methods[] = {
-    {"close", policy_finalize},
-    {NULL, NULL},
-};
-
 void binding_store_open(lua_State *L)
 {
-    binding_class(L, BINDING_STORE, always, store_finalize, store_text);
-    binding_methods(L, BINDING_STORE, store_methods);
-    binding_class(L, BINDING_POLICY, policy_methods, policy_finalize, policy_text);
+    binding_class(L, BINDING_STORE, store_methods, store_close, store_finalize,
+                  store_text);
 }

@@ -13,10 +13,8 @@
 static int read_id(lua_State *L, struct binding_session *session, int index,
                    sessile_id *out, int *failed)
 {
-    sessile_slice text;
     sessile_key key;
-    text.data = luaL_checklstring(L, index, &text.size);
-    if (!sessile_key_parse(text, &key) && key.n == 0) {
+    if (!sessile_key_parse(binding_check_bytes(L, index), &key) && key.n == 0) {
         *out = key.entry;
         return 1;
     }
@@ -43,16 +41,8 @@ static int push_ids(lua_State *L, struct binding_session *session, sessile_id id
 {
     struct binding_result got = binding_result(L);
     sessile_id *ids = NULL;
-    size_t i;
     got.status = function(session->handle, id, &ids, &got.count, &got.err);
-    if (binding_result_failed(L, &got, ids))
-        return 3;
-    lua_createtable(L, got.count < INT32_MAX ? (int)got.count : 0, 0);
-    for (i = 0; i < got.count; i++) {
-        binding_push_id(L, ids[i]);
-        lua_rawseti(L, -2, (lua_Integer)(i + 1));
-    }
-    return binding_result_done(&got);
+    return binding_result_ids(L, &got, ids);
 }
 
 static int ids_at(lua_State *L, struct binding_session *session, ids_of function)
@@ -111,9 +101,6 @@ int binding_session_common_ancestor(lua_State *L, struct binding_session *sessio
 static void more_of_node(lua_State *L, const void *row)
 {
     const sessile_node *node = row;
-    if (node->role != SESSILE_ROLE_NONE)
-        binding_set_text(L, "role", sessile_role_name((sessile_role)node->role));
-    binding_set_integer(L, "tokens", (int64_t)node->tokens);
     binding_set_boolean(L, "is_path", node->is_path);
     binding_set_boolean(L, "on_path", node->on_path);
     binding_set_boolean(L, "is_head", node->is_head);
@@ -123,11 +110,10 @@ static void more_of_node(lua_State *L, const void *row)
 }
 
 #define NODE(...) BINDING_FIELD(sessile_node, __VA_ARGS__)
-static const struct binding_row node_row = {
-    sizeof(sessile_node),
-    more_of_node,
-    {NODE("id", ID, id), NODE("parent", ID, parent), NODE("type", TEXT, type),
-     NODE("total_tokens", INTEGER, total_tokens), NODE("time", INTEGER, time_ms)}};
+static const struct binding_row node_row = BINDING_ROW(
+    sessile_node, more_of_node, NODE("id", ID, id), NODE("parent", ID, parent),
+    NODE("type", TEXT, type), NODE("role", ROLE, role), NODE("tokens", COUNT, tokens),
+    NODE("total_tokens", INTEGER, total_tokens), NODE("time", INTEGER, time_ms));
 
 /* The list of nodes on top gets its lists of children. */
 static void link_nodes(lua_State *L, const sessile_node *rows, size_t count)

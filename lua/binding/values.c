@@ -7,66 +7,13 @@
  * could refuse is left to the engine, whose refusal is returned.
  */
 #include <stdint.h>
+#include <stdio.h>
 #include <string.h>
 #include "binding.h"
 #include "policy/lua_json.h"
 
 /* Text longer than this is beyond every limit the engine has; it refuses it by name. */
 #define TEXT_MAX ((size_t)1 << 31)
-
-/* ------------------------------------------------------------------ classes */
-
-void binding_class(lua_State *L, const char *name, const luaL_Reg *methods,
-                   lua_CFunction finalize, lua_CFunction text)
-{
-    luaL_newmetatable(L, name); /* sets __name */
-    lua_newtable(L);
-    luaL_setfuncs(L, methods, 0);
-    lua_setfield(L, -2, "__index");
-    lua_pushcfunction(L, finalize);
-    lua_setfield(L, -2, "__gc");
-    lua_pushcfunction(L, finalize);
-    lua_setfield(L, -2, "__close");
-    lua_pushcfunction(L, text);
-    lua_setfield(L, -2, "__tostring");
-    lua_pop(L, 1);
-}
-
-/* Calls the method in upvalue 1 with its handle, or says that the handle is closed. */
-static int call_method(lua_State *L)
-{
-    const struct binding_method *method = lua_touserdata(L, lua_upvalueindex(1));
-    if (method->session) {
-        struct binding_session *session = binding_session_live(L, 1);
-        return session ? method->session(L, session) : 3;
-    }
-    if (method->store) {
-        struct binding_store *store = binding_store_live(L, 1);
-        return store ? method->store(L, store) : 3;
-    }
-    struct binding_run *run = binding_run_live(L, 1);
-    return run ? method->run(L, run) : 3;
-}
-
-void binding_methods(lua_State *L, const char *name, const struct binding_method *methods)
-{
-    luaL_getmetatable(L, name);
-    lua_getfield(L, -1, "__index");
-    for (; methods->name; methods++) {
-        lua_pushlightuserdata(L, (void *)methods);
-        lua_pushcclosure(L, call_method, 1);
-        lua_setfield(L, -2, methods->name);
-    }
-    lua_pop(L, 2);
-}
-
-void *binding_new(lua_State *L, size_t size, int user_values, const char *name)
-{
-    void *p = lua_newuserdatauv(L, size, user_values);
-    memset(p, 0, size);
-    luaL_setmetatable(L, name);
-    return p;
-}
 
 /* ------------------------------------------------------------------ failures */
 
@@ -108,30 +55,22 @@ int binding_done_id(lua_State *L, sessile_status status, const sessile_id *id,
     return 1;
 }
 
-/* ------------------------------------------------------------------ guards */
-
-static int guard_gc(lua_State *L)
+int binding_done_count(lua_State *L, sessile_status status, const uint64_t *count,
+                       const sessile_error *err)
 {
-    binding_guard_free(luaL_checkudata(L, 1, BINDING_GUARD));
-    return 0;
+    if (status)
+        return binding_fail(L, err);
+    lua_pushinteger(L, (lua_Integer)*count);
+    return 1;
 }
 
-struct binding_guard *binding_guard(lua_State *L)
+int binding_done_row(lua_State *L, sessile_status status, const struct binding_row *type,
+                     const void *row, const sessile_error *err)
 {
-    struct binding_guard *guard = lua_newuserdatauv(L, sizeof *guard, 0);
-    guard->block = NULL;
-    if (luaL_newmetatable(L, BINDING_GUARD)) {
-        lua_pushcfunction(L, guard_gc);
-        lua_setfield(L, -2, "__gc");
-    }
-    lua_setmetatable(L, -2);
-    return guard;
-}
-
-void binding_guard_free(struct binding_guard *guard)
-{
-    sessile_free(guard->block);
-    guard->block = NULL;
+    if (status)
+        return binding_fail(L, err);
+    binding_push_row(L, type, row);
+    return 1;
 }
 
 /* ------------------------------------------------------------------ fields of options */
@@ -243,23 +182,46 @@ sessile_id binding_field_id(lua_State *L, int table, const char *name)
 sessile_id binding_check_id(lua_State *L, int index)
 {
     sessile_id id = SESSILE_NO_ID;
+    luaL_argcheck(L, parse_id(binding_check_bytes(L, index), &id), index,
+                  "an entry id of 8 hex digits expected");
+    return id;
+}
+
+sessile_id binding_opt_id(lua_State *L, int index)
+{
+    return lua_isnoneornil(L, index) ? SESSILE_NO_ID : binding_check_id(L, index);
+}
+
+sessile_slice binding_check_bytes(lua_State *L, int index)
+{
     sessile_slice text;
     text.data = luaL_checklstring(L, index, &text.size);
-    luaL_argcheck(L, parse_id(text, &id), index, "an entry id of 8 hex digits expected");
-    return id;
+    return text;
+}
+
+sessile_slice binding_opt_bytes(lua_State *L, int index)
+{
+    sessile_slice text;
+    text.data = luaL_optlstring(L, index, "", &text.size);
+    return text;
+}
+
+sessile_role binding_role_of(const char *name)
+{
+    int role = SESSILE_FUNCTION;
+    while (role != SESSILE_ROLE_NONE &&
+           (!name || strcmp(name, sessile_role_name((sessile_role)role)) != 0))
+        role--;
+    return (sessile_role)role;
 }
 
 sessile_role binding_field_role(lua_State *L, int table, const char *name)
 {
     const char *text = binding_field_string(L, table, name);
-    int role;
-    if (!text)
-        return SESSILE_ROLE_NONE;
-    for (role = SESSILE_SYSTEM; role <= SESSILE_FUNCTION; role++)
-        if (strcmp(text, sessile_role_name((sessile_role)role)) == 0)
-            return (sessile_role)role;
-    luaL_error(L, "option '%s': unknown role '%s'", name, text);
-    return SESSILE_ROLE_NONE;
+    sessile_role role = binding_role_of(text);
+    if (text && role == SESSILE_ROLE_NONE)
+        luaL_error(L, "option '%s': unknown role '%s'", name, text);
+    return role;
 }
 
 sessile_reason binding_field_reason(lua_State *L, int table, const char *name)
@@ -308,6 +270,27 @@ int binding_field_json(lua_State *L, int table, const char *name, sessile_slice 
     pushed = binding_json(L, -1, 0, name, out);
     lua_remove(L, -(pushed ? pushed : 1) - 1);
     return pushed;
+}
+
+int binding_json_list(lua_State *L, int index, int message, sessile_slice **out,
+                      size_t *count)
+{
+    size_t n = (size_t)lua_rawlen(L, index);
+    sessile_slice *list = lua_newuserdatauv(L, (n ? n : 1) * sizeof *list, 0);
+    lua_createtable(L, n < INT32_MAX ? (int)n : 0, 0);
+    for (size_t i = 0; i < n; i++) {
+        char what[40];
+        snprintf(what, sizeof what, "message %zu", i + 1);
+        lua_rawgeti(L, index, (lua_Integer)(i + 1));
+        int failed = binding_json(L, -1, message, what, &list[i]);
+        if (failed)
+            return failed;
+        lua_rawseti(L, -3, (lua_Integer)(i + 1));
+        lua_pop(L, 1);
+    }
+    *out = list;
+    *count = n;
+    return 0;
 }
 
 /* ------------------------------------------------------------------ results */
@@ -364,6 +347,12 @@ void binding_set_text(lua_State *L, const char *name, const char *text)
         lua_pushstring(L, text);
         lua_setfield(L, -2, name);
     }
+}
+
+void binding_set_status(lua_State *L, const char *name, sessile_status status)
+{
+    lua_pushfstring(L, "E%s", sessile_status_name(status));
+    lua_setfield(L, -2, name);
 }
 
 void binding_set_slice(lua_State *L, const char *name, sessile_slice text)
@@ -434,12 +423,19 @@ void binding_push_object(lua_State *L, const char *name, const char *json, size_
     behind(L, name);
 }
 
+#define TOKENS(...) BINDING_FIELD(sessile_tokens, __VA_ARGS__)
+static const struct binding_row tokens_row = BINDING_ROW(
+    sessile_tokens, NULL, TOKENS("tokens", INTEGER, tokens), TOKENS("low", INTEGER, low),
+    TOKENS("high", INTEGER, high), TOKENS("source", TEXT, source));
+
 void binding_push_tokens(lua_State *L, const sessile_tokens *tokens)
 {
-    lua_createtable(L, 0, 8);
-    binding_set_integer(L, "tokens", (int64_t)tokens->tokens);
-    binding_set_integer(L, "low", (int64_t)tokens->low);
-    binding_set_integer(L, "high", (int64_t)tokens->high);
-    lua_pushstring(L, tokens->source);
-    lua_setfield(L, -2, "source");
+    binding_push_row(L, &tokens_row, tokens);
+}
+
+int binding_push_count(lua_State *L, const sessile_tokens *tokens)
+{
+    lua_pushinteger(L, (lua_Integer)tokens->tokens);
+    binding_push_tokens(L, tokens);
+    return 2;
 }

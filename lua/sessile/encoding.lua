@@ -42,7 +42,7 @@ local meta = object.class {
   name = "sessile.Encoding",
   methods = methods,
   readers = { name = function(self) return self._core:name() end },
-  text = function(self) return self._core:name() end,
+  text = function(self) return self._core:name() or "closed" end,
   close = methods.close,
 }
 encoding.methods = methods
