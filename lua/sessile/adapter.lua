@@ -507,15 +507,6 @@ local filters = {
   limit = function() return true end,
 }
 
---- Tokens of a text, and of messages, as this store counts.
-function store_methods:count(...)
-  return self.core:count(...)
-end
-
-function store_methods:count_messages(...)
-  return self.core:count_messages(...)
-end
-
 function store_methods:list(opts)
   if not self.functions.list then
     return nil, "this store's adapter has no list", "EUNSUPPORTED"
@@ -551,7 +542,7 @@ function store_methods:list(opts)
   return table.move(rows, first, math.min(last, #rows), 1, {})
 end
 
-for _, name in ipairs { "policy", "sealed", "close" } do
+for _, name in ipairs { "policy", "sealed", "close", "count", "count_messages" } do
   store_methods[name] = function(self, ...)
     return self.core[name](self.core, ...)
   end

@@ -68,11 +68,6 @@ function methods:unlabel(id, name)
   return true
 end
 
---- The labels in force: {{id, name, time, fact}, …}, by entry. A pin is the label "pinned".
-function methods:labels()
-  return self._core:labels()
-end
-
 --- Keeps a message in the context, unedited, whatever policies propose.
 function methods:pin(id)
   return put(self, "session:pin", "label", id, PIN)
@@ -135,9 +130,7 @@ end
 --- Ends the pause with the messages that were waited for (one, a list, or none), written as
 --- one commit. Returns their ids.
 function methods:resume_with(messages)
-  if messages ~= nil and type(messages) ~= "table" then
-    options.misuse("session:resume_with: a message or a list expected, got " .. type(messages))
-  end
+  options.expect("table?", messages, "session:resume_with: a message or a list")
   local list = messages or {}
   if #list == 0 and next(list) ~= nil then
     list = { messages }
@@ -155,9 +148,7 @@ end
 
 --- Ends the pause, and every pending run, with nothing appended.
 function methods:cancel(reason)
-  if reason ~= nil and type(reason) ~= "string" then
-    options.misuse("session:cancel: a string expected, got " .. type(reason))
-  end
+  options.expect("string?", reason, "session:cancel: a string")
   return self._core:cancel(reason)
 end
 

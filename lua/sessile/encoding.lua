@@ -12,9 +12,7 @@ local encoding = {}
 local methods = {}
 
 local function check_text(who, text)
-  if type(text) ~= "string" then
-    options.misuse(who .. ": a text expected, got " .. type(text))
-  end
+  options.expect("string", text, who .. ": a text")
   return text
 end
 
@@ -27,15 +25,8 @@ function methods:encode(text)
 end
 
 function methods:decode(ids)
-  if type(ids) ~= "table" then
-    options.misuse("Encoding:decode: a list of ids expected, got " .. type(ids))
-  end
+  options.expect("table", ids, "Encoding:decode: a list of ids")
   return self._core:decode(ids)
-end
-
-function methods:close()
-  self._core:close()
-  return true
 end
 
 local meta = object.class {
@@ -43,7 +34,6 @@ local meta = object.class {
   methods = methods,
   readers = { name = function(self) return self._core:name() end },
   text = function(self) return self._core:name() or "closed" end,
-  close = methods.close,
 }
 encoding.methods = methods
 

@@ -99,11 +99,6 @@ function methods:child(given)
   return child, message, code
 end
 
---- The children of this session, oldest first.
-function methods:subsessions()
-  return self._core:subsessions()
-end
-
 -- Calls use(parent) with the handle that made this child, or with another one.
 local function with_parent(self, who, into, use)
   local link = self._info.parent

@@ -94,24 +94,14 @@ local function context_of(self, need)
   return ctx
 end
 
---- Goes on: true when the run is done, a need, or nil, message, code.
-function methods:step()
-  return self._core:step()
-end
-
---- Answers a need: the model's text, or what the hook returned.
-function methods:reply(value)
-  return self._core:reply(value)
-end
+-- step: true when the run is done, a need, or nil, message, code.
+-- reply(value): answers a need with the model's text, or with what the hook returned.
+-- defer: stores the run as a pending run, to be answered later, and ends it.
+object.forward(methods, "step reply defer")
 
 --- Answers a need with a failure.
 function methods:fail(reason)
   return self._core:fail(say(reason))
-end
-
---- Writes the run down, to be answered later and perhaps elsewhere, and ends it.
-function methods:defer()
-  return self._core:defer()
 end
 
 -- Answers a checkpoint's need: with the state of the function configured, or with none.
@@ -167,17 +157,10 @@ function methods:outcome()
   return outcome.make(raw, self._session, self._kind, self._log)
 end
 
---- Ends the run. Before it is done: the turn stands, the proposal is dropped.
-function methods:close()
-  self._core:close()
-  return true
-end
-
 local meta = object.class {
   name = "sessile.Run",
   methods = methods,
   text = function(self) return self._kind end,
-  close = methods.close,
 }
 
 --- Wraps a core run. chosen: what policy.resolve returned, and in its field fallback the same

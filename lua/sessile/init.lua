@@ -96,8 +96,8 @@ function sessile.open(url, opts)
   local given = options.check("sessile.open", opts, open_options)
   if type(url) == "table" then
     adapter.check(url, options.callable)
-  elseif url ~= nil and type(url) ~= "string" then
-    options.misuse("sessile.open: a path, URL or adapter expected, got " .. type(url))
+  else
+    options.expect("string?", url, "sessile.open: a path, URL or adapter")
   end
   if given.isolation and given.isolation ~= "none" and given.isolation ~= "worker" then
     options.misuse(("sessile.open: option 'isolation': \"none\" or \"worker\" expected, got '%s'")
@@ -125,9 +125,7 @@ end
 --- What the configuration files say, as options of sessile.open. path: one file instead of the
 --- user's own and ./sessile.lua; else $SESSILE_CONFIG. Nothing else in the library reads them.
 function sessile.config(path)
-  if path ~= nil and type(path) ~= "string" then
-    options.misuse("sessile.config: a path expected, got " .. type(path))
-  end
+  options.expect("string?", path, "sessile.config: a path")
   return require "sessile.config".load(path)
 end
 
@@ -135,9 +133,7 @@ end
 --- there and there is none; opens nothing. EEXISTS when there is a keyring.
 function sessile.keys_init(url, opts)
   local given = options.check("sessile.keys_init", opts, { key = "any", suite = "string" })
-  if url ~= nil and type(url) ~= "string" then
-    options.misuse("sessile.keys_init: a path or URL expected, got " .. type(url))
-  end
+  options.expect("string?", url, "sessile.keys_init: a path or URL")
   local where, why, missing = place(url)
   if not where then
     return nil, why, missing
@@ -174,9 +170,7 @@ end
 
 --- The value of a JSON text, read as messages are. nil, message, code.
 function sessile.decode(text)
-  if type(text) ~= "string" then
-    options.misuse("sessile.decode: a text expected, got " .. type(text))
-  end
+  options.expect("string", text, "sessile.decode: a text")
   local value, message = answers.decode(text)
   if message then
     return nil, "sessile.decode: the text is " .. message, "EINVALID"

@@ -4,6 +4,7 @@
 -- Never holds a secret: a new one is named as open's `key` names one.
 
 local key = require "sessile.key"
+local object = require "sessile.object"
 local options = require "sessile.options"
 
 local keys = {}
@@ -42,31 +43,18 @@ function keys:reseal(given)
   if not work then
     return nil, message, code
   end
-  local guard <close> = work
-  local failures = {}
-  while true do
-    local done, state, why = guard:step()
-    if done == nil then
-      return nil, state, why
-    end
-    failures[#failures + 1] = state.failure
+  return object.drive(work, function(state)
     state.failure = nil
     if opts.progress then
       opts.progress(state)
     end
-    if done then
-      state.failures = failures
-      return state
-    end
-  end
+  end)
 end
 
 --- Makes every session of a user unreadable for ever, in copies of the logs too. Returns how
 --- many could be read until now.
 function keys:forget(user)
-  if type(user) ~= "string" then
-    options.misuse("store:forget: the name of a user expected, got " .. type(user))
-  end
+  options.expect("string", user, "store:forget: the name of a user")
   return self._core:forget(user)
 end
 

@@ -109,11 +109,6 @@ end
 
 -- ---------------------------------------------------------------- sessions
 
---- Where it stands: {status, ttl, expires, deleted}, times in ms, nil for none.
-function life.session:life()
-  return self._core:life()
-end
-
 --- It expires so long after its newest entry: 90 (seconds), "30d"; nil: never.
 function life.session:set_ttl(span)
   return self._core:set_ttl(span == nil and 0 or check_span("session:set_ttl", span))

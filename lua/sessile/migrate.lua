@@ -4,6 +4,7 @@
 
 local core = require "sessile.core"
 local key = require "sessile.key"
+local object = require "sessile.object"
 local options = require "sessile.options"
 local paths = require "sessile.paths"
 
@@ -57,23 +58,7 @@ local function run(from, to, opts)
   if not work then
     return nil, message, code
   end
-  local guard <close> = work
-  local failures = {}
-  while true do
-    local done, state, why = guard:step()
-    if done == nil then
-      return nil, state, why
-    end
-    failures[#failures + 1] = state.failure
-    local go_on = not opts.progress or opts.progress(state)
-    if not done and go_on == false then
-      return nil, "the copy was stopped before its end", "ECANCELLED"
-    end
-    if done then
-      state.failure, state.failures = nil, failures
-      return state
-    end
-  end
+  return object.drive(work, opts.progress)
 end
 
 local migrate_options = {

@@ -10,13 +10,51 @@
 
 local object = {}
 
+--- Adds methods that only call the method of the same name of what is in `_core`.
+function object.forward(methods, names)
+  for name in names:gmatch "%S+" do
+    methods[name] = function(self, ...)
+      return self._core[name](self._core, ...)
+    end
+  end
+end
+
+-- Closes what is in `_core`. It may be closed already.
+local function close(self)
+  self._core:close()
+  return true
+end
+
+--- Steps a long operation of the core to its end, and closes it. progress(state), when given,
+--- is called after each step; if it returns false, the operation stops. Returns the last state
+--- with the list of all failures.
+function object.drive(work, progress)
+  local guard <close> = work
+  local failures = {}
+  while true do
+    local done, state, code = guard:step()
+    if done == nil then
+      return nil, state, code
+    end
+    failures[#failures + 1] = state.failure
+    local go_on = not progress or progress(state)
+    if done then
+      state.failure, state.failures = nil, failures
+      return state
+    elseif go_on == false then
+      return nil, "the copy was stopped before its end", "ECANCELLED"
+    end
+  end
+end
+
 --- Makes a metatable.
 --- spec: name, methods, readers ({field = function(self)}), writers ({field =
---- function(self, value)}), text (function(self)), close (function(self): true, or nil,
---- message, code).
+--- function(self, value)}), text (function(self)). methods.close returns true, or nil, message,
+--- code; when there is none, it closes `_core`.
 function object.class(spec)
   local methods, readers, writers = spec.methods, spec.readers or {}, spec.writers or {}
   local meta = { __name = spec.name }
+  methods.close = methods.close or close
 
   function meta.__index(self, key)
     local method = methods[key]
@@ -44,7 +82,7 @@ function object.class(spec)
 
   -- A close that fails is told, unless an error is already on its way.
   function meta.__close(self, failure)
-    local ok, message = spec.close(self)
+    local ok, message = methods.close(self)
     if not ok and failure == nil then
       error(message, 0)
     end

@@ -41,6 +41,15 @@ function options.misuse(message)
   error(message, frame and level or 2)
 end
 
+--- Raises "WHAT expected, got TYPE" unless a value is of that type; with "string?" it may be
+--- nil. what: the public function and what it expects, as "store:count: a text".
+function options.expect(kind, value, what)
+  local wanted, optional = kind:match "^(%l+)(%??)$"
+  if type(value) ~= wanted and (value ~= nil or optional == "") then
+    options.misuse(("%s expected, got %s"):format(what, type(value)))
+  end
+end
+
 --- The name in `names` (a set) that is closest to `name`, when it is close.
 function options.nearest(name, names)
   if type(name) ~= "string" or #name > LONGEST then
@@ -94,9 +103,7 @@ function options.check(who, given, kinds)
   if given == nil then
     return {}
   end
-  if type(given) ~= "table" then
-    options.misuse(("%s: a table of options expected, got %s"):format(who, type(given)))
-  end
+  options.expect("table", given, who .. ": a table of options")
   local copy = {}
   for name, value in pairs(given) do
     local kind = kinds[name]

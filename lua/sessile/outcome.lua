@@ -143,19 +143,11 @@ end
 
 --- A plan from the outcome of its run and the contexts before and after.
 function outcome.plan(result, before, after, diff)
-  return setmetatable({
-    before = before,
-    after = after,
-    tokens = result.tokens,
-    policy = result.policy,
-    removals = result.removals,
-    cannot_fit = result.cannot_fit,
-    summary = result.summary,
-    engine_us = result.engine_us,
-    policy_us = result.policy_us,
-    log = result.log,
-    _diff = diff,
-  }, plan_meta)
+  local plan = { before = before, after = after, _diff = diff }
+  for name in ("tokens policy removals cannot_fit summary engine_us policy_us log"):gmatch "%S+" do
+    plan[name] = result[name]
+  end
+  return setmetatable(plan, plan_meta)
 end
 
 return outcome

@@ -210,9 +210,7 @@ local sent = { "role", "content", "author", "tool_calls", "tool_call_id" }
 -- A request as the model function gets it from a policy file too: plain tables, whether the
 -- hook wrote messages or took them from the state.
 local function sendable(request)
-  if type(request) ~= "table" then
-    options.misuse("ctx.model: a request expected, got " .. type(request))
-  end
+  options.expect("table", request, "ctx.model: a request")
   local copy = {}
   for name, value in pairs(request) do
     copy[name] = value

@@ -63,9 +63,7 @@ local function choose(who, self, opts)
 end
 
 local function check_list(who, messages)
-  if type(messages) ~= "table" then
-    options.misuse(who .. ": a list of messages expected, got " .. type(messages))
-  end
+  options.expect("table", messages, who .. ": a list of messages")
   if messages.role ~= nil or (#messages == 0 and next(messages) ~= nil) then
     options.misuse(who .. ": a list of messages expected, got one: write {message}")
   end
@@ -176,9 +174,7 @@ end
 
 function starters.answer(self, text, given)
   local opts = options.check("session:answer", given, answer_options)
-  if text ~= nil and type(text) ~= "string" then
-    options.misuse("session:answer: the model's text expected, got " .. type(text))
-  end
+  options.expect("string?", text, "session:answer: the model's text")
   local ok, message, code = names.fields(self, "session:answer", opts, "pending_run")
   local chosen
   if ok then
@@ -221,12 +217,6 @@ methods.compact = driven "compact"
 --- Moves the head to an entry, where the conversation goes on. summary: a text, or true to ask
 --- for one. Returns the outcome.
 methods.branch = driven "branch"
-
---- The runs that wait for a model's answer from elsewhere, oldest first: {id, time, policy,
---- request}.
-function methods:pending_runs()
-  return self._core:pending_runs()
-end
 
 --- Goes on with a pending run: text is what the model said; nil: it is asked again (or
 --- failed= says why there is no answer). Returns the outcome.

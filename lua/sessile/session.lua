@@ -19,6 +19,9 @@ local session = {}
 local methods = {}
 session.methods = methods
 
+-- The functions of the core that need no help from here. meta.lua documents them.
+object.forward(methods, "head leaves event_count clear sync life labels pending_runs subsessions")
+
 -- ---------------------------------------------------------------- reading
 
 local messages_options = {
@@ -106,11 +109,6 @@ function methods:entries(given)
   return iterator, nil, nil, iterator
 end
 
---- The id of the newest path entry.
-function methods:head()
-  return self._core:head()
-end
-
 -- ---------------------------------------------------------------- the tree
 
 --- The ids from the header to that entry, or to the head.
@@ -142,11 +140,6 @@ function methods:common_ancestor(a, b)
     return nil, message, code
   end
   return self._core:common_ancestor(first, second)
-end
-
---- The ids that nothing goes on from.
-function methods:leaves()
-  return self._core:leaves()
 end
 
 local tree_options = { types = "table", labelled = "boolean" }
@@ -202,11 +195,6 @@ function methods:tree(given)
   return tree
 end
 
---- Turns, bare appends and compactions on the path.
-function methods:event_count()
-  return self._core:event_count()
-end
-
 local tokens_options = { model = "string", tools = "table", system = "string", at = "string" }
 
 --- Tokens of what the model would be sent, and {tokens, low, high, source}. model: counted for
@@ -236,30 +224,19 @@ end
 
 --- One message, committed alone; no policy runs. Returns its id.
 function methods:append(message)
-  if type(message) ~= "table" then
-    options.misuse("session:append: a message expected, got " .. type(message))
-  end
+  options.expect("table", message, "session:append: a message")
   return self._core:append(message)
 end
 
 --- A host's own entry, a fact that never enters the context. Returns its id.
 function methods:custom(data, source)
-  if type(data) ~= "table" then
-    options.misuse("session:custom: a table expected, got " .. type(data))
-  end
+  options.expect("table", data, "session:custom: a table")
   return self._core:custom(data, source)
-end
-
---- Moves the head to the root: messages() is empty, the log remains.
-function methods:clear()
-  return self._core:clear()
 end
 
 --- Sets the title; s.title = … does the same and raises when it fails.
 function methods:set_title(title)
-  if type(title) ~= "string" then
-    options.misuse("session:set_title: a string expected, got " .. type(title))
-  end
+  options.expect("string", title, "session:set_title: a string")
   return self._core:set_title(title)
 end
 
@@ -269,12 +246,6 @@ function methods:set_timeout(timeout_ms)
     options.misuse("session:set_timeout: a whole number of milliseconds expected, or -1")
   end
   return self._core:set_timeout(math.tointeger(timeout_ms) or -1)
-end
-
---- With durability "none": syncs what was written; the next write says that it is safe, so that
---- damage to it is told as damage and never taken for a torn end.
-function methods:sync()
-  return self._core:sync()
 end
 
 local watch_options = { after = "string", timeout_ms = "number" }
@@ -408,27 +379,17 @@ local meta = object.class {
     return ("%q"):format(self._info.id):gsub("\\\n", "\\n")
       .. (self._closed and " (closed)" or "")
   end,
-  close = methods.close,
 }
 
 --- Wraps an opened core session. defaults: store, store_core, policy and fallback (resolved,
 --- or false), trigger (resolved, or false), model (or false), settings (of its loops), adopt
 --- (makes a session of another core session of the store).
 function session.wrap(handle, defaults)
-  return setmetatable({
-    _core = handle,
-    _info = handle:info(),
-    _store = defaults.store,
-    _store_core = defaults.store_core,
-    _policy = defaults.policy,
-    _fallback = defaults.fallback,
-    _trigger = defaults.trigger,
-    _checkpoint = defaults.checkpoint,
-    _model = defaults.model,
-    _settings = defaults.settings,
-    _adopt = defaults.adopt,
-    _closed = false,
-  }, meta)
+  local self = { _core = handle, _info = handle:info(), _closed = false }
+  for name, value in pairs(defaults) do
+    self["_" .. name] = value
+  end
+  return setmetatable(self, meta)
 end
 
 return session

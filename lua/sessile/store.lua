@@ -212,9 +212,7 @@ local search_options = {
 --- cannot be searched, or not all of it, is a hit of kind "unread". on_step(step): how far it is.
 --- It raises when the search itself fails.
 function methods:search(text, given)
-  if type(text) ~= "string" then
-    options.misuse("store:search: the text to search for expected, got " .. type(text))
-  end
+  options.expect("string", text, "store:search: the text to search for")
   local opts = options.check("store:search", given, search_options)
   local limit, on_step = opts.limit, opts.on_step
   local roles = opts.roles or opts.role and { opts.role } or nil
@@ -252,18 +250,14 @@ end
 --- model when it is known, else by the host's counter, else by estimate. missing: why an
 --- encoding that was wanted is not used.
 function methods:count(text)
-  if type(text) ~= "string" then
-    options.misuse("store:count: a text expected, got " .. type(text))
-  end
+  options.expect("string", text, "store:count: a text")
   return self._core:count(text)
 end
 
 --- Tokens of messages that are in no session, and {tokens, low, high, source, each, missing}.
 --- model: counted for that one; tools, system: what it is sent beside them.
 function methods:count_messages(list, given)
-  if type(list) ~= "table" then
-    options.misuse("store:count_messages: a list of messages expected, got " .. type(list))
-  end
+  options.expect("table", list, "store:count_messages: a list of messages")
   local opts = options.check("store:count_messages", given,
     { model = "string", tools = "table", system = "string" })
   return self._core:count_messages(list, opts)
@@ -357,7 +351,6 @@ local meta = object.class {
   text = function(self)
     return self._url .. (self._closed and " (closed)" or self._sealed and "" or " (plain)")
   end,
-  close = methods.close,
 }
 
 --- Wraps an opened core store. defaults: the options of sessile.open. nil, message, code

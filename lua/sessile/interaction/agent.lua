@@ -85,6 +85,11 @@ function methods:cancel()
   return true
 end
 
+--- Nothing to close: the session and the store are the caller's.
+function methods.close()
+  return true
+end
+
 local meta = object.class {
   name = "sessile.Agent",
   methods = methods,
@@ -94,14 +99,11 @@ local meta = object.class {
     store = function(self) return self._options.store end,
   },
   text = function(self) return self._options.name or "agent" end,
-  close = function() return true end,
 }
 
 --- Makes an agent. Nothing is asked and nothing is written before it runs.
 function agent.make(given)
-  if type(given) ~= "table" then
-    options.misuse("sessile.agent: a table of options expected, got " .. type(given))
-  end
+  options.expect("table", given, "sessile.agent: a table of options")
   local opts = options.check("sessile.agent", given, agent_kinds)
   return setmetatable({
     _options = opts,

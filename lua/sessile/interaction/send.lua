@@ -212,9 +212,7 @@ local stateless = settings.add_to {
 --- The same without a session: nothing is kept. given: messages (what was said before, and
 --- the new message as the last), model, tools and so on; session makes it session:send.
 function send.send(given)
-  if type(given) ~= "table" then
-    options.misuse("sessile.send: a table of options expected, got " .. type(given))
-  end
+  options.expect("table", given, "sessile.send: a table of options")
   local opts = options.check("sessile.send", given, stateless)
   local chosen = settings.take("sessile.send", opts)
   local input = input_of("sessile.send", opts.message)
