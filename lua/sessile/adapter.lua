@@ -72,15 +72,21 @@ function run_methods:close()
   return self.core:close()
 end
 
+-- Hands what a call has written to the host, then returns the call's results.
+local function keep_then(session, reason, results)
+  local ok, message, code = session:keep(reason)
+  if not ok then
+    return nil, message, code
+  end
+  return table.unpack(results, 1, results.n)
+end
+
 -- Any other method of the core's run, and then what it has written to the host.
 local function run_through(name)
   return function(self, ...)
     local results = table.pack(self.core[name](self.core, ...))
     if results[1] and (name == "step" or name == "defer") then
-      local ok, message, code = self.session:keep(self.reason)
-      if not ok then
-        return nil, message, code
-      end
+      return keep_then(self.session, self.reason, results)
     end
     return table.unpack(results, 1, results.n)
   end
@@ -218,21 +224,21 @@ local function through(name)
       return setmetatable({ core = results[1], session = self, reason = name }, run_meta)
     end
     if self:unsaved() > before then
-      local ok
-      ok, message, code = self:keep(name)
-      if not ok then
-        return nil, message, code
-      end
+      return keep_then(self, name, results)
     end
     return table.unpack(results, 1, results.n)
   end
 end
 
+-- The names that a session made from another one gets.
+local function names_of(opts, names, id)
+  return { id = opts.id or id, agent = opts.agent or names.agent, user = opts.user or names.user,
+    timeout_ms = opts.timeout_ms }
+end
+
 --- A session of its own with everything up to an entry.
 function session_methods:fork(entry, opts)
-  local given = { id = opts.id, agent = opts.agent or self.names.agent,
-    user = opts.user or self.names.user, timeout_ms = opts.timeout_ms }
-  return self.store:add("fork", given, function()
+  return self.store:add("fork", names_of(opts, self.names), function()
     return self.core:fork(entry, opts)
   end)
 end
@@ -243,25 +249,17 @@ local function kept(self, reason, act)
   if message then
     return nil, message, code
   end
-  local result
-  result, message, code = act()
-  if not result then
-    return nil, message, code
+  local results = table.pack(act())
+  if not results[1] then
+    return table.unpack(results, 1, results.n)
   end
-  local ok
-  ok, message, code = self:keep(reason)
-  if not ok then
-    return nil, message, code
-  end
-  return result
+  return keep_then(self, reason, results)
 end
 
 --- A session of its own that this one names, and that names this one.
 function session_methods:child(context, opts)
-  local given = { id = opts.id, agent = opts.agent or self.names.agent,
-    user = opts.user or self.names.user, timeout_ms = opts.timeout_ms }
   return kept(self, "child", function()
-    return self.store:add("child", given, function()
+    return self.store:add("child", names_of(opts, self.names), function()
       return self.core:child(context, opts)
     end)
   end)
@@ -388,9 +386,7 @@ function store_methods:put(source, opts)
   if not names then
     return nil, message, code
   end
-  local given = { id = opts.id or names.id, agent = opts.agent or names.agent,
-    user = opts.user or names.user, timeout_ms = opts.timeout_ms }
-  return self:add("put", given, function()
+  return self:add("put", names_of(opts, names, names.id), function()
     return self.core:put(source, opts)
   end)
 end

@@ -16,15 +16,11 @@ local methods = {}
 family.methods = methods
 
 local function new_options(more)
-  local kinds = settings.add_to {
+  return options.add(settings.add_to {
     id = "string", agent = "string", user = "string", title = "string", metadata = "table",
     uuid = "string", policy = "any", model = "callable", window = "number",
     reserve = "number", timeout_ms = "number", fallback = "any", trigger = "any",
-  }
-  for name, kind in pairs(more or {}) do
-    kinds[name] = kind
-  end
-  return kinds
+  }, more)
 end
 
 -- What the core's function makes, as a session with the policy, fallback, trigger, model and
@@ -66,19 +62,13 @@ local fork_options = new_options()
 --- A new session with everything up to an entry (its id or label; nil: the head), of the same
 --- store. fork(options) forks at the head.
 function methods:fork(entry, given)
-  if type(entry) == "table" and given == nil then
-    entry, given = nil, entry
-  end
-  local opts = options.check("session:fork", given, fork_options)
-  if entry ~= nil then
-    local message, code
-    entry, message, code = names.entry(self, "session:fork", entry)
-    if not entry then
-      return nil, message, code
-    end
+  local opts, message, code =
+    names.entry_and_options(self, "session:fork", entry, given, fork_options)
+  if not opts then
+    return nil, message, code
   end
   return make(self, "session:fork", opts, function()
-    return self._core:fork(entry, opts)
+    return self._core:fork(opts.entry, opts)
   end)
 end
 
@@ -203,10 +193,8 @@ function methods:merge(given)
       return nil, message, code
     end
   end
-  local metadata = { kind = "child_summary", child = self.id, agent = self.agent }
-  for name, value in pairs(opts.metadata or {}) do
-    metadata[name] = value
-  end
+  local metadata = options.add(
+    { kind = "child_summary", child = self.id, agent = self.agent }, opts.metadata)
   return with_parent(self, "session:merge", opts.into, function(parent)
     return parent._core:merged(self._core, {
       role = opts.role or "user", content = text, metadata = metadata,

@@ -71,9 +71,7 @@ local function which(who, given, opts)
   else
     options.misuse(who .. ": the id of a session expected")
   end
-  for name, value in pairs(options.check(who, opts, which_options)) do
-    copy[name] = value
-  end
+  options.add(copy, options.check(who, opts, which_options))
   local named = type(copy.id) == "table" and copy.id or copy
   return {
     id = named.session_id or (type(copy.id) == "string" and copy.id) or nil,

@@ -63,4 +63,24 @@ function names.fields(self, who, opts, ...)
   return true
 end
 
+--- Options as options.check returns them, with ids in the fields that name entries; nil, message,
+--- code.
+function names.check(self, who, given, kinds, ...)
+  local opts = options.check(who, given, kinds)
+  local ok, message, code = names.fields(self, who, opts, ...)
+  return ok and opts, message, code
+end
+
+--- For calls with an entry and options, both of which may be left out: the options, with the
+--- entry's id in `entry`; nil, message, code.
+function names.entry_and_options(self, who, entry, given, kinds)
+  if type(entry) == "table" and given == nil then
+    entry, given = nil, entry
+  end
+  local opts = options.check(who, given, kinds)
+  opts.entry = entry
+  local ok, message, code = names.fields(self, who, opts, "entry")
+  return ok and opts, message, code
+end
+
 return names

@@ -50,6 +50,14 @@ function options.expect(kind, value, what)
   end
 end
 
+--- Sets the fields of `more` (nil: none) in `fields`; returns `fields`.
+function options.add(fields, more)
+  for name, value in pairs(more or {}) do
+    fields[name] = value
+  end
+  return fields
+end
+
 --- The name in `names` (a set) that is closest to `name`, when it is close.
 function options.nearest(name, names)
   if type(name) ~= "string" or #name > LONGEST then

@@ -30,9 +30,9 @@ local messages_options = {
 
 --- Every message from the root to the head, compacted or not, oldest first.
 function methods:messages(given)
-  local opts = options.check("session:messages", given, messages_options)
-  local ok, message, code = names.fields(self, "session:messages", opts, "from", "at")
-  if not ok then
+  local opts, message, code =
+    names.check(self, "session:messages", given, messages_options, "from", "at")
+  if not opts then
     return nil, message, code
   end
   return self._core:messages(opts)
@@ -47,9 +47,8 @@ local context_options = {
 --- unanswered, lost}; with a window, info.room: what is left of it, less reserve. model, tools and
 --- system are counted as tokens() does.
 function methods:context(given)
-  local opts = options.check("session:context", given, context_options)
-  local ok, message, code = names.fields(self, "session:context", opts, "at")
-  if not ok then
+  local opts, message, code = names.check(self, "session:context", given, context_options, "at")
+  if not opts then
     return nil, message, code
   end
   local list, info
@@ -64,9 +63,7 @@ function methods:context(given)
     if not tokens then
       return nil, counted, code
     end
-    for name, value in pairs(counted) do
-      info[name] = value
-    end
+    options.add(info, counted)
   end
   local own = self._core:info()
   local window = opts.window or own and own.window or 0
@@ -76,18 +73,19 @@ function methods:context(given)
   return list, info
 end
 
--- Calls the core's function of that name on an entry; nil, message, code.
-local function on_entry(self, method, given)
-  local id, message, code = names.entry(self, "session:" .. method, given)
-  if not id then
-    return nil, message, code
+-- The methods that pass the id of an entry to the core: a caller may give an id, or a label that
+-- only this entry has. path without an entry is the path to the head.
+for _, name in ipairs { "entry", "path", "children", "siblings" } do
+  methods[name] = function(self, given)
+    if name == "path" and given == nil then
+      return self._core:path()
+    end
+    local id, message, code = names.entry(self, "session:" .. name, given)
+    if not id then
+      return nil, message, code
+    end
+    return self._core[name](self._core, id)
   end
-  return self._core[method](self._core, id)
-end
-
---- One entry by its id, or by a label that it alone has, as wherever an entry is meant.
-function methods:entry(id)
-  return on_entry(self, "entry", id)
 end
 
 local entries_options = { types = "table" }
@@ -110,24 +108,6 @@ function methods:entries(given)
 end
 
 -- ---------------------------------------------------------------- the tree
-
---- The ids from the header to that entry, or to the head.
-function methods:path(id)
-  if id == nil then
-    return self._core:path()
-  end
-  return on_entry(self, "path", id)
-end
-
---- The ids of what goes on from that entry, oldest first.
-function methods:children(id)
-  return on_entry(self, "children", id)
-end
-
---- The ids of what else goes on from its parent.
-function methods:siblings(id)
-  return on_entry(self, "siblings", id)
-end
 
 --- The newest entry on the paths of both.
 function methods:common_ancestor(a, b)
@@ -200,9 +180,8 @@ local tokens_options = { model = "string", tools = "table", system = "string", a
 --- Tokens of what the model would be sent, and {tokens, low, high, source}. model: counted for
 --- that one; tools, system: what it is sent beside the messages; at: instead of the head.
 function methods:tokens(given)
-  local opts = options.check("session:tokens", given, tokens_options)
-  local ok, message, code = names.fields(self, "session:tokens", opts, "at")
-  if not ok then
+  local opts, message, code = names.check(self, "session:tokens", given, tokens_options, "at")
+  if not opts then
     return nil, message, code
   end
   return self._core:tokens(opts)
@@ -285,18 +264,12 @@ local uncompact_options = { dry_run = "boolean" }
 --- Takes a compaction back: the one named, or the newest that is in force. Returns what came
 --- back and what went.
 function methods:uncompact(id, given)
-  if type(id) == "table" and given == nil then
-    id, given = nil, id
+  local opts, message, code =
+    names.entry_and_options(self, "session:uncompact", id, given, uncompact_options)
+  if not opts then
+    return nil, message, code
   end
-  local opts = options.check("session:uncompact", given, uncompact_options)
-  if id ~= nil then
-    local message, code
-    id, message, code = names.entry(self, "session:uncompact", id)
-    if not id then
-      return nil, message, code
-    end
-  end
-  return self._core:uncompact(id, opts.dry_run)
+  return self._core:uncompact(opts.entry, opts.dry_run)
 end
 
 --- The compactions on the path and the refusals between them, oldest first.
@@ -309,9 +282,7 @@ end
 for _, more in ipairs {
   family.methods, runs.methods, checkpoints.methods, export.methods, annotate.methods, life.session,
 } do
-  for name, method in pairs(more) do
-    methods[name] = method
-  end
+  options.add(methods, more)
 end
 
 --- Whether a value is a session.

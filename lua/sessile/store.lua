@@ -312,16 +312,8 @@ function methods:check(given)
   return report
 end
 
-for name, method in pairs(keys) do
-  methods[name] = method
-end
-
-for name, method in pairs(migrate.methods) do
-  methods[name] = method
-end
-
-for name, method in pairs(life.store) do
-  methods[name] = method
+for _, more in ipairs { keys, migrate.methods, life.store } do
+  options.add(methods, more)
 end
 
 --- Closes the store and every session of it. Closing twice is closing once.

@@ -15,14 +15,7 @@ local methods = {}
 agent.methods = methods
 
 local function kinds(more)
-  local all = { session = "any", store = "any" }
-  for name, kind in pairs(send.kinds) do
-    all[name] = kind
-  end
-  for name, kind in pairs(more or {}) do
-    all[name] = kind
-  end
-  return all
+  return options.add(options.add({ session = "any", store = "any" }, send.kinds), more)
 end
 
 local agent_kinds = kinds { name = "string" }

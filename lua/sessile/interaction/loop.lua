@@ -59,19 +59,23 @@ function Loop:cancelled()
   return self.stopped ~= nil and self.stopped()
 end
 
---- Tells the host, and remembers for the reducer. What on_event raises is in the log of the
---- outcome, and changes nothing.
-function Loop:emit(event)
+-- Tells the host. What on_event raises is in the log of the outcome, and changes nothing.
+local function tell(self, event)
   event.step = self.step
-  if self.reducer then
-    self.events[#self.events + 1] = event
-  end
   if self.on_event then
     local ok, why = pcall(self.on_event, event)
     if not ok then
       self.log[#self.log + 1] = "on_event raised: " .. calls.say(why)
     end
   end
+end
+
+--- Tells the host of an event, and keeps it for the reducer.
+function Loop:emit(event)
+  if self.reducer then
+    self.events[#self.events + 1] = event
+  end
+  tell(self, event)
 end
 
 -- ---------------------------------------------------------------- how it ends
@@ -200,20 +204,11 @@ local function request_of(self)
   return request
 end
 
--- Passes on a piece of an answer. It is no event for the reducer, which gets the message.
-local function tell(self, text)
-  if self.on_event then
-    local ok, why = pcall(self.on_event, { type = "text", text = text, step = self.step })
-    if not ok then
-      self.log[#self.log + 1] = "on_event raised: " .. calls.say(why)
-    end
-  end
-end
-
 -- One question. Returns the message, or host.later; or nil, reason, code.
 local function ask(self, request)
   self:emit { type = "model", messages = #request.messages }
-  local ctx = self:about { on_text = function(text) tell(self, text) end }
+  -- A piece of an answer is no event for the reducer, which gets the whole message.
+  local ctx = self:about { on_text = function(text) tell(self, { type = "text", text = text }) end }
   local ok, answer, reason, code = pcall(self.model, request, ctx)
   if not ok then
     return nil, "the model raised: " .. calls.say(answer)

@@ -147,9 +147,7 @@ local function on_session(who, self, input, opts, chosen)
     stopped = opts.stopped,
     state = function() return state_of(self) end,
   }
-  for name, value in pairs(chosen) do
-    spec[name] = value
-  end
+  options.add(spec, chosen)
   if input == nil and running[self] then
     return nil, who .. ": a loop runs on this session: it has to end before another can go on "
       .. "with it", "EBUSY"
@@ -178,9 +176,7 @@ local function on_nothing(who, before, input, opts, chosen)
     transcript = transcript.memory(before), model = opts.model, input = input,
     stopped = opts.stopped, state = function() return nil end,
   }
-  for name, value in pairs(chosen) do
-    spec[name] = value
-  end
+  options.add(spec, chosen)
   return loop.new(spec):run()
 end
 

@@ -95,10 +95,7 @@ end
 
 --- Adds the names of the settings to a table of option kinds; returns it.
 function settings.add_to(kinds)
-  for name, kind in pairs(settings.kinds) do
-    kinds[name] = kind
-  end
-  return kinds
+  return options.add(kinds, settings.kinds)
 end
 
 return settings

@@ -19,6 +19,7 @@
 -- and fail with nil, message, code. `rewritten` counts how often the context was rebuilt.
 
 local answers = require "sessile.answers"
+local options = require "sessile.options"
 
 local transcript = {}
 
@@ -131,10 +132,7 @@ function transcript.turn_options(self, about)
   local writing = self.writing
   local metadata = writing.metadata
   if about.state ~= nil then
-    metadata = { state = about.state }
-    for name, value in pairs(writing.metadata or {}) do
-      metadata[name] = value
-    end
+    metadata = options.add({ state = about.state }, writing.metadata)
   end
   local given = {
     model = writing.policy_model, model_name = writing.model_name, metadata = metadata,

@@ -3,6 +3,7 @@
 -- Owns that turn. Nothing is in the log before it, so a loop that dies is not gone on with; one
 -- that pauses is written until there, and gone on with step by step (steps.lua).
 
+local options = require "sessile.options"
 local steps = require "sessile.interaction.steps"
 local transcript = require "sessile.interaction.transcript"
 
@@ -36,10 +37,7 @@ function whole:answer(message, about)
   if not about.final then
     return true
   end
-  local usage = about.usage and { total = about.total }
-  for name, value in pairs(about.usage or {}) do
-    usage[name] = value
-  end
+  local usage = about.usage and options.add({ total = about.total }, about.usage)
   local written, why, code = transcript.write_turn(self, self.list, usage, about)
   if written then
     self.list = {}

@@ -6,6 +6,8 @@
 -- and never of a file that is not its user's own.
 -- Must never be what a spec depends on.
 
+local options = require "sessile.options"
+
 local has_system, system = pcall(require, "sessile.system")
 
 local coverage = {}
@@ -28,10 +30,7 @@ local function options_of(declared, given)
   for name, about in pairs(declared or {}) do
     out[name] = about.default
   end
-  for name, value in pairs(given or {}) do
-    out[name] = value
-  end
-  return out
+  return options.add(out, given)
 end
 
 local function watch(path)

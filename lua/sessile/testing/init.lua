@@ -60,34 +60,25 @@ end
 function testing.laws(policy, options)
   local it = busted().it
   local broken
-  local function found()
-    broken = broken or laws.check(policy, options)
-    return broken
-  end
-  it("works on every conversation", function()
-    if found()[0] then
-      error(found()[0], 0)
-    end
-  end)
-  for _, law in ipairs(properties.laws) do
-    it(("%s (law %d)"):format(law[2], law[1]), function()
-      if found()[law[1]] then
-        error(found()[law[1]], 0)
+  local function test(title, check, ...)
+    local given = table.pack(...)
+    it(title, function()
+      local wrong = check(table.unpack(given, 1, given.n))
+      if wrong then
+        error(wrong, 0)
       end
     end)
   end
-  it("leaves the same context when all is done once more", function()
-    local wrong = laws.same_twice(policy, options)
-    if wrong then
-      error(wrong, 0)
-    end
-  end)
-  it("changes nothing when it compacts a second time", function()
-    local wrong = laws.idempotent(policy, options)
-    if wrong then
-      error(wrong, 0)
-    end
-  end)
+  local function law_broken(number)
+    broken = broken or laws.check(policy, options)
+    return broken[number]
+  end
+  test("works on every conversation", law_broken, 0)
+  for _, law in ipairs(properties.laws) do
+    test(("%s (law %d)"):format(law[2], law[1]), law_broken, law[1])
+  end
+  test("leaves the same context when it is run again", laws.same_twice, policy, options)
+  test("changes nothing when it compacts a second time", laws.idempotent, policy, options)
 end
 
 --- One test for each way in which a model can fail: the turns are there, the context is whole.

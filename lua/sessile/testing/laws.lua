@@ -111,15 +111,24 @@ function laws.check(policy, options)
   return broken, played
 end
 
+-- An iterator over (seed, turns) of generated conversations.
+local function conversations(options)
+  local seed = (options.seed or 1) - 1
+  local last = seed + (options.runs or 20)
+  return function()
+    seed = seed + 1
+    if seed <= last then
+      return seed, generate.turns(seed, options.shape)
+    end
+  end
+end
+
 --- The same context, byte for byte, when everything is done once more.
 ---@return string? wrong
 function laws.same_twice(policy, options)
   options = options or {}
-  local seed = options.seed or 1
-  for i = 0, (options.runs or 20) - 1 do
-    local turns = generate.turns(seed + i, options.shape)
-    local case = { seed = seed + i, window = 1000, reserve = 0, compact = true,
-      model = options.model }
+  for seed, turns in conversations(options) do
+    local case = { seed = seed, window = 1000, reserve = 0, compact = true, model = options.model }
     local one, two = play(policy, case, turns), play(policy, case, turns)
     if report.context(one.context) ~= report.context(two.context) or one.tokens ~= two.tokens then
       return ("policy '%s' leaves two contexts of one conversation (SEED=%d)\n%s\nand\n%s")
@@ -133,14 +142,12 @@ end
 ---@return string? wrong
 function laws.idempotent(policy, options)
   options = options or {}
-  local seed = options.seed or 1
-  for i = 0, (options.runs or 20) - 1 do
-    local turns = generate.turns(seed + i, options.shape)
+  for seed, turns in conversations(options) do
     local wrong = policy:run_twice({ name = "made", turns = turns }, {
       window = 1000, model = options.model and options.model() or models.scripted { "Short." },
     })
     if wrong then
-      return ("policy '%s': %s (SEED=%d)\n%s"):format(policy.name, wrong, seed + i,
+      return ("policy '%s': %s (SEED=%d)\n%s"):format(policy.name, wrong, seed,
         report.turns(turns))
     end
   end

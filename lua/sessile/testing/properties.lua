@@ -95,14 +95,20 @@ function properties.order(result)
   return nil
 end
 
---- The system messages that open, and the user's last one.
-function properties.pinned(result)
-  local there = {}
-  for _, message in ipairs(result.context) do
+-- The keys of those messages that have one, as a set.
+local function keys_of(messages)
+  local keys = {}
+  for _, message in ipairs(messages) do
     if message.key then
-      there[message.key] = true
+      keys[message.key] = true
     end
   end
+  return keys
+end
+
+--- The system messages that open, and the user's last one.
+function properties.pinned(result)
+  local there = keys_of(result.context)
   for _, message in ipairs(result.messages) do
     if message.role ~= "system" and message.role ~= "developer" then
       break
@@ -125,12 +131,7 @@ end
 --- Every message of the path is in the context or in the account of a compaction, and what is
 --- in neither is what the engine leaves out of any context.
 function properties.account(result)
-  local known = {}
-  for _, message in ipairs(result.context) do
-    if message.key then
-      known[message.key] = true
-    end
-  end
+  local known = keys_of(result.context)
   for _, outcome in ipairs(result.outcomes) do
     for _, removal in ipairs(outcome.policy and outcome.policy.removals or {}) do
       known[removal.key] = true
