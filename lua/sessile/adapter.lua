@@ -1,12 +1,12 @@
--- adapter.lua: stores that the host keeps: a table { load =, save =, delete =, list = } of
--- its functions, which may yield.
+-- adapter.lua: stores kept by the host: a table { load =, save =, delete =, list = } of its
+-- functions, which may yield.
 --
--- The engine works in memory, on a log of its own for each open session, made of the records
--- that `load` gave. Whatever a call has written is handed to `save` before the call returns
--- success. What follows stands in the place of the core's store and session (binding/), with
--- the same methods, so that the rest of the module knows no difference.
+-- For each open session the engine works on a log in memory, made of the records that `load`
+-- returned. What a call has written is passed to `save` before the call returns success. The
+-- objects of this file replace the core's store and session (binding/) and have the same methods,
+-- so that the rest of the module does not notice the difference.
 --
--- Never: says that something is kept which `save` has not said is kept.
+-- Records that `save` has not confirmed are never reported as saved.
 
 local core = require "sessile.core"
 local options = require "sessile.options"

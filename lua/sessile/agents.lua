@@ -1,7 +1,7 @@
--- agents.lua: what a store was told of single agents: their policy, trigger, window and so on.
+-- agents.lua: the settings that a store has for single agents: policy, trigger, window and so on.
 --
--- Owns the defaults of an agent's sessions, between a session's own options and the store's.
--- Loads an agent's policies when the first session of that agent wants them, and once.
+-- They override those of the store and are overridden by those of a session. The policies of an
+-- agent are loaded once, for the first session of that agent.
 
 local life = require "sessile.life"
 local options = require "sessile.options"

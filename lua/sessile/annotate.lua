@@ -1,8 +1,6 @@
--- annotate.lua: labels, pins, settings, metadata and the host's pause, as methods of a
--- session.
+-- annotate.lua: methods of a session for labels, pins, settings, metadata and pauses.
 --
--- Owns the shapes in which they are given. Must never keep one: what is in force is the
--- engine's to say, each time it is asked.
+-- Nothing is cached here: the engine is asked each time.
 
 local names = require "sessile.names"
 local options = require "sessile.options"

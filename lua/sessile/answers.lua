@@ -1,8 +1,7 @@
--- answers.lua: what a model said and what tools gave back, as messages.
+-- answers.lua: converts what models and tools return to messages.
 --
--- Owns the way from a host's loose answer (a text, a message, a provider's nested calls) to a
--- message as it is kept, and from a tool's return values to the message that answers a call.
--- Never writes and never calls anybody.
+-- A host's model may return a text, a message, or a provider's nested tool calls; a tool may return
+-- any value. This file makes one kind of message of them. It never writes and never calls anybody.
 
 local core = require "sessile.core"
 local span = require("sessile.core").span

@@ -1,7 +1,6 @@
--- characters.lua: bytes of any kind as a text of whole characters.
+-- characters.lua: replaces bytes that are not UTF-8, so that any bytes become a text.
 --
--- Owns what becomes of bytes that are no UTF-8. What else may act in a text is the business of
--- where it is shown: a terminal, a page.
+-- Characters that mean something to a terminal or a page are handled where a text is shown.
 
 local characters = {}
 

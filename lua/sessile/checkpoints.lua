@@ -1,6 +1,6 @@
--- checkpoints.lua: checkpoints of a session: where an agent stood, and the way back.
+-- checkpoints.lua: methods of a session that make, list, restore and delete checkpoints.
 --
--- Adds its methods to session.methods. Owns nothing: what is kept is in the log.
+-- All of it is stored in the log.
 
 local options = require "sessile.options"
 

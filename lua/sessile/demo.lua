@@ -1,8 +1,7 @@
---- demo: the main job, shown on a bundled transcript.
+--- demo: shows the main features on a bundled transcript.
 --
--- Owns: the four scenes (seal, replay, kill, what is left), in a folder of their own that is
--- gone afterwards. Must never touch another store, key or network, nor say something that it
--- did not just see: every figure is read back from the disk.
+-- It has four scenes (seal, replay, kill, what is left) in a temporary folder. It never touches
+-- another store, key or network, and every number it prints is read back from the disk.
 
 local diff = require "sessile.cli.diff"
 local import = require "sessile.import"

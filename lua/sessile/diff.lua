@@ -1,10 +1,10 @@
--- diff.lua: a plan as something to look at: what leaves, what comes, what stays.
+-- diff.lua: a plan as text: what leaves the context, what is added, what stays.
 --
 --   - 00000003  assistant     812  replaced  {"type":"tool_result"…
 --   + 1         assistant      24            [output removed]
 --     00000004  user            9            and now?
 --
--- Texts are shown on terminals: control characters never get through.
+-- Control characters are removed, because the text is shown on terminals.
 
 local diff = {}
 

@@ -1,7 +1,6 @@
 -- encoding.lua: exact token counts: `sessile.encoding`.
 --
--- A thin handle over the core's: it knows where encodings are looked for, and checks what it is
--- given. Texts and ids go through as they are.
+-- A handle of the core, with checked arguments and the folders in which encodings are searched for.
 
 local core = require "sessile.core"
 local object = require "sessile.object"

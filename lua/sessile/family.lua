@@ -1,7 +1,7 @@
--- family.lua: sessions made of other sessions: forks, children, and what comes of a child.
+-- family.lua: sessions made from other sessions: forks and children, and merging a child.
 --
--- Owns the Lua half of it: options, and asking the model for a child's summary. What is kept
--- is written by the engine. Never deletes a session.
+-- This is the part in Lua: options, and asking the model for a child's summary. The engine writes
+-- the entries. No session is ever deleted here.
 
 local agents = require "sessile.agents"
 local names = require "sessile.names"

@@ -1,10 +1,11 @@
--- host.lua: the host's side of a run: step, answer what is needed, step again.
+-- host.lua: the loop of a run: step, answer what the engine asks for, step again.
 --
--- The engine asks and never calls; this loop calls. It is plain Lua from top to bottom, so a
--- model function or a hook that yields suspends the whole turn and nothing else, and outside
--- a coroutine nothing yields. Whatever the host's functions do (raise, answer nil or a
--- number, kill their coroutine), the turn was written before the first of them ran: their
--- failure becomes a failed answer, or a run that is dropped, and never an error of the turn.
+-- The engine asks and never calls; this loop calls. It is plain Lua, so a model function or a hook
+-- that yields suspends the turn and nothing else. Outside a coroutine nothing yields.
+--
+-- The messages of a turn are written before the first of the host's functions runs. If one of
+-- them raises an error, returns nil or a number, or closes its coroutine, the answer fails or the
+-- run is dropped, but the turn does not fail.
 
 local answers = require "sessile.answers"
 local object = require "sessile.object"

@@ -1,7 +1,7 @@
 -- init.lua: require "sessile": opening a store, and the values that messages are made of.
 --
--- Loading it does nothing: no file is touched, no global is set, no library table changes.
--- Expected failure returns nil, message, "ECODE"; misuse raises.
+-- Loading the module has no side effect: it touches no file, sets no global and changes no library
+-- table. An expected failure returns nil, message, "ECODE"; misuse raises an error.
 
 local agent = require "sessile.interaction.agent"
 local agents = require "sessile.agents"

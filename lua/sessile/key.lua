@@ -1,8 +1,8 @@
--- key.lua: where the secret of a sealed store comes from, as values for open's `key`.
+-- key.lua: where the secret of a sealed store comes from: values for open's `key`.
 --
--- A value names the source; the secret itself is fetched when the store is opened, handed to
--- the engine and let go of. Lua cannot wipe a string: whoever must not have a secret in
--- Lua's memory uses .env or .file, which the engine reads by itself.
+-- Such a value names the source. The secret is read when the store is opened, passed to the engine
+-- and not kept. Lua cannot wipe a string: to keep a secret out of Lua's memory use .env or .file,
+-- which the engine reads itself.
 
 local options = require "sessile.options"
 local paths = require "sessile.paths"

@@ -1,7 +1,6 @@
--- keys.lua: operations on the keys of a store: show, change, reseal, and make a
--- user forgotten. The methods of a store that begin here.
+-- keys.lua: methods of a store for its keys: show, rotate, reseal, and forget a user.
 --
--- Never holds a secret: a new one is named as open's `key` names one.
+-- No secret is held here: a new one is given by its source, like open's `key`.
 
 local key = require "sessile.key"
 local object = require "sessile.object"

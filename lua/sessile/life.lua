@@ -1,7 +1,6 @@
--- life.lua: the end of sessions and what comes before it: ttl, archive, delete, undelete,
--- purge. Methods of stores and of sessions.
+-- life.lua: ttl, archive, delete, undelete and purge: methods of stores and of sessions.
 --
--- Owns the shapes in which they are given. Nothing here deletes but what was named, and purge.
+-- Only the sessions named are deleted, and with purge those that are due.
 
 local options = require "sessile.options"
 local times = require "sessile.times"

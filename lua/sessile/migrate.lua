@@ -1,6 +1,6 @@
--- migrate.lua: whole stores copied into others: sessile.migrate, and a store's backup.
+-- migrate.lua: copies of whole stores: sessile.migrate and store:backup.
 --
--- Never opens a session: the engine copies, and only reads what it copies from.
+-- No session is opened here: the engine copies, and it only reads the source.
 
 local core = require "sessile.core"
 local key = require "sessile.key"

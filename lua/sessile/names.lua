@@ -1,7 +1,7 @@
--- names.lua: from what a host wrote for an entry to the id of one entry of a session.
+-- names.lua: finds the entry that a host means: by its id, or by a label on exactly one entry.
 --
--- Owns: what names an entry: its id, or a label that it alone has. Must never choose between
--- two entries of one label. The command line adds short numbers and `head` (cli/entries.lua).
+-- A label on several entries is an error; none of them is chosen. The command line also accepts
+-- short numbers and `head` (cli/entries.lua).
 
 local options = require "sessile.options"
 

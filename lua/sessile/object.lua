@@ -1,12 +1,13 @@
--- object.lua: the metatable of every handle that the module gives out: methods, fields that
--- are read on demand, and what Lua itself calls (__close, __tostring, __name).
+-- object.lua: what all handles of the module share: the metatable with methods, readable and
+-- writable fields, __close, __tostring and __name; closing; methods that only call the core; and
+-- the loop of long operations.
 --
--- No __gc: what a handle owns is freed when the core's userdata behind it is collected. A
--- method may hold that and no longer the handle, as in store:session "s":append(message);
--- closing with the handle would close under such a call.
+-- There is no __gc: the core's userdata frees what a handle owns when it is collected. A method may
+-- still use the userdata after the handle is unreachable, as in store:session "s":append(message);
+-- a handle that closed it when collected would break such a call.
 --
--- A handle's own state is in fields that start with an underscore; assigning to anything
--- that is not a writable field raises, since a misspelt `s.titel = …` would be lost.
+-- A handle's own state is in fields that start with an underscore. Assigning to a field that cannot
+-- be set raises an error, so that a misspelled `s.titel = …` is noticed.
 
 local object = {}
 

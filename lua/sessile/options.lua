@@ -1,8 +1,8 @@
--- options.lua: option tables checked where they enter, so that a misspelt name is an error
--- on the caller's own line and never a default that nobody asked for.
+-- options.lua: checks arguments and tables of options where they enter the module, so that a
+-- misspelled name is an error at the caller's line.
 --
--- Raises only: a wrong option is a mistake in the program. Values that the engine may judge
--- (too large, unknown file) pass, and come back as nil, message, code.
+-- These functions only raise errors: a wrong option is a mistake in the program. Values that only
+-- the engine can judge (too large, unknown file) are passed on and fail with nil, message, code.
 
 local options = {}
 

@@ -1,7 +1,7 @@
--- outcome.lua: what a run came to, in the shape a host reads it: outcomes and plans.
+-- outcome.lua: the results of runs as the host sees them: outcomes and plans.
 --
--- An outcome holds facts and outlives its run; its `context` is fetched from the session when
--- it is first read. A plan holds everything, since nothing of it is kept.
+-- An outcome can be used after its run has ended. Its `context` is read from the session on first
+-- use. A plan contains everything, because nothing of it is stored.
 
 local outcome = {}
 

@@ -1,7 +1,7 @@
--- paths.lua: where things are: the default store, the folders of policies, and `~`.
+-- paths.lua: the default store, the folders of policies and encodings, and `~`.
 --
--- Reads the environment, touches no file. C takes paths as they are; this is the one place
--- that expands them.
+-- It reads the environment and touches no file. The C code uses paths unchanged; they are expanded
+-- only here.
 
 local core = require "sessile.core"
 

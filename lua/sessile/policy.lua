@@ -1,15 +1,15 @@
--- policy.lua: what a host may write where a policy is wanted, turned into what the engine
--- loads; and the host's own functions, run when the engine asks for them.
+-- policy.lua: converts the policy that a host gives to what the engine loads, and runs the host's
+-- own hooks when the engine asks for them.
 --
 --   "name"                          a shipped or installed policy, or a path
 --   {"name", option = …}            the same with options
 --   {merge = function…, …}          the host's own hooks
---   a table whose first element is a table, or that has two: a chain of these
---   false                           none, whatever is configured further out
+--   a list of two or more of these, or one whose first element is a table: a chain
+--   false                           no policy, even if the session or store has one
 --
--- A host's hooks see what a policy file sees (state, ctx), but run here, unmetered, in the
--- host's own Lua: they may yield, and may use whatever the host has. What they raise is a
--- refusal, never an error of the turn.
+-- A host's hooks get the same arguments as a policy file (state, ctx), but run in the host's Lua
+-- state without limits: they may yield and use everything the host has. An error in a hook refuses
+-- the compaction; the turn does not fail.
 
 local core = require "sessile.core"
 local options = require "sessile.options"

@@ -1,9 +1,9 @@
---- redact: takes secrets, addresses and paths out of text that is about to leave.
+--- redact: replaces secrets, addresses and paths in texts that are exported.
 --
--- Owns: one run over many texts. The same text becomes the same placeholder everywhere in it,
--- ids too, so that a redacted conversation still makes sense and calls still have their
--- results. It is a help, not a proof: what looks like no secret is not found, and whoever
--- publishes what came of it reads it first. What is looked for: redact_rules.lua.
+-- One redaction covers many texts: the same text, also an id, gets the same placeholder everywhere,
+-- so that the conversation still makes sense and calls keep their results. Redaction is a help, not
+-- a proof: it cannot find a secret that does not look like one, so read the result before you
+-- publish it. The rules are in redact_rules.lua.
 
 local core = require "sessile.core"
 local rules = require "sessile.redact_rules"

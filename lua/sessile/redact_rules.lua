@@ -1,8 +1,8 @@
---- redact_rules: what a secret, an address or the name of a home looks like.
+--- redact_rules: the patterns of secrets, addresses and home folders.
 --
--- Owns: the rules that ship, how a rule of one's own is read, and which names promise a
--- secret. Must never run code that a file of rules brings along: it is read with nothing in
--- reach, not even the methods of strings.
+-- The rules that ship, the reader for a user's own rules, and the names that announce a secret. A
+-- file of rules is read without any function in reach, not even the methods of strings, so that it
+-- cannot run code.
 
 local rules = {}
 

@@ -1,11 +1,11 @@
---- replay: a recorded conversation, turn by turn, under a policy.
+--- replay: runs a recorded conversation, turn by turn, under a policy.
 --
--- Owns: the loop and its ledger: what a policy would have done to a conversation that
--- happened. Must never ask a real model: the scripted one answers from the request alone,
--- so that two replays of one recording are the same but for the clock.
+-- The result shows what a policy would have done to a real conversation. No real model is asked: a
+-- scripted one answers from the request alone, so two replays of a recording differ only in their
+-- times.
 --
--- What providers once reported as usage is left out: it says how large the recorded context
--- was, and under another policy it is another one. Tokens are the engine's estimate.
+-- Usage that providers reported is left out, because it describes the recorded context, which is
+-- different under another policy. Tokens are the engine's estimate.
 
 local sessile = require "sessile"
 local members = require "sessile.import.parts"

@@ -1,8 +1,6 @@
--- runs.lua: what of a session may take several steps: turns, compactions, plans, branches and
--- answers to pending runs.
+-- runs.lua: methods of a session that take several steps: turn, compact, plan, branch and answer.
 --
--- Everything that waits (a model, a hook that asks somebody) is reached from plain Lua, so a
--- host's functions may yield when they run in a coroutine.
+-- A host's functions (models, hooks) are called from plain Lua, so they may yield in a coroutine.
 
 local diff = require "sessile.diff"
 local host = require "sessile.host"

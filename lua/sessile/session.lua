@@ -1,7 +1,7 @@
--- session.lua: a session: what was said, what the model would get, single writes, and the handle.
--- Its other methods are in the files that the end of this one names.
+-- session.lua: the session handle: reading, single writes, and its fields. The other methods come
+-- from the files listed at the end.
 --
--- What is returned is always new tables; nothing here keeps a message.
+-- Every call returns new tables; no message is kept here.
 
 local annotate = require "sessile.annotate"
 local checkpoints = require "sessile.checkpoints"

@@ -1,7 +1,7 @@
--- store.lua: a store: the sessions in it, and what they have in common.
+-- store.lua: the store handle: its sessions, lists, searches and checks.
 --
--- Owns the defaults that a session falls back to (policy, fallback, trigger, model) and closes
--- its sessions when it is closed. Never keeps a session alive.
+-- It holds the defaults of its sessions (policy, fallback, trigger, model) and closes them when it
+-- is closed. It does not keep sessions alive.
 
 local agents = require "sessile.agents"
 local keys = require "sessile.keys"

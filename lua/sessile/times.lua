@@ -1,6 +1,6 @@
--- times.lua: spans of time as people write them.
+-- times.lua: durations as people write them ("5m", "30d"), and dates.
 --
--- Owns what counts as one. Never asks what time it is.
+-- It never reads a clock.
 
 local times = {}
 

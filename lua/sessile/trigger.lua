@@ -1,12 +1,11 @@
--- trigger.lua: what a host may write where a trigger is wanted, turned into what the engine
--- takes.
+-- trigger.lua: converts the trigger that a host gives to what the engine takes.
 --
 --   trigger = { messages = 50, seconds = "10m", share = 0.8, overflow = true,
 --               events = { "deploy" } }
---   false     none, whatever is configured further out
+--   false     no trigger, even if the session or store has one
 --
--- A trigger says when the policies that have a `compact` run it; the engine judges it at the
--- end of each turn. Raises: a wrong trigger is a mistake in the program.
+-- A trigger tells when to run the `compact` hooks of a policy. The engine checks it at the end of
+-- each turn. A wrong trigger is a mistake in the program and raises an error.
 
 local options = require "sessile.options"
 

@@ -1,7 +1,6 @@
--- why.lua: what the engine says of a message, as sentences.
+-- why.lua: explains what happened to a message, in sentences.
 --
--- Each step has its sentence in `text`, the whole is one sentence a line. Says nothing that is
--- not in the steps.
+-- Each step gets a sentence in `text`; the explanation as a whole is one sentence a line.
 
 local why = {}
 

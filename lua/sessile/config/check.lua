@@ -1,8 +1,7 @@
--- check.lua: one value of a configuration: is it what its key wants, and what does the library
--- take for it.
+-- check.lua: checks one value of a configuration and converts it to what the library takes.
 --
--- Owns the kinds of schema.lua. Raises a table {at =, what =} that names the key; never puts a
--- value that may be a secret into a sentence.
+-- The kinds of schema.lua are implemented here. An error is a table {at =, what =} that names the
+-- key; a value that may be a secret never appears in it.
 
 local core = require "sessile.core"
 local models = require "sessile.config.models"

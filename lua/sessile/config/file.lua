@@ -1,12 +1,9 @@
--- file.lua: one configuration file: read, run, and told apart from a stranger's.
+-- file.lua: reads one configuration file, and decides whether it is trusted.
 --
--- Owns the way from a path to plain values with their lines, and the files that somebody trusts.
--- Must never run a file outside the engine's sandbox before it ended well inside, nor hand out
--- functions of a file that is not trusted.
---
--- The engine runs the file where it reaches nothing and returns data. When there are functions
--- in it, and it is the user's own, it is run once more in this Lua, where it sees the same names,
--- so that they can be called.
+-- The engine runs the file in its sandbox and returns plain values. If the file contains functions
+-- and belongs to the user, it is then run again in this Lua state, with the same names in reach, so
+-- that the functions can be called. A file never runs here before it has run in the sandbox without
+-- an error, and functions of an untrusted file are never returned.
 
 local core = require "sessile.core"
 local paths = require "sessile.paths"

@@ -1,9 +1,8 @@
--- init.lua: the configuration: which files there are, what they come to, and as options for
--- sessile.open.
+-- init.lua: finds the configuration files, merges them, and returns options for sessile.open.
 --
--- Owns the order: what the environment says comes before ./sessile.lua, that before the user's
--- own file, that before the defaults. Must never read a file unless it is asked to, nor believe a
--- project's file that its user has not read: see `sessile config trust`.
+-- The environment overrides ./sessile.lua, which overrides the user's own file, which overrides the
+-- defaults. No file is read unless the caller asks for the configuration, and a project's file that
+-- the user has not trusted may set few keys: see `sessile config trust`.
 
 local check = require "sessile.config.check"
 local file = require "sessile.config.file"

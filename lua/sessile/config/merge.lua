@@ -1,7 +1,7 @@
--- merge.lua: several files as one configuration, with the origin of each value; and that as the
--- options of sessile.open.
+-- merge.lua: merges several files into one configuration, remembers the origin of each value, and
+-- converts the result to options of sessile.open.
 --
--- Owns which of several words holds, and what an agent gets. Opens no store that is anybody's.
+-- It also computes the options of one agent. It opens no store except one in memory.
 
 local paths = require "sessile.paths"
 local places = require "sessile.config.places"

@@ -1,7 +1,6 @@
--- models.lua: what a configuration may say of a model.
+-- models.lua: checks the models in a configuration.
 --
--- Owns the shapes. What asks a model is made of them elsewhere; here nothing is asked, and no
--- secret is read.
+-- Only their form is checked: no model is asked, and no secret is read.
 --
 --   function(request) return answer end
 --   { command = { "program", "argument" } }

@@ -1,7 +1,7 @@
--- places.lua: on which line of a file a key is written.
+-- places.lua: finds the line of a configuration file on which a key is set.
 --
--- Owns reading Lua as far as names before `=` in braces go. The file was run before, so that it is
--- sound; what is not written as a table in braces has no line here, and that is no error.
+-- It understands just enough Lua to find names before `=` in braces. The file has already run, so
+-- its syntax is correct. A key that is not written as part of a table constructor has no line.
 
 local places = {}
 

@@ -1,7 +1,7 @@
--- read.lua: the small values that a configuration is made of: texts, numbers, times, sizes,
--- paths, where a secret is.
+-- read.lua: reads the simple values of a configuration: texts, numbers, times, sizes, paths, and
+-- where a secret is.
 --
--- Owns how each is written. Raises {at =, what =, code =}.
+-- An error is a table {at =, what =, code =}.
 
 local key = require "sessile.key"
 local options = require "sessile.options"

@@ -1,8 +1,8 @@
--- schema.lua: what a configuration may say: every key, its kind, its default, in the order in
--- which they are shown.
+-- schema.lua: the keys of a configuration: kind, default and meaning, in the order in which they
+-- are shown.
 --
--- Owns the names. The table in lua/README.md, `sessile config show` and the checks are made from
--- it. Limits and schemes of stores come from the engine. Knows no file and no value.
+-- `sessile config show` and the checks use this table, and a spec compares it with the one in
+-- lua/README.md. Limits and the schemes of stores come from the engine.
 
 local core = require "sessile.core"
 
@@ -30,63 +30,64 @@ end
 ---@type sessile.config.key[]
 schema.keys = {
   { name = "store", kind = "store", default = "$XDG_DATA_HOME/sessile", project = true,
-    about = ("where sessions are: a folder, %s; `postgres`: `$DATABASE_URL`"):format(forms()) },
+    about = ("where sessions are stored: a folder, %s; `postgres` is `$DATABASE_URL`")
+      :format(forms()) },
   { name = "key", kind = "key", default = "the key file that is made for you",
     about = "the store's secret: `{ env = \"NAME\" }`, `{ file = \"…\" }`, `{ command = {…} }`; "
       .. "`false`: not sealed" },
   { name = "suite", kind = "choice", values = { "aes-256-gcm", "xchacha20-poly1305" },
     default = "the CPU's best", about = "how a new store is sealed" },
   { name = "agent", kind = "name", default = "main", project = true,
-    about = "whose sessions are made when no agent is named" },
+    about = "the agent of new sessions, if none is given" },
   { name = "user", kind = "name", default = "none",
-    about = "whose sessions are made when no user is named" },
+    about = "the user of new sessions, if none is given" },
   { name = "durability", kind = "choice", values = { "sync", "none" }, default = "sync",
-    about = "`sync`: on the device before anybody waits no more; `none`: at close, "
+    about = "`sync`: a call returns when its data is on the device; `none`: synced at close "
       .. "and by `s:sync()`" },
   { name = "timeout", kind = "time", default = "5s", project = true,
-    about = "how long another writer is waited for" },
+    about = "how long a call waits for another writer" },
   { name = "network", kind = "boolean", default = "false",
-    about = "write although the store is on a network file system" },
+    about = "allow writes to a store on a network file system" },
   { name = "isolation", kind = "choice", values = { "none", "worker" }, default = "none",
-    about = "where policies run: in this process, or in one of their own" },
+    about = "where policies run: `none`: in this process; `worker`: in a separate one" },
   { name = "worker", kind = "path", default = "as installed",
-    about = "the program that policies of their own process run in" },
+    about = "the program that runs isolated policies" },
   { name = "policy", kind = "policy", default = "none", project = true, agent = true,
-    about = "what makes the context smaller: a name, a path, `{ \"name\", option = … }`, a chain; "
-      .. "`false`: none" },
+    about = "the policy that compacts contexts: a name, a path, `{ \"name\", option = … }`, a "
+      .. "chain; `false`: none" },
   { name = "fallback", kind = "policy", default = "none", project = true, agent = true,
-    about = "what runs instead of a policy that was refused" },
+    about = "the policy that runs if the first one was refused" },
   { name = "policy_path", kind = "paths", default = "your policies, then those that ship",
-    about = "more folders where policies are looked up by name" },
+    about = "more folders to search for policies" },
   { name = "preserve_recent", kind = "count", least = 0, default = "the policy's: 10",
     project = true, agent = true,
-    about = "messages at the end that a policy leaves alone, where it has that option" },
+    about = "number of newest messages that a policy does not change, if it has this option" },
   { name = "triggers", kind = "triggers", default = "none", project = true, agent = true,
-    about = "when policies compact unasked: `messages`, `interval`, `share` (0.8 is 80 % of the "
-      .. "window), `overflow`, `events`" },
+    about = "when to compact without asking the policy: `messages`, `interval`, `share` (0.8 is "
+      .. "80 % of the window), `overflow`, `events`" },
   { name = "checkpoint", kind = "checkpoint", default = "by hand, 50 kept", project = true,
     agent = true,
-    about = "when turns make one: `strategy` (`manual`, `periodic`, `event`, `threshold`), "
+    about = "when turns make checkpoints: `strategy` (`manual`, `periodic`, `event`, `threshold`), "
       .. "`interval`, `messages`, `share`, `events`, `keep`" },
   { name = "window", kind = "tokens", default = "the model's, else unlimited", project = true,
-    agent = true, about = "how much the model reads, in tokens" },
+    agent = true, about = "the model's context window" },
   { name = "reserve", kind = "tokens", default = "0", project = true, agent = true,
-    about = "tokens of the window that are kept free for the answer" },
+    about = "part of the window kept free for the answer" },
   { name = "model", kind = "model", default = "none", project = true, agent = true,
-    about = "who is asked: a function, `{ command = {…} }`, `{ endpoint = \"…\", name = \"…\" }`, "
+    about = "the model: a function, `{ command = {…} }`, `{ endpoint = \"…\", name = \"…\" }`, "
       .. "`{ lua = \"./model.lua\" }`, or a name among `models`" },
   { name = "models", kind = "models", default = "none",
-    about = "models by names of your own: `{ fast = {…}, good = {…} }`" },
+    about = "models with names of your own: `{ fast = {…}, good = {…} }`" },
   { name = "encoding", kind = "encoding", default = "the model's", project = true,
-    about = "how tokens are counted: `cl100k_base`, `o200k_base`, or a file" },
+    about = "encoding to count tokens with: `cl100k_base`, `o200k_base`, or a file" },
   { name = "encoding_path", kind = "paths", default = "your encodings, then those that ship",
-    about = "more folders where encodings are looked up by name" },
+    about = "more folders to search for encodings" },
   { name = "ttl", kind = "ttl", default = "never", agent = true,
-    about = "new sessions expire so long after their newest entry" },
+    about = "new sessions expire this long after their newest entry" },
   { name = "retention", kind = "time", default = "90d",
-    about = "how long `purge` keeps what was deleted softly" },
+    about = "how long `purge` keeps softly deleted sessions" },
   { name = "agents", kind = "agents", default = "none", project = true,
-    about = "what differs for an agent: `{ coder = { policy = …, window = … } }`" },
+    about = "settings of single agents: `{ coder = { policy = …, window = … } }`" },
 }
 
 -- The default of a limit as somebody would write it: "8MiB", "500ms", "128".

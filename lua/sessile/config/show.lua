@@ -1,7 +1,7 @@
--- show.lua: the values of a configuration as somebody may see them.
+-- show.lua: the values of a configuration in a form that can be shown.
 --
--- Owns what is left out: no secret, no part of an address that may be one, no argument of a
--- program. Must never be asked for a value that the checks have not seen.
+-- Secrets, the parts of a URL that may be secret, and the arguments of programs are left out. The
+-- values must have passed the checks before.
 
 local models = require "sessile.config.models"
 local paths = require "sessile.paths"

@@ -1,7 +1,7 @@
--- agent.lua: sessile.agent: a model, its tools and hooks, kept together and run on any session.
+-- agent.lua: sessile.agent: a model, its tools and hooks, which can run on any session.
 --
--- Owns the defaults of its runs and their cancellation. Holds nothing of a conversation: that
--- is the session's, and an agent without one leaves nothing behind.
+-- An agent holds the defaults of its runs and cancels them. The conversation is in the session;
+-- without a session nothing is kept.
 
 local object = require "sessile.object"
 local options = require "sessile.options"

@@ -1,14 +1,13 @@
--- calls.lua: running the calls of one message: which tool, with what, and what is written.
+-- calls.lua: runs the tool calls of one message.
 --
--- Owns the order in which tools start and results are written, and the promise that a tool
--- which is not declared repeatable never runs twice for one call, whatever was killed when.
--- Never decides what happens to the loop: it says what came of the calls.
+-- It guarantees that a tool that is not declared repeatable never runs twice for one call, whatever
+-- process is killed at whatever time. The loop decides what happens after the calls.
 --
--- Before a tool runs, that it starts is on disk. Results are written in the order of the
--- calls; one that is ready early is kept as a fact until its turn comes. So after a crash a
--- call is in one of four states: never started (it runs), finished (its result is used),
--- paused, or started and not finished (it runs again if the tool is repeatable; else the
--- model is told that nobody knows).
+-- The start of a tool is on disk before the tool runs. Results are written in the order of the
+-- calls; a result that is ready earlier is stored as a fact until its turn. So after a crash a call
+-- is in one of four states: never started (it runs), finished (its result is used), paused, or
+-- started and not finished (it runs again if the tool is repeatable; otherwise the model is told
+-- that the result is unknown).
 
 local answers = require "sessile.answers"
 

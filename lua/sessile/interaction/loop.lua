@@ -1,22 +1,21 @@
--- loop.lua: observe, think, act: the model is asked, its calls are run, it is asked again,
--- until it calls nothing.
+-- loop.lua: asks the model, runs its calls, and asks again, until the model calls nothing.
 --
--- Owns the order of things and of events. What was said is written before the next step
--- begins (steps.lua), so a loop that dies is gone on with from the log. Plain Lua from
--- top to bottom: a model, a tool or a hook that yields suspends this loop and nothing else;
--- outside a coroutine nothing yields. Never raises for what a host's function does.
+-- Messages are written before the next step begins (steps.lua), so that a loop that died can be
+-- continued from the log. The loop is plain Lua: a model, a tool or a hook that yields suspends
+-- this loop and nothing else, and outside a coroutine nothing yields. An error in a host's function
+-- never leaves the loop.
 --
 -- Events, in this order; each is {type=, step=, …}:
 --   start                         the loop begins
---   interrupted, tool_end         calls that were under way when an earlier loop died
---   message                       what was said to the model is written, one for each
+--   interrupted, tool_end         calls that an earlier loop left open when it died
+--   message                       a message to the model is written, one event for each
 --   then for each step
 --     context                     the messages were read
---     model                       the request goes out
---     text                        a piece of the answer, from a model that tells as it goes
---     overflow, compact, context, model   when it was too long: once, and only then
---     message                     what the model said is written
---     tool_start, tool_end        each in the order of the calls
+--     model                       the request is sent
+--     text                        a piece of the answer, from a model that streams
+--     overflow, compact, context, model   once, if the request was too long
+--     message                     the model's message is written
+--     tool_start, tool_end        for each call, in order
 --   turn                          the last message is written and policies have run
 --   done | paused | error         the end, always exactly one
 

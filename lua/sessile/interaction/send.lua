@@ -1,9 +1,8 @@
--- send.lua: session:send, session:state, session:save and sessile.send: one message in, the
--- whole cycle, one outcome.
+-- send.lua: session:send, session:state, session:save and sessile.send: one message in, the whole
+-- cycle, one outcome.
 --
--- Owns what a call of these may be given, and where its defaults come from: the call's word
--- before the session's, the session's before the store's. Adds its methods to those of
--- sessions; session.lua knows nothing of it.
+-- It checks the options of a call, which override those of the session; these override those of the
+-- store. The methods are added to those of sessions; session.lua does not require this file.
 
 local calls = require "sessile.interaction.calls"
 local loop = require "sessile.interaction.loop"

@@ -1,8 +1,8 @@
--- settings.lua: what a store, a session, an agent or one call may say about how a message is
--- sent: the names, their kinds, and which of several words holds.
+-- settings.lua: the settings of a send: their names, their checks, and which of several values is
+-- used (store, session, agent, call).
 --
--- Owns those names and the checks of tools and hooks. Knows nothing of sessions, so that the
--- session layer can keep such settings without the loop that uses them.
+-- It does not require sessions, so that stores and sessions can hold these settings without the
+-- loop.
 
 local options = require "sessile.options"
 

@@ -1,8 +1,8 @@
--- steps.lua: a transcript in a session: what is said is on disk before the next step begins, and
--- a loop that died is gone on with from there.
+-- steps.lua: a transcript in a session that is written step by step: each message is on disk before
+-- the next step begins, so that a loop that died can be continued.
 --
--- Owns what is written when, and the facts (custom entries) that say how far each call came.
--- The log has one order for everybody who writes to it: that decides who runs a call.
+-- It also writes the facts (custom entries) that record how far each call got. The log has one
+-- order for all writers, and that order decides which loop runs a call.
 
 local answers = require "sessile.answers"
 local transcript = require "sessile.interaction.transcript"

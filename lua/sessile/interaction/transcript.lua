@@ -1,22 +1,21 @@
--- transcript.lua: where the messages of a loop are: in memory alone (here); in a session, each
--- on disk before the next step begins (steps.lua); in a session, written as one turn at the
--- end (whole.lua).
+-- transcript.lua: the messages of a loop, in one of three places: in memory (here), in a session
+-- step by step (steps.lua), or in a session as one turn at the end (whole.lua).
 --
--- Owns what the three have in common. None of them asks a model or runs a tool. Each has:
---   context()               the messages a model would get, {head=}; new tables
---   input(messages)         what is said to the model -> ids
---   answer(message, about)  what it said -> the turn's outcome, or true when there is none
---   result(message)         a tool's answer -> id, or true
---   open()                  {message=, calls=, state=}: calls at the end that wait, or nil
---   opened(written, calls)  the same, of the answer that was just written
---   started(open, call)     a tool is about to run -> true; false: somebody else runs it
---   finished(open, call, message)  its result, when it is not yet its turn to be written
+-- A transcript asks no model and runs no tool. Each of the three has these methods:
+--   context()               the messages for the model, {head=}; new tables
+--   input(messages)         writes messages to the model -> ids
+--   answer(message, about)  writes its answer -> the turn's outcome, or true if there is none
+--   result(message)         writes a tool's result -> id, or true
+--   open()                  {message=, calls=, state=}: open calls at the end, or nil
+--   opened(written, calls)  the same, for the answer that was just written
+--   started(open, call)     a tool is about to run -> true; false: another loop runs it
+--   finished(open, call, message)  stores a result whose turn to be written has not come
 --   paused(open, call, pause)
 --   pause()                 {reason=, state=}: the session is paused, or nil
 --   rest(pause)             the loop ends to wait for an answer -> entry of the pause, or true
---   leave()                 the loop failed: what it leaves unwritten goes to `unsaved`
+--   leave()                 the loop failed: what is not written goes to `unsaved`
 --   compact(given)          -> outcome
--- and fail with nil, message, code. `rewritten` counts how often the context was rebuilt.
+-- They fail with nil, message, code. `rewritten` counts how often the context was rebuilt.
 
 local answers = require "sessile.answers"
 local options = require "sessile.options"

@@ -1,7 +1,7 @@
--- whole.lua: a transcript in a session that is written as one turn when the last word is said.
+-- whole.lua: a transcript in a session that is written as one turn at the end.
 --
--- Owns that turn. Nothing is in the log before it, so a loop that dies is not gone on with; one
--- that pauses is written until there, and gone on with step by step (steps.lua).
+-- Nothing is in the log before that, so a loop that died cannot be continued. A loop that pauses
+-- writes its messages first, and is continued step by step (steps.lua).
 
 local options = require "sessile.options"
 local steps = require "sessile.interaction.steps"

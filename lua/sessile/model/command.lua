@@ -1,8 +1,8 @@
--- command.lua: asks a program: the request as JSON on its standard input, the answer on its
+-- command.lua: asks a program: the request is JSON on its standard input, the answer is on its
 -- standard output.
 --
--- Owns what of its output is an answer. No shell is between: the words reach it as they are.
--- Must never take what a program printed before it failed for an answer.
+-- No shell is used: the program gets its arguments unchanged. If the program fails, what it has
+-- printed is not an answer.
 
 local answers = require "sessile.answers"
 local core = require "sessile.core"

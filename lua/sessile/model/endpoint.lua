@@ -1,9 +1,8 @@
 -- endpoint.lua: asks an OpenAI-compatible endpoint.
 --
--- Owns one question and its answer: what is sent, when it is tried again, and what each failure
--- is called. Must never send a key where it was not meant to go (redirects are refused, and a
--- key goes over an unsafe connection to this machine alone), nor show one, nor ask again once
--- something of an answer has been shown.
+-- It builds the request, decides when to repeat it, and names each failure. A key is sent only to
+-- the endpoint itself (redirects are refused), unencrypted only to this machine, and never shown. A
+-- request is not repeated once a part of the answer has been reported.
 
 local answers = require "sessile.answers"
 local core = require "sessile.core"

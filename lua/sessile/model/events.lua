@@ -1,7 +1,7 @@
--- events.lua: server-sent events, from the pieces of a body to the data of each event.
+-- events.lua: parses server-sent events from the pieces of a response body.
 --
--- Owns that syntax: lines ended by LF, CRLF or CR, several data lines of one event, comments.
--- Must never keep more than one event, nor one that is longer than it may be.
+-- Lines may end with LF, CRLF or CR; an event may have several data lines; comments are skipped. At
+-- most one event is kept in memory, and its size is limited.
 
 local events = {}
 

@@ -1,9 +1,9 @@
--- init.lua: sessile.model: functions that ask a model, whichever way it is asked.
+-- init.lua: sessile.model: makes a function that asks a model.
 --
--- Owns what may stand for a model: a function, a command, an endpoint, a file, a name. What is
--- made here is what `model=` takes everywhere: of a store, a session, a turn, a send, an agent.
+-- The model may be given as a function, a command, an endpoint, a file or a name. The result is a
+-- value for `model=` of a store, a session, a turn, a send or an agent.
 --
--- It blocks while it waits, in a coroutine as well, unless an endpoint is given wait=.
+-- It blocks while it waits, also in a coroutine, unless the endpoint has wait=.
 
 local command = require "sessile.model.command"
 local endpoint = require "sessile.model.endpoint"

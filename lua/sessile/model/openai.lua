@@ -1,7 +1,7 @@
--- openai.lua: requests and answers in the shape that OpenAI-compatible endpoints share.
+-- openai.lua: converts messages and tools to requests of OpenAI-compatible endpoints, and their
+-- answers, streamed pieces and errors back.
 --
--- Owns the translation alone: messages and tools outward; whole answers, streamed pieces and
--- failures inward. Must never trust what came: any JSON at all gives an answer or a sentence.
+-- Responses are not trusted: any JSON results in an answer or an error message.
 
 local answers = require "sessile.answers"
 local core = require "sessile.core"

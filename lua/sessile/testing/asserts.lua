@@ -1,7 +1,6 @@
---- asserts: what a spec says of a result, in words of luassert.
+--- asserts: assertions for luassert: assert.tool_pairs, .within_budget, .keeps, .lawful, .golden.
 --
--- Owns: assert.tool_pairs, .within_budget, .keeps, .lawful and .golden. Each fails with a
--- sentence that names the message, the turn or the law.
+-- A failure is a sentence that names the message, the turn or the law.
 
 local golden = require "sessile.testing.golden"
 local properties = require "sessile.testing.properties"

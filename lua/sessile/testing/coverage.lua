@@ -1,10 +1,9 @@
 --- coverage: which lines of a policy ran.
 --
--- Owns: a run of the policy file's hooks as a host's functions, where Lua's own line hook can
--- see them, under the same engine and the same laws. (The sandbox that policies run in has no
--- debug library, on purpose.) Only when it is asked for, with `sessile policy test --coverage`,
--- and never of a file that is not its user's own.
--- Must never be what a spec depends on.
+-- The sandbox of policies has no debug library. So the hooks of the policy file run as a host's
+-- functions, where Lua's line hook sees them, under the same engine and the same laws. This happens
+-- only with `sessile policy test --coverage`, and only for files of the user. No spec may depend on
+-- it.
 
 local options = require "sessile.options"
 

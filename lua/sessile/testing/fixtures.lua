@@ -1,6 +1,6 @@
---- fixtures: recorded conversations, by name or by pattern.
+--- fixtures: recorded conversations, found by name or by pattern, and read as turns.
 --
--- Owns: where they are looked for and how a file becomes turns. Must never change one.
+-- Fixtures are never changed.
 
 local import = require "sessile.import"
 local parts = require "sessile.import.parts"

@@ -1,9 +1,8 @@
---- generate: conversations that nobody had, of all the shapes that real ones have.
+--- generate: generates conversations with the features of real ones.
 --
--- Owns: what a made conversation may look like: several calls at once, calls that are never
--- answered, results that come late or with errors, long outputs, texts of several languages,
--- turns of one message and of fifty. Must never make what the engine would refuse to append:
--- these are conversations, not attacks.
+-- Several calls at once, calls that are never answered, late results and errors, long outputs,
+-- texts in several languages, turns of one message and of fifty. The engine accepts every generated
+-- message: these are conversations, not attacks.
 
 local random = require "sessile.testing.random"
 

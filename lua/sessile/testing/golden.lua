@@ -1,7 +1,7 @@
---- golden: what a policy left last time, kept in a file beside the specs.
+--- golden: compares the context that a policy leaves with a file kept beside the specs.
 --
--- Owns: spec/goldens/<policy>-<fixture>.txt. Must never write one unless UPDATE_GOLDEN is set:
--- a missing golden is a failure that says how to make it.
+-- The file is spec/goldens/<policy>-<fixture>.txt. It is written only if UPDATE_GOLDEN is set; a
+-- missing file is a failure that tells how to make it.
 
 local report = require "sessile.testing.report"
 

@@ -1,16 +1,16 @@
 --- testing: specs for policies. `local T = require "sessile.testing"`, in a busted spec.
 --
---   T.load(policy, options)      a policy, in the real sandbox
---   policy:run(fixture, opts)    a conversation played under it; what came of it
---   T.laws(policy)               the laws, over generated conversations, as tests
---   T.faults(policy)             a model that fails in every way, as tests
+--   T.load(policy, options)      a policy in the engine's sandbox
+--   policy:run(fixture, opts)    plays a conversation under it; returns the result
+--   T.laws(policy)               tests: the laws, over generated conversations
+--   T.faults(policy)             tests: a model that fails in every way
 --   T.fixture, T.each_fixture    recorded conversations
 --   T.model, T.recorded          scripted answers, and those of a file
---   T.bench                      figures, no judgement
+--   T.bench                      prints times, asserts nothing
 --   assert.tool_pairs(r) .within_budget(r) .keeps(r, {…}) .lawful(r) .golden(r)
 --
--- Owns: what a spec sees. Loading it registers the assertions; it must never start a test
--- outside of the describe block that asked.
+-- Loading it registers the assertions. Tests are only defined by these functions, in the describe
+-- block that calls them.
 
 local asserts = require "sessile.testing.asserts"
 local fixtures = require "sessile.testing.fixtures"

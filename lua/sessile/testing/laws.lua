@@ -1,8 +1,7 @@
---- laws: one policy, many made conversations, all the laws.
+--- laws: checks all laws on many generated conversations.
 --
--- Owns: the choice of conversations and windows, and the search for the smallest one that
--- breaks a law. Must never let a failure pass that cannot be replayed: the seed is in the
--- report.
+-- It chooses the conversations and windows, and searches for the smallest conversation that breaks
+-- a law. The report contains the seed, so that every failure can be replayed.
 
 local core = require "sessile.core"
 local fixtures = require "sessile.testing.fixtures"

@@ -1,7 +1,5 @@
---- models: what plays the model when a policy asks one. No network.
---
--- Owns: scripted answers, recorded answers, and the ways in which a model can fail. Must never
--- answer what the script does not say.
+--- models: replacements for the model that a policy asks: scripted answers, recorded answers, and
+-- models that fail. They use no network, and answer only what the script contains.
 
 local core = require "sessile.core"
 

@@ -1,7 +1,7 @@
---- play: a policy under test, and what it did to a conversation.
+--- play: a policy under test, and its effect on a conversation.
 --
--- Owns: the laying of turns, one by one, on a session of a volatile store, in the engine's own
--- sandbox and under its laws: what is tested is what will run. Must never write anywhere else.
+-- The turns are written one by one to a session of a store in memory. Sandbox and laws are those of
+-- the engine, as in use.
 
 local coverage = require "sessile.testing.coverage"
 local fixtures = require "sessile.testing.fixtures"

@@ -1,8 +1,7 @@
---- properties: what must hold of every context that a policy leaves, looked at from outside.
+--- properties: what must hold for every context that a policy leaves.
 --
--- Owns: the laws as the kit checks them. The engine has judged each proposal already and says
--- which law a refused one broke; here the contexts that it let pass are looked at once more,
--- without the engine's own eyes. Each check returns what is wrong in one sentence, or nil.
+-- The engine has already checked each proposal against the laws. Here the contexts that it accepted
+-- are checked again by independent code. Each check returns an error message, or nil.
 
 local properties = {}
 

@@ -1,7 +1,7 @@
---- random: numbers that a seed gives back.
+--- random: random numbers from a seed.
 --
--- Owns: the one generator of the kit, so that a printed seed replays what was seen, on every
--- machine. Must never read a clock or math.random.
+-- The only generator of the test kit: a printed seed gives the same numbers on every machine. It
+-- uses no clock and not math.random.
 
 local random = {}
 local methods = {}

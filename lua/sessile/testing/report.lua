@@ -1,7 +1,6 @@
---- report: what a person reads when a policy fails.
+--- report: prints conversations and contexts for a failure, one line a message.
 --
--- Owns: the printed form of a conversation and of a context, one line a message. Must never
--- print a byte of a message that a terminal could take for a command.
+-- Bytes that a terminal could take for a command are never printed.
 
 local report = {}
 

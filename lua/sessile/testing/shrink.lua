@@ -1,7 +1,7 @@
---- shrink: the smallest conversation that still fails.
+--- shrink: finds the smallest conversation that still fails.
 --
--- Owns: delta debugging (Zeller and Hildebrandt, 2002) over turns, then over the messages of
--- turns, then over their texts. Must never show a conversation that does not fail.
+-- Delta debugging (Zeller and Hildebrandt, 2002) over turns, then over the messages of turns, then
+-- over their texts. The result always fails.
 
 local shrink = {}
 
