@@ -51,11 +51,13 @@ end
 --- Makes a metatable.
 --- spec: name, methods, readers ({field = function(self)}), writers ({field =
 --- function(self, value)}), text (function(self)). methods.close returns true, or nil, message,
---- code; when there is none, it closes `_core`.
+--- code; when there is none, it closes `_core`. close: for __close alone, when there is no method.
 function object.class(spec)
   local methods, readers, writers = spec.methods, spec.readers or {}, spec.writers or {}
   local meta = { __name = spec.name }
-  methods.close = methods.close or close
+  if not spec.close then
+    methods.close = methods.close or close
+  end
 
   function meta.__index(self, key)
     local method = methods[key]
@@ -83,7 +85,7 @@ function object.class(spec)
 
   -- A close that fails is told, unless an error is already on its way.
   function meta.__close(self, failure)
-    local ok, message = methods.close(self)
+    local ok, message = (spec.close or methods.close)(self)
     if not ok and failure == nil then
       error(message, 0)
     end

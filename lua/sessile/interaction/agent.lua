@@ -78,11 +78,6 @@ function methods:cancel()
   return true
 end
 
---- Nothing to close: the session and the store are the caller's.
-function methods.close()
-  return true
-end
-
 local meta = object.class {
   name = "sessile.Agent",
   methods = methods,
@@ -92,6 +87,7 @@ local meta = object.class {
     store = function(self) return self._options.store end,
   },
   text = function(self) return self._options.name or "agent" end,
+  close = function() return true end, -- the session and the store are the caller's
 }
 
 --- Makes an agent. Nothing is asked and nothing is written before it runs.
