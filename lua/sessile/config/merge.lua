@@ -169,9 +169,9 @@ local function asking(model)
   end
 end
 
---- What holds for the sessions of an agent: policy, fallback, triggers, checkpoint, window,
---- reserve, ttl, as sessile.open takes them, except that times are ms; model, as sessile.model takes
---- it, and model_name. nil: of any agent that is not named in the file.
+--- What holds for the sessions of an agent: policy, fallback, triggers, checkpoint, window, reserve
+--- and ttl, as sessile.open takes them, except that times are ms; model, as sessile.model takes it,
+--- and model_name. nil: of any agent that is not named in the file.
 ---@param agent string?
 ---@return sessile.AgentConfig
 function methods:for_agent(agent)
