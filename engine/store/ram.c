@@ -93,9 +93,7 @@ static sessile_status ram_create(void *self, const char *folder, const char *nam
                                  const void *data, size_t size, sessile_error *err)
 {
     ram_store *rs = self;
-    sessile_status status = store_name_check(folder, err);
-    if (!status)
-        status = store_name_check(name, err);
+    sessile_status status = store_names_check(folder, name, err);
     if (status)
         return status;
     ram_log *log = mem_zalloc(&rs->alloc, sizeof *log);
@@ -131,9 +129,7 @@ static sessile_status ram_open(void *self, const char *folder, const char *name,
 {
     ram_store *rs = self;
     *out = NULL;
-    sessile_status status = store_name_check(folder, err);
-    if (!status)
-        status = store_name_check(name, err);
+    sessile_status status = store_names_check(folder, name, err);
     if (status)
         return status;
     ram_handle *handle = mem_zalloc(&rs->alloc, sizeof *handle);

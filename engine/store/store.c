@@ -34,6 +34,12 @@ sessile_status store_name_check(const char *name, sessile_error *err)
                : fail(err, SESSILE_INVALID, "the store was given a name it cannot keep");
 }
 
+sessile_status store_names_check(const char *folder, const char *name, sessile_error *err)
+{
+    sessile_status status = store_name_check(folder, err);
+    return status ? status : store_name_check(name, err);
+}
+
 /*
  * A writer holds the lock for some microseconds (the sync is done outside it), so the
  * first tries only give the processor away; who still waits then sleeps, a little longer

@@ -32,7 +32,9 @@ sessile_status store_stopped(const char *log, sessile_error *err);
 /* 1 when name is a single component that the engine may have made: 1 to 200 bytes of
  * [a-z0-9_=.-], not starting with a dot. */
 int store_name_ok(const char *name);
-/* INVALID when it is none. */
+/* INVALID when it is none; when one of the two is none. */
 sessile_status store_name_check(const char *name, sessile_error *err);
+sessile_status store_names_check(const char *folder, const char *name,
+                                 sessile_error *err);
 
 #endif

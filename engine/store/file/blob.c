@@ -99,14 +99,44 @@ sessile_status file_write_new(file_store *fs, int dir, const char *name, const v
     return file_publish(fs, dir, temporary, &fd, name, err);
 }
 
+sessile_status file_read_whole(file_store *fs, int dir, const char *name,
+                               const char *where, int private_only, uint64_t largest,
+                               char **out, size_t *size, sessile_error *err)
+{
+    const os_table *os = fs->os;
+    os_stat_info st;
+    char *data = NULL;
+    int64_t got;
+    sessile_status status = SESSILE_OK;
+    int fd = os->open_at(os->ud, dir, name, OS_READ);
+    if (fd < 0)
+        return fail_errno(err, errno, "cannot open %s in %s", name, where);
+    if (os->stat_fd(os->ud, fd, &st) != 0)
+        status = fail_errno(err, errno, "cannot look at %s in %s", name, where);
+    if (!status)
+        status = file_check(fs, &st, private_only, name, err);
+    if (!status && st.size > largest)
+        status = fail(err, SESSILE_DAMAGED, "%s in %s is far too large", name, where);
+    if (!status && !(data = give_alloc(&fs->alloc, (size_t)st.size + 1)))
+        status = fail_nomem(err);
+    if (!status && (got = os_read_full(os, fd, data, (size_t)st.size, 0)) < 0)
+        status = fail_errno(err, errno, "cannot read %s in %s", name, where);
+    os->close(os->ud, fd);
+    if (status) {
+        give_free(data);
+        return status;
+    }
+    data[got] = '\0';
+    *out = data;
+    *size = (size_t)got;
+    return SESSILE_OK;
+}
+
 sessile_status file_blob_get(void *self, const char *name, char **out, size_t *size,
                              sessile_error *err)
 {
     file_store *fs = self;
-    const os_table *os = fs->os;
-    os_stat_info st;
-    char *data = NULL;
-    int root, fd = -1;
+    int root;
     *out = NULL;
     *size = 0;
     sessile_status status = store_name_check(name, err);
@@ -114,38 +144,7 @@ sessile_status file_blob_get(void *self, const char *name, char **out, size_t *s
         status = file_root(fs, 0, &root, err);
     if (status)
         return status;
-    fd = os->open_at(os->ud, root, name, OS_READ);
-    if (fd < 0)
-        return fail_errno(err, errno, "cannot open %s in %s", name, fs->root);
-    if (os->stat_fd(os->ud, fd, &st) != 0) {
-        status = fail_errno(err, errno, "cannot look at %s in %s", name, fs->root);
-        goto out;
-    }
-    status = file_check(fs, &st, 1, name, err);
-    if (status)
-        goto out;
-    if (st.size > BLOB_LARGEST) {
-        status = fail(err, SESSILE_DAMAGED, "%s in %s is far too large", name, fs->root);
-        goto out;
-    }
-    data = give_alloc(&fs->alloc, (size_t)st.size + 1);
-    if (!data) {
-        status = fail_nomem(err);
-        goto out;
-    }
-    int64_t got = os_read_full(os, fd, data, (size_t)st.size, 0);
-    if (got < 0) {
-        status = fail_errno(err, errno, "cannot read %s in %s", name, fs->root);
-        goto out;
-    }
-    data[got] = '\0';
-    *out = data;
-    *size = (size_t)got;
-    data = NULL;
-out:
-    give_free(data);
-    os->close(os->ud, fd);
-    return status;
+    return file_read_whole(fs, root, name, fs->root, 1, BLOB_LARGEST, out, size, err);
 }
 
 sessile_status file_blob_put_new(void *self, const char *name, const void *data,

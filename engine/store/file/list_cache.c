@@ -38,48 +38,13 @@ sessile_status file_list_cache_get(void *self, const char *folder, char **out,
                                    size_t *size, sessile_error *err)
 {
     file_store *fs = self;
-    const os_table *os = fs->os;
     file_folder *in;
-    os_stat_info st;
-    char *data = NULL;
     *out = NULL;
     *size = 0;
     sessile_status status = file_folder_get(fs, folder, 0, &in, err);
     if (status)
         return status;
-    int fd = os->open_at(os->ud, in->fd, SHELF, OS_READ);
-    if (fd < 0) {
-        return fail_errno(err, errno, "cannot open %s/agents/%s/" SHELF, fs->root,
-                          in->name);
-    }
-    if (os->stat_fd(os->ud, fd, &st) != 0) {
-        status = fail_errno(err, errno, "cannot look at " SHELF " in %s", in->name);
-        goto out;
-    }
-    status = file_check(fs, &st, 0, SHELF, err);
-    if (status)
-        goto out;
-    if (st.size > SHELF_LARGEST) {
-        status = fail(err, SESSILE_DAMAGED, SHELF " in %s is far too large", in->name);
-        goto out;
-    }
-    data = give_alloc(&fs->alloc, (size_t)st.size + 1);
-    if (!data) {
-        status = fail_nomem(err);
-        goto out;
-    }
-    int64_t got = os_read_full(os, fd, data, (size_t)st.size, 0);
-    if (got < 0) {
-        status = fail_errno(err, errno, "cannot read " SHELF " in %s", in->name);
-        goto out;
-    }
-    *out = data;
-    *size = (size_t)got;
-    data = NULL;
-out:
-    give_free(data);
-    os->close(os->ud, fd);
-    return status;
+    return file_read_whole(fs, in->fd, SHELF, in->name, 0, SHELF_LARGEST, out, size, err);
 }
 
 sessile_status file_list_cache_put(void *self, const char *folder, const void *data,

@@ -13,24 +13,47 @@
 #define BYTES_MOST (UINT64_MAX >> 2)
 
 /* What the engine takes for a backend's log, or for its draft. */
-typedef struct hosted_log {
+typedef struct handle {
     hosted *h;
     sessile_backend_log *log;
-} hosted_log;
-
-typedef struct hosted_draft {
-    hosted *h;
     sessile_backend_draft *draft;
-} hosted_draft;
+} handle;
 
-static hosted_log *log_of(sessile_backend_log *log)
+static handle *log_of(sessile_backend_log *log)
 {
-    return (hosted_log *)(void *)log;
+    return (handle *)(void *)log;
 }
 
-static hosted_draft *draft_of(sessile_backend_draft *draft)
+static handle *draft_of(sessile_backend_draft *draft)
 {
-    return (hosted_draft *)(void *)draft;
+    return (handle *)(void *)draft;
+}
+
+static handle *handle_new(hosted *h, sessile_error *err)
+{
+    handle *made = mem_zalloc(&h->alloc, sizeof *made);
+    if (made)
+        made->h = h;
+    else
+        fail_nomem(err);
+    return made;
+}
+
+static void handle_free(handle *x)
+{
+    mem_free(&x->h->alloc, x, sizeof *x);
+}
+
+/* The result of a call that should have put something into a new handle. Frees the handle
+ * on failure. */
+static sessile_status handle_result(handle *x, sessile_status status, const char *absurd,
+                                    sessile_error *err)
+{
+    if (!status && !x->log && !x->draft)
+        status = hosted_absurd(x->h, err, absurd);
+    if (status)
+        handle_free(x);
+    return status;
 }
 
 static sessile_status hosted_create(void *self, const char *folder, const char *name,
@@ -46,35 +69,29 @@ static sessile_status hosted_open(void *self, const char *folder, const char *na
 {
     hosted *h = self;
     *out = NULL;
-    hosted_log *log = mem_zalloc(&h->alloc, sizeof *log);
+    handle *log = handle_new(h, err);
     if (!log)
-        return fail_nomem(err);
-    log->h = h;
-    HOSTED_CALL(status, h, err, open, h->self, folder, name, &log->log);
-    if (!status && !log->log)
-        status = hosted_absurd(h, err, "it opened a log and gave none");
-    if (status) {
-        mem_free(&h->alloc, log, sizeof *log);
-        return status;
-    }
-    *out = (sessile_backend_log *)(void *)log;
-    return SESSILE_OK;
+        return SESSILE_NOMEM;
+    HOSTED_CALL(heard_status, h, err, open, h->self, folder, name, &log->log);
+    sessile_status status =
+        handle_result(log, heard_status, "it opened a log and gave none", err);
+    *out = status ? NULL : (sessile_backend_log *)(void *)log;
+    return status;
 }
 
-static void hosted_close(sessile_backend_log *handle)
+static void hosted_close(sessile_backend_log *backend_log)
 {
-    if (handle) {
-        hosted_log *log = log_of(handle);
-        hosted *h = log->h;
-        h->host.close(log->log);
-        mem_free(&h->alloc, log, sizeof *log);
+    if (backend_log) {
+        handle *log = log_of(backend_log);
+        log->h->host.close(log->log);
+        handle_free(log);
     }
 }
 
-static sessile_status hosted_size(sessile_backend_log *handle, uint64_t *bytes,
+static sessile_status hosted_size(sessile_backend_log *backend_log, uint64_t *bytes,
                                   int64_t *mtime_ms, sessile_error *err)
 {
-    hosted_log *log = log_of(handle);
+    handle *log = log_of(backend_log);
     *bytes = 0;
     *mtime_ms = 0;
     HOSTED_CALL(status, log->h, err, size, log->log, bytes, mtime_ms);
@@ -85,11 +102,11 @@ static sessile_status hosted_size(sessile_backend_log *handle, uint64_t *bytes,
     return status;
 }
 
-static sessile_status hosted_read(sessile_backend_log *handle, uint64_t index,
+static sessile_status hosted_read(sessile_backend_log *backend_log, uint64_t index,
                                   uint64_t offset, void *out, size_t size, size_t *got,
                                   sessile_error *err)
 {
-    hosted_log *log = log_of(handle);
+    handle *log = log_of(backend_log);
     *got = 0;
     HOSTED_CALL(status, log->h, err, read, log->log, index, offset, out, size, got);
     if (status) {
@@ -101,27 +118,27 @@ static sessile_status hosted_read(sessile_backend_log *handle, uint64_t index,
     return status;
 }
 
-static sessile_status hosted_lock(sessile_backend_log *handle, int mode, int timeout_ms,
-                                  int *replaced, sessile_error *err)
+static sessile_status hosted_lock(sessile_backend_log *backend_log, int mode,
+                                  int timeout_ms, int *replaced, sessile_error *err)
 {
-    hosted_log *log = log_of(handle);
+    handle *log = log_of(backend_log);
     *replaced = 0;
     HOSTED_CALL(status, log->h, err, lock, log->log, mode, timeout_ms, replaced);
     *replaced = *replaced != 0;
     return status;
 }
 
-static void hosted_unlock(sessile_backend_log *handle)
+static void hosted_unlock(sessile_backend_log *backend_log)
 {
-    log_of(handle)->h->host.unlock(log_of(handle)->log);
+    log_of(backend_log)->h->host.unlock(log_of(backend_log)->log);
 }
 
-static sessile_status hosted_append(sessile_backend_log *handle, sessile_log_end *end,
-                                    const void *data, size_t size, uint64_t count,
-                                    const unsigned char new_tag[16], int *poisoned,
-                                    sessile_error *err)
+static sessile_status hosted_append(sessile_backend_log *backend_log,
+                                    sessile_log_end *end, const void *data, size_t size,
+                                    uint64_t count, const unsigned char new_tag[16],
+                                    int *poisoned, sessile_error *err)
 {
-    hosted_log *log = log_of(handle);
+    handle *log = log_of(backend_log);
     sessile_log_end given = *end;
     *poisoned = 0;
     HOSTED_CALL(status, log->h, err, append, log->log, &given, data, size, count, new_tag,
@@ -136,53 +153,54 @@ static sessile_status hosted_append(sessile_backend_log *handle, sessile_log_end
     return status;
 }
 
-static sessile_status hosted_sync(sessile_backend_log *handle, sessile_error *err)
+static sessile_status hosted_sync(sessile_backend_log *backend_log, sessile_error *err)
 {
-    hosted_log *log = log_of(handle);
+    handle *log = log_of(backend_log);
     HOSTED_CALL(status, log->h, err, sync, log->log);
     return status;
 }
 
-static sessile_status hosted_set_aside(sessile_backend_log *handle, uint64_t offset,
+static sessile_status hosted_set_aside(sessile_backend_log *backend_log, uint64_t offset,
                                        sessile_error *err)
 {
-    hosted_log *log = log_of(handle);
+    handle *log = log_of(backend_log);
     HOSTED_CALL(status, log->h, err, set_aside, log->log, offset);
     return status;
 }
 
-static sessile_status hosted_rewrite(sessile_backend_log *handle, uint64_t offset,
+static sessile_status hosted_rewrite(sessile_backend_log *backend_log, uint64_t offset,
                                      const void *data, size_t size, sessile_error *err)
 {
-    hosted_log *log = log_of(handle);
+    handle *log = log_of(backend_log);
     HOSTED_CALL(status, log->h, err, rewrite, log->log, offset, data, size);
     return status;
 }
 
-static void hosted_set_stop(sessile_backend_log *handle, int (*ask)(void *arg), void *arg)
+static void hosted_set_stop(sessile_backend_log *backend_log, int (*ask)(void *arg),
+                            void *arg)
 {
-    log_of(handle)->h->host.set_stop(log_of(handle)->log, ask, arg);
+    log_of(backend_log)->h->host.set_stop(log_of(backend_log)->log, ask, arg);
 }
 
-static sessile_status hosted_busy(sessile_backend_log *handle, sessile_error *err)
+static sessile_status hosted_busy(sessile_backend_log *backend_log, sessile_error *err)
 {
-    hosted_log *log = log_of(handle);
+    handle *log = log_of(backend_log);
     HOSTED_CALL(status, log->h, err, busy, log->log);
     return status == SESSILE_BUSY
                ? status
                : fail(err, SESSILE_BUSY, "another writer holds the log: wait longer");
 }
 
-static void hosted_set_timeout(sessile_backend_log *handle, int timeout_ms)
+static void hosted_set_timeout(sessile_backend_log *backend_log, int timeout_ms)
 {
-    log_of(handle)->h->host.set_timeout(log_of(handle)->log, timeout_ms);
+    log_of(backend_log)->h->host.set_timeout(log_of(backend_log)->log, timeout_ms);
 }
 
-static sessile_status hosted_watch(sessile_backend_log *handle, uint64_t bytes,
+static sessile_status hosted_watch(sessile_backend_log *backend_log, uint64_t bytes,
                                    int timeout_ms, int (*ask)(void *arg), void *arg,
                                    int *changed, sessile_error *err)
 {
-    hosted_log *log = log_of(handle);
+    handle *log = log_of(backend_log);
     *changed = 0;
     HOSTED_CALL(status, log->h, err, watch, log->log, bytes, timeout_ms, ask, arg,
                 changed);
@@ -190,25 +208,25 @@ static sessile_status hosted_watch(sessile_backend_log *handle, uint64_t bytes,
     return status;
 }
 
-static int hosted_replaced(sessile_backend_log *handle)
+static int hosted_replaced(sessile_backend_log *backend_log)
 {
-    return log_of(handle)->h->host.replaced(log_of(handle)->log) != 0;
+    return log_of(backend_log)->h->host.replaced(log_of(backend_log)->log) != 0;
 }
 
-static sessile_status hosted_remove(sessile_backend_log *handle, uint64_t head,
+static sessile_status hosted_remove(sessile_backend_log *backend_log, uint64_t head,
                                     sessile_error *err)
 {
-    hosted_log *log = log_of(handle);
+    handle *log = log_of(backend_log);
     HOSTED_CALL(status, log->h, err, remove, log->log, head);
     return status;
 }
 
 /* ---------------------------------------------------------------------- caches */
 
-static sessile_status hosted_cache_size(sessile_backend_log *handle, uint64_t *bytes,
+static sessile_status hosted_cache_size(sessile_backend_log *backend_log, uint64_t *bytes,
                                         sessile_error *err)
 {
-    hosted_log *log = log_of(handle);
+    handle *log = log_of(backend_log);
     *bytes = 0;
     HOSTED_CALL(status, log->h, err, cache_size, log->log, bytes);
     if (!status && *bytes > BYTES_MOST) {
@@ -218,11 +236,11 @@ static sessile_status hosted_cache_size(sessile_backend_log *handle, uint64_t *b
     return status;
 }
 
-static sessile_status hosted_cache_read(sessile_backend_log *handle, uint64_t offset,
+static sessile_status hosted_cache_read(sessile_backend_log *backend_log, uint64_t offset,
                                         void *out, size_t size, size_t *got,
                                         sessile_error *err)
 {
-    hosted_log *log = log_of(handle);
+    handle *log = log_of(backend_log);
     *got = 0;
     HOSTED_CALL(status, log->h, err, cache_read, log->log, offset, out, size, got);
     if (!status && *got > size) {
@@ -233,11 +251,11 @@ static sessile_status hosted_cache_read(sessile_backend_log *handle, uint64_t of
     return status;
 }
 
-static sessile_status hosted_cache_write(sessile_backend_log *handle, uint64_t offset,
-                                         const void *data, size_t size,
+static sessile_status hosted_cache_write(sessile_backend_log *backend_log,
+                                         uint64_t offset, const void *data, size_t size,
                                          sessile_error *err)
 {
-    hosted_log *log = log_of(handle);
+    handle *log = log_of(backend_log);
     HOSTED_CALL(status, log->h, err, cache_write, log->log, offset, data, size);
     return status;
 }
@@ -247,60 +265,53 @@ static sessile_status hosted_draft_new(void *self, const char *folder, const cha
 {
     hosted *h = self;
     *out = NULL;
-    hosted_draft *draft = mem_zalloc(&h->alloc, sizeof *draft);
+    handle *draft = handle_new(h, err);
     if (!draft)
-        return fail_nomem(err);
-    draft->h = h;
-    HOSTED_CALL(status, h, err, draft_new, h->self, folder, name, &draft->draft);
-    if (!status && !draft->draft)
-        status = hosted_absurd(h, err, "it began a draft and gave none");
-    if (status) {
-        mem_free(&h->alloc, draft, sizeof *draft);
-        return status;
-    }
-    *out = (sessile_backend_draft *)(void *)draft;
-    return SESSILE_OK;
+        return SESSILE_NOMEM;
+    HOSTED_CALL(heard_status, h, err, draft_new, h->self, folder, name, &draft->draft);
+    sessile_status status =
+        handle_result(draft, heard_status, "it began a draft and gave none", err);
+    *out = status ? NULL : (sessile_backend_draft *)(void *)draft;
+    return status;
 }
 
-static sessile_status hosted_draft_write(sessile_backend_draft *handle, const void *data,
-                                         size_t size, sessile_error *err)
+static sessile_status hosted_draft_write(sessile_backend_draft *backend_draft,
+                                         const void *data, size_t size,
+                                         sessile_error *err)
 {
-    hosted_draft *draft = draft_of(handle);
+    handle *draft = draft_of(backend_draft);
     HOSTED_CALL(status, draft->h, err, draft_write, draft->draft, data, size);
     return status;
 }
 
-static sessile_status hosted_draft_replace(sessile_backend_draft *handle,
+static sessile_status hosted_draft_replace(sessile_backend_draft *backend_draft,
                                            sessile_backend_log *old, int keep, char *kept,
                                            size_t kept_size, sessile_error *err)
 {
-    hosted_draft *draft = draft_of(handle);
-    hosted *h = draft->h;
-    HOSTED_CALL(status, h, err, draft_replace, draft->draft, log_of(old)->log, keep, kept,
-                kept_size);
+    handle *draft = draft_of(backend_draft);
+    HOSTED_CALL(status, draft->h, err, draft_replace, draft->draft, log_of(old)->log,
+                keep, kept, kept_size);
     if (kept && kept_size > 0)
         kept[kept_size - 1] = '\0';
-    mem_free(&h->alloc, draft, sizeof *draft);
+    handle_free(draft);
     return status;
 }
 
-static sessile_status hosted_draft_publish(sessile_backend_draft *handle,
+static sessile_status hosted_draft_publish(sessile_backend_draft *backend_draft,
                                            sessile_error *err)
 {
-    hosted_draft *draft = draft_of(handle);
-    hosted *h = draft->h;
-    HOSTED_CALL(status, h, err, draft_publish, draft->draft);
-    mem_free(&h->alloc, draft, sizeof *draft);
+    handle *draft = draft_of(backend_draft);
+    HOSTED_CALL(status, draft->h, err, draft_publish, draft->draft);
+    handle_free(draft);
     return status;
 }
 
-static void hosted_draft_drop(sessile_backend_draft *handle)
+static void hosted_draft_drop(sessile_backend_draft *backend_draft)
 {
-    if (handle) {
-        hosted_draft *draft = draft_of(handle);
-        hosted *h = draft->h;
-        h->host.draft_drop(draft->draft);
-        mem_free(&h->alloc, draft, sizeof *draft);
+    if (backend_draft) {
+        handle *draft = draft_of(backend_draft);
+        draft->h->host.draft_drop(draft->draft);
+        handle_free(draft);
     }
 }
 

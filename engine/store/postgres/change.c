@@ -157,6 +157,21 @@ sessile_status pg_change(pg_call *call, const pg_step *steps, int count, const c
     }
 }
 
+sessile_status pg_change_row(pg_call *call, const pg_step *steps, int count, int row,
+                             const char *what, pg_probe probe, void *arg, int *took,
+                             int *done, sessile_error *err)
+{
+    pg_results r;
+    sessile_status status =
+        pg_change(call, steps, count, what, probe, arg, &r, took, err);
+    *done = !status;
+    if (*done && *took == PG_AS_ANSWERED) {
+        *done = pg_rows(call->ps, r.of[row]) > 0;
+        pg_results_free(call->ps, &r);
+    }
+    return status;
+}
+
 sessile_status pg_change_making(pg_call *call, const pg_step *steps, int count,
                                 const char *what, pg_probe probe, void *arg,
                                 pg_results *out, int *took, sessile_error *err)

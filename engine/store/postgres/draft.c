@@ -47,7 +47,7 @@ sessile_status pg_draft_new(void *self, const char *folder, const char *name,
     pg_step s = pg_step_of(PG_DRAFT_NEW);
     pg_results r;
     *out = NULL;
-    sessile_status status = pg_names_ok(folder, name, err);
+    sessile_status status = store_names_check(folder, name, err);
     if (status)
         return status;
     pg_draft *d = mem_zalloc(&ps->alloc, sizeof *d);
@@ -137,8 +137,7 @@ static sessile_status put_records(pg_draft *d, size_t size, sessile_error *err)
 {
     pg_store *ps = d->ps;
     pg_records records;
-    pg_results r;
-    int took, done = 1;
+    int took, done;
     if (size == 0)
         return SESSILE_OK;
     writing w = {d, d->count + record_count(d->pending.data, size)};
@@ -153,12 +152,8 @@ static sessile_status put_records(pg_draft *d, size_t size, sessile_error *err)
     pg_arg_bytes(&s, records.at.data, records.at.size);
     pg_arg_bytes(&s, records.lines.data, records.lines.size);
     sessile_status status =
-        pg_change(&call, &s, 1, d->name, is_written, &w, &r, &took, err);
+        pg_change_row(&call, &s, 1, 0, d->name, is_written, &w, &took, &done, err);
     pg_records_free(&records);
-    if (!status && took == PG_AS_ANSWERED) {
-        done = pg_rows(ps, r.of[0]) > 0;
-        pg_results_free(ps, &r);
-    }
     if (status || !done)
         return status ? status : gone(d, err);
     d->count = w.count;
@@ -203,19 +198,14 @@ void pg_draft_drop(sessile_backend_draft *draft)
 sessile_status pg_draft_publish(sessile_backend_draft *draft, sessile_error *err)
 {
     pg_draft *d = draft_of(draft);
-    pg_store *ps = d->ps;
-    pg_results r;
-    int took = PG_AS_ANSWERED, done = 1;
+    int took = PG_AS_ANSWERED, done = 0;
     sessile_status status = put_records(d, d->pending.size, err);
     if (!status) {
-        pg_call call = pg_call_of(ps, ps->timeout_ms);
+        pg_call call = pg_call_of(d->ps, d->ps->timeout_ms);
         pg_step s = pg_step_of(PG_DRAFT_PUBLISH);
         pg_arg_int(&s, d->id);
-        status = pg_change(&call, &s, 1, d->name, has_its_name, d, &r, &took, err);
-        if (!status && took == PG_AS_ANSWERED) {
-            done = pg_rows(ps, r.of[0]) > 0;
-            pg_results_free(ps, &r);
-        }
+        status =
+            pg_change_row(&call, &s, 1, 0, d->name, has_its_name, d, &took, &done, err);
     }
     if (!status && done) {
         draft_free(d);
@@ -236,10 +226,8 @@ sessile_status pg_draft_replace(sessile_backend_draft *draft,
 {
     pg_draft *d = draft_of(draft);
     pg_log *old = pg_log_of(old_handle);
-    pg_store *ps = d->ps;
-    pg_results r;
     char name[300];
-    int took = PG_AS_ANSWERED, done = 1;
+    int took = PG_AS_ANSWERED, done = 0;
     int size = snprintf(name, sizeof name, "%s.replaced-%llu", old->name,
                         (unsigned long long)old->id);
     pthread_mutex_lock(&old->mutex);
@@ -261,11 +249,8 @@ sessile_status pg_draft_replace(sessile_backend_draft *draft,
         pg_arg_int(&s[2], old->id);
         pg_arg_int(&s[2], d->id);
         pg_arg_int(&s[2], keep != 0);
-        status = pg_change(&call, s, 3, d->name, has_its_name, d, &r, &took, err);
-        if (!status && took == PG_AS_ANSWERED) {
-            done = pg_rows(ps, r.of[1]) > 0;
-            pg_results_free(ps, &r);
-        }
+        status =
+            pg_change_row(&call, s, 3, 1, d->name, has_its_name, d, &took, &done, err);
     }
     if (!status && done) {
         if (keep)
@@ -303,9 +288,8 @@ sessile_status pg_remove(sessile_backend_log *handle, uint64_t head, sessile_err
     pg_store *ps = log->ps;
     pg_call call = pg_log_call(log);
     pg_step s = pg_step_of(PG_REMOVE);
-    pg_results r;
     pg_seen seen;
-    int took;
+    int took, done;
     (void)head;
     pthread_mutex_lock(&log->mutex);
     pg_arg_int(&s, log->id);
@@ -315,13 +299,9 @@ sessile_status pg_remove(sessile_backend_log *handle, uint64_t head, sessile_err
     pg_prefetch_drop(ps, &log->cached);
     pthread_mutex_unlock(&log->mutex);
     sessile_status status =
-        pg_change(&call, &s, 1, log->name, is_gone, log, &r, &took, err);
-    if (status || took == PG_TOOK_PLACE)
+        pg_change_row(&call, &s, 1, 0, log->name, is_gone, log, &took, &done, err);
+    if (status || done)
         return status;
-    int done = pg_rows(ps, r.of[0]) > 0;
-    pg_results_free(ps, &r);
-    if (done)
-        return SESSILE_OK;
     status = pg_look(&call, log, &seen, err);
     if (status || (!seen.there && seen.leads_to == 0))
         return status; /* somebody else has removed it */

@@ -102,7 +102,7 @@ sessile_status pg_stat(void *self, const char *folder, const char *name,
     pg_step s = pg_step_of(PG_STAT);
     pg_results r;
     memset(out, 0, sizeof *out);
-    sessile_status status = pg_names_ok(folder, name, err);
+    sessile_status status = store_names_check(folder, name, err);
     if (status)
         return status;
     pg_arg_text(&s, folder);

@@ -36,12 +36,6 @@ pg_call pg_log_call(pg_log *log)
     return call;
 }
 
-sessile_status pg_names_ok(const char *folder, const char *name, sessile_error *err)
-{
-    sessile_status status = store_name_check(folder, err);
-    return !status ? store_name_check(name, err) : status;
-}
-
 static void free_text(const pg_store *ps, char *text)
 {
     if (text)
@@ -87,7 +81,7 @@ sessile_status pg_create(void *self, const char *folder, const char *name,
     pg_records records;
     pg_results r;
     int took, there = 0;
-    sessile_status status = pg_names_ok(folder, name, err);
+    sessile_status status = store_names_check(folder, name, err);
     if (status)
         return status;
     if (pg_records_fill(&records, data, size, 0, &ps->alloc) != 0)
@@ -263,7 +257,7 @@ sessile_status pg_open(void *self, const char *folder, const char *name,
     pg_log *log = NULL;
     pg_results r;
     *out = NULL;
-    sessile_status status = pg_names_ok(folder, name, err);
+    sessile_status status = store_names_check(folder, name, err);
     if (!status)
         status = log_new(ps, folder, name, &log, err);
     if (status) {

@@ -298,6 +298,12 @@ sessile_status pg_change_making(pg_call *call, const pg_step *steps, int count,
                                 const char *what, pg_probe probe, void *arg,
                                 pg_results *out, int *took, sessile_error *err);
 
+/* pg_change() whose step number `row` returns a row if the change took place. *done: it
+ * did; with OK and 0 the step found another state. */
+sessile_status pg_change_row(pg_call *call, const pg_step *steps, int count, int row,
+                             const char *what, pg_probe probe, void *arg, int *took,
+                             int *done, sessile_error *err);
+
 /* The version of the tables; 0: there are none. */
 sessile_status pg_schema_version(pg_call *call, int *version, sessile_error *err);
 sessile_status pg_schema_make(pg_call *call, sessile_error *err);
@@ -362,7 +368,6 @@ typedef struct pg_log {
 pg_log *pg_log_of(sessile_backend_log *log);
 /* A call through this handle. */
 pg_call pg_log_call(pg_log *log);
-sessile_status pg_names_ok(const char *folder, const char *name, sessile_error *err);
 
 /* Forgets bytes that were read ahead. */
 void pg_prefetch_drop(pg_store *ps, pg_prefetch *prefetch);

@@ -22,11 +22,6 @@ typedef struct blobbing {
     int there, changed;
 } blobbing;
 
-static sessile_status check(const char *name, sessile_error *err)
-{
-    return sqlite_names_check(name, NULL, err);
-}
-
 static sessile_status missing(const sqlite_store *ss, const char *name,
                               sessile_error *err)
 {
@@ -46,7 +41,7 @@ sessile_status sqlite_blob_get(void *self, const char *name, char **out, size_t 
     blobbing b = {.name = name};
     *out = NULL;
     *size = 0;
-    sessile_status status = check(name, err);
+    sessile_status status = store_name_check(name, err);
     if (!status)
         status = sqlite_run_read(ss, sqlite_patience_of(ss), get_body, &b, err);
     if (!status && !b.out)
@@ -73,7 +68,7 @@ sessile_status sqlite_blob_put_new(void *self, const char *name, const void *dat
 {
     sqlite_store *ss = self;
     blobbing b = {.name = name, .data = data, .size = size, .now = sqlite_now(ss)};
-    sessile_status status = check(name, err);
+    sessile_status status = store_name_check(name, err);
     if (!status) {
         status = sqlite_run_write(ss, sqlite_patience_of(ss),
                                   SQLITE_MAKES | SQLITE_DURABLE, put_body, &b, NULL, err);
@@ -111,7 +106,7 @@ sessile_status sqlite_blob_replace(void *self, const char *name, const void *was
                   .data = data,
                   .size = size,
                   .now = sqlite_now(ss)};
-    sessile_status status = check(name, err);
+    sessile_status status = store_name_check(name, err);
     if (!status) {
         status = sqlite_run_write(ss, sqlite_patience_of(ss), SQLITE_DURABLE,
                                   replace_body, &b, NULL, err);
@@ -138,7 +133,7 @@ sessile_status sqlite_blob_remove(void *self, const char *name, sessile_error *e
 {
     sqlite_store *ss = self;
     blobbing b = {.name = name};
-    sessile_status status = check(name, err);
+    sessile_status status = store_name_check(name, err);
     if (!status) {
         status = sqlite_run_write(ss, sqlite_patience_of(ss), SQLITE_DURABLE, remove_body,
                                   &b, NULL, err);
@@ -153,7 +148,7 @@ sessile_status sqlite_blob_remove(void *self, const char *name, sessile_error *e
 sessile_status sqlite_blob_settle(void *self, const char *name, sessile_error *err)
 {
     sqlite_store *ss = self;
-    sessile_status status = check(name, err);
+    sessile_status status = store_name_check(name, err);
     if (!status)
         status = sqlite_poisoned(ss, err);
     return !status ? sqlite_sync_store(ss, err) : status;

@@ -134,7 +134,7 @@ sessile_status sqlite_list_cache_get(void *self, const char *folder, char **out,
     shelving s = {.folder = folder};
     *out = NULL;
     *size = 0;
-    sessile_status status = sqlite_names_check(folder, NULL, err);
+    sessile_status status = store_name_check(folder, err);
     if (!status)
         status = sqlite_run_read(ss, sqlite_patience_of(ss), list_cache_get, &s, err);
     if (!status && !s.out)
@@ -158,7 +158,7 @@ sessile_status sqlite_list_cache_put(void *self, const char *folder, const void 
 {
     sqlite_store *ss = self;
     shelving s = {.folder = folder, .data = data, .size = size};
-    sessile_status status = sqlite_names_check(folder, NULL, err);
+    sessile_status status = store_name_check(folder, err);
     return !status ? sqlite_run_write(ss, sqlite_patience_of(ss), 0, list_cache_put, &s,
                                       NULL, err)
                    : status;
@@ -175,7 +175,7 @@ sessile_status sqlite_list_cache_drop(void *self, const char *folder, sessile_er
 {
     sqlite_store *ss = self;
     shelving s = {.folder = folder};
-    sessile_status status = folder ? sqlite_names_check(folder, NULL, err) : SESSILE_OK;
+    sessile_status status = folder ? store_name_check(folder, err) : SESSILE_OK;
     if (!status)
         status = sqlite_run_write(ss, sqlite_patience_of(ss), 0, list_cache_drop, &s,
                                   NULL, err);

@@ -66,7 +66,7 @@ sessile_status sqlite_draft_new(void *self, const char *folder, const char *name
 {
     sqlite_store *ss = self;
     *out = NULL;
-    sessile_status status = sqlite_names_check(folder, name, err);
+    sessile_status status = store_names_check(folder, name, err);
     if (status)
         return status;
     sqlite_draft *d = mem_zalloc(&ss->alloc, sizeof *d);

@@ -94,7 +94,7 @@ static sessile_status each(sqlite_store *ss, sqlite_query query, const char *fol
                            int64_t before, int (*show)(void *arg, const row *r),
                            void *arg, sessile_error *err)
 {
-    sessile_status status = folder ? sqlite_names_check(folder, NULL, err) : SESSILE_OK;
+    sessile_status status = folder ? store_name_check(folder, err) : SESSILE_OK;
     page *p = !status ? mem_zalloc(&ss->alloc, sizeof *p) : NULL;
     int stopped = 0;
     if (!p)

@@ -12,13 +12,6 @@
 
 #include "store/records.h"
 
-sessile_status sqlite_names_check(const char *folder, const char *name,
-                                  sessile_error *err)
-{
-    sessile_status status = store_name_check(folder, err);
-    return !status && name ? store_name_check(name, err) : status;
-}
-
 sqlite_patience sqlite_log_patience(sqlite_log *log)
 {
     pthread_mutex_lock(&log->mutex);
@@ -72,7 +65,7 @@ sessile_status sqlite_create(void *self, const char *folder, const char *name,
 {
     sqlite_store *ss = self;
     creating n = {folder, name, data, size, sqlite_now(ss), 0};
-    sessile_status status = sqlite_names_check(folder, name, err);
+    sessile_status status = store_names_check(folder, name, err);
     if (!status) {
         status =
             sqlite_run_write(ss, sqlite_patience_of(ss), SQLITE_MAKES | SQLITE_DURABLE,
@@ -107,7 +100,7 @@ static int find_body(sqlite_conn *c, void *arg)
 
 static sessile_status find(sqlite_store *ss, finding *f, sessile_error *err)
 {
-    sessile_status status = sqlite_names_check(f->folder, f->name, err);
+    sessile_status status = store_names_check(f->folder, f->name, err);
     if (!status)
         status = sqlite_run_read(ss, sqlite_patience_of(ss), find_body, f, err);
     if (status == SESSILE_NOTFOUND || (!status && !f->found)) {

@@ -285,9 +285,6 @@ static inline sqlite_log *sqlite_log_of(sessile_backend_log *log)
         sql_text((log)->name + strcspn((log)->name, "/") + 1))
 
 sqlite_patience sqlite_log_patience(sqlite_log *log);
-/* INVALID when folder or name (may be NULL) is not one the engine makes. */
-sessile_status sqlite_names_check(const char *folder, const char *name,
-                                  sessile_error *err);
 /* What a row says of its log. */
 sessile_backend_stat sqlite_stat_of(int64_t id, int64_t bytes, int64_t updated);
 /* Puts the records of data as entries first… of a session, the first of them at `at`. One
