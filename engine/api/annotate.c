@@ -6,8 +6,7 @@
 sessile_status sessile_label(sessile_session *session, sessile_id entry,
                              sessile_slice name, sessile_error *err)
 {
-    error_clear(err);
-    API_NEED(session);
+    API_USE(session);
     API_TEXT(name);
     return session_label(session, entry, name, 0, err);
 }
@@ -15,8 +14,7 @@ sessile_status sessile_label(sessile_session *session, sessile_id entry,
 sessile_status sessile_unlabel(sessile_session *session, sessile_id entry,
                                sessile_slice name, sessile_error *err)
 {
-    error_clear(err);
-    API_NEED(session);
+    API_USE(session);
     API_TEXT(name);
     return session_label(session, entry, name, 1, err);
 }
@@ -24,18 +22,14 @@ sessile_status sessile_unlabel(sessile_session *session, sessile_id entry,
 sessile_status sessile_labels(sessile_session *session, sessile_label_row **out,
                               size_t *count, sessile_error *err)
 {
-    error_clear(err);
-    API_OUT(out, NULL);
-    API_OUT(count, 0);
-    API_NEED(session);
+    API_LIST(out, count, session);
     return session_labels(session, out, count, err);
 }
 
 sessile_status sessile_set_settings(sessile_session *session, sessile_slice object,
                                     sessile_error *err)
 {
-    error_clear(err);
-    API_NEED(session);
+    API_USE(session);
     API_TEXT(object);
     return session_state_members(session, "settings", object, err);
 }
@@ -43,18 +37,14 @@ sessile_status sessile_set_settings(sessile_session *session, sessile_slice obje
 sessile_status sessile_settings(sessile_session *session, char **out, size_t *size,
                                 sessile_error *err)
 {
-    error_clear(err);
-    API_OUT(out, NULL);
-    API_OUT(size, 0);
-    API_NEED(session);
+    API_LIST(out, size, session);
     return session_members_text(session, "settings", out, size, err);
 }
 
 sessile_status sessile_set_metadata(sessile_session *session, sessile_slice object,
                                     sessile_error *err)
 {
-    error_clear(err);
-    API_NEED(session);
+    API_USE(session);
     API_TEXT(object);
     return session_state_members(session, "metadata", object, err);
 }
@@ -62,10 +52,7 @@ sessile_status sessile_set_metadata(sessile_session *session, sessile_slice obje
 sessile_status sessile_metadata(sessile_session *session, char **out, size_t *size,
                                 sessile_error *err)
 {
-    error_clear(err);
-    API_OUT(out, NULL);
-    API_OUT(size, 0);
-    API_NEED(session);
+    API_LIST(out, size, session);
     return session_members_text(session, "metadata", out, size, err);
 }
 
@@ -83,9 +70,7 @@ sessile_status sessile_suspend(sessile_session *session, sessile_slice reason,
 sessile_status sessile_suspended(sessile_session *session, sessile_suspension **out,
                                  sessile_error *err)
 {
-    error_clear(err);
-    API_OUT(out, NULL);
-    API_NEED(session);
+    API_MAKE(out, session);
     return session_suspension(session, out, err);
 }
 
@@ -103,8 +88,7 @@ sessile_status sessile_resume_with(sessile_session *session,
 sessile_status sessile_cancel(sessile_session *session, sessile_slice reason,
                               sessile_error *err)
 {
-    error_clear(err);
-    API_NEED(session);
+    API_USE(session);
     API_TEXT(reason);
     return session_cancel(session, reason, err);
 }

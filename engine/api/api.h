@@ -1,12 +1,10 @@
 /*
  * api.h: argument checks of the public functions.
  *
- * A public function clears the error, names its outputs (which sets them), names the
- * arguments that it needs, and calls the floor that does the work:
+ * A public function clears the error, sets its outputs to what they are after a failure,
+ * checks its arguments, and calls the floor that does the work:
  *
- *     error_clear(err);
- *     API_OUT(out, NULL);
- *     API_NEED(session);
+ *     API_MAKE(out, session);
  *     API_TEXT(name);
  *     return session_find(session, name, out, err);
  */
@@ -59,6 +57,27 @@ static inline int api_bad(sessile_slice slice)
     do {                               \
         API_NEED(out);                 \
         memset(out, 0, sizeof *(out)); \
+    } while (0)
+
+/* The first line of a function that uses a handle; that also returns one pointer; that
+ * returns an array and its count. */
+#define API_USE(handle)   \
+    do {                  \
+        error_clear(err); \
+        API_NEED(handle); \
+    } while (0)
+#define API_MAKE(out, handle) \
+    do {                      \
+        error_clear(err);     \
+        API_OUT(out, NULL);   \
+        API_NEED(handle);     \
+    } while (0)
+#define API_LIST(out, count, handle) \
+    do {                             \
+        error_clear(err);            \
+        API_OUT(out, NULL);          \
+        API_OUT(count, 0);           \
+        API_NEED(handle);            \
     } while (0)
 
 /* An output that may be NULL: the floors below always have one to fill. */

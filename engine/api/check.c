@@ -7,9 +7,7 @@ sessile_status sessile_check_open(sessile_check **out, sessile_store *store,
                                   const sessile_session_options *which, int salvage,
                                   sessile_error *err)
 {
-    error_clear(err);
-    API_OUT(out, NULL);
-    API_NEED(store);
+    API_MAKE(out, store);
     sessile_status status = which ? api_check_session(which, __func__, err) : SESSILE_OK;
     if (status)
         return status;

@@ -28,10 +28,7 @@ sessile_status sessile_checkpoints(sessile_session *session,
                                    sessile_checkpoint_row **out, size_t *count,
                                    sessile_error *err)
 {
-    error_clear(err);
-    API_OUT(out, NULL);
-    API_OUT(count, 0);
-    API_NEED(session);
+    API_LIST(out, count, session);
     if (filter)
         API_TEXT(filter->name);
     return session_checkpoints(session, filter, out, count, err);
@@ -40,16 +37,13 @@ sessile_status sessile_checkpoints(sessile_session *session,
 sessile_status sessile_restore(sessile_session *session, sessile_id checkpoint, int force,
                                sessile_restored **out, sessile_error *err)
 {
-    error_clear(err);
-    API_OUT(out, NULL);
-    API_NEED(session);
+    API_MAKE(out, session);
     return session_restore(session, checkpoint, force, out, err);
 }
 
 sessile_status sessile_checkpoint_delete(sessile_session *session, sessile_id checkpoint,
                                          sessile_error *err)
 {
-    error_clear(err);
-    API_NEED(session);
+    API_USE(session);
     return session_withdraw_checkpoint(session, checkpoint, err);
 }

@@ -15,9 +15,7 @@ sessile_status sessile_encoding_open(sessile_encoding **out, const char *name,
 {
     allocator a = allocator_default;
 
-    error_clear(err);
-    API_OUT(out, NULL);
-    API_NEED(name);
+    API_MAKE(out, name);
     if (options && options->alloc) {
         a.fn = options->alloc;
         a.ud = options->alloc_ud;
@@ -71,10 +69,7 @@ sessile_status sessile_encoding_encode(const sessile_encoding *encoding,
     void *given = NULL;
     buf made;
 
-    error_clear(err);
-    API_OUT(ids, NULL);
-    API_OUT(count, 0);
-    API_NEED(encoding);
+    API_LIST(ids, count, encoding);
     API_TEXT(text);
     buf_init(&made, encoding_allocator(encoding));
     status = encoding_encode(encoding, text.data, text.size, &made, err);
@@ -92,10 +87,7 @@ sessile_status sessile_encoding_decode(const sessile_encoding *encoding,
     void *given = NULL;
     buf made;
 
-    error_clear(err);
-    API_OUT(text, NULL);
-    API_OUT(size, 0);
-    API_NEED(encoding);
+    API_LIST(text, size, encoding);
     API_NEED_IF(count, ids);
     buf_init(&made, encoding_allocator(encoding));
     status = encoding_decode(encoding, ids, count, &made, err);

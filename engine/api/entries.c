@@ -44,10 +44,7 @@ sessile_status sessile_messages(sessile_session *session,
                                 const sessile_messages_options *options,
                                 sessile_message **out, size_t *count, sessile_error *err)
 {
-    error_clear(err);
-    API_OUT(out, NULL);
-    API_OUT(count, 0);
-    API_NEED(session);
+    API_LIST(out, count, session);
     API_OPTIONS(sessile_messages_options, options);
     return session_messages(session, options, out, count, err);
 }
@@ -68,19 +65,14 @@ sessile_status sessile_context(sessile_session *session, sessile_id at,
 sessile_status sessile_entry(sessile_session *session, sessile_id id, char **out,
                              size_t *size, sessile_error *err)
 {
-    error_clear(err);
-    API_OUT(out, NULL);
-    API_OUT(size, 0);
-    API_NEED(session);
+    API_LIST(out, size, session);
     return session_entry(session, id, out, size, err);
 }
 
 sessile_status sessile_entries_open(sessile_entries **out, sessile_session *session,
                                     sessile_error *err)
 {
-    error_clear(err);
-    API_OUT(out, NULL);
-    API_NEED(session);
+    API_MAKE(out, session);
     return entries_open(out, session, err);
 }
 

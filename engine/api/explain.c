@@ -6,19 +6,14 @@
 sessile_status sessile_compactions(sessile_session *session, sessile_compaction **out,
                                    size_t *count, sessile_error *err)
 {
-    error_clear(err);
-    API_OUT(out, NULL);
-    API_OUT(count, 0);
-    API_NEED(session);
+    API_LIST(out, count, session);
     return session_compactions(session, out, count, err);
 }
 
 sessile_status sessile_why(sessile_session *session, sessile_key key,
                            sessile_explanation **out, sessile_error *err)
 {
-    error_clear(err);
-    API_OUT(out, NULL);
-    API_NEED(session);
+    API_MAKE(out, session);
     return session_why(session, key, out, err);
 }
 

@@ -89,9 +89,7 @@ sessile_status sessile_child(sessile_session **out, sessile_session *parent,
 {
     sessile_session_options chosen;
     char id[UUID_SIZE];
-    error_clear(err);
-    API_OUT(out, NULL);
-    API_NEED(parent);
+    API_MAKE(out, parent);
     sessile_status status = choose(options, &chosen, __func__, err);
     if (!status)
         status = session_child(parent, with_context, &chosen, id, err);
@@ -115,8 +113,7 @@ sessile_status sessile_child_discarded(sessile_session *parent,
                                        const sessile_session *child, sessile_slice reason,
                                        sessile_error *err)
 {
-    error_clear(err);
-    API_NEED(parent);
+    API_USE(parent);
     API_NEED(child);
     API_TEXT(reason);
     return session_child_discarded(parent, child, reason, err);

@@ -6,8 +6,7 @@
 sessile_status sessile_keys_init(const char *url, const sessile_store_options *options,
                                  sessile_error *err)
 {
-    error_clear(err);
-    API_NEED(url);
+    API_USE(url);
     return keys_init(url, options, err);
 }
 
@@ -26,18 +25,14 @@ sessile_status sessile_keys_rotate(sessile_store *store,
 sessile_status sessile_keys_status(sessile_store *store, sessile_keys **out,
                                    sessile_error *err)
 {
-    error_clear(err);
-    API_OUT(out, NULL);
-    API_NEED(store);
+    API_MAKE(out, store);
     return keys_status(store, out, err);
 }
 
 sessile_status sessile_reseal_begin(sessile_reseal **out, sessile_store *store,
                                     const char *suite, sessile_error *err)
 {
-    error_clear(err);
-    API_OUT(out, NULL);
-    API_NEED(store);
+    API_MAKE(out, store);
     return reseal_begin(out, store, suite, err);
 }
 

@@ -16,16 +16,14 @@ sessile_status sessile_session_life(sessile_session *session, sessile_life_info 
 sessile_status sessile_set_ttl(sessile_session *session, int64_t ttl_ms,
                                sessile_error *err)
 {
-    error_clear(err);
-    API_NEED(session);
+    API_USE(session);
     return session_set_ttl(session, ttl_ms, err);
 }
 
 sessile_status sessile_set_archived(sessile_session *session, int archived,
                                     sessile_error *err)
 {
-    error_clear(err);
-    API_NEED(session);
+    API_USE(session);
     return session_set_archived(session, archived, err);
 }
 
@@ -58,8 +56,7 @@ sessile_status sessile_undelete(sessile_store *store,
                                 const sessile_session_options *which, sessile_slice actor,
                                 sessile_error *err)
 {
-    error_clear(err);
-    API_NEED(store);
+    API_USE(store);
     API_NEED(which);
     API_TEXT(actor);
     sessile_status status = check(which, __func__, err);
@@ -79,10 +76,7 @@ sessile_status sessile_purge(sessile_store *store, const sessile_purge_options *
 {
     sessile_purge_options defaults;
 
-    error_clear(err);
-    API_OUT(out, NULL);
-    API_OUT(count, 0);
-    API_NEED(store);
+    API_LIST(out, count, store);
     if (!options) {
         sessile_purge_options_init(&defaults);
         options = &defaults;

@@ -21,9 +21,7 @@ sessile_status sessile_records_open(sessile_session **out, sessile_store *store,
                                     const sessile_slice *records, size_t count,
                                     sessile_error *err)
 {
-    error_clear(err);
-    API_OUT(out, NULL);
-    API_NEED(store);
+    API_MAKE(out, store);
     API_NEED(options);
     API_TEXTS(records, count);
     if (count && !options->id.size)

@@ -11,9 +11,7 @@ sessile_status sessile_policy_load(sessile_policy **out, sessile_store *store,
                                    const sessile_policy_step *steps, size_t count,
                                    sessile_error *err)
 {
-    error_clear(err);
-    API_OUT(out, NULL);
-    API_NEED(store);
+    API_MAKE(out, store);
     API_NEED(steps);
     if (count == 0)
         return fail(err, SESSILE_INVALID, "a chain has at least one policy");
@@ -128,8 +126,7 @@ sessile_status sessile_branch(sessile_session *session, sessile_id entry,
 
 sessile_status sessile_run_step(sessile_run *run, sessile_need *need, sessile_error *err)
 {
-    error_clear(err);
-    API_NEED(run);
+    API_USE(run);
     API_NEED(need);
     return run_step(run, need, err);
 }
@@ -137,8 +134,7 @@ sessile_status sessile_run_step(sessile_run *run, sessile_need *need, sessile_er
 sessile_status sessile_run_reply(sessile_run *run, const sessile_answer *answer,
                                  sessile_error *err)
 {
-    error_clear(err);
-    API_NEED(run);
+    API_USE(run);
     API_NEED(answer);
     API_TEXT(answer->text);
     return run_reply(run, answer, err);
@@ -156,10 +152,7 @@ sessile_status sessile_run_outcome(sessile_run *run, sessile_outcome *out,
 sessile_status sessile_run_context(sessile_run *run, sessile_message **out, size_t *count,
                                    sessile_error *err)
 {
-    error_clear(err);
-    API_OUT(out, NULL);
-    API_OUT(count, 0);
-    API_NEED(run);
+    API_LIST(out, count, run);
     return run_context(run, out, count, err);
 }
 
@@ -174,10 +167,7 @@ sessile_status sessile_run_defer(sessile_run *run, sessile_id *out, sessile_erro
 sessile_status sessile_pending_runs(sessile_session *session, sessile_pending_run **out,
                                     size_t *count, sessile_error *err)
 {
-    error_clear(err);
-    API_OUT(out, NULL);
-    API_OUT(count, 0);
-    API_NEED(session);
+    API_LIST(out, count, session);
     return session_pending_runs(session, out, count, err);
 }
 

@@ -13,9 +13,7 @@ sessile_status sessile_search_open(sessile_search **out, sessile_store *store,
                                    const sessile_search_options *options,
                                    sessile_error *err)
 {
-    error_clear(err);
-    API_OUT(out, NULL);
-    API_NEED(store);
+    API_MAKE(out, store);
     API_NEED(options);
     API_TEXT(options->text);
     if (options->sessions) {

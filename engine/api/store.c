@@ -46,9 +46,7 @@ const sessile_store_scheme *sessile_store_scheme_of(const char *url, const char 
 sessile_status sessile_open(sessile_store **out, const char *url,
                             const sessile_store_options *options, sessile_error *err)
 {
-    error_clear(err);
-    API_OUT(out, NULL);
-    API_NEED(url);
+    API_MAKE(out, url);
     API_OPTIONS(sessile_store_options, options);
     return store_handle_open(out, url, options, err);
 }
@@ -130,10 +128,7 @@ sessile_status sessile_list_with(sessile_store *store,
                                  const sessile_list_options *options,
                                  sessile_listed **out, size_t *count, sessile_error *err)
 {
-    error_clear(err);
-    API_OUT(out, NULL);
-    API_OUT(count, 0);
-    API_NEED(store);
+    API_LIST(out, count, store);
     API_OPTIONS(sessile_list_options, options);
     sessile_status status = api_check_list(options, err);
     if (status)
@@ -144,9 +139,6 @@ sessile_status sessile_list_with(sessile_store *store,
 sessile_status sessile_list(sessile_store *store, const char *agent, sessile_listed **out,
                             size_t *count, sessile_error *err)
 {
-    error_clear(err);
-    API_OUT(out, NULL);
-    API_OUT(count, 0);
-    API_NEED(store);
+    API_LIST(out, count, store);
     return list_of_agent(store, agent, out, count, err);
 }
