@@ -49,7 +49,7 @@ static int visit_leftover(void *arg, const char *folder, const char *file, uint6
     return c->salvage;
 }
 
-static int is_told(const sessile_check *c, const char *file)
+static int is_reported(const sessile_check *c, const char *file)
 {
     for (size_t i = 0; i < c->row_count; i++)
         if (!strcmp(c->rows[i].file, file))
@@ -88,7 +88,7 @@ static int visit_other(void *arg, const char *folder, const char *file, uint64_t
         what = "not a file of the store: something else put it there";
     }
     snprintf(path, sizeof path, "agents/%s/%.*s", folder, 128, file);
-    if (is_told(c, path))
+    if (is_reported(c, path))
         return 0;
     r = check_add(c, severity, SESSILE_OK, "%s", what);
     if (!r)

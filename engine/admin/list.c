@@ -45,7 +45,7 @@ static int gather(void *arg, const char *folder, const char *name,
     memset(p, 0, sizeof *p);
     p->name = l->names.size;
     p->in = l->folder_count - 1;
-    p->told = stat != NULL;
+    p->has_stat = stat != NULL;
     if (stat)
         p->stat = *stat;
     in->count++;
@@ -99,7 +99,7 @@ static sessile_status match(listing *l, listed_folder *in, size_t *place_of)
         if (p->row == in->found.count)
             continue;
         in->matched++;
-        if (!p->told || !list_cache_fits(&in->found, p->row, &p->stat))
+        if (!p->has_stat || !list_cache_fits(&in->found, p->row, &p->stat))
             continue;
         p->state = KNOWN;
         place_of[p->row] = at;
@@ -175,7 +175,7 @@ static int64_t newest_possible(const list_place *p)
     int64_t newest =
         p->stat.changed_ns > p->stat.mtime_ns ? p->stat.changed_ns : p->stat.mtime_ns;
 
-    return p->told ? newest / 1000000 + LIST_CACHE_SETTLED_MS : INT64_MAX;
+    return p->has_stat ? newest / 1000000 + LIST_CACHE_SETTLED_MS : INT64_MAX;
 }
 
 /* The others, opened from the last changed on while they can be among the wanted ones. */

@@ -133,8 +133,8 @@ static int is_order(const list_cache *c, char *seen)
     return 1;
 }
 
-/* 0; 1: these are no rows; -1: no memory. A box that opened is ours, so that odd numbers
- * in it are a mistake of ours: they must not be believed all the same. */
+/* 0; 1: these are no rows; -1: no memory. A blob that could be opened is ours, so that
+ * odd numbers in it are a mistake of ours: they must not be believed all the same. */
 static int read_rows(list_cache *c)
 {
     uint64_t rows, text, agent, at;

@@ -21,7 +21,7 @@ typedef struct list_place {
     sessile_backend_stat stat;
     size_t row; /* KNOWN: of the folder's list cache; OPENED: of the listing */
     uint8_t state;
-    uint8_t told; /* stat is set */
+    uint8_t has_stat; /* stat is set */
 } list_place;
 
 /* An agent's folder: its places are first and the count - 1 behind it. */
@@ -88,7 +88,7 @@ static inline sessile_slice listing_text(const listing *l, sessile_slice size, s
 typedef struct list_asked {
     sessile_slice id, user, title, labels;
     int64_t modified_ms;
-    const life_facts *life; /* NULL: nothing can be told of it but its id */
+    const life_facts *life; /* NULL: only its id is known */
 } list_asked;
 
 /* Compares two keys for qsort(): newest first; of one time, by file, so that a list is

@@ -89,7 +89,7 @@ static sessile_status fill_facts(listing *l, list_opened *row, sessile_session *
     return status;
 }
 
-/* What can still be told of a log that does not open: its size and time, and its names if
+/* What is still known of a log that cannot be opened: its size and time, and its names if
  * the header is whole. */
 static void fill_peeked(listing *l, list_opened *row, const char *folder,
                         const char *name)
@@ -142,13 +142,13 @@ sessile_status listing_open_log(listing *l, size_t at)
     if (s) {
         row->row.status = session_damage_locked(s, NULL, &why);
         fill(l, row, s);
-        sessile_status told = fill_facts(l, row, s);
-        if (told == SESSILE_NOMEM) {
+        sessile_status facts_status = fill_facts(l, row, s);
+        if (facts_status == SESSILE_NOMEM) {
             session_drop(s);
-            return told;
+            return facts_status;
         }
-        if (told && !row->row.status) /* a fact that cannot be read */
-            row->row.status = told;
+        if (facts_status && !row->row.status) /* a fact that cannot be read */
+            row->row.status = facts_status;
     } else {
         fill_peeked(l, row, in->folder, listing_name(l, p));
     }
@@ -158,7 +158,7 @@ sessile_status listing_open_log(listing *l, size_t at)
         return SESSILE_NOMEM;
     /* Only what was read to the end of what its file was before: a torn end, or a writer
      * in the middle of its work, shows in the bytes. */
-    row->keep = !row->row.status && !row->row.torn && p->told &&
+    row->keep = !row->row.status && !row->row.torn && p->has_stat &&
                 row->row.bytes == p->stat.bytes && row->row.entries <= UINT32_MAX &&
                 row->row.labels.size <= LABELS_MOST &&
                 list_cache_settled(&p->stat, l->now_ms);

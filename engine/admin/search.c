@@ -23,14 +23,14 @@
 /* Around an occurrence. */
 enum { BEFORE = 60, AFTER = 120 };
 /* Of a step. */
-enum { ENTRIES_MOST = 4096, TOLD_MOST = 64 };
+enum { ENTRIES_MOST = 4096, FOUND_MOST = 64 };
 #define READ_MOST ((size_t)4 << 20)
 
 /* An occurrence. Its text is in the search's `text`. */
-typedef struct told {
+typedef struct occurrence {
     sessile_found f; /* slices' data are not set yet */
     size_t at;
-} told;
+} occurrence;
 
 struct sessile_search {
     sessile_store *store;
@@ -46,26 +46,26 @@ struct sessile_search {
     sessile_id *path; /* head_only: its messages, oldest first */
     size_t path_count, path_at;
     sessile_id from, end; /* entries that are left */
-    int hurt;             /* it was told that not all of it can be read */
+    int unread;           /* an UNREAD was reported for it */
     sessile_error why;
     /* of the step */
-    told *told;
-    size_t told_count, told_capacity, told_next;
+    occurrence *ready; /* not reported yet, from next_ready on */
+    size_t ready_count, ready_capacity, next_ready;
     buf text, decoded;
     size_t read;
     int stopped;
 };
 
-/* ------------------------------------------------------------------ what is told */
+/* ------------------------------------------------------------------ what is found */
 
-static told *add_occurrence(sessile_search *h, sessile_found_kind kind)
+static occurrence *add_occurrence(sessile_search *h, sessile_found_kind kind)
 {
-    told *t;
+    occurrence *t;
 
-    if (mem_grow(&h->store->alloc, (void **)&h->told, &h->told_capacity,
-                 h->told_count + 1, sizeof *h->told))
+    if (mem_grow(&h->store->alloc, (void **)&h->ready, &h->ready_capacity,
+                 h->ready_count + 1, sizeof *h->ready))
         return NULL;
-    t = &h->told[h->told_count++];
+    t = &h->ready[h->ready_count++];
     memset(t, 0, sizeof *t);
     t->f.kind = kind;
     t->f.entry = SESSILE_NO_ID;
@@ -76,11 +76,11 @@ static told *add_occurrence(sessile_search *h, sessile_found_kind kind)
 }
 
 /* An occurrence in text, with what is around it. */
-static told *tell_part(sessile_search *h, sessile_found_kind kind, const char *text,
-                       size_t size, size_t at)
+static occurrence *add_excerpt(sessile_search *h, sessile_found_kind kind,
+                               const char *text, size_t size, size_t at)
 {
     find_part part = find_around(text, size, at, h->query.size, BEFORE, AFTER);
-    told *t = add_occurrence(h, kind);
+    occurrence *t = add_occurrence(h, kind);
 
     if (!t)
         return NULL;
@@ -97,11 +97,11 @@ static told *tell_part(sessile_search *h, sessile_found_kind kind, const char *t
 /* Once for each session; what is wrong is in h->why. 0 or -1. */
 static int tell_unread(sessile_search *h)
 {
-    told *t;
+    occurrence *t;
 
-    if (h->hurt)
+    if (h->unread)
         return 0;
-    h->hurt = 1;
+    h->unread = 1;
     t = add_occurrence(h, SESSILE_FOUND_UNREAD);
     if (!t)
         return -1;
@@ -160,7 +160,7 @@ static sessile_status look_at_title(sessile_search *h)
     size_t at;
 
     if (find_in_text(&h->query, s->fold.title, s->fold.title_size, &at) &&
-        !tell_part(h, SESSILE_FOUND_TITLE, s->fold.title, s->fold.title_size, at))
+        !add_excerpt(h, SESSILE_FOUND_TITLE, s->fold.title, s->fold.title_size, at))
         return SESSILE_NOMEM;
     return SESSILE_OK;
 }
@@ -178,10 +178,10 @@ static sessile_status look_at_labels(sessile_search *h)
         const fact *one = &picture.at[i];
         const char *name = fact_name(&picture, one);
         size_t at;
-        told *t;
+        occurrence *t;
         if (!find_in_text(&h->query, name, one->name_size, &at))
             continue;
-        t = tell_part(h, SESSILE_FOUND_LABEL, name, one->name_size, at);
+        t = add_excerpt(h, SESSILE_FOUND_LABEL, name, one->name_size, at);
         if (!t) {
             status = SESSILE_NOMEM;
             break;
@@ -202,7 +202,7 @@ static sessile_status look_at_entry(void *arg, sessile_id id, const char *text,
     find_place place;
     sessile_role role;
     entry e;
-    told *t;
+    occurrence *t;
 
     h->from = id + 1;
     h->read += size;
@@ -222,15 +222,15 @@ static sessile_status look_at_entry(void *arg, sessile_id id, const char *text,
         if (place.value.type == JSON_NUMBER)
             buf_put(&h->decoded, place.value.at, place.value.size);
         if (h->decoded.failed ||
-            !(t = tell_part(h, SESSILE_FOUND_MESSAGE, h->decoded.data, h->decoded.size,
-                            place.at)))
+            !(t = add_excerpt(h, SESSILE_FOUND_MESSAGE, h->decoded.data, h->decoded.size,
+                              place.at)))
             return fail_nomem(err);
         t->f.entry = id;
         t->f.role = role;
         t->f.time_ms = e.time_ms;
         t->f.field = place.field;
     }
-    if (h->read < READ_MOST && h->told_count < TOLD_MOST)
+    if (h->read < READ_MOST && h->ready_count < FOUND_MOST)
         return SESSILE_OK;
     h->stopped = 1;
     return fail(err, SESSILE_CANCELLED, "enough for one step");
@@ -244,7 +244,7 @@ static sessile_status enter(sessile_search *h, sessile_error *err)
     sessile_status status;
 
     h->row = &h->rows[h->next++];
-    h->hurt = 0;
+    h->unread = 0;
     h->why.code = h->row->status;
     snprintf(h->why.message, sizeof h->why.message, "%s", h->row->message);
     if (h->row->status && !h->row->entries)
@@ -275,7 +275,8 @@ static sessile_status enter(sessile_search *h, sessile_error *err)
     return SESSILE_OK;
 }
 
-/* Reads one piece of the session. Lines that do not open are passed over, and told. */
+/* Reads one piece of the session. Lines that cannot be opened are reported and skipped.
+ */
 static sessile_status read_on(sessile_search *h, sessile_error *err)
 {
     sessile_status status;
@@ -371,9 +372,9 @@ sessile_status search_open(sessile_search **out, sessile_store *st,
 }
 
 /* What was found before, one after the other. */
-static void give_told(sessile_search *h, sessile_found *out)
+static void give_ready(sessile_search *h, sessile_found *out)
 {
-    const told *t = &h->told[h->told_next++];
+    const occurrence *t = &h->ready[h->next_ready++];
 
     *out = t->f;
     name_session(h, out);
@@ -385,9 +386,9 @@ static void give_told(sessile_search *h, sessile_found *out)
         h->found++;
 }
 
-static int is_told(const sessile_search *h)
+static int has_ready(const sessile_search *h)
 {
-    return h->told_next < h->told_count;
+    return h->next_ready < h->ready_count;
 }
 
 sessile_status search_next(sessile_search *h, sessile_found *out, sessile_error *err)
@@ -399,15 +400,15 @@ sessile_status search_next(sessile_search *h, sessile_found *out, sessile_error 
     out->field = out->message = "";
     if (h->limit && h->found >= h->limit) {
         leave(h);
-        h->told_count = h->told_next = 0;
+        h->ready_count = h->next_ready = 0;
         h->next = h->count;
         return SESSILE_OK;
     }
-    if (is_told(h)) {
-        give_told(h, out);
+    if (has_ready(h)) {
+        give_ready(h, out);
         return SESSILE_OK;
     }
-    h->told_count = h->told_next = 0;
+    h->ready_count = h->next_ready = 0;
     buf_clear(&h->text);
     if (h->s && h->from >= h->end)
         leave(h);
@@ -424,8 +425,8 @@ sessile_status search_next(sessile_search *h, sessile_found *out, sessile_error 
     }
     if (status)
         return status;
-    if (is_told(h)) {
-        give_told(h, out);
+    if (has_ready(h)) {
+        give_ready(h, out);
         return SESSILE_OK;
     }
     out->kind = SESSILE_FOUND_NOTHING;
@@ -446,6 +447,6 @@ void search_close(sessile_search *h)
     give_free(h->rows);
     buf_deinit(&h->text);
     buf_deinit(&h->decoded);
-    mem_free(a, h->told, h->told_capacity * sizeof *h->told);
+    mem_free(a, h->ready, h->ready_capacity * sizeof *h->ready);
     mem_free(a, h, sizeof *h);
 }

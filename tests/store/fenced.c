@@ -14,7 +14,7 @@
 #include <time.h>
 
 /* What a row is; GONE: of a log or a draft, which handles may still point at. */
-enum { LOG, KEPT, DRAFT, BLOB, SHELF, GONE };
+enum { LOG, KEPT, DRAFT, BLOB, LIST_CACHE, GONE };
 
 typedef struct row {
     struct row *next;
@@ -672,7 +672,7 @@ static sessile_status fenced_blob_list(void *self, const char *prefix,
 static sessile_status fenced_list_cache_get(void *self, const char *folder, char **out,
                                             size_t *size, sessile_error *err)
 {
-    return get(self, SHELF, folder, "", out, size, err);
+    return get(self, LIST_CACHE, folder, "", out, size, err);
 }
 
 static sessile_status fenced_list_cache_put(void *self, const char *folder,
@@ -684,9 +684,9 @@ static sessile_status fenced_list_cache_put(void *self, const char *folder,
     row *r;
 
     pthread_mutex_lock(&m->mutex);
-    r = find(m, SHELF, folder, "");
+    r = find(m, LIST_CACHE, folder, "");
     if (r ? put_bytes(&r->data, &r->size, 0, data, size)
-          : !add(m, SHELF, folder, "", data, size))
+          : !add(m, LIST_CACHE, folder, "", data, size))
         status = no_memory(err);
     pthread_mutex_unlock(&m->mutex);
     return status;
@@ -700,7 +700,7 @@ static sessile_status fenced_list_cache_drop(void *self, const char *folder,
     (void)err;
     pthread_mutex_lock(&m->mutex);
     for (row *r = m->rows; r; r = r->next)
-        if (r->kind == SHELF && (!folder || !strcmp(r->folder, folder)))
+        if (r->kind == LIST_CACHE && (!folder || !strcmp(r->folder, folder)))
             gone(m, r);
     pthread_mutex_unlock(&m->mutex);
     return SESSILE_OK;

@@ -96,7 +96,7 @@ int file_shared_sync(file_shared *shared, const os_table *os, int fd, uint64_t n
 size_t file_shared_waiting(const file_shared *shared);
 
 /* Looks what kind of file system the folder open as fd lies on; network is "" for a local
- * one, and where it cannot be told. */
+ * one, or if that is unknown. */
 void file_network(const file_store *fs, int fd, char network[16]);
 /* UNSUPPORTED when that is one on which nothing is written. what: an agent's folder, or
  * NULL: ROOT. */

@@ -10,8 +10,8 @@
 #include <errno.h>
 #include <string.h>
 
-#define SHELF         ".list_cache"
-#define SHELF_LARGEST (UINT64_C(256) << 20)
+#define LIST_CACHE         ".list_cache"
+#define LIST_CACHE_LARGEST (UINT64_C(256) << 20)
 
 sessile_status file_stat(void *self, const char *folder, const char *name,
                          sessile_backend_stat *out, sessile_error *err)
@@ -44,7 +44,8 @@ sessile_status file_list_cache_get(void *self, const char *folder, char **out,
     sessile_status status = file_folder_get(fs, folder, 0, &in, err);
     if (status)
         return status;
-    return file_read_whole(fs, in->fd, SHELF, in->name, 0, SHELF_LARGEST, out, size, err);
+    return file_read_whole(fs, in->fd, LIST_CACHE, in->name, 0, LIST_CACHE_LARGEST, out,
+                           size, err);
 }
 
 sessile_status file_list_cache_put(void *self, const char *folder, const void *data,
@@ -59,14 +60,15 @@ sessile_status file_list_cache_put(void *self, const char *folder, const void *d
     sessile_status status = file_folder_get(fs, folder, 0, &in, err);
     if (status)
         return status;
-    if (size > SHELF_LARGEST)
-        return fail(err, SESSILE_LIMIT, SHELF " in %s would be far too large", in->name);
+    if (size > LIST_CACHE_LARGEST)
+        return fail(err, SESSILE_LIMIT, LIST_CACHE " in %s would be far too large",
+                    in->name);
     status = file_temporary(fs, in->fd, temporary, &fd, err);
     if (status)
         return status;
     if (os_write_full(os, fd, data, size, 0, &written) != 0 ||
-        os->rename_over(os->ud, in->fd, temporary, SHELF) != 0) {
-        status = fail_errno(err, errno, "cannot write " SHELF " in %s", in->name);
+        os->rename_over(os->ud, in->fd, temporary, LIST_CACHE) != 0) {
+        status = fail_errno(err, errno, "cannot write " LIST_CACHE " in %s", in->name);
         file_discard(fs, in->fd, temporary, &fd);
         return status;
     }
@@ -85,8 +87,8 @@ static int drop_one(void *arg, file_folder *folder)
 {
     dropping *d = arg;
     const os_table *os = d->fs->os;
-    if (os->unlink_at(os->ud, folder->fd, SHELF) != 0 && errno != ENOENT) {
-        d->status = fail_errno(d->err, errno, "cannot remove %s/agents/%s/" SHELF,
+    if (os->unlink_at(os->ud, folder->fd, LIST_CACHE) != 0 && errno != ENOENT) {
+        d->status = fail_errno(d->err, errno, "cannot remove %s/agents/%s/" LIST_CACHE,
                                d->fs->root, folder->name);
     }
     return 0;

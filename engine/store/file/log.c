@@ -325,7 +325,7 @@ sessile_status file_busy(sessile_backend_log *handle, sessile_error *err)
     }
     if (errno == ENOSYS) {
         return fail(err, SESSILE_BUSY,
-                    "another writer holds %s, and without /proc it cannot be told who: "
+                    "another writer holds %s, and without /proc it is unknown who: "
                     "wait longer, or try again",
                     log->name);
     }

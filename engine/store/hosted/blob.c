@@ -66,7 +66,7 @@ static sessile_status hosted_blob_remove(void *self, const char *name, sessile_e
     return status;
 }
 
-/* A visit on its way. */
+/* A visit in progress. */
 typedef struct visiting {
     int (*blob)(void *arg, const char *name);
     void *arg;

@@ -10,8 +10,7 @@
 
 #include "store/wait.h"
 
-/* A visit on its way: a host that goes on after it was told to stop is not listened to.
- */
+/* A visit in progress. What the host reports after it was asked to stop is ignored. */
 typedef struct visiting {
     int (*log)(void *arg, const char *folder, const char *name);
     int (*log_stat)(void *arg, const char *folder, const char *name,

@@ -154,7 +154,7 @@ sessile_status pg_list_cache_get(void *self, const char *folder, char **out, siz
 {
     pg_store *ps = self;
     pg_call call = pg_call_of(ps, ps->timeout_ms);
-    pg_step s = pg_step_of(PG_SHELF_GET);
+    pg_step s = pg_step_of(PG_LIST_CACHE_GET);
     pg_results r;
     *out = NULL;
     *size = 0;
@@ -200,7 +200,7 @@ sessile_status pg_list_cache_put(void *self, const char *folder, const void *dat
 {
     pg_store *ps = self;
     pg_call call = pg_call_of(ps, ps->timeout_ms);
-    pg_step s = pg_step_of(PG_SHELF_PUT);
+    pg_step s = pg_step_of(PG_LIST_CACHE_PUT);
     sessile_status status = store_name_check(folder, err);
     pg_arg_text(&s, folder);
     pg_arg_bytes(&s, data, size);
@@ -211,7 +211,7 @@ sessile_status pg_list_cache_drop(void *self, const char *folder, sessile_error 
 {
     pg_store *ps = self;
     pg_call call = pg_call_of(ps, ps->timeout_ms);
-    pg_step s = pg_step_of(PG_SHELF_DROP);
+    pg_step s = pg_step_of(PG_LIST_CACHE_DROP);
     pg_arg_text(&s, folder);
     return put_cache(&call, &s, err);
 }

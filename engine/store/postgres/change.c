@@ -26,7 +26,7 @@
  * its answer the state is one from which the straggler can do nothing either: the end of
  * a log never comes back to where it was, since logs only grow, and the number of a log
  * is never used again. Only when that answer does not come in time is the outcome
- * unknown, and the caller is told just that.
+ * unknown, and the caller gets PG_UNKNOWN.
  */
 #include "store/postgres/postgres.h"
 
@@ -41,7 +41,7 @@ typedef struct old_process {
     int64_t since;
 } old_process;
 
-/* 1: that process is no more. 0: it cannot be told. */
+/* 1: that process is gone. 0: unknown. */
 static int buried(pg_call *call, old_process old)
 {
     pg_store *ps = call->ps;

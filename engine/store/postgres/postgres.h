@@ -116,9 +116,9 @@ typedef enum pg_statement {
     PG_BLOB_REPLACE,
     PG_BLOB_REMOVE,
     PG_BLOB_LIST,
-    PG_SHELF_GET,
-    PG_SHELF_PUT,
-    PG_SHELF_DROP,
+    PG_LIST_CACHE_GET,
+    PG_LIST_CACHE_PUT,
+    PG_LIST_CACHE_DROP,
     PG_CACHE_SIZE,
     PG_CACHE_READ,
     PG_CACHE_LOCK,
@@ -183,7 +183,7 @@ void pg_records_free(pg_records *r);
 typedef struct pg_conn {
     struct pg_conn *next;
     PGconn *pg;
-    int32_t pid;   /* of the server's process; 0: cannot be told */
+    int32_t pid;   /* of the server's process; 0: unknown */
     int64_t since; /* when that began, by the server */
     int standby;   /* it was one when the connection was made: it may lag */
     unsigned char prepared[PG_STATEMENTS];
@@ -193,7 +193,7 @@ typedef struct pg_conn {
 typedef struct pg_waiting {
     struct pg_waiting *next;
     uint64_t id;
-    int called; /* something was told of it, or it may have been missed */
+    int called; /* it was notified, or a notification may have been missed */
 } pg_waiting;
 
 typedef struct pg_store {

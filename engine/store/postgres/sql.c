@@ -118,10 +118,11 @@ static const char *const texts[PG_STATEMENTS] = {
     [PG_BLOB_LIST] = "SELECT name FROM @blobs WHERE starts_with(name, $1::text)"
                      " ORDER BY name",
 
-    [PG_SHELF_GET] = "SELECT data FROM @list_caches WHERE agent = $1::text",
-    [PG_SHELF_PUT] = "INSERT INTO @list_caches (agent, data) VALUES ($1::text, $2::bytea)"
-                     " ON CONFLICT (agent) DO UPDATE SET data = excluded.data",
-    [PG_SHELF_DROP] =
+    [PG_LIST_CACHE_GET] = "SELECT data FROM @list_caches WHERE agent = $1::text",
+    [PG_LIST_CACHE_PUT] =
+        "INSERT INTO @list_caches (agent, data) VALUES ($1::text, $2::bytea)"
+        " ON CONFLICT (agent) DO UPDATE SET data = excluded.data",
+    [PG_LIST_CACHE_DROP] =
         "DELETE FROM @list_caches WHERE $1::text IS NULL OR agent = $1::text",
 
     /* and the last pieces themselves, which are what is read next */

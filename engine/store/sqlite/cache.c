@@ -114,24 +114,24 @@ sessile_status sqlite_cache_write(sessile_backend_log *handle, uint64_t offset,
 
 /* ------------------------------------------------------------------ list_caches */
 
-typedef struct shelving {
+typedef struct list_caching {
     const char *folder; /* NULL: all */
     const void *data;
     size_t size;
     char *out;
-} shelving;
+} list_caching;
 
 static int list_cache_get(sqlite_conn *c, void *arg)
 {
-    shelving *s = arg;
-    return sqlite_get_bytes(c, QUERY_SHELF_GET, s->folder, &s->out, &s->size);
+    list_caching *s = arg;
+    return sqlite_get_bytes(c, QUERY_LIST_CACHE_GET, s->folder, &s->out, &s->size);
 }
 
 sessile_status sqlite_list_cache_get(void *self, const char *folder, char **out,
                                      size_t *size, sessile_error *err)
 {
     sqlite_store *ss = self;
-    shelving s = {.folder = folder};
+    list_caching s = {.folder = folder};
     *out = NULL;
     *size = 0;
     sessile_status status = store_name_check(folder, err);
@@ -148,8 +148,8 @@ sessile_status sqlite_list_cache_get(void *self, const char *folder, char **out,
 
 static int list_cache_put(sqlite_conn *c, void *arg)
 {
-    const shelving *s = arg;
-    return sqlite_exec(c, QUERY_SHELF_PUT,
+    const list_caching *s = arg;
+    return sqlite_exec(c, QUERY_LIST_CACHE_PUT,
                        SQL(sql_text(s->folder), sql_bytes(s->data, s->size)));
 }
 
@@ -157,7 +157,7 @@ sessile_status sqlite_list_cache_put(void *self, const char *folder, const void 
                                      size_t size, sessile_error *err)
 {
     sqlite_store *ss = self;
-    shelving s = {.folder = folder, .data = data, .size = size};
+    list_caching s = {.folder = folder, .data = data, .size = size};
     sessile_status status = store_name_check(folder, err);
     return !status ? sqlite_run_write(ss, sqlite_patience_of(ss), 0, list_cache_put, &s,
                                       NULL, err)
@@ -166,15 +166,15 @@ sessile_status sqlite_list_cache_put(void *self, const char *folder, const void 
 
 static int list_cache_drop(sqlite_conn *c, void *arg)
 {
-    const shelving *s = arg;
-    return s->folder ? sqlite_exec(c, QUERY_SHELF_DROP, SQL(sql_text(s->folder)))
-                     : sqlite_exec(c, QUERY_SHELF_DROP_ALL, NULL);
+    const list_caching *s = arg;
+    return s->folder ? sqlite_exec(c, QUERY_LIST_CACHE_DROP, SQL(sql_text(s->folder)))
+                     : sqlite_exec(c, QUERY_LIST_CACHE_DROP_ALL, NULL);
 }
 
 sessile_status sqlite_list_cache_drop(void *self, const char *folder, sessile_error *err)
 {
     sqlite_store *ss = self;
-    shelving s = {.folder = folder};
+    list_caching s = {.folder = folder};
     sessile_status status = folder ? store_name_check(folder, err) : SESSILE_OK;
     if (!status)
         status = sqlite_run_write(ss, sqlite_patience_of(ss), 0, list_cache_drop, &s,

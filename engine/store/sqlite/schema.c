@@ -188,11 +188,11 @@ const char *const sqlite_query_texts[QUERY_COUNT] = {
                             " WHERE session = ?1 AND at < ?2) AND at + length(data) > ?2",
     [QUERY_CACHE_CUT] = "DELETE FROM caches WHERE session = ?1 AND at >= ?2",
     [QUERY_CACHE_PUT] = "INSERT INTO caches (session, at, data) VALUES (?1, ?2, ?3)",
-    [QUERY_SHELF_GET] = "SELECT data FROM list_caches WHERE agent = ?1",
-    [QUERY_SHELF_PUT] = "INSERT INTO list_caches (agent, data) VALUES (?1, ?2)"
-                        " ON CONFLICT (agent) DO UPDATE SET data = excluded.data",
-    [QUERY_SHELF_DROP] = "DELETE FROM list_caches WHERE agent = ?1",
-    [QUERY_SHELF_DROP_ALL] = "DELETE FROM list_caches",
+    [QUERY_LIST_CACHE_GET] = "SELECT data FROM list_caches WHERE agent = ?1",
+    [QUERY_LIST_CACHE_PUT] = "INSERT INTO list_caches (agent, data) VALUES (?1, ?2)"
+                             " ON CONFLICT (agent) DO UPDATE SET data = excluded.data",
+    [QUERY_LIST_CACHE_DROP] = "DELETE FROM list_caches WHERE agent = ?1",
+    [QUERY_LIST_CACHE_DROP_ALL] = "DELETE FROM list_caches",
     [QUERY_BLOB_GET] = "SELECT data FROM blobs WHERE name = ?1",
     [QUERY_BLOB_PUT] = "INSERT INTO blobs (name, data, updated) VALUES (?1, ?2, ?3)"
                        " ON CONFLICT (name) DO NOTHING",

@@ -127,7 +127,7 @@ static void BUSY_names_another_handle_of_this_process(void **state)
     assert_says(&err, "cannot be seen from here or has just let go: wait longer");
     k.os.table.lock_holder = not_told;
     assert_int_equal(log_begin(b, NULL, NULL, &err), SESSILE_BUSY);
-    assert_says(&err, "without /proc it cannot be told who: wait longer");
+    assert_says(&err, "without /proc it is unknown who: wait longer");
     k.os.table.lock_holder = NULL;
     assert_int_equal(log_begin(b, NULL, NULL, &err), SESSILE_BUSY);
     assert_says(&err, "without /proc");
