@@ -15,14 +15,14 @@ local adapter = {}
 
 -- ---------------------------------------------------------------- asking the host
 
--- Any value as a sentence's end, whatever its __tostring does.
+-- Any value as a text, also if its __tostring fails.
 local function say(value)
   local ok, text = pcall(tostring, value)
   return ok and text or ("an error of type " .. type(value))
 end
 
--- What a function of the host answers: the value, or nil, message, "EIO". `about` names the
--- function and the session.
+-- Calls a function of the host. Returns its result, or nil, message, "EIO". `about` names the
+-- operation and the session.
 local function ask(about, call, ...)
   local answer = table.pack(pcall(call, ...))
   if not answer[1] then
@@ -37,7 +37,7 @@ local function rubbish(about, value, wanted)
   return nil, ("%s answered with a %s: %s expected"):format(about, type(value), wanted), "EIO"
 end
 
--- What the host is given beside the id.
+-- The `ctx` argument of the host's functions.
 local function call_context(session, reason, timeout_ms)
   return {
     session = { id = session.id, agent = session.agent, user = session.user },
@@ -46,7 +46,7 @@ local function call_context(session, reason, timeout_ms)
   }
 end
 
--- The id as a host knows it: a string, or {session_id=, user_id=} when there is a user.
+-- The id that the host gets: a string, or {session_id=, user_id=} if there is a user.
 local function outer_id(id, user)
   if user and user ~= "" then
     return { session_id = id, user_id = user }
@@ -56,8 +56,8 @@ end
 
 -- ---------------------------------------------------------------- runs
 
--- What a run has written is saved before anybody is asked something that may take long, and
--- before it says that it is done, or waits elsewhere.
+-- What a run has written is saved before a model or hook is asked, before the run is done, and
+-- before it becomes a pending run.
 local run_methods = {}
 
 function run_methods:outcome()
@@ -81,7 +81,7 @@ local function keep_then(session, reason, results)
   return table.unpack(results, 1, results.n)
 end
 
--- Any other method of the core's run, and then what it has written to the host.
+-- A method of the core's run that then saves what it has written.
 local function run_through(name)
   return function(self, ...)
     local results = table.pack(self.core[name](self.core, ...))
@@ -105,15 +105,14 @@ local run_meta = {
 
 local session_methods = {}
 
--- These write nothing: they are answered also while a save is under way, and when another
--- handle was faster.
+-- Methods that only read. They also work during a save, and after another handle wrote first.
 local reads = {}
 for name in ("info modified title head event_count usage tokens messages context entry entries "
   .. "records pending_runs compactions why labels suspended subsessions watch"):gmatch "%S+" do
   reads[name] = true
 end
 
---- How many records the host's store does not have.
+--- The number of records that are not saved.
 function session_methods:unsaved()
   if self.closed then
     return self.left
@@ -122,7 +121,7 @@ function session_methods:unsaved()
   return rows and #rows or 0
 end
 
--- Why nothing may be written now; nil: it may.
+-- Returns message, code if nothing may be written now.
 local function hindrance(self)
   if self.lost then
     return ("session %s: another handle wrote first: resume the session, and repeat the call")
@@ -133,8 +132,8 @@ local function hindrance(self)
   end
 end
 
---- Hands what is not saved to the host. true; nil, message, code. (A host that keeps nothing,
---- by choice, is no failure.)
+--- Saves the records that are not saved yet. Returns true, also if the host chose not to keep them;
+--- or nil, message, code.
 function session_methods:keep(reason)
   local rows, message, code = self.core:records(self.saved)
   if not rows then
@@ -173,7 +172,7 @@ function session_methods:keep(reason)
   return true
 end
 
---- Tries again what could not be saved.
+--- Tries again to save.
 function session_methods:save()
   return self:keep "save"
 end
@@ -207,7 +206,7 @@ local function class_of(value)
   return meta and meta.__name
 end
 
--- A method of the core's session, and then what it has written to the host.
+-- A method of the core's session that then saves what it has written.
 local function through(name)
   return function(self, ...)
     if self.closed or reads[name] then
@@ -243,7 +242,7 @@ function session_methods:fork(entry, opts)
   end)
 end
 
--- Does something that writes to this session's log, and hands that to the host.
+-- Calls a function that writes to this session's log, then saves.
 local function kept(self, reason, act)
   local message, code = hindrance(self)
   if message then
@@ -341,7 +340,7 @@ local function open(self, opts, records)
   return wrap_session(self, handle, opts, #records)
 end
 
--- Hands the records of a session that was just made to the host; else there is none.
+-- Saves a new session. If that fails, there is no session.
 local function keep_new(made, reason)
   local ok, message, code = made:keep(reason)
   if not ok then
@@ -360,7 +359,7 @@ local function make(self, opts, reason)
   return keep_new(made, reason)
 end
 
---- Keeps a session that `copy` makes of another one, unless there is one of its names.
+--- Saves the session that `copy` makes from another one. EEXISTS: its id is taken.
 function store_methods:add(reason, opts, copy)
   local message, code
   if opts.id then
@@ -433,7 +432,7 @@ function store_methods:session(opts)
   return made, message, code
 end
 
---- true: it is gone; false: the host kept it, by choice; nil, message, code.
+--- Returns true, or false if the host chose to keep the session; or nil, message, code.
 function store_methods:delete(opts, soft)
   if not self.functions.delete or soft then
     return nil, "this store's adapter has no " .. (soft and "soft deletion" or "delete"),
@@ -460,7 +459,7 @@ local fields = {
   modified = "number", entries = "number", messages = "number", bytes = "number",
 }
 
--- A row of a list from what the host says of a session: its id, or a table with more.
+-- A row of a list. The host gives an id, or a table with more.
 local function row_of(self, item)
   local given = type(item) == "table" and item or { id = item }
   local id = given.id

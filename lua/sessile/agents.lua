@@ -17,7 +17,7 @@ local kinds = {
 
 local NOTHING = {}
 
---- Checks what sessile.open was given as `agents`; {name = {…}}. Raises.
+--- Checks the option `agents` of sessile.open, {name = {…}}, and returns a checked copy.
 function agents.check(who, given)
   local checked = {}
   for name, one in pairs(given or {}) do
@@ -36,9 +36,9 @@ function agents.check(who, given)
   return checked
 end
 
---- What a store has for an agent: {policy, fallback, triggers, checkpoint, window, reserve, model,
---- ttl}, policies loaded; nothing in it when the agent was not named. Nil, message, code when a
---- policy cannot be loaded.
+--- The settings of one agent with its policies loaded: {policy, fallback, triggers, checkpoint,
+--- window, reserve, model, ttl}; an empty table for other agents. nil, message, code if a policy
+--- cannot be loaded.
 function agents.of(store, who, name)
   local own = store._agents[name]
   if not own then

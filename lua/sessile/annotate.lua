@@ -12,7 +12,7 @@ local methods = {}
 
 local PIN = "pinned"
 
--- The id of the entry that is meant; nil, message, code.
+-- The id of an entry; nil, message, code.
 local function named(self, who, id, name)
   if type(id) == "string" and type(name) ~= "string" then
     options.misuse(who .. ": a name expected, got " .. type(name))
@@ -20,7 +20,7 @@ local function named(self, who, id, name)
   return names.entry(self, who, id)
 end
 
--- Calls the core's function on an entry and a name of it.
+-- Calls the core's function with an entry and a label.
 local function put(self, who, core, id, name)
   local entry, message, code = named(self, who, id, name)
   if not entry then
@@ -29,13 +29,13 @@ local function put(self, who, core, id, name)
   return self._core[core](self._core, entry, name)
 end
 
---- Puts a label on an entry. One that is there already stays.
+--- Puts a label on an entry. Does nothing if it has this label already.
 function methods:label(id, name)
   return put(self, "session:label", "label", id, name)
 end
 
---- Takes a label away; ENOTFOUND when it is not there. Without a name all of the entry's, but
---- not a pin.
+--- Removes a label (ENOTFOUND if the entry does not have it); without a name all labels of the
+--- entry, but not a pin.
 function methods:unlabel(id, name)
   if name ~= nil then
     return put(self, "session:unlabel", "unlabel", id, name)
@@ -66,12 +66,12 @@ function methods:unlabel(id, name)
   return true
 end
 
---- Keeps a message in the context, unedited, whatever policies propose.
+--- Keeps a message in the context, unedited by policies.
 function methods:pin(id)
   return put(self, "session:pin", "label", id, PIN)
 end
 
---- Takes the pin away.
+--- Removes the pin.
 function methods:unpin(id)
   return put(self, "session:unpin", "unlabel", id, PIN)
 end
@@ -85,13 +85,13 @@ local function members(self, kind, object)
   return self._core[kind](self._core, object)
 end
 
---- The settings in force; with a table, states its members: the others stay, sessile.null
---- takes one back.
+--- Returns the settings. With a table, sets its members and keeps the others; sessile.null removes
+--- one.
 function methods:settings(object)
   return members(self, "settings", object)
 end
 
---- The metadata in force; with a table, as settings.
+--- Returns the metadata; with a table, sets members like settings.
 function methods:metadata(object)
   return members(self, "metadata", object)
 end
@@ -100,8 +100,8 @@ end
 
 local suspend_options = { reason = "string", state = "any" }
 
---- Pauses the session: until resume_with or cancel, in any process, whatever would add to the
---- conversation is ESUSPENDED. Returns the outcome, status "paused".
+--- Pauses the session: until resume_with or cancel, adding to the conversation fails with
+--- ESUSPENDED, in any process. Returns the outcome, status "paused".
 function methods:suspend(given)
   local opts = options.check("session:suspend", given, suspend_options)
   local head, message, code = self._core:head()
@@ -116,7 +116,7 @@ function methods:suspend(given)
   return outcome.paused(self, head, id)
 end
 
---- What it waits for: {id, time, reason, state}; nil when it is not paused.
+--- The pause: {id, time, reason, state}; nil: the session is not paused.
 function methods:suspended()
   local pause, message, code = self._core:suspended()
   if pause == false then
@@ -125,8 +125,7 @@ function methods:suspended()
   return pause, message, code
 end
 
---- Ends the pause with the messages that were waited for (one, a list, or none), written as
---- one commit. Returns their ids.
+--- Ends the pause and appends messages (one, a list, or none) as one commit. Returns their ids.
 function methods:resume_with(messages)
   options.expect("table?", messages, "session:resume_with: a message or a list")
   local list = messages or {}
@@ -144,7 +143,7 @@ function methods:resume_with(messages)
   return ids
 end
 
---- Ends the pause, and every pending run, with nothing appended.
+--- Ends the pause and every pending run, and appends nothing.
 function methods:cancel(reason)
   options.expect("string?", reason, "session:cancel: a string")
   return self._core:cancel(reason)

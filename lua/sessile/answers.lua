@@ -8,7 +8,7 @@ local span = require("sessile.core").span
 
 local answers = {}
 
---- The value of a JSON text; nil and why not.
+--- The value of a JSON text; nil and the error.
 function answers.decode(text)
   if type(text) ~= "string" or not span.valid(text) then
     return nil, "not JSON"
@@ -40,8 +40,8 @@ local function flat_call(call, fallback)
   return flat
 end
 
---- A model's answer as a message of the assistant. name: what calls without an id are called.
---- nil and a reason when it is neither text nor message.
+--- A model's answer as a message of the assistant. name: the prefix of ids for calls without one.
+--- nil and a reason if it is neither a text nor a message.
 function answers.message(answer, name)
   if type(answer) == "string" then
     return { role = "assistant", content = answer }
@@ -84,7 +84,7 @@ function answers.message(answer, name)
   return message
 end
 
---- What a message says, as text: its content, or the text blocks of it.
+--- The text of a message: its content, or its text blocks.
 function answers.text(message)
   local content = type(message) == "table" and message.content or message
   if type(content) ~= "table" then
@@ -99,7 +99,7 @@ function answers.text(message)
   return table.concat(parts, "\n")
 end
 
---- The calls of a message that nothing in it answers: {id, name, arguments}, each id once.
+--- The calls of a message that it does not answer itself: {id, name, arguments}, each id once.
 --- arguments: JSON text, or the table of a content block.
 function answers.calls(message)
   local list, known = {}, {}
@@ -128,7 +128,7 @@ function answers.calls(message)
   return list
 end
 
---- The ids of the calls that a message answers, when it does nothing else; or nil.
+--- The ids of the calls that a message answers, or nil if it contains anything else.
 function answers.answered(message)
   if message.role == "tool" or message.role == "function" then
     return { message.tool_call_id }
@@ -194,7 +194,7 @@ local overflows = {
   "input is too long", "too many tokens", "exceeds? the model'?s? context",
 }
 
---- Whether a model's failure says that it was given too much.
+--- Whether a model failed because the request was too long.
 function answers.overflow(reason, code)
   if code == "EOVERFLOW" then
     return true

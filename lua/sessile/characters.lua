@@ -4,7 +4,7 @@
 
 local characters = {}
 
---- Bytes that are no UTF-8 become U+FFFD, one for each.
+--- Replaces each byte that is not part of valid UTF-8 with U+FFFD.
 ---@param bytes string
 ---@return string
 function characters.repaired(bytes)

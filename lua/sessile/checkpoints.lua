@@ -12,8 +12,8 @@ local list_options = {
 }
 local restore_options = { force = "boolean" }
 
--- The id that is meant: an id, the newest checkpoint of that name, or a row of checkpoints(),
--- which knows what session it is of: ids alone are the same in every session.
+-- The id of a checkpoint, given by its id, its name (the newest counts), or its row. A row names
+-- its session, because the same ids exist in every session.
 local function find(self, who, wanted)
   if type(wanted) == "table" and type(wanted.id) == "string" and wanted.session then
     if wanted.session ~= self.id or wanted.agent ~= self.agent or wanted.user ~= self.user then
@@ -40,14 +40,14 @@ end
 local methods = {}
 checkpoints.methods = methods
 
---- Writes where the agent stands: the head, and a state of its own. Returns the entry's id.
+--- Records the head and a state of the host. Returns the entry's id.
 function methods:checkpoint(given)
   local opts = options.check("session:checkpoint", given, make_options)
   opts.keep = opts.keep or (self._checkpoint and self._checkpoint.keep)
   return self._core:checkpoint(opts)
 end
 
---- Those that are kept, newest first: {id, session, agent, user, head, time, reason, messages,
+--- The checkpoints, newest first: {id, session, agent, user, head, time, reason, messages,
 --- tokens, state_bytes, sound, name, event, agent_version, metadata}.
 function methods:checkpoints(given)
   local rows, message, code =
@@ -58,9 +58,8 @@ function methods:checkpoints(given)
   return rows, message, code
 end
 
---- Moves the head to where a checkpoint stands: its id, its row, or the newest of that name.
---- Returns {checkpoint, head, state, json, warnings}: the state, its text as kept, and sentences
---- about what is different now.
+--- Moves the head to the entry that a checkpoint recorded. Returns {checkpoint, head, state, json,
+--- warnings}: json is the stored text of the state, warnings tell what has changed since.
 function methods:restore(wanted, given)
   local opts = options.check("session:restore", given, restore_options)
   local id, message, code = find(self, "session:restore", wanted)
@@ -80,7 +79,7 @@ function methods:restore(wanted, given)
   return restored
 end
 
---- Withdraws one, by its id, its row, or the newest of that name.
+--- Deletes a checkpoint, given as for restore.
 function methods:delete_checkpoint(wanted)
   local id, message, code = find(self, "session:delete_checkpoint", wanted)
   if not id then

@@ -36,7 +36,7 @@ local meta = object.class {
 }
 encoding.methods = methods
 
--- The folders that were given, then the usual ones.
+-- The folders given, then the default ones.
 local function folders(given)
   local list = {}
   for _, folder in ipairs(type(given) == "string" and { given } or given or {}) do

@@ -23,8 +23,8 @@ local function new_options(more)
   }, more)
 end
 
--- What the core's function makes, as a session with the policy, fallback, triggers, model and
--- settings of this one unless others are given, or the store has others for its agent.
+-- Makes a session with the core's function. Its policy, fallback, triggers, model and settings are
+-- those given, else those that the store has for its agent, else those of this session.
 local function make(self, who, opts, core)
   local own = settings.over(self._settings, settings.take(who, opts))
   local when = triggers.resolve(who, opts.triggers)
@@ -59,8 +59,8 @@ end
 
 local fork_options = new_options()
 
---- A new session with everything up to an entry (its id or label; nil: the head), of the same
---- store. fork(options) forks at the head.
+--- A new session of the same store with everything up to an entry (its id or label; nil: the
+--- head). fork(options) forks at the head.
 function methods:fork(entry, given)
   local opts, message, code =
     names.entry_and_options(self, "session:fork", entry, given, fork_options)
@@ -76,8 +76,8 @@ end
 
 local child_options = new_options { context = "boolean" }
 
---- A session for a sub-agent, linked to this one. context = true: it begins as a fork at the
---- head; else it is empty.
+--- A session for a sub-agent, linked to this one. context = true: it starts as a fork at the head;
+--- else it is empty.
 function methods:child(given)
   local opts = options.check("session:child", given, child_options)
   local child, message, code = make(self, "session:child", opts, function()
@@ -89,7 +89,7 @@ function methods:child(given)
   return child, message, code
 end
 
--- Calls use(parent) with the handle that made this child, or with another one.
+-- Calls use(parent) with the handle that made this child, or with a new one.
 local function with_parent(self, who, into, use)
   local link = self._info.parent
   if not link then
@@ -126,7 +126,7 @@ local function text_of(content)
   return table.concat(parts, "\n")
 end
 
--- What the model would be sent of the child, as one text.
+-- The child's context as one text.
 local function record_of(self)
   local context, message, code = self._core:context()
   if not context then
@@ -178,8 +178,8 @@ local merge_options = {
   model = "callable", prompt = "string", max_tokens = "number",
 }
 
---- Appends what came of this child to its parent, as a message that starts no turn: a text,
---- or true: asked of the model. Returns the message's id in the parent.
+--- Appends the result of this child to its parent, as a message that starts no turn. summary: the
+--- text, or true to ask the model. Returns the message's id in the parent.
 function methods:merge(given)
   local opts = options.check("session:merge", given, merge_options)
   if not opts.summary then
@@ -204,7 +204,7 @@ end
 
 local discard_options = { reason = "string", into = "table" }
 
---- Records in the parent that nothing is to come of this child. The child stays.
+--- Records in the parent that this child has no result. The child does not change.
 function methods:discard(given)
   local opts = options.check("session:discard", given, discard_options)
   return with_parent(self, "session:discard", opts.into, function(parent)
@@ -212,7 +212,7 @@ function methods:discard(given)
   end)
 end
 
---- A copy of what a session's header says of another session; nil: nothing.
+--- A copy of a link to another session in a session's header; nil: there is none.
 function family.link(info, name)
   local link = info[name]
   return link and {

@@ -18,20 +18,20 @@ local host = {}
 local methods = {}
 host.methods = methods
 
--- An error value as text, whatever its __tostring does.
+-- An error value as a text, also if its __tostring fails.
 local function say(value)
   local ok, text = pcall(tostring, value)
   return ok and text or ("an error of type " .. type(value))
 end
 
---- What a model function returns for an answer that comes later, from elsewhere.
+--- A model function returns this if the answer comes later.
 host.later = setmetatable({}, {
   __name = "sessile.later",
   __tostring = function() return "sessile.later" end,
 })
 
---- Asks the host's model. Returns its text, or host.later; nil and the reason. A message will
---- do: what it says is taken.
+--- Asks the host's model. Returns its text (of a message, the text in it) or host.later; nil and
+--- the reason.
 local function ask(model, request, session)
   if not model then
     return nil, "no model is configured: give model= to the call, the session or the store"
@@ -52,7 +52,7 @@ local function ask(model, request, session)
   return text
 end
 
--- What ctx.session shows: read-only, read when it is asked for.
+-- ctx.session: read-only fields that are read on use.
 local function about_session(session)
   local readers = {
     id = function() return session.id end,
@@ -105,7 +105,7 @@ function methods:fail(reason)
   return self._core:fail(say(reason))
 end
 
--- Answers a checkpoint's need: with the state of the function configured, or with none.
+-- Answers the question for a checkpoint's state, with the configured function if there is one.
 local function answer_state(self)
   if not self._state then
     return self:fail "no state"
@@ -123,7 +123,7 @@ local function answer_state(self)
   return done, message, code
 end
 
---- Answers a need as turn, compact and plan do: with the model and the hooks configured.
+--- Answers a need with the configured model and hooks, as turn, compact and plan do.
 function methods:answer(need)
   if need.kind == "model" then
     local text, reason = ask(self._model, need.request, self._session)
@@ -149,7 +149,7 @@ function methods:answer(need)
   return self:reply(value)
 end
 
---- What became of it; once step said true.
+--- The outcome, after step has returned true.
 function methods:outcome()
   local raw, message, code = self._core:outcome()
   if not raw then
@@ -164,8 +164,8 @@ local meta = object.class {
   text = function(self) return self._kind end,
 }
 
---- Wraps a core run. chosen: what policy.resolve returned, and in its field fallback the same
---- of the fallback; model: a function, or false.
+--- Wraps a core run. chosen: the result of policy.resolve, with that of the fallback in its field
+--- `fallback`; model: a function, or false.
 function host.wrap(run, session, kind, chosen, model, state)
   if model and not options.callable(model) then
     error("the model is not a function", 2)

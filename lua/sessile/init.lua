@@ -46,7 +46,7 @@ for _, limit in ipairs(core.limits()) do
   limit_names[limit.name] = "number"
 end
 
--- Where a store is; nil, message, code.
+-- The URL of a store; nil, message, code.
 local function place(url)
   local where = url and paths.expand_url(url) or paths.default_store()
   if not where then
@@ -89,9 +89,9 @@ local function open_core(where, given)
   return adapter.wrap(handle, where, given)
 end
 
---- Opens the store at `url`: a path, "file:PATH", "sqlite:PATH", "postgres://…" or "ram:"; nil: the
---- one that the options name, else the default store; or an adapter: a table of the host's
---- functions load, save, delete, list.
+--- Opens the store at `url`: a path, "file:PATH", "sqlite:PATH", "postgres://…" or "ram:"; nil
+--- means the option `store`, else the default store. A table of the host's functions (load, save,
+--- delete, list) is an adapter.
 function sessile.open(url, opts)
   local given = options.check("sessile.open", opts, open_options)
   if type(url) == "table" then
@@ -118,15 +118,15 @@ function sessile.open(url, opts)
   return store.wrap(handle, type(where) == "table" and "adapter" or where, given)
 end
 
---- What the configuration files say, as options of sessile.open. path: one file instead of the
---- user's own and ./sessile.lua; else $SESSILE_CONFIG. Nothing else in the library reads them.
+--- The configuration as options of sessile.open. path: one file in place of the user's own and
+--- ./sessile.lua; default: $SESSILE_CONFIG. Nothing else in the library reads these files.
 function sessile.config(path)
   options.expect("string?", path, "sessile.config: a path")
   return require "sessile.config".load(path)
 end
 
---- Makes the keyring of a store, and the key file of this user when the key comes from
---- there and there is none; opens nothing. EEXISTS when there is a keyring.
+--- Creates the keyring of a store, and the user's key file if it is needed and missing. Does not
+--- open the store. EEXISTS: the store has a keyring.
 function sessile.keys_init(url, opts)
   local given = options.check("sessile.keys_init", opts, { key = "any", suite = "string" })
   options.expect("string?", url, "sessile.keys_init: a path or URL")
@@ -150,7 +150,7 @@ function sessile.array(list)
   return core.array(list or {})
 end
 
---- A value that is written as this JSON text, token for token.
+--- A value that is written as exactly this JSON text.
 function sessile.json(text)
   return core.json(text)
 end
@@ -178,19 +178,19 @@ end
 sessile.model = model.make
 
 --- Starts a run without the loop: kind is "turn" (messages, options), "compact" or "plan"
---- (options), "answer" (text, options). Returns a run: step it until it says true, answering
---- each need.
+--- (options), "branch" (id, options) or "answer" (text, options). Step the run until step returns
+--- true, and answer each need.
 function sessile.step(s, kind, ...)
   return session.begin(s, kind, ...)
 end
 
---- A message to a model with tools, hooks and all, and nothing kept: see session:send.
+--- Sends a message to a model, with tools and hooks, without a session: see session:send.
 sessile.send = send.send
 
---- What a tool or a hook returns to end its loop until somebody answers: {reason=, state=}.
+--- A tool or a hook returns this to pause its loop until somebody answers: {reason=, state=}.
 sessile.pause = send.pause
 
---- A model, its tools and its hooks, kept together and run on any session.
+--- A model, its tools and hooks, which can run on any session.
 sessile.agent = agent.make
 
 return sessile

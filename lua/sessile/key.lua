@@ -12,7 +12,7 @@ local meta = { __name = "sessile.Key" }
 
 local MOST = 65536 -- bytes of a key that is read here
 
--- Never the secret, whoever prints it.
+-- Printing a key never shows the secret.
 function meta.__tostring(self)
   return "sessile.Key: " .. self.source
 end
@@ -33,18 +33,17 @@ function key.env(name)
   return make("env", check_text("sessile.key.env", name))
 end
 
---- A file, mode 0600 or stricter, ours.
+--- A file of this user, mode 0600 or stricter.
 function key.file(path)
   return make("file", paths.expand(check_text("sessile.key.file", path)))
 end
 
---- The secret itself, for a host that has it from elsewhere.
+--- The secret itself.
 function key.secret(text)
   return make("secret", check_text("sessile.key.secret", text))
 end
 
---- What a program prints, less one newline at the end. argv is a list of words; no shell
---- reads them.
+--- The output of a program without its last newline. argv is a list; no shell is used.
 function key.command(argv)
   if type(argv) ~= "table" or #argv == 0 then
     options.misuse("sessile.key.command: a list of words expected, the program first")
@@ -59,7 +58,7 @@ function key.command(argv)
   return make("command", words)
 end
 
--- In single quotes a shell reads every byte as itself, but for the quote.
+-- Inside single quotes a shell changes no byte except the quote itself.
 local function quote(word)
   return "'" .. word:gsub("'", "'\\''") .. "'"
 end
@@ -86,13 +85,13 @@ local function run(words)
   return text
 end
 
---- Whether a value names a key.
+--- Whether a value is a key.
 function key.is(value)
   return getmetatable(value) == meta
 end
 
---- The secret that a key names, for what is asked with it (a model's endpoint), as it stands
---- but for one newline at its end; nil, message, code. The engine's own keys never come here.
+--- The secret of a model's endpoint, without its last newline; nil, message, code. Keys of stores
+--- are not read here.
 function key.text(who, value)
   if not key.is(value) then
     options.misuse(who .. ": sessile.key.env, .file, .command or .secret expected")
@@ -122,8 +121,7 @@ function key.text(who, value)
   return text
 end
 
---- The engine's key_source and key for open's `key`; nil, message, code. Raises for what
---- is no key.
+--- The engine's key_source and key for open's `key`; nil, message, code. Raises if it is not a key.
 function key.resolve(who, value)
   if value == nil then
     return "default"
@@ -145,8 +143,8 @@ function key.resolve(who, value)
   return "secret", secret
 end
 
---- The same for a store whose records the host keeps: they are plain unless there is a key of
---- 32 bytes, as they are or by key.secret.
+--- The same for a store kept by the host: records are plain unless there is a key of 32 bytes,
+--- given directly or with key.secret.
 function key.of_records(who, value)
   if value == nil or value == false then
     return "plain"

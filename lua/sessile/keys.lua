@@ -8,14 +8,14 @@ local options = require "sessile.options"
 
 local keys = {}
 
---- What may be said of the store's keys; never a key.
+--- Facts about the store's keys; never a key.
 function keys:keys()
   return self._core:keys()
 end
 
 local rotate_options = { key = "any", make = "boolean" }
 
---- A new epoch, which seals new sessions; or, with `key`, another secret for the store.
+--- Starts a new epoch, whose key seals new sessions; with `key`, changes the secret of the store.
 function keys:rotate(given)
   local opts = options.check("store:rotate", given, rotate_options)
   if opts.key == nil then
@@ -35,7 +35,7 @@ end
 
 local reseal_options = { suite = "string", progress = "callable" }
 
---- Seals the logs of older epochs again under the newest one. Returns what was done.
+--- Seals the logs of older epochs again with the newest one. Returns the final state.
 function keys:reseal(given)
   local opts = options.check("store:reseal", given, reseal_options)
   local work, message, code = self._core:reseal(opts.suite)
@@ -50,8 +50,8 @@ function keys:reseal(given)
   end)
 end
 
---- Makes every session of a user unreadable for ever, in copies of the logs too. Returns how
---- many could be read until now.
+--- Makes every session of a user unreadable for ever, also in copies of the logs. Returns the
+--- number of these sessions.
 function keys:forget(user)
   options.expect("string", user, "store:forget: the name of a user")
   return self._core:forget(user)

@@ -7,7 +7,7 @@ local times = require "sessile.times"
 
 local life = { store = {}, session = {} }
 
--- The bit of each status among those a list is asked for.
+-- The bit of each status in the option of a list.
 local STATUS = { active = 1, suspended = 2, archived = 4, expired = 8, deleted = 16 }
 
 local function check_span(who, given)
@@ -18,8 +18,8 @@ local function check_span(who, given)
   return ms
 end
 
---- The ttl of a new session in ms: its own, else the store's, which may be one for each agent.
---- false: never, whatever the store says. nil: none.
+--- The ttl of a new session in ms: its own, else the store's, which may depend on the agent. own =
+--- false: the session never expires. nil: none.
 function life.ttl(who, own, default, agent)
   if own == nil and type(default) == "table" then
     own = default[agent]
@@ -32,7 +32,7 @@ function life.ttl(who, own, default, agent)
   return own == false and -1 or check_span(who, own)
 end
 
---- Checks what sessile.open was given as `ttl`.
+--- Checks the option `ttl` of sessile.open.
 function life.check_default(who, given)
   for _, one in pairs(type(given) == "table" and given or { given }) do
     check_span(who, one)
@@ -78,14 +78,14 @@ local function which(who, given, opts)
   }, copy
 end
 
---- Deletes a session for good; with soft = true it can be undeleted until it is purged. reason
---- and actor are kept with a soft deletion. Returns {id_hash, time, bytes}.
+--- Deletes a session permanently; with soft = true it can be undeleted until it is purged. A soft
+--- deletion records reason and actor. Returns {id_hash, time, bytes}.
 function life.store:delete(given, opts)
   local target, copy = which("store:delete", given, opts)
   return self._core:delete(target, copy.soft or false, copy.reason, copy.actor)
 end
 
---- Brings back a session that was deleted softly.
+--- Restores a session that was deleted softly.
 function life.store:undelete(given, opts)
   local target, copy = which("store:undelete", given, opts)
   return self._core:undelete(target, copy.actor)
@@ -93,8 +93,8 @@ end
 
 local purge_options = { agent = "string", retention = "any", dry_run = "boolean" }
 
---- Deletes what has expired and what was deleted softly longer ago than `retention` (90 days).
---- Returns the rows of what went; with dry_run = true, of what would.
+--- Deletes expired sessions, and those deleted softly longer ago than `retention` (90 days).
+--- Returns their rows; with dry_run = true nothing is deleted.
 function life.store:purge(given)
   local opts = options.check("store:purge", given, purge_options)
   return self._core:purge {
@@ -106,12 +106,12 @@ end
 
 -- ---------------------------------------------------------------- sessions
 
---- It expires so long after its newest entry: 90 (seconds), "30d"; nil: never.
+--- Sets how long after its newest entry the session expires: 90 (seconds), "30d"; nil: never.
 function life.session:set_ttl(span)
   return self._core:set_ttl(span == nil and 0 or check_span("session:set_ttl", span))
 end
 
---- Puts it away, or, with false, takes it out again; it can be used all the same.
+--- Archives the session, or, with false, makes it active. An archived session can be used.
 function life.session:archive(on)
   return self._core:set_archived(on ~= false)
 end

@@ -88,7 +88,7 @@ function sessile.encoding(name, options) end
 ---@field fallback? sessile.PolicySpec|false runs once if the policy was refused
 ---@field triggers? sessile.Triggers|false when to compact without asking the policy
 ---@field model? sessile.Model
----@field tools? table<string, sessile.Tool|function> of its sessions' loops; and so on:
+---@field tools? table<string, sessile.Tool|function> of its sessions' loops, like the fields after it:
 ---@field before? sessile.Before|sessile.Before[]
 ---@field after? sessile.After|sessile.After[]
 ---@field reducer? sessile.Reducer
@@ -323,7 +323,7 @@ function sessile.model(spec, given) end
 function sessile.step(s, kind, ...) end
 
 ---@class sessile.StatelessOptions: sessile.SendOptions
----@field messages? sessile.Message[] what was said; without `message` the last is the new one
+---@field messages? sessile.Message[] earlier messages; without `message` the last is the new one
 ---@field message? string|sessile.Message
 ---@field session? sessile.Session makes it session:send
 
@@ -398,7 +398,7 @@ function key.secret(text) end
 ---@field key? string the same
 ---@field tokens? integer
 ---@field time? integer ms, the entry's
----@field json? string the text as kept
+---@field json? string the stored text
 
 ---@class sessile.Entry
 ---@field id string
@@ -409,7 +409,7 @@ function key.secret(text) end
 ---@field author? string
 ---@field user? string
 ---@field data table
----@field json string the text as kept
+---@field json string the stored text
 
 -- ---------------------------------------------------------------- policies
 
@@ -429,7 +429,7 @@ function key.secret(text) end
 ---A name or path, {"name", option = …}, a table of hooks, or a chain of these.
 ---@alias sessile.PolicySpec string|sessile.HostPolicy|table
 
----When every policy with a `compact` runs it without being asked; checked at the end of a turn.
+---When to run the `compact` hooks without asking the policy. Checked at the end of a turn.
 ---@class sessile.Triggers
 ---@field messages? integer after N messages since the last compaction, or the start
 ---@field interval? number|string after this time since then, a second or more: 600 (seconds), "10m"
@@ -466,7 +466,7 @@ function key.secret(text) end
 ---@field tokens integer edits included
 ---@field window number math.huge: unlimited
 ---@field reserve integer
----@field vars table the policy's notes, kept from run to run
+---@field vars table the policy's notes, stored from run to run
 local State = {}
 
 ---Drops message i, or i to j.
@@ -526,7 +526,7 @@ local Store = {}
 ---@field window? integer
 ---@field reserve? integer
 ---@field timeout_ms? integer|string longest wait for another writer; nil: the store's
----@field tools? table<string, sessile.Tool|function> of its loops; and so on:
+---@field tools? table<string, sessile.Tool|function> of its loops, like the fields after it:
 ---@field before? sessile.Before|sessile.Before[]
 ---@field after? sessile.After|sessile.After[]
 ---@field reducer? sessile.Reducer
@@ -997,7 +997,7 @@ function Session:compact(opts) end
 ---Moves the head to an entry, where the conversation continues; the other branch stays in the log.
 ---If the summary fails, the branch is made without one: outcome.policy gives the reason.
 ---@param id string a message, turn, compaction, branch summary, or the header; its id, or
----a label that is only on it
+---a label on exactly one entry
 ---@param opts? sessile.BranchOptions
 ---@return sessile.Outcome? outcome
 ---@return string? message
@@ -1116,7 +1116,7 @@ function Session:checkpoint(opts) end
 ---@field messages integer in the context then
 ---@field tokens integer
 ---@field state_bytes integer
----@field sound boolean false: it is not what was written
+---@field sound boolean false: it is damaged
 ---@field name? string
 ---@field event? string
 ---@field agent_version? string
@@ -1144,14 +1144,14 @@ function Session:checkpoints(opts) end
 ---@return string? code
 function Session:restore(wanted, opts) end
 
----Withdraws one.
+---Deletes a checkpoint.
 ---@param wanted string|sessile.Checkpoint its id, its row, or the newest of that name
 ---@return true? ok
 ---@return string? message
 ---@return string? code
 function Session:delete_checkpoint(wanted) end
 
----@class sessile.Parked
+---@class sessile.PendingRun
 ---@field id string the entry of the run
 ---@field time integer ms
 ---@field policy string the policy that asks
@@ -1159,7 +1159,7 @@ function Session:delete_checkpoint(wanted) end
 ---@field request sessile.ModelRequest
 
 ---The pending runs, oldest first.
----@return sessile.Parked[]? list
+---@return sessile.PendingRun[]? list
 ---@return string? message
 ---@return string? code
 function Session:pending_runs() end
@@ -1209,8 +1209,8 @@ function Session:plan(opts) end
 ---@field message? string refusal: why
 ---@field law? integer refusal
 ---@field law_name? string refusal
----@field entry? string refusal: the message it is about
----@field repeated? integer refusal: how often it came again, as far as this handle has seen
+---@field entry? string refusal: the message that it concerns
+---@field repeated? integer refusal: how often this handle has seen it again
 
 ---The compactions with a context on the path to the head, and the refusals between them.
 ---@return sessile.Compaction[]? list oldest first
@@ -1221,7 +1221,7 @@ function Session:log() end
 ---@class sessile.WhyStep
 ---@field kind string "said", "written", "left", "restored"; "elsewhere" (on another branch),
 ---"no_message"; "orphan" (not shown), "unanswered", "moved" (shown behind its call)
----@field key string the message asked for, or one that replaced it
+---@field key string the message in question, or one that replaced it
 ---@field at string the entry where it happened
 ---@field time integer ms
 ---@field text string a sentence
@@ -1238,7 +1238,7 @@ function Session:log() end
 ---@field shown? string the message that the model sees instead
 ---@field steps sessile.WhyStep[] oldest first
 ---@field verdict string a sentence
----@field text string all sentences, one on each line; tostring() returns the same
+---@field text string all sentences, one on each line; tostring() gives the same
 
 ---Why a message is in the context at the head, or not.
 ---@param name string an entry id, a label, or the name of a message that a compaction wrote
@@ -1280,7 +1280,7 @@ function Session:messages(opts) end
 ---@field dropped integer
 ---@field orphans integer
 ---@field unanswered integer
----@field lost integer entries that damage took
+---@field lost integer entries lost by damage
 ---@field room? integer with a window: tokens left in it, less the reserve; negative: too many
 
 ---@class sessile.ContextOptions
@@ -1291,15 +1291,16 @@ function Session:messages(opts) end
 ---@field window? integer
 ---@field reserve? integer
 
----What the model would get. model, tools, system: counted as tokens() does. window, reserve: for
----info.room, instead of the session's.
+---The messages that the model would get. model, tools, system: as for tokens(). window, reserve:
+---for info.room, instead of those of the session.
 ---@param opts? sessile.ContextOptions
 ---@return sessile.Message[]? list
 ---@return sessile.ContextInfo|string info
 ---@return string? code
 function Session:context(opts) end
 
----@param id string an entry id, or, as for every entry, a label that only it has
+---One entry.
+---@param id string an entry id, or a label on exactly one entry
 ---@return sessile.Entry? entry
 ---@return string? message
 ---@return string? code
@@ -1336,7 +1337,7 @@ function Session:set_title(title) end
 ---@return string? code
 function Session:set_timeout(timeout_ms) end
 
----Syncs what was written with durability "none"; the next write says that it is safe.
+---With durability "none": writes everything to the device. The next write records that it is safe.
 ---@return true? ok
 ---@return string? message
 ---@return string? code
@@ -1351,16 +1352,15 @@ function Session:sync() end
 ---@return string? code
 function Session:watch(options) end
 
----Turns, bare appends and compactions on the path.
+---The number of turns, single appends and compactions on the path to the head.
 ---@return integer? count
 ---@return string? message
 ---@return string? code
 function Session:event_count() end
 
----Tokens of the context: the provider's report and a count of what follows it; after a compaction,
----or without a report, a count. model: counted for
----that one, whose messages are read for it where they were counted otherwise. tools (as the model
----is given them) and system (a prompt that is no message) are added where no report has them.
+---Tokens of the context: the provider's report plus a count of what follows it. After a compaction,
+---or without a report, everything is counted. model: count for this model. tools and system (a
+---prompt outside the messages) are added unless the report includes them.
 ---@param opts? {model?: string, tools?: table[], system?: string, at?: string}
 ---@return integer? tokens
 ---@return sessile.Tokens|string info
@@ -1441,7 +1441,7 @@ function Session:archive(on) end
 ---@field id string the entry
 ---@field name string "pinned" is the pin
 ---@field time integer ms
----@field fact string the entry that says so
+---@field fact string the entry that records it
 
 ---The labels in force, by entry.
 ---@return sessile.Label[]? labels
@@ -1538,7 +1538,7 @@ function Session:close() end
 
 ---Sees the first request and may change or replace it, refuse (nil, reason) or pause.
 ---@alias sessile.Before fun(request: sessile.ModelRequest, ctx: sessile.LoopContext): any, any
----Sees the last reply before it is kept and may change or replace it, refuse or pause.
+---Sees the last reply before it is stored and may change or replace it, refuse or pause.
 ---@alias sessile.After fun(reply: sessile.Message, ctx: sessile.LoopContext): any, any
 ---Computes the next state from the last one (nil at first) and the events since.
 ---@alias sessile.Reducer fun(state: any, events: sessile.Event[]): any
@@ -1610,7 +1610,7 @@ function Session:save(opts) end
 ---@field ids string[] of every message that was written
 ---@field steps integer requests to the model
 ---@field reply? sessile.Message completed: the model's last message
----@field text? string what it says
+---@field text? string its text
 ---@field usage? table<string, integer> summed over the requests
 ---@field error? string failed: why
 ---@field code? string failed: as "ECONFLICT", "ELIMIT" (max_steps), "ECANCELLED", or the model's

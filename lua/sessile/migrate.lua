@@ -14,8 +14,7 @@ local place_options = {
   url = "string", key = "any", suite = "string", timeout_ms = "timeout", network = "boolean",
 }
 
--- What the core takes for a store: an open one, or where one is and what opens it. nil,
--- message, code.
+-- A store as the core takes it: an open one, or its URL and options. nil, message, code.
 local function place(who, given)
   if type(given) == "string" then
     given = { url = given }
@@ -83,7 +82,7 @@ function migrate.migrate(from, to, given)
   return run(source, target, opts)
 end
 
--- A file is a database, unless another kind of store is named.
+-- A plain path is the file of a SQLite database.
 local function backup_url(path)
   local scheme = core.scheme(path)
   local plain = scheme and scheme.path == path
@@ -91,7 +90,7 @@ local function backup_url(path)
 end
 migrate.backup_url = backup_url
 
--- Whether the file of a backup is there.
+-- Whether the file of a backup exists.
 local function is_there(path)
   local file = io.open((core.scheme(backup_url(path)) or {}).path or path, "rb")
   return file ~= nil and file:close()
@@ -99,10 +98,10 @@ end
 
 local backup_options = { keys = "string", update = "boolean", progress = "callable" }
 
---- The methods of a store that begin here.
+--- Methods of a store.
 migrate.methods = {}
 
---- Copies the store, as it stands, into a file; see Store:backup in meta.lua.
+--- Copies the store into a file; see Store:backup in meta.lua.
 function migrate.methods:backup(path, given)
   local who = "store:backup"
   local opts = options.check(who, given, backup_options)

@@ -7,7 +7,7 @@ local options = require "sessile.options"
 
 local names = {}
 
--- The one entry that has this label; nil, message, code.
+-- The id of the only entry with this label; nil, message, code.
 local function labelled(self, name)
   local labels, message, code = self._core:labels()
   if not labels then
@@ -29,9 +29,9 @@ local function labelled(self, name)
     self.id, name, self._core:head() or "unknown"), "ENOTFOUND"
 end
 
---- The id of the entry that is meant by an id, or by a label that is on it alone. Whether there
---- is an entry of that id is for the engine to say. nil, message, code; raises for what is no
---- text. who: the public function, for its sentence.
+--- The id of an entry, given by its id or by a label on exactly one entry; nil, message, code. The
+--- engine checks whether an entry with that id exists. Raises if `given` is not a string. who: the
+--- public function, for the message.
 function names.entry(self, who, given)
   if type(given) ~= "string" then
     options.misuse(("%s: an entry id or a label expected, got %s"):format(who, type(given)))
@@ -41,7 +41,7 @@ function names.entry(self, who, given)
   return labelled(self, given)
 end
 
---- The same for a message, which may be one that a compaction wrote: "00000016.1".
+--- The same for a message, which a compaction may have written: "00000016.1".
 function names.message(self, who, given)
   if type(given) == "string" and given:find "^%x%x%x%x%x%x%x%x%.%d+$" then
     return given
@@ -49,7 +49,7 @@ function names.message(self, who, given)
   return names.entry(self, who, given)
 end
 
---- Puts ids in the place of what options say; true, or nil, message, code.
+--- Replaces the entries named in fields of `opts` by their ids; true, or nil, message, code.
 function names.fields(self, who, opts, ...)
   for _, field in ipairs { ... } do
     if opts[field] ~= nil then

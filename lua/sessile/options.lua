@@ -28,11 +28,11 @@ local function distance(a, b)
   return row[#b]
 end
 
--- Where the files of this library are, as its functions' source says it.
+-- The folder of this library, from the source of its functions.
 local root = debug and debug.getinfo(1, "S").source:match "^(.*)options%.lua$"
 
---- Raises what is wrong with a call at the line outside this library that made it, however deep
---- it was found. message begins with the name of the public function.
+--- Raises an error at the line outside this library that made the call, at any depth. message
+--- begins with the name of the public function.
 function options.misuse(message)
   local level = 2
   local frame = root and debug.getinfo(level, "S")
@@ -60,7 +60,7 @@ function options.add(fields, more)
   return fields
 end
 
---- The name in `names` (a set) that is closest to `name`, when it is close.
+--- The name in `names` (a set) that is most similar to `name`; nil: none is similar.
 function options.nearest(name, names)
   if type(name) ~= "string" or #name > LONGEST then
     return nil

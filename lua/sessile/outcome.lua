@@ -5,7 +5,8 @@
 
 local outcome = {}
 
--- The ids of a turn's messages: its entries are neighbours, the last is the turn's own.
+-- The ids of a turn's messages. The entries of a turn are adjacent, and the last is the turn
+-- itself.
 local function message_ids(first, last)
   local ids = {}
   for id = tonumber(first, 16), tonumber(last, 16) - 1 do
@@ -14,7 +15,7 @@ local function message_ids(first, last)
   return ids
 end
 
--- What one policy came to: raw has verdict, message, law, policy, hook and too_little.
+-- The result of one policy; raw has verdict, message, law, policy, hook and too_little.
 local function verdict_of(raw, removals)
   local applied = raw.verdict == "applied"
   local refused = raw.verdict == "refused"
@@ -32,7 +33,7 @@ local function verdict_of(raw, removals)
   }
 end
 
--- nil without a policy. What left the context is the fallback's doing when that ran.
+-- nil without a policy. If the fallback ran, the removals are its own.
 local function policy_of(raw)
   if raw.verdict == "none" then
     return nil
@@ -50,15 +51,15 @@ end
 
 local meta = { __name = "sessile.Outcome" }
 
---- An outcome of other facts than a run's: of a loop, which may have failed or be paused.
---- session: nil when there is none; then `context` is among the facts.
+--- The outcome of a loop, which may have failed or be paused. session: nil if there is none; then
+--- `context` is one of the facts.
 function outcome.of(session, facts)
   facts._session = session
   return setmetatable(facts, meta)
 end
 
--- What costs a look at the session is looked up when it is first read: the context, and,
--- where no policy ran and so nobody counted, the tokens.
+-- Fields that need the session are read on first use: the context, and, if no policy ran, the
+-- tokens.
 function meta.__index(self, key)
   if key ~= "context" and key ~= "tokens" or not rawget(self, "_session") then
     return nil
@@ -83,8 +84,8 @@ function meta.__tostring(self)
   return ("sessile.Outcome: %s, %s"):format(self.status, verdict)
 end
 
---- Shapes what the core's outcome() returned. log: what host policies said; what policy files
---- said follows it.
+--- Makes an outcome of what the core's outcome() returned. log: messages of the host's policies;
+--- those of policy files are added.
 function outcome.make(raw, session, kind, log)
   for line in (raw.log or ""):gmatch "[^\n]+" do
     log[#log + 1] = line
@@ -117,7 +118,7 @@ function outcome.make(raw, session, kind, log)
   }, meta)
 end
 
---- Of a session that the host paused: nothing was said, the entry `suspension` says why.
+--- The outcome of suspending a session. The entry `suspension` has the reason.
 function outcome.paused(session, head, id)
   return setmetatable({
     status = "paused", kind = "suspend", ids = {}, head = head, suspension = id, log = {},

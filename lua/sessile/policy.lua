@@ -17,7 +17,7 @@ local paths = require "sessile.paths"
 
 local policy = {}
 
--- In the order they run; the numbers are the engine's bits.
+-- In the order in which they run; the numbers are the engine's bits.
 local hooks = {
   merge = 1, summarize = 2, truncate = 4, should_compact = 8, flush = 16, compact = 32,
   branch_summary = 64,
@@ -29,7 +29,7 @@ for name in pairs(hooks) do
   host_fields[name] = "callable"
 end
 
---- The names of hooks, and the fields of a table that has some.
+--- The names of hooks.
 policy.hooks, policy.host_fields = hooks, host_fields
 
 local function is_host(spec)
@@ -105,9 +105,8 @@ local function step_of(who, spec, position, resolved)
   return file_step(who, spec[1], spec)
 end
 
---- Loads what `spec` says into the store (a core userdata). who: the public function.
---- Returns {handle=, hosts=}, or {none = true} for false; nil, message, code. A spec of the
---- wrong shape raises.
+--- Loads a policy into the store (a core userdata). who: the public function. Returns {handle=,
+--- hosts=}, or {none = true} for false; nil, message, code. Raises if the spec has the wrong form.
 function policy.resolve(who, store, spec)
   if spec == false then
     return { none = true }
@@ -133,8 +132,8 @@ function policy.resolve(who, store, spec)
   return resolved
 end
 
---- Loads what the fields policy and fallback of `given` say. Returns {policy=, fallback=}, each
---- what policy.resolve returns, nil where nothing is said; nil, message, code.
+--- Loads the fields policy and fallback of `given`. Returns {policy=, fallback=}, each the result
+--- of policy.resolve, or nil if the field is; nil, message, code.
 function policy.load(who, store, given)
   local loaded = {}
   for _, name in ipairs { "policy", "fallback" } do
@@ -204,7 +203,7 @@ local function generator(seed)
   end
 end
 
--- What a model is sent of a message that a state shows.
+-- A message of a state in the form in which a model gets it.
 local sent = { "role", "content", "author", "tool_calls", "tool_call_id" }
 
 -- A request as the model function gets it from a policy file too: plain tables, whether the
@@ -252,8 +251,8 @@ function policy.context(name, about, now)
   }
 end
 
---- Runs the hook that a need asks for. Returns true and what it gave, or false and what it
---- raised. May yield.
+--- Runs the hook that a need asks for. Returns true and its result, or false and the error. May
+--- yield.
 function policy.call(spec, need, ctx)
   ctx.options = need.options
   ctx.reason = need.reason

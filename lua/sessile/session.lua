@@ -43,9 +43,9 @@ local context_options = {
   reserve = "number",
 }
 
---- What the model would get, and {tokens, low, high, source, head, dropped, orphans,
---- unanswered, lost}; with a window, info.room: what is left of it, less reserve. model, tools and
---- system are counted as tokens() does.
+--- The messages that the model would get, and {tokens, low, high, source, head, dropped, orphans,
+--- unanswered, lost}; with a window also room, the tokens left in it less the reserve. model, tools
+--- and system are as for tokens().
 function methods:context(given)
   local opts, message, code = names.check(self, "session:context", given, context_options, "at")
   if not opts then
@@ -90,7 +90,7 @@ end
 
 local entries_options = { types = "table" }
 
---- An iterator over the entries of the log, in its order; it raises when one cannot be read.
+--- An iterator over the entries in the order of the log. It raises if one cannot be read.
 function methods:entries(given)
   local opts = options.check("session:entries", given, entries_options)
   local types
@@ -124,7 +124,7 @@ end
 
 local tree_options = { types = "table", labelled = "boolean" }
 
--- What is read of a node's entry when somebody looks: `entry`, and its `timestamp`.
+-- The fields of a node that are read on first use: `entry`, and its `timestamp`.
 local function node_meta(self)
   return {
     __name = "sessile.Node",
@@ -143,8 +143,8 @@ local function node_meta(self)
   }
 end
 
---- The entries as a tree: {root, current, nodes = {id → node}, list}. types: only those; labelled:
---- only what has a label; each under the nearest of its ancestors that is among them.
+--- The entries as a tree: {root, current, nodes = {id → node}, list}. types: only these types;
+--- labelled: only entries with a label. The parent of an entry is its nearest ancestor in the tree.
 function methods:tree(given)
   local opts = options.check("session:tree", given, tree_options)
   local list, message, code = self._core:tree(opts.types, opts.labelled)
@@ -177,8 +177,8 @@ end
 
 local tokens_options = { model = "string", tools = "table", system = "string", at = "string" }
 
---- Tokens of what the model would be sent, and {tokens, low, high, source}. model: counted for
---- that one; tools, system: what it is sent beside the messages; at: instead of the head.
+--- Tokens of the context, and {tokens, low, high, source}. model: count for this model; tools,
+--- system: sent in addition to the messages; at: an entry instead of the head.
 function methods:tokens(given)
   local opts, message, code = names.check(self, "session:tokens", given, tokens_options, "at")
   if not opts then
@@ -189,8 +189,8 @@ end
 
 local groupings = { day = true, model = true, agent = true }
 
---- What providers reported, summed: {input, output, cache_read, cache_write}. With `by` a list of
---- such sums, one a day (UTC), model or agent: each with its key, reports, first and last.
+--- The sum of the usage that providers reported: {input, output, cache_read, cache_write}. With
+--- `by`, a list of sums for each day (UTC), model or agent, with key, reports, first and last.
 function methods:usage(given)
   local by = options.check("session:usage", given, { by = "string" }).by
   if by and not groupings[by] then
@@ -201,25 +201,25 @@ end
 
 -- ---------------------------------------------------------------- writing
 
---- One message, committed alone; no policy runs. Returns its id.
+--- Appends one message as a commit of its own; no policy runs. Returns its id.
 function methods:append(message)
   options.expect("table", message, "session:append: a message")
   return self._core:append(message)
 end
 
---- A host's own entry, a fact that never enters the context. Returns its id.
+--- Appends an entry of the host, which never enters the context. Returns its id.
 function methods:custom(data, source)
   options.expect("table", data, "session:custom: a table")
   return self._core:custom(data, source)
 end
 
---- Sets the title; s.title = … does the same and raises when it fails.
+--- Sets the title; s.title = … does the same and raises if it fails.
 function methods:set_title(title)
   options.expect("string", title, "session:set_title: a string")
   return self._core:set_title(title)
 end
 
---- How many milliseconds its calls wait for another writer from now on; -1: for ever.
+--- Sets how many milliseconds its calls wait for another writer; -1: for ever.
 function methods:set_timeout(timeout_ms)
   local ms = options.check("session:set_timeout", { timeout_ms = timeout_ms },
     { timeout_ms = "timeout" }).timeout_ms
@@ -231,9 +231,9 @@ end
 
 local watch_options = { after = "string", timeout_ms = "timeout" }
 
---- Waits until others have written entries behind `after`, or behind all that this handle has read:
---- true and the id of the newest entry, for the next `after`; false and the same when timeout_ms
---- have passed (nil: never). Nothing else runs in this Lua state meanwhile.
+--- Waits until others have written entries after `after`, or after everything this handle has read.
+--- Returns true, or false after timeout_ms (nil: no limit), and the id of the newest entry, which
+--- is the next `after`. Nothing else runs in this Lua state meanwhile.
 function methods:watch(given)
   local opts = options.check("session:watch", given, watch_options)
   local timeout_ms = opts.timeout_ms or -1
@@ -249,7 +249,7 @@ end
 
 -- ---------------------------------------------------------------- explaining
 
---- Why a message is in the context, or not: what happened to it, step by step.
+--- Why a message is in the context, or not: its history step by step.
 function methods:why(key)
   local found, message, code = names.message(self, "session:why", key)
   if found then
@@ -263,8 +263,8 @@ end
 
 local uncompact_options = { dry_run = "boolean" }
 
---- Takes a compaction back: the one named, or the newest that is in force. Returns what came
---- back and what went.
+--- Undoes a compaction: the one given, or the newest one in force. Returns the messages that
+--- returned and those that left.
 function methods:uncompact(id, given)
   local opts, message, code =
     names.entry_and_options(self, "session:uncompact", id, given, uncompact_options)
@@ -293,7 +293,7 @@ function session.is(value)
     and value.turn == methods.turn
 end
 
---- Starts a run of that kind and leaves the stepping to the caller.
+--- Starts a run of that kind; the caller steps it.
 function session.begin(self, kind, ...)
   if not session.is(self) then
     options.misuse("sessile.step: a session expected")
@@ -306,7 +306,7 @@ end
 
 -- ---------------------------------------------------------------- the handle
 
---- Closes the session. Closing twice is closing once.
+--- Closes the session. Closing it again has no effect.
 function methods:close()
   rawset(self, "_closed", true)
   return self._core:close()

@@ -27,7 +27,7 @@ local session_options = settings.add_to {
   ttl = "any", fallback = "any", triggers = "any", agent_info = "table", checkpoint = "any",
 }
 
--- An id as a host may have it: a string, {session_id=, user_id=}, or among the options.
+-- The id of a session: a string, {session_id=, user_id=}, or a field of the options.
 local function identity(who, given, kinds)
   if type(given) == "string" then
     return { id = given }
@@ -62,7 +62,7 @@ local function adopt(self, handle, defaults)
   return made
 end
 
--- What an agent says of itself in its checkpoints.
+-- The version of an agent, for its checkpoints.
 local function agent_info(who, given)
   return given and options.check(who .. ": agent_info", given,
     { version = "string", config = "string", tools = "table" })
@@ -112,7 +112,7 @@ local function make(self, kind, given)
   })
 end
 
---- Makes a session; EEXISTS when there is one. Without an id it gets a new one.
+--- Creates a session; EEXISTS: it exists. Without an id it gets a new one.
 function methods:create(given)
   return make(self, "create", given)
 end
@@ -122,7 +122,7 @@ function methods:resume(given)
   return make(self, "resume", given)
 end
 
---- Opens a session, or makes it when there is none.
+--- Opens a session, or creates it.
 function methods:session(given)
   return make(self, "session", given)
 end
@@ -133,8 +133,8 @@ local put_options = settings.add_to {
   fallback = "any", triggers = "any",
 }
 
---- Copies a session of another store whole into this one, under the same id unless another
---- is given. EEXISTS when it is taken.
+--- Copies a whole session of another store into this one, with the same id unless another is given.
+--- EEXISTS: the id is taken.
 function methods:put(source, given)
   if type(source) ~= "table" or type(source.fork) ~= "function" then
     options.misuse("store:put: a session expected, got " .. type(source))
@@ -174,7 +174,7 @@ local list_options = {
 
 local sorts = { modified = true, created = true, title = true, size = true, messages = true }
 
--- What a list is asked for, as the core takes it.
+-- The options of a list as the core takes them.
 local function core_list(who, opts)
   if opts.title == "" then
     opts.title = nil -- the engine's word for any
@@ -193,9 +193,9 @@ local function core_list(who, opts)
   return opts
 end
 
---- The sessions of the store, newest first, or as `sort` says: of one agent or user, of ids
---- that begin so, of a title or with `search` in it, with a label, modified since or until a
---- time (ms), of one status or several (nil: all but the deleted ones).
+--- The sessions of the store, newest first or in the order of `sort`, restricted by agent, user,
+--- prefix of the id, title, text in the title (`search`), label, time of modification (`since`,
+--- `until`; ms) and status (nil: all but the deleted).
 function methods:list(given)
   return self._core:list(core_list("store:list",
     options.check("store:list", given, list_options)))
@@ -255,7 +255,7 @@ function methods:count(text)
   return self._core:count(text)
 end
 
---- Tokens of messages that are in no session, and {tokens, low, high, source, each, missing}.
+--- Tokens of messages outside of a session, and {tokens, low, high, source, each, missing}.
 --- model: counted for that one; tools, system: what it is sent beside them.
 function methods:count_messages(list, given)
   options.expect("table", list, "store:count_messages: a list of messages")
@@ -269,9 +269,9 @@ local check_options = {
   on_step = "callable",
 }
 
---- Looks at one session (an id, or {id=, agent=, user=}), or at all of them. Nothing is
---- changed, unless salvage = true: then a damaged log is rewritten, with a tombstone in the
---- place of each entry that is lost, its old bytes kept. on_step(step) is called after each
+--- Checks one session (an id, or {id=, agent=, user=}), or all of them. Nothing is changed, unless
+--- salvage = true: then a damaged log is rewritten, with a tombstone for each lost entry, and the
+--- old log is kept. on_step(step) is called after each
 --- log. Returns {ok, sessions, entries, bytes, lost, damaged, salvaged, findings}.
 function methods:check(given)
   local opts = options.check("store:check", type(given) == "string" and { id = given } or given,
@@ -317,7 +317,7 @@ for _, more in ipairs { keys, migrate.methods, life.store } do
   options.add(methods, more)
 end
 
---- Closes the store and every session of it. Closing twice is closing once.
+--- Closes the store and its sessions. Closing it again has no effect.
 function methods:close()
   local failure
   for open in pairs(self._sessions) do
