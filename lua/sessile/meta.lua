@@ -88,7 +88,7 @@ function sessile.encoding(name, options) end
 ---@field fallback? sessile.PolicySpec|false runs once if the policy was refused
 ---@field triggers? sessile.Triggers|false when to compact without asking the policy
 ---@field model? sessile.Model
----@field tools? table<string, sessile.Tool|function> of its sessions' loops, like the fields after it:
+---@field tools? table<string, sessile.Tool|function> of its sessions' loops, like those after it:
 ---@field before? sessile.Before|sessile.Before[]
 ---@field after? sessile.After|sessile.After[]
 ---@field reducer? sessile.Reducer

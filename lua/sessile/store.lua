@@ -208,10 +208,10 @@ local search_options = {
   limit = "number", on_step = "callable",
 }
 
---- An iterator over what has this text in it: titles, labels and messages of the sessions that
---- list would show for the same options, newest first, found as it is asked for. A session that
---- cannot be searched, or not all of it, is a hit of kind "unread". on_step(step): how far it is.
---- It raises when the search itself fails.
+--- An iterator over the titles, labels and messages that contain a text, in the sessions that list
+--- would return for the same options, newest first. Logs are read while it runs. A session that
+--- cannot be read, or not completely, is a hit of kind "unread". on_step(step) reports progress.
+--- The iterator raises if the search fails.
 function methods:search(text, given)
   options.expect("string", text, "store:search: the text to search for")
   local opts = options.check("store:search", given, search_options)
@@ -248,15 +248,15 @@ function methods:search(text, given)
 end
 
 --- Tokens of a text, and {tokens, low, high, source, missing}: by the encoding of the store's
---- model when it is known, else by the host's counter, else by estimate. missing: why an
---- encoding that was wanted is not used.
+--- model if it is known, else by the host's counter, else by estimate. missing: why the wanted
+--- encoding is not used.
 function methods:count(text)
   options.expect("string", text, "store:count: a text")
   return self._core:count(text)
 end
 
 --- Tokens of messages outside of a session, and {tokens, low, high, source, each, missing}.
---- model: counted for that one; tools, system: what it is sent beside them.
+--- model: count for this model; tools, system: sent in addition to the messages.
 function methods:count_messages(list, given)
   options.expect("table", list, "store:count_messages: a list of messages")
   local opts = options.check("store:count_messages", given,
@@ -347,7 +347,7 @@ local meta = object.class {
 }
 
 --- Wraps an opened core store. defaults: the options of sessile.open. nil, message, code
---- when a policy among them cannot be loaded.
+--- if one of their policies cannot be loaded.
 function store.wrap(handle, url, defaults)
   local loaded, message, code = policy.load("sessile.open", handle, defaults)
   if not loaded then

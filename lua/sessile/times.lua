@@ -7,8 +7,8 @@ local times = {}
 local LONGEST = 64 -- bytes of a span as text: a pattern looks at each digit several times
 local UNITS = { [""] = 1000, ms = 1, s = 1000, m = 60000, h = 3600000, d = 86400000 }
 
---- A span in ms: a number of seconds (90, "90", "0.5"), or with a unit ("500ms", "5m", "90d").
---- nil: it is none.
+--- A duration in ms: a number of seconds (90, "90", "0.5"), or with a unit ("500ms", "5m", "90d").
+--- nil: it is not a duration.
 ---@param given any
 ---@return integer? ms
 function times.ms(given)
@@ -22,8 +22,7 @@ function times.ms(given)
   return ms and ms <= 2 ^ 53 and math.floor(ms) or nil
 end
 
--- Days since 1970-01-01. A year is counted from March on, so that its last day is the one that
--- is not always there.
+-- Days since 1970-01-01. Years start in March here, so that a leap day is the last day of a year.
 local function days(year, month, day)
   if month <= 2 then
     year, month = year - 1, month + 12

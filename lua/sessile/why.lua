@@ -31,7 +31,7 @@ local function compaction(of)
   return ("compaction %s (%s)"):format(of.id, table.concat(parts, ", "))
 end
 
--- Neighbours in the list are told as one, as "00000003 to 00000009".
+-- Adjacent entries are one range: "00000003 to 00000009".
 local function keys(list)
   if #list == 0 then
     return "no message: it is a note"
@@ -116,7 +116,7 @@ function meta.__tostring(self)
   return self.text
 end
 
---- Shapes what the core's why() returned: adds the sentences.
+--- Adds the sentences to what the core's why() returned.
 function why.make(found)
   local lines = {}
   for i, step in ipairs(found.steps) do

@@ -92,8 +92,8 @@ end
 
 local LONGEST_NAME = 4096 -- of a path
 
--- A folder below the one of the file that names it, as it is written and on the disk: nobody
--- need trust it for that.
+-- A folder below the folder of the file that names it, as written and on the disk. An untrusted
+-- file may name it.
 local function is_below(path, from)
   if path:sub(1, 1) == "/" or path:sub(1, 1) == "~" then
     return false
@@ -143,7 +143,7 @@ end
 
 -- ---------------------------------------------------------------- policies
 
--- A policy's name as it is; its path from the file's folder.
+-- A policy: a name is unchanged, a path is relative to the file's folder.
 local function policy_name(at, name, from)
   if name == "" then
     wrong(at, "the name of a policy expected")
@@ -256,7 +256,7 @@ end
 
 -- ---------------------------------------------------------------- all of it
 
---- What the library takes for a value. Raises {at, what, code}.
+--- Converts a value to what the library takes. Raises {at, what, code}.
 ---@param row sessile.config.key
 ---@param at string      the key, as written
 ---@param value any

@@ -13,7 +13,7 @@ local file = {}
 
 -- ---------------------------------------------------------------- values
 
--- What core.config gives: [k, v, k, v] for a table, {line = n} for a function.
+-- Converts what core.config returns: a table is [k, v, k, v], a function {line = n}.
 local function plain(value)
   if type(value) ~= "table" then
     return value, false
@@ -33,7 +33,7 @@ end
 local SEEN = { "assert", "error", "ipairs", "next", "pairs", "pcall", "rawequal", "rawget",
   "rawlen", "rawset", "select", "setmetatable", "tonumber", "tostring", "type" }
 
--- The names that a policy has, of this Lua.
+-- The names that a policy sees, in this Lua state.
 local function environment()
   local env = {}
   for _, name in ipairs(SEEN) do
@@ -59,7 +59,7 @@ end
 ---@field has_functions boolean
 ---@field trusted boolean   it may name programs, keys and functions
 
--- The engine's sentences name the last part of a path only.
+-- The engine's messages contain only the last part of a path.
 local function with_path(message, path)
   local last = path:match "[^/]*$"
   if message:sub(1, #last + 1) == last .. ":" then
@@ -68,7 +68,7 @@ local function with_path(message, path)
   return message
 end
 
---- Reads the file at path. Nil, message, code; code is "ENOTFOUND" when there is none.
+--- Reads a file. nil, message, code; ENOTFOUND: it does not exist.
 ---@param path string
 ---@return sessile.config.file?
 ---@return string? message
@@ -85,7 +85,7 @@ function file.read(path)
   }
 end
 
---- Puts the functions themselves in the values of a file that is trusted. Nil, message, code.
+--- Puts the functions into the values of a trusted file. nil, message, code.
 ---@param one sessile.config.file
 function file.call_back(one)
   if not one.has_functions then
@@ -103,12 +103,12 @@ end
 
 -- ---------------------------------------------------------------- trust
 
---- The folder in which it is kept which files are trusted; nil without a home.
+--- The folder of the records of trusted files; nil without a home.
 function file.trust_folder()
   return paths.config "trusted"
 end
 
---- Where it is kept that this file is trusted, and the text of that record.
+--- The path and the text of the record that this file is trusted.
 ---@param one sessile.config.file
 ---@return string? path
 ---@return string text
@@ -118,8 +118,8 @@ function file.trust_record(one)
     ("return { path = %q, text = %q }\n"):format(one.path, one.text)
 end
 
---- Whether somebody trusted this file, as it stands now, where it stands now. Beside it whether
---- it was trusted once, with another text.
+--- Whether this file is trusted, with its present text and place, and whether it was trusted with
+--- another text.
 ---@param one sessile.config.file
 ---@return boolean trusted
 ---@return boolean changed

@@ -13,7 +13,7 @@ local schema = require "sessile.config.schema"
 
 local config = {}
 
---- The file of a project, from the folder that one is in.
+--- The file of a project, in the current folder.
 config.project = "./sessile.lua"
 
 --- The user's own file; nil without a home.
@@ -21,7 +21,7 @@ function config.own()
   return paths.config "config.lua"
 end
 
---- The file that stands for both: what was asked for, else $SESSILE_CONFIG. Nil: neither.
+--- The file that replaces both: the one given, else $SESSILE_CONFIG. nil: neither.
 ---@param given string?
 ---@return string? path
 ---@return string? said_by
@@ -40,7 +40,7 @@ end
 local KEYS = "Every key with its default: sessile config --config /dev/null"
 local TRUST = "Read it, then trust it: sessile config trust"
 
--- Why a value is refused, with the place where it is written.
+-- Why a value is refused, with its file and line.
 local function sentence(one, problem)
   local at = problem.at
   local line = at and places.line(one.lines, at)
@@ -48,8 +48,7 @@ local function sentence(one, problem)
   return ("%s: %s%s"):format(place, at and ("'%s': "):format(at) or "", problem.what)
 end
 
---- Whether a file may be a configuration by its name: true; nil, message, code, step for one of
---- another language.
+--- Returns true, or nil, message, code, step if the name is that of a file in another language.
 ---@param path string
 function config.is_lua(path)
   local ending = path:match "%.(%a+)$"
@@ -60,7 +59,7 @@ function config.is_lua(path)
   return true
 end
 
--- Reads a file and all its values: adds `made` to it. Nil, message, code, step.
+-- Reads a file and converts its values, in the field `made`. nil, message, code, step.
 local function read(path, trusted)
   local one, message, code = file.read(path)
   if not one then
@@ -94,8 +93,8 @@ end
 
 config.read = read
 
--- Whether the folder of a path may be entered: somebody else's home is no home of ours, and what
--- is in it is not configured for us.
+-- Whether this user may enter the folder of a path. The configuration in another user's home is
+-- ignored.
 local function is_ours(path)
   local folder = io.open(path:match "^(.*)/[^/]*$" .. "/.")
   if folder then
@@ -104,7 +103,7 @@ local function is_ours(path)
   return folder ~= nil
 end
 
--- The files that are there, the one that holds most last. Nil, message, code, step.
+-- The files that exist; later ones override earlier ones. nil, message, code, step.
 local function files(given)
   local named, said_by = config.named(given)
   if named == "/dev/null" then
@@ -144,8 +143,8 @@ end
 
 -- ---------------------------------------------------------------- all of it
 
---- The merged configuration. options: path (one file instead of the two). Nil, message, code, and
---- perhaps a next step; code is "EUSAGE" when a file that was named is not there.
+--- The merged configuration. path: one file in place of the two. nil, message, code, and perhaps a
+--- next step; EUSAGE: the named file does not exist.
 ---@param given string?
 ---@return sessile.Config?
 ---@return string? message

@@ -19,7 +19,7 @@ local methods = {}
 
 -- ---------------------------------------------------------------- values
 
--- Puts one value with its origin; of `agents` and `models` each entry by itself.
+-- Sets one value with its origin. The entries of `agents` and `models` are set one by one.
 local function put(self, name, value, origin)
   local values, origins = self.values, self.origins
   if name == "agents" then
@@ -60,7 +60,7 @@ local function variable(name)
   return value ~= "" and value or nil
 end
 
--- $SESSILE_STORE and $SESSILE_KEY come before every file. The key is fetched by the engine.
+-- $SESSILE_STORE and $SESSILE_KEY override all files. The engine reads the key.
 local function take_environment(self)
   local function origin(name)
     return function() return { from = "env", name = name } end
@@ -75,7 +75,7 @@ local function take_environment(self)
   end
 end
 
---- Where the value of a key came from.
+--- The origin of a key's value.
 ---@param name string  as "limits.message" or "agents.coder.policy"
 ---@return sessile.config.origin
 function methods:origin(name)
@@ -99,7 +99,7 @@ end
 
 -- ---------------------------------------------------------------- what an agent gets
 
--- Whether a policy has the option preserve_recent. Only loading it says so.
+-- Whether a policy has the option preserve_recent. To find out, it is loaded.
 local function has_recent(self, name, recent)
   local known = self.has_recent[name]
   if known == nil then
@@ -114,7 +114,7 @@ local function has_recent(self, name, recent)
   return known
 end
 
--- preserve_recent as an option of each policy that has it: a policy's own word holds.
+-- Sets preserve_recent as an option of each policy that has it, unless the policy sets it itself.
 local function with_recent(self, policy, recent)
   if not recent or not policy then
     return policy
@@ -141,7 +141,7 @@ local function with_recent(self, policy, recent)
   return step(policy)
 end
 
--- The model that a name means, and the last name; nil: none.
+-- The model with a name, and the last name in a chain of names; nil: there is none.
 local function model_of(self, model)
   local seen, called = {}, nil
   while type(model) == "string" and not seen[model] do
@@ -151,8 +151,8 @@ local function model_of(self, model)
   return type(model) ~= "string" and model or nil, called
 end
 
--- A function that asks a model. Nothing of it is looked at before it is first asked, so that
--- what is missing for it is in nobody else's way.
+-- A function that asks a model. The model is made on the first call, so that a missing program or
+-- key fails only then.
 local function asking(model)
   if model == nil or type(model) == "function" then
     return model
@@ -169,9 +169,9 @@ local function asking(model)
   end
 end
 
---- What holds for the sessions of an agent: policy, fallback, triggers, checkpoint, window, reserve
---- and ttl, as sessile.open takes them, except that times are ms; model, as sessile.model takes it,
---- and model_name. nil: of any agent that is not named in the file.
+--- The options of one agent's sessions: policy, fallback, triggers, checkpoint, window, reserve and
+--- ttl as sessile.open takes them, but with times in ms; model as sessile.model takes it;
+--- model_name. nil: those of any other agent.
 ---@param agent string?
 ---@return sessile.AgentConfig
 function methods:for_agent(agent)
@@ -213,7 +213,7 @@ local SAME = { "store", "key", "suite", "agent", "user", "durability", "timeout_
 
 local DIFFERS = { "policy", "fallback", "triggers", "checkpoint", "window", "reserve", "ttl" }
 
--- The options of sessile.open, put into the configuration itself.
+-- Sets the options of sessile.open as fields of the configuration.
 local function fill(self, options)
   local values, all = self.values, self:for_agent(nil)
   for _, name in ipairs(SAME) do
@@ -242,7 +242,7 @@ local function fill(self, options)
   end
 end
 
--- A name among `models` that is not there.
+-- The error of an unknown name of a model.
 local function missing_model(self)
   local function look(at, model)
     if type(model) == "string" and not model_of(self, model) then
@@ -268,7 +268,7 @@ local function missing_model(self)
     and ":" .. origin.line or "", why)
 end
 
---- One configuration of several files, those that hold more behind. Nil, message, code.
+--- Merges files; later ones override earlier ones. nil, message, code.
 ---@param files sessile.config.file[]
 function merge.of(files)
   local inner = { values = {}, origins = {}, files = files, known = {},

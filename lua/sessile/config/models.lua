@@ -37,7 +37,7 @@ local function headers(at, value, from)
   return made
 end
 
--- No name and no password in an address.
+-- A URL must not contain a user name or password.
 local function address(at, value, from)
   local url = read.expanded(at, read.text(at, value), from)
   if not url:find "^https?://[^/?#]" or url:find "[%c%s]" then
@@ -50,7 +50,7 @@ end
 
 local COMMON = { name = read.text, window = whole }
 
--- What sessile.model takes.
+-- The model as sessile.model takes it.
 local SHAPES = {
   command = { command = read.command, timeout_ms = read.timeout },
   endpoint = { endpoint = address, key = read.key, headers = headers, insecure = boolean,
@@ -63,7 +63,7 @@ for _, fields in pairs(SHAPES) do
   end
 end
 
---- What a model is: "function", "command", "endpoint", "lua" or "name".
+--- The kind of a model: "function", "command", "endpoint", "lua" or "name".
 function models.kind(model)
   if type(model) ~= "table" then
     return type(model) == "string" and "name" or "function"
@@ -71,7 +71,7 @@ function models.kind(model)
   return model.command and "command" or model.endpoint and "endpoint" or "lua"
 end
 
---- Reads one model, and gives it as sessile.model takes it. Raises.
+--- Checks one model and returns it as sessile.model takes it. Raises.
 ---@param at string
 ---@param value any
 ---@param from {folder: string, trusted: boolean}

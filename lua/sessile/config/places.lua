@@ -7,13 +7,13 @@ local places = {}
 
 local LONGEST, DEEPEST = 200, 8 -- bytes of a name, braces: beyond them no line is kept
 
--- The end of a long bracket whose opening is at `at`; nil: there is none.
+-- The end of the long bracket that opens at `at`; nil: none does.
 local function long_bracket(text, at)
   local level = text:match("^%[(=*)%[", at)
   return level and (select(2, text:find("]" .. level .. "]", at, true)) or #text)
 end
 
--- The end of a comment or a string that begins at `at`; nil: neither does.
+-- The end of the comment or string that begins at `at`; nil: none does.
 local function skip(text, at)
   local two = text:sub(at, at + 1)
   if two == "--" then
@@ -38,8 +38,8 @@ local function unquoted(word)
   return word:match '^"([^"\\]*)"$' or word:match "^'([^'\\]*)'$"
 end
 
---- The lines of the keys in a file's text: {["agents.coder.policy"] = 12, …}, of each the last
---- time that it is written.
+--- The lines of the keys in a file's text: {["agents.coder.policy"] = 12, …}. The last line counts
+--- if a key is set twice.
 ---@param text string
 ---@return table<string, integer>
 function places.of(text)
@@ -97,7 +97,7 @@ function places.of(text)
   return lines
 end
 
---- The line of a key, else of the innermost key around it that is written; nil: none is.
+--- The line of a key, or of the innermost key around it; nil: none is known.
 ---@param lines table<string, integer>  of places.of
 ---@param name string                   as "agents.coder.policy"
 ---@return integer?

@@ -11,7 +11,7 @@ local times = require "sessile.times"
 
 local read = {}
 
---- Raises that the value at that key is wrong.
+--- Raises an error about the value of a key.
 ---@param at string?
 ---@param what string
 ---@param code string?
@@ -19,7 +19,7 @@ function read.wrong(at, what, code)
   error({ at = at, what = what, code = code or "EINVALID" }, 0)
 end
 
---- A value for a sentence: short, and no table's contents.
+--- A value for a message: short, without the contents of tables.
 function read.shown(value)
   if type(value) == "string" then
     return #value <= 40 and not value:find "%c" and ("%q"):format(value) or "a long text"
@@ -29,7 +29,7 @@ function read.shown(value)
   return tostring(value)
 end
 
---- A table, and only keys of `known` in it.
+--- Checks that a value is a table with no keys but those of `known`.
 ---@param at string?
 ---@param value any
 ---@param known table<string, any>
@@ -130,8 +130,7 @@ end
 
 -- ---------------------------------------------------------------- paths
 
---- The text with $NAME and ${NAME} in their places; $$ is a $. In a file that is not trusted
---- there are none.
+--- Expands $NAME and ${NAME} in a text; $$ is a $. An error in a file that is not trusted.
 function read.expanded(at, text, from)
   if not text:find("$", 1, true) then
     return text
@@ -154,7 +153,7 @@ function read.expanded(at, text, from)
   end))
 end
 
---- A path from the folder of the file that names it.
+--- A path, relative to the folder of the file that contains it.
 function read.beside(path, from)
   path = paths.expand(path)
   if path:sub(1, 1) == "/" or from.folder == nil then
@@ -167,7 +166,7 @@ function read.path(at, value, from)
   return read.beside(read.expanded(at, read.text(at, value), from), from)
 end
 
---- A name, or a path when it has a "/".
+--- A name, or a path if it contains a "/".
 function read.path_or_name(at, value, from)
   return read.text(at, value):find "/" and read.path(at, value, from) or value
 end
@@ -176,7 +175,7 @@ end
 
 local SOURCES = { env = true, file = true, command = true }
 
---- Where a secret is, as a value of sessile.key. also: what else would do, for the sentence.
+--- The source of a secret, as a value of sessile.key. also: other accepted values, for the message.
 function read.key(at, value, from, also)
   local expected = ("{ env = \"NAME\" }, { file = \"…\" } or { command = { \"program\", … } } "
     .. "expected%s"):format(also and ", " .. also or "")

@@ -13,12 +13,12 @@ local schema = {}
 ---@field kind string      which check of check.lua reads it
 ---@field default string   in words
 ---@field about string
----@field project boolean? a project's file may say it although nobody trusts that file
----@field agent boolean?   may be said of one agent too
----@field values string[]? what a choice may be
+---@field project boolean? an untrusted project's file may set it
+---@field agent boolean?   may be set for one agent
+---@field values string[]? of a choice
 ---@field least integer?   of a number
 
--- How the URL of a store is written, each as code.
+-- The forms of a store's URL, in Markdown code.
 local function forms()
   local list = {}
   for _, one in ipairs(core.schemes()) do
@@ -90,7 +90,7 @@ schema.keys = {
     about = "settings of single agents: `{ coder = { policy = …, window = … } }`" },
 }
 
--- The default of a limit as somebody would write it: "8MiB", "500ms", "128".
+-- The default of a limit as a user would write it: "8MiB", "500ms", "128".
 local function written(limit)
   if limit.unit == "ms" then
     return limit.default .. "ms"
@@ -102,7 +102,7 @@ local function written(limit)
   return value .. ({ [0] = "", "KiB", "MiB", "GiB", "TiB" })[prefix]
 end
 
--- The engine has the limits: one key each, before `agents`.
+-- One key for each limit of the engine, before `agents`.
 for _, limit in ipairs(core.limits()) do
   table.insert(schema.keys, #schema.keys, {
     name = "limits." .. limit.name, kind = limit.unit, least = limit.least > 0 and limit.least
@@ -113,8 +113,7 @@ end
 schema.units = { time = "time", timeout = "time", ms = "time", ttl = "time", size = "size",
   tokens = "tokens" }
 
--- What other programs and the requirements of others call our keys: a wrong key that is one of
--- these is told its name here.
+-- Names of these keys in other programs. If one is used, the error message suggests ours.
 schema.known_elsewhere = {
   backend = "store", base_dir = "store", connection_string = "store", database_url = "store",
   encryption = "key", key_source = "key", key_env_var = "key", passphrase = "key",

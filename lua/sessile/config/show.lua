@@ -20,7 +20,7 @@ local function unit(value, units, step, last)
   return ("%d%s"):format(value, units[i] or last)
 end
 
---- Milliseconds as they would be written: "500ms", "5m", "90d".
+--- Milliseconds as a user would write them: "500ms", "5m", "90d".
 function show.time(ms)
   return ms == 0 and "0s" or unit(ms, { "ms", "s", "m", "h", "d" }, { 1000, 60, 60, 24 })
 end
@@ -30,12 +30,12 @@ function show.timeout(ms)
   return ms < 0 and "for ever" or show.time(ms)
 end
 
---- Bytes as they would be written: "8MiB", "1000".
+--- Bytes as a user would write them: "8MiB", "1000".
 function show.size(bytes)
   return unit(bytes, { "", "KiB", "MiB", "GiB", "TiB" }, { 1024, 1024, 1024, 1024 })
 end
 
---- An address without a password, and without what a query may hide.
+--- A URL without its password and query.
 function show.url(url)
   url = url:gsub("^(%l[%l%d+.-]*://[^/@:]*):[^@]*@", "%1:hidden@")
   url = url:gsub("([?&])([^=&%s]+)=([^&%s]*)", function(before, name)
@@ -82,10 +82,10 @@ literal = function(value)
   return #parts > 0 and "{ " .. table.concat(parts, ", ") .. " }" or "{}"
 end
 
---- A value as it would be written, for what holds no secret.
+--- A value as a user would write it. It must not contain a secret.
 show.literal = function(value) return literal(value) end
 
---- Where a secret is, and not what.
+--- The source of a secret, never the secret.
 function show.key(key)
   if key == false then
     return "none: not sealed"
@@ -109,7 +109,7 @@ local function when(value)
   return literal(copy)
 end
 
---- Who is asked.
+--- The model, without secrets.
 function show.model(value)
   local kind = models.kind(value)
   if kind == "name" then

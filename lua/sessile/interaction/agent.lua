@@ -26,8 +26,8 @@ local inherited = {
   "timeout_ms", "triggers", "fallback", "event", "checkpoint",
 }
 
--- A session from what was given for one: a session, or the id of one in the store, which is
--- made when there is none. nil: none was given; nil, message, code.
+-- The session of a run: a session, or an id in the store, which is created if missing. nil: none
+-- was given; nil, message, code.
 local function session_of(who, given, store)
   if given == nil or given == false then
     return nil
@@ -42,8 +42,8 @@ local function session_of(who, given, store)
   return store:session(given)
 end
 
---- Runs on a text, a message or a list of messages; on nothing it goes on with what was under
---- way. given: options of this run, before the agent's. Returns the outcome.
+--- Runs with a text, a message or a list of messages; nil continues an interrupted run. given:
+--- options that override the agent's. Returns the outcome.
 function methods:run(message, given)
   local who = "agent:run"
   local opts = options.check(who, given, run_kinds)
@@ -72,7 +72,7 @@ function methods:run(message, given)
   return send.run(who, on, input, opts, chosen, opts.messages)
 end
 
---- Ends the runs that are under way: no further request is sent and no further tool started.
+--- Ends its runs: no further request is sent and no further tool started.
 function methods:cancel()
   rawset(self, "_round", self._round + 1)
   return true
@@ -90,7 +90,7 @@ local meta = object.class {
   close = function() return true end, -- the session and the store are the caller's
 }
 
---- Makes an agent. Nothing is asked and nothing is written before it runs.
+--- Makes an agent.
 function agent.make(given)
   options.expect("table", given, "sessile.agent: a table of options")
   local opts = options.check("sessile.agent", given, agent_kinds)

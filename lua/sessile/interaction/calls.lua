@@ -22,7 +22,7 @@ local moved_on = "not run: the conversation went on before it could be"
 
 local pause = { __name = "sessile.Pause" }
 
---- What a tool or a hook returns to end the loop until somebody answers.
+--- A tool or a hook returns this to pause the loop until somebody answers.
 function calls.pause(given)
   return setmetatable(given, pause)
 end
@@ -31,7 +31,7 @@ function calls.is_pause(value)
   return getmetatable(value) == pause
 end
 
--- An error value as text, whatever its __tostring does.
+-- An error value as a text, also if its __tostring fails.
 local function say(value)
   local ok, text = pcall(tostring, value)
   return ok and text or ("an error of type " .. type(value))
@@ -51,7 +51,7 @@ local function no_such_tool(loop, call)
     :format(tostring(call.name), #names > 0 and table.concat(names, ", ") or "none"), true)
 end
 
--- The arguments of a call as a table; nil and the message that says what is wrong.
+-- The arguments of a call as a table; nil and an error message.
 local function arguments_of(call)
   if type(call.arguments) == "table" then
     return call.arguments
@@ -82,8 +82,8 @@ local function run(loop, tool, call, args, state)
   return answers.of_tool(call, value, reason)
 end
 
--- Does one call, from its start to its result. Returns {message=, known=}, {pause=}, or nil,
--- message, code when the log cannot be written.
+-- Runs one call from start to result. Returns {message=, known=}, {pause=}, or nil, message, code
+-- if the log cannot be written.
 local function perform(loop, open, call)
   local state = open.state[call.id]
   if state and state.result then
@@ -128,8 +128,7 @@ end
 
 -- ---------------------------------------------------------------- results
 
--- Writes one result; one that the log does not take (too long, no UTF-8) becomes one that
--- says so.
+-- Writes one result. If the log refuses it (too long, not UTF-8), writes an error result instead.
 local function write(loop, call, done)
   local id, message, code = loop.transcript:result(done.message)
   if not id and (code == "EINVALID" or code == "ELIMIT") then
@@ -147,8 +146,8 @@ local function write(loop, call, done)
   return true
 end
 
--- Writes what can be written in the order of the calls; keeps the result of call `i` as a
--- fact when its turn has not come.
+-- Writes the results whose turn has come, in the order of the calls; stores the result of call `i`
+-- as a fact if its turn has not come.
 local function settle(loop, open, batch, i)
   local list = open.calls
   local this = i and batch[i]
@@ -182,9 +181,9 @@ end
 
 -- ---------------------------------------------------------------- several at once
 
--- Each call in a coroutine of its own. All are started before any is waited for; what one
--- yields is yielded to the host's scheduler, and what comes back is that one's. In the order
--- of the calls, round and round.
+-- Runs each call in a coroutine of its own. All start before any is waited for. What a call yields
+-- is yielded to the host's scheduler, whose answer goes to that call. The calls take turns in
+-- order.
 local function interleave(loop, count, body, stopped)
   local threads, values = {}, {}
   local function resume(i, ...)
@@ -217,7 +216,7 @@ local function interleave(loop, count, body, stopped)
   end
 end
 
--- How the calls are run: function(count, body, stopped).
+-- The function that runs the calls: function(count, body, stopped).
 local function driver(loop, count)
   local parallel = loop.parallel
   if count > 1 and parallel and type(parallel) ~= "boolean" then
@@ -238,8 +237,8 @@ local function driver(loop, count)
   end
 end
 
---- Runs the calls that wait. Returns {pause=}: nil when all are answered; or nil, message,
---- code when something could not be written.
+--- Runs the open calls. Returns {pause=}, where pause is nil if all are answered; or nil, message,
+--- code if something could not be written.
 function calls.run(loop, open)
   local count = #open.calls
   local batch = { next = 1 }
@@ -274,8 +273,8 @@ function calls.run(loop, open)
   return { pause = batch.pause }
 end
 
---- Answers the calls that wait without running anything, since something else was said: with
---- the result that was recorded, or with what is known of them. true; nil, message, code.
+--- Answers the open calls without running them, because there is a new message: with the recorded
+--- result, or with what is known of them. true; nil, message, code.
 function calls.close(loop, open)
   local batch = { next = 1 }
   for i, call in ipairs(open.calls) do

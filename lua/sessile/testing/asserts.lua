@@ -109,7 +109,7 @@ local all = {
   golden = golden.check,
 }
 
---- Adds them to luassert. Running it twice is running it once.
+--- Adds them to luassert. May be called again.
 function asserts.install()
   local luassert = require "luassert"
   local say = require "say"

@@ -20,7 +20,7 @@ local function text_of(result)
     report.context(result.context))
 end
 
--- The first line that differs, of both.
+-- The first line in which two texts differ.
 local function difference(was, is)
   local function lines(text)
     local list = {}

@@ -40,8 +40,7 @@ local function busted()
   return found
 end
 
---- Calls fn with each fixture that the pattern names, in order. Raises when there is none: a
---- spec that looks at nothing passes nothing.
+--- Calls fn with each fixture that matches the pattern, in order. Raises if there is none.
 ---@param glob string
 ---@param fn fun(fixture: sessile.testing.fixture)
 function testing.each_fixture(glob, fn)
@@ -81,7 +80,7 @@ function testing.laws(policy, options)
   test("changes nothing when it compacts a second time", laws.idempotent, policy, options)
 end
 
---- One test for each way in which a model can fail: the turns are there, the context is whole.
+--- One test for each way in which a model can fail: the turns are kept and the context is lawful.
 ---@param policy table
 ---@param options sessile.testing.run_options?
 function testing.faults(policy, options)
@@ -112,7 +111,7 @@ function testing.faults(policy, options)
   end
 end
 
---- Prints what a turn costs under the policy, for some numbers of messages in the context.
+--- Prints the time of a turn under the policy with this number of messages in the context.
 ---@param name string
 ---@param options {policy: table, entries: integer?, window: integer?}
 function testing.bench(name, options)

@@ -81,8 +81,7 @@ local function cases_of(options)
   return cases
 end
 
---- Plays all the cases. Returns what was broken: for each law (0: an error of the policy) a
---- report, or nothing.
+--- Plays all cases. Returns a report for each broken law (0: an error of the policy).
 ---@param policy table   of T.load
 ---@param options sessile.testing.laws_options?
 ---@return table<integer, string> broken
@@ -122,7 +121,7 @@ local function conversations(options)
   end
 end
 
---- The same context, byte for byte, when everything is done once more.
+--- Playing a conversation twice leaves the same context.
 ---@return string? wrong
 function laws.same_twice(policy, options)
   options = options or {}

@@ -27,8 +27,9 @@ function meta.__call(self, request)
   return answer_of(self, request)
 end
 
---- A model that gives these answers in order, the last one for ever. An answer is a text, a
---- function of the request, or false: it fails. `calls` counts, `requests` remembers.
+--- A model that gives these answers in order and then repeats the last one. An answer is a text, a
+--- function of the request, or false for a failure. `calls` counts the requests, `requests` lists
+--- them.
 ---@param answers (string|false|fun(request: table): string?, string?)[]|string
 function models.scripted(answers)
   if type(answers) == "string" then
@@ -68,10 +69,10 @@ local function read(path)
   return answers
 end
 
---- A model that answers what a file holds, so that a spec sees real answers and needs no network.
---- With RECORD=1 in the environment `ask` is asked what the file does not hold, and its answer is
---- kept there. A request that nobody recorded fails the test that made it, not the policy:
---- policy:run raises. The same request asked again gets the next of its answers, or the last.
+--- A model with recorded answers, so that a spec has real answers without a network. With RECORD=1
+--- in the environment, `ask` answers the requests that are missing in the file, and its answers are
+--- added. Else a missing request fails the test, not the policy: policy:run raises. A request that
+--- is repeated gets its next recorded answer, or the last.
 ---@param path string  a file of lines {"request":…,"answer":…}
 ---@param ask (fun(request: table): string?, string?)?
 function models.recorded(path, ask)
@@ -105,7 +106,7 @@ function models.recorded(path, ask)
   end })
 end
 
---- What a model may do wrong, by name: each is a model of its own.
+--- Models that fail, each in another way, by name.
 ---@return {name: string, model: table}[]
 function models.faults()
   local list = {

@@ -39,8 +39,7 @@ end
 ---@field policy_path string?  folders to look names up in, `:` between
 ---@field limits table?  as sessile.open: policy_gas, policy_ms, policy_memory, policy_result
 
---- A policy, loaded and checked as the engine does it; raises what the engine says of one that
---- does not load.
+--- Loads a policy as the engine does. Raises the engine's message if it does not load.
 ---@param policy any   a name, a path, a table of hooks, a chain
 ---@param options table?  its options
 ---@param about sessile.testing.load_options?
@@ -158,8 +157,8 @@ function methods:run(fixture, options)
   return result
 end
 
---- Plays a conversation, compacts, and compacts once more. Returns what the second time
---- changed, in a sentence, or nil.
+--- Plays a conversation and compacts twice. Returns a sentence about what the second compaction
+--- changed, or nil.
 ---@param fixture any
 ---@param options sessile.testing.run_options?
 ---@return string? wrong

@@ -24,7 +24,7 @@ local function with(table, i, value)
   return copy
 end
 
--- Takes ever smaller pieces out of a list as long as `fails` holds of the rest.
+-- Removes smaller and smaller pieces of a list while `fails` is true of the rest.
 local function fewer(list, fails)
   local size = math.max(1, #list // 2)
   while size >= 1 do
