@@ -1,10 +1,10 @@
--- triggers.lua: when a policy compacts unasked and when a turn makes a checkpoint, as a program or
--- a configuration writes it, turned into what the engine takes.
+-- triggers.lua: checks the rules that start compactions and checkpoints, in programs and
+-- configurations, and converts them to what the engine takes.
 --
 --   triggers   = { messages = 50, interval = "10m", share = 0.8, overflow = true,
 --                  events = { "deploy" } }
 --   checkpoint = { strategy = "periodic", interval = "5m", keep = 20 }
---   false      none, whatever the store or the agent has
+--   false      none, even if the store or the agent has some
 --
 -- The engine checks triggers at the end of each turn.
 
@@ -71,7 +71,7 @@ local function events(given, wrong)
   return given
 end
 
---- Checks triggers whose names are known. Returns {messages, interval_ms, share (per thousand),
+--- Checks triggers. Returns {messages, interval_ms, share (per thousand),
 --- overflow, events}. wrong(name, what) raises.
 function triggers.read(given, wrong)
   if given.overflow ~= nil and type(given.overflow) ~= "boolean" then
@@ -86,7 +86,7 @@ function triggers.read(given, wrong)
   }
 end
 
--- What each strategy adds to the conditions that are given.
+-- The conditions that each strategy adds to those given.
 local strategies = {
   manual = function(on, wrong)
     if next(on) then
@@ -108,8 +108,8 @@ local strategies = {
   end,
 }
 
---- The same for the rules of checkpoints. Returns {on, keep, state}: when, as triggers.read()
---- gives it; how many are kept; a function that returns the state of a checkpoint.
+--- The same for the rules of checkpoints. Returns {on, keep, state}: the triggers, as triggers.read()
+--- returns them; how many are kept; a function that returns the state of a checkpoint.
 function triggers.read_checkpoint(given, wrong)
   local on = triggers.read(given, wrong)
   if given.strategy ~= nil then
@@ -130,7 +130,7 @@ function triggers.read_checkpoint(given, wrong)
   return { on = on, keep = keep, state = given.state }
 end
 
--- A program may give a function too, which a file of settings may not.
+-- A program may also give a function; a configuration may not.
 local program_fields = { state = "any" }
 for name, kind in pairs(triggers.checkpoint_fields) do
   program_fields[name] = kind
@@ -143,8 +143,8 @@ local function checked(who, label, given, fields, read)
   end)
 end
 
---- Triggers of a program's call: nil stays nil; false becomes {}, which never fires. Raises what
---- is wrong with them.
+--- Triggers given by a program: nil stays nil; false becomes {}, which never fires. Raises if they
+--- are wrong.
 function triggers.resolve(who, given)
   if given == nil then
     return nil
@@ -152,7 +152,7 @@ function triggers.resolve(who, given)
   return given and checked(who, "triggers", given, triggers.fields, triggers.read) or {}
 end
 
---- Rules of checkpoints in the same way, as triggers.read_checkpoint() returns them.
+--- The same for rules of checkpoints, as triggers.read_checkpoint() returns them.
 function triggers.checkpoints(who, given)
   if given == nil then
     return nil

@@ -35,7 +35,7 @@ local default_steps = 50
 --- A loop that is ready to run. spec: session (or nil), transcript, model, tools, before,
 --- after, reducer, max_steps, parallel, on_event, input (a list, or nil), stopped (function),
 --- state (function: the reducer's state until now), policy, fallback, policy_model, beside (another
---- loop runs on the same handle: what waits is not ours to answer).
+--- loop runs on the same handle, and its open calls are not answered here).
 function loop.new(spec)
   local self = setmetatable(spec, Loop)
   self.tools = self.tools or {}
@@ -45,7 +45,7 @@ function loop.new(spec)
   return self
 end
 
---- What a host's function is told beside its argument. more: further fields, or nil.
+--- The context argument of a host's function. more: additional fields, or nil.
 function Loop:about(more)
   local ctx = more or {}
   ctx.session, ctx.step = self.session, self.step
@@ -58,7 +58,7 @@ function Loop:cancelled()
   return self.stopped ~= nil and self.stopped()
 end
 
--- Tells the host. What on_event raises is in the log of the outcome, and changes nothing.
+-- Calls the host's on_event. An error in it is added to the log of the outcome, nothing else.
 local function tell(self, event)
   event.step = self.step
   if self.on_event then
@@ -69,7 +69,7 @@ local function tell(self, event)
   end
 end
 
---- Tells the host of an event, and keeps it for the reducer.
+--- Reports an event to the host and to the reducer.
 function Loop:emit(event)
   if self.reducer then
     self.events[#self.events + 1] = event
@@ -99,7 +99,7 @@ local function failed(self, message, code)
   })
 end
 
--- at: the entry of the pause, when the session is paused already.
+-- at: the entry of the pause, if the session is paused already.
 local function paused(self, pause, at)
   local message, code
   if not at then
@@ -135,8 +135,8 @@ end
 
 -- ---------------------------------------------------------------- asking the model
 
--- Calls each hook with the value and the context; what one returns takes the value's place.
--- Returns the value; or nil, pause; or nil, nil, reason.
+-- Passes a value through hooks: the result of each replaces the value. Returns the value; or nil,
+-- pause; or nil, nil, reason.
 local function through(hooks, name, value, ctx)
   for _, hook in ipairs(hooks or {}) do
     local ok, given, reason = pcall(hook, value, ctx)
@@ -153,7 +153,7 @@ local function through(hooks, name, value, ctx)
   return value
 end
 
--- What tools there are, as a model is told, by name.
+-- The tools as they are described to a model, sorted by name.
 local function described(tools)
   local list = {}
   for name, tool in pairs(tools) do
@@ -203,7 +203,7 @@ local function request_of(self)
   return request
 end
 
--- One question. Returns the message, or host.later; or nil, reason, code.
+-- Asks the model once. Returns the message, or host.later; or nil, reason, code.
 local function ask(self, request)
   self:emit { type = "model", messages = #request.messages }
   -- A piece of an answer is no event for the reducer, which gets the whole message.
@@ -220,8 +220,8 @@ local function ask(self, request)
   return answers.message(answer, "call_" .. (self.head or #request.messages))
 end
 
--- As ask(), but when the request was too long the context is compacted once and the model is
--- asked once more. Returns the message; nil, pause; nil, nil, reason, code.
+-- Like ask(), but if the request was too long, compacts the context and asks a second time. Returns
+-- the message; nil, pause; nil, nil, reason, code.
 local function think(self)
   local request, pause, reason, code = request_of(self)
   if not request then
@@ -256,7 +256,7 @@ end
 
 local MOST_USAGE = 2 ^ 53 -- of one report: no sum of them is another number than it
 
--- A report that cannot be kept must not cost the answer that it came with.
+-- If the provider's report cannot be stored, the answer still is.
 local function count_usage(self, usage)
   if type(usage) ~= "table" then
     return nil
@@ -276,7 +276,7 @@ local function count_usage(self, usage)
   return usage
 end
 
--- The reducer's next state; nil, after a line in the log, when there is none to be kept.
+-- The reducer's next state. If it fails, nil, and a line is added to the log.
 local function reduce(self)
   if not self.reducer then
     return nil
@@ -299,7 +299,7 @@ local function reduce(self)
   return after
 end
 
--- Writes what the model said. Returns what transcript:answer does.
+-- Writes the model's message. Returns the result of transcript:answer.
 local function write(self, message, final)
   local usage = count_usage(self, message.usage)
   if not usage and type(message.usage) == "table" then
@@ -321,15 +321,16 @@ end
 
 -- ---------------------------------------------------------------- the loop
 
--- The last message, when the loop has nothing to do: the model spoke, and called nothing.
+-- The last message, if it is an answer of the model without calls: the loop has nothing to do.
 local function last_word(self)
   local list = self.transcript:context()
   local last = list and list[#list]
   return last and (last.role == "assistant" or last.role == "model") and last or nil
 end
 
--- Says what was given, or finds what was under way. {pause=}: the session waits for an answer;
--- {open=}: calls that wait; {reply=}: the model has spoken; {} else; nil, message, code.
+-- Writes the input, or finds out where an interrupted loop stopped. Returns {pause=}: the session
+-- waits for an answer; {open=}: open calls; {reply=}: the model has answered; else {}; nil,
+-- message, code.
 local function begin(self)
   local pause, message, code = self.transcript:pause()
   if not pause and message then
@@ -371,7 +372,7 @@ local function begin(self)
   return {}
 end
 
--- Runs the calls. nil when the loop goes on; else its outcome.
+-- Runs the calls. Returns nil if the loop continues, else its outcome.
 local function act(self, open)
   local ran, message, code = calls.run(self, open)
   if not ran then
@@ -380,7 +381,7 @@ local function act(self, open)
   return ran.pause and paused(self, ran.pause) or nil
 end
 
--- The last word: hooks, the turn, the end.
+-- The end of the loop: hooks, the turn, the outcome.
 local function conclude(self, message)
   local reply, pause, reason = through(self.after, "after", message, self:about())
   if reply then
@@ -399,7 +400,7 @@ local function conclude(self, message)
   return completed(self, reply, written)
 end
 
---- Runs to the end and returns the outcome; nil, message, code when nothing could begin.
+--- Runs to the end and returns the outcome; nil, message, code if the loop could not start.
 function Loop:run()
   self:emit { type = "start", session = self.session }
   local begun, message, code = begin(self)

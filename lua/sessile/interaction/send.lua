@@ -22,7 +22,7 @@ send.kinds = settings.add_to {
   triggers = "any", fallback = "any", event = "string", checkpoint = "any",
 }
 
--- What is said: a text, a message, a list of messages, or nothing, as a list or nil.
+-- The input as a list: a text, a message or a list of messages; nil: none.
 local function input_of(who, given)
   if given == nil then
     return nil
@@ -40,14 +40,14 @@ end
 
 -- ---------------------------------------------------------------- state
 
--- Of each session: what its reducer made last and at which entry of the path that stands.
+-- For each session: the last state of its reducer, and the entry of the path that has it.
 local states = setmetatable({}, { __mode = "k" })
--- How many loops run on each handle.
+-- The number of loops that run on each handle.
 local running = setmetatable({}, { __mode = "k" })
--- What a loop could not write: {messages=, options=}.
+-- For each session: what a loop could not write: {messages=, options=}.
 local pending = setmetatable({}, { __mode = "k" })
 
--- The state that the newest turn on the path carries. nil: none; nil, message, code.
+-- The state stored in the newest turn on the path that has one. nil: none; nil, message, code.
 local function state_of(self)
   local id, message, code = self:head()
   if not id then
@@ -77,8 +77,8 @@ local function state_of(self)
   end
 end
 
---- What a send leaves behind: {messages=, head=, tokens=, value=}: the context, where it
---- ends, its size, and what the reducer made of it all.
+--- The state after the last send: {messages=, head=, tokens=, value=}: the context, its last entry,
+--- its size, and the reducer's state.
 function session.methods:state()
   local list, info, code = self:context()
   if not list then
@@ -92,9 +92,8 @@ function session.methods:state()
   return { messages = list, head = info.head, tokens = info.tokens, value = value }
 end
 
---- Writes what a send could not, and what the host's store did not take. true when it is
---- written, nil when there was nothing; nil, message, code when it failed again. given:
---- on_conflict.
+--- Writes what a send could not write, and what the host's store did not accept. Returns true, nil
+--- if there was nothing, or nil, message, code. given: on_conflict.
 function session.methods:save(given)
   local opts = options.check("session:save", given, { on_conflict = "string" })
   local waits = pending[self]
@@ -166,7 +165,7 @@ local function on_session(who, self, input, opts, chosen)
   return outcome, message, code
 end
 
--- Runs a loop without one: nothing is kept but what the outcome holds.
+-- Runs a loop without a session: only the outcome has the messages.
 local function on_nothing(who, before, input, opts, chosen)
   if not opts.model then
     return nil, who .. ": no model is configured: give model=", "EINVALID"
@@ -179,9 +178,8 @@ local function on_nothing(who, before, input, opts, chosen)
   return loop.new(spec):run()
 end
 
---- What sends do once their options are checked. self: a session, or nil; opts: model,
---- policy and what else a turn takes, stopped; chosen: settings; before: messages that a
---- session would have held.
+--- Runs a send with checked options. self: a session, or nil; opts: the options of a turn, and
+--- stopped; chosen: settings; before: the earlier messages, without a session.
 function send.run(who, self, input, opts, chosen, before)
   if self then
     return on_session(who, self, input, opts, settings.over(self._settings or {}, chosen))
@@ -189,8 +187,8 @@ function send.run(who, self, input, opts, chosen, before)
   return on_nothing(who, before, input, opts, chosen)
 end
 
---- A message to the session: load, hooks, model, tools and model again, hooks, turn with
---- policy. Returns the outcome. Without a message it goes on with what was under way.
+--- Sends a message: hooks, model and tools until the model calls nothing, hooks, a turn with
+--- policy. Returns the outcome. Without a message it continues an interrupted send.
 function session.methods:send(message, given)
   local opts = options.check("session:send", given, send.kinds)
   local input = input_of("session:send", message)
@@ -204,8 +202,8 @@ local stateless = settings.add_to {
   fallback = "any", event = "string", checkpoint = "any",
 }
 
---- The same without a session: nothing is kept. given: messages (what was said before, and
---- the new message as the last), model, tools and so on; session makes it session:send.
+--- The same without a session. given: messages (the last one is new), model, tools and other
+--- options; with `session` it is session:send.
 function send.send(given)
   options.expect("table", given, "sessile.send: a table of options")
   local opts = options.check("sessile.send", given, stateless)

@@ -8,7 +8,7 @@ local options = require "sessile.options"
 
 local settings = {}
 
---- Option kinds, beside `model` and `policy`, which stores and sessions have anyway.
+--- Option kinds, in addition to `model` and `policy`.
 settings.kinds = {
   tools = "table", before = "table|callable", after = "table|callable", reducer = "callable",
   max_steps = "number", on_event = "callable", parallel = "boolean|callable",
@@ -19,7 +19,7 @@ local tool_kinds = {
   run = "callable", parameters = "table", description = "string", repeatable = "boolean",
 }
 
--- Tools as the loop reads them: {name = {run=, …}}; a function alone is its run.
+-- Tools as the loop needs them: {name = {run=, …}}. A function is short for { run = … }.
 local function check_tools(who, tools)
   local checked = {}
   for name, tool in pairs(tools) do
@@ -56,8 +56,7 @@ local function check_hooks(who, name, hooks)
   return list
 end
 
---- The settings among options that were checked against `kinds`, ready for use. Raises
---- when a tool or a hook is none.
+--- The settings among checked options. Raises if a tool or a hook is wrong.
 function settings.take(who, given)
   local taken = {}
   for name in pairs(settings.kinds) do
@@ -80,7 +79,7 @@ function settings.take(who, given)
   return taken
 end
 
---- Settings in which `over` comes before `under`.
+--- Merges settings; `over` overrides `under`.
 function settings.over(under, over)
   local merged = {}
   for name in pairs(settings.kinds) do

@@ -10,7 +10,7 @@ local transcript = require "sessile.interaction.transcript"
 local steps = {}
 steps.__index = steps
 
---- Messages that are in the session as soon as they are said. writing: the options of its
+--- A transcript that writes each message immediately. writing: the options of its
 --- turns: policy, policy_model, model_name, metadata, on_conflict, window, reserve,
 --- timeout_ms.
 function steps.new(session, writing)
@@ -68,9 +68,9 @@ local function id_of(number)
 end
 
 -- Reads the entries behind open.seen, in the order of the log, into open.state: for each call
--- that waits {starts=, result=, pause=, ended=}. What others write about these calls is there
--- too. ended: the session was paused for it, and the pause ended without an answer. A result
--- counts when it follows the message of the call and nothing but such results.
+-- that is open {starts=, result=, pause=, ended=}. Entries of other writers count as well. ended:
+-- the session was paused for it, and the pause ended without an answer. A result counts if only
+-- results are between it and the message of the call.
 local function look(self, open, upto)
   local number = tonumber(open.seen, 16) + 1
   while not upto or number < upto do
@@ -124,7 +124,7 @@ function steps.opened(_, written, calls)
   return opened(written.ids[#written.ids], written.turn, calls)
 end
 
---- The calls that wait at the head, and what the log knows of them.
+--- The open calls at the head, with what is in the log about them.
 function steps:open()
   local last = 16
   local list, message, code, calls, at
@@ -149,7 +149,7 @@ function steps:open()
   return open
 end
 
--- Of two that start the same call, the one whose fact stands first in the log has it.
+-- If two loops start the same call, the one whose fact is first in the log runs it.
 function steps:started(open, call)
   local state = open.state[call.id]
   local before = state.starts

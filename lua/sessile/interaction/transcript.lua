@@ -22,7 +22,7 @@ local options = require "sessile.options"
 
 local transcript = {}
 
---- The calls at the end of a list that nothing answers, and the index of their message.
+--- The unanswered calls at the end of a list, and the index of their message.
 function transcript.waiting(list)
   local answered = {}
   for i = #list, 1, -1 do
@@ -49,7 +49,7 @@ local memory = {}
 memory.__index = memory
 transcript.in_memory = memory
 
---- Messages in memory; `before` come first and are not among `list`, which holds what is new.
+--- A transcript in memory. `before` are earlier messages; `list` has only the new ones.
 function transcript.memory(before)
   return setmetatable({ before = before or {}, list = {}, early = {}, rewritten = 0 }, memory)
 end
@@ -79,7 +79,7 @@ function memory:finished(_, call, message)
   return true
 end
 
--- Results that wait for a call before them, which waits for an answer.
+-- Results that cannot be written yet because an earlier call is open.
 function memory:rest()
   local ids = {}
   for id in pairs(self.early) do
@@ -119,7 +119,7 @@ end
 
 -- ---------------------------------------------------------------- in a session
 
---- Pauses the session for that reason. Returns the entry.
+--- Pauses the session. Returns the entry of the pause.
 function transcript.suspend(self, pause)
   local outcome, message, code = self.session:suspend { reason = pause.reason,
     state = pause.state }
@@ -145,8 +145,8 @@ function transcript.turn_options(self, about)
   return given
 end
 
---- Writes messages as a turn on the transcript's base; what cannot be written is kept in
---- `unsaved`, to be written again.
+--- Writes messages as a turn on the transcript's base. Messages that cannot be written are kept in
+--- `unsaved`.
 function transcript.write_turn(self, messages, usage, about)
   local given = transcript.turn_options(self, about)
   given.usage, given.base = usage, self.base

@@ -12,7 +12,7 @@ local memory = transcript.in_memory
 local whole = setmetatable({}, { __index = memory })
 whole.__index = whole
 
---- Messages that become one turn of the session when the last is there.
+--- A transcript that writes all messages as one turn at the end.
 function whole.new(session, writing)
   local self = transcript.memory()
   self.session, self.writing, self.pauses = session, writing, {}
@@ -30,8 +30,8 @@ function whole:context()
   return memory.context(self), { head = self.base }
 end
 
--- The turn's usage is the last request's, for the size of the context; its total is for the
--- bill. Both are what the provider reported.
+-- The turn's usage is that of the last request, which gives the size of the context. `total` is the
+-- sum of all requests. Both are reported by the provider.
 function whole:answer(message, about)
   memory.answer(self, message)
   if not about.final then
@@ -50,7 +50,7 @@ function whole:paused(_, call, pause)
   return true
 end
 
--- What was said until now is a turn without policy, so that it is there to go on with.
+-- The messages so far are written as a turn without policy, so that the loop can be continued.
 function whole:rest(pause)
   memory.rest(self)
   local list = self.list
@@ -90,7 +90,7 @@ function whole:compact(given)
   return done, message, code
 end
 
--- What an earlier loop left is in the log.
+-- Open calls of an earlier loop are in the log.
 whole.open = steps.open
 
 return whole

@@ -13,14 +13,14 @@ local command = {}
 local TIMEOUT_MS, WHOLE = 120000, 10 -- without output; ten times that in total
 local MOST = 16 * 1024 * 1024  -- bytes of its output
 
---- Whether programs can be started here: in the executable alone.
+--- Whether programs can be started: only in the executable.
 local function processes()
   local found, process = pcall(require, "sessile.process")
   return found and process or nil
 end
 
--- An answer from what was printed: a JSON object with content, tool calls or an error is a
--- message; anything else is what it says.
+-- The answer in a program's output: a JSON object with content, tool calls or an error; anything
+-- else is a text.
 local function answer_of(out)
   local body = out:find "^%s*{" and answers.decode(out)
   if type(body) ~= "table" then
@@ -51,7 +51,7 @@ local function ending(done, name, said)
   return ("the program %s %s%s"):format(name, why, said ~= "" and ": " .. said or "")
 end
 
---- Asks. about: on_text, stopped. Returns the answer; nil, message, code.
+--- Runs the program. about: on_text, stopped. Returns the answer; nil, message, code.
 function command.ask(self, request, about)
   local input, why = core.text(request)
   if not input then
@@ -95,7 +95,7 @@ function command.ask(self, request, about)
   return answer
 end
 
---- What to run, from a table of options; nil, message, code. Raises for what is none.
+--- Checks a table of options and returns the command; nil, message, code. Raises for wrong options.
 function command.make(who, given)
   local opts = options.check(who, given, { command = "table", name = "string",
     timeout_ms = "timeout", window = "number" })

@@ -28,7 +28,7 @@ local AGAIN = { [408] = true, [429] = true, [500] = true, [502] = true, [503] = 
 
 local LOCAL = { localhost = true, ["127.0.0.1"] = true, ["::1"] = true }
 
---- The address as {url=, secure=, here=, text=}; nil and what is wrong with it.
+--- A URL as {url=, secure=, here=, text=}; nil and an error message.
 function endpoint.address(url)
   local scheme, authority, path, query = url:match "^(%a+)://([^/?#]+)([^?#]*)(%??[^#]*)$"
   if scheme ~= "http" and scheme ~= "https" then
@@ -60,15 +60,14 @@ end
 
 -- ---------------------------------------------------------------- keys and headers
 
--- "expect" would make libcurl wait for a consent that few servers give.
+-- With "expect" libcurl would wait for a response that few servers send.
 local HEADERS = {
   "content-type: application/json", "accept: text/event-stream, application/json",
   "accept-encoding: identity", "user-agent: sessile/" .. core.version, "connection: close",
   "expect:",
 }
 
--- The values of the headers that are asked for; nil, message, code. Beside them a list of the
--- secrets among them.
+-- The headers, and the list of secrets in them; nil, message, code.
 local function headers_of(self)
   local lines, secrets = table.move(HEADERS, 1, #HEADERS, 1, {}), {}
   local function put(name, value, prefix)
@@ -104,7 +103,7 @@ local function headers_of(self)
   return lines, secrets
 end
 
--- A text without the secrets: an endpoint may repeat what it was sent.
+-- Removes the secrets from a text: an endpoint may repeat what it was sent.
 local function without(secrets, text)
   for _, secret in ipairs(secrets) do
     local parts, at = {}, 1
@@ -120,8 +119,8 @@ local function without(secrets, text)
   return text
 end
 
--- What an endpoint said, on one line and no longer than a sentence. The secrets go first: of one
--- that is cut, the beginning would be left.
+-- An endpoint's message on one line, shortened. Secrets are removed first, because a shortened
+-- secret would not be recognized.
 local function short(secrets, text)
   text = without(secrets, text):gsub("[%c%s]+", " ")
   if #text > 500 then
@@ -136,7 +135,7 @@ end
 local CODES = { [400] = "EINVALID", [401] = "EDENIED", [403] = "EDENIED", [404] = "ENOTFOUND",
   [413] = "EOVERFLOW", [422] = "EINVALID", [429] = "ELIMIT" }
 
--- What a status other than 200 means: {message=, code=, again=, after=, refused=}.
+-- The failure for a status other than 200: {message=, code=, again=, after=, refused=}.
 local function refusal(self, wire, text, secrets)
   local status = wire:status()
   if status >= 300 and status < 400 then
@@ -177,7 +176,7 @@ local function body_of(self, request)
   return openai.encode(request, self.name, more)
 end
 
--- The pieces of an answer as they come. What cut it short is in `failure` afterwards.
+-- An iterator over the pieces of an answer. If it ends early, the reason is in `failure`.
 local function pieces(wire, about, failure)
   return function()
     while not (about.stopped and about.stopped()) do
@@ -282,7 +281,7 @@ end
 
 -- ---------------------------------------------------------------- tries
 
--- How long to wait before the next try; nil: there is none.
+-- How long to wait before the next attempt; nil: there is none.
 local function pause_before(failure, tries)
   if not failure.again or tries >= TRIES then
     return nil
@@ -292,7 +291,7 @@ local function pause_before(failure, tries)
   return endpoint.pause * 2 ^ (tries - 1)
 end
 
--- Waits. true; nil when it is to stop.
+-- Waits. Returns true, or nil if the request was cancelled.
 local function rest(seconds, about)
   local till = core.now() + seconds * 1000
   while core.now() < till do
@@ -307,7 +306,7 @@ local function rest(seconds, about)
   return true
 end
 
---- Asks. about: on_text, stopped, wait. Returns the message; nil, message, code.
+--- Sends the request. about: on_text, stopped, wait. Returns the message; nil, message, code.
 function endpoint.ask(self, request, about)
   about.deadline = core.now() + self.timeout_ms * WHOLE
   local tries = 0
@@ -344,7 +343,8 @@ local function check_headers(who, given)
   return given
 end
 
---- What to ask, from a table of options; nil, message, code. Raises for what is none.
+--- Checks a table of options and returns the endpoint; nil, message, code. Raises for wrong
+--- options.
 function endpoint.make(who, given)
   local opts = options.check(who, given, {
     endpoint = "string", name = "string", key = "any", headers = "table", insecure = "boolean",

@@ -8,7 +8,7 @@ local events = {}
 local Events = {}
 Events.__index = Events
 
---- on_event(data): is called with the data of each event; false from it ends the reading.
+--- on_event(data) is called with the data of each event; if it returns false, parsing ends.
 --- longest: bytes of one event.
 function events.reader(on_event, longest)
   return setmetatable({ on_event = on_event, longest = longest, rest = {}, waiting = 0, data = nil,
@@ -30,7 +30,7 @@ local function line(self, text)
   return true
 end
 
---- Takes a piece of the body. true; false when on_event said so; nil when an event is too long.
+--- Parses a piece of the body. Returns true; false if on_event did; nil if an event is too long.
 function Events:feed(piece)
   if piece == "" then
     return true
@@ -62,7 +62,7 @@ function Events:feed(piece)
   return self.waiting + self.size <= self.longest or nil
 end
 
---- The body ended: an event without its empty line is one as well.
+--- Ends the body. The last event may lack its empty line.
 function Events:finish()
   local last = table.concat(self.rest)
   self.rest = {}

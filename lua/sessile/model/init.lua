@@ -14,8 +14,8 @@ local model = {}
 
 local DEEPEST = 8 -- names that mean names
 
--- What the second argument of a model says: a function that gets the text as it comes, or the
--- context of a loop.
+-- The second argument of a model: a function that gets text as it arrives, or the context of a
+-- loop.
 local function about_of(second, wait)
   if options.callable(second) then
     return { on_text = second, wait = wait }
@@ -42,7 +42,7 @@ local function from_file(who, given)
   return made
 end
 
--- The spec that a name means in the end; nil, message, code.
+-- The spec behind a name, which may name another one; nil, message, code.
 local function named(name, models, depth)
   local spec = models and models[name]
   if spec == nil then
@@ -63,7 +63,7 @@ end
 
 --- A function that asks a model: function(request, on_text or ctx) -> answer, or nil, message,
 --- code. spec: a function, {command=}, {endpoint=, name=}, {lua=}, or a name in given.models.
---- nil, message, code when it cannot be asked here; raises for what is no model.
+--- nil, message, code if it cannot be asked here; raises if it is not a model.
 function model.make(spec, given)
   local who = "sessile.model"
   local models = check_models(who, given)
@@ -99,8 +99,8 @@ function model.make(spec, given)
   end
 end
 
---- What is known of a model without asking it: {name=, window=}, each or nil; the name that was
---- given when it has none of its own.
+--- The name and window of a model, {name=, window=}, without asking it. Without a name of its own
+--- it is the name in the spec.
 function model.about(spec, given)
   local name = type(spec) == "string" and spec or nil
   if name then

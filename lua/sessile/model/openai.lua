@@ -8,7 +8,7 @@ local core = require "sessile.core"
 
 local openai = {}
 
--- Of one answer; the store's own limit of a message is below what these allow together.
+-- Limits of one answer. A store limits messages further.
 local MOST_TEXT, MOST_CALLS = 8 * 1024 * 1024, 256
 
 -- ---------------------------------------------------------------- outward
@@ -24,7 +24,7 @@ local function call_of(id, name, arguments)
     ["function"] = { name = name, arguments = json_text(arguments) } }
 end
 
--- An image block, as a provider nests it or as a URL already.
+-- An image block, nested as by a provider, or a URL.
 local function image_of(block)
   local source = type(block.source) == "table" and block.source or block
   local url = source.url
@@ -35,7 +35,7 @@ local function image_of(block)
   return type(url) == "string" and { type = "image_url", image_url = { url = url } } or nil
 end
 
--- Content blocks as {parts=, calls=, results=}: what is said, calls, and answers to calls.
+-- Content blocks as {parts=, calls=, results=}: text and images, calls, and answers to calls.
 local function sort_blocks(content)
   local sorted = { parts = {}, calls = {}, results = {}, images = false }
   for _, block in ipairs(content) do
@@ -56,7 +56,7 @@ local function sort_blocks(content)
   return sorted
 end
 
--- Adds one message, which may become several there: each result of a call is its own.
+-- Adds one message. It may become several, because each result of a call is a message there.
 local function add(list, message)
   local role = ROLES[message.role] or message.role
   local content, calls = message.content, {}
@@ -80,7 +80,7 @@ local function add(list, message)
   }
 end
 
---- The body of a request, as JSON text; nil and why not. more: further members: stream, …
+--- The body of a request as JSON text; nil and an error. more: additional members: stream, …
 function openai.encode(request, name, more)
   local body = { model = request.model or name, messages = {} }
   for _, message in ipairs(request.messages) do
@@ -103,8 +103,7 @@ local function count(value)
   return n and n >= 0 and n or nil
 end
 
---- The usage that was reported, in our words: what came from a cache is not counted as input.
---- nil when there is none.
+--- The reported usage in our form: cached tokens are not part of the input. nil: there is none.
 function openai.usage(given)
   if type(given) ~= "table" then
     return nil
@@ -121,7 +120,7 @@ end
 
 local FINE = { stop = true, tool_calls = true, function_call = true }
 
--- What is said beside the answer: why it ended, when that was not its own end.
+-- Why an answer ended early, or nil.
 local function metadata_of(reason)
   return type(reason) == "string" and not FINE[reason] and { finish_reason = reason } or nil
 end
@@ -149,7 +148,7 @@ local function calls_of(given)
   return #calls > 0 and calls or nil
 end
 
---- What a failed request said: {message, code, param}, each a text or nil.
+--- The error of a failed request: {message, code, param}, each a text or nil.
 function openai.failure(text)
   local body = answers.decode(text)
   local failure = type(body) == "table" and body.error or body
@@ -166,7 +165,7 @@ function openai.failure(text)
     param = member "param" }
 end
 
---- A whole answer as a message; nil and why it is none.
+--- A whole answer as a message; nil and an error.
 function openai.decode(text)
   local body = answers.decode(text)
   local choice = type(body) == "table" and type(body.choices) == "table" and body.choices[1]
@@ -191,14 +190,14 @@ end
 local Stream = {}
 Stream.__index = Stream
 
---- Puts a streamed answer together. on_text(text): gets what is said, piece by piece; or nil.
+--- Joins a streamed answer. on_text(text) gets its text piece by piece; it may be nil.
 function openai.stream(on_text)
   return setmetatable({ parts = {}, size = 0, calls = {}, on_text = on_text, shown = false,
     ended = false }, Stream)
 end
 
--- The call that a piece belongs to. Most endpoints number them; of the others each call comes
--- whole, or begins with its id.
+-- The call that a piece belongs to. Most endpoints number the calls; others send each call whole,
+-- or begin it with its id.
 local function place_of(self, piece)
   local index = count(piece.index)
   for _, call in ipairs(self.calls) do
@@ -240,8 +239,8 @@ local function take_call(self, piece)
   return true
 end
 
---- Takes the data of one event. true; nil and why the answer cannot go on, and what the
---- endpoint itself said of it ({message, code}), when it did.
+--- Adds the data of one event. Returns true; or nil, an error, and the endpoint's own error
+--- ({message, code}) if it sent one.
 function Stream:take(data)
   if data == "[DONE]" then
     self.ended = true
