@@ -108,7 +108,7 @@ local strategies = {
   end,
 }
 
---- The same for the rules of checkpoints. Returns {on, keep, state}: the triggers, as triggers.read()
+--- The same for the rules of checkpoints. Returns {on, keep, state}: the triggers, as triggers.read
 --- returns them; how many are kept; a function that returns the state of a checkpoint.
 function triggers.read_checkpoint(given, wrong)
   local on = triggers.read(given, wrong)
