@@ -53,6 +53,10 @@ static sessile_status read_key(log_t *log, const keyring *k, sessile_error *err)
     if (found == READER_FAILED)
         return err->code;
     if (found != READER_LINE) {
+        /* a store may say that a log which was removed has no bytes */
+        status = log_still_there(log, err);
+        if (status)
+            return status;
         return fail(err, SESSILE_DAMAGED,
                     "it has no first line: nothing of it can be opened. Nothing was "
                     "changed: bring back a backup");

@@ -181,11 +181,14 @@ static sessile_status fenced_open(void *self, const char *folder, const char *na
                                   sessile_backend_log **out, sessile_error *err)
 {
     fenced_medium *m = self;
+    uint64_t seen;
     handle *h;
     row *r;
 
     pthread_mutex_lock(&m->mutex);
     r = find(m, LOG, folder, name);
+    /* it may be gone before size is asked for the first time */
+    seen = r ? r->size : 0;
     pthread_mutex_unlock(&m->mutex);
     if (!r)
         return say(err, SESSILE_NOTFOUND, name, "is not there");
@@ -194,9 +197,7 @@ static sessile_status fenced_open(void *self, const char *folder, const char *na
         return no_memory(err);
     h->m = m;
     h->log = r;
-    pthread_mutex_lock(&m->mutex);
-    h->seen = r->size; /* it may be gone before size is asked for the first time */
-    pthread_mutex_unlock(&m->mutex);
+    h->seen = seen;
     *out = (sessile_backend_log *)h;
     return SESSILE_OK;
 }

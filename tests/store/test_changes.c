@@ -277,7 +277,7 @@ static sessile_status blob_get_late(void *self, const char *name, char **data,
 
 /* Its first line names a key that the store's handle has never seen, and that is dropped
  * before the handle reads the keyring again. */
-static void a_log_that_is_sealed_anew_while_it_is_opened_opens(void **state)
+static void a_log_that_is_sealed_again_while_it_is_opened_opens(void **state)
 {
     const site *g = *state;
     sessile_store_options options;
@@ -308,6 +308,48 @@ static void a_log_that_is_sealed_anew_while_it_is_opened_opens(void **state)
     must(keyed_read(other, "one", "", &text, &err), &err);
     assert_non_null(strstr(text, "<0.0>"));
     free(text);
+    sessile_store_close(st);
+    sessile_store_close(other);
+}
+
+static sessile_store *removing; /* by this store, before the next size; NULL: no more */
+
+static sessile_status size_late(sessile_backend_log *log, uint64_t *bytes,
+                                int64_t *mtime_ms, sessile_error *err)
+{
+    sessile_store *by = removing;
+    sessile_error why;
+
+    removing = NULL;
+    if (by)
+        must(delete_hard(by, "one", &why), &why);
+    sessile_status status = beneath->size(log, bytes, mtime_ms, err);
+    if (by && !(beneath->capabilities & SESSILE_BACKEND_LOCKS))
+        *bytes = 0; /* as a store may say of a log that is gone */
+    return status;
+}
+
+static void a_session_that_is_removed_while_it_is_opened_is_not_there(void **state)
+{
+    const site *g = *state;
+    sessile_store_options options;
+    sessile_session_options o = named("one");
+    sessile_session *s = NULL;
+    sessile_backend table;
+    sessile_store *st;
+    sessile_error err;
+    void *self;
+
+    sessile_store *other = site_store(g);
+    sessile_session_close(session_of(other, "one"), NULL);
+    site_options(g, &options);
+    must(g->kind->backend(g->place, &beneath, &self, &err), &err);
+    table = *beneath;
+    table.size = size_late;
+    must(sessile_open_with(&st, &table, self, &options, &err), &err);
+    removing = other;
+    refused(sessile_resume(&s, st, &o, &err), SESSILE_NOTFOUND, &err);
+    assert_null(removing);
     sessile_store_close(st);
     sessile_store_close(other);
 }
@@ -753,9 +795,11 @@ static const struct CMUnitTest cases[] = {
     CASE_IF(writers_and_readers_go_on_while_a_log_is_sealed_anew,
             NEEDS_SEALED | SESSILE_BACKEND_REPLACES | NEEDS_BLOB_REPLACE |
                 NEEDS_RESTARTS),
-    CASE_IF(a_log_that_is_sealed_anew_while_it_is_opened_opens,
+    CASE_IF(a_log_that_is_sealed_again_while_it_is_opened_opens,
             NEEDS_SEALED | SESSILE_BACKEND_REPLACES | NEEDS_BLOB_REPLACE |
                 NEEDS_RESTARTS),
+    CASE_IF(a_session_that_is_removed_while_it_is_opened_is_not_there,
+            NEEDS_REMOVE | NEEDS_RESTARTS),
     CASE_IF(writers_double_nothing_while_the_session_is_removed,
             NEEDS_REMOVE | NEEDS_RESTARTS),
     CASE_IF(what_many_handles_add_to_the_index_is_right,
