@@ -1,14 +1,14 @@
 --- anthropic: the conversation as a request of Anthropic's Messages API: {"system", "messages"}.
 --
--- Owns: how a message of ours is written there, that user and assistant take turns, and that the
--- system prompt stands by itself. Must never write what that API refuses: see conversation.lua.
--- A session that was imported from a document gets its other members back.
+-- Owns: the form of a message, the alternation of user and assistant, and the separate system
+-- prompt. Must never write what that API refuses: see conversation.lua. A session that was imported
+-- from a document gets the other members of the document back.
 
 local conversation = require "sessile.export.conversation"
 local parts = require "sessile.import.parts"
 local span = require("sessile.core").span
 
--- Names of calls are of these characters there.
+-- The API allows only these characters in names of calls.
 local function clean_id(raw)
   return span.quote((span.string(raw):gsub("[^%w_-]", "_")))
 end
@@ -31,7 +31,7 @@ end
 local PASS = { document = 1, redacted_thinking = 1, search_result = 1, server_tool_use = 1,
   web_search_tool_result = 1, code_execution_tool_result = 1, container_upload = 1 }
 
--- A block as this API has it; nil: it has none such, or refuses it.
+-- A block in the form of this API; nil if it has none or refuses it.
 local function block_of(raw, counts)
   local members, fields = span.object(raw)
   local kind = members and span.string(fields.type)
@@ -59,7 +59,7 @@ local function block_of(raw, counts)
   return nil
 end
 
--- Blocks of a text or of blocks.
+-- The blocks of a content, which is a text or blocks.
 local function blocks_of(said, counts)
   if said.text then
     local is_empty = not span.string(said.text):find "%S"
@@ -117,7 +117,7 @@ end
 local Writer = {}
 Writer.__index = Writer
 
--- Writes the message that was gathered.
+-- Writes the message that was collected.
 local function flush(self)
   local role, text, blocks = self.role, self.text, self.blocks
   self.role, self.text, self.blocks = nil, nil, {}
@@ -132,7 +132,7 @@ local function flush(self)
   self.first = false
 end
 
--- Adds to the message of that role. text: the whole content as it stood, while it stands alone.
+-- Adds to the message of that role. text: the original content, if it is the only one.
 local function add(self, role, blocks, text)
   if #blocks == 0 then
     self.empty = self.empty + 1
@@ -168,7 +168,7 @@ function Writer:put(said)
   return add(self, "assistant", blocks, #said.calls == 0 and said.text or nil)
 end
 
--- The system messages that open the conversation: one as it stands, several as blocks.
+-- The system messages at the beginning: a single one unchanged, several as blocks.
 local function system_of(list, counts)
   if #list == 1 then
     local content = list[1].fields.content

@@ -1,7 +1,7 @@
---- chart: tokens as a picture: the context after each turn, and what each turn added.
+--- chart: a chart of tokens: the context after each turn, and what each turn added.
 --
--- Owns: the numbers behind it and the SVG. Must hold nothing of a conversation but what was
--- made harmless; no style, since a page's policy forbids it: classes say what is what.
+-- Owns: its numbers and the SVG. Stored text in it must be escaped. It has classes instead of
+-- styles, because the content security policy of the page forbids inline styles.
 
 local text = require "sessile.export.text"
 
@@ -24,7 +24,7 @@ local WIDTH, MOST_BARS = 1000, 240
 
 local RESULTS = { tool = true, ["function"] = true }
 
---- What the picture shows of the conversation.
+--- The data of the chart.
 ---@param nodes sessile.Node[]  path entries, oldest first
 ---@param after table<string, integer>  compactions: tokens of the context after them
 ---@param titles table<string, string>  of compactions
@@ -61,7 +61,7 @@ local function round(n)
   return ("%.1f"):format(n):gsub("%.0$", "")
 end
 
--- Neighbours as one bar, when there are more turns than a screen has room for.
+-- Combines neighbours into one bar if there are too many turns.
 local function bars_of(turns)
   local each = math.max(1, (#turns + MOST_BARS - 1) // MOST_BARS)
   local bars = {}
@@ -76,7 +76,7 @@ local function bars_of(turns)
   return bars
 end
 
--- The edge of the context, as points of a line: flat within a turn, down at a compaction.
+-- The size of the context as points of a line: flat within a turn, down at a compaction.
 local function edge_of(turns, marks, most)
   local points, next_mark = {}, 1
   local function point(at, tokens)
@@ -103,7 +103,7 @@ local function edge_of(turns, marks, most)
   return points
 end
 
---- The picture as two SVGs; nil when there is nothing to draw.
+--- The chart as two SVGs; nil if there is nothing to draw.
 ---@param turns sessile.export.turn[]
 ---@param marks sessile.export.mark[]  in the order of `at`
 ---@param number fun(n: number): string

@@ -1,8 +1,8 @@
---- conversation: the messages from the root to the head, as other programs' formats need them.
+--- conversation: the messages from the root to the head, for the formats of other programs.
 --
--- Owns: what is a call and what a result, whichever way a message says it, and that each call is
--- answered before anything else is said: what a provider would refuse is mended as the context
--- is, and counted. Must never hold more than one message and the calls that are open.
+-- Owns: which parts of a message are calls and results, in any known form, and that each call gets
+-- its result before the next message: what a provider would refuse is changed as in the context,
+-- and counted. Must never hold more than one message and the open calls.
 
 local span = require("sessile.core").span
 
@@ -49,7 +49,7 @@ local function call_of(raw)
     arguments = span.string(arguments or nil) or arguments or "{}" }
 end
 
--- Tells the blocks of a message apart.
+-- Sorts the blocks of a message.
 local function sort_blocks(said, list)
   said.blocks = {}
   for _, raw in ipairs(list) do
@@ -70,7 +70,7 @@ end
 
 local ROLES = { developer = "system", model = "assistant", ["function"] = "tool" }
 
---- What a message says.
+--- The parts of a message.
 ---@param raw string  its JSON text
 ---@return sessile.export.said
 function conversation.read(raw)
@@ -99,7 +99,7 @@ end
 local Mender = {}
 Mender.__index = Mender
 
--- Answers what nobody answered, before something else is said.
+-- Adds results for open calls before another message.
 local function answer_rest(self)
   local missing = {}
   for _, call in ipairs(self.open) do
@@ -115,7 +115,7 @@ local function answer_rest(self)
   end
 end
 
--- Results that answer an open call, once.
+-- The results of open calls; at most one for each.
 local function take_results(self, said)
   local good = {}
   for _, result in ipairs(said.results) do
@@ -151,8 +151,8 @@ function Mender:put(said)
   self.emit(said)
 end
 
---- Calls emit(said) for each message of the path in order, results apart from what else a
---- message says. Returns what was mended: {unanswered, orphans}.
+--- Calls emit(said) for each message of the path in order. Results are separated from the other
+--- content of a message. Returns the numbers of changes: {unanswered, orphans}.
 ---@param source table  of sessile.export.source
 ---@param emit fun(said: sessile.export.said)
 ---@return {unanswered: integer, orphans: integer}
@@ -177,7 +177,7 @@ function conversation.each(source, emit)
   return self
 end
 
---- Adds a sentence on n things, unless there are none: `one` of a single one, else `many`.
+--- Adds a sentence about n things if n > 0: `one` for a single one, else `many`.
 ---@param notes string[]
 ---@param n integer
 ---@param one string
@@ -188,7 +188,7 @@ function conversation.note(notes, n, one, many)
   end
 end
 
---- What was mended, as sentences.
+--- Sentences about the changes.
 ---@param mended {unanswered: integer, orphans: integer}
 ---@param notes string[]
 function conversation.tell(mended, notes)
@@ -199,7 +199,7 @@ function conversation.tell(mended, notes)
     "%d results answer no call and are left out")
 end
 
---- What left the messages because the API has no such thing, as sentences.
+--- Sentences about what was left out because the API has no such thing.
 ---@param counts {left_out: integer, empty: integer}
 ---@param notes string[]
 function conversation.tell_left_out(counts, notes)
@@ -209,7 +209,7 @@ function conversation.tell_left_out(counts, notes)
     "%d empty messages are left out")
 end
 
---- What an imported document had beside its messages: members as written, path "" none.
+--- The members that an imported document had beside its messages, unchanged.
 ---@param source table
 ---@param from string
 ---@return sessile.span.member[] members

@@ -1,10 +1,10 @@
---- html: a session as one page that fetches nothing and obeys nothing that was said in it.
+--- html: a session as one HTML page that fetches nothing and executes nothing from the
+--- conversation.
 --
--- Owns: the page from top to bottom. Everything of a conversation passes text.html, or
--- sessile.markdown, which writes a closed set of elements; attributes hold our own words, ids of
--- entries, and checked addresses. A policy in the page names its one style and one script by
--- their hashes and forbids the rest. The whole tree of the session is in memory, its messages
--- are not.
+-- Owns: the whole page. Stored text goes through text.html, or through sessile.markdown, which
+-- writes only known elements. Attributes hold our own words, ids of entries, and checked addresses.
+-- The content security policy of the page allows one style and one script by their hashes. The tree
+-- of the session is in memory, its messages are not.
 
 local chart = require "sessile.export.chart"
 local core = require "sessile.core"
@@ -22,7 +22,7 @@ local html, number = text.html, notes.number
 
 -- ---------------------------------------------------------------- what the page is about
 
--- What is known by the ids of entries.
+-- Tables by the ids of entries.
 local function index_of(facts)
   local index = { labels = {}, rows = {}, after = {}, titles = {} }
   for _, row in ipairs(facts.labels) do
@@ -101,7 +101,7 @@ local function swatch(class)
     .. 'height="10"/></svg>'):format(class)
 end
 
--- Compactions and checkpoints as marks, in the order in which they stand.
+-- Compactions and checkpoints as marks, in the order of the log.
 local function marks_of(facts, marks, at)
   for i = #facts.checkpoints, 1, -1 do -- oldest first
     local row = facts.checkpoints[i]
@@ -166,7 +166,7 @@ local function outline_row(class, id, words)
   return ('<li class="%s"><a href="#%s"><bdi>%s</bdi></a></li>\n'):format(class, id, words)
 end
 
--- The turns of a thread, and what happened between them, each a link.
+-- Links to the turns of a thread and to the events between them.
 local function outline_of(self, thread, n)
   local out = { "<ol>\n" }
   local was_user = false
@@ -220,7 +220,7 @@ end
 
 -- ---------------------------------------------------------------- the messages
 
--- What is the same for many messages is said once, before the first of them.
+-- A reason that many messages share is printed once, before the first one.
 local function gone_note(words, self)
   if not words or words == self.said_why then
     self.said_why = words
@@ -241,7 +241,7 @@ local function parting_note(self, id)
   return table.concat(out)
 end
 
--- A label is shown on its message.
+-- Labels are shown at their messages.
 local SILENT = { label = true, session = true }
 
 local function write_node(self, node, thread, before, write)
@@ -310,7 +310,7 @@ local BAR = [[
 </div>
 ]]
 
--- By this a browser knows the page's own style and script.
+-- The hash by which the policy allows the page's own style and script.
 local function hash_of(source)
   local _, sum = core.sha256(source)
   return core.base64(sum)
@@ -339,7 +339,7 @@ local function close_page(source)
     os.date "!%Y-%m-%d %H:%M UTC", script)
 end
 
--- ", 2026-11-21 to 2026-11-23": the days on which it was said.
+-- ", 2026-11-21 to 2026-11-23": the days of the conversation.
 local function when_of(self, main)
   local first, last
   for _, node in ipairs(main.nodes) do

@@ -1,7 +1,7 @@
---- html_message: a message, and what is no message, as elements of the page.
+--- html_message: a message or another entry as elements of the page.
 --
--- Owns: how text, calls, results and notes look in HTML. Everything that was said passes
--- text.html or sessile.markdown; no class, id or attribute comes from it.
+-- Owns: how text, calls, results and notes look in HTML. Stored text goes through text.html or
+-- sessile.markdown; it is never used for a class, an id or another attribute.
 
 local notes = require "sessile.export.notes"
 local parts = require "sessile.export.parts"
@@ -26,7 +26,7 @@ local function code(content)
   return '<pre tabindex="0">' .. html(content) .. "</pre>\n"
 end
 
--- brief, size: harmless already.
+-- brief, size: escaped already.
 local function fold(class, title, brief, size, body)
   return ('<details class="fold%s"><summary><b>%s</b><span class="brief">%s</span><span '
     .. 'class="size num">%s</span></summary>\n%s</details>\n'):format(class, title, brief, size,
@@ -40,7 +40,7 @@ end
 
 -- ---------------------------------------------------------------- calls
 
--- The member of a call's arguments that says most in few words.
+-- The most telling short member of a call's arguments.
 local TELLING = { "path", "file_path", "command", "cmd", "query", "pattern", "url", "name" }
 
 local function brief_of(fields)
@@ -53,7 +53,7 @@ local function brief_of(fields)
   return nil
 end
 
--- Arguments as a list of names and values, texts as they read; what is no object as it is.
+-- Arguments as a list of names and values; anything but an object is unchanged.
 local function arguments(raw)
   local members, fields = span.object(raw)
   if not members or #members == 0 then
@@ -183,7 +183,7 @@ local function written(entry)
   return #out > 0 and "<div>\n" .. table.concat(out) .. "</div>" or ""
 end
 
---- What is no message, as a line between messages.
+--- Another entry as a line between messages.
 ---@param entry table  of sessile.export.source
 ---@param row table?   of session:log
 ---@return string

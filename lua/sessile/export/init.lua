@@ -1,8 +1,8 @@
 --- export: a session as a document for people, or for other programs.
 --
--- Owns: which formats there are, and how one is run. Must never hold a whole session: a format
--- is given a source (source.lua) that is read an entry at a time, and writes as it reads. HTML
--- alone needs the tree of it first.
+-- Owns: the list of formats, and how one is run. Must never hold a whole session: a format gets a
+-- source (source.lua), which reads one entry at a time, and writes as it reads. Only HTML needs the
+-- tree first.
 
 local options = require "sessile.options"
 local redact = require "sessile.redact"
@@ -17,7 +17,7 @@ local export = {}
 ---@field module string     returns function(source, write)
 ---@field agent boolean?    another agent's format: `--to NAME`, not `--format NAME`
 
---- The formats. One of another agent's gets `agent = true`, and a file of its own.
+--- The formats. `agent = true` marks a format of another agent.
 ---@type sessile.export.format[]
 export.formats = {
   { name = "json", extension = "json", module = "sessile.export.json",
@@ -38,7 +38,7 @@ export.formats = {
 
 local ALIASES = { markdown = "md", htm = "html" }
 
---- The format of that name, or of that extension.
+--- The format with that name or extension.
 ---@param name string
 ---@param agent boolean?  one of another agent's
 ---@return sessile.export.format?
@@ -52,7 +52,7 @@ function export.find(name, agent)
   return nil
 end
 
---- The names of the formats; of those of other agents.
+--- The names of the formats; agent: only of formats of other agents.
 ---@param agent boolean?
 ---@return string[]
 function export.names(agent)
@@ -70,7 +70,7 @@ local export_options = {
   on_step = "callable",
 }
 
--- What a writer raises to end it: nil, message, code come out of session:export.
+-- Raised if `write` fails: session:export returns nil, message, code.
 local Refusal = {}
 
 local function guarded(write)
@@ -83,7 +83,7 @@ local function guarded(write)
   end
 end
 
--- The run of redaction that is wanted, or nil.
+-- The redactor, or nil.
 local function redactor_of(given)
   if type(given) == "table" then
     if type(given.json) == "function" then
@@ -97,11 +97,11 @@ end
 local methods = {}
 export.methods = methods
 
---- Writes the session as `format` says (or as `to` says, another agent's format), in chunks of
---- whole characters, each with write(chunk); write may return nil, message, code to end it.
---- redact: true, a list of rules of your own beside those that ship, or a run of sessile.redact.
---- on_step(entries) is called as entries are read, twice each with redaction.
---- Returns {format, redacted}.
+--- Writes the session in a format (`format`, or `to` for the format of another agent), in chunks of
+--- whole characters. write(chunk) may return nil, message, code to stop the export. redact: true, a
+--- list of rules in addition to the shipped ones, or a redactor of sessile.redact. on_step(entries)
+--- is called as entries are read; with redaction each entry is read twice. Returns {format,
+--- redacted}.
 function methods:export(given)
   local opts = options.check("session:export", given, export_options)
   local name = opts.to or opts.format or "json"

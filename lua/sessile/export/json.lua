@@ -1,11 +1,11 @@
---- json: a session as one JSON document: what is known of it, then every entry as it is kept.
+--- json: a session as one JSON document: its facts, then every entry as it is stored.
 --
--- Owns: the shape, which README.md describes, and its version. Must never re-encode an entry:
--- its text goes out token for token.
+-- Owns: the shape, which README.md describes, and its version. Must never encode an entry again:
+-- its text is copied token for token.
 
 local core = require "sessile.core"
 
---- What `sessile_export` says: a higher number is a shape that a reader of this one may not know.
+--- The value of `sessile_export`. A higher number is a shape that older readers may not know.
 local VERSION = 1
 
 local function now()

@@ -1,5 +1,4 @@
---- jsonl: a session's entries, each as it is kept, one a line. Nothing else is in it: what a
--- session says of itself, its first entry and its facts say.
+--- jsonl: the entries of a session, unchanged, one on each line, and nothing else.
 
 ---@param source table  of sessile.export.source
 ---@param write fun(chunk: string)

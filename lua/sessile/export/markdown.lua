@@ -1,10 +1,10 @@
---- markdown: a session for reading: a heading a message, calls and results folded, the rest as
--- notes.
+--- markdown: a session for reading: each message has a heading, calls and results are folded, other
+-- entries are notes.
 --
--- Owns: what keeps a message inside its block. What people and models said stands in a quote,
--- parsed and rewritten without HTML, images and definitions (sessile.markdown). If that module
--- is missing or fails, the text stands in a fence like everything else, longer than any run of
--- its mark inside. Must never pass a line of content on at the margin.
+-- Owns: keeping a message inside its block. Text of people and models is in a quote, parsed and
+-- written again without HTML, images and definitions (sessile.markdown). If that module is missing
+-- or fails, the text is in a fence, like everything else; a fence is longer than any run of its
+-- mark in the text. Must never write a line of content outside a block.
 
 local notes = require "sessile.export.notes"
 local parts = require "sessile.export.parts"
@@ -18,7 +18,7 @@ local number = notes.number
 
 local lines_of, line_of = text.lines, text.line
 
--- Text in a fence of its own; language: a word of ours.
+-- Text in a fence.
 local function fenced(content, language)
   content = lines_of(content)
   local longest = 2
@@ -34,7 +34,7 @@ local function quoted(content)
   return (("> " .. content:gsub("\n+$", ""):gsub("\n", "\n> ")):gsub("> \n", ">\n")) .. "\n"
 end
 
--- What somebody said.
+-- The text of a message.
 local function prose(content)
   content = lines_of(content)
   return quoted(has_markdown and markdown.commonmark(content) or fenced(content))
@@ -42,7 +42,7 @@ end
 
 local SPECIAL = "[\\`*_{}%[%]<>()#+|~&!@:]"
 
--- Words within a line of ours: nothing in them is Markdown.
+-- Text within a line, with all Markdown escaped.
 local function inline(content)
   return (line_of(content):gsub(SPECIAL, "\\%0"):gsub("([wW])%.", "%1\\.")
     :gsub("^([%d]+)([.)])", "%1\\%2"):gsub("^[-=]", "\\%0"))
@@ -139,7 +139,7 @@ local function note_text(entry, row)
     sentence ~= "" and ": " .. inline(sentence) or "")
 end
 
--- What a compaction wrote, which stands for others.
+-- The messages that a compaction wrote.
 local function written_text(entry)
   local out = {}
   for _, one in ipairs(type(entry.data) == "table" and type(entry.data.inserted) == "table"

@@ -1,6 +1,6 @@
---- notes: what an entry that is no message says, as a sentence.
+--- notes: a sentence for each entry that is not a message.
 --
--- Owns: the sentences. Returned as plain text: whoever shows one makes it harmless.
+-- Owns: the sentences. They are plain text; the caller escapes them.
 
 local core = require "sessile.core"
 
@@ -16,7 +16,7 @@ end
 
 local number = notes.number
 
---- A time in ms, or an entry's timestamp, as people write it.
+--- A time in ms, or an entry's timestamp, for people.
 ---@param time integer|string|nil
 ---@return string
 function notes.time(time)
@@ -29,7 +29,7 @@ function notes.time(time)
   return os.date("!%Y-%m-%d %H:%M UTC", time // 1000) --[[@as string]]
 end
 
---- When a message was said: its own time, else when it was kept.
+--- The time of a message: its own, else that of its entry.
 ---@param entry table
 ---@return string
 function notes.said(entry)
@@ -56,7 +56,7 @@ local function usage(of)
   return #list > 0 and table.concat(list, ", ") or nil
 end
 
--- "a, b" of what there is.
+-- Joins the parts that are not nil, as "a, b".
 local function joined(...)
   local list = {}
   for i = 1, select("#", ...) do
@@ -73,7 +73,7 @@ local function policies(data)
   return #names > 0 and table.concat(names, ", ") or nil
 end
 
--- How many left the context, of a row of session:log.
+-- How many messages left the context, for a row of session:log.
 local function left(row)
   local parts = {}
   for _, name in ipairs { "covered", "replaced", "lost", "undone", "restored" } do
@@ -139,8 +139,8 @@ function says.tombstone()
   return "Lost", "an entry that could not be read stood here"
 end
 
---- What an entry is called, and what it says; nil for a message. Of a kind that is not known,
---- or whose data is the host's, the second is JSON, which `is_json` says.
+--- The heading and the text of an entry; nil for a message. If its type is unknown or its data is
+--- the host's, the text is JSON, and `is_json` is true.
 ---@param entry table
 ---@param row table?  of session:log
 ---@return string? title

@@ -1,21 +1,21 @@
 --- openai: the conversation as a request of OpenAI's Chat Completions: {"messages": […]}.
 --
--- Owns: how a message of ours is written there. Must never write what that API refuses: see
--- conversation.lua. A session that was imported from a document gets its other members back; of
--- a bare list it is a bare list.
+-- Owns: the form of a message. Must never write what that API refuses: see conversation.lua. A
+-- session that was imported from a document gets the other members of the document back; one that
+-- was imported from a bare list becomes a bare list.
 
 local conversation = require "sessile.export.conversation"
 local parts = require "sessile.import.parts"
 local span = require("sessile.core").span
 
--- Fields that are ours, or another agent's: no API knows them.
+-- Fields of ours, or of another agent, that no API knows.
 local OURS = {
   role = 1, content = 1, tool_calls = 1, tool_call_id = 1, usage = 1, timestamp = 1,
   metadata = 1, model = 1, author = 1, is_error = 1, pi = 1, claude = 1, codex = 1,
   langgraph = 1, openai = 1, anthropic = 1,
 }
 
--- A block as this API has it; nil: it has none such, and counts are told.
+-- A block in the form of this API; nil if it has none. Blocks that are left out are counted.
 local function block_of(raw, counts, is_assistant)
   local members, fields = span.object(raw)
   local kind = members and span.string(fields.type)
@@ -41,7 +41,7 @@ local function block_of(raw, counts, is_assistant)
   return nil
 end
 
--- Content; only_text: an API that takes no pictures here.
+-- The content of a message; only_text: the API allows no pictures here.
 local function content_of(said, counts, is_assistant)
   if said.text then
     return said.text
@@ -85,7 +85,7 @@ local function result_of(result, counts)
   return ('{"role":"tool","tool_call_id":%s,"content":%s}'):format(result.id, content)
 end
 
--- One message of ours, written with put(text).
+-- Writes a message with put(text).
 local function write_said(said, put, counts)
   if said.role == "tool" and #said.results > 0 then
     for _, result in ipairs(said.results) do

@@ -1,7 +1,7 @@
---- parts: what a message is made of, whoever's shape it has: text, thinking, calls, results.
+--- parts: the parts of a message: text, thinking, calls, results.
 --
--- Owns: the shapes that are known (OpenAI's, Anthropic's, pi's). What is not known is shown as
--- the JSON it is; nothing is left out.
+-- Owns: the known shapes (OpenAI's, Anthropic's, pi's). An unknown part is shown as JSON; nothing
+-- is left out.
 
 local characters = require "sessile.characters"
 local core = require "sessile.core"

@@ -1,8 +1,8 @@
---- pi: the whole session, branches and all, as the pi coding agent keeps it (JSON Lines).
+--- pi: the whole session with all branches in the format of the pi coding agent (JSON Lines).
 --
--- Owns: how an entry is written there. What came from pi goes back as it came, line for line;
--- what was added since becomes entries of version 3. Must never change a line that pi wrote,
--- but for the ids that a list (version 1) needs when it has become a tree.
+-- Owns: the form of an entry. Lines that were imported from pi are written unchanged; entries that
+-- were added since are written as version 3. Must never change a line of pi, except that a list
+-- (version 1) that has become a tree gets ids.
 
 local conversation = require "sessile.export.conversation"
 local kept = require "sessile.import.kept"
@@ -16,8 +16,8 @@ Writer.__index = Writer
 
 -- ---------------------------------------------------------------- lines in the order of the file
 
--- A turn is one write, and what stood between its messages comes after it: lines of one window
--- go out by their numbers.
+-- A turn is written at one time, so lines from between its messages come after it in the log. Lines
+-- within this window are sorted by their numbers.
 local function flush(self)
   local window = self.window
   for i, one in ipairs(window) do
@@ -33,19 +33,19 @@ local function flush(self)
   self.window = {}
 end
 
--- A list that has become a tree keeps our order: what has a parent stands after it.
+-- A list that has become a tree keeps the order of the log: a parent precedes its children.
 local function put(self, text, at)
   table.insert(self.window, { text = text, at = not self.needs_ids and at or nil })
 end
 
 -- ---------------------------------------------------------------- ids and parents
 
--- What pi calls the entry that this one follows: a JSON text.
+-- The id of the parent in pi, as JSON.
 local function parent_of(self, id)
   return self.names[id] or "null"
 end
 
--- A line of pi's with an id and a parent, when it had none and needs them.
+-- A line of pi, with an id and a parent if it needs them and has none.
 local function with_ids(self, inside, fields, entry)
   if fields.id or not self.needs_ids then
     return inside, fields.id
@@ -54,7 +54,7 @@ local function with_ids(self, inside, fields, entry)
     inside ~= "" and "," .. inside or ""), '"' .. entry.id .. '"'
 end
 
--- The beginning of an entry of our own making.
+-- The beginning of a new entry.
 local function head_of(self, kind, entry)
   if not self.has_ids and not self.needs_ids then
     return ('{"type":"%s","timestamp":%s'):format(kind, entry.timestamp)
@@ -65,7 +65,7 @@ end
 
 -- ---------------------------------------------------------------- messages that came from pi
 
--- Calls back where they stood among the blocks.
+-- Puts calls back to their places among the blocks.
 local function content_with_calls(fields, places)
   local blocks = span.array(fields.content or "[]") or {}
   local calls = span.array(fields.tool_calls or "null")
@@ -137,13 +137,13 @@ local function usage_of(raw)
     n "output", n "cache_read", n "cache_write", ZERO)
 end
 
--- Milliseconds of the message, else of the entry.
+-- The time of the message, else of the entry, in ms.
 local function time_of(fields, entry)
   return fields.timestamp and math.tointeger(tonumber(fields.timestamp))
     or parts.time(span.string(entry.timestamp)) or 0
 end
 
--- Thinking and pictures have other names there.
+-- Thinking and pictures have other names in pi.
 local function block_of(raw)
   local members, fields = span.object(raw)
   local kind = members and span.string(fields.type)
@@ -267,7 +267,7 @@ function KINDS.message(self, entry, raw)
   end
 end
 
--- A turn says which lines its messages were made of.
+-- A turn stores the lines that its messages came from.
 function KINDS.turn(self, _, raw)
   local _, data = span.object(raw)
   local _, metadata = span.object(data.metadata or "null")
@@ -305,7 +305,7 @@ function KINDS.custom(self, entry, raw)
     local inside = line:match "^%s*{(.*)}%s*$"
     line = "{" .. with_ids(self, inside, fields, entry) .. "}"
   end
-  -- A piece of a long line goes on in the next one.
+  -- A piece of a long line is continued in the next one.
   local last = self.window[#self.window]
   if read.part and read.part > 1 and last then
     last.text = last.text .. line
@@ -347,7 +347,7 @@ end
 
 -- ---------------------------------------------------------------- what has to be known first
 
--- Has the list of version 1 become a tree? And is there a header?
+-- Whether a list of version 1 has become a tree, and whether there is a header.
 local function look(self, source)
   local version, moved, strange = nil, false, false
   for text in source:texts() do

@@ -1,16 +1,16 @@
 --- reasons: why messages of the conversation are not in the context.
 --
--- Owns: that it is asked once for all that left together. Each answer of session:why goes
--- through every compaction, so that of ten thousand messages each would take minutes. Must never
--- say of a message what is not true of it: where something was taken back, each is asked for.
+-- Asks session:why once for all messages that left together: each call walks through every
+-- compaction, so ten thousand calls would take minutes. If a compaction was undone, it asks for
+-- each message, since the answers may differ.
 
 local reasons = {}
 
 local methods = {}
 methods.__index = methods
 
--- Calls `see` for each entry that "00000003-00000009", or "00000003", names; messages that a
--- compaction wrote ("00000016.1") are none. most: the newest entry there is.
+-- Calls `see` for each entry of a range such as "00000003-00000009" or "00000003". Messages that a
+-- compaction wrote ("00000016.1") are skipped. most: the newest entry.
 local function each(names, most, see)
   for _, name in ipairs(type(names) == "table" and names or {}) do
     local from, to = tostring(name):match "^(%x+)-?(%x*)$"
@@ -22,7 +22,7 @@ local function each(names, most, see)
   end
 end
 
--- Notes which messages one compaction took out, and with which others.
+-- Records which messages a compaction removed together.
 local function note(self, n, data, most)
   local function mark(what)
     return function(id)
@@ -40,7 +40,7 @@ local function note(self, n, data, most)
   end
 end
 
---- Of a session's compactions.
+--- Reads the compactions of a session.
 ---@param from table  of sessile.export.source
 ---@param nodes sessile.Node[]  the conversation, oldest first
 ---@param most integer          how many entries there are
@@ -77,8 +77,8 @@ local function ask(self, id)
   return told
 end
 
---- Why a message is not in the context, and the compaction that took it out; nil: it is, or
---- nobody can say.
+--- Why a message is not in the context, and the compaction that removed it; nil if it is in the
+--- context or the reason is not known.
 ---@param id string
 ---@return string? words
 ---@return string? compaction

@@ -1,6 +1,6 @@
---- script: what the page can do when scripts run: one text, whose hash its policy names.
+--- script: the script of the page, one text whose hash is in the policy of the page.
 --
--- Must never make markup out of content: it reads text, and sets classes and attributes.
+-- Must never create markup from content: it reads text, and sets classes and attributes.
 
 return [[
 "use strict";

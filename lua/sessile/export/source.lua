@@ -1,8 +1,8 @@
 --- source: a session as the formats of an export read it.
 --
--- Owns: what is told of a session beside its entries, and redaction, once for all formats:
--- nothing leaves a source that the redactor has not seen. Must never keep entries: they are
--- read one at a time, in the order of the log.
+-- Owns: the facts of a session, and redaction for all formats: everything that a source returns has
+-- gone through the redactor. Must never keep entries: they are read one at a time, in the order of
+-- the log.
 
 local answers = require "sessile.answers"
 local characters = require "sessile.characters"
@@ -13,7 +13,7 @@ local source = {}
 
 local methods = {}
 
--- Names may be any bytes; a document is text.
+-- Names may be any bytes; a document is UTF-8.
 local function repaired(value)
   if type(value) == "string" then
     return characters.repaired(value)
@@ -27,14 +27,14 @@ local function repaired(value)
   return copy
 end
 
--- What the engine says of a message or an object it hands out, whatever its fields are.
+-- The engine's fields of a message or an object, even if it has fields of the same names.
 local function facts_of(object)
   local meta = getmetatable(object)
   local index = type(meta) == "table" and meta.__index
   return type(index) == "table" and index or object
 end
 
--- The first of these that fails ends it.
+-- Raises the first failure.
 local function ask(session)
   local told = {}
   for _, name in ipairs { "labels", "settings", "metadata", "usage", "checkpoints", "log", "life",
@@ -53,7 +53,7 @@ local function ask(session)
   return told
 end
 
--- The keys of the messages that the model would get, and what is known of their tokens.
+-- The keys of the messages that the model would get, and their tokens.
 local function context(session)
   local list, about, code = session:context()
   if not list then
@@ -96,7 +96,7 @@ local function compaction_row(row)
   return copy
 end
 
--- Names and ids of ours stay, whatever rules somebody has: the document is made by them.
+-- Field names and entry ids are never redacted: the document depends on them.
 local WORDS = { status = true, code = true, kind = true, in_force = true }
 local HOSTS = { metadata = true, options = true, suspension = true } -- what is in these is theirs
 
@@ -114,7 +114,7 @@ local function without(redactor, value, name)
   return copy
 end
 
--- Everything but the entries, by the names that `sessile info --json` has.
+-- Everything except the entries, with the names of `sessile info --json`.
 local function facts(session, redactor)
   local told, message, code = ask(session)
   if not told then
@@ -153,7 +153,7 @@ end
 
 local meta = {}
 
--- `facts` is read when a format first asks: entries a line need none.
+-- `facts` is read on first use: JSON Lines does not need it.
 function meta.__index(self, name)
   if name ~= "facts" then
     return methods[name]
@@ -166,7 +166,7 @@ function meta.__index(self, name)
   return found
 end
 
---- A session to be read. It raises "ECODE: sentence" when something cannot be.
+--- A source. It raises "ECODE: sentence" if something cannot be read.
 ---@param session sessile.Session
 ---@param redactor table?  of sessile.redact
 ---@param on_step (fun(entries: integer))?  called as entries are read, with how many were
@@ -175,7 +175,7 @@ function source.open(session, redactor, on_step)
   local self = setmetatable({ session = session, redactor = redactor, on_step = on_step,
     steps = 0 }, meta)
   if redactor then
-    -- A first pass finds what is a secret wherever it stands; the second one writes.
+    -- The first pass finds all secrets; the second one writes.
     for _ in self:texts() do end -- luacheck: ignore 542
     facts(session, redactor)
     redactor:restart()
@@ -192,7 +192,7 @@ local function step(self)
   end
 end
 
--- An entry's text, redacted: all but what places it in the log.
+-- The text of an entry, redacted except for its ids and its time.
 local function redacted(redactor, json)
   local members = span.object(json)
   if not members then
@@ -205,7 +205,7 @@ local function redacted(redactor, json)
   return "{" .. table.concat(members, ",") .. "}"
 end
 
--- An entry as formats get it: its fields, and `json`, its text.
+-- An entry for a format: its fields, and its text as `json`.
 local function shaped(self, entry)
   step(self)
   local json = facts_of(entry).json
@@ -220,7 +220,7 @@ local function shaped(self, entry)
   return shape
 end
 
--- The session's own iterator; raises when there is none.
+-- The session's iterator; raises if it fails.
 local function log_of(self)
   local iterator, message, code = self.session:entries()
   if not iterator then
@@ -229,7 +229,7 @@ local function log_of(self)
   return iterator
 end
 
---- An iterator over the entries, in the order of the log; it raises when one cannot be read.
+--- An iterator over the entries in the order of the log; it raises if one cannot be read.
 function methods:entries()
   local iterator = log_of(self)
   return function()
@@ -238,7 +238,7 @@ function methods:entries()
   end
 end
 
---- The texts of the entries alone, which are not taken apart.
+--- An iterator over the texts of the entries, which are not parsed.
 function methods:texts()
   local iterator = log_of(self)
   return function()

@@ -1,6 +1,6 @@
---- style: how the page looks: one text, whose hash its policy names.
+--- style: the style of the page, one text whose hash is in the policy of the page.
 --
--- Must hold no url() and no import: nothing is fetched.
+-- Must never have url() or an import, so that nothing is fetched.
 
 return [[
 :root{

@@ -1,10 +1,10 @@
---- text: content as HTML and Markdown may have it: whole characters, none that act.
+--- text: stored text for HTML and Markdown: valid characters, escaped.
 
 local characters = require "sessile.characters"
 
 local text = {}
 
---- Line ends of one kind, and no control characters but them and tabs.
+--- Text with uniform line ends and without other control characters, except tabs.
 ---@param content string
 ---@return string
 function text.lines(content)
@@ -20,14 +20,14 @@ end
 
 local HTML = { ["&"] = "&amp;", ["<"] = "&lt;", [">"] = "&gt;", ['"'] = "&quot;", ["'"] = "&#39;" }
 
---- Text as an element, or a quoted attribute, of HTML has it.
+--- Text escaped for an element or a quoted attribute of HTML.
 ---@param content string
 ---@return string
 function text.html(content)
   return (text.lines(content):gsub("[&<>\"']", HTML))
 end
 
---- Cuts a text to a number of bytes, at whole characters, with an ellipsis where it was cut.
+--- Cuts a text to a number of bytes, at a whole character, and adds an ellipsis.
 ---@param content string
 ---@param most integer
 ---@return string

@@ -1,7 +1,8 @@
---- threads: the tree of a session as lists that are read from top to bottom: the conversation
--- up to the head, then each branch that was left, from where it parts.
+--- threads: the tree of a session as lists: the conversation up to the head, then each other branch
+--- from
+-- where it begins.
 --
--- Owns: the order. Never recurses: a session may branch ten thousand times.
+-- Owns: the order. Must never recurse: a session may branch ten thousand times.
 
 local threads = {}
 
@@ -21,7 +22,7 @@ local function add(thread, node)
   thread.messages = thread.messages + (node.type == "message" and 1 or 0)
 end
 
--- What goes on from a node and is not in a thread yet: the newest, as a head would.
+-- The newest child of a node that is not in a thread yet.
 local function next_of(node, taken)
   for i = #node.children, 1, -1 do
     local child = node.children[i]
@@ -32,7 +33,7 @@ local function next_of(node, taken)
   return nil
 end
 
---- The threads of a tree, and which of them part at a node.
+--- The threads of a tree, and the threads that begin at each node.
 ---@param tree sessile.Tree
 ---@return sessile.export.thread[]
 ---@return table<string, integer[]> parting  indexes of threads by the id of the node
