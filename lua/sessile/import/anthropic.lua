@@ -1,8 +1,8 @@
 --- anthropic: reads documents of Anthropic's Messages API: {system, messages, tools, …} or a list
 --- of messages.
 --
--- Owns: that `system` is a message that comes first. Must never change a message: blocks of type
--- tool_use and tool_result are calls and results here as they are there.
+-- Owns: that `system` becomes the first message. Must never change a message: the engine knows
+-- blocks of type tool_use and tool_result as calls and results.
 
 local document = require "sessile.import.document"
 local jsonl = require "sessile.import.jsonl"
@@ -33,7 +33,7 @@ local function feed(collector, text)
   })
 end
 
---- Does a file that begins so look like one?
+--- Whether a file with this beginning has the format.
 ---@param shape sessile.import.shape
 ---@param head string
 ---@return boolean

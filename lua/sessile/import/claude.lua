@@ -1,7 +1,7 @@
 --- claude: reads the sessions of Claude Code (JSON Lines; ~/.claude/projects/…).
 --
--- Owns: the tree of uuid and parentUuid, and the assistant's messages that are written a block a
--- line. Must never change a block: tool_use and tool_result are calls and results as they stand.
+-- Owns: the tree of uuid and parentUuid, and the assistant's messages, which have one line for each
+-- block. Must never change a block: the engine knows tool_use and tool_result as calls and results.
 --
 -- What maps:
 --   user, assistant             the same role; lines of one message.id become one message
@@ -9,9 +9,9 @@
 --   compact_boundary and the isCompactSummary message after it    a compaction
 --   isSidechain                 a branch of its own
 --   summary, ai-title, custom-title    the title
--- Everything else that a line or its message says is under "claude"; other lines (system,
--- progress, attachment, file-history-snapshot, …) are kept as custom entries, and what names
--- them as its parent goes on from what they followed.
+-- Other fields of a line or its message are kept under "claude". Other lines (system, progress,
+-- attachment, file-history-snapshot, …) become custom entries; the parent of a line that follows
+-- one of them is the message before it.
 
 local kept = require "sessile.import.kept"
 local parts = require "sessile.import.parts"
@@ -22,8 +22,8 @@ local claude = {}
 
 -- ---------------------------------------------------------------- messages of several lines
 
--- Where the results of a message's calls, and its further blocks, go on: the recording names the
--- line with the call as the parent of a result, which would make a branch of each.
+-- The parent of results and further blocks of a message. In the recording the parent of a result is
+-- the line with its call, which would make a branch for each result.
 local function chain_of(collector, lane)
   collector.chains = collector.chains or {}
   if not collector.chains[lane] then
@@ -149,7 +149,7 @@ local function add_user(collector, line, message, fields, raw)
   end
 end
 
--- The message of a line; nil, and why it is none.
+-- The message of a line; nil and a sentence if it is none.
 local function message_of(raw)
   local members, fields = parts.members(raw)
   if not members then
@@ -172,7 +172,7 @@ end
 
 -- ---------------------------------------------------------------- lines
 
--- Titles: the later kinds win over the earlier ones.
+-- Titles: a later kind overrides an earlier one.
 local TITLES = {
   summary = { 1, "summary" }, ["ai-title"] = { 2, "aiTitle" },
   ["custom-title"] = { 3, "customTitle" },
@@ -229,13 +229,13 @@ local function feed(collector, raw)
   end
   if line.key and fields.parentUuid then
     flush(collector)
-    -- A boundary has no parent, so that what follows forgets; here a compaction does that.
+    -- A boundary has no parent, since it ends the context; here the compaction does that.
     collector:link(line.key, line.parent or span.string(fields.logicalParentUuid) or false)
   end
   collector:keep(raw)
 end
 
---- Does a file that begins so look like one?
+--- Whether a file with this beginning has the format.
 ---@param _ table<string, string>  the fields of its first line
 ---@param head string
 ---@return boolean

@@ -1,7 +1,8 @@
 --- codex: reads the rollouts of the Codex agent (JSON Lines).
 --
--- Owns: what its lines are, of today's form ({timestamp, type, payload}) and of the first one (a
--- header, then bare items). Must never take an event for a message: what was said is in the items.
+-- Owns: the meaning of its lines, in the current form ({timestamp, type, payload}) and the first
+-- one (a header, then bare items). Must never take an event for a message: the messages are in the
+-- items.
 --
 -- What maps:
 --   session_meta                the session's id
@@ -9,7 +10,7 @@
 --   turn_context                settings: model, thinking
 --   event_msg token_count       the usage of the assistant's last message
 --   compacted                   a compaction with that summary
--- All of these but items are kept whole as custom entries as well, and so is what is none of them.
+-- All lines except items are also kept as custom entries, and so are unknown lines.
 
 local items = require "sessile.import.items"
 local kept = require "sessile.import.kept"
@@ -23,7 +24,7 @@ local function whole(raw)
   return math.tointeger(tonumber(raw or "")) or 0
 end
 
--- Codex counts what came from the cache as part of the input.
+-- In Codex the input includes what came from the cache.
 local function usage_of(raw)
   local _, info = parts.members(raw)
   local members, last = parts.members(info and info.last_token_usage)
@@ -37,7 +38,7 @@ local function usage_of(raw)
   }
 end
 
--- Lines that are kept whole, and what they do besides.
+-- What lines do that are also kept as custom entries.
 local KINDS = {}
 
 function KINDS.session_meta(collector, payload)
@@ -60,7 +61,7 @@ function KINDS.event_msg(collector, payload)
   end
 end
 
--- The summary of a compaction; without one, what took the place of the history.
+-- The summary of a compaction; without one, the text that replaced the history.
 local function summary_of(payload)
   local text = span.string(payload.message)
   if text and text ~= "" then
@@ -117,7 +118,7 @@ local function feed(collector, line)
   end
 end
 
---- Does a file that begins with this line look like one?
+--- Whether a file with this first line has the format.
 ---@param fields table<string, string>  of that line
 ---@return boolean
 function codex.recognises(fields)

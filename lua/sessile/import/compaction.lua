@@ -1,10 +1,9 @@
 --- compaction: repeats a compaction that another agent made.
 --
--- Owns: the host's policy that puts the recorded summary in the place of what it stood for. Must
--- never ask a model.
+-- Owns: the policy that replaces the same messages by the recorded summary. Must never ask a model.
 --
--- What the laws of context hold on to stays beside the summary: the system messages that open
--- the context, pinned ones, the user's last message, calls that wait, the two newest messages.
+-- Messages that the laws of context protect stay beside the summary: system messages at the
+-- beginning, pinned ones, the user's last message, open calls, the two newest messages.
 
 local sessile = require "sessile"
 
@@ -26,8 +25,8 @@ function compaction.message(text, place)
   return assert(sessile.encode(summary_of(text, place)))
 end
 
--- What must stay, and what belongs to it by calls and results: without a first message, the two
--- newest, which the laws never let go.
+-- The messages that must stay, with their calls and results. Without a first message these are the
+-- two newest, which the laws protect.
 local function find_staying(state, first)
   local messages, stays = state.messages, {}
   local last, question = messages[#messages], nil
@@ -45,8 +44,8 @@ local function find_staying(state, first)
   return stays
 end
 
---- Puts a summary in the place of what is older than `first` (nil: of all). Returns true; false
---- when the engine would not have it; nil, message, code when something is broken.
+--- Replaces all messages before `first` (nil: all messages) by a summary. Returns true; false if
+--- the engine refuses it; nil, message, code on another failure.
 ---@param session table
 ---@param text string
 ---@param place sessile.import.place

@@ -1,10 +1,10 @@
---- document: reads a JSON document of any size, without ever holding it.
+--- document: reads a JSON document of any size without holding it in memory.
 --
--- Owns: where its members and elements begin and end. Must never build a value: what it gives
--- out are texts, each one valid JSON or not, which is for the format to ask.
+-- Owns: where its members and elements begin and end. Must never build a value: it returns texts,
+-- which may be invalid JSON; the format checks that.
 --
--- A document is read twice: once for its shape (which members it has, where its long arrays
--- begin), then an array at a time. So a `system` that comes after the messages is known first.
+-- A document is read twice: first its shape (the members, and where long arrays begin), then each
+-- array. So a `system` that comes after the messages is known in time.
 
 local kept = require "sessile.import.kept"
 local source = require "sessile.import.source"
@@ -31,7 +31,7 @@ local function reader(opened, offset)
   return self
 end
 
--- Forgets what was read and holds the next block; false at the end.
+-- Drops what was read and reads the next block; false at the end.
 function Reader:more()
   if self.opened.reader ~= self then -- somebody read elsewhere meanwhile
     if not self.opened:seek(self.base + #self.text) then
@@ -53,7 +53,7 @@ function Reader:offset()
   return self.base + self.at - 1
 end
 
--- The next byte that is no white space, as a character; "" at the end.
+-- The next character that is not white space; "" at the end.
 function Reader:peek()
   while true do
     local found = self.text:find("[^ \t\r\n]", self.at)
@@ -68,8 +68,8 @@ function Reader:peek()
   end
 end
 
--- Goes past one value. keep: returns its text, as long as it is no longer than source.longest;
--- else nil and the number of its bytes. nil, nil: it does not end.
+-- Skips one value. keep: returns its text if it has at most source.longest bytes, else nil and its
+-- length. nil, nil if it does not end.
 function Reader:value(keep)
   local first = self:peek()
   if first == "" then
@@ -222,8 +222,8 @@ local function shape_of(self, enter)
   return shape
 end
 
---- The shape of a document; enter: the paths of arrays that are read later, and of the objects
---- around them. nil: it is no document.
+--- The shape of a document; nil if it is none. enter: the paths of arrays that are read later, and
+--- of the objects around them.
 ---@param opened sessile.import.source
 ---@param enter table<string, boolean>
 ---@return sessile.import.shape? shape
@@ -265,7 +265,7 @@ function document.shape_at(opened, offset, enter)
   return shape
 end
 
---- The same of the first bytes of one, as far as they go.
+--- The shape of the first bytes of a document.
 ---@param head string
 ---@param enter table<string, boolean>
 ---@return sessile.import.shape?
@@ -281,8 +281,8 @@ function document.peek(head, enter)
   return shape_of(self, enter)
 end
 
---- An iterator over the elements of an array: text (nil: it is too long), offsets from and to.
---- It ends early where the text stops being JSON: then `state.broken` is the offset.
+--- An iterator over the elements of an array: the text (nil if it is too long) and its offsets. It
+--- ends early where the text is not JSON; then `state.broken` is the offset.
 ---@param opened sessile.import.source
 ---@param offset integer  of the bracket
 ---@param state {broken: integer?}
@@ -318,7 +318,7 @@ end
 
 -- ---------------------------------------------------------------- records
 
---- Keeps what stands between two offsets, in pieces.
+--- Keeps the text between two offsets, in pieces.
 function document.keep_range(collector, opened, from, to, why)
   collector.part = 0
   for piece in pieces_of(opened, from, to) do
@@ -339,8 +339,7 @@ function document.arrays(shape)
   return list
 end
 
---- What is around the elements: members that no message came of, kept as one JSON text when it
---- is short, else each by itself.
+--- Keeps the members around the elements: as one JSON text if it is short, else each by itself.
 ---@param collector table
 ---@param shape sessile.import.shape
 ---@param opened sessile.import.source
@@ -375,7 +374,7 @@ function document.keep_rest(collector, shape, opened, taken, number)
   flush()
 end
 
---- What is left of a document that stops being JSON, or that something follows.
+--- Keeps the rest of a document that is not JSON to its end, or that other text follows.
 function document.keep_tail(collector, opened, from, why)
   if from and opened.size > from then
     collector.at = (collector.at or 0) + 1
@@ -383,8 +382,8 @@ function document.keep_tail(collector, opened, from, why)
   end
 end
 
---- Records of a document: `run(collector)` is called as a coroutine, in which
---- coroutine.yield() marks a good place to take away what was found.
+--- The records of a document. `run(collector)` is called as a coroutine; it calls coroutine.yield()
+--- where the records found so far may be taken.
 ---@param from string
 ---@param opened sessile.import.source
 ---@param run fun(collector: table)
@@ -400,7 +399,7 @@ function document.records(from, opened, run)
   end)
 end
 
---- Feeds each element of the arrays to `feed(collector, text, index)`; the rest is kept.
+--- Calls feed(collector, text, index) for each element of the arrays, and keeps the rest.
 ---@param collector table
 ---@param opened sessile.import.source
 ---@param shape sessile.import.shape
@@ -428,7 +427,7 @@ function document.feed(collector, opened, shape, arrays, feed)
       or "it stands behind the document")
 end
 
---- What tells a document from others: the first element of its arrays.
+--- Identifies a document by the first elements of its arrays.
 ---@param from string
 ---@param opened sessile.import.source
 ---@param arrays sessile.import.member[]

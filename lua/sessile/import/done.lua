@@ -1,6 +1,6 @@
---- done: what earlier imports of a recording brought into a session.
+--- done: what earlier imports of a recording added to a session.
 --
--- Owns: how that is read from the session's entries. Must never write.
+-- Reads it from the session's entries. Must never write.
 
 local kept = require "sessile.import.kept"
 local span = require("sessile.core").span
@@ -16,7 +16,7 @@ local function is_of(fields, from, source)
   return span.string(fields.from) == from and span.string(fields.source) == source
 end
 
--- A turn entry: which lines its messages were made of.
+-- A turn entry: the lines that its messages came from.
 local function read_turn(self, entry, data, from, source)
   local _, metadata = span.object(data.metadata or "")
   local members, own = span.object(type(metadata) == "table" and metadata.imported or "")
@@ -71,7 +71,7 @@ function done.read(session, from, source)
   end
   for entry in entries do
     if entry.type == "message" and not self.base then
-      -- Only of the first of its turn is it asked.
+      -- Only the first message of a turn is looked up.
       self.parents[hex(entry.id)] = tostring(entry.parent_id)
     elseif source and (entry.type == "turn" or entry.type == "compaction") then
       local _, fields = span.object(entry.json)
@@ -96,7 +96,7 @@ function done.read(session, from, source)
   return self
 end
 
---- The entry of the message that was made of this line, or these.
+--- The entry of the message that came from this line, or these lines.
 ---@param lines integer|integer[]
 ---@return string?
 function done:message(lines)
@@ -106,19 +106,19 @@ function done:message(lines)
   return self.messages[lines[1]]
 end
 
---- The compaction that this line told of.
+--- The compaction that came from this line.
 function done:compaction(at)
   return self.compactions[at]
 end
 
---- Is that line kept?
+--- Whether the line was kept.
 ---@param place sessile.import.place
 ---@return boolean
 function done:has_custom(place)
   return place.at ~= nil and (self.customs[place.at] or 0) >= (place.part or 1)
 end
 
---- Uses up one custom entry of this data; false: there is none left.
+--- Takes one custom entry with this data; false if there is none left.
 ---@param json string
 ---@return boolean
 function done:take_plain(json)
@@ -128,7 +128,7 @@ function done:take_plain(json)
   return count > 0
 end
 
--- The labels that there are: asked for once, since a recording may set as many as it likes.
+-- The labels of the session. They are read once, since a recording may set many.
 local function labels_of(self, session)
   if not self.labels then
     local list, message, code = session:labels()
@@ -143,7 +143,7 @@ local function labels_of(self, session)
   return self.labels
 end
 
---- Sets a label, or takes it away, unless that is so.
+--- Sets or removes a label, if that changes something.
 ---@param session table
 ---@param target string
 ---@param label {name: string, off: boolean?}
@@ -167,8 +167,8 @@ function done:set_label(session, target, label)
   return ok, message, code
 end
 
---- Is the recording the one that was imported, as far as it was? A turn that ended elsewhere in
---- the file says that it is not.
+--- Whether the imported part of the recording is unchanged: every turn must end at the same place
+--- of the file.
 ---@param record sessile.import.record
 ---@return boolean? ok
 ---@return string? message

@@ -1,7 +1,6 @@
---- import: recorded conversations into sessions.
+--- import: imports recorded conversations into sessions.
 --
--- Owns: the list of formats, and how one is told from another. Must never open a store or
--- print: its caller does.
+-- Owns: the list of formats, and their detection. Must never open a store or print.
 
 local document = require "sessile.import.document"
 local source = require "sessile.import.source"
@@ -36,15 +35,15 @@ function import.names()
   return names
 end
 
--- Which is asked first when nobody says what wrote a file: those that ask for more come first.
+-- The order of detection: formats with stricter conditions come first.
 local ORDER = { "pi", "codex", "claude", "jsonl", "langgraph", "anthropic", "openai" }
 
--- The first line that says anything, whole or as far as it was looked at.
+-- The first line that is not blank, as far as it was read.
 local function first_line(head)
   return head:match "^[ \t\r\n]*([^\n]*)" or ""
 end
 
--- What a file that nothing recognises looks like.
+-- A sentence about a file that no format recognises.
 local function looks_like(head)
   local first = first_line(head)
   if first == "" then
@@ -89,8 +88,8 @@ local function records_of(format, opened)
   return format.document(opened, shape)
 end
 
---- Opens a file (or takes an open one) as an iterator over records. `from` nil: told by how it
---- begins.
+--- Opens a file (or takes an open one) as an iterator over records. from: the format; nil: detect
+--- it.
 ---@param file file*|string
 ---@param from string?
 ---@return sessile.import.records? records
@@ -125,7 +124,7 @@ function import.open(file, from)
   return records, from
 end
 
---- Writes records into a session of a store: see sessile.import.write.
+--- Writes records into a session of a store. See sessile.import.write.
 import.into = write.into
 
 return import

@@ -1,8 +1,8 @@
---- items: the items of OpenAI's Responses API, of which a request and a Codex recording are made.
+--- items: the items of OpenAI's Responses API, which Codex records too.
 --
--- Owns: how items become messages. Items of the assistant that follow each other (reasoning,
--- text, calls) are one message here: its calls are answered together. Must never lose where an
--- item began: what an item says beside its text is in `items` of the message.
+-- Owns: how items become messages. Consecutive items of the assistant (reasoning, text, calls)
+-- become one message, since its calls are answered together. Must never lose the boundaries of
+-- items: their other fields are in `items` of the message.
 --
 -- What maps:
 --   message                     its role; input_text and output_text become text blocks
@@ -17,7 +17,7 @@ local items = {}
 
 local ROLES = { user = true, assistant = true, system = true, developer = true }
 
--- Blocks of text, whatever side they are of, are blocks of text.
+-- The types of text blocks.
 local TEXT = { input_text = true, output_text = true }
 
 local function block_of(raw, names)
@@ -32,7 +32,7 @@ local function block_of(raw, names)
   return '{"type":"text"' .. (rest ~= "" and "," .. rest or "") .. "}"
 end
 
--- Content as ours; the names of its blocks, where they were not the usual ones.
+-- Converts content; also returns the types of its blocks if they are not the usual ones.
 local function content_of(raw, usual)
   if not raw then
     return nil
@@ -68,7 +68,7 @@ local function open_message(collector)
   return message
 end
 
---- Ends the assistant's message that is being gathered.
+--- Ends the assistant's message that is being collected.
 ---@param collector table
 function items.flush(collector)
   local message = collector.assistant
@@ -90,7 +90,7 @@ function items.flush(collector)
   })
 end
 
--- What is kept of an item beside what became of it.
+-- The other fields of an item, as JSON.
 local function describe(fields, members, taken, more, wrapper)
   taken.type = 1
   return parts.object {
@@ -170,7 +170,7 @@ function KINDS.reasoning(collector, raw, _, fields, wrapper, timestamp)
   return put_block(collector, raw, fields, wrapper, timestamp)
 end
 
--- name and arguments: JSON texts of strings.
+-- Adds a call. name and arguments are JSON strings.
 local function put_call(collector, members, fields, wrapper, timestamp, call)
   local id = span.string(fields.call_id) and fields.call_id or span.string(fields.id) and fields.id
   if not (id and call.name and call.arguments) then
@@ -206,7 +206,7 @@ function KINDS.local_shell_call(collector, _, members, fields, wrapper, timestam
   })
 end
 
--- What a tool gave back: a text, blocks, or an object with a text in it.
+-- The result of a call: a text, blocks, or an object with a text.
 local function put_output(collector, _, members, fields, wrapper, timestamp)
   if not span.string(fields.call_id) or not fields.output then
     return false, "its output names no call"
@@ -236,14 +236,14 @@ for _, name in ipairs { "web_search_call", "file_search_call", "code_interpreter
   KINDS[name] = KINDS.reasoning
 end
 
---- Is this the name of an item's type?
+--- Whether this is the type of an item.
 ---@param kind string?
 ---@return boolean
 function items.is_kind(kind)
   return KINDS[kind or ""] ~= nil
 end
 
---- Takes one item. Returns true; or false and, when it was to be one, why it is none.
+--- Adds one item. Returns true; or false and, if it is an invalid item, a sentence.
 ---@param collector table
 ---@param raw string
 ---@param wrapper string?     the inside of what stood around it

@@ -1,13 +1,12 @@
---- jsonl: reads plain JSON Lines: one message a line, or one of our own exported entries.
+--- jsonl: reads JSON Lines with one message or one exported entry on each line.
 --
--- Owns: what a line of either kind is. Must never change a message: its text goes into the
--- log as it stands.
+-- Must never change a message: its text is written to the log unchanged.
 --
 -- A message is an object with a known role. An exported entry is an object with id, type and data:
--- a message entry gives its data, a turn entry ends the turn it was written with, a session
--- entry names the session, a custom entry gives its data again. Whatever else there is
--- becomes a custom entry with the whole line. Messages come in the order of the file; those of
--- an exported log go on from their parents, so that its branches are branches again.
+-- the data of a message entry is a message, a turn entry ends its turn, a session entry names the
+-- session, a custom entry is written again with its data. Anything else becomes a custom entry with
+-- the whole line. Messages are in the order of the file; those of an exported log keep their
+-- parents, so its branches are restored.
 
 local kept = require "sessile.import.kept"
 local span = require("sessile.core").span
@@ -19,8 +18,8 @@ local ROLES = {
   system = 1, developer = 1, user = 1, assistant = 1, model = 1, tool = 1, ["function"] = 1,
 }
 
--- As the engine sees it: a user message that is not only results and has no metadata.kind.
---- Does a message with these fields begin a turn?
+-- As in the engine: a user message that has more than results, and no metadata.kind.
+--- Whether a message with these fields begins a turn.
 ---@param fields table<string, string>
 ---@return boolean
 function jsonl.starts_turn(fields)
@@ -46,7 +45,7 @@ function jsonl.starts_turn(fields)
   return false
 end
 
--- True, or false and why it is no message.
+-- True; or false and a sentence if it is not a message.
 local function message(collector, raw, key, parent)
   local members, fields = span.object(raw)
   if not members then
@@ -65,10 +64,10 @@ local function message(collector, raw, key, parent)
   return true
 end
 
--- Path entries that are no messages: what goes on from them goes on from what they follow.
+-- Entries on the path that are not messages: their children get their parents.
 local BETWEEN = { turn = true, compaction = true, branch_summary = true }
 
--- True, or false and, when it was to be a message, why it is none.
+-- True; or false and, if it is an invalid message, a sentence.
 local function entry(collector, fields)
   local kind, key = span.string(fields.type), span.string(fields.id)
   local parent = span.string(fields.parent_id) or nil
@@ -114,7 +113,7 @@ local function feed(collector, line)
   end
 end
 
---- Does a file that begins with this line look like ours, or like plain messages?
+--- Whether a file with this first line has the format.
 ---@param fields table<string, string>  of that line
 ---@return boolean
 function jsonl.recognises(fields)

@@ -1,7 +1,7 @@
---- kept: what a custom entry holds of a recording that is no message.
+--- kept: custom entries for lines of a recording that are not messages.
 --
--- Owns: its shape, {"from", "at", "part", "line" | "text" | "b64", "source"}, and the way back to
--- the bytes. Must never judge what a line says.
+-- Owns: their shape, {"from", "at", "part", "line" | "text" | "b64", "source"}, and the conversion
+-- back to bytes. Must never interpret a line.
 
 local core = require "sessile.core"
 
@@ -15,8 +15,8 @@ local kept = {}
 ---@field at integer?     the line's number, from 1; 0: what is around the elements of a document
 ---@field part integer?   of a line in pieces, from 1
 
---- A line that is no message, as the data of a custom entry: the line itself when it is
---- JSON, its text when it is not, its bytes in base64 when they are not even UTF-8.
+--- The data of a custom entry for a line: the line itself if it is JSON, its text if it is UTF-8,
+--- else its bytes in base64.
 ---@param place sessile.import.place
 ---@param line string
 ---@param as_text boolean?  even if it is JSON
@@ -34,7 +34,7 @@ function kept.custom(place, line, as_text)
   return head .. ',"b64":"' .. core.base64(line) .. '"' .. tail
 end
 
---- What a custom entry keeps: nil when it keeps nothing of a recording.
+--- The line that a custom entry keeps; nil if it is not one of these entries.
 ---@param raw string  the entry's data
 ---@return {from: string, source: string?, at: integer?, part: integer?, line: string}?
 function kept.read(raw)
@@ -51,7 +51,7 @@ function kept.read(raw)
   }
 end
 
---- Tells one recording from another by how it begins: 16 hex digits.
+--- Identifies a recording by its beginning: 16 hex digits.
 ---@param from string   the format
 ---@param text string   its first line, or element
 ---@return string
@@ -59,14 +59,14 @@ function kept.digest(from, text)
   return core.sha256(from .. ":" .. text:sub(1, 4096)):sub(1, 16)
 end
 
---- Why a line is not even an object of JSON.
+--- A sentence about a line that is not a JSON object.
 ---@param line string
 ---@return string
 function kept.unreadable(line)
   if span.valid(line) then
     return "it is no JSON object"
   end
-  -- Brackets outside of strings: deep enough to be refused for that alone?
+  -- Counts brackets outside strings: it may be nested too deep.
   local depth, deepest = 0, 0
   for bracket in line:gsub("\\.", ""):gsub('"[^"]*"', ""):gmatch "[%[%]{}]" do
     depth = depth + (bracket:find "[%[{]" and 1 or -1)

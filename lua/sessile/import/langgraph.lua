@@ -1,17 +1,17 @@
---- langgraph: reads the state of a LangGraph thread, or its history: a list of states, each with
--- all messages that there were then; and lists of LangChain's messages.
+--- langgraph: reads the state of a LangGraph thread; its history, a list of states, each with all
+--- messages
+-- of that time; and lists of LangChain's messages.
 --
--- Owns: how a history of whole lists becomes a tree: states that begin alike share what is alike,
--- and where one differs from those before, a branch begins. Must never hold more than the
--- messages themselves.
+-- Owns: how a history of lists becomes a tree: states share their common beginning, and a branch
+-- begins where a state differs from the earlier ones. Must never hold more than the messages.
 --
 -- What maps:
 --   human, ai, system, tool, function    user, assistant, system, tool, function
 --   tool_calls {name, args, id}          tool_calls; args becomes the JSON text
 --   usage_metadata                       usage
---   what else a message says             under "langgraph"
--- A state less its messages is kept as a custom entry. Messages in LangChain's constructor form
--- ({lc, type, id, kwargs}) are read as well.
+--   other fields of a message            under "langgraph"
+-- A state without its messages becomes a custom entry. Messages in LangChain's constructor form
+-- ({lc, type, id, kwargs}) are read too.
 
 local document = require "sessile.import.document"
 local parts = require "sessile.import.parts"
@@ -54,7 +54,7 @@ local function usage_of(raw)
   }
 end
 
--- Calls as ours; nil when one is of no form that is known.
+-- Converts calls; nil if one has an unknown form.
 local function calls_of(raw)
   local out = {}
   for i, call in ipairs(span.array(raw or "") or {}) do
@@ -70,7 +70,7 @@ local function calls_of(raw)
   return #out > 0 and out or nil
 end
 
--- The fields of a message, whichever form it has, and its role.
+-- The fields of a message in either form, and its role.
 local function read(text)
   local members, fields = parts.members(text)
   if not members then
@@ -86,7 +86,7 @@ local function read(text)
   return ROLES[span.string(fields.type) or ""], members, fields, ""
 end
 
--- One message as one of ours; nil and why it is none.
+-- Converts a message; nil and a sentence if it is none.
 local function message_of(text)
   local role, members, fields, wrapper = read(text)
   if not role then
@@ -125,7 +125,7 @@ local function message_of(text)
   }, nil, { starts_turn = role == "user", usage = usage, model = model or nil }
 end
 
--- facts: of the tree, when it is one.
+-- Adds one message. facts: those of the tree, if it is part of one.
 local function feed(collector, text, tree)
   local json, why, facts
   if utf8.len(text) then
@@ -151,7 +151,7 @@ local function configured(raw)
   return inner or {}
 end
 
--- Which state it is, which one it came from, and of which thread.
+-- The ids of a state, its parent and its thread.
 local function names_of(shape)
   local function raw(path)
     local member = shape.by_path[path]
@@ -170,7 +170,7 @@ local function names_of(shape)
   }
 end
 
--- The list of a state's messages, wherever it is.
+-- The list of messages of a state.
 local function messages_of(shape)
   return document.arrays(shape)[1]
 end
@@ -202,7 +202,7 @@ local function states_of(opened, array, state)
   return list
 end
 
--- One state: what is new in its list goes on from what is not.
+-- Adds a state: its new messages follow the known ones.
 local function feed_state(collector, opened, one, tree)
   local shape = document.shape_at(opened, one.from, langgraph.enter)
   local array = shape and messages_of(shape)
@@ -248,7 +248,7 @@ local function is_state_list(opened, array)
     and (fields.values or fields.checkpoint or fields.channel_values or fields.config) ~= nil
 end
 
---- Does a file that begins so look like one?
+--- Whether a file with this beginning has the format.
 ---@param shape sessile.import.shape
 ---@param head string
 ---@return boolean

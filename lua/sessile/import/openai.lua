@@ -1,8 +1,8 @@
 --- openai: reads documents of OpenAI's APIs: a list of messages, {messages, …}, or the items of
 -- the Responses API: a list, {input, instructions, …} or {output, …}.
 --
--- Owns: how calls are written there: {id, type, function: {name, arguments}}. Must never change
--- another field of a message.
+-- Owns: the form of calls: {id, type, function: {name, arguments}}. Must never change another field
+-- of a message.
 
 local document = require "sessile.import.document"
 local items = require "sessile.import.items"
@@ -20,7 +20,7 @@ local ROLES = {
   ["function"] = true,
 }
 
--- One call as ours; nil when it is of no form that is known.
+-- Converts a call; nil if it has an unknown form.
 local function call_of(raw)
   local members, fields = parts.members(raw)
   local kind = members and (span.string(fields.type) or "function")
@@ -78,7 +78,7 @@ local function feed(collector, text)
   })
 end
 
---- Does a file that begins so look like one?
+--- Whether a file with this beginning has the format.
 ---@param shape sessile.import.shape
 ---@param head string
 ---@return boolean
@@ -94,7 +94,7 @@ function openai.recognises(shape, head)
     or input ~= nil and (input.array ~= nil or shape.by_path.model ~= nil)
 end
 
--- A text where a list of items may stand.
+-- Adds a text that is given instead of a list of items.
 local function put_text(collector, member, role)
   if member and member.raw and span.string(member.raw) and span.valid(member.raw) then
     collector.at = 0

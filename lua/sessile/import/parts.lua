@@ -1,14 +1,13 @@
---- parts: pieces of JSON objects, cut out and put together again as they were written.
+--- parts: cuts members out of JSON objects and joins them again, unchanged.
 --
--- Owns: what formats share when they map an object to a message: members whose key is not taken
--- are kept, a key that occurs twice is noticed, a time of day becomes milliseconds. Must never
--- re-encode a value.
+-- Owns: what formats share when they convert an object to a message: keeping other members, finding
+-- duplicate keys, converting times. Must never encode a value again.
 
 local span = require("sessile.core").span
 
 local parts = {}
 
---- Members of an object, unless a key occurs twice: then one of them would get lost.
+--- The members of an object; nil if a key occurs twice, since one of them would be lost.
 ---@param raw string?
 ---@return sessile.span.member[]? members
 ---@return table<string, string>|nil fields
@@ -30,7 +29,7 @@ function parts.members(raw)
   return members, fields
 end
 
---- The members whose keys are not taken, as the inside of an object.
+--- The members whose keys are not in `taken`, joined without braces.
 ---@param members sessile.span.member[]
 ---@param taken table<string, any>
 ---@return string
@@ -44,7 +43,7 @@ function parts.rest(members, taken)
   return table.concat(list, ",")
 end
 
---- An object without the members of a key; whatever is no object, as it is.
+--- An object without the members of a key; anything else is unchanged.
 ---@param raw string
 ---@param key string
 ---@return string
@@ -53,7 +52,7 @@ function parts.without(raw, key)
   return members and fields[key] and "{" .. parts.rest(members, { [key] = true }) .. "}" or raw
 end
 
---- An object of members that are there: each {"key", json}; "" or nil leaves one out.
+--- An object of members, each {"key", json}. Members with "" or nil are left out.
 ---@param list {[1]: string, [2]: string?}[]
 ---@return string
 function parts.object(list)
@@ -66,7 +65,7 @@ function parts.object(list)
   return "{" .. table.concat(out, ",") .. "}"
 end
 
---- The same, from the inside of an object; "" when there is nothing inside.
+--- An object from members without braces; "" if there are none.
 ---@param inside string
 ---@return string
 function parts.braced(inside)

@@ -1,11 +1,11 @@
---- pi: reads sessions recorded by the pi coding agent (JSON Lines, one entry a line).
+--- pi: reads sessions of the pi coding agent (JSON Lines, one entry on each line).
 --
--- Owns: how pi's entries map to ours, in all three versions: 1 is a list, 2 and 3 are trees of
--- ids and parents. Must never re-encode a recorded value: text, arguments and numbers are cut
--- out of the line (span.lua) and put where they belong.
+-- Owns: the conversion of pi's entries in all three versions: 1 is a list, 2 and 3 are trees of ids
+-- and parents. Must never encode a recorded value again: text, arguments and numbers are cut out of
+-- the line (span.lua).
 --
 -- What maps:
---   user, assistant, system    the same role, content as it stands
+--   user, assistant, system    the same role, unchanged content
 --   toolResult                 role tool: tool_call_id, name, is_error, content
 --   block {type:"toolCall"}    an element of tool_calls; arguments becomes the JSON text
 --   usage                      input, output, cache_read, cache_write
@@ -13,10 +13,9 @@
 --                              a user message with a metadata.kind, as pi shows it to the model
 --   compaction                 a compaction with that summary
 --   label, session_info, model_change, thinking_level_change   label, title, settings
--- Everything else that a message or its line says is kept under "pi": {"line": {…},
--- "message": {…}}, with the original usage, and where calls stood when they did not stand
--- last. A line that is no message, or that would lose something here, becomes a custom
--- entry with the whole line.
+-- Other fields of a message or its line are kept under "pi": {"line": {…}, "message": {…}}, with
+-- the original usage, and with the places of calls that were not last. A line that is not a
+-- message, or that cannot be converted without loss, becomes a custom entry with the whole line.
 
 local kept = require "sessile.import.kept"
 local parts = require "sessile.import.parts"
@@ -30,8 +29,8 @@ local ROLE = {
   developer = "developer", toolResult = "tool",
 }
 
--- Splits assistant blocks into those that stay and calls. Returns the content, the calls
--- and where the calls stood (empty when they stood last); nil when a call is malformed.
+-- Separates calls from the other blocks of the assistant. Returns the content, the calls and their
+-- places (empty if they were last); nil if a call is malformed.
 local function split_blocks(content)
   local blocks = span.array(content)
   if not blocks then
@@ -61,7 +60,7 @@ local function split_blocks(content)
     in_order and "" or "[" .. table.concat(places, ",") .. "]"
 end
 
--- What the model was shown of a command that the person ran.
+-- What the model saw of a command that the person ran.
 local function bash_text(fields)
   local command, output = span.string(fields.command), span.string(fields.output)
   if not command then
@@ -78,7 +77,7 @@ local function bash_text(fields)
   return text
 end
 
--- Messages of pi's own roles: their content and the kind that says what they are.
+-- Messages of pi's own roles: their content and their metadata.kind.
 local OWN = {
   bashExecution = function(fields)
     local text = fields.excludeFromContext ~= "true" and bash_text(fields)
@@ -95,7 +94,7 @@ local function is_content(raw)
   return kind == "string" or kind == "array"
 end
 
--- A user message of that kind, with all of the original beside it.
+-- A user message of that kind, with all fields of the original.
 local function shown(content, kind, timestamp, line, message)
   return parts.object {
     { "role", '"user"' }, { "content", content },
@@ -105,7 +104,7 @@ local function shown(content, kind, timestamp, line, message)
   }
 end
 
---- One pi message as one of ours; nil when it is not to be mapped without loss.
+--- Converts a message of pi; nil if that would lose something.
 ---@param line_members sessile.span.member[]
 ---@param raw string  the value of "message"
 ---@return string? json
@@ -159,7 +158,7 @@ function pi.message(line_members, raw)
   move("model", "model", "string")
   move("timestamp", "timestamp", "number")
 
-  -- usage stays whole under "pi" as well: it has costs and perhaps more.
+  -- The whole usage is also kept under "pi": it has costs and perhaps more.
   local usage = turns.usage(fields.usage)
   out[#out + 1] = { "usage", usage and turns.usage_json(usage) }
   local others = parts.object {
@@ -172,7 +171,7 @@ function pi.message(line_members, raw)
   }
 end
 
--- Entries that are no messages: what each does beside being kept. Returns true when it was kept.
+-- What entries do that are not messages. Returns true if the line is kept.
 local KINDS = {}
 
 function KINDS.session(collector, _, fields)
@@ -225,13 +224,14 @@ function KINDS.compaction(collector, line, fields, _, key, parent)
   return true
 end
 
--- What enters the context beside messages.
+-- Entries that are in the context and are not messages.
 local SHOWN = {
   custom_message = function(fields) return fields.content, "custom" end,
   branch_summary = function(fields) return fields.summary, "branch_summary" end,
 }
 
--- The entry's key and parent: in version 1 its place in the list, as compactions name it.
+-- The key and the parent of an entry. In version 1 the key is its place in the list, which
+-- compactions use.
 local function names_of(collector, fields)
   local id = span.string(fields.id)
   if id then
@@ -291,7 +291,7 @@ local function feed(collector, line)
   collector.index = (collector.index or 0) + 1
 end
 
---- Does a file that begins with this line look like pi's?
+--- Whether a file with this first line has the format.
 ---@param fields table<string, string>  of that line
 ---@return boolean
 function pi.recognises(fields)

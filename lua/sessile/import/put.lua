@@ -1,8 +1,8 @@
 --- put: writes one record of a recording into its session.
 --
--- Owns: one write for each recorded turn, without a policy; what the engine will not take as a
--- message, kept as a custom entry; where a branch begins; what an earlier import has brought
--- already. Must never decide which session that is: write.lua does.
+-- Owns: one write for each recorded turn, without a policy; custom entries for messages that the
+-- engine refuses; where a branch begins; skipping what an earlier import wrote. Must never choose
+-- the session: write.lua does.
 
 local sessile = require "sessile"
 local compaction = require "sessile.import.compaction"
@@ -12,7 +12,7 @@ local turns = require "sessile.import.turns"
 
 local put = {}
 
--- Counts a line that could not be read as a message; what is counted first is told.
+-- Counts a line that could not be read as a message. The first one is reported.
 local function count_unread(self, at, why)
   local counts = self.counts
   counts.unread = counts.unread + 1
@@ -25,8 +25,8 @@ function put.place_of(self, at, part)
   return { from = self.from, source = self.records.source, at = at, part = part }
 end
 
--- Writes the data of a custom entry; when the engine does not take it (nested too deep, a key
--- given twice, too long), its text, in pieces if need be.
+-- Writes the data of a custom entry. If the engine refuses it (nested too deep, a duplicate key,
+-- too long), writes its text, in pieces if necessary.
 local function put_custom(self, json, at, text)
   local id, message, code = self.session:custom(sessile.json(json))
   if not id and (code == "EINVALID" or code == "ELIMIT") then
@@ -52,7 +52,7 @@ end
 
 -- ---------------------------------------------------------------- where it goes on
 
--- The entry that a record's parent stands for.
+-- The entry of a record's parent.
 local function base_of(self, parent)
   if parent == nil then
     return self.newest or self.base
@@ -63,7 +63,7 @@ end
 function put.go_to(self, target)
   if self.session:head() == target then
     if target == self.head then
-      -- It is there already because an import went there and was stopped: nobody else moved it.
+      -- An interrupted import has moved the head; nobody else did.
       self.head = self.base
     end
     return true
@@ -76,7 +76,7 @@ function put.go_to(self, target)
   return true
 end
 
--- Remembers what a key stands for.
+-- Records the entry of a key.
 local function name_entry(self, keys, entry)
   for _, key in ipairs(type(keys) == "table" and keys or { keys or nil }) do
     self.entries[key] = entry
@@ -96,7 +96,7 @@ local function imported(self, record)
     record.offset and (',"bytes":%d'):format(record.offset) or "")
 end
 
--- What the recording says of the turn, and where it came from.
+-- The options of the turn: what the recording says about it, and its origin.
 local function metadata(self, record)
   local parts = {}
   for _, member in ipairs(record.metadata and span.object(record.metadata) or {}) do
@@ -107,7 +107,7 @@ local function metadata(self, record)
   return sessile.json("{" .. table.concat(parts, ",") .. "}")
 end
 
--- The messages as values that the engine writes as they stand.
+-- The messages as values that the engine writes unchanged.
 local function verbatim(list)
   local out = {}
   for i, json in ipairs(list) do
@@ -116,7 +116,7 @@ local function verbatim(list)
   return out
 end
 
--- Those messages of a turn for which wanted(i) holds, as a turn.
+-- A turn with only the messages for which wanted(i) is true.
 local function part_of(record, wanted)
   local part = { kind = "turn", messages = {}, lines = {}, keys = {}, usages = {} }
   for _, name in ipairs { "parent", "model", "metadata", "offset" } do
@@ -135,8 +135,8 @@ local function part_of(record, wanted)
   return part
 end
 
--- Tells the messages that the engine takes from those it does not, in a session that
--- nobody will see. good: by index; bad: {index, why}, …
+-- Finds the messages that the engine accepts, with a temporary session. good: by index; bad:
+-- {index, why}, …
 function put.sieve(record)
   local store = assert(sessile.open("ram:", { key = false }))
   local scratch = assert(store:create {})
@@ -156,7 +156,7 @@ function put.sieve(record)
   return good, bad
 end
 
--- Keeps messages that the engine does not take.
+-- Keeps messages that the engine refuses as custom entries.
 local function put_bad(self, record, bad)
   for _, one in ipairs(bad) do
     local line = record.lines[one.index]
@@ -189,14 +189,14 @@ local function append(self, record)
   for i, id in ipairs(outcome.ids) do
     name_entry(self, record.keys[i], id)
   end
-  -- The turn's own entry comes last: what goes on from the last message goes on from there.
+  -- The turn entry comes last: what follows the last message follows it.
   name_entry(self, record.keys[#outcome.ids], self.session:head())
   self.counts.turns = self.counts.turns + 1
   self.counts.messages = self.counts.messages + #record.messages
   return true
 end
 
--- The messages that no earlier import brought; those it did bring are found again.
+-- The messages that no earlier import wrote; the entries of the others are looked up.
 local function put_turn(self, record)
   record = part_of(record, function() return true end)
   local missing, parent = {}, record.parent
@@ -246,7 +246,7 @@ end
 
 -- ---------------------------------------------------------------- other records
 
--- A line that is no message.
+-- Writes a line that is not a message.
 local function put_line(self, record)
   local done
   if record.plain then
@@ -270,8 +270,7 @@ local function put_line(self, record)
   return put_custom(self, record.json, record.at)
 end
 
--- A summary that takes the place of what came before; where the laws of context forbid that,
--- a message that holds it.
+-- Repeats a compaction; if the laws of context forbid it, writes its summary as a message.
 local function put_compaction(self, record)
   local place = put.place_of(self, record.at)
   local entry = self.done:message(record.at) or self.done:compaction(record.at)
@@ -305,8 +304,8 @@ local function put_compaction(self, record)
   return put_line(self, record)
 end
 
---- What writes a record, by its kind: a function of the writer and the record, which returns
---- true; or nil, message, code.
+--- The functions that write a record, by its kind: f(writer, record) returns true; or nil, message,
+--- code.
 put.kinds = { turn = put_turn, custom = put_line, compaction = put_compaction }
 
 return put

@@ -1,21 +1,20 @@
---- source: the bytes of a recording, a block at a time.
+--- source: reads the bytes of a recording in blocks.
 --
--- Owns: lines and their limit, the look at the beginning that tells the format, and a copy of
--- what cannot be read twice. Must never hold more than a block and a line of it.
+-- Owns: lines and their limit, the beginning of the file for detection, and a copy of input that
+-- cannot be read twice. Must never hold more than a block and a line.
 
 local source = {}
 
 local BLOCK = 64 * 1024
 
---- The longest line, or element of a JSON document, that is read as one; bytes. (The engine
---- takes messages of 8 MiB.)
+--- The longest line, or element of a JSON document, in bytes. (The engine accepts messages of 8
+--- MiB.)
 source.longest = 8 * 1024 * 1024 - 65536
 
---- A longer text is kept in pieces of this number of bytes, which fit an entry however they are
---- written.
+--- A longer text is kept in pieces of this size, which fit into an entry in any encoding.
 source.piece = 1024 * 1024
 
---- Bytes that are looked at to tell a format.
+--- How many bytes are read to detect the format.
 source.look = 256 * 1024
 
 local FAILED = { [2] = "ENOTFOUND", [13] = "EDENIED" } -- by errno
@@ -27,7 +26,7 @@ local FAILED = { [2] = "ENOTFOUND", [13] = "EDENIED" } -- by errno
 local methods = {}
 methods.__index = methods
 
--- The system's words less the path, which the caller names.
+-- The error message of the system without the path, which the caller prints.
 local function reason(message)
   return (tostring(message):gsub("^.*: ", ""))
 end
@@ -58,7 +57,7 @@ function source.open(file)
   return self
 end
 
---- The first bytes, at most source.look of them; nothing is used up.
+--- The first bytes, at most source.look. They are not consumed.
 ---@return string
 function methods:head()
   while #self.buffer < source.look do
@@ -82,7 +81,7 @@ function methods:block()
   return self.file:read(BLOCK)
 end
 
---- Makes it readable from any place, copying what is no file on a disk into one.
+--- Makes the source seekable: anything but a file on a disk is copied into one.
 ---@return true? ok
 ---@return string? message
 ---@return string? code
@@ -104,7 +103,7 @@ function methods:make_seekable()
   return self:seek(0)
 end
 
---- Goes on reading at an offset from the beginning.
+--- Continues to read at an offset.
 ---@param offset integer
 ---@return true? ok
 ---@return string? message
@@ -118,8 +117,8 @@ function methods:seek(offset)
   return true
 end
 
---- An iterator over lines, each with the offset behind it and, of a line that is too long, the
---- number of the piece that this is (from 1): pieces have source.piece bytes.
+--- An iterator over lines, each with the offset after it. A line that is too long is returned in
+--- pieces of source.piece bytes, with the number of the piece (from 1).
 ---@return fun(): string?, integer?, integer?
 function methods:lines()
   local rest, from, ended = "", 1, false -- what is held, and where in it the next line begins

@@ -1,20 +1,20 @@
---- turns: gathers recorded messages into turns, one record for each.
+--- turns: collects recorded messages into turns, one record for each.
 --
--- Owns: where a turn begins (at a user message), what its usage is, and the order in which
--- records leave. Must never look into a format: pi.lua and jsonl.lua tell it what a line is.
+-- Owns: where a turn begins (at a user message), its usage, and the order of records. Must never
+-- know a format: the modules of formats say what a line is.
 --
--- A line that is no message waits until the turn it stands in is complete: a turn is one
--- write. Its number in the file ("at") says where it stood.
+-- A line that is not a message waits until its turn is complete, since a turn is one write. Its
+-- number in the file ("at") tells its place.
 --
--- A recording may be a tree: a message names its parent, and a turn ends where the next message
--- does not follow the last one. One whose parent was not seen yet waits for it, up to a limit.
+-- A recording may be a tree: a message names its parent, and a turn ends if the next message does
+-- not follow the last one. A message whose parent was not read yet waits for it, up to a limit.
 
 local kept = require "sessile.import.kept"
 local span = require("sessile.core").span
 
 local turns = {}
 
--- The names that providers use, by our own.
+-- Our names of usage fields, and those of providers.
 local USAGE = {
   input = { "input", "input_tokens", "prompt_tokens" },
   output = { "output", "output_tokens", "completion_tokens" },
@@ -23,7 +23,7 @@ local USAGE = {
 }
 local ORDER = { "input", "output", "cache_read", "cache_write" }
 
---- Reads a provider's usage object; nil when it holds none of the four.
+--- Reads a provider's usage object; nil if it has none of the four fields.
 ---@param raw string?  JSON text
 ---@return table<string, integer>?
 function turns.usage(raw)
@@ -48,7 +48,7 @@ function turns.usage(raw)
   return found and usage or nil
 end
 
---- The four numbers as JSON text, in a fixed order; more is put before the closing brace.
+--- The four numbers as JSON, in a fixed order, followed by the members in `more`.
 ---@param usage table<string, integer>
 ---@param more string?
 ---@return string
@@ -99,7 +99,7 @@ end
 local collector = {}
 collector.__index = collector
 
--- Limits of what is held: a turn, and messages that wait for their parents.
+-- Limits of memory: for a turn, and for messages that wait for their parents.
 local MOST_MESSAGES, MOST_BYTES, MOST_CUSTOMS, MOST_WAITING = 256, 4 << 20, 1024, 16 << 20
 
 local function push(self, record)
@@ -107,7 +107,7 @@ local function push(self, record)
   self.queue[self.last] = record
 end
 
---- The usage of several messages: of the last that reports any, and the sum; nil: none does.
+--- The usage of several messages: the last one, and the sum; nil if none reports any.
 ---@param usages (table|false)[]
 ---@return string? json
 function turns.usage_of(usages)
@@ -115,7 +115,7 @@ function turns.usage_of(usages)
   for _, usage in ipairs(usages) do
     local size = 0
     for _, name in ipairs(usage and ORDER or {}) do
-      -- A recording may claim what it likes; sums stay integers.
+      -- A recording may have any numbers; sums stay integers.
       total[name] = math.min(total[name] + math.max(0, math.min(usage[name], 1 << 50)), 1 << 53)
       size = size + usage[name]
     end
@@ -126,7 +126,7 @@ function turns.usage_of(usages)
   return newest and turns.usage_json(newest, '"total":' .. turns.usage_json(total))
 end
 
---- Ends the turn that is being gathered; `stated` has what a recorded turn entry says.
+--- Ends the turn that is being collected. stated: the fields of a recorded turn entry.
 function collector:finish(stated)
   local turn = self.turn
   self.turn = nil
@@ -174,8 +174,8 @@ end
 
 local place
 
--- A key is known from now on: by what it stands for, which is true (itself), a key or false.
--- Whoever waited for it comes in.
+-- Makes a key known: as itself (true), as another key, or as the beginning (false). What waited for
+-- it is placed.
 local function know(self, keys, means)
   local work = {}
   for _, key in ipairs(type(keys) == "table" and keys or { keys }) do
@@ -186,8 +186,8 @@ local function know(self, keys, means)
   return work
 end
 
--- Puts an item where its parent is, and then all that waited for it, without recursion: a
--- recording may be a chain of millions.
+-- Places an item after its parent, then everything that waited for it. Without recursion, since a
+-- chain may have millions of items.
 function place(self, item, parent)
   local work = { { item, parent } }
   while #work > 0 do
@@ -206,7 +206,7 @@ function place(self, item, parent)
   end
 end
 
--- Nobody brings their parents any more: the oldest of each chain begins a conversation.
+-- Their parents will not come: the oldest of each chain begins a conversation.
 local function place_orphans(self)
   local items = self.orphan_list
   self.orphan_list = {}
@@ -221,7 +221,7 @@ local function place_orphans(self)
   self.orphans = {}
 end
 
--- Lets those go that were placed: one that waits to the end would hold all that came after it.
+-- Removes placed items from the front of the list of waiting ones.
 local function forget_placed(self)
   local list = {}
   for _, item in ipairs(self.orphan_list) do
@@ -285,7 +285,7 @@ function collector:message(json, facts)
   })
 end
 
---- Says that a line which is no message stands between its parent and what names it as one.
+--- Records the parent of a line that is not a message, for the lines that name it as their parent.
 ---@param key string
 ---@param parent string|false|nil
 function collector:link(key, parent)
@@ -297,7 +297,7 @@ function collector:link(key, parent)
   })
 end
 
---- Says that what came before was replaced by a summary.
+--- Adds a compaction: the messages before it were replaced by a summary.
 ---@param fields {key: string?, parent: string|false|nil, summary: string,
 --- first: string|false|nil, line: string, side: boolean?}
 function collector:compaction(fields)
@@ -318,12 +318,12 @@ function collector:compaction(fields)
   })
 end
 
--- Where the current line stands.
+-- The place of the current line.
 function collector:place()
   return { from = self.from, source = self.source, at = self.at, part = self.part }
 end
 
---- Adds the data of a custom entry. why: when the line was to be a message.
+--- Adds the data of a custom entry. why: a sentence if the line is an invalid message.
 ---@param json string
 ---@param why string?
 ---@param more table?  further fields of the record
@@ -341,7 +341,7 @@ function collector:custom(json, why, more)
   end
 end
 
---- Keeps a line that is no message as a custom entry.
+--- Keeps a line that is not a message as a custom entry.
 ---@param line string
 ---@param why string?  why it could not be read as a message
 ---@param more table?
@@ -349,7 +349,7 @@ function collector:keep(line, why, more)
   self:custom(kept.custom(self:place(), line), why, more)
 end
 
---- Sets a label, or takes it away, and keeps the line that says so.
+--- Sets or removes a label, and keeps the line.
 ---@param line string
 ---@param target string?  a key
 ---@param name string?
@@ -361,7 +361,7 @@ function collector:label(line, target, name, off)
     and { label = { target = target, name = name, off = off } } or nil)
 end
 
---- Says what the last message, or the one that is being gathered, cost.
+--- Sets the usage of the last message, or of the one that is being collected.
 ---@param usage table<string, integer>
 function collector:usage(usage)
   local turn = self.turn
@@ -370,7 +370,7 @@ function collector:usage(usage)
   end
 end
 
---- Says what the recorded session was called.
+--- Sets the name of the recorded session.
 function collector:session(id, title)
   push(self, { kind = "session", id = id, title = title })
 end
@@ -384,7 +384,7 @@ for name, method in pairs(collector) do
 end
 records.__index = records
 
--- The next record; nil when there are no more.
+-- The next record; nil at the end.
 function records:__call()
   while self.first > self.last and not self.ended do
     if not self.step(self) then
@@ -402,8 +402,8 @@ function records:__call()
   return record
 end
 
---- Records that come as `step` brings them: it is called with the collector, says what it found,
---- and returns false when there is no more. close: called once, then.
+--- An iterator over the records that `step` adds. step(collector) adds what it finds, and returns
+--- false at the end; then close() is called once.
 ---@param from string
 ---@param step fun(collector: table): boolean
 ---@param close fun(collector: table)?
@@ -416,7 +416,7 @@ function turns.collect(from, step, close)
   }, records)
 end
 
---- Records of lines: feed(collector, line, number) is called for each.
+--- An iterator over the records of lines. feed(collector, line, number) is called for each line.
 ---@param lines fun(): string?, integer?, integer?
 ---@param from string
 ---@param feed fun(collector: table, line: string, at: integer)

@@ -1,12 +1,11 @@
---- write: writes the records of a recording into a session, and goes on where it was stopped.
+--- write: writes the records of a recording into a session, and continues an earlier import.
 --
--- Owns: which session that is, the loop over the records (put.lua writes each), and what is said
--- of the session as a whole at the end. Must never open a store that people see, or print.
+-- Owns: the choice of the session, the loop over the records (put.lua writes each), and the title
+-- and metadata at the end. Must never open a store of the user, or print.
 --
--- Each write says what it holds: a turn's metadata.imported = {from, source, lines, bytes}, a
--- custom entry's {from, at, source}, a summary's metadata.imported = {from, source, at}. Who
--- imports again reads these, runs through the recording from its beginning, and writes what is
--- not there.
+-- Each write stores its origin: a turn metadata.imported = {from, source, lines, bytes}, a custom
+-- entry {from, at, source}, a summary metadata.imported = {from, source, at}. Another import reads
+-- these, goes through the recording from its beginning, and writes what is missing.
 
 local compaction = require "sessile.import.compaction"
 local progress = require "sessile.import.done"
@@ -32,14 +31,14 @@ local write = {}
 local Writer = {}
 Writer.__index = Writer
 
--- How much may come before the first message; a file of other things is not read to its end.
+-- How much may precede the first message, so that a file without messages is not read to its end.
 local MOST_WAITING, MOST_WAITING_BYTES = 100000, 16 << 20
 
 local ROOT = "00000000"
 
 -- ---------------------------------------------------------------- the session
 
--- A session of that name is there: does it come from this recording?
+-- Whether the existing session with that id comes from this recording.
 local function resume(self, options, skip)
   local session, message, code = self.store:resume(options)
   if not session then
@@ -77,7 +76,7 @@ local function make_session(self)
   return self.unchanged or self:read_session()
 end
 
--- Reads what earlier imports brought.
+-- Reads what earlier imports wrote.
 function Writer:read_session()
   local done, message, code = progress.read(self.session, self.from, self.records.source)
   if not done then
@@ -99,7 +98,8 @@ local function clip(text)
   return text:sub(1, stop)
 end
 
--- Until a message turns up that the engine takes, there is no session: everything waits.
+-- The session is created with the first message that the engine accepts; until then all records
+-- wait.
 local function wait(self, record)
   table.insert(self.waiting, record)
   self.waiting_bytes = (self.waiting_bytes or 0) + #(record.json or "")
@@ -155,7 +155,7 @@ local function put(self, record)
   return wait(self, record)
 end
 
--- Why nothing came of it.
+-- Why there is no session.
 local function nothing(self)
   if #self.waiting == 0 then
     return "there is nothing in it"
@@ -167,9 +167,9 @@ local function nothing(self)
       or "")
 end
 
--- Says how much of the recording was read, in an entry of its own. It comes last and behind a
--- sync: it is the line of the log that vouches for all the others, which were written unsynced.
--- Without it, damage to what was imported would pass for a torn end.
+-- Writes an entry that tells how much of the recording was read. It is the last one, after a sync,
+-- and proves that the others, which were written without a sync, are durable. Without it, damage to
+-- the imported entries would look like a cut-off write.
 local function vouch(self)
   local session, records, counts = self.session, self.records, self.counts
   local imported = {
@@ -193,7 +193,7 @@ local function vouch(self)
   return session:metadata { imported = imported }
 end
 
--- What the recording says of itself as a whole, and how much of it was read.
+-- Writes the title, settings and metadata of the recording, and how much of it was read.
 local function finish(self)
   local session, records = self.session, self.records
   local head = records.head and self.entries[records.head]
@@ -223,9 +223,8 @@ local function finish(self)
   return ok, message, code
 end
 
---- Writes records into a session of the store, a new one unless it began as an import of the same
---- recording; returns it, still open. It is called what it was called when it was recorded,
---- unless options.id is given.
+--- Writes records into a session of the store: the one that has part of this recording already,
+--- else a new one. Returns it, still open. Its id is options.id, else the recorded one.
 ---@param store table
 ---@param records sessile.import.records
 ---@param options {from: string, id: string?, title: string?, agent: string?, session: table?,
