@@ -1,6 +1,5 @@
---- langgraph: reads the state of a LangGraph thread; its history, a list of states, each with all
---- messages
--- of that time; and lists of LangChain's messages.
+--- langgraph: reads the state of a LangGraph thread; its history, which is a list of states, each
+-- with all its messages; and lists of LangChain's messages.
 --
 -- Owns: how a history of lists becomes a tree: states share their common beginning, and a branch
 -- begins where a state differs from the earlier ones. Must never hold more than the messages.
