@@ -1,5 +1,5 @@
--- agent.lua: an agent with two tools. It reads what it likes; before it writes it waits for a
--- person. Run it with: build/bin/sessile run examples/agent.lua
+-- agent.lua: an agent with two tools. It may read; before it writes, a person must approve.
+-- Run it with: build/bin/sessile run examples/agent.lua
 --
 -- The model is a script unless an endpoint is configured: see model.lua.
 local sessile = require "sessile"

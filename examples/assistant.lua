@@ -1,5 +1,5 @@
--- assistant.lua: a coding assistant that is closed and resumed. What it was asked, what its
--- tools found, its title and its settings are in the store when it comes back.
+-- assistant.lua: a coding assistant that is closed and resumed. The conversation, the results of
+-- tools, the title and the settings are in the store.
 --
 --     build/bin/sessile run examples/assistant.lua            # both sittings, and cleans up
 --     build/bin/sessile run examples/assistant.lua FOLDER     # one sitting each time
@@ -17,7 +17,7 @@ assert(os.execute(("mkdir -p -m 700 '%s' '%s'"):format(folder, project)))
 
 local name = { type = "string", description = "a plain file name, without folders" }
 
--- Opens a file of the project; nil and why not. A model's word is not trusted.
+-- Opens a file of the project; nil and a reason. The path comes from a model and is not trusted.
 local function open(file, mode)
   if type(file) ~= "string" or not file:find "^[%w_][%w_.-]*$" then
     return nil, "not a plain file name: " .. tostring(file)

@@ -1,4 +1,4 @@
--- keep_last: a policy in fifteen lines: the newest turns stay, older ones go.
+-- keep_last: a policy in fifteen lines. It keeps the newest turns and drops older ones.
 --
 --     sessile.open("./sessions", { policy = { "examples/keep_last.lua", turns = 8 } })
 

@@ -1,5 +1,5 @@
--- keep_last_spec.lua: the tests of keep_last.lua: the laws over conversations that nobody had,
--- and what the policy is for. Run them with:
+-- keep_last_spec.lua: the tests of keep_last.lua: the laws, over generated conversations, and the
+-- purpose of the policy. Run them with:
 --
 --     build/bin/sessile policy test examples/keep_last_spec.lua
 local T = require "sessile.testing"

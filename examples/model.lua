@@ -1,15 +1,15 @@
--- model.lua: what the examples ask: an OpenAI-compatible endpoint when one is configured, else
--- the script that an example brings along.
+-- model.lua: the model that examples ask: an OpenAI-compatible endpoint if one is configured, else
+-- the script of the example.
 --
 --     OPENAI_BASE_URL=http://localhost:11434/v1 OPENAI_MODEL=llama3.2 \
 --         build/bin/sessile run examples/assistant.lua
 --
--- OPENAI_API_KEY is sent when it is set.
+-- OPENAI_API_KEY is sent if it is set.
 local sessile = require "sessile"
 
 local model = {}
 
---- A function that asks the endpoint which is configured, or `script` when none is.
+--- A function that asks the configured endpoint, or `script` if none is configured.
 function model.choose(script)
   local url, name = os.getenv "OPENAI_BASE_URL", os.getenv "OPENAI_MODEL"
   if not url or url == "" then

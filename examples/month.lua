@@ -1,9 +1,9 @@
 -- month.lua: a month of chat: 10,000 messages in a window of 8,000 tokens. The context is compacted
--- at 80 % of it, what was decided is noted before it goes, and the log keeps every word.
+-- at 80 % of it, decisions are saved as notes before, and the log keeps every message.
 --
 --     build/bin/sessile run examples/month.lua [MESSAGES]   # 1,000 or more
 --
--- The summaries are a script's unless an endpoint is configured: see model.lua.
+-- A script writes the summaries unless an endpoint is configured: see model.lua.
 local sessile = require "sessile"
 local model = dofile((arg[0]:match "^.*/" or "./") .. "model.lua")
 
@@ -13,8 +13,8 @@ local folder, session = io.popen("mktemp -d"):read "l", nil
 
 -- ------------------------------------------------------------------ the notes
 
--- A policy that only looks: before anything is compacted it notes the decisions that are in the
--- context. vars are the policy's own, kept from run to run; custom entries are for the host.
+-- A policy that only takes notes: before a compaction it saves the decisions that are in the
+-- context. vars belong to the policy and are saved; custom entries are for the host.
 local notes = {
   name = "notes", compact = function() end, -- flush runs before it, and not without it
   flush = function(state)
@@ -64,7 +64,7 @@ local function open()
   return store
 end
 
--- The processor time of opening it, in ms: the best of five.
+-- The CPU time of opening the session, in ms: the best of five.
 local function opening()
   local best = math.huge
   for _ = 1, 5 do

@@ -1,15 +1,15 @@
--- own_store.lua: sessions kept where you like: here one text file each, with plain Lua.
+-- own_store.lua: a store of your own: here each session is a text file, written with plain Lua.
 --
 --     build/bin/sessile run examples/own_store.lua [FOLDER]
 --
--- load hands out a session's records, save adds some if nobody else did meanwhile. Both may
--- yield, so a table in a database or a service behind HTTP does as well as a file.
+-- load returns the records of a session; save adds records if nobody else has added any meanwhile.
+-- Both may yield, so a database table or an HTTP service can be used instead of files.
 local sessile = require "sessile"
 
 local given = arg and arg[1]
 local folder = given or io.popen("mktemp -d"):read "l"
 
--- Ids are any bytes: here they become names that are safe in a folder.
+-- Ids may be any bytes: here they are converted to safe file names.
 local function path_of(id, ctx)
   local name = ctx.session.agent .. "\0" .. ctx.session.user .. "\0" .. ctx.session.id
   return folder .. "/" .. name:gsub("[^%w]", function(c) return ("_%02x"):format(c:byte()) end)
@@ -34,8 +34,8 @@ function adapter.load(id, ctx)
   return read(path_of(id, ctx)) -- nil: there is no such session
 end
 
--- All of the new records or none: a whole new file, put in the old one's place. (One process
--- at a time: whoever has several compares and replaces in one transaction.)
+-- Writes all new records or none: a new file replaces the old one. (This is for one process at a
+-- time. With several processes, compare and replace in one transaction.)
 function adapter.save(id, new, was, ctx)
   local path = path_of(id, ctx)
   local records = read(path) or {}
@@ -71,7 +71,7 @@ local outcome = assert(session:turn {
 })
 print("saved", outcome.saved)
 
--- Two handles of one session: the second to write is told.
+-- Two handles of one session: the second write fails.
 local other = assert(store:resume { session_id = "tide", user_id = "ann" })
 assert(session:append { role = "user", content = "Thank you." })
 print("another handle", select(3, other:append { role = "user", content = "Hello?" }))

@@ -1,14 +1,13 @@
--- pipeline.lua: 1,000 records, a checkpoint after each 100, killed and resumed without doing
--- any record twice.
+-- pipeline.lua: 1,000 records with a checkpoint after each 100. It is killed and resumed, and no
+-- record is processed twice.
 --
 --     build/bin/sessile run examples/pipeline.lua               # killed at 500, resumed, cleans up
---     build/bin/sessile run examples/pipeline.lua FOLDER [N]    # goes on in FOLDER; dies after N
+--     build/bin/sessile run examples/pipeline.lua FOLDER [N]    # continues in FOLDER; dies after N
 --
--- What came of a record is the entry that says so: it is on disk whole, or the record was not
--- done. There is nothing else that a crash could leave half done. A checkpoint holds the sums so
--- far; whoever resumes (one at a time) restores the newest and adds what came behind it. (A result
--- that has to go elsewhere goes there under the record's number, so that a second delivery
--- of the one record that was under way is seen to be one.)
+-- The result of a record is an entry. Either the whole entry is on disk, or the record was not
+-- processed; a crash cannot leave anything else half done. A checkpoint has the sums so far; to
+-- resume, restore the newest one and add the entries after it. (If a result must go elsewhere, send
+-- it with the number of its record, so that the receiver can detect a second delivery.)
 local sessile = require "sessile"
 local model = dofile((arg[0]:match "^.*/" or "./") .. "model.lua")
 
@@ -39,7 +38,7 @@ end
 
 -- ------------------------------------------------------------------ the pipeline
 
--- What was done so far: {done, pieces, saved}; saved: records in the newest checkpoint.
+-- What is done: {done, pieces, saved}; saved: the number of records in the newest checkpoint.
 local function resume(session)
   local state = { done = 0, pieces = 0 }
   local newest = assert(session:checkpoints())[1]

@@ -1,5 +1,5 @@
--- research.lua: one question, two ways to answer it: a branch from an earlier point, a fork of
--- each way, and a comparison of what came of them.
+-- research.lua: one question, two answers: a branch from an earlier point, a fork of each branch,
+-- and a comparison.
 --
 --     build/bin/sessile run examples/research.lua
 --
@@ -50,18 +50,18 @@ local start = ask(session, "Research AI safety techniques.").head
 assert(session:label(start, "the fork in the road"))
 local monitoring = ask(session, "How would one watch it?").head
 
--- Back to the first answer. What was said since stays in the log; a summary of it is asked of
--- the model, so that this way knows of the other.
+-- Back to the first answer. Later messages stay in the log. The model summarizes them, so that this
+-- branch knows about the other one.
 local back = assert(session:branch(start, { summary = true }))
 print(("%-9s (back to '%s'; the model is told: %s)"):format("", session:labels()[1].name,
   back.summary))
 local alignment = ask(session, "Actually, let's focus on alignment.").head
 
--- The tree: where the two ways part, and where they ended.
+-- The tree: where the two branches part, and where they end.
 local ways = assert(session:leaves())
 assert(session:common_ancestor(monitoring, alignment) == start)
 
--- A fork of each is a session of its own: what is asked there is not said here.
+-- A fork of each is a separate session: new messages there are not added here.
 local findings = {}
 for i, way in ipairs { { "watch", monitoring }, { "align", alignment } } do
   local fork <close> = assert(session:fork(way[2], { id = way[1] }))

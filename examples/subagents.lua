@@ -1,5 +1,5 @@
--- subagents.lua: an agent that hands work to others. Each has a session of its own, linked with
--- the one that asked; only what came of it is said there.
+-- subagents.lua: an agent that gives work to sub-agents. Each has a session of its own, which is
+-- linked to the agent's session; only the result is added there.
 --
 --     build/bin/sessile run examples/subagents.lua
 --
@@ -42,8 +42,8 @@ local store <close> = assert(sessile.open("ram:", {
 local session = assert(store:session "why-so-slow")
 assert(session:append { role = "user", content = "Why does the service take 40 s to start?" })
 
--- What a sub-agent does. Its session begins empty (context = true: with what this one holds) and
--- stays when it is done, for whoever wants to know how it was found out.
+-- The work of a sub-agent. Its session begins empty (context = true: with the context of this one)
+-- and stays when the work is done, as a record.
 local function look_into(topic)
   local child = assert(session:child { agent = "searcher", title = topic })
   local outcome = assert(child:send("Look into " .. topic .. ": what does it cost at start?"))
@@ -52,7 +52,7 @@ local function look_into(topic)
     and not outcome.text:find "no such thing" }
 end
 
--- All of them at once: whoever waits for the model lets the others go on.
+-- All run concurrently: while one waits for the model, the others continue.
 local threads, results = {}, {}
 for i, topic in ipairs { "the cache", "the log", "the licence check" } do
   threads[i] = coroutine.create(function() results[i] = look_into(topic) end)
@@ -68,7 +68,7 @@ repeat
   end
 until waiting == 0
 
--- What came of each becomes a message, which the model is asked for, or nothing does.
+-- The result of each becomes a message, which the model writes, or is discarded.
 for _, result in ipairs(results) do
   if result.useful then
     local id = assert(result.session:merge { summary = true })

@@ -1,14 +1,14 @@
--- edit_tools: old tool output becomes a line that says what was there.
+-- edit_tools: replaces old tool output by a line that describes it.
 --
--- Use it   first, in every agent that runs tools: files read and logs printed are most of a
---          context, and of little use ten messages later; the tool can be run again.
--- Cost     one pass over sizes when the context has grown to `share` of the window; only
---          what is replaced is read. No model is asked.
+-- Use it   first, in every agent that runs tools: files and logs are most of a context, and of
+--          little use ten messages later; the tool can be run again.
+-- Cost     one pass over sizes when the context has reached `share` of the window; only
+--          replaced texts are read. No model is asked.
 -- Does     [tool output left out: 12,345 bytes, read_file] in place of the output. Calls,
---          their arguments and what was said stay word for word, so the model still knows
+--          their arguments and other messages do not change, so the model still knows
 --          what it did and in which order.
 -- Never    touches the newest `preserve_recent` messages, output of at most `min_tokens`
---          tokens, pinned messages, calls that still wait, or (by `keep_errors`) errors.
+--          tokens, pinned messages, open calls, or (with `keep_errors`) errors.
 
 local MARK = "[tool output left out: "
 
@@ -35,7 +35,7 @@ local function with_commas(n)
   return table.concat(parts, ",")
 end
 
--- Both forms of a result: a message of its own, or blocks in a message of the user.
+-- A result has two forms: a message, or blocks in a message of the user.
 local function is_output(message, content)
   if message.role == "tool" or message.role == "function" then
     return message.tool_call_id ~= nil
@@ -63,14 +63,14 @@ local function is_error(message, content)
   return false
 end
 
--- Already replaced: a second time would only count the bytes of the line.
+-- Whether it is replaced already: again would only count the bytes of the line.
 local function is_placeholder(content)
   local block = type(content) == "table" and content[1]
   local text = type(block) == "table" and (block.text or block.content) or content
   return type(text) == "string" and text:sub(1, #MARK) == MARK
 end
 
--- The tool's name: of the result itself, else of the call it answers.
+-- The name of the tool: that of the result, else that of its call.
 local function tool_of(state, i)
   local message = state.messages[i]
   if type(message.name) == "string" then
@@ -91,7 +91,7 @@ local function placeholder(state, i, content)
     type(name) == "string" and ", " .. name or "")
 end
 
--- The text of a message is read once: every reading costs as much as the text is long.
+-- The text of a message is read once, since each reading costs time for its length.
 local function edit(state, i, options)
   local message = state.messages[i]
   local content = message.content

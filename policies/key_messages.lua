@@ -1,15 +1,15 @@
--- key_messages: keep what matters by rule, drop the rest.
+-- key_messages: keeps the messages that its rules select, and drops the rest.
 --
--- Use it   when you can say what matters: what the user asked, what went wrong, what somebody
---          labelled, what contains a ticket number.
--- Cost     one pass over the messages when the context has grown to `share` of the window;
+-- Use it   when rules can tell which messages matter: what the user asked, errors, labelled
+--          messages, those with a ticket number.
+-- Cost     one pass over the messages when the context has reached `share` of the window;
 --          with `pattern` the texts are read too. No model is asked.
 -- Keeps    system messages, summaries, the newest `preserve_recent`, unfinished calls, pinned
 --          messages, the user's last message; and by option user messages, errors, tool
 --          calls, labelled messages, and those whose text matches a Lua pattern.
--- Never    splits a call from its results: one of them kept keeps them all. Never writes a
---          message of its own, so what is dropped is gone from the model's sight (not from
---          the log: `why` finds it, `uncompact` brings it back).
+-- Never    splits a call from its results: if one is kept, all are. Never writes a message of
+--          its own, so the model does not know of dropped messages. They stay in the log:
+--          `why` explains them, `uncompact` restores them.
 
 local function text_of(content)
   if type(content) == "string" then
@@ -24,7 +24,7 @@ local function text_of(content)
   return table.concat(parts, "\n")
 end
 
--- A message in which the user says something, not one that only carries results.
+-- Whether it is a message of the user with more than results.
 local function is_question(message)
   if message.role ~= "user" then
     return false
@@ -86,8 +86,8 @@ local function matters(state, i, options, labels)
     or options.pattern and text_of(message.content):find(options.pattern) ~= nil
 end
 
--- What to keep: index -> true. A call that still waits is kept through the newest of its
--- results, or is itself among the newest.
+-- The messages to keep: index -> true. An open call is kept because of the newest of its
+-- results, or because it is among the newest messages.
 local function choose(state, options)
   local messages, labels = state.messages, {}
   for _, label in ipairs(options.labels or {}) do

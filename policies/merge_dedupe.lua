@@ -1,18 +1,18 @@
--- merge_dedupe: what is there twice in the same words is kept once.
+-- merge_dedupe: removes messages with the same text.
 --
--- Use it   in front of another policy, where a host repeats itself: a reminder with every
---          turn, a file that is read again and has not changed, a status that is polled.
--- Cost     one pass over sizes a turn. A text is read when a message that has just come, or
---          has just become old, is of the same size as another.
--- Does     of two messages that have role, author and content in common one leaves; a call
---          leaves with its results when name, arguments, words and results are all the same.
---          The newest stays, or by `keep` the oldest: then a provider's prompt cache holds up
---          to where the second one was.
--- Never    takes system messages at the front, the newest `preserve_recent`, pinned messages,
---          the user's last one, unfinished calls, or what is under `min_tokens`: what leaves
---          breaks a provider's prompt cache there, and a line is not worth that.
+-- Use it   before another policy, if the host repeats messages: a reminder with every turn, a
+--          file that is read again without changes, a status that is polled.
+-- Cost     one pass over sizes in each turn. A text is read if a message that is new, or has
+--          just become old, has the same size as another.
+-- Does     removes one of two messages with the same role, author and content; a call is
+--          removed with its results if name, arguments, text and results are all the same.
+--          The newest stays; with `keep` the oldest, which preserves a provider's prompt
+--          cache up to the removed one.
+-- Never    removes system messages at the front, the newest `preserve_recent`, pinned messages,
+--          the user's last one, open calls, or messages under `min_tokens`: each removal
+--          breaks a provider's prompt cache, and a small message is not worth that.
 
--- A value in words: two that differ differ in them.
+-- A value as text; different values have different texts.
 local function words(value)
   if type(value) ~= "table" then
     local text = tostring(value)
@@ -25,7 +25,7 @@ local function words(value)
   return "{" .. table.concat(parts) .. "}"
 end
 
--- A message with what belongs to it by calls and results, in words; ids are no words.
+-- A message with its calls and results as text, without ids.
 local function words_of(state, piece)
   local parts = {}
   for k, i in ipairs(piece) do
@@ -40,8 +40,8 @@ local function words_of(state, piece)
   return table.concat(parts)
 end
 
--- Up to which message something may go: what is newest stays, and so does all that follows
--- a call that waits.
+-- The last message that may be removed: the newest messages stay, and so does everything
+-- after an open call.
 local function edge_of(state, recent)
   local messages = state.messages
   local edge = #messages - recent
@@ -55,7 +55,7 @@ local function edge_of(state, recent)
   return edge
 end
 
--- May all of it go? The last turn begins with the user's last message.
+-- Whether all of it may be removed. The last turn begins with the user's last message.
 local function may_go(state, piece, edge)
   local messages = state.messages
   for _, i in ipairs(piece) do
@@ -68,7 +68,7 @@ local function may_go(state, piece, edge)
   return true
 end
 
--- Messages of one size, oldest first: of those with the same words one stays.
+-- Messages of one size, oldest first: of those with the same text one stays.
 local function thin(state, alike, edge, keep)
   local held = {}
   for _, i in ipairs(alike) do
@@ -107,8 +107,8 @@ return {
     if edge < 1 then
       return
     end
-    -- Two are compared when the later one has come, and when one is old enough to go: lists by
-    -- size, of the sizes of these.
+    -- Messages are compared when one of them is new or has just become old enough: collect
+    -- the messages of the same sizes.
     local alike = {}
     for i = math.max(1, was - options.preserve_recent + 1), #messages do
       local tokens = messages[i].tokens

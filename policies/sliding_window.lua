@@ -1,19 +1,19 @@
--- sliding_window: keep the newest part of the conversation, let go of what lies before it.
+-- sliding_window: keeps the newest messages and drops the older ones.
 --
--- Use it   when old messages are of no use once they are old (support chats, monitoring), and
---          as the last resort behind another policy.
+-- Use it   when old messages are no longer needed (support chats, monitoring), and as the last
+--          resort after another policy.
 -- Cost     a turn that fits reads one number. A cut reads the sizes of one turn; no
 --          text is read and no model is asked.
 -- Limit    one of `messages`, `turns` or `tokens`; with none of them the model's window less
 --          the reserve. An unlimited window has no limit: then nothing is cut.
--- Cuts     to `keep` of the limit, not to the limit: cutting a little on every turn would
---          break the provider's prompt cache on every turn.
--- Never    drops system messages at the front, the user's last message, unfinished calls or
---          pinned messages; never splits a call from its result. A summary at the front is
---          carried over a cut, because it stands for all that went before it.
+-- Cuts     to `keep` of the limit, not to the limit: a small cut in every turn would break the
+--          provider's prompt cache in every turn.
+-- Never    drops system messages at the front, the user's last message, open calls or pinned
+--          messages; never splits a call from its result. A summary at the front stays,
+--          because it replaces everything before it.
 --
--- When a person asks to compact, it cuts without waiting for the limit: to `keep` of it, or
--- to half of the present tokens when there is none.
+-- If a person asks to compact, it cuts below the limit too: to `keep` of the limit, or to half
+-- of the tokens if there is no limit.
 
 local UNITS = { "messages", "turns", "tokens" }
 
@@ -31,7 +31,7 @@ local function limit_of(state, options)
   return state.window - state.reserve, "tokens"
 end
 
--- The messages at the front that no law lets go do not count as part of the window.
+-- The messages at the front that the laws protect do not count.
 local function count_opening(state)
   local count = 0
   local messages = state.messages
@@ -49,7 +49,7 @@ local function is_over(state, limit, unit)
   if unit == "messages" then
     return #messages > limit and #messages - count_opening(state) > limit
   end
-  -- Turns are numbered: only when these are more numbers than the limit are they counted.
+  -- Turns have numbers: they are counted only if the numbers exceed the limit.
   local first = messages[count_opening(state) + 1]
   if not first or messages[#messages].turn - first.turn < limit then
     return false
@@ -61,7 +61,7 @@ local function is_over(state, limit, unit)
   return count > limit
 end
 
--- Returns what it takes: tokens, and messages.
+-- Returns the tokens and the number of messages.
 local function carry_summary(state)
   local messages = state.messages
   local i = 1
@@ -78,8 +78,8 @@ local function carry_summary(state)
   return first.tokens, 1
 end
 
--- The first message of the oldest whole turn of those that fit into `room`, and how much of
--- the room is left empty for that.
+-- The first message of the oldest whole turn that fits into `room`, and how much of the room
+-- stays empty.
 local function find_turn(state, room, unit)
   local messages = state.messages
   local n = #messages
@@ -92,8 +92,8 @@ local function find_turn(state, room, unit)
   return first <= n and messages[first].turn > 0 and first or nil, empty
 end
 
--- What is left begins with a user's message where that costs at most half of it: a context
--- that begins in the middle of an answer is refused by some providers.
+-- The rest begins with a user's message if that costs at most half of it: some providers
+-- refuse a context that begins in the middle of an answer.
 local function cut(state, amount, unit)
   local messages, opening = state.messages, count_opening(state)
   local tokens, count = carry_summary(state)
@@ -133,7 +133,7 @@ return {
     end
   end,
 
-  -- No should_compact: this runs only when somebody asks.
+  -- There is no should_compact: this runs only if somebody asks.
   compact = function(state, ctx)
     if not ctx.options.by_hand then
       return

@@ -1,13 +1,13 @@
--- summarize: the older part of the conversation becomes a summary written by the model.
+-- summarize: replaces older messages by a summary of the model.
 --
--- Use it   when decisions made long ago must still be known, and a request is worth it.
--- Cost     one request when the context has grown to `share` of the window, more when what is
---          to be summarized does not fit into half of it. Between compactions: two numbers.
--- Does     what stands before the newest `preserve_recent` messages is given to the model,
---          with the summary before; the answer stands for everything since the beginning.
--- Never    takes system or pinned messages, the user's last one or unfinished calls; never
---          splits a call from its result; never keeps an answer that is empty or longer than
---          what it replaces: then the oldest messages are cut, and metadata.fallback says why.
+-- Use it   when old decisions must stay known, and a request is worth it.
+-- Cost     one request when the context has reached `share` of the window; more if the messages
+--          do not fit into half of it. Between compactions two numbers are read.
+-- Does     gives everything before the newest `preserve_recent` messages to the model, with the
+--          previous summary; the answer replaces everything since the beginning.
+-- Never    removes system or pinned messages, the user's last one or open calls; never splits a
+--          call from its result; never uses an answer that is empty or longer than what it
+--          replaces: then it cuts the oldest messages, and metadata.fallback has the reason.
 
 local PROMPT = [[
 You write the summary of a conversation that is about to be cut. Whoever goes on with it sees
@@ -34,7 +34,7 @@ local function text_of(content)
   return type(content) == "string" and content or table.concat(parts, "\n")
 end
 
--- A message as the model reads it; of a long one the beginning and the end.
+-- A message as text for the model; only the beginning and the end of a long one.
 local function render(message, size)
   local text = ("[%s%s]\n%s"):format(message.role, message.is_error == true and ", error" or "",
     text_of(message.content))
@@ -46,7 +46,7 @@ local function render(message, size)
   return ("%s\n[… %d bytes …]\n%s"):format(text:sub(1, head - 1), tail - head, text:sub(tail))
 end
 
--- What must stay, and what belongs to it by calls and results (so does a call that waits).
+-- The messages that must stay, with their calls and results; open calls too.
 local function find_staying(state, recent)
   local messages, stays = state.messages, {}
   local last, tail, question = messages[#messages], #messages - recent + 1, nil
@@ -62,7 +62,7 @@ local function find_staying(state, recent)
   return stays
 end
 
--- What a summary will stand for: texts in parts of `room` tokens, indexes, former summary, size.
+-- What a summary will replace: texts in parts of `room` tokens, indexes, old summary, size.
 local function read(state, stays, room, ctx)
   local parts, held, covered, former, tokens = {}, math.huge, {}, nil, 0
   for i, message in ipairs(state.messages) do
@@ -100,7 +100,7 @@ local function ask(parts, summary, max_tokens, ctx)
   return summary
 end
 
--- The list with a summary in the place of the first message that it covers.
+-- Inserts a summary in the place of the first message that it covers.
 local function with_summary(state, covered, text)
   local summary = { role = "user", content = text, metadata = { kind = "summary" }, covers = {} }
   local list, covers = {}, summary.covers
@@ -112,7 +112,7 @@ local function with_summary(state, covered, text)
   return { messages = list }
 end
 
--- As sliding_window: the oldest go, but the former summary, which stays with a note.
+-- Cuts the oldest messages as sliding_window does; the old summary stays, with a note.
 local function fall_back(state, former, first, why, ctx)
   ctx.log("cut instead of summarized: " .. why)
   local text = former and text_of(state.messages[former].content) .. "\n\n" .. NOTE or NOTE

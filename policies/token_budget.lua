@@ -1,14 +1,14 @@
 -- token_budget: divides a budget of tokens among users, answers and tool calls.
 --
--- Use it   when no kind of message may push out the others: one long log would cost a
---          sliding window twenty questions; here it only competes with other tool output.
--- Cost     one pass over sizes when the context has grown to `share` of the budget. No text
+-- Use it   when no kind of message may displace the others: in a sliding window one long log
+--          displaces twenty questions; here it displaces only other tool output.
+-- Cost     one pass over sizes when the context has reached `share` of the budget. No text
 --          is read and no model is asked.
--- Does     system and pinned messages, summaries, the newest `preserve_recent`, unfinished
---          calls and the user's last message are kept first. What is left of `keep` of the
---          budget is divided by `user`, `assistant` and `tools`; each kind keeps its newest
---          that fit, and what one kind does not use goes to the newest of all.
--- Never    splits a call from its results: together they are one piece, of the kind tools.
+-- Does     keeps system and pinned messages, summaries, the newest `preserve_recent`, open calls
+--          and the user's last message. The rest of `keep` of the budget is divided by `user`,
+--          `assistant` and `tools`. Each kind keeps its newest messages that fit; what one
+--          kind does not use goes to the newest messages of all kinds.
+-- Never    splits a call from its results: together they are one piece of the kind tools.
 --          Never writes a message of its own.
 
 local KINDS = { "user", "assistant", "tools" }
@@ -19,15 +19,15 @@ local function is_summary(message)
   return kind == "summary" or kind == "branch_summary"
 end
 
--- The limit, and how much of it a compaction leaves.
+-- The limit, and how much of it is left after a compaction.
 local function budget_of(state, options)
   local limit = options.tokens or state.window - state.reserve
   local left = limit < math.huge and limit * options.keep or state.tokens / 2
   return limit, math.floor(left)
 end
 
--- What stays in any case: index -> true. The first message of the last turn is what the user
--- said last.
+-- The messages that always stay: index -> true. The first message of the last turn is the
+-- user's last one.
 local function find_fixed(state, recent)
   local messages, fixed = state.messages, {}
   local last, tail = messages[#messages], #messages - recent + 1
@@ -52,8 +52,8 @@ local function find_fixed(state, recent)
   return fixed
 end
 
--- What may go, newest first: pieces with their indexes, kind and tokens. And the tokens of
--- what stays.
+-- The pieces that may be removed, newest first, with their indexes, kind and tokens; and the
+-- tokens of all other messages.
 local function read(state, fixed)
   local messages, pieces, seen, held = state.messages, {}, {}, 0
   for i = #messages, 1, -1 do

@@ -2,11 +2,9 @@
 --
 --     build/bin/sessile run examples/tour/picture.lua > examples/tour/tour.svg
 --
--- Runs the lines of tour.sh, one after the other, on a pseudo-terminal (script(1)) in a home
--- folder of their own with the examples in it, and draws what the terminal showed: text,
--- colours, bold. A line that
--- begins with `#` is a comment of tour.sh and not shown; a line of output that is longer than
--- the terminal is wide goes on below, as there.
+-- Runs the lines of tour.sh on a pseudo-terminal (script(1)), in a temporary home folder with the
+-- examples, and draws the output: text, colours, bold. Lines of tour.sh that begin with `#` are not
+-- shown. A long line of output is wrapped, as on the terminal.
 
 local system = require "sessile.system"
 
@@ -31,7 +29,7 @@ local function read_all(path)
   return text
 end
 
---- What a terminal of COLUMNS columns shows while the line is run.
+--- The output of a line on a terminal of COLUMNS columns.
 local function run(line, home)
   local inner = ("cd %s; stty cols %d rows 50;"
     .. " export HOME=%s XDG_DATA_HOME= XDG_CONFIG_HOME= NO_COLOR=;"
@@ -47,7 +45,7 @@ end
 
 -- ---------------------------------------------------------------- from a terminal to runs
 
---- A line of terminal output as runs of one look: {{text, colour, bold, dim}, …}.
+--- A line of terminal output as runs of the same style: {{text, colour, bold, dim}, …}.
 local function runs_of(line)
   local runs, look, at = {}, {}, 1
   while at <= #line do
@@ -82,7 +80,7 @@ end
 local Drawing = {}
 Drawing.__index = Drawing
 
--- The run's first `columns` characters, and the rest of it when there is one.
+-- The first `columns` characters of a run, and the rest.
 local function split(run_, columns)
   if (utf8.len(run_.text) or 0) <= columns then
     return run_
