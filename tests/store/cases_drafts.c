@@ -249,7 +249,7 @@ static void a_large_draft_is_kept_whole(void **state)
 
     assert_non_null(text);
     for (int i = 0; i < RECORDS; i++)
-        snprintf(text + i * SIZE, SIZE + 1, "%09d\n", i);
+        snprintf(text + i * SIZE, SIZE + 1, "%09u\n", (unsigned)i % 1000000000u);
     create(&o, "main", "log", "one\n");
     log = log_of(&o, "log");
     (void)size_of(&o, log);
