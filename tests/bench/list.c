@@ -18,18 +18,8 @@ static char logs[4200], list_cache[4300];
 
 static void make_sessions(sessile_store *store)
 {
-    static const char question[] = "{\"role\":\"user\",\"content\":\"what is this?\"}";
-    for (size_t i = 0; i < sessions; i++) {
-        sessile_session_options o;
-        sessile_session *s;
-        sessile_error err;
-        sessile_session_options_init(&o);
-        o.title = sessile_text("A question of some length");
-        must(sessile_create(&s, store, &o, &err), &err);
-        for (int n = 0; n < 2; n++)
-            must(sessile_append(s, sessile_text(question), NULL, &err), &err);
-        close_session(s);
-    }
+    for (size_t i = 0; i < sessions; i++)
+        make_short_session(store, 2);
 }
 
 static double read_names(int with_stat)

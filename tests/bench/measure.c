@@ -229,6 +229,20 @@ void make_filled_session(sessile_store *store, const char *id, size_t count)
     close_session(s);
 }
 
+void make_short_session(sessile_store *store, size_t count)
+{
+    static const char question[] = "{\"role\":\"user\",\"content\":\"what is this?\"}";
+    sessile_session_options o;
+    sessile_session *s;
+    sessile_error err;
+    sessile_session_options_init(&o);
+    o.title = sessile_text("A question of some length");
+    must(sessile_create(&s, store, &o, &err), &err);
+    for (size_t n = 0; n < count; n++)
+        must(sessile_append(s, sessile_text(question), NULL, &err), &err);
+    close_session(s);
+}
+
 void use_policy(sessile_store *store, const char *name, const char *options)
 {
     sessile_policy *loaded;

@@ -72,6 +72,8 @@ void close_session(sessile_session *s);
 void fill_session(sessile_session *s, size_t count);
 /* The session `id` with count messages, closed. */
 void make_filled_session(sessile_store *store, const char *id, size_t count);
+/* A new session with a title and count short messages, closed. */
+void make_short_session(sessile_store *store, size_t count);
 /* Makes a pipeline of one policy the store's. */
 void use_policy(sessile_store *store, const char *name, const char *options);
 /* The time of a list of the newest `limit` of all sessions; limit 0: of all. */

@@ -12,18 +12,9 @@ static size_t sessions;
 
 static void make_sessions(const backend *b)
 {
-    static const char question[] = "{\"role\":\"user\",\"content\":\"what is this?\"}";
     sessile_store *store = backend_store(b, "list", SESSILE_KEY_SECRET, SESSILE_NONE);
-    for (size_t i = 0; i < sessions; i++) {
-        sessile_session_options o;
-        sessile_session *s;
-        sessile_error err;
-        sessile_session_options_init(&o);
-        o.title = sessile_text("A question of some length");
-        must(sessile_create(&s, store, &o, &err), &err);
-        must(sessile_append(s, sessile_text(question), NULL, &err), &err);
-        close_session(s);
-    }
+    for (size_t i = 0; i < sessions; i++)
+        make_short_session(store, 1);
     sessile_store_close(store);
 }
 

@@ -430,6 +430,13 @@ static int with_between(sessile_status (*outer)(sessile_error *err),
     return came_to_it;
 }
 
+static void begin_between(void)
+{
+    with_two_epochs();
+    keyed_copy(root, pristine);
+    faulty_init(&f, &lazy);
+}
+
 /* Both sessions of KEYED_USER are out of reach, whatever was done before step n. */
 static void user_is_forgotten(uint64_t n)
 {
@@ -452,9 +459,7 @@ static void user_forgotten_during_a_reseal_stays_forgotten(void **state)
     sessile_status status;
     uint64_t n;
     (void)state;
-    with_two_epochs();
-    keyed_copy(root, pristine);
-    faulty_init(&f, &lazy);
+    begin_between();
     for (n = 0; with_between(reseal, forget, n, &status, &err); n++) {
         user_is_forgotten(n);
         must(reseal(&err), &err);
@@ -473,9 +478,7 @@ static void user_stays_forgotten_after_a_reseal_meanwhile(void **state)
     sessile_status status;
     uint64_t n;
     (void)state;
-    with_two_epochs();
-    keyed_copy(root, pristine);
-    faulty_init(&f, &lazy);
+    begin_between();
     for (n = 0; with_between(forget, reseal, n, &status, &err); n++) {
         must(status, &err);
         user_is_forgotten(n);

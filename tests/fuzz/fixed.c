@@ -106,3 +106,13 @@ const logkey *fixed_logkey(int sealed)
     }
     return &keys[sealed];
 }
+
+sessile_store *fixed_ram_store(void)
+{
+    sessile_store_options o;
+    sessile_store *store;
+    sessile_store_options_init(&o);
+    o.key_source = SESSILE_KEY_PLAIN;
+    FUZZ_CHECK(sessile_open(&store, "ram:", &o, NULL) == SESSILE_OK);
+    return store;
+}

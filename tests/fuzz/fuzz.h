@@ -23,6 +23,8 @@ void fuzz_seeds(fuzz_take take, void *arg);
 /* Hands over one byte, `how`, with the data or the text behind it. */
 void fuzz_give(fuzz_take take, void *arg, int how, const void *data, size_t size);
 void fuzz_give_text(fuzz_take take, void *arg, int how, const char *text);
+/* Hands over each of these texts as it is. */
+void fuzz_give_all(fuzz_take take, void *arg, const char *const *texts, size_t count);
 
 typedef struct fuzz_about {
     const char *name;
@@ -50,6 +52,8 @@ const keyring *fixed_keyring(int sealed);
 extern const char fixed_header[];
 extern const char fixed_header_entry[];
 const logkey *fixed_logkey(int sealed);
+/* A plain store in memory. */
+sessile_store *fixed_ram_store(void);
 /* A blob on its way to keyring_open(), which is given a backend that has only this. */
 sessile_status fixed_keyring_open(keyring **out, const void *blob, size_t size,
                                   int sealed, sessile_error *err);

@@ -177,16 +177,12 @@ static sessile_session *make(sessile_store *store)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     sessile_compaction *log;
-    sessile_store_options o;
-    sessile_store *store;
+    sessile_store *store = fixed_ram_store();
     sessile_session *s;
     sessile_error err;
     sessile_id end;
     size_t count;
 
-    sessile_store_options_init(&o);
-    o.key_source = SESSILE_KEY_PLAIN;
-    FUZZ_CHECK(sessile_open(&store, "ram:", &o, NULL) == SESSILE_OK);
     s = make(store);
     add_lines(s, (const char *)data, size);
     end = (sessile_id)s->tree.node_count;
@@ -234,6 +230,5 @@ void fuzz_seeds(fuzz_take take, void *arg)
         "{\"context\":[],\"upto\":\"00000000\"}\n{\"context\":[\"00000003\"],\"upto\":"
         "\"00000002\",\"uncompacts\":\"00000006\"}"};
 
-    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
-        take(arg, texts[i], strlen(texts[i]));
+    fuzz_give_all(take, arg, texts, sizeof texts / sizeof *texts);
 }

@@ -126,7 +126,6 @@ void fuzz_seeds(fuzz_take take, void *arg)
         HEAD "\"of another version\",\"data\":{}}",
         "{\"id\":\"00000000\",\"parent_id\":null,\"timestamp\":"
         "\"2026-01-02T03:04:05+01:30\",\"type\":\"session\",\"data\":{}}"};
-    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
-        take(arg, texts[i], strlen(texts[i]));
+    fuzz_give_all(take, arg, texts, sizeof texts / sizeof *texts);
     take(arg, fixed_header_entry, strlen(fixed_header_entry));
 }

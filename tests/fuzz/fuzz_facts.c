@@ -234,7 +234,7 @@ static void finish(sessile_run *run)
     sessile_run_free(run);
 }
 
-static void check_parks(sessile_session *s)
+static void check_pending(sessile_session *s)
 {
     sessile_answer answer = {.status = SESSILE_OK, .text = {"in short", 8}};
     sessile_pending_run *pending_runs;
@@ -275,21 +275,17 @@ static sessile_session *make(sessile_store *store)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     sessile_slice more = sessile_text("{\"role\":\"user\",\"content\":\"more\"}");
-    sessile_store_options o;
     sessile_message *rows;
-    sessile_store *store;
+    sessile_store *store = fixed_ram_store();
     sessile_session *s;
     sessile_error err;
     sessile_status status;
     size_t count;
 
-    sessile_store_options_init(&o);
-    o.key_source = SESSILE_KEY_PLAIN;
-    FUZZ_CHECK(sessile_open(&store, "ram:", &o, NULL) == SESSILE_OK);
     s = make(store);
     add_lines(s, (const char *)data, size);
     check_lists(s);
-    check_parks(s);
+    check_pending(s);
     status = sessile_cancel(s, sessile_text(""), &err);
     FUZZ_CHECK(status == SESSILE_OK || status == SESSILE_NOTFOUND);
     check_lists(s);
@@ -321,6 +317,5 @@ void fuzz_seeds(fuzz_take take, void *arg)
         "\"mod\\u0065l\":3}}\nmh{\"metadata\":{\"model\":null}}\n"
         "ch{\"name\":\"c\",\"head\":\"00000005\"}\nth{\"withdraws\":\"0000000c\"}"};
 
-    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
-        take(arg, texts[i], strlen(texts[i]));
+    fuzz_give_all(take, arg, texts, sizeof texts / sizeof *texts);
 }

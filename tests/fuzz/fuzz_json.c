@@ -179,6 +179,5 @@ void fuzz_seeds(fuzz_take take, void *arg)
         "9007199254740993",
         "{\"a\":{\"b\":[[[[[[[]]]]]]]},\"a\":1}",
         "[1e308,1e400,0.1,123456789012345678901]"};
-    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
-        take(arg, texts[i], strlen(texts[i]));
+    fuzz_give_all(take, arg, texts, sizeof texts / sizeof *texts);
 }

@@ -156,6 +156,5 @@ void fuzz_seeds(fuzz_take take, void *arg)
         "{\"role\":\"tool\",\"tool_call_id\":\"ab\",\"content\":\"z\",\"name\":\"f\"}",
         "{\"role\":\"user\",\"content\":\"sum\",\"metadata\":{\"kind\":\"summary\"},"
         "\"author\":\"a\"}"};
-    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
-        take(arg, texts[i], strlen(texts[i]));
+    fuzz_give_all(take, arg, texts, sizeof texts / sizeof *texts);
 }

@@ -188,6 +188,5 @@ void fuzz_seeds(fuzz_take take, void *arg)
                                         "h\xc3\xa9llo w\xc3\xb6rld \xf0\x9f\x98\x80",
                                         "a\x1b[2Jb",
                                         ""};
-    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
-        take(arg, texts[i], strlen(texts[i]));
+    fuzz_give_all(take, arg, texts, sizeof texts / sizeof *texts);
 }

@@ -19,3 +19,9 @@ void fuzz_give_text(fuzz_take take, void *arg, int how, const char *text)
 {
     fuzz_give(take, arg, how, text, strlen(text));
 }
+
+void fuzz_give_all(fuzz_take take, void *arg, const char *const *texts, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        take(arg, texts[i], strlen(texts[i]));
+}

@@ -198,3 +198,13 @@ void ledger_check_clean(sessile_store *store, const char *id)
     }
     sessile_check_close(check);
 }
+
+void ledger_check_sum(const ledger_sum *sum)
+{
+    assert_int_equal(sum->lost, 0);
+    assert_int_equal(sum->twice, 0);
+    assert_int_equal(sum->revoked, 0);
+    assert_int_equal(sum->invented, 0);
+    assert_int_equal(sum->disorder, 0);
+    assert_int_equal(sum->off_path, 0);
+}

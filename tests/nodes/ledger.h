@@ -53,4 +53,7 @@ ledger_sum ledger_compare(ledger *l, sessile_session *session);
 /* Fails the test unless a check of the session finds nothing at all. */
 void ledger_check_clean(sessile_store *store, const char *id);
 
+/* Nothing was lost, doubled or taken back, and nothing is out of order. */
+void ledger_check_sum(const ledger_sum *sum);
+
 #endif

@@ -79,26 +79,32 @@ static void labels_and_checkpoints_are_the_sessions(void **state)
     both_say(p, "one");
 }
 
+/* Both nodes do this at once, with "a" or "b" and the number; the ids they made. */
+static void both_do(pair *p, node_word what, int number, sessile_id made[2])
+{
+    char text[2][16];
+    node *nodes[2] = {&p->a, &p->b};
+    for (int n = 0; n < 2; n++) {
+        snprintf(text[n], sizeof text[n], "%c%d", "ab"[n], number);
+        node_ask(nodes[n], what, 0, 0, text[n]);
+    }
+    for (int n = 0; n < 2; n++) {
+        node_reply r = node_answer(nodes[n]);
+        if (r.status)
+            print_error("%s\n", r.text);
+        assert_int_equal(r.status, SESSILE_OK);
+        made[n] = r.id;
+    }
+}
+
 static void two_nodes_that_checkpoint_at_once_make_one_order(void **state)
 {
     pair *p = both(state);
     sessile_id made[2 * CHECKPOINTS];
     node_must(&p->a, NODE_APPEND, 0, 0, "one");
     node_must(&p->b, NODE_HEAD, 0, 0, NULL);
-    for (int i = 0; i < CHECKPOINTS; i++) {
-        char name[2][16];
-        snprintf(name[0], sizeof name[0], "a%d", i);
-        snprintf(name[1], sizeof name[1], "b%d", i);
-        node_ask(&p->a, NODE_CHECKPOINT, 0, 0, name[0]);
-        node_ask(&p->b, NODE_CHECKPOINT, 0, 0, name[1]);
-        for (int n = 0; n < 2; n++) {
-            node_reply r = node_answer(n ? &p->b : &p->a);
-            if (r.status)
-                print_error("%s\n", r.text);
-            assert_int_equal(r.status, SESSILE_OK);
-            made[2 * i + n] = r.id;
-        }
-    }
+    for (int i = 0; i < CHECKPOINTS; i++)
+        both_do(p, NODE_CHECKPOINT, i, made + 2 * i);
     node_reply a = node_must(&p->a, NODE_CHECKPOINTS, 0, 0, NULL);
     node_reply b = node_must(&p->b, NODE_CHECKPOINTS, 0, 0, NULL);
     assert_int_equal(a.number, 2 * CHECKPOINTS);
@@ -196,19 +202,8 @@ static void appends_of_two_nodes_all_stand_one_after_the_other(void **state)
     pair *p = both(state);
     node_must(&p->a, NODE_HEAD, 0, 0, NULL);
     node_must(&p->b, NODE_HEAD, 0, 0, NULL);
-    for (int i = 0; i < ROUNDS; i++) {
-        char word[2][16];
-        snprintf(word[0], sizeof word[0], "a%d", i);
-        snprintf(word[1], sizeof word[1], "b%d", i);
-        node_ask(&p->a, NODE_APPEND, 0, 0, word[0]);
-        node_ask(&p->b, NODE_APPEND, 0, 0, word[1]);
-        for (int n = 0; n < 2; n++) {
-            node_reply r = node_answer(n ? &p->b : &p->a);
-            if (r.status)
-                print_error("%s\n", r.text);
-            assert_int_equal(r.status, SESSILE_OK);
-        }
-    }
+    for (int i = 0; i < ROUNDS; i++)
+        both_do(p, NODE_APPEND, i, (sessile_id[2]){0});
     node_reply all = node_must(&p->a, NODE_CONTENTS, 0, 0, NULL);
     assert_int_equal(all.number, 2 * ROUNDS);
     assert_string_equal(all.text, node_must(&p->b, NODE_CONTENTS, 0, 0, NULL).text);

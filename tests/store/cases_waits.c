@@ -81,6 +81,19 @@ static void a_lock_excludes_the_other_handle(void **state)
     done_with(&o, b, other);
 }
 
+/* A child of fork, a pipe to it, and the log "main/log" in a store that is closed. */
+static pid_t forked(opened *o, int pipes[2])
+{
+    pid_t child;
+
+    create(o, "main", "log", "one\n");
+    done(o);
+    assert_int_equal(pipe(pipes), 0);
+    child = fork();
+    assert_true(child >= 0);
+    return child;
+}
+
 static void a_lock_excludes_other_processes(void **state)
 {
     const site *g = *state;
@@ -89,11 +102,7 @@ static void a_lock_excludes_other_processes(void **state)
     char byte;
     pid_t child;
 
-    create(&o, "main", "log", "one\n");
-    done(&o);
-    assert_int_equal(pipe(ready), 0);
-    child = fork();
-    assert_true(child >= 0);
+    child = forked(&o, ready);
     if (child == 0) {
         sessile_backend_log *log = NULL;
         int failed = g->kind->backend(g->place, &o.table, &o.self, &o.err) ||
@@ -292,11 +301,7 @@ static void another_process_wakes_who_watches(void **state)
     int status = -1, go[2];
     pid_t child;
 
-    create(&o, "main", "log", "one\n");
-    done(&o);
-    assert_int_equal(pipe(go), 0);
-    child = fork();
-    assert_true(child >= 0);
+    child = forked(&o, go);
     if (child == 0) {
         sessile_backend_log *log = NULL;
         sessile_log_end end = {1, 4, {0}};

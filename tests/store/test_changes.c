@@ -205,9 +205,22 @@ static unsigned long compare(const char *text, const writer *w, unsigned first)
     return found;
 }
 
+/* Makes the session "one", and starts these writers; each may write `most` messages. */
+static sessile_store *start_all(const site *g, writer *writers, int count, int reopens,
+                                unsigned most)
+{
+    sessile_store *st = site_store(g);
+
+    sessile_session_close(session_of(st, "one"), NULL);
+    begin(most);
+    for (int i = 0; i < count; i++)
+        start(&writers[i], g, i, reopens);
+    return st;
+}
+
 /* ------------------------------------------------------------------ cases */
 
-static void writers_and_readers_go_on_while_a_log_is_sealed_anew(void **state)
+static void writers_and_readers_go_on_while_a_log_is_resealed(void **state)
 {
     /* The slower the machine, the more is written during a round and the longer the round
      * takes: EACH ends that. */
@@ -219,11 +232,7 @@ static void writers_and_readers_go_on_while_a_log_is_sealed_anew(void **state)
     sessile_error err;
     char *text;
 
-    sessile_store *st = site_store(g);
-    sessile_session_close(session_of(st, "one"), NULL);
-    begin(EACH);
-    for (int i = 0; i < WRITERS; i++)
-        start(&writers[i], g, i, 0);
+    sessile_store *st = start_all(g, writers, WRITERS, 0, EACH);
     start(&reader, g, -1, 0);
     for (int i = 0; i < ROUNDS; i++) {
         atomic_store(&allowed, (unsigned)(i + 1) * EACH);
@@ -372,11 +381,7 @@ static void writers_double_nothing_while_the_session_is_removed(void **state)
     sessile_error err;
     char *text;
 
-    sessile_store *st = site_store(g);
-    sessile_session_close(session_of(st, "one"), NULL);
-    begin(MOST);
-    for (int i = 0; i < WRITERS; i++)
-        start(&writers[i], g, i, 1);
+    sessile_store *st = start_all(g, writers, WRITERS, 1, MOST);
     for (int i = 0; i < ROUNDS || (!noticed(writers, WRITERS) && i < MOST_ROUNDS); i++) {
         usleep(5000);
         sessile_status status = delete_hard(st, "one", &err);
@@ -492,11 +497,7 @@ static void what_many_handles_add_to_the_index_is_right(void **state)
     uint64_t bytes = 0;
     char folder[200] = "", name[200] = "";
 
-    sessile_store *st = site_store(g);
-    sessile_session_close(session_of(st, "one"), NULL);
-    begin(MOST);
-    for (int i = 0; i < WRITERS; i++)
-        start(&writers[i], g, i, 0);
+    sessile_store *st = start_all(g, writers, WRITERS, 0, MOST);
     for (int i = 0; i < WRITERS; i++)
         while (atomic_load(&writers[i].said) < EACH && !writers[i].trouble[0])
             usleep(1000);
@@ -754,7 +755,7 @@ static void a_removal_ends_a_watch(void **state)
     sessile_store_close(st);
 }
 
-static void a_watch_goes_on_when_the_log_is_sealed_anew(void **state)
+static void a_watch_goes_on_when_the_log_is_resealed(void **state)
 {
     const site *g = *state;
     sessile_store *st = site_store(g), *other = site_store(g);
@@ -786,13 +787,13 @@ static const struct CMUnitTest cases[] = {
     CASE(who_watches_misses_nothing_and_others_use_the_handle),
     CASE(an_interrupt_ends_a_watch),
     CASE_IF(a_removal_ends_a_watch, NEEDS_REMOVE | NEEDS_RESTARTS),
-    CASE_IF(a_watch_goes_on_when_the_log_is_sealed_anew,
+    CASE_IF(a_watch_goes_on_when_the_log_is_resealed,
             NEEDS_SEALED | SESSILE_BACKEND_REPLACES | NEEDS_BLOB_REPLACE |
                 NEEDS_RESTARTS),
     CASE_IF(a_handle_of_a_removed_session_says_so, NEEDS_REMOVE | NEEDS_RESTARTS),
     CASE_IF(a_session_made_again_in_the_same_millisecond_is_another_one,
             NEEDS_REMOVE | NEEDS_RESTARTS),
-    CASE_IF(writers_and_readers_go_on_while_a_log_is_sealed_anew,
+    CASE_IF(writers_and_readers_go_on_while_a_log_is_resealed,
             NEEDS_SEALED | SESSILE_BACKEND_REPLACES | NEEDS_BLOB_REPLACE |
                 NEEDS_RESTARTS),
     CASE_IF(a_log_that_is_sealed_again_while_it_is_opened_opens,

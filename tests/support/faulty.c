@@ -231,23 +231,17 @@ static int list(void *ud, int dir, int (*visit)(void *arg, const char *name), vo
     CALL(f, FAULTY_LIST, f->below->list(f->below->ud, dir, visit, arg));
 }
 
-static int64_t now_ms(void *ud)
-{
-    const os_table *os = ((faulty *)ud)->below;
-    return os->now_ms(os->ud);
-}
+/* Calls that never fail: the table below answers. */
+#define ASKED_BELOW(type, name)                     \
+    static type name(void *ud)                      \
+    {                                               \
+        const os_table *os = ((faulty *)ud)->below; \
+        return os->name(os->ud);                    \
+    }
 
-static uint64_t clock_us(void *ud)
-{
-    const os_table *os = ((faulty *)ud)->below;
-    return os->clock_us(os->ud);
-}
-
-static uint64_t thread_cpu_us(void *ud)
-{
-    const os_table *os = ((faulty *)ud)->below;
-    return os->thread_cpu_us(os->ud);
-}
+ASKED_BELOW(int64_t, now_ms)
+ASKED_BELOW(uint64_t, clock_us)
+ASKED_BELOW(uint64_t, thread_cpu_us)
 
 static void sleep_ms(void *ud, int ms)
 {
@@ -255,17 +249,8 @@ static void sleep_ms(void *ud, int ms)
     os->sleep_ms(os->ud, ms);
 }
 
-static uint32_t uid(void *ud)
-{
-    const os_table *os = ((faulty *)ud)->below;
-    return os->uid(os->ud);
-}
-
-static uint32_t pid(void *ud)
-{
-    const os_table *os = ((faulty *)ud)->below;
-    return os->pid(os->ud);
-}
+ASKED_BELOW(uint32_t, uid)
+ASKED_BELOW(uint32_t, pid)
 
 static const char *env(void *ud, const char *name)
 {

@@ -451,3 +451,9 @@ void do_sync(log_t *log)
     sessile_error err = {0};
     assert_int_equal(log_sync(log, log_count(log), &err), SESSILE_OK);
 }
+
+int base_set_up(void **state)
+{
+    (void)state;
+    return base_init();
+}

@@ -58,6 +58,9 @@ typedef struct meter {
 } meter;
 allocator meter_allocator(meter *m);
 
+/* The fixture of a group of tests that need the engine's base and no more. */
+int base_set_up(void **state);
+
 /* ---- a store with its keyring */
 
 typedef enum kit_mode { KIT_PLAIN, KIT_AES, KIT_XCHACHA, KIT_RAM, KIT_MODES } kit_mode;

@@ -347,37 +347,19 @@ uint64_t proxy_bytes(proxy *p, proxy_way way)
     return n;
 }
 
-size_t proxy_connections(proxy *p)
-{
-    lock(p);
-    size_t n = p->count;
-    pthread_mutex_unlock(&p->mutex);
-    return n;
-}
-
-uint64_t proxy_accepted(proxy *p)
-{
-    lock(p);
-    uint64_t n = p->accepted;
-    pthread_mutex_unlock(&p->mutex);
-    return n;
-}
-
-unsigned proxy_cuts(proxy *p)
-{
-    lock(p);
-    unsigned n = p->cuts;
-    pthread_mutex_unlock(&p->mutex);
-    return n;
-}
-
-unsigned proxy_delivered(proxy *p)
-{
-    lock(p);
-    unsigned n = p->delivered;
-    pthread_mutex_unlock(&p->mutex);
-    return n;
-}
+/* A function that reads one number under the lock. */
+#define NUMBER(type, function, member)   \
+    type function(proxy *p)              \
+    {                                    \
+        lock(p);                         \
+        type n = p->member;              \
+        pthread_mutex_unlock(&p->mutex); \
+        return n;                        \
+    }
+NUMBER(size_t, proxy_connections, count)
+NUMBER(uint64_t, proxy_accepted, accepted)
+NUMBER(unsigned, proxy_cuts, cuts)
+NUMBER(unsigned, proxy_delivered, delivered)
 
 unsigned proxy_waiting(proxy *p)
 {

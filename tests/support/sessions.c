@@ -168,6 +168,12 @@ sessile_session *session_made(sessile_store *st, const char *id)
     return session_resumed(st, id);
 }
 
+sessile_session *session_in(void **state, const char *id)
+{
+    const place *p = *state;
+    return session_made(p->store, id);
+}
+
 void session_closed(sessile_session *s)
 {
     sessile_error err;

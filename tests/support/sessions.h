@@ -39,6 +39,8 @@ void place_again_close(const place *p, sessile_store *again);
 sessile_session *session_made(sessile_store *st, const char *id);
 sessile_session *session_resumed(sessile_store *st, const char *id);
 void session_closed(sessile_session *s);
+/* session_made() in the place of a test. */
+sessile_session *session_in(void **state, const char *id);
 
 /* Writing by hand. Each writes one commit and syncs it. */
 sessile_status try_say(sessile_session *s, const char *message, sessile_id *out,

@@ -265,14 +265,21 @@ static int sim_lock(void *ud, int fd, int mode)
     return leave(fs, error);
 }
 
+/* Begins a call about a name: the folder's node and what the name is, or NOWHERE. */
+static size_t begin_call(simfs *fs, int dir, const char *path, char last[256],
+                         size_t *found)
+{
+    announce(fs);
+    enter(fs);
+    return look_up(fs, dir, path, last, found);
+}
+
 static int sim_mkdir(void *ud, int dir, const char *path)
 {
     simfs *fs = ud;
     char last[256];
     size_t found;
-    announce(fs);
-    enter(fs);
-    size_t at = look_up(fs, dir, path, last, &found);
+    size_t at = begin_call(fs, dir, path, last, &found);
     int error = at == NOWHERE ? errno : found != NOWHERE ? EEXIST : 0;
     if (error == 0) {
         found = simfs_node_new(fs, 1);
@@ -330,9 +337,7 @@ static int sim_unlink(void *ud, int dir, const char *name)
     simfs *fs = ud;
     char last[256];
     size_t found;
-    announce(fs);
-    enter(fs);
-    size_t at = look_up(fs, dir, name, last, &found);
+    size_t at = begin_call(fs, dir, name, last, &found);
     int error = at == NOWHERE             ? errno
                 : found == NOWHERE        ? ENOENT
                 : fs->nodes[found].is_dir ? EISDIR

@@ -49,19 +49,6 @@ static char *entry_of(sessile_session *s, sessile_id id)
     return text;
 }
 
-static sessile_session *resumed(sessile_store *st)
-{
-    sessile_session_options o;
-    sessile_session *s;
-    sessile_error err;
-    sessile_session_options_init(&o);
-    o.id = sessile_text("hurt");
-    if (sessile_resume(&s, st, &o, &err))
-        print_error("%s\n", err.message);
-    assert_non_null(s);
-    return s;
-}
-
 static void find_file(world *w)
 {
     char command[700], *end;
@@ -82,7 +69,7 @@ static void beside(const world *w, const char *suffix, char out[700])
 
 static void world_keep(world *w)
 {
-    sessile_session *s = resumed(w->p.store);
+    sessile_session *s = session_resumed(w->p.store, "hurt");
     find_file(w);
     w->bytes = file_read_all(w->path, &w->size);
     for (size_t i = 0; i < w->size; i++)
@@ -253,7 +240,7 @@ static void check_damage(world *w, const char *bytes, size_t size, const char *l
     snprintf(kept, sizeof kept, "%.*s.idx", (int)(strlen(w->path) - 6), w->path);
     unlink(kept);
     /* it opens, to be read */
-    sessile_session *s = resumed(w->p.store);
+    sessile_session *s = session_resumed(w->p.store, "hurt");
     assert_int_equal(sessile_session_damage(s, &told, &err), SESSILE_DAMAGED);
     assert_int_equal(told, expected);
     assert_non_null(strstr(err.message, "sessile check hurt --salvage"));
@@ -281,7 +268,7 @@ static void check_damage(world *w, const char *bytes, size_t size, const char *l
     beside(w, ".replaced-1", kept);
     assert_file(kept, bytes, size);
     for (int again = 0; again < 2; again++) {
-        s = resumed(w->p.store);
+        s = session_resumed(w->p.store, "hurt");
         assert_int_equal(sessile_session_damage(s, &told, &err), SESSILE_OK);
         check_entries(w, s, lost);
         check_reads(s);
@@ -455,7 +442,7 @@ static void torn_end_is_told_and_left(void **state)
         assert_int_equal(run_check(w.p.store, "hurt", 1, 0, &r), SESSILE_OK);
         assert_int_equal(r.salvaged, 0);
         assert_file(w.path, w.bytes, w.size - 9);
-        session_closed(resumed(w.p.store));
+        session_closed(session_resumed(w.p.store, "hurt"));
         assert_int_equal(run_check(w.p.store, NULL, 0, 0, &r), SESSILE_OK);
         assert_int_equal(r.warnings, 0);
         assert_int_equal(r.notes, 1); /* the piece */
@@ -522,7 +509,7 @@ static void ids_that_nobody_wrote_are_bounded(void **state)
         memcpy(bytes + w.lines[4], out.data, out.size);
         memcpy(bytes + w.lines[4] + out.size, w.bytes + w.lines[4], w.size - w.lines[4]);
         file_write_all(w.path, bytes, w.size + out.size);
-        sessile_session *s = resumed(w.p.store);
+        sessile_session *s = session_resumed(w.p.store, "hurt");
         uint64_t lost;
         assert_int_equal(sessile_session_damage(s, &lost, NULL), SESSILE_DAMAGED);
         assert_true(lost < 66000);
@@ -533,7 +520,7 @@ static void ids_that_nobody_wrote_are_bounded(void **state)
         }
         session_closed(s);
         assert_int_equal(run_check(w.p.store, "hurt", 1, 0, &r), SESSILE_OK);
-        s = resumed(w.p.store);
+        s = session_resumed(w.p.store, "hurt");
         say(s, "user", "on");
         session_closed(s);
         free(bytes);
@@ -571,13 +558,13 @@ static void salvage_stopped_anywhere_is_run_again(void **state)
             os_current = &lazy.table;
             faulty_deinit(&f);
             /* one of the two logs, whole */
-            sessile_session *s = resumed(w.p.store);
+            sessile_session *s = session_resumed(w.p.store, "hurt");
             check_entries(&w, s, lost);
             int damaged = sessile_session_damage(s, NULL, NULL) != SESSILE_OK;
             session_closed(s);
             assert_int_equal(run_check(w.p.store, "hurt", 1, 0, &r), SESSILE_OK);
             assert_int_equal(r.salvaged, damaged);
-            s = resumed(w.p.store);
+            s = session_resumed(w.p.store, "hurt");
             assert_int_equal(sessile_session_damage(s, NULL, NULL), SESSILE_OK);
             check_entries(&w, s, lost);
             say(s, "user", "on");

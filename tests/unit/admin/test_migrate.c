@@ -94,6 +94,17 @@ static sessile_status steps(sessile_migration *m, int most, sessile_migrate_stat
     return status;
 }
 
+/* The table of a new store in memory that outlives the stores opened over it. */
+static sessile_backend ram_table(store *ram)
+{
+    sessile_error err;
+    assert_int_equal(store_ram_open(ram, os_current, &allocator_default, &err),
+                     SESSILE_OK);
+    sessile_backend table = *ram->table;
+    table.free = NULL;
+    return table;
+}
+
 static void test_host_backend(void **state)
 {
     sessile_store_options o;
@@ -108,10 +119,7 @@ static void test_host_backend(void **state)
     (void)state;
 
     /* A backend that takes no drafts, seals nothing, and outlives the copy. */
-    assert_int_equal(store_ram_open(&ram, os_current, &allocator_default, &err),
-                     SESSILE_OK);
-    sessile_backend table = *ram.table;
-    table.free = NULL;
+    sessile_backend table = ram_table(&ram);
     options_of(&o);
     sessile_place from = {.url = from_path, .options = &o};
     sessile_place to = {.backend = &table, .self = ram.self};
@@ -219,10 +227,7 @@ static void test_named(void **state)
     size_t count;
     (void)state;
 
-    assert_int_equal(store_ram_open(&under, os_current, &allocator_default, &err),
-                     SESSILE_OK);
-    sessile_backend table = *under.table;
-    table.free = NULL;
+    sessile_backend table = ram_table(&under);
     table.list = late_list;
     assert_int_equal(sessile_open_with(&st, &table, under.self, NULL, &err), SESSILE_OK);
     sessile_session_options_init(&so);

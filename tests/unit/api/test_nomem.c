@@ -213,6 +213,21 @@ static int messages_kept(const char *folder)
     return count;
 }
 
+/* Life n left no block, no descriptor, and all that was acknowledged. Ends the disk. */
+static void life_was_clean(simfs *fs, long n, long live_blocks, int acknowledged)
+{
+    if (live_blocks)
+        print_error("allocation %ld: %ld blocks leaked\n", n, live_blocks);
+    assert_int_equal(live_blocks, 0);
+    assert_int_equal(simfs_descriptors(fs), 0);
+    int kept = messages_kept("/store");
+    if (kept < acknowledged)
+        print_error("allocation %ld: %d of %d kept\n", n, kept, acknowledged);
+    assert_true(kept >= acknowledged);
+    os_current = &os_posix;
+    simfs_free(fs);
+}
+
 /* On simulated disks: each of these lives would sync a real one a dozen times. */
 static void memory_that_runs_out_anywhere_leaks_and_loses_nothing(void **state)
 {
@@ -228,16 +243,7 @@ static void memory_that_runs_out_anywhere_leaks_and_loses_nothing(void **state)
         assert_in_range(n, 0, 20000);
         done = live(&l, "/store", "/asking.lua", &r);
         end(&l);
-        if (r.live)
-            print_error("allocation %ld: %ld blocks leaked\n", n, r.live);
-        assert_int_equal(r.live, 0);
-        assert_int_equal(simfs_descriptors(fs), 0);
-        int kept = messages_kept("/store");
-        if (kept < l.acknowledged)
-            print_error("allocation %ld: %d of %d kept\n", n, kept, l.acknowledged);
-        assert_true(kept >= l.acknowledged);
-        os_current = &os_posix;
-        simfs_free(fs);
+        life_was_clean(fs, n, r.live, l.acknowledged);
     }
     /* The scenario is worth its name. */
     assert_true(n > 300);
@@ -274,16 +280,7 @@ static void memory_that_runs_out_in_recovery_loses_nothing(void **state)
         done = !open_store(&l, "/store", &r) && !open_session(&l) && !say(&l);
         acknowledged += l.acknowledged;
         end(&l);
-        if (r.live)
-            print_error("allocation %ld: %ld blocks leaked\n", n, r.live);
-        assert_int_equal(r.live, 0);
-        assert_int_equal(simfs_descriptors(fs), 0);
-        int kept = messages_kept("/store");
-        if (kept < acknowledged)
-            print_error("allocation %ld: %d of %d kept\n", n, kept, acknowledged);
-        assert_true(kept >= acknowledged);
-        os_current = &os_posix;
-        simfs_free(fs);
+        life_was_clean(fs, n, r.live, acknowledged);
     }
     assert_true(n > 30);
 }

@@ -70,8 +70,7 @@ static sessile_session *as_agent(sessile_store *store, const char *id,
 
 static void restoring_moves_the_head_and_gives_the_state(void **state)
 {
-    place *p = *state;
-    sessile_session *s = session_made(p->store, "restore");
+    sessile_session *s = session_in(state, "restore");
     sessile_id two, id;
 
     say(s, "user", "one");
@@ -152,8 +151,7 @@ static char *names(sessile_session *s, const sessile_checkpoint_filter *filter)
 
 static void the_oldest_without_a_name_go_first(void **state)
 {
-    place *p = *state;
-    sessile_session *s = session_made(p->store, "keep");
+    sessile_session *s = session_in(state, "keep");
     sessile_checkpoint_options o;
     sessile_error err;
 
@@ -174,7 +172,7 @@ static void the_oldest_without_a_name_go_first(void **state)
     session_closed(s);
 
     /* fifty when nobody says how many */
-    s = session_made(p->store, "fifty");
+    s = session_in(state, "fifty");
     for (int i = 0; i < 60; i++)
         checkpoint(s, "", "{}");
     sessile_checkpoint_row *rows;
@@ -189,8 +187,7 @@ static void the_oldest_without_a_name_go_first(void **state)
 static void a_list_is_filtered(void **state)
 {
     static const sessile_checkpoint_reason event = SESSILE_CHECKPOINT_EVENT;
-    place *p = *state;
-    sessile_session *s = session_made(p->store, "filter");
+    sessile_session *s = session_in(state, "filter");
     sessile_checkpoint_filter f;
     sessile_checkpoint_options o;
     sessile_checkpoint_row *rows;
@@ -231,8 +228,7 @@ static void a_list_is_filtered(void **state)
 
 static void one_is_withdrawn(void **state)
 {
-    place *p = *state;
-    sessile_session *s = session_made(p->store, "withdrawn");
+    sessile_session *s = session_in(state, "withdrawn");
     sessile_restored *r;
     sessile_error err;
     sessile_id id;
@@ -253,8 +249,7 @@ static void one_is_withdrawn(void **state)
 /* Each byte of its data is vouched for. */
 static void one_that_was_tampered_with_is_refused(void **state)
 {
-    place *p = *state;
-    sessile_session *s = session_made(p->store, "tampered");
+    sessile_session *s = session_in(state, "tampered");
     sessile_checkpoint_row *rows;
     sessile_restored *r;
     sessile_error err;
@@ -333,8 +328,7 @@ static void another_version_of_the_agent_is_told(void **state)
 
 static void what_is_no_state_is_refused(void **state)
 {
-    place *p = *state;
-    sessile_session *s = session_made(p->store, "refused");
+    sessile_session *s = session_in(state, "refused");
     sessile_checkpoint_options o;
     sessile_error err;
     sessile_id id;
@@ -358,8 +352,7 @@ static void what_is_no_state_is_refused(void **state)
 /* A pause refuses a restore, and takes a checkpoint. */
 static void a_paused_session_stays_where_it_is(void **state)
 {
-    place *p = *state;
-    sessile_session *s = session_made(p->store, "paused");
+    sessile_session *s = session_in(state, "paused");
     sessile_restored *r;
     sessile_error err;
 

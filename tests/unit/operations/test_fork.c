@@ -78,9 +78,8 @@ static void a_fork_holds_everything_up_to_the_entry(void **state)
 
 static void without_an_entry_it_forks_at_the_head(void **state)
 {
-    place *p = *state;
     sessile_session_options o;
-    sessile_session *s = session_made(p->store, "a");
+    sessile_session *s = session_in(state, "a");
 
     say(s, "user", "one");
     sessile_id leaf = say(s, "user", "two");

@@ -157,7 +157,7 @@ static void what_cannot_be_forked_is_refused(void **state)
 }
 
 /* Flips a byte in the line of an entry of agents/main/a.jsonl. */
-static void hurt_line(const char *folder, int line)
+static void damage_line(const char *folder, int line)
 {
     char path[600];
     int c;
@@ -191,7 +191,7 @@ static void of_a_damaged_session_what_stands_before_the_damage(void **state)
         must(log_sync(s->log, log_count(s->log), &err), &err);
     }
     session_closed(s);
-    hurt_line(p->folder, 4);
+    damage_line(p->folder, 4);
     s = session_resumed(p->store, "a");
     assert_int_equal(sessile_session_damage(s, NULL, NULL), SESSILE_DAMAGED);
     sessile_session_options_init(&o);
@@ -216,20 +216,17 @@ static void damage_met_on_the_way_makes_no_fork(void **state)
 {
     place_files_only();
     place *p = *state;
-    sessile_session_options o;
-    sessile_session *s, *f;
-    sessile_error err;
-
     if (p->kind == STORE_RAM)
         return;
-    s = session_made(p->store, "a");
+    sessile_session *s = session_made(p->store, "a"), *f;
+    sessile_session_options o = named("b");
+    sessile_error err;
+
     for (int i = 0; i < LOG_BLOCK + 8; i++)
         say(s, "user", "m");
     session_closed(s);
     s = session_resumed(p->store, "a");
-    hurt_line(p->folder, 9);
-    sessile_session_options_init(&o);
-    o.id = sessile_text("b");
+    damage_line(p->folder, 9);
     assert_refused(sessile_fork(&f, s, SESSILE_NO_ID, &o, &err), SESSILE_DAMAGED, &err,
                    "00000009");
     assert_null(f);
@@ -292,9 +289,8 @@ static void others_may_write_meanwhile(void **state)
 
 static void a_session_is_put_into_a_store_of_any_kind(void **state)
 {
-    place *p = *state;
     sessile_session_options o;
-    sessile_session *s = session_made(p->store, "a"), *t;
+    sessile_session *s = session_in(state, "a"), *t;
     sessile_suspension *pause;
     sessile_error err;
     sessile_id id;

@@ -351,8 +351,7 @@ static void reasons_are_texts_and_times_are_times(void **state)
 
 static void the_order_of_lives(void **state)
 {
-    place *p = *state;
-    sessile_session *s = session_made(p->store, "s");
+    sessile_session *s = session_in(state, "s");
     sessile_life_info life;
     sessile_error err;
 

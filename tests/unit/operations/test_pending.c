@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "support/runs.h"
 #include "support/sessions.h"
 
 #include <cmocka.h>
@@ -57,17 +58,6 @@ static sessile_store *store_open(void)
     return store;
 }
 
-static sessile_session *open_session(sessile_store *store)
-{
-    sessile_session_options o;
-    sessile_error err;
-    sessile_session *s;
-    sessile_session_options_init(&o);
-    o.id = sessile_text("s");
-    assert_int_equal(sessile_session_open(&s, store, &o, &err), SESSILE_OK);
-    return s;
-}
-
 static void append(sessile_session *s, const char *role, const char *text)
 {
     char json[128];
@@ -87,7 +77,7 @@ static end end_open(void)
 {
     end e;
     e.store = store_open();
-    e.s = open_session(e.store);
+    e.s = session_at(e.store);
     return e;
 }
 
@@ -479,7 +469,7 @@ static void only_a_model_can_be_waited_for_elsewhere(void **state)
 }
 
 /* A pending_run written by hand, or by another version, is refused in words. */
-static void a_park_that_makes_no_sense_is_named(void **state)
+static void a_pending_run_that_makes_no_sense_is_named(void **state)
 {
     static const char *const data[] = {
         "{\"saw\":\"00000001\"}",
@@ -538,7 +528,7 @@ int main(void)
         TEST(a_refused_policy_keeps_its_answers),
         TEST(a_refused_policy_takes_another_answer),
         TEST(only_a_model_can_be_waited_for_elsewhere),
-        TEST(a_park_that_makes_no_sense_is_named),
+        TEST(a_pending_run_that_makes_no_sense_is_named),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

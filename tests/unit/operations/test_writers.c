@@ -192,8 +192,7 @@ static void each_handle_and_run_waits_as_long_as_it_was_told(void **state)
 
 static void thread_that_keeps_the_handle_is_waited_for_as_long(void **state)
 {
-    place *p = *state;
-    sessile_session *s = session_made(p->store, "s");
+    sessile_session *s = session_in(state, "s");
     sessile_error err;
     sessile_id id;
 
@@ -271,8 +270,7 @@ static void interrupt_ends_the_wait_for_another_writer(void **state)
 
 static void interrupt_ends_the_wait_for_a_turn_in_the_handle(void **state)
 {
-    place *p = *state;
-    sessile_session *s = session_made(p->store, "s");
+    sessile_session *s = session_in(state, "s");
     sessile_error err;
     waiter w;
 

@@ -379,12 +379,6 @@ static void hash_of_a_name_is_as_described(void **state)
     keyring_free(k);
 }
 
-static int setup(void **state)
-{
-    (void)state;
-    return base_init();
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -399,5 +393,5 @@ int main(void)
         cmocka_unit_test(simple_names_stand_as_they_are),
         cmocka_unit_test(hash_of_a_name_is_as_described),
     };
-    return cmocka_run_group_tests(tests, setup, NULL);
+    return cmocka_run_group_tests(tests, base_set_up, NULL);
 }

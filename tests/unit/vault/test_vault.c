@@ -43,6 +43,18 @@ static logkey a_key(suite s)
     return k;
 }
 
+static void bufs_begin(buf *a, buf *b)
+{
+    buf_init(a, A);
+    buf_init(b, A);
+}
+
+static void bufs_end(buf *a, buf *b)
+{
+    buf_deinit(a);
+    buf_deinit(b);
+}
+
 #define HEAD "{\"id\":\"00000001\",\"s\":\""
 static const unsigned char before[VAULT_TAG] = "the line before";
 
@@ -79,8 +91,7 @@ static void sealed_line_opens_to_the_same_bytes(void **state)
     {
         logkey k = a_key(SUITE);
         buf line, out;
-        buf_init(&line, A);
-        buf_init(&out, A);
+        bufs_begin(&line, &out);
         char *entry = malloc(1 << 20);
         assert_non_null(entry);
         random_bytes(entry, 1 << 20);
@@ -100,8 +111,7 @@ static void sealed_line_opens_to_the_same_bytes(void **state)
             assert_memory_equal(tag, tag2, VAULT_TAG);
         }
         free(entry);
-        buf_deinit(&line);
-        buf_deinit(&out);
+        bufs_end(&line, &out);
         logkey_deinit(&k);
         logkey_deinit(&k);
     }
@@ -115,8 +125,7 @@ static void line_with_any_changed_bit_does_not_open(void **state)
         logkey k = a_key(SUITE);
         unsigned char tag[VAULT_TAG];
         buf line, out;
-        buf_init(&line, A);
-        buf_init(&out, A);
+        bufs_begin(&line, &out);
         for (size_t size = 1; size <= 3; size++) { /* each way base64 can end */
             seal(&k, &line, "abc", size, tag);
             for (size_t bit = 0; bit < 8 * line.size; bit++) {
@@ -129,8 +138,7 @@ static void line_with_any_changed_bit_does_not_open(void **state)
             while (--line.size >= strlen(HEAD))
                 assert_int_equal(open_(&k, &line, &out), -1);
         }
-        buf_deinit(&line);
-        buf_deinit(&out);
+        bufs_end(&line, &out);
         logkey_deinit(&k);
     }
 }
@@ -143,8 +151,7 @@ static void line_opens_with_its_key_and_commitment_only(void **state)
         logkey k = a_key(SUITE), other = a_key(SUITE);
         unsigned char tag[VAULT_TAG];
         buf line, out;
-        buf_init(&line, A);
-        buf_init(&out, A);
+        bufs_begin(&line, &out);
         seal(&k, &line, "text", 4, tag);
         assert_int_equal(open_(&other, &line, &out), -1);
         memcpy(other.key, k.key, VAULT_KEY);
@@ -152,8 +159,7 @@ static void line_opens_with_its_key_and_commitment_only(void **state)
         assert_int_equal(open_(&other, &line, &out), -1); /* commitment */
         memcpy(other.commitment, k.commitment, VAULT_COMMITMENT);
         assert_int_equal(open_(&other, &line, &out), 0);
-        buf_deinit(&line);
-        buf_deinit(&out);
+        bufs_end(&line, &out);
         logkey_deinit(&k);
         logkey_deinit(&other);
     }
@@ -167,14 +173,12 @@ static void same_text_is_never_sealed_to_the_same_bytes(void **state)
         logkey k = a_key(SUITE);
         unsigned char tag[VAULT_TAG];
         buf one, two;
-        buf_init(&one, A);
-        buf_init(&two, A);
+        bufs_begin(&one, &two);
         seal(&k, &one, "text", 4, tag);
         seal(&k, &two, "text", 4, tag);
         assert_int_equal(one.size, two.size);
         assert_memory_not_equal(one.data, two.data, one.size);
-        buf_deinit(&one);
-        buf_deinit(&two);
+        bufs_end(&one, &two);
         logkey_deinit(&k);
     }
 }
@@ -511,12 +515,6 @@ static void default_key_is_durable_before_it_is_depended_on(void **state)
     unsetenv("XDG_CONFIG_HOME");
 }
 
-static int setup(void **state)
-{
-    (void)state;
-    return base_init();
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -533,5 +531,5 @@ int main(void)
         cmocka_unit_test(default_key_is_made_once_private_and_only_when_asked),
         cmocka_unit_test(default_key_is_durable_before_it_is_depended_on),
     };
-    return cmocka_run_group_tests(tests, setup, NULL);
+    return cmocka_run_group_tests(tests, base_set_up, NULL);
 }
