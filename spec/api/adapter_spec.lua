@@ -560,6 +560,20 @@ describe("an adapter", function()
       return go, co
     end
 
+    -- A session, whose host yields from here on.
+    local function created()
+      h.answer = nil
+      local s = assert(store:create "a")
+      h.answer = function() coroutine.yield() end
+      return s
+    end
+
+    -- The session goes on: both messages are kept.
+    local function has_both(s)
+      assert(s:append(user "two"))
+      assert.same({ "one", "two" }, texts(assert(store:resume "a")))
+    end
+
     before_each(function()
       h.answer = function(asked)
         coroutine.yield(asked[1])
@@ -599,27 +613,21 @@ describe("an adapter", function()
       assert.equal("00000001", first())
       assert.equal("dead", coroutine.status(co))
       h.answer = nil
-      assert(s:append(user "two"))
-      assert.same({ "one", "two" }, texts(assert(store:resume "a")))
+      has_both(s)
     end)
 
     it("may be abandoned: the next save sends the same again", function()
-      h.answer = nil
-      local s = assert(store:create "a")
-      h.answer = function() coroutine.yield() end
+      local s = created()
       local go, co = start(function() return s:append(user "one") end)
       go()
       assert(coroutine.close(co))
       h.answer = nil
       assert.equal(1, s.unsaved)
-      assert(s:append(user "two"))
-      assert.same({ "one", "two" }, texts(assert(store:resume "a")))
+      has_both(s)
     end)
 
     it("answers when the session is closed, or the store", function()
-      h.answer = nil
-      local s = assert(store:create "a")
-      h.answer = function() coroutine.yield() end
+      local s = created()
       local go = start(function() return s:append(user "one") end)
       go()
       s:close()

@@ -11,10 +11,17 @@ local function open(dir, key)
   return sessile.open("file:" .. dir .. "/store", { key = key })
 end
 
-local function fill(store)
+local function fill_store(store)
   local s <close> = assert(store:create { id = "s", title = canary, metadata = { x = canary } })
   assert(s:turn({ { role = "user", content = canary } }, { metadata = { y = canary } }))
   assert(s:custom { z = canary })
+end
+
+-- The same in the store that this key opens or makes; false: a plain one.
+local function fill(dir, key)
+  local store <close> = assert(open(dir, key))
+  assert.equal(key ~= false, store.sealed)
+  fill_store(store)
 end
 
 local function read(store)
@@ -29,11 +36,7 @@ describe("a sealed store", function()
 
   it("takes its secret from a file that nobody else reads", function()
     local path = temp.write(dir .. "/key", hex .. "\n", "600")
-    do
-      local store <close> = assert(open(dir, sessile.key.file(path)))
-      assert.is_true(store.sealed)
-      fill(store)
-    end
+    fill(dir, sessile.key.file(path))
     local store <close> = assert(open(dir, sessile.key.file(path)))
     assert.equal(canary, read(store))
   end)
@@ -62,10 +65,7 @@ describe("a sealed store", function()
     if not value or #value < 12 then
       return
     end
-    do
-      local store <close> = assert(open(dir, sessile.key.env "PATH"))
-      fill(store)
-    end
+    fill(dir, sessile.key.env "PATH")
     local store <close> = assert(open(dir, sessile.key.env "PATH"))
     assert.equal(canary, read(store))
   end)
@@ -78,10 +78,7 @@ describe("a sealed store", function()
     assert(tricky:close())
     temp.clean()
     dir = temp.dir()
-    do
-      local sealed <close> = assert(open(dir, sessile.key.command { "printf", "%s\n", hex }))
-      fill(sealed)
-    end
+    fill(dir, sessile.key.command { "printf", "%s\n", hex })
     local same <close> = assert(open(dir, sessile.key.secret(hex)))
     assert.equal(canary, read(same))
   end)
@@ -95,10 +92,7 @@ describe("a sealed store", function()
   end)
 
   it("takes a passphrase", function()
-    do
-      local store <close> = assert(open(dir, sessile.key.secret "correct horse battery"))
-      fill(store)
-    end
+    fill(dir, sessile.key.secret "correct horse battery")
     local store <close> = assert(open(dir, sessile.key.secret "correct horse battery"))
     assert.equal(canary, read(store))
     local weak, _, code = sessile.open(dir .. "/other", { key = sessile.key.secret "short" })
@@ -108,10 +102,7 @@ describe("a sealed store", function()
 
   it("is SEALED for a wrong key, for none, and stays as it was", function()
     temp.files_only "their bytes"
-    do
-      local store <close> = assert(open(dir, sessile.key.secret(hex)))
-      fill(store)
-    end
+    fill(dir, sessile.key.secret(hex))
     local before = temp.snapshot(dir)
     for _, key in ipairs { sessile.key.secret("hex:" .. ("f"):rep(64)), false } do
       local store, message, code = open(dir, key)
@@ -126,7 +117,7 @@ describe("a sealed store", function()
     do
       local store <close> = assert(open(dir, false))
       assert.is_false(store.sealed)
-      fill(store)
+      fill_store(store)
     end
     local store, _, code = open(dir, sessile.key.secret(hex))
     assert.is_nil(store)
@@ -138,7 +129,7 @@ describe("a sealed store", function()
   it("shows nothing of what was said on disk, nor its key", function()
     do
       local store <close> = assert(open(dir, sessile.key.secret(hex)))
-      fill(store)
+      fill_store(store)
       local s <close> = assert(store:resume "s")
       assert(s:turn({ { role = "user", content = canary } }, {
         policy = { truncate = function(state) state:keep_last(1, "turns") end } }))
@@ -154,10 +145,7 @@ describe("a sealed store", function()
   end)
 
   it("shows what was said when it is plain: the search above can find something", function()
-    do
-      local store <close> = assert(open(dir, false))
-      fill(store)
-    end
+    fill(dir, false)
     local found
     for _, path in ipairs(temp.files(dir)) do
       found = found or temp.read(path):find(canary, 1, true)
@@ -174,7 +162,7 @@ describe("the keys of a store", function()
   stores.each_test(function()
     dir = temp.dir()
     store = assert(open(dir, sessile.key.secret(hex)))
-    fill(store)
+    fill_store(store)
     local s <close> = assert(store:create { id = "s", user = ann })
     assert(s:append { role = "user", content = canary })
   end)

@@ -24,8 +24,8 @@ stores.each_kind("a session's facts in", function(open)
 
   before_each(function()
     store = open()
-    s = assert(store:create { id = "s", metadata = { team = "blue", size = 3 } })
-    assert(s:turn { user "one", assistant "two" })
+    s = stores.with_turn(store, { id = "s", metadata = { team = "blue", size = 3 } },
+      { user "one", assistant "two" })
   end)
 
   it("hold labels: several on an entry, one on several", function()

@@ -35,6 +35,16 @@ local function texts(list)
   return lists.field(list, "json")
 end
 
+-- Appends these texts: each is read as it was given, everywhere.
+local function kept(given)
+  for _, text in ipairs(given) do
+    assert(s:append(sessile.json(text)))
+  end
+  everywhere(function(list, where)
+    assert.same(given, texts(list), where)
+  end)
+end
+
 describe("a role", function()
   it("is one of seven, in every way a message is written", function()
     local names = "system, developer, user, assistant, model, tool, function"
@@ -59,11 +69,8 @@ describe("a role", function()
     local given = {}
     for i, role in ipairs { "system", "developer", "user", "assistant", "model", "function" } do
       given[i] = ('{"role":"%s","content":"hello"}'):format(role)
-      assert(s:append(sessile.json(given[i])))
     end
-    everywhere(function(list, where)
-      assert.same(given, texts(list), where)
-    end)
+    kept(given)
   end)
 end)
 
@@ -138,12 +145,7 @@ describe("what is not known", function()
       '{"x":[[[]]],"role":"assistant","content":null,"reasoning_content":"hm","refusal":null,'
         .. '"tool_calls":[{"id":"1","type":"function","arguments":"{}","name":"f","index":0}]}',
     }
-    for _, text in ipairs(given) do
-      assert(s:append(sessile.json(text)))
-    end
-    everywhere(function(list, where)
-      assert.same(given, texts(list), where)
-    end)
+    kept(given)
   end)
 end)
 

@@ -14,12 +14,11 @@ local function refused(value, message, code)
 end
 
 stores.each_kind("a paused session in", function(open)
-  local store, s
+  local s
 
   before_each(function()
-    store = open()
-    s = assert(store:create "s")
-    assert(s:turn { user "delete the table?", assistant "asking first" })
+    s = stores.with_turn(open(), "s",
+      { user "delete the table?", assistant "asking first" })
   end)
 
   it("is an outcome with what it waits for", function()

@@ -11,6 +11,13 @@ local function covering(first, last, content)
   end }
 end
 
+-- Messages of thirty words, alternately of the user and of the assistant.
+local function said(s, count)
+  for i = 1, count do
+    assert(s:append((i % 2 == 1 and M.user or M.assistant)(("word "):rep(30) .. i)))
+  end
+end
+
 local function kinds(why)
   return lists.words(why.steps, "kind")
 end
@@ -21,9 +28,7 @@ describe("why", function()
   stores.each_test(function()
     store = stores.open "ram:"
     s = assert(store:create())
-    for i = 1, 8 do
-      assert(s:append((i % 2 == 1 and M.user or M.assistant)(("word "):rep(30) .. i)))
-    end
+    said(s, 8)
   end)
 
   it("says that a message is there since it was said", function()
@@ -163,9 +168,7 @@ describe("log", function()
   it("has compactions and refusals in their order", function()
     local store <close> = assert(sessile.open("ram:"))
     local s = assert(store:create())
-    for i = 1, 8 do
-      assert(s:append((i % 2 == 1 and M.user or M.assistant)(("word "):rep(30) .. i)))
-    end
+    said(s, 8)
     assert.same({}, s:log())
     local naive = { name = "naive", compact = function(state)
       state:drop(#state.messages - 1, #state.messages)
@@ -200,9 +203,7 @@ describe("log", function()
   it("tells of the path alone", function()
     local store <close> = assert(sessile.open("ram:"))
     local s = assert(store:create())
-    for i = 1, 4 do
-      assert(s:append((i % 2 == 1 and M.user or M.assistant)(("word "):rep(30) .. i)))
-    end
+    said(s, 4)
     assert(s:compact { policy = covering(1, 2, "sum") })
     assert.equal(1, #s:log())
     assert(s:clear())

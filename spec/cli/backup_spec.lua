@@ -108,9 +108,7 @@ describe("sessile backup", function()
     cli.done "new --id a"
     cli.done(("backup %s/b.db"):format(home))
     local bytes = temp.read(home .. "/b.db")
-    local _, err, code = cli.sessile(("backup %s/b.db"):format(home))
-    assert.equal(1, code)
-    assert.matches("--update", err, 1, true)
+    cli.fails(1, ("backup %s/b.db"):format(home), "--update")
     assert.equal(bytes, temp.read(home .. "/b.db"))
     cli.done "new --id b"
     cli.done "append a more"
@@ -298,9 +296,7 @@ describe("sessile backup restore", function()
     cli.done "delete gone --soft --yes"
     cli.done(("backup %s/b.db"):format(home))
     local logs = temp.read(home .. "/data/sessile/agents/main/talk.jsonl")
-    local _, err, code = cli.sessile(("backup restore %s/b.db"):format(home))
-    assert.equal(1, code)
-    assert.matches("--into", err, 1, true)
+    cli.fails(1, ("backup restore %s/b.db"):format(home), "--into")
     os.execute(("rm -rf %s/data/sessile"):format(home))
     assert.matches("2 sessions", (cli.done(("backup restore %s/b.db"):format(home))))
     assert.equal(logs, temp.read(home .. "/data/sessile/agents/main/talk.jsonl"))

@@ -75,19 +75,12 @@ describe("names of sessions", function()
   end)
 
   it("are not guessed", function()
-    local out, err, code = sessile "show alpha"
-    assert.equal("", out)
-    assert.equal(2, code)
-    assert.truthy(err:find("alpha-one", 1, true))
-    assert.truthy(err:find("alpha-two", 1, true))
+    cli.fails(2, "show alpha", "alpha-one", "alpha-two")
   end)
 
   it("that are nobody's are NOTFOUND: exit code 3, and a next step", function()
-    local out, err, code = sessile "show nope"
-    assert.equal("", out)
-    assert.equal(3, code)
+    local err = cli.fails(3, "show nope", "sessile list")
     assert.matches("^sessile: there is no session 'nope'%.\n", err)
-    assert.truthy(err:find("sessile list", 1, true))
   end)
 end)
 
@@ -245,15 +238,20 @@ describe("list", function()
     assert.truthy(out:lower():find("damaged", 1, true), out)
   end
 
-  it("names a log that is damaged; reading what is left of it has exit code 5", function()
-    cli.files_only "their bytes are changed"
+  -- A recording of six messages.
+  local function six_texts()
     local lines = {}
     for n = 1, 6 do
       lines[n] = ('{"role":"user","content":"text %d"}'):format(n)
     end
+    return table.concat(lines, "\n")
+  end
+
+  it("names a log that is damaged; reading what is left of it has exit code 5", function()
+    cli.files_only "their bytes are changed"
     local store = home .. "/plain"
     done(("--plain --store %s import - --from jsonl --id hurt"):format(store),
-      table.concat(lines, "\n"))
+      six_texts())
     damage(store)
     is_damaged(store)
   end)
@@ -263,11 +261,7 @@ describe("list", function()
     local store = home .. "/plain"
     done(("--plain --store %s new --id hurt"):format(store))
     local recording = home .. "/recording.jsonl"
-    local lines = {}
-    for n = 1, 6 do
-      lines[n] = ('{"role":"user","content":"text %d"}'):format(n)
-    end
-    write(recording, table.concat(lines, "\n"))
+    write(recording, six_texts())
     done(("--plain --store %s import %s --into hurt"):format(store, recording))
     local before = read(store .. "/agents/main/hurt.jsonl")
     done(("--plain --store %s import %s --into hurt"):format(store, recording))
@@ -337,20 +331,12 @@ end)
 describe("usage", function()
   it("is exit code 2, with the nearest command or option", function()
     for words, said in pairs {
-      ["compcat x"] = "sessile compact",
-      ["lst"] = "sessile list",
-      ["policy lst"] = "sessile policy list",
-      ["show x --lsat 3"] = "--last",
-      ["append"] = "missing argument",
-      ["show x --last many"] = "whole number",
-      ["append x y --role king"] = "assistant",
-      ["policy"] = "policy replay",
+      ["compcat x"] = "sessile compact", ["lst"] = "sessile list",
+      ["policy lst"] = "sessile policy list", ["show x --lsat 3"] = "--last",
+      ["append"] = "missing argument", ["show x --last many"] = "whole number",
+      ["append x y --role king"] = "assistant", ["policy"] = "policy replay",
     } do
-      local out, err, code = sessile(words)
-      assert.equal(2, code, words)
-      assert.equal("", out)
-      assert.truthy(err:find(said, 1, true), words .. ": " .. err)
-      no_traceback(err)
+      cli.fails(2, words, said)
     end
   end)
 

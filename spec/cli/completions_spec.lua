@@ -43,6 +43,12 @@ local function installed(program)
   return os.execute(("command -v %s >/dev/null 2>&1"):format(program)) == true
 end
 
+-- Whether a shell is there; else the spec is pending.
+local function needs(program)
+  if installed(program) then return true end
+  pending(("needs %s: apt-get install %s"):format(program, program))
+end
+
 -- Runs a script of another shell with this home and this executable; what it printed.
 local function shell(program, text)
   local path = home .. "/script"
@@ -232,10 +238,7 @@ describe("the script for", function()
   end)
 
   it("fish completes", function()
-    if not installed "fish" then
-      pending "needs fish: apt-get install fish"
-      return
-    end
+    if not needs "fish" then return end
     local text = shell("fish --no-config", [=[
       sessile completions fish | source
       complete -C "sessile tree b"
@@ -246,10 +249,7 @@ describe("the script for", function()
   end)
 
   it("zsh completes", function()
-    if not installed "zsh" then
-      pending "needs zsh: apt-get install zsh"
-      return
-    end
+    if not needs "zsh" then return end
     -- A shell of its own in a pseudo-terminal, as somebody types.
     local text = shell("zsh -f", [=[
       zmodload zsh/zpty || exit
@@ -285,14 +285,10 @@ describe("what is meant", function()
       ["list --satus active"] = "Did you mean '--status'?",
       ["keys rotat"] = "sessile keys rotate`?",
       ["memory show coder"] = "Sessions do not share a memory yet",
-      ["audit tail"] = "sessile tree ID --all",
-      ["sessions"] = "label list ID",
+      ["audit tail"] = "sessile tree ID --all", ["sessions"] = "label list ID",
       ["sessions keys"] = "sessions --help",
     } do
-      local out, err, code = sessile(words)
-      assert.equal(2, code, words)
-      assert.equal("", out)
-      assert.truthy(err:find(said, 1, true), words .. ": " .. err)
+      cli.fails(2, words, said)
     end
   end)
 end)

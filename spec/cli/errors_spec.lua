@@ -62,12 +62,18 @@ describe("what may not be read", function()
     end
   end)
 
-  it("is no end of reading when it is the folder of a torn end", function()
-    if alone() then return end
+  -- A plain store of nobody's with the session z, and the options that lead to it.
+  local function theirs()
     os.execute(("chown 65534 %s/theirs"):format(open))
     local store = open .. "/theirs/store"
     local at = "--plain --store " .. store .. " "
     assert.equal(0, (select(3, sessile(at .. "new --id z", nil, cli.as_nobody))))
+    return store, at
+  end
+
+  it("is no end of reading when it is the folder of a torn end", function()
+    if alone() then return end
+    local store, at = theirs()
     assert.equal(0, (select(3, sessile(at .. "append z word1", nil, cli.as_nobody))))
     assert.equal(0, (select(3, sessile(at .. "append z word2", nil, cli.as_nobody))))
     os.execute(("truncate -s -5 %s/agents/main/z.jsonl; chmod 500 %s/agents/main"):format(store,
@@ -83,10 +89,7 @@ describe("what may not be read", function()
 
   it("is DENIED for one log too", function()
     if alone() then return end
-    os.execute(("chown 65534 %s/theirs"):format(open))
-    local store = open .. "/theirs/store"
-    local at = "--plain --store " .. store .. " "
-    assert.equal(0, (select(3, sessile(at .. "new --id z", nil, cli.as_nobody))))
+    local store, at = theirs()
     local log = store .. "/agents/main/z.jsonl"
     os.execute(("chmod 0 %s/agents/main"):format(store))
     has(fails(7, at .. "show z", cli.as_nobody), "folder main in " .. store)

@@ -319,8 +319,7 @@ describe("export --redact", function()
   it("runs no code of a file of rules, and says what is wrong with one", function()
     talk()
     for text, words in pairs {
-      ["return os.exit(7)"] = "rules",
-      ["return ('x'):rep(10)"] = "rules",
+      ["return os.exit(7)"] = "rules", ["return ('x'):rep(10)"] = "rules",
       ["while true do end"] = "too long",
       ["return { { name = 'x', pattern = '(' } }"] = "rule 1 is no pattern",
       ["return { { name = 'x', pattern = 'a*a*a*a*a*' } }"] = "5 times",

@@ -8,11 +8,7 @@ local workers = require "spec.support.workers"
 
 local folder
 
-temp.each_test(function(path) folder = path end)
-
-local function write(name, source, mode)
-  return temp.write(("%s/%s.lua"):format(folder, name), source, mode or "666")
-end
+local write = temp.policies("666", function(path) folder = path end)
 
 local function open(policy, options)
   options = options or {}

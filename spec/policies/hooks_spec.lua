@@ -14,6 +14,13 @@ local function fill(s, turns)
   end
 end
 
+-- A new session with these turns.
+local function filled(store, turns)
+  local s = assert(store:create())
+  fill(s, turns)
+  return s
+end
+
 -- Runs f in a coroutine, answering each yield with answer(...); returns what f returned
 -- and how often it yielded.
 local function drive(f, answer)
@@ -231,13 +238,9 @@ stores.each_kind("host functions as a policy in", function(open)
 end)
 
 stores.each_kind("a model in", function(open)
-  local store, s
+  local s
 
-  before_each(function()
-    store = open()
-    s = assert(store:create())
-    fill(s, 4)
-  end)
+  before_each(function() s = filled(open(), 4) end)
 
   it("that answers at once is asked without yielding", function()
     local asked
@@ -355,13 +358,9 @@ stores.each_kind("a model in", function(open)
 end)
 
 stores.each_kind("a policy that fails in", function(open)
-  local store, s
+  local s
 
-  before_each(function()
-    store = open()
-    s = assert(store:create())
-    fill(s, 3)
-  end)
+  before_each(function() s = filled(open(), 3) end)
 
   local function refused(policy)
     local outcome = assert(s:turn({ user "last" }, { policy = policy }))

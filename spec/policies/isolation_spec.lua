@@ -147,8 +147,7 @@ describe("a worker that fails", function()
   end)
 
   for what, text in pairs {
-    ["ends at once"] = "exit 0",
-    ["ends after a while"] = "head -c 20 >/dev/null; exit 1",
+    ["ends at once"] = "exit 0", ["ends after a while"] = "head -c 20 >/dev/null; exit 1",
     ["answers with noise"] = "head -c 5 >/dev/null; cat /dev/urandom >&0",
     ["answers with a huge size"] = "printf '\\377\\377\\377\\377\\10' >&0; sleep 9",
     ["answers with an empty frame"] = "printf '\\1\\0\\0\\0\\10' >&0; sleep 9",

@@ -7,11 +7,7 @@ local workers = require "spec.support.workers"
 
 local folder
 
-temp.each_test(function(path) folder = path end)
-
-local function write(name, source, mode)
-  return temp.write(("%s/%s.lua"):format(folder, name), source, mode or "600")
-end
+local write = temp.policies("600", function(path) folder = path end)
 
 local function open(policy, options)
   local given = { policy = policy, policy_path = folder .. ":policies", window = 9000 }

@@ -74,4 +74,11 @@ function stores.each_kind(what, define)
   end
 end
 
+--- A new session with these options and one turn.
+function stores.with_turn(store, options, messages)
+  local session = assert(store:create(options))
+  assert(session:turn(messages))
+  return session
+end
+
 return stores

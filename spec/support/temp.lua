@@ -44,6 +44,19 @@ function temp.each_test(set_up)
   busted.after_each(temp.clean)
 end
 
+--- In a spec of policy files: a function that writes one, by its name, into a folder of each test,
+--- with this mode unless it is given another. set_up(dir) as in temp.each_test.
+function temp.policies(mode, set_up)
+  local folder
+  temp.each_test(function(path)
+    folder = path
+    if set_up then set_up(path) end
+  end)
+  return function(name, source, other_mode)
+    return temp.write(("%s/%s.lua"):format(folder, name), source, other_mode or mode)
+  end
+end
+
 function temp.read(path)
   local file = assert(io.open(path, "rb"))
   local text = file:read("a")

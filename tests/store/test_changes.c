@@ -650,6 +650,17 @@ static void start_watch(watcher *w, sessile_session *s, sessile_id seen)
     assert_int_equal(pthread_create(&w->thread, NULL, watch, w), 0);
 }
 
+/* Two handles of a session, and their stores, which may be one. */
+static void both_closed(sessile_session *s, sessile_store *st, sessile_session *t,
+                        sessile_store *other)
+{
+    sessile_session_close(t, NULL);
+    sessile_session_close(s, NULL);
+    if (other != st)
+        sessile_store_close(other);
+    sessile_store_close(st);
+}
+
 static void what_others_wrote_already_is_told_at_once(void **state)
 {
     const site *g = *state;
@@ -678,11 +689,7 @@ static void what_others_wrote_already_is_told_at_once(void **state)
     assert_int_equal(changed, 0);
     seen = 100;
     refused(sessile_session_watch(s, &seen, 0, &changed, &err), SESSILE_INVALID, &err);
-    sessile_session_close(t, NULL);
-    sessile_session_close(s, NULL);
-    if (other != st)
-        sessile_store_close(other);
-    sessile_store_close(st);
+    both_closed(s, st, t, other);
 }
 
 static void who_watches_misses_nothing_and_others_use_the_handle(void **state)
@@ -713,11 +720,7 @@ static void who_watches_misses_nothing_and_others_use_the_handle(void **state)
         assert_int_equal(count, n + 1);
         sessile_free(rows);
     }
-    sessile_session_close(t, NULL);
-    sessile_session_close(s, NULL);
-    if (other != st)
-        sessile_store_close(other);
-    sessile_store_close(st);
+    both_closed(s, st, t, other);
 }
 
 static void an_interrupt_ends_a_watch(void **state)

@@ -81,6 +81,10 @@ typedef struct kit {
 
 /* 0 when this machine has no AES. */
 int kit_possible(kit_mode mode);
+/* The modes of a sealed file store that this machine has, one after the other. */
+#define EACH_SEALED_MODE(mode)                                 \
+    for (kit_mode mode = KIT_AES; mode <= KIT_XCHACHA; mode++) \
+        if (kit_possible(mode))
 void kit_open(kit *k, kit_mode mode);
 void kit_close(kit *k);
 /* Another store handle and keyring on the same folder (files only). */
