@@ -44,7 +44,7 @@ static sessile_status find_places(sessile_check *c, const sessile_session_option
                            which && which->agent.size ? folder : NULL, visit_place, c,
                            err);
     }
-    status = names_of(&names, c->store, which, 0, err);
+    status = names_from_options(&names, c->store, which, 0, err);
     if (status)
         return status;
     names_place(c->store, &names, folder, name);

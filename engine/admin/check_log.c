@@ -226,7 +226,7 @@ static sessile_status report_refused(sessile_check *c, sessile_id id, buf *tombs
     r->f.entry = id;
     session_salvage_command(c->s, r->next);
     error_clear(err);
-    return fold_stand_in(&c->fold, &flaw, id, tombstone, err);
+    return fold_put_tombstone(&c->fold, &flaw, id, tombstone, err);
 }
 
 /* Folds an entry, or a tombstone where the fold refuses it. The header is not replaced.
@@ -260,11 +260,11 @@ static sessile_status visit(void *arg, sessile_id id, const char *text, size_t s
 static sessile_status cover(sessile_check *c, sessile_id id, const char *text,
                             size_t size, sessile_error *err)
 {
-    sessile_status status = log_hurt(c->s->log, &c->first, err);
+    sessile_status status = log_set_damage(c->s->log, &c->first, err);
 
-    if (status || log_is_covered(c->s->log, id))
+    if (status || log_has_stand_in(c->s->log, id))
         return status;
-    return log_cover(c->s->log, id, text, size, err);
+    return log_add_stand_in(c->s->log, id, text, size, err);
 }
 
 /* The lists of compactions: what they name is there. One that cannot be read is refused
@@ -371,7 +371,7 @@ sessile_status check_one_log(sessile_check *c, const check_place *p, sessile_che
     if (!status)
         status = cover_refused(c, &why);
     if (!status)
-        status = session_read_past(c->s, &why);
+        status = session_read_damaged(c->s, &why);
     if (!status) {
         tell_damage(c);
         tell_tail(c, &tail);
@@ -380,7 +380,7 @@ sessile_status check_one_log(sessile_check *c, const check_place *p, sessile_che
         status = look_at_lists(c, &why);
     }
     if (!status) /* a list may have been the first thing that is wrong */
-        status = session_read_past(c->s, &why);
+        status = session_read_damaged(c->s, &why);
     if (status == SESSILE_NOMEM || c->failed)
         return fail_nomem(err);
     if (status == SESSILE_NOTFOUND && c->all)

@@ -154,7 +154,7 @@ sessile_status keys_status(sessile_store *st, sessile_keys **out, sessile_error 
     status = places_find(&logs, st, err);
     if (status)
         goto out;
-    k = give_alloc(&st->alloc, sizeof *k + (count + 1) * sizeof *rows);
+    k = host_alloc(&st->alloc, sizeof *k + (count + 1) * sizeof *rows);
     if (!k) {
         status = fail_nomem(err);
         goto out;
@@ -177,8 +177,8 @@ sessile_status keys_status(sessile_store *st, sessile_keys **out, sessile_error 
     status = keyring_users(st->keys, &k->users, err);
     for (size_t i = 0; !status && i < logs.count; i++) {
         log_about log;
-        sessile_status looked = log_look_at(&st->backend, logs.list[i].folder,
-                                            logs.list[i].name, 0, 0, &log, NULL);
+        sessile_status looked = log_read_about(&st->backend, logs.list[i].folder,
+                                               logs.list[i].name, 0, 0, &log, NULL);
         if (looked == SESSILE_NOTFOUND)
             k->logs--; /* deleted meanwhile */
         else if (looked)
@@ -189,7 +189,7 @@ sessile_status keys_status(sessile_store *st, sessile_keys **out, sessile_error 
 out:
     places_deinit(&logs);
     if (status) {
-        give_free(k);
+        host_free(k);
         return status;
     }
     *out = k;
@@ -291,8 +291,8 @@ static sessile_status deal_with(sessile_reseal *r, const place *at, sessile_erro
 
     error_clear(&why);
     keyring_facts(st->keys, &now);
-    status = log_look_at(&st->backend, at->folder, at->name, r->proving,
-                         st->config.timeout_ms, &log, &why);
+    status = log_read_about(&st->backend, at->folder, at->name, r->proving,
+                            st->config.timeout_ms, &log, &why);
     if (!status && !log.sealed)
         status = fail(&why, SESSILE_SEALED, "this log is plain and its store is sealed");
     if (status) {
@@ -400,7 +400,7 @@ static sessile_status count_open(sessile_store *st, const char *user, uint64_t *
     for (size_t i = 0; !status && i < logs.count; i++) {
         const place *at = &logs.list[i];
         log_about log;
-        if (log_look_at(&st->backend, at->folder, at->name, 0, 0, &log, NULL) ||
+        if (log_read_about(&st->backend, at->folder, at->name, 0, 0, &log, NULL) ||
             strcmp(log.key.user, user))
             continue;
         buf_clear(&text);

@@ -204,7 +204,7 @@ sessile_status list_cache_load(list_cache *c, sessile_store *st, const char *fol
         bad = c->data.failed ? -1 : 1;
     else
         bad = read_rows(c);
-    give_free(box);
+    host_free(box);
     if (bad)
         forget(c);
     return bad < 0 ? SESSILE_NOMEM : SESSILE_OK;

@@ -18,7 +18,7 @@ static size_t size_with_nul(const sessile_listed *row)
 
 static void place_in_life(const listing *l, sessile_listed *out, const life_facts *f)
 {
-    out->life = life_of(f, out->modified_ms, l->now_ms);
+    out->life = life_state(f, out->modified_ms, l->now_ms);
     out->ttl_ms = f->ttl_ms;
     out->expires_ms = life_expires(f, out->modified_ms);
     out->deleted_ms = f->deleted_ms;
@@ -153,7 +153,7 @@ sessile_status listing_give(listing *l, sessile_listed **out, size_t *count,
         sessile_listed row = borrowed(l, &l->keys[skip + i]);
         size += size_with_nul(&row);
     }
-    rows = give_alloc(&l->store->alloc, n * sizeof *rows + size);
+    rows = host_alloc(&l->store->alloc, n * sizeof *rows + size);
     if (!rows)
         return fail_nomem(err);
     text = (char *)(rows + n);

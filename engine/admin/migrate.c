@@ -27,7 +27,7 @@ void migrate_free(sessile_migration *m)
         a = m->from->alloc;
     transfer_free(m->at);
     migrate_look_deinit(&m->look);
-    give_free(m->keyring);
+    host_free(m->keyring);
     if (m->part)
         mem_free(&a, m->part, strlen(m->part) + 1);
     if (m->final)
@@ -194,8 +194,8 @@ static int is_of_a_user(const sessile_migration *m)
 {
     log_about about;
 
-    return !log_look_at(&m->from->backend, migrate_folder(&m->look, m->next),
-                        migrate_name(&m->look, m->next), 0, 0, &about, NULL) &&
+    return !log_read_about(&m->from->backend, migrate_folder(&m->look, m->next),
+                           migrate_name(&m->look, m->next), 0, 0, &about, NULL) &&
            about.key.user[0];
 }
 

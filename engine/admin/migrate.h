@@ -84,7 +84,7 @@ void migrate_look_deinit(migrate_look *l);
 /* Makes another pass over the store. OK: it was the last; else NEEDS. */
 sessile_status migrate_look_again(sessile_migration *m, sessile_error *err);
 
-/* Gets a blob; free it with give_free(). *out NULL: there is none. */
+/* Gets a blob; free it with host_free(). *out NULL: there is none. */
 sessile_status migrate_blob(const store *st, const char *name, char **out, size_t *size,
                             sessile_error *err);
 /* Copies the users' secrets as they are in `from` now. */

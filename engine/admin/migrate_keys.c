@@ -106,14 +106,14 @@ static sessile_status put_user(sessile_migration *m, const char *name, sessile_e
         status = to->table->blob_put_new(to->self, name, text, size, err);
         m->state.users += !status;
     }
-    give_free(was);
-    give_free(text);
+    host_free(was);
+    host_free(text);
     /* Forgotten while it was copied: then it may not stay. */
     if (!status)
         status = migrate_blob(from, name, &again, &again_size, err);
     if (!status && !again)
         status = remove_there(m, name, err);
-    give_free(again);
+    host_free(again);
     return status;
 }
 
@@ -131,7 +131,7 @@ static sessile_status forget_others(sessile_migration *m, sessile_error *err)
         status = migrate_blob(&m->from->backend, name, &text, &size, err);
         if (!status && !text)
             status = remove_there(m, name, err);
-        give_free(text);
+        host_free(text);
     }
     buf_deinit(&there.text);
     return status;
@@ -177,6 +177,6 @@ sessile_status migrate_keys_same(sessile_migration *m, sessile_error *err)
                       "the keys of the store were changed while it was copied: what was "
                       "copied may need keys that the copy lacks. Remove the copy, and "
                       "make another");
-    give_free(text);
+    host_free(text);
     return status;
 }

@@ -373,6 +373,6 @@ sessile_status migrate_open(sessile_migration *m, const sessile_place *from,
         status = decide(m, &s, err);
     if (url)
         mem_free(&m->from->alloc, url, strlen(url) + 1);
-    give_free(s.to_keyring);
+    host_free(s.to_keyring);
     return status;
 }

@@ -54,7 +54,7 @@ sessile_status session_purge(sessile_store *st, const sessile_purge_options *opt
             *err = why;
     }
     if (status) {
-        give_free(rows);
+        host_free(rows);
         return status;
     }
     *out = rows;

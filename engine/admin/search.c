@@ -187,7 +187,7 @@ static sessile_status look_at_labels(sessile_search *h)
             break;
         }
         t->f.entry = one->about;
-        if (!session_reach_locked(s, one->entry, NULL) && one->entry < s->tree.node_count)
+        if (!session_load_locked(s, one->entry, NULL) && one->entry < s->tree.node_count)
             t->f.time_ms = s->tree.nodes[one->entry].time_ms;
     }
     facts_deinit(&picture);
@@ -444,7 +444,7 @@ void search_close(sessile_search *h)
     a = &h->store->alloc;
     leave(h);
     find_deinit(&h->query);
-    give_free(h->rows);
+    host_free(h->rows);
     buf_deinit(&h->text);
     buf_deinit(&h->decoded);
     mem_free(a, h->ready, h->ready_capacity * sizeof *h->ready);

@@ -50,7 +50,7 @@ static sessile_status hand_out(sessile_status status, const encoding *e, buf *ma
                                void **out, size_t *size, sessile_error *err)
 {
     if (!status) {
-        *out = give_dup(encoding_allocator(e), made->data, made->size);
+        *out = host_dup(encoding_allocator(e), made->data, made->size);
         if (!*out)
             status = fail_nomem(err);
     }

@@ -13,12 +13,12 @@ const char *sessile_version(void)
 
 void sessile_free(void *ptr)
 {
-    give_free(ptr);
+    host_free(ptr);
 }
 
 char *sessile_copy(const void *data, size_t size)
 {
-    return size && !data ? NULL : give_dup(&allocator_default, data, size);
+    return size && !data ? NULL : host_dup(&allocator_default, data, size);
 }
 
 sessile_slice sessile_text(const char *text)

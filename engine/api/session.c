@@ -230,7 +230,7 @@ sessile_status sessile_title(sessile_session *session, char **out, size_t *size,
     if (status)
         return status;
     *out =
-        give_dup(&session->store->alloc, session->fold.title ? session->fold.title : "",
+        host_dup(&session->store->alloc, session->fold.title ? session->fold.title : "",
                  session->fold.title_size);
     if (*out)
         *size = session->fold.title_size;

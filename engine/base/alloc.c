@@ -104,7 +104,7 @@ int mem_grow(const allocator *a, void **array, size_t *capacity, size_t need, si
 }
 
 /*
- * What stands before a block that was handed out: give_free() has no store to ask, for
+ * What stands before a block that was handed out: host_free() has no store to ask, for
  * a block may outlive the store it came from. Aligned so that what follows it is too.
  */
 typedef struct given {
@@ -112,7 +112,7 @@ typedef struct given {
     size_t size; /* of the whole, as it was asked for */
 } given;
 
-void *give_alloc(const allocator *a, size_t size)
+void *host_alloc(const allocator *a, size_t size)
 {
     given *block;
     if (size > PTRDIFF_MAX - sizeof *block)
@@ -125,12 +125,12 @@ void *give_alloc(const allocator *a, size_t size)
     return block + 1;
 }
 
-char *give_dup(const allocator *a, const void *data, size_t size)
+char *host_dup(const allocator *a, const void *data, size_t size)
 {
     char *copy;
     if (size >= PTRDIFF_MAX)
         return NULL;
-    copy = give_alloc(a, size + 1);
+    copy = host_alloc(a, size + 1);
     if (!copy)
         return NULL;
     if (size)
@@ -139,12 +139,12 @@ char *give_dup(const allocator *a, const void *data, size_t size)
     return copy;
 }
 
-size_t given_size(const void *ptr)
+size_t host_size(const void *ptr)
 {
     return ((const given *)ptr - 1)->size - sizeof(given);
 }
 
-void give_free(void *ptr)
+void host_free(void *ptr)
 {
     if (ptr) {
         given *block = (given *)ptr - 1;

@@ -25,12 +25,12 @@ char *mem_dup(const allocator *a, const void *data,
 int mem_grow(const allocator *a, void **array, size_t *capacity, size_t need,
              size_t size);
 
-/* A block for the host. give_free(), which give_free() calls, returns it to the
+/* A block for the host. host_free(), which host_free() calls, returns it to the
  * allocator it came from. */
-void *give_alloc(const allocator *a, size_t size);
-char *give_dup(const allocator *a, const void *data, size_t size); /* with a NUL */
-void give_free(void *ptr);                                         /* NULL is ignored */
-/* How many bytes there are at ptr, a block that give_free() takes. */
-size_t given_size(const void *ptr);
+void *host_alloc(const allocator *a, size_t size);
+char *host_dup(const allocator *a, const void *data, size_t size); /* with a NUL */
+void host_free(void *ptr);                                         /* NULL is ignored */
+/* How many bytes there are at ptr, a block that host_free() takes. */
+size_t host_size(const void *ptr);
 
 #endif

@@ -86,6 +86,6 @@ enum { PAIR_OPEN = 1, PAIR_DEAD = 2, PAIR_ORPHAN = 4, PAIR_LATE = 8 };
 
 void pairing_init(pairing *p, const allocator *a);
 void pairing_deinit(pairing *p);
-int pairing_of(pairing *p, const context *c); /* memory reused; 0 or -1: NOMEM */
+int pairing_make(pairing *p, const context *c); /* memory reused; 0 or -1: NOMEM */
 
 #endif

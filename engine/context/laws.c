@@ -410,7 +410,7 @@ sessile_status laws_check(const laws_input *in, judgement *out, const allocator 
         goto out;
     }
     if (places.inserted_places || places.disorder || places.untruth != UNTRUE_NONE) {
-        if (pairing_of(&after, in->after)) {
+        if (pairing_make(&after, in->after)) {
             status = fail_nomem(err);
             goto out;
         }

@@ -385,7 +385,7 @@ static void judge_waiting(pass *s)
     }
 }
 
-int pairing_of(pairing *p, const context *c)
+int pairing_make(pairing *p, const context *c)
 {
     pass s = {p, c, PAIR_NONE, 0, 0, 0};
     uint32_t i;

@@ -262,7 +262,7 @@ static sessile_status add_refusals(compaction_rows *rows, sessile_id from, sessi
     sessile_status status = SESSILE_OK;
 
     for (sessile_id id = from; !status && id < to; id++) {
-        status = session_reach_locked(s, id, err);
+        status = session_load_locked(s, id, err);
         if (!status && s->tree.nodes[id].type == ENTRY_REFUSAL &&
             session_descends_locked(s, s->tree.head, s->tree.nodes[id].parent))
             status = compaction_rows_add(rows, id, NULL, err);
@@ -325,7 +325,7 @@ sessile_status session_compactions(sessile_session *s, sessile_compaction **out,
         status = add_all(rows, err);
     if (!status) {
         mark_repeated(rows);
-        block = give_alloc(&s->store->alloc, compaction_rows_size(rows));
+        block = host_alloc(&s->store->alloc, compaction_rows_size(rows));
         if (block) {
             *out = compaction_rows_give(rows, block);
             *count = rows->count;

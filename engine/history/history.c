@@ -335,9 +335,9 @@ static sessile_status find_steps(history *h, sessile_session *s, sessile_id at,
                      sizeof *h->steps))
             return fail_nomem(err);
         h->steps[h->step_count++] = (history_step){.at = id, .undoes = SESSILE_NO_ID};
-        status = session_reach_locked(s, id, err);
+        status = session_load_locked(s, id, err);
         if (!status)
-            status = session_reach_locked(s, s->tree.nodes[id].parent, err);
+            status = session_load_locked(s, s->tree.nodes[id].parent, err);
         if (!status)
             id = s->tree.nodes[s->tree.nodes[id].parent].context_at;
     }

@@ -236,7 +236,7 @@ static sessile_status plan_uncompact(undoing *u, sessile_session *s, sessile_err
 static sessile_uncompacted *make_outcome(const undoing *u)
 {
     size_t size = u->keys.size;
-    sessile_uncompacted *out = give_alloc(u->alloc, sizeof *out + size);
+    sessile_uncompacted *out = host_alloc(u->alloc, sizeof *out + size);
     sessile_key *keys;
 
     if (!out)

@@ -64,7 +64,7 @@ static sessile_status no_compaction(const undoing *u, const sessile_session *s,
              "compaction %08" PRIx32
              " is not on the path to the head: go to its branch first",
              id);
-    return session_named(s, SESSILE_NOTFOUND, err);
+    return session_name_error(s, SESSILE_NOTFOUND, err);
 }
 
 /* The compaction that happened last to what the step did. */
@@ -89,7 +89,7 @@ sessile_status uncompact_choose(undoing *u, sessile_session *s, sessile_error *e
         sessile_status status = SESSILE_OK;
         u->step = history_find(&u->h, u->which);
         if (!u->step && u->which < s->tree.node_count)
-            status = session_reach_locked(s, u->which, err);
+            status = session_load_locked(s, u->which, err);
         if (status)
             return status;
         if (!u->step)
@@ -117,7 +117,7 @@ sessile_status uncompact_choose(undoing *u, sessile_session *s, sessile_error *e
              "nothing of compaction %08" PRIx32 " is in force any more: %08" PRIx32
              " changed it since, take that back first",
              u->which, newest_change(u, u->step));
-    return session_named(s, SESSILE_INVALID, err);
+    return session_name_error(s, SESSILE_INVALID, err);
 }
 
 /* ------------------------------------------------------------------ where */
@@ -321,7 +321,7 @@ static sessile_status torn(const undoing *u, const sessile_session *s, const ite
          "what came after it first",
          u->step->at,
          u->after.links[it->link + offset].is_result ? "the result" : "the call", key);
-    return session_named(s, SESSILE_INVALID, err);
+    return session_name_error(s, SESSILE_INVALID, err);
 }
 
 /* A pair may be broken that was as broken now, then, or in the log. */
@@ -337,10 +337,10 @@ static sessile_status check_pairs(undoing *u, const sessile_session *s,
         pairing_init(&w[k].pairs, u->alloc);
         finder_init(&w[k].find, w[k].c, u->alloc);
     }
-    if (pairing_of(&is, &u->after))
+    if (pairing_make(&is, &u->after))
         status = fail_nomem(err);
     for (int k = 0; !status && k < 3; k++)
-        if (pairing_of(&w[k].pairs, w[k].c))
+        if (pairing_make(&w[k].pairs, w[k].c))
             status = fail_nomem(err);
     for (size_t i = 0; !status && i < u->after.count; i++) {
         const item *it = &u->after.items[i];
@@ -373,7 +373,7 @@ static sessile_status check_order(const undoing *u, const sessile_session *s,
         if (key.n)
             continue;
         if (key.entry <= last)
-            return session_named(
+            return session_name_error(
                 s,
                 fail(err, SESSILE_INVALID,
                      "taking compaction %08" PRIx32 " back would put entry %08" PRIx32
@@ -393,13 +393,13 @@ static sessile_status check_pins(const undoing *u, const sessile_session *s,
         const item *it = &u->now.items[i];
         if (!goes(u, it->key) || !(it->flags & ITEM_PINNED) || (it->flags & ITEM_OPENING))
             continue;
-        return session_named(s,
-                             fail(err, SESSILE_INVALID,
-                                  "taking compaction %08" PRIx32
-                                  " back would take out %08" PRIx32
-                                  ", which is pinned (law 5): unpin it first",
-                                  u->step->at, it->key.entry),
-                             err);
+        return session_name_error(s,
+                                  fail(err, SESSILE_INVALID,
+                                       "taking compaction %08" PRIx32
+                                       " back would take out %08" PRIx32
+                                       ", which is pinned (law 5): unpin it first",
+                                       u->step->at, it->key.entry),
+                                  err);
     }
     return SESSILE_OK;
 }

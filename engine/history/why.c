@@ -105,11 +105,11 @@ static sessile_status read_inserted(asking *a, step *of, sessile_key key)
         break;
     }
     if (!status && n != key.n)
-        status = session_named(a->s,
-                               fail(a->err, SESSILE_NOTFOUND,
-                                    "compaction %08x wrote no message %u",
-                                    (unsigned)key.entry, (unsigned)key.n),
-                               a->err);
+        status = session_name_error(a->s,
+                                    fail(a->err, SESSILE_NOTFOUND,
+                                         "compaction %08x wrote no message %u",
+                                         (unsigned)key.entry, (unsigned)key.n),
+                                    a->err);
     of->stands_at = a->keys.size / sizeof(sessile_key);
     of->s.stands_for_count = names.count;
     for (size_t i = 0; !status && i < names.count; i++)
@@ -142,18 +142,18 @@ static sessile_status check_key(asking *a)
     sessile_status status;
 
     if (id >= s->tree.node_count)
-        return session_named(s,
-                             fail(a->err, SESSILE_NOTFOUND,
-                                  "there is no entry %08x: its newest is %08x",
-                                  (unsigned)id, (unsigned)(s->tree.node_count - 1)),
-                             a->err);
-    status = session_reach_path_locked(s, s->tree.head, 0, a->err);
+        return session_name_error(s,
+                                  fail(a->err, SESSILE_NOTFOUND,
+                                       "there is no entry %08x: its newest is %08x",
+                                       (unsigned)id, (unsigned)(s->tree.node_count - 1)),
+                                  a->err);
+    status = session_load_path_locked(s, s->tree.head, 0, a->err);
     if (!status)
-        status = session_reach_path_locked(s, id, 0, a->err);
+        status = session_load_path_locked(s, id, 0, a->err);
     if (!status)
-        status = session_reach_locked(s, id, a->err);
+        status = session_load_locked(s, id, a->err);
     if (!status && a->key.n && s->tree.nodes[id].type != ENTRY_COMPACTION)
-        return session_named(
+        return session_name_error(
             s,
             fail(a->err, SESSILE_NOTFOUND, "entry %08x is a %s, which writes no messages",
                  (unsigned)id, entry_type_name((entry_type)s->tree.nodes[id].type)),
@@ -304,7 +304,7 @@ static sessile_status call_of(asking *a, const context *c, const pairing *p, siz
     for (size_t i = 0; !status && i < count; i++)
         if (context_push_node(a->s, ids[i], &path))
             status = fail_nomem(a->err);
-    if (!status && pairing_of(&pairs, &path))
+    if (!status && pairing_make(&pairs, &path))
         status = fail_nomem(a->err);
     for (size_t i = 0; !status && i < path.count; i++)
         for (uint32_t k = 0; ids[i] == it->key.entry && k < path.items[i].link_count; k++)
@@ -330,7 +330,7 @@ static sessile_status is_shown(asking *a, const context *c, sessile_key key, int
     *out = 0;
     for (size_t i = 0; !status && i < count; i++)
         *out |= key_same(rows[i].key, key);
-    give_free(rows);
+    host_free(rows);
     return status;
 }
 
@@ -352,7 +352,7 @@ static sessile_status end_account(asking *a)
     finder_init(&find, c, a->alloc);
     pairing_init(&pairs, a->alloc);
     found = finder_find(&find, key, &at);
-    if (found < 0 || (found && pairing_of(&pairs, c)))
+    if (found < 0 || (found && pairing_make(&pairs, c)))
         status = fail_nomem(a->err);
     if (!status && found)
         status = is_shown(a, c, key, &shown);
@@ -395,7 +395,7 @@ static sessile_explanation *make_explanation(const asking *a)
     sessile_key *stands;
 
     if (steps < SIZE_MAX / 4 && keys < SIZE_MAX / 4 && rows < SIZE_MAX / 4)
-        out = give_alloc(a->alloc, sizeof *out + steps + keys + rows + 8);
+        out = host_alloc(a->alloc, sizeof *out + steps + keys + rows + 8);
     if (!out)
         return NULL;
     to = (sessile_why_step *)(void *)(out + 1);

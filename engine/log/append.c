@@ -1,11 +1,11 @@
 /*
- * append.c: writes added to a log.
+ * append.c: adds writes to a log.
  *
- * Owns the order of things in an append: lock, read on, build every line in memory, one
- * write, unlock. It must never hand a backend bytes that are not whole lines ending in a
- * commit, and never sync what it wrote: log_sync() does that, outside the lock. (Under
- * the lock, before the append, it makes safe or sets aside what others left behind:
- * log_settle(), log_recover().)
+ * Owns the order of an append: lock, read on, build every line in memory, write once,
+ * unlock. Must never pass a backend bytes that are not whole lines ending in a commit,
+ * and must never sync them: log_sync() does that without the lock. (Before the append,
+ * under the lock, bytes that others left are synced or set aside: log_settle(),
+ * log_recover().)
  */
 #include <assert.h>
 #include <string.h>
@@ -16,7 +16,7 @@
 static sessile_status begin_unlocked(log_t *log, log_visit visit, void *arg,
                                      sessile_error *err)
 {
-    sessile_status status = log_look(log, visit, arg, err);
+    sessile_status status = log_scan_unlocked(log, visit, arg, err);
     if (!status && log_replaced(log))
         status = log_fail_name_gone(log, err);
     if (!status && !log->settled)
@@ -110,8 +110,8 @@ static sessile_status build_lines(log_t *log, const sessile_slice *texts, size_t
                         log->name);
         }
         log->offsets[id] = log->end.bytes + start;
-        index_pass(log, id, log->end.bytes + lines->size,
-                   i + 1 == count ? 0 : (uint64_t)i + 1, end->tag);
+        index_add_entry(log, id, log->end.bytes + lines->size,
+                        i + 1 == count ? 0 : (uint64_t)i + 1, end->tag);
     }
     if (max_bytes != 0 &&
         (log->end.bytes > max_bytes || lines->size > max_bytes - log->end.bytes)) {
@@ -153,8 +153,8 @@ sessile_status log_append(log_t *log, const sessile_slice *texts, size_t count,
     if (poisoned)
         log_poison(log, err);
     if (status)
-        return log_gone(log, status, err);
+        return log_check_gone(log, status, err);
     log->end = end;
-    log_learn(log, end.count, 0);
+    log_note_progress(log, end.count, 0);
     return SESSILE_OK;
 }

@@ -1,15 +1,14 @@
 /*
- * block.c: the bytes of the index: blocks behind each other, each found from its end.
+ * block.c: the bytes of the index: a sequence of blocks, each found from its end.
  *
- * Owns the layout that README.md describes. It must never hand on a byte of a block that
- * did not open whole, nor believe a trailer, which is in clear, more than that a block
- * may begin where it says: what a trailer says is under the seal of its block once more.
+ * Owns the layout that README.md describes. Must never return a byte of a block that did
+ * not open as a whole. A trailer is in clear, so it is only believed to say where a block
+ * may begin; the sealed part repeats what it says.
  *
  * Blocks are read from the newest backwards. Each trailer also says where block
- * n & (n - 1) ends, so that the way to any block is some dozen reads and not as many as
- * there are blocks. Rejected: a table of positions at one place, which would have to be
- * written again with every block; blocks of one size, since what is kept of links has
- * none.
+ * n & (n - 1) ends, so any block is found in a few dozen reads. Rejected: a table of
+ * positions, which would be written again with every block; blocks of one size, because
+ * the data about links has no fixed size.
  */
 #include <string.h>
 
@@ -206,7 +205,7 @@ sessile_status block_read_last(log_t *log, uint64_t size, log_block *out,
 /* ---------------------------------------------------------------------- which is where
  */
 
-int block_note(log_t *log, uint64_t number, uint64_t end)
+int block_set_end(log_t *log, uint64_t number, uint64_t end)
 {
     log_index *ix = &log->index;
     if (mem_grow(log->alloc, (void **)&ix->ends, &ix->end_capacity, (size_t)number + 1,

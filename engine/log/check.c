@@ -1,10 +1,9 @@
 /*
- * check.c: a log opened for a look.
+ * check.c: opens a log to check it, and changes nothing.
  *
- * Owns the reading of a whole log that changes nothing, whatever is found: it is read
- * from its first byte, so that every line is opened and compared with the one before it,
- * and what is past the last commit is judged under a shared lock, so that no write in
- * progress is called anything. Must never cut, set aside, settle or cache.
+ * Reads a log from its first byte, so that every line is opened and compared with the one
+ * before it. Bytes past the last commit are judged under a shared lock, so that a write
+ * in progress is not reported. Must never cut, set aside, settle or write an index.
  */
 #include "log/internal.h"
 
@@ -69,7 +68,7 @@ static sessile_status inspect_once(log_t **out, store *st, const keyring *k,
     *out = NULL;
     *moved = 0;
     *tail = (log_tail){0, 0, 0, 0};
-    sessile_status status = log_attach(&log, st, k, folder, name, depth, a, err);
+    sessile_status status = log_open_unread(&log, st, k, folder, name, depth, a, err);
     if (status)
         return status;
     log_set_timeout(log, timeout_ms);
@@ -93,9 +92,9 @@ static sessile_status inspect_once(log_t **out, store *st, const keyring *k,
     }
     if (!status)
         status = log_check_proof(log, size, err);
-    status = log_take_damage(log, status, err);
+    status = log_record_damage(log, status, err);
     if (status) {
-        *moved = log_moved(log, status);
+        *moved = log_can_retry(log, status);
         *out = NULL;
         log_close(log);
         return status;

@@ -1,13 +1,13 @@
 /*
- * copy.c: a log written whole, in the place of one that is there or under a new name.
+ * copy.c: writes a whole log, to replace one or under a new name.
  *
- * Owns the lines of a draft: a new data key, a chain of tags from the header on, writes
- * as the caller ends them. It must never judge what it is given to copy, nor touch the
- * log that is copied or replaced: who calls has read it and knows what is to be kept.
+ * Owns the lines of a draft: a new data key, a chain of tags from the header on, and
+ * writes as the caller ends them. Must never check the entries that it is given, nor
+ * touch the log that is copied or replaced: that is the caller's part.
  *
- * A draft is synced before it gets its name. So every line of it is durable as soon as
- * anybody can see one, and each write names all that is before it as safe: damage in a
- * copy is never taken for a torn end.
+ * A draft is synced before it gets its name, so all its lines are durable before anybody
+ * can see them. Each write names all entries before it as durable. So damage in a copy is
+ * never mistaken for a torn end.
  */
 #include "log/copy.h"
 

@@ -1,9 +1,9 @@
 /*
- * create.c: a log that gets its name: with its header alone, or as a finished copy.
+ * create.c: gives a new log its name, with a header only or as a finished copy.
  *
- * Owns the moment after that. If the keyring has a newer epoch by then, the reseal of all
- * logs may have missed this one, and the old epoch may be dropped: so the new log is
- * resealed here. It must never change a log to which somebody else has written.
+ * If the keyring has a newer epoch by then, the reseal of all logs may have missed this
+ * one, and the old epoch may be removed soon: so the new log is resealed here. Must never
+ * change a log to which somebody else has written.
  */
 #include <string.h>
 

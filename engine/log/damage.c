@@ -1,8 +1,8 @@
 /*
- * damage.c: what a handle remembers of the damage of its log.
+ * damage.c: the record of a log's damage.
  *
- * Owns the record: why nothing may be written, the flaws, and the texts that stand in for
- * lost entries. It must never read the log: salvage.c does, and fills the record.
+ * Owns why nothing may be written, the flaws, and the stand-ins for lost entries. Must
+ * never read the log: salvage.c does, and fills the record.
  */
 #include "log/damage.h"
 
@@ -24,7 +24,7 @@ void log_damage_free(log_t *log)
     log->damage = NULL;
 }
 
-sessile_status log_hurt(log_t *log, const sessile_error *why, sessile_error *err)
+sessile_status log_set_damage(log_t *log, const sessile_error *why, sessile_error *err)
 {
     if (!log->damage) {
         log->damage = mem_zalloc(log->alloc, sizeof *log->damage);
@@ -37,17 +37,17 @@ sessile_status log_hurt(log_t *log, const sessile_error *why, sessile_error *err
     return SESSILE_OK;
 }
 
-sessile_status log_take_damage(log_t *log, sessile_status status, sessile_error *err)
+sessile_status log_record_damage(log_t *log, sessile_status status, sessile_error *err)
 {
     if ((status != SESSILE_DAMAGED && status != SESSILE_TRUNCATED) ||
         log->end.count == 0 || !log->judged)
         return status;
     sessile_error why = *err;
     error_clear(err);
-    return log_hurt(log, &why, err);
+    return log_set_damage(log, &why, err);
 }
 
-sessile_id log_sound(const log_t *log)
+sessile_id log_count_undamaged(const log_t *log)
 {
     return (sessile_id)(log->damage ? log->damage->first : log->end.count);
 }
@@ -100,7 +100,7 @@ sessile_status damage_add_flaw(log_t *log, log_flaw flaw, sessile_error *err)
     return SESSILE_OK;
 }
 
-size_t damage_cover_at(const log_damage_record *d, uint64_t id)
+size_t damage_stand_in_at(const log_damage_record *d, uint64_t id)
 {
     size_t low = 0, high = d->cover_count;
     while (low < high) {
@@ -113,18 +113,18 @@ size_t damage_cover_at(const log_damage_record *d, uint64_t id)
     return low;
 }
 
-int log_is_covered(const log_t *log, sessile_id id)
+int log_has_stand_in(const log_t *log, sessile_id id)
 {
     const log_damage_record *d = log->damage;
-    size_t at = d ? damage_cover_at(d, id) : 0;
+    size_t at = d ? damage_stand_in_at(d, id) : 0;
     return d && at < d->cover_count && d->covers[at].id == id;
 }
 
-sessile_status log_cover(log_t *log, sessile_id id, const char *text, size_t size,
-                         sessile_error *err)
+sessile_status log_add_stand_in(log_t *log, sessile_id id, const char *text, size_t size,
+                                sessile_error *err)
 {
     log_damage_record *d = log->damage;
-    size_t at = damage_cover_at(d, id);
+    size_t at = damage_stand_in_at(d, id);
     if (mem_grow(log->alloc, (void **)&d->covers, &d->cover_capacity, d->cover_count + 1,
                  sizeof *d->covers) != 0)
         return fail_nomem(err);

@@ -1,10 +1,10 @@
 /*
  * fork.c: copies the entries of one log into another.
  *
- * Owns the one pass over a log that a fork is made of: a line read, opened, compared with
- * the one before it, sealed under the new log's key. It holds a piece of the source and a
- * piece of the copy, however long the log is. It must never take a lock, nor change a
- * byte of the source: others write to it meanwhile, behind what is copied.
+ * A fork is one pass over the log: each line is read, opened, compared with the one
+ * before it, and sealed under the new log's key. It needs memory for one piece of the
+ * source and one of the copy, however long the log is. Must never take a lock nor change
+ * the source: others append to it meanwhile.
  */
 #include <string.h>
 
@@ -89,7 +89,7 @@ sessile_status log_copy_lines(log_copy *copy, log_t *source, sessile_id last,
         status = fail(err, SESSILE_CONFLICT,
                       "%s was replaced while it was copied: try again", source->name);
     }
-    if (log_moved(source, status)) {
+    if (log_can_retry(source, status)) {
         status = err->code =
             SESSILE_CONFLICT; /* as with the tag: on the new one, again */
     }

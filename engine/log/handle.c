@@ -1,9 +1,9 @@
 /*
- * handle.c: what an open log answers about itself, and what its backend says of it.
+ * handle.c: the state of an open log, and calls of its backend.
  *
- * Owns the calls of the backend that every other file needs: size, lock, whether the log
- * still has its name. It must never read a line: it calls no other file of this floor,
- * and all of them may call it.
+ * Owns the backend calls that every other file needs: size, lock, whether the log still
+ * has its name. Must never read a line, and calls no other file of this folder, so that
+ * all of them may call it.
  */
 #include <string.h>
 
@@ -50,7 +50,7 @@ uint64_t log_torn(const log_t *log)
     return log->torn;
 }
 
-uint64_t log_asked(const log_t *log)
+uint64_t log_last_size(const log_t *log)
 {
     return log->asked;
 }
@@ -73,10 +73,10 @@ sessile_status log_size(log_t *log, uint64_t *size, sessile_error *err)
     int64_t mtime_ms;
     sessile_status status = log->st.table->size(log->handle, size, &mtime_ms, err);
     log->asked = !status ? *size : UINT64_MAX;
-    return log_gone(log, status, err);
+    return log_check_gone(log, status, err);
 }
 
-sessile_status log_gone(log_t *log, sessile_status status, sessile_error *err)
+sessile_status log_check_gone(log_t *log, sessile_status status, sessile_error *err)
 {
     sessile_error ignored = {SESSILE_OK, ""};
     uint64_t size;
@@ -92,16 +92,16 @@ sessile_status log_gone(log_t *log, sessile_status status, sessile_error *err)
                 log->name);
 }
 
-sessile_status log_still_there(log_t *log, sessile_error *err)
+sessile_status log_check_exists(log_t *log, sessile_error *err)
 {
     char first;
     size_t got;
     return log_has_locks(log->st.table)
                ? SESSILE_OK
-               : log_gone(log,
-                          log->st.table->read(log->handle, 0, 0, &first, sizeof first,
-                                              &got, err),
-                          err);
+               : log_check_gone(log,
+                                log->st.table->read(log->handle, 0, 0, &first,
+                                                    sizeof first, &got, err),
+                                err);
 }
 
 int log_replaced(const log_t *log)
@@ -111,7 +111,7 @@ int log_replaced(const log_t *log)
            table->replaced(log->handle);
 }
 
-int log_moved(log_t *log, sessile_status status)
+int log_can_retry(log_t *log, sessile_status status)
 {
     return status == SESSILE_NOTFOUND && !log_has_locks(log->st.table) &&
            log_replaced(log);

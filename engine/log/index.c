@@ -1,10 +1,10 @@
 /*
- * index.c: where opening begins, and the blocks that are wanted later.
+ * index.c: opens a log from its index, and loads blocks later.
  *
- * Owns what this handle has taken out of the cache. It must never believe it over the
- * log: a block counts when its last entry stands in the log where it says, with the tag
- * it says. What does not count is ignored, since a scan finds the same;
- * but a block that opens is a proof all the same: what it says was safe, was.
+ * Owns what this handle has read from the index. Must never believe it over the log: a
+ * block counts if its last entry is in the log at the given place with the given tag. A
+ * block that does not count is ignored, because a scan finds the same. But any block that
+ * opens is a durability proof: its entries were durable when it was written.
  */
 #include <string.h>
 
@@ -52,7 +52,7 @@ bad:
                 log->name);
 }
 
-sessile_status log_reach(log_t *log, sessile_id id, sessile_error *err)
+sessile_status log_load(log_t *log, sessile_id id, sessile_error *err)
 {
     const log_index *ix = &log->index;
     uint64_t number = id / LOG_BLOCK, end;
@@ -90,7 +90,7 @@ static int good_line(log_t *log, uint64_t index, uint64_t from, uint64_t to, lin
     }
     *status = log->st.table->read(log->handle, index, from, log->buffers.piece.data, size,
                                   &got, err);
-    *status = log_gone(log, *status, err);
+    *status = log_check_gone(log, *status, err);
     if (*status || got != size || log->buffers.piece.data[size - 1] != '\n' ||
         memchr(log->buffers.piece.data, '\n', size - 1))
         return 0;
@@ -180,7 +180,7 @@ static sessile_status make_room(log_t *log, const log_block *b, sessile_error *e
     if (!ix->present || !log->offsets ||
         mem_grow(log->alloc, (void **)&ix->tags, &ix->tag_capacity, count,
                  sizeof *ix->tags) != 0 ||
-        block_note(log, b->number, b->end) != 0)
+        block_set_end(log, b->number, b->end) != 0)
         return fail_nomem(err);
     return SESSILE_OK;
 }
@@ -227,7 +227,7 @@ sessile_status index_begin(log_t *log, uint64_t size, log_visit visit, void *arg
     if (!status)
         status = take_block(log, &b, err);
     if (!status) {
-        log_learn(log, b.anchor.count, b.anchor.count);
+        log_note_progress(log, b.anchor.count, b.anchor.count);
     } else if (status == SESSILE_INVALID) { /* what it holds is not what it should be */
         error_clear(err);
         index_forget(log);

@@ -1,9 +1,9 @@
 /*
- * index_check.c: the index compared with the log, for a look.
+ * index_check.c: compares the index with the log, for log_inspect().
  *
- * Owns the comparison of every block with what a scan of all lines said: offsets, anchor,
- * and what the floor above keeps, byte for byte. Must never change a byte of either, nor
- * call a block wrong that somebody may just be writing.
+ * Compares every block with the result of a full scan: offsets, anchor, and the data of
+ * the floor above, byte for byte. Must never change either, nor report a block that
+ * somebody may be writing.
  */
 #include <string.h>
 
@@ -89,7 +89,7 @@ static sessile_status check_blocks(log_t *log, log_index_about *out, sessile_err
     }
     out->torn = out->bytes - b.end;
     out->blocks = b.number + 1;
-    status = block_note(log, b.number, b.end) == 0 ? SESSILE_OK : fail_nomem(err);
+    status = block_set_end(log, b.number, b.end) == 0 ? SESSILE_OK : fail_nomem(err);
     for (uint64_t k = out->blocks; !status && k-- > 0;) {
         status = wrong_or(block_find(log, k, &end, err), &good, err);
         if (!status && !good) { /* nor is any before it */

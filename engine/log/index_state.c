@@ -1,9 +1,9 @@
 /*
- * index_state.c: what a handle remembers of the index.
+ * index_state.c: what a handle remembers about the index.
  *
- * Owns log->index: what the scan has passed, what was taken out of the cache, what the
- * index proves. It must never read or write the cache: it calls no other file of this
- * floor, so that scan.c may use it and index.c may use scan.c.
+ * Owns log->index: entries scanned, blocks loaded, the durability proof. Must never read
+ * or write the cache, and calls no other file of this folder, so that scan.c may call it
+ * and index.c may call scan.c.
  */
 #include <string.h>
 
@@ -12,7 +12,7 @@
 
 #define DOMAIN "sessile index 1" /* with its NUL: 16 bytes */
 
-void index_named(log_t *log, const char *header, size_t size)
+void index_bind(log_t *log, const char *header, size_t size)
 {
     unsigned char hash[32];
     hash256(hash, header, size, NULL, 0);
@@ -62,7 +62,7 @@ void index_deinit(log_t *log)
     ix->tag_capacity = 0;
 }
 
-int index_knows(const log_t *log, uint64_t id, const unsigned char tag[VAULT_TAG])
+int index_tag_matches(const log_t *log, uint64_t id, const unsigned char tag[VAULT_TAG])
 {
     const log_index *ix = &log->index;
     uint64_t number = id / LOG_BLOCK;
@@ -85,8 +85,8 @@ sessile_status log_check_proof(log_t *log, uint64_t size, sessile_error *err)
                 (unsigned long long)ix->proof, (unsigned long long)ix->proof_bytes);
 }
 
-void index_pass(log_t *log, uint64_t index, uint64_t bytes_end, uint64_t in_write,
-                const unsigned char tag[VAULT_TAG])
+void index_add_entry(log_t *log, uint64_t index, uint64_t bytes_end, uint64_t in_write,
+                     const unsigned char tag[VAULT_TAG])
 {
     log_index *ix = &log->index;
     if (ix->callbacks.record_size == 0 || ix->off || index / LOG_BLOCK < ix->lazy)

@@ -1,11 +1,11 @@
 /*
- * index_write.c: blocks added to the index, under the log's exclusive lock, if there are
- * locks. Where there are none each write is whole or not there, and refused when the
- * cache does not reach it: then another handle has started it again.
+ * index_write.c: adds blocks to the index, under the log's exclusive lock. In a store
+ * without locks each write happens as a whole or not at all, and is refused past the end
+ * of the cache: then another handle has emptied it.
  *
- * Owns the end of the cache. It must never fail who appends: an index that cannot be
- * written is no reason to say that an entry was not. It must never add a block whose last
- * entry is not known to be on the device, for the block will say that it is.
+ * Owns the end of the cache. Must never make an append fail: the log is complete without
+ * an index. Must never add a block whose last entry is not durable, because the block
+ * proves that it is.
  */
 #include <string.h>
 
@@ -44,7 +44,7 @@ static int find_cache_end(log_t *log)
     if (!ix->rewrite && size > 0) {
         block_init(&b, log->alloc);
         sessile_status status = block_read_last(log, size, &b, &err);
-        if (!status && block_fits(log, &b) && block_note(log, b.number, b.end) == 0) {
+        if (!status && block_fits(log, &b) && block_set_end(log, b.number, b.end) == 0) {
             ix->written = b.number + 1;
             ix->size = b.end;
             block_deinit(&b);
@@ -76,7 +76,7 @@ static sessile_status add_blocks(log_t *log, uint64_t until, sessile_error *err)
                          ? fail(err, SESSILE_NOTFOUND, "no such block")
                          : block_put(log, k, from + out.size, &ix->anchors[k - ix->lazy],
                                      &out, err);
-            if (!status && block_note(log, k, from + out.size) != 0)
+            if (!status && block_set_end(log, k, from + out.size) != 0)
                 status = fail_nomem(err);
             k++;
         }
@@ -102,7 +102,7 @@ static void give_index_up(log_t *log)
     ix->callbacks.written(ix->callbacks.arg, UINT64_MAX);
 }
 
-void log_keep(log_t *log, log_index_callbacks callbacks)
+void log_set_index_callbacks(log_t *log, log_index_callbacks callbacks)
 {
     if (log->index.callbacks.record_size != 0)
         log->index.callbacks = callbacks;

@@ -1,32 +1,32 @@
 /*
- * internal.h: the handle of a log, shared by the files of this floor and by nobody else.
+ * internal.h: the handle of a log. Only files of this folder include it.
  *
- * A file calls only files above it in this list.
+ * Each file calls only files above it in this list.
  *
  *   line.c         the layout of one line
- *   handle.c       what an open log and its backend say: size, lock, name
+ *   handle.c       the state of an open log; size, lock, name
  *   damage.c       the record of a log's damage (damage.h)
  *   sync.c         durability: one thread syncs, all share the result; poison
- *   block.c        one block of the index: its bytes (index.h)
- *   index_state.c  what a handle remembers of the index
+ *   block.c        the bytes of one index block (index.h)
+ *   index_state.c  what a handle remembers about the index
  *   index_write.c  adds blocks to the index
  *   index_check.c  compares the index with the log
- *   reader.c       lines out of a backend, in large pieces
+ *   reader.c       reads lines from a backend, in large pieces
  *   scan.c         lines in order: what is committed, what is past it, recovery
- *   index.c        opening from the index; blocks read later
- *   salvage.c      reads past damage; stand-ins for what is lost
+ *   index.c        opening from the index; loading blocks later
+ *   salvage.c      reads past damage; stand-ins for lost entries
  *   log.c          open, refresh, close
  *   append.c       begin, append, end
  *   read.c         one entry, a range, a header for lists
  *   copy.c         writes a whole log, to replace one or under a new name (copy.h)
  *   fork.c         copies entries of one log into another
- *   rewrite.c      writes all that can be read of a damaged log to a new one
+ *   rewrite.c      writes everything readable of a damaged log to a new one
  *   reseal.c       seals a log under the newest key
  *   create.c       gives a new log its name
- *   transfer_write.c, transfer.c  move a log into another store (transfer.h)
- *   check.c        opens a log for inspection, changing nothing
+ *   transfer_write.c, transfer.c  copy a log into another store (transfer.h)
+ *   check.c        opens a log to check it, changing nothing
  *   remove.c       removes a log
- *   watch.c        waits for what others append
+ *   watch.c        waits until others append
  */
 #ifndef LOG_INTERNAL_H
 #define LOG_INTERNAL_H
@@ -47,30 +47,30 @@ struct log {
     int timeout_ms;
     int locked;
     uint64_t torn; /* bytes set aside by this handle */
-    /* What the backend last said through this handle: without locks it refuses to replace
-     * a log that ends elsewhere by then. */
+    /* The size that the backend last reported to this handle. Without locks it refuses to
+     * replace a log of another size. */
     uint64_t asked;
     int settled; /* what was there before this handle's first append is durable */
 
-    /* Entry i begins at offsets[i] and ends where the next one begins, or the log does.
-     * Not set in blocks that were left in the index: log_reach() first. */
+    /* Entry i begins at offsets[i] and ends where the next one begins, or the log ends.
+     * Not set in blocks that were not loaded: call log_load() first. */
     uint64_t *offsets;
     size_t offset_capacity;
     sessile_log_end end; /* the last commit that this handle has seen or made */
-    /* While a scan that began at the index's anchor has not met a commit: how many lines
-     * of an unfinished write end is behind. */
+    /* The number of lines of an unfinished write before `end`, while a scan that began at
+     * the index's anchor has not met a commit. */
     uint64_t in_write;
     log_index index;
-    struct log *before;               /* log_outlive() */
-    struct log_damage_record *damage; /* NULL, or why nothing may be written: salvage.c */
-    int judged; /* the log's bytes were found damaged or cut, not a visitor's entry */
-    uint64_t proved; /* entries that a proof outside the log knows to have been safe */
+    struct log *before;               /* log_close_with() */
+    struct log_damage_record *damage; /* NULL: not damaged (damage.c) */
+    int judged; /* the log's bytes are damaged or cut; not: a visitor refused an entry */
+    uint64_t proved; /* entries that a proof outside the log shows to have been durable */
 
     struct {
         buf lines, scratch; /* append: what is written; what is sealed */
         buf piece, text;    /* reading: bytes of the backend; opened entries */
     } buffers;
-    struct {                 /* log_expect() */
+    struct {                 /* log_prefetch() */
         buf bytes;           /* of the backend, from `at` on */
         uint64_t at;         /* offset in the log */
         uint64_t first, end; /* the entries that are expected; both 0: none */
@@ -79,7 +79,7 @@ struct log {
         size_t *ends; /* where each opened entry of an unfinished write ends */
         size_t capacity;
     } pending;
-    struct { /* shared with log_sync(), which other threads call */
+    struct { /* used by log_sync() too, which other threads call */
         pthread_mutex_t mutex;
         pthread_cond_t ended; /* a sync has */
         uint64_t written;     /* end.count, as log_sync() may see it */
@@ -89,10 +89,10 @@ struct log {
     } sync;
 };
 
-/* No line is shorter, whatever its entry. */
+/* No line is shorter. */
 #define LOG_SHORTEST UINT64_C(64)
 
-/* Lines from `at` on, up to the size that was given. */
+/* Reads lines from `at` on, up to a limit. */
 typedef struct reader {
     log_t *log;
     uint64_t at; /* where the next line begins */
@@ -102,84 +102,84 @@ typedef struct reader {
 
 typedef enum reader_found {
     READER_LINE = 0,
-    READER_END,      /* what is left, perhaps nothing, has no newline */
-    READER_TOO_LONG, /* nor has it in LINE_LONGEST bytes */
+    READER_END,      /* the rest, perhaps nothing, has no newline */
+    READER_TOO_LONG, /* no newline in LINE_LONGEST bytes */
     READER_FAILED
 } reader_found;
 
 void reader_init(reader *r, log_t *log, uint64_t at, uint64_t limit);
-/* The next line without its newline, in log->buffers.piece until the next call. index:
- * which record it should be. */
+/* The next line without its newline, valid until the next call (log->buffers.piece).
+ * index: the number that the line should have. */
 reader_found reader_next(reader *r, uint64_t index, char **text, size_t *size,
                          sessile_error *err);
-/* After READER_TOO_LONG: goes on behind the next newline. READER_END: there is none. */
+/* After READER_TOO_LONG: continues after the next newline. READER_END: there is none. */
 reader_found reader_skip(reader *r, uint64_t index, sessile_error *err);
 
 /*
- * Reads on from log->end to size, shows what is committed and moves log->end; stops at
- * the first line that is not good. Only faults of the system or the visitor are errors.
+ * Reads from log->end to size, visits committed entries and moves log->end. Stops at the
+ * first line that is not good, which is not an error.
  */
 sessile_status log_scan(log_t *log, uint64_t size, log_visit visit, void *arg,
                         sessile_error *err);
-/* What is between log->end and size, none of it committed: OK when it is a torn end (or a
- * write in progress), DAMAGED when a later line says that a missing entry was safe. */
+/* Judges the bytes between log->end and size. OK: a torn end, or a write in progress.
+ * DAMAGED: one of the lines says that a missing entry was durable. */
 sessile_status log_judge(log_t *log, uint64_t size, sessile_error *err);
-/* Under the exclusive lock: scan, judge, set aside and cut. *torn grows by what was cut.
- */
+/* Under the exclusive lock: scans, judges, and sets a torn end aside. Adds its bytes to
+ * *torn. */
 sessile_status log_recover(log_t *log, log_visit visit, void *arg, uint64_t *torn,
                            sessile_error *err);
-/* Without: scan; what is bad is read again, and judged under a shared lock. */
-sessile_status log_look(log_t *log, log_visit visit, void *arg, sessile_error *err);
+/* Without a lock: scans. Bad bytes are read again, and judged under a shared lock. */
+sessile_status log_scan_unlocked(log_t *log, log_visit visit, void *arg,
+                                 sessile_error *err);
 
-/* 1: its log can be held. Where not, each change is compared with what was seen before.
- */
+/* 1: the store has locks. Otherwise it compares each change with what was read before. */
 static inline int log_has_locks(const sessile_backend *table)
 {
     return (table->capabilities & SESSILE_BACKEND_LOCKS) != 0;
 }
-/* How often a change that others were faster than is tried again, where there are no
- * locks. */
+/* Without locks: how often a change is tried again when others were faster. */
 #define LOG_TRIES 8
-/* The bytes that the log has now. */
+/* The size of the log now, in bytes. */
 sessile_status log_size(log_t *log, uint64_t *size, sessile_error *err);
-/* What a call of the backend on the open log answered. After NOTFOUND, where there are no
- * locks: it was removed, or replaced, which log_replaced() says from then on. */
-sessile_status log_gone(log_t *log, sessile_status status, sessile_error *err);
-/* Of a log that seems too short. NOTFOUND as log_gone(): where there are no locks, what a
- * removed log had may be told as this handle was told it, and not as it made it. */
-sessile_status log_still_there(log_t *log, sessile_error *err);
-/* 1: it failed only because another log has taken the name meanwhile, and can be tried
- * again on that one. Never where there are locks: the old bytes can still be read. */
-int log_moved(log_t *log, sessile_status status);
-/* NOTFOUND: the log's name was removed or given to another log. */
+/* Returns the status of a backend call. After NOTFOUND in a store without locks, finds
+ * out whether the log was removed or replaced, and says so in err. */
+sessile_status log_check_gone(log_t *log, sessile_status status, sessile_error *err);
+/* Checks that a log which seems too short still exists: without locks the size may come
+ * from memory. NOTFOUND: as log_check_gone(). */
+sessile_status log_check_exists(log_t *log, sessile_error *err);
+/* 1: the call failed only because another log took the name, and can be tried again with
+ * that one. Never with locks: there the old bytes can still be read. */
+int log_can_retry(log_t *log, sessile_status status);
+/* Returns NOTFOUND: the log was removed, or its name was given to another one. */
 sessile_status log_fail_name_gone(const log_t *log, sessile_error *err);
-/* Takes a lock of the backend; BUSY names who has it. */
+/* Takes a lock of the backend. BUSY names the process that holds it. */
 sessile_status log_lock(const sessile_backend *table, sessile_backend_log *handle,
                         int kind, int timeout_ms, int *replaced, sessile_error *err);
 
-/* After DAMAGED or TRUNCATED in err: keeps it as the handle's damage and clears it, when
- * at least the header was read. Else, and for every other error: status as it is. */
-sessile_status log_take_damage(log_t *log, sessile_status status, sessile_error *err);
+/* If status is DAMAGED or TRUNCATED and the header was read: records err as the log's
+ * damage, clears it and returns OK. Otherwise returns status. */
+sessile_status log_record_damage(log_t *log, sessile_status status, sessile_error *err);
 void log_damage_free(log_t *log);
-/* Of a damaged log: appends entry id's text if it is one that the scan did not show, or
- * has a stand-in. *found 0: it is an entry like any other. */
+/* Appends the text of entry id of a damaged log if it is past the damage or has a
+ * stand-in. *found 0: it is an ordinary entry. */
 sessile_status log_read_salvaged(log_t *log, sessile_id id, buf *out, int *found,
                                  sessile_error *err);
 
-/* What was scanned, of size bytes, does not reach the entry of which the index knows that
- * it was safe: TRUNCATED when there are too few bytes for it, else DAMAGED. */
+/* Compares a scanned log of size bytes with the durability proof of the index. If an
+ * entry that was durable is missing: TRUNCATED if the log is too short for it, else
+ * DAMAGED. */
 sessile_status log_check_proof(log_t *log, uint64_t size, sessile_error *err);
-/* Frees buffers that grew large: all of them, or those of an append. */
+/* Frees large buffers: all of them, or those of an append. */
 void log_trim(log_t *log);
 void log_trim_lines(log_t *log);
 
-/* Under the exclusive lock, before a handle's first append: makes durable what the log
- * does not prove to be. A failed sync poisons. */
+/* Under the exclusive lock, before a handle's first append: syncs the entries that the
+ * log does not prove durable. A failed sync poisons. */
 sessile_status log_settle(log_t *log, sessile_error *err);
-/* More is known to be written, or synced (counts of entries). */
-void log_learn(log_t *log, uint64_t written, uint64_t durable);
+/* Raises the numbers of entries known to be written and durable. */
+void log_note_progress(log_t *log, uint64_t written, uint64_t durable);
 void log_poison(log_t *log, const sessile_error *why);
-/* IO, naming why, when the log is poisoned. */
+/* IO if the log is poisoned; err says why. */
 sessile_status log_poisoned(log_t *log, sessile_error *err);
 
 #endif

@@ -1,10 +1,9 @@
 /*
  * line.c: the layout of one line.
  *
- * Owns which bytes stand where. A line is accepted in one spelling only, the one that is
- * written here, byte for byte: whatever else the same JSON could look like is not a line.
- * Nothing here may read past the size it was given, and nothing may be shown of a line
- * before its seal or checksum was compared.
+ * A line has exactly one valid spelling: any other bytes are refused, even if they are
+ * the same JSON. Must never read past the given size, nor return anything from a line
+ * before its seal or checksum was checked.
  */
 #include "log/line.h"
 
@@ -250,8 +249,8 @@ line_verdict line_open(const logkey *k, unsigned depth, char *text, size_t size,
  */
 #define TAG_CHARACTERS 24
 
-line_verdict line_look(const logkey *k, const char *text, size_t size, int is_header,
-                       line *l)
+line_verdict line_check_layout(const logkey *k, const char *text, size_t size,
+                               int is_header, line *l)
 {
     unsigned char end[TAG_CHARACTERS / 4 * 3];
     memset(l, 0, sizeof *l);
@@ -271,7 +270,8 @@ line_verdict line_look(const logkey *k, const char *text, size_t size, int is_he
     return LINE_GOOD;
 }
 
-sessile_status line_key_look(logkey *k, const char *text, size_t size, sessile_error *err)
+sessile_status line_read_key_info(logkey *k, const char *text, size_t size,
+                                  sessile_error *err)
 {
     logkey_about about;
     memset(k, 0, sizeof *k);

@@ -1,18 +1,18 @@
 /*
- * line.h: the layout of one line: built and taken apart. README.md has the tables.
+ * line.h: builds and parses one line. README.md has the layout.
  *
- * Knows bytes, not logs: no offset, no file, no order of lines.
+ * Knows nothing of files, offsets or the order of lines.
  */
 #ifndef LOG_LINE_H
 #define LOG_LINE_H
 
 #include "vault/vault.h"
 
-/* The longest line that is written or believed. What has no newline in that many bytes is
- * no line, so that a hostile file cannot ask for more memory than this. */
+/* The longest line that is written or read. More bytes without a newline are not a line,
+ * so a hostile file cannot make a reader allocate more. */
 #define LINE_LONGEST (UINT64_C(64) << 20)
 
-/* How every entry, and so every candidate for a line, begins. */
+/* The first bytes of every entry, and so of every line. */
 #define LINE_START      "{\"id\":\""
 #define LINE_START_SIZE 7
 
@@ -33,36 +33,35 @@ typedef enum line_verdict {
 } line_verdict;
 
 /*
- * Checks one line (text: without its newline; is_header: it is the log's first) by itself
- * and appends its entry's text to out, on LINE_GOOD only. k->suite SUITE_NONE: plain. The
- * caller compares id and previous tag with what should be there. text is as before on
- * return, but may be written to meanwhile.
+ * Checks one line by itself, and on LINE_GOOD appends its entry's text to out. text: the
+ * line without its newline; it is changed during the call and restored. is_header: it is
+ * the log's first line. k->suite SUITE_NONE: a plain log. The caller compares the id and
+ * the previous tag.
  */
 line_verdict line_open(const logkey *k, unsigned depth, char *text, size_t size,
                        int is_header, line *l, buf *out, sessile_error *err);
 
 /*
- * Reads what a line says in clear, by its layout alone: nothing is opened and no checksum
- * is compared. 1 when it is the whole layout of a line that is no header, its fields
- * agreeing with each other. For what is past the last good line, where such a claim is a
- * reason not to cut, never a reason to believe.
+ * Reads the clear fields of a line by its layout: nothing is opened and no checksum is
+ * compared. 1: it has the layout of a line other than the header, and its fields agree
+ * with each other. Used past the last good line, where a claim prevents a cut but proves
+ * nothing else.
  */
 int line_claims(const logkey *k, const char *text, size_t size, line *l);
 
 /*
- * The same of a sealed line that cannot be opened, for want of a key: its clear fields
- * and its tag are taken as they stand. k: its suite is set. LINE_GOOD: the layout is that
- * of such a line, which says nothing of what is under the seal.
+ * Reads the clear fields and the tag of a sealed line without its key. k: only its suite
+ * is used. LINE_GOOD: the layout is right; the sealed part was not checked.
  */
-line_verdict line_look(const logkey *k, const char *text, size_t size, int is_header,
-                       line *l);
+line_verdict line_check_layout(const logkey *k, const char *text, size_t size,
+                               int is_header, line *l);
 
-/* What a log's first line (without newline) says of its key, which is not opened: suite,
- * epoch and user are set. UNSUPPORTED: an unknown suite. */
-sessile_status line_key_look(logkey *k, const char *text, size_t size,
-                             sessile_error *err);
+/* Sets suite, epoch and user of k from a log's first line (without newline). The key is
+ * not opened. UNSUPPORTED: an unknown suite. */
+sessile_status line_read_key_info(logkey *k, const char *text, size_t size,
+                                  sessile_error *err);
 
-/* What is to be written into a line beside its entry. */
+/* The clear members of a line. */
 typedef struct line_clear {
     uint64_t commit; /* 0: not the write's last line */
     uint64_t
@@ -75,23 +74,24 @@ sessile_status line_put(const logkey *k, buf *out, const char *text, size_t size
                         unsigned char tag_out[VAULT_TAG], buf *scratch,
                         sessile_error *err);
 
-/* Puts the header's line into out, which is empty. Draws the log's key (into k) when the
- * keyring is sealed, for the user named by keyring_user_name() (NULL or "": none).
- * tag_out: its tag. */
+/* Puts the header's line into out, which is empty. If the keyring is sealed, generates
+ * the log's key into k, wrapped for a user (as keyring_user_name() returns it; NULL or
+ * "": none). tag_out: its tag. */
 sessile_status line_put_header(logkey *k, const keyring *keys, const char *user, buf *out,
                                const char *text, size_t size,
                                unsigned char tag_out[VAULT_TAG], buf *scratch,
                                sessile_error *err);
 
-/* Reads the log's key out of its first line (without newline). SEALED: plain where sealed
- * was meant or the reverse, or another store's key. DAMAGED: neither. */
+/* Opens the log's key from its first line (without newline). SEALED: the log is plain and
+ * the keyring sealed, or the reverse, or the key is another store's. DAMAGED: the line is
+ * not a header. */
 sessile_status line_key(logkey *k, const keyring *keys, char *text, size_t size,
                         sessile_error *err);
 
-/* 1 when text begins like an entry with an id; *id is set. */
+/* 1 if text begins like an entry; sets *id. */
 int line_id(const char *text, size_t size, sessile_id *id);
 
-/* 1 when text is one line of JSON that begins with this id and ends with a brace. */
+/* 1 if text is one line that begins with this id and ends with a brace. */
 int line_is_entry(const char *text, size_t size, uint64_t id);
 
 #endif

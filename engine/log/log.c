@@ -1,9 +1,9 @@
 /*
- * log.c: logs opened, read on and closed.
+ * log.c: opens, refreshes and closes logs.
  *
- * Owns the life of a handle, and the decision at opening whether what is past the last
- * commit is judged under the exclusive lock or by looking. It must never open a log whose
- * name leads elsewhere by then: it tries again on the new one.
+ * Owns the life of a handle, and decides at opening whether bytes past the last commit
+ * are judged under the exclusive lock or without it. Must never open a log whose name
+ * leads to another one by then: it tries again with that one.
  */
 #include "log/log.h"
 
@@ -61,9 +61,9 @@ static sessile_status read_key(log_t *log, const keyring *k, sessile_error *err)
                     "it has no first line: nothing of it can be opened. Nothing was "
                     "changed: bring back a backup");
     }
-    index_named(log, text, text_size);
+    index_bind(log, text, text_size);
     return k ? line_key(&log->key, k, text, text_size, err)
-             : line_key_look(&log->key, text, text_size, err);
+             : line_read_key_info(&log->key, text, text_size, err);
 }
 
 /* A first line that is none: whoever removes a log overwrites it before its name goes. So
@@ -90,7 +90,7 @@ static int is_another_by_now(log_t *log, sessile_status status)
     uint64_t size;
     int64_t mtime_ms;
     if (status != SESSILE_DAMAGED && status != SESSILE_SEALED)
-        return log_moved(log, status);
+        return log_can_retry(log, status);
     if (log_has_locks(log->st.table))
         return is_being_removed(log);
     /* log_replaced() is what the store saw when it was asked last */
@@ -140,9 +140,9 @@ static sessile_status attach_once(log_t **out, store *st, const keyring *k,
     return SESSILE_OK;
 }
 
-sessile_status log_attach(log_t **out, store *st, const keyring *k, const char *folder,
-                          const char *name, unsigned depth, const allocator *a,
-                          sessile_error *err)
+sessile_status log_open_unread(log_t **out, store *st, const keyring *k,
+                               const char *folder, const char *name, unsigned depth,
+                               const allocator *a, sessile_error *err)
 {
     sessile_status status = SESSILE_OK;
     int moved = 1;
@@ -192,7 +192,7 @@ static sessile_status open_once(log_t **out, store *st, const keyring *k,
     log_t *log;
     *out = NULL;
     *moved = 0;
-    sessile_status status = log_attach(&log, st, k, folder, name, depth, a, err);
+    sessile_status status = log_open_unread(&log, st, k, folder, name, depth, a, err);
     if (status)
         return status;
     log_set_timeout(log, timeout_ms);
@@ -229,21 +229,21 @@ static sessile_status open_once(log_t **out, store *st, const keyring *k,
     } else if (status == SESSILE_BUSY || status == SESSILE_DENIED ||
                status == SESSILE_UNSUPPORTED) {
         error_clear(err);
-        status = log_look(log, visit, arg, err);
+        status = log_scan_unlocked(log, visit, arg, err);
     }
 out:
     if (!status)
         status = log_check_proof(log, size, err);
-    status = log_take_damage(log, status, err);
+    status = log_record_damage(log, status, err);
     if (status) {
         *moved =
-            *moved || log_moved(log, status) ||
+            *moved || log_can_retry(log, status) ||
             (status == SESSILE_DAMAGED && (log_replaced(log) || is_being_removed(log)));
         *out = NULL;
         log_close(log);
         return status;
     }
-    log_learn(log, log->end.count, 1); /* the header came durable */
+    log_note_progress(log, log->end.count, 1); /* the header came durable */
     if (!log->damage)
         log_index_try(log);
     log->torn = cut;
@@ -251,11 +251,11 @@ out:
     return SESSILE_OK;
 }
 
-sessile_status log_open_kept(log_t **out, store *st, const keyring *k, const char *folder,
-                             const char *name, unsigned depth, int timeout_ms,
-                             const log_index_callbacks *callbacks, log_visit visit,
-                             void *arg, uint64_t *torn, const allocator *a,
-                             sessile_error *err)
+sessile_status log_open_indexed(log_t **out, store *st, const keyring *k,
+                                const char *folder, const char *name, unsigned depth,
+                                int timeout_ms, const log_index_callbacks *callbacks,
+                                log_visit visit, void *arg, uint64_t *torn,
+                                const allocator *a, sessile_error *err)
 {
     sessile_error local = {SESSILE_OK, ""};
     sessile_status status = SESSILE_OK;
@@ -279,11 +279,11 @@ sessile_status log_open(log_t **out, store *st, const keyring *k, const char *fo
                         const char *name, unsigned depth, int timeout_ms, log_visit visit,
                         void *arg, uint64_t *torn, const allocator *a, sessile_error *err)
 {
-    return log_open_kept(out, st, k, folder, name, depth, timeout_ms, NULL, visit, arg,
-                         torn, a, err);
+    return log_open_indexed(out, st, k, folder, name, depth, timeout_ms, NULL, visit, arg,
+                            torn, a, err);
 }
 
-void log_outlive(log_t *log, log_t *old)
+void log_close_with(log_t *log, log_t *old)
 {
     index_deinit(old);
     old->index.off = 1;
@@ -304,5 +304,5 @@ sessile_status log_refresh(log_t *log, log_visit visit, void *arg, sessile_error
     error_clear(err);
     if (log->damage)
         return SESSILE_OK; /* nobody writes to it: what it has was read at opening */
-    return log_look(log, visit, arg, err);
+    return log_scan_unlocked(log, visit, arg, err);
 }

@@ -1,9 +1,9 @@
 /*
- * log.h: a log of entries over a store: frames lines, appends, scans, recovers.
+ * log.h: an append-only log of entries in a store.
  *
- * Knows the layout of a line (README.md beside this file describes it so that a stranger
- * could read a log) and nothing of what entries mean. Not safe under threads but for
- * log_sync(): the session above holds its mutex. Ids are positions: entry i is line i.
+ * README.md specifies the bytes. An entry is JSON text; nothing here knows what it means.
+ * The id of an entry is its position: entry i is line i. Only log_sync() is thread-safe:
+ * for all other calls the session above holds its mutex.
  */
 #ifndef LOG_LOG_H
 #define LOG_LOG_H
@@ -13,34 +13,35 @@
 
 typedef struct log log_t; /* not `log`: math.h owns that name */
 
-/* What a scan shows of each committed entry, oldest first. text is borrowed for the call;
- * it is JSON that has passed json_check. A non-OK return ends the scan with that error.
- */
+/* A scan calls this for each committed entry, oldest first. text is valid during the call
+ * and has passed json_check(). A status other than OK ends the scan with that error. */
 typedef sessile_status (*log_visit)(void *arg, sessile_id id, const char *text,
                                     size_t size, sessile_error *err);
 
-/*
- * Makes a log with one entry, its header (durable), and does not open it.
- * header: the entry's JSON text, type session, id 0.
- */
+/* Creates a durable log with one entry, its header, and does not open it. header: the
+ * entry's JSON text, of type session and id 0. */
 sessile_status log_create(store *st, const keyring *k, const char *folder,
                           const char *name, const char *header, size_t size,
                           const allocator *a, sessile_error *err);
 
-/* The same, sealed with the secret of a user (keyring_user_name(); NULL or "": none). */
+/* The same, sealed with a user's secret. user: as keyring_user_name() returns it; NULL or
+ * "": the store's key is used. */
 sessile_status log_create_for(store *st, const keyring *k, const char *folder,
                               const char *name, const char *user, const char *header,
                               size_t size, const allocator *a, sessile_error *err);
 
 /*
- * Opens a log and scans it whole, showing each committed entry. Stops at the last commit
- * V. What is past V: when a later line says in clear, by its layout alone (it need not
- * open), that an id at or past the first missing one is durable: the log is damaged. It
- * opens all the same, nothing is changed, log_damage() says what was found, every
- * log_begin() is refused, and log_read_past() shows what else can be read. Otherwise it
- * may be a write in progress or a torn tail: under the exclusive lock, on a scan made
- * under it, it is set aside (*torn: its bytes) and cut; when the lock cannot be had at
- * once, V is where this reader stops. A bad header is DAMAGED.
+ * Opens a log, scans all of it, and visits each committed entry. The scan stops at the
+ * last commit, V. There are three cases for bytes past V:
+ *
+ * - A line among them says in clear that a missing entry is durable. Then the log is
+ *   damaged. It is opened and not changed. log_damage() describes the damage, log_begin()
+ *   is refused, and log_read_damaged() visits the entries past the damage.
+ * - The exclusive lock is free. Then the bytes are a torn end: they are copied to a file
+ *   beside the log and cut. *torn is set to their number.
+ * - The lock is held. Then they may be a write in progress, and are left alone.
+ *
+ * DAMAGED: the header is bad.
  */
 sessile_status log_open(log_t **out, store *st, const keyring *k, const char *folder,
                         const char *name, unsigned depth, int timeout_ms, log_visit visit,
@@ -51,273 +52,276 @@ sessile_status log_open(log_t **out, store *st, const keyring *k, const char *fo
 #define LOG_BLOCK 256
 
 /*
- * What the floor above keeps in the index; opaque here. The functions are called inside
- * log_open_kept(), log_reach(), log_read…(), log_index_…() of the same log, never by
- * another thread.
+ * Functions of the floor above that write its data into the index and read it back. The
+ * data is opaque here. They are called inside log_open_indexed(), log_load(), log_read…()
+ * and log_index_…() of the same log, by the thread that called those.
  */
 typedef struct log_index_callbacks {
     void *arg;
     size_t record_size; /* bytes kept of one entry */
-    int fresh;          /* what is there is ignored and rebuilt */
-    /* Block `block`: LOG_BLOCK records; what more belongs to it, and the state after its
-     * last entry, are appended. NOTFOUND: that state is not known any more. */
+    int fresh;          /* the existing index is ignored, and rebuilt */
+    /* Writes the LOG_BLOCK records of a block, and appends to extra and snapshot: more
+     * data of these entries, and the state after the last one. NOTFOUND: that state is no
+     * longer known. */
     sessile_status (*fill)(void *arg, uint64_t block, void *records, buf *extra,
                            buf *snapshot, sessile_error *err);
-    /* The state after `count` entries, entry 0 having been shown. INVALID: it is none. */
+    /* Restores the state after `count` entries. Entry 0 was visited before. INVALID: the
+     * snapshot makes no sense. */
     sessile_status (*restore)(void *arg, uint64_t count, const void *snapshot,
                               size_t size, sessile_error *err);
-    /* What fill gave of a block that was not there since restore. INVALID. */
+    /* Takes back the records and extra data of a block before the restored state.
+     * INVALID: they make no sense. */
     sessile_status (*take)(void *arg, uint64_t block, const void *records,
                            const void *extra, size_t extra_size, sessile_error *err);
-    /* All that was restored and shown is to be forgotten: it is shown from entry 0. */
+    /* Forgets everything restored and visited. The scan starts again at entry 0. */
     void (*reset)(void *arg);
-    /* fill will not be asked for blocks before this one again. */
+    /* fill will not be called again for blocks before this one. */
     void (*written)(void *arg, uint64_t block);
 } log_index_callbacks;
 
 /*
- * As log_open(), but begins at the index's last block where there is one that agrees with
- * the log: then entry 0 is shown, the state is restored, and only what comes after the
- * block is shown. A missing, stale or wrong index costs a whole scan, after which it is
- * written again if the lock can be had at once. callbacks NULL: no index (log_open). *out
- * is set before the first entry is shown, so that a visitor may call log_count().
- * TRUNCATED: the index knows of entries past the log's end; DAMAGED: or past V.
+ * As log_open(), with the index. If the index agrees with the log, entry 0 is visited,
+ * the state after the last block is restored, and only later entries are visited. If it
+ * is missing, stale or wrong, the whole log is scanned, and the index is written again
+ * when the lock is free. callbacks NULL: no index is used. *out is set before the first
+ * visit, so a visitor may call log_count(). TRUNCATED: the index has entries past the
+ * log's end. DAMAGED: it has entries past V.
  */
-sessile_status log_open_kept(log_t **out, store *st, const keyring *k, const char *folder,
-                             const char *name, unsigned depth, int timeout_ms,
-                             const log_index_callbacks *callbacks, log_visit visit,
-                             void *arg, uint64_t *torn, const allocator *a,
-                             sessile_error *err);
-/* Takes the block of entry id out of the index, unless it is there. NOTFOUND: no such
- * entry. Any other error but NOMEM: the index cannot be read there; log_rescan(). */
-sessile_status log_reach(log_t *log, sessile_id id, sessile_error *err);
-/* Shows all of the log again, from entry 0 to log_count(), and gives the index up, to be
- * rebuilt. On error nothing has changed. Not inside a visitor. */
+sessile_status log_open_indexed(log_t **out, store *st, const keyring *k,
+                                const char *folder, const char *name, unsigned depth,
+                                int timeout_ms, const log_index_callbacks *callbacks,
+                                log_visit visit, void *arg, uint64_t *torn,
+                                const allocator *a, sessile_error *err);
+/* Loads the block of entry id from the index, if it is not in memory. NOTFOUND: there is
+ * no such entry. NOMEM. Any other error: this block of the index is bad; call
+ * log_rescan(). */
+sessile_status log_load(log_t *log, sessile_id id, sessile_error *err);
+/* Visits all entries again, from 0 to log_count(), and drops the index, which will be
+ * rebuilt. On error nothing has changed. Must not be called inside a visitor. */
 sessile_status log_rescan(log_t *log, log_visit visit, void *arg, sessile_error *err);
-/* Adds to the index what is durable and not in it, when that is a block at least. Never
- * fails the caller. Between log_begin and log_end, all entries having been shown. */
+/* Adds blocks to the index for durable entries that are not in it. Errors are ignored.
+ * Call it between log_begin() and log_end(), after all entries were visited. */
 void log_index_write(log_t *log);
-/* The same, when the lock can be had at once. */
+/* The same, if the lock is free. */
 void log_index_try(log_t *log);
-/* Empties the index, when the lock can be had in timeout_ms, and gives it up. BUSY, IO:
- * it is still there. */
+/* Empties the index and stops using it. BUSY (no lock within timeout_ms), IO: the index
+ * still exists. */
 sessile_status log_index_drop(log_t *log, int timeout_ms, sessile_error *err);
-/* What a look at the index found. */
+/* The result of log_index_check(). */
 typedef struct log_index_about {
-    uint64_t bytes; /* 0: there is none */
-    int strange;   /* nothing in it opens: it is another log's, or spoiled from the end */
-    uint64_t torn; /* bytes behind its last whole block */
-    uint64_t blocks; /* that are there, or should be */
-    uint64_t wrong;  /* of those: do not open, or say other than the log */
-    uint64_t first;  /* the first of them */
-    uint64_t behind; /* reach past the log's last commit: not compared */
+    uint64_t bytes;  /* 0: there is no index */
+    int strange;     /* no block opens: it belongs to another log, or is damaged */
+    uint64_t torn;   /* bytes after the last whole block */
+    uint64_t blocks; /* blocks that exist, or should */
+    uint64_t wrong;  /* blocks that do not open, or do not agree with the log */
+    uint64_t first;  /* the first of those */
+    uint64_t behind; /* blocks past the log's last commit, which were not compared */
 } log_index_about;
 /*
- * Compares the index with what this handle has scanned from the log's first byte
- * (log_inspect), and what the callbacks has made of it. Changes nothing. What seems wrong
- * is looked at again under a shared lock; when that cannot be taken it is not reported.
- * IO, NOMEM.
+ * Compares the index with the log, which was scanned from its first byte (log_inspect()),
+ * and with the data of the callbacks. Changes nothing. A block that seems wrong is
+ * compared again under a shared lock; without the lock it is not reported. IO, NOMEM.
  */
 sessile_status log_index_check(log_t *log, int timeout_ms, log_index_about *out,
                                sessile_error *err);
-/* Another callbacks for what was opened with one. */
-void log_keep(log_t *log, log_index_callbacks callbacks);
-/* 1 when another log has taken its name, as the last log_refresh() or log_begin() has
- * seen: it is to be opened again. */
+/* Replaces the callbacks of a log that was opened with callbacks. */
+void log_set_index_callbacks(log_t *log, log_index_callbacks callbacks);
+/* 1 if the last log_refresh() or log_begin() found another log under the name: open the
+ * log again. */
 int log_replaced(const log_t *log);
-/* `log` closes `old` when it is closed itself: somebody may still be inside
- * log_sync(old). What old remembers of its entries is freed. */
-void log_outlive(log_t *log, log_t *old);
+/* log_close(log) will also close `old`: a thread may still be inside log_sync(old). Frees
+ * the arrays of `old` now. */
+void log_close_with(log_t *log, log_t *old);
 
-/* A handle with its key, no line read yet: for log_copy_lines(). k NULL: its key is not
- * opened, only its suite and user are known (transfer.h). */
-sessile_status log_attach(log_t **out, store *st, const keyring *k, const char *folder,
-                          const char *name, unsigned depth, const allocator *a,
-                          sessile_error *err);
+/* Opens a log with its key and reads no entry, for log_copy_lines(). k NULL: the key is
+ * not opened; only suite and user are known (transfer.h). */
+sessile_status log_open_unread(log_t **out, store *st, const keyring *k,
+                               const char *folder, const char *name, unsigned depth,
+                               const allocator *a, sessile_error *err);
 void log_close(log_t *log); /* does not sync */
-/* What ends a wait of this handle, in log_begin() or (asked with the arg given there) in
- * log_sync_unless(): asked every few milliseconds; 1: CANCELLED. Set once, after open. */
+/* Called every few milliseconds while log_begin() or log_sync_stoppable() waits. 1 ends
+ * the wait with CANCELLED. Set once, after opening. */
 typedef int (*log_stop)(void *arg);
 void log_set_stop(log_t *log, log_stop stop, void *arg);
-/* How long the next log_begin() waits for the lock: ms, -1 for ever, 0 one try. */
+/* How long the next log_begin() waits for the lock, in ms. -1: for ever; 0: one try. */
 void log_set_timeout(log_t *log, int timeout_ms);
-/* Bytes of torn ends that this handle has set aside, at its opening and since. */
+/* Bytes of torn ends that this handle has set aside since it was opened. */
 uint64_t log_torn(const log_t *log);
 
-sessile_id log_count(const log_t *log); /* entries known: the next entry's id */
-/* Inside a visitor: the first entry of the write that is shown. */
+sessile_id log_count(const log_t *log); /* entries known; the next entry's id */
+/* Inside a visitor: the first entry of the write that is being visited. */
 sessile_id log_write_first(const log_t *log);
 uint64_t log_bytes(const log_t *log);
-const char *log_user(const log_t *log); /* whose secret seals it; "": the store's key */
+const char *
+log_user(const log_t *log); /* whose secret seals it; "": the store's key does */
 
-/* The bytes that the log had when this handle last asked: a torn end counts. */
-uint64_t log_asked(const log_t *log);
+/* The log's size in bytes, torn end included, when this handle last asked the store. */
+uint64_t log_last_size(const log_t *log);
 /*
- * Waits on a handle of its own until a log has other than `bytes` bytes, or its name
- * leads elsewhere (*changed 1); or some time has passed, timeout_ms (-1: for ever) at
- * most and ten seconds in any case (*changed 0). May come early. stop(arg) 1: CANCELLED.
- * NOTFOUND: there is no such log any more.
+ * Waits until a log has another size than `bytes`, or its name leads to another log: sets
+ * *changed to 1. After timeout_ms (-1: for ever), and after ten seconds at the latest, it
+ * returns with *changed 0. It may return early. stop(arg) 1: CANCELLED. NOTFOUND: the log
+ * does not exist any more.
  */
 sessile_status log_watch(store *st, const char *folder, const char *name, uint64_t bytes,
                          const os_table *os, int timeout_ms, log_stop stop, void *arg,
                          int *changed, sessile_error *err);
-/* Sleeps, and asks every few milliseconds whether to stop: CANCELLED, without a sentence.
- */
-sessile_status log_pause(const os_table *os, int ms, log_stop stop, void *arg);
+/* Sleeps, and calls stop every few milliseconds. CANCELLED, without a message. */
+sessile_status log_sleep(const os_table *os, int ms, log_stop stop, void *arg);
 
-/* Shows what others have committed since (no lock taken; stops at the last commit).
- * TRUNCATED: shorter than known. A line past the known end that is bad is read again,
- * then once under a shared lock, before it is called anything. */
+/* Visits the entries that others have committed, without a lock. A bad line is read
+ * again, then once more under a shared lock, before it counts as damage. TRUNCATED: the
+ * log is shorter than before. */
 sessile_status log_refresh(log_t *log, log_visit visit, void *arg, sessile_error *err);
 
-/* Takes the exclusive lock and refreshes (recovering a torn tail: see log_torn()). BUSY
- * names who holds it; CANCELLED. Every begin that returned OK is ended by log_end().
- * DAMAGED, TRUNCATED, IO (poisoned). */
+/* Takes the exclusive lock, refreshes, and sets a torn end aside (log_torn()). After OK
+ * call log_end(). BUSY names the process that holds the lock. CANCELLED, DAMAGED,
+ * TRUNCATED; IO: the log is poisoned. */
 sessile_status log_begin(log_t *log, log_visit visit, void *arg, sessile_error *err);
 /*
- * Appends entries as one write with one commit, between begin and end. texts[i] is
- * checked JSON whose id is log_count() + i. Not shown to a visitor. On error nothing was
- * written (or the log is poisoned: IO, and every later begin says so). LIMIT [session]
- * when the log would pass max_bytes.
+ * Appends entries as one write, between log_begin() and log_end(). texts[i] is checked
+ * JSON with the id log_count() + i. They are not visited. On error nothing was written,
+ * or the log is poisoned (IO), and log_begin() will say so. LIMIT [session]: the log
+ * would be larger than max_bytes.
  */
 sessile_status log_append(log_t *log, const sessile_slice *texts, size_t count,
                           uint64_t max_bytes, sessile_error *err);
 void log_end(log_t *log);
 /*
- * As log_begin(), without asking what others have appended: 1 when begun. The append
- * compares, and is CONFLICT when they have. 0: log_begin() has to look (a store with
- * locks, a handle's first write, damage, poison).
+ * As log_begin(), but does not read what others have appended. Returns 1 if it has begun;
+ * the append will return CONFLICT if others have appended. 0: call log_begin() (the store
+ * has locks, or this is the handle's first write, or the log is damaged or poisoned).
  */
 int log_begin_known(log_t *log);
 
 /*
- * Returns when everything up to log_count() as it was at some moment after the call began
- * is durable: one thread syncs, those who came meanwhile share. Safe under threads, to be
- * called without the session's mutex, target = log_count() after the append. A failure is
- * IO and poisons the log.
+ * Makes the first `target` entries durable; pass log_count() as it is after the append.
+ * Thread-safe: call it without the session's mutex. One thread syncs, and threads that
+ * come meanwhile share the result. IO: the sync failed, and the log is poisoned.
  */
 sessile_status log_sync(log_t *log, sessile_id target, sessile_error *err);
-/* The same, given up when stop(arg) says 1 while another thread's sync is waited for:
- * CANCELLED, and whether what was written is durable is not known. */
-sessile_status log_sync_unless(log_t *log, sessile_id target, log_stop stop, void *arg,
-                               sessile_error *err);
+/* The same. CANCELLED: stop(arg) returned 1 while another thread was syncing; it is not
+ * known whether the entries are durable. */
+sessile_status log_sync_stoppable(log_t *log, sessile_id target, log_stop stop, void *arg,
+                                  sessile_error *err);
 
-/* Appends entry id's text to out. NOTFOUND; DAMAGED (names entry and offset); IO. Checks
- * the line; its previous tag is compared only by scans. */
+/* Appends the text of entry id to out, and checks its line. Only scans compare the tag of
+ * the line before. NOTFOUND, IO; DAMAGED names entry and offset. */
 sessile_status log_read(log_t *log, sessile_id id, buf *out, sessile_error *err);
-/* Entries first..last will be read by log_read() next, one after the other: it may bring
- * many of them at once. Until log_expect_none(), which frees what was brought. */
-void log_expect(log_t *log, sessile_id first, sessile_id last);
-void log_expect_none(log_t *log);
-/* The tag of entry id's line: 16 bytes (plain: 8, and zeros). As log_read(). */
+/* Tells log_read() that entries first to last will be read next, in order: it may read
+ * many of them together. log_prefetch_end() frees what was read ahead. */
+void log_prefetch(log_t *log, sessile_id first, sessile_id last);
+void log_prefetch_end(log_t *log);
+/* The tag of entry id's line: 16 bytes (plain: 8 bytes and 8 zeros). As log_read(). */
 sessile_status log_tag(log_t *log, sessile_id id, unsigned char tag[VAULT_TAG],
                        sessile_error *err);
-/* How many entries stand before the first damage; all, where there is none. */
-sessile_id log_sound(const log_t *log);
-/* Shows entries first..last (inclusive), read in large pieces. */
+/* The number of entries before the first damage; without damage, of all entries. */
+sessile_id log_count_undamaged(const log_t *log);
+/* Visits entries first to last, read in large pieces. */
 sessile_status log_read_range(log_t *log, sessile_id first, sessile_id last,
                               log_visit visit, void *arg, sessile_error *err);
 
-/* Appends the lines of entries first..last as they stand, each with its newline. DAMAGED:
- * a log that may only be read has none to give. */
-sessile_status log_lines(log_t *log, sessile_id first, sessile_id last, buf *out,
-                         sessile_error *err);
+/* Appends the lines of entries first to last unchanged, each with its newline. DAMAGED:
+ * the log is damaged. */
+sessile_status log_read_lines(log_t *log, sessile_id first, sessile_id last, buf *out,
+                              sessile_error *err);
 
-/* ---- damage: what is past it, in a log that may only be read (salvage.c) */
+/* ---- damaged logs (damage.c, salvage.c) */
 
-/* OK, or why nothing may be written: DAMAGED or TRUNCATED, with the sentence in err. */
+/* OK: the log is not damaged. DAMAGED, TRUNCATED: it can only be read; err says why. */
 sessile_status log_damage(const log_t *log, sessile_error *err);
 
-/* What is wrong with some entries or bytes of a damaged log. */
+/* One piece of damage. */
 typedef enum log_flaw_kind {
-    LOG_LOST,    /* entries first to last: nothing that opens is left of them */
-    LOG_REFUSED, /* entry first opens, and what it holds has no place in the log */
-    LOG_ORDER,   /* entry first can be read, but stands in another place, or does not
-                    follow the line before it */
-    LOG_BYTES,   /* bytes that are no entry of this log, or one more copy of one */
-    LOG_UNENDED  /* lines of a write whose end is not there: it was never made, or its end
-                    is what was damaged */
+    LOG_LOST,    /* no line of entries first to last can be opened */
+    LOG_REFUSED, /* entry first opens, but its contents are invalid */
+    LOG_ORDER,   /* entry first can be read, but is in another place, or does not follow
+                    the line before it */
+    LOG_BYTES,   /* bytes that are not an entry of this log, or a second copy of one */
+    LOG_UNENDED  /* lines of a write without its last line: it was never completed, or its
+                    last line is damaged */
 } log_flaw_kind;
 typedef struct log_flaw {
     log_flaw_kind kind;
-    sessile_id first, last; /* SESSILE_NO_ID: not about entries */
-    uint64_t offset, bytes; /* bytes 0: nothing stands where they should be */
+    sessile_id first, last; /* SESSILE_NO_ID: it is not about entries */
+    uint64_t offset, bytes; /* bytes 0: there are no bytes where they should be */
 } log_flaw;
 
-/* Makes the text of the entry that stands in for one that is lost: checked JSON with its
- * id, appended to out. Asked in the order of ids, each before anything later is shown. */
+/* Appends the text of a stand-in for a lost entry: checked JSON with its id. Called in
+ * the order of ids, before any later entry is visited. */
 typedef sessile_status (*log_stand_in)(void *arg, const log_flaw *lost, sessile_id id,
                                        buf *out, sessile_error *err);
 /*
- * Reads on past the damage: every line that opens by itself takes its place by its id,
- * and for each id without one `stand_in` makes an entry; all are shown in order. An entry
- * that visit calls DAMAGED is shown again as a stand-in. From then on log_count() and
- * log_read() include them. May be called again after it failed. IO, NOMEM, visit's own.
+ * Reads past the damage. Every line that opens counts as the entry that its id names;
+ * stand_in makes an entry for each id without a line. All are visited in order. If visit
+ * returns DAMAGED for an entry, a stand-in is visited in its place. From then on
+ * log_count() and log_read() include these entries. May be called again after it failed.
+ * IO, NOMEM, errors of visit.
  */
-sessile_status log_read_past(log_t *log, log_visit visit, log_stand_in stand_in,
-                             void *arg, sessile_error *err);
-/* From now on text stands in for entry id, which opens but was refused. */
-sessile_status log_cover(log_t *log, sessile_id id, const char *text, size_t size,
-                         sessile_error *err);
-/* 1 when a stand-in is what log_read() answers for id. */
-int log_is_covered(const log_t *log, sessile_id id);
-/* How many entries are lost, and the flaws, borrowed: at most the first thousand (left:
- * how many more there were). */
+sessile_status log_read_damaged(log_t *log, log_visit visit, log_stand_in stand_in,
+                                void *arg, sessile_error *err);
+/* Adds a stand-in for entry id, which opens but was refused. */
+sessile_status log_add_stand_in(log_t *log, sessile_id id, const char *text, size_t size,
+                                sessile_error *err);
+/* 1 if log_read() returns a stand-in for id. */
+int log_has_stand_in(const log_t *log, sessile_id id);
+/* The number of lost entries; the first thousand flaws, borrowed (*left: the number of
+ * others). */
 uint64_t log_lost(const log_t *log);
 size_t log_flaws(const log_t *log, const log_flaw **out, uint64_t *left);
 
-/* What log_inspect found at the end of a log. */
+/* What log_inspect() found at the end of a log. */
 typedef struct log_tail {
-    uint64_t offset, bytes; /* past the last commit; bytes 0: nothing */
-    int busy;               /* a writer is at work: they may be its write in progress */
-    int unlocked;           /* or so they may be: this folder refuses locks */
+    uint64_t offset, bytes; /* past the last commit; bytes 0: none */
+    int busy;               /* a writer holds the lock: a write may be in progress */
+    int unlocked;           /* the folder refuses locks: a write may be in progress */
 } log_tail;
 /*
- * As log_open_kept(), but from the first byte, and changes nothing, whatever it finds: a
- * torn tail is left and reported. Of the index only the proof is taken; callbacks NULL:
- * not even that. Such a handle is for reading, log_index_check() and log_rewrite().
+ * Opens a log to check it: reads every line and changes nothing. A torn end is reported
+ * in *tail. The index is used only as a durability proof; callbacks NULL: not at all. The
+ * handle may be used for reading, log_index_check() and log_rewrite().
  */
 sessile_status log_inspect(log_t **out, store *st, const keyring *k, const char *folder,
                            const char *name, unsigned depth, int timeout_ms,
                            const log_index_callbacks *callbacks, log_visit visit,
                            void *arg, log_tail *tail, const allocator *a,
                            sessile_error *err);
-/* Makes the handle's log one that may only be read, for a reason found above. */
-sessile_status log_hurt(log_t *log, const sessile_error *why, sessile_error *err);
+/* Marks the log as damaged: from now on it can only be read. */
+sessile_status log_set_damage(log_t *log, const sessile_error *why, sessile_error *err);
 
 /*
- * Writes a new log of the same name with every entry as log_read() has it, the same ids,
- * under a new data key, and puts it in the old one's place (rewrite.c). kept: the name
- * of the file that has the old bytes. The handle stays with the old log: close it. BUSY;
- * NOTFOUND: replaced or removed meanwhile; CONFLICT: it changed since it was opened;
- * UNSUPPORTED: this store replaces no logs. Interrupted anywhere, the old log or the new
- * one is there, whole, and it can be run again.
+ * Writes a new log with every entry as log_read() returns it, the same ids and a new data
+ * key, and replaces the old log with it (rewrite.c). kept: set to the name of the file
+ * with the old bytes. The handle stays with the old log: close it. If it is interrupted,
+ * the old log or the new one has the name, and the call can be repeated. BUSY; NOTFOUND:
+ * the log was replaced or removed; CONFLICT: it changed since it was opened; UNSUPPORTED:
+ * the store cannot replace logs.
  */
 sessile_status log_rewrite(log_t *log, const keyring *k, const char *folder,
                            const char *name, char *kept, size_t kept_size,
                            sessile_error *err);
 
-/* Only the header of a log, for lists: appended to out. */
+/* Appends the header of a log to out and reads nothing else, for lists. */
 sessile_status log_peek(store *st, const keyring *k, const char *folder, const char *name,
                         unsigned depth, buf *out, const allocator *a, sessile_error *err);
 
-/* What a log says in clear of its key, or that it is plain; nothing is opened. */
+/* What the first line of a log says in clear about its key. */
 typedef struct log_about {
     int sealed;
     logkey_about key; /* sealed */
     uint64_t bytes;
 } log_about;
-/* shared: looks under a shared lock, so that nobody is replacing the log meanwhile. BUSY,
- * NOTFOUND, DENIED; DAMAGED: it has no first line of a log. */
-sessile_status log_look_at(store *st, const char *folder, const char *name, int shared,
-                           int timeout_ms, log_about *out, sessile_error *err);
+/* Reads it; nothing is opened. shared: under a shared lock, so that nobody replaces the
+ * log meanwhile. BUSY, NOTFOUND, DENIED; DAMAGED: the first line is not a header. */
+sessile_status log_read_about(store *st, const char *folder, const char *name, int shared,
+                              int timeout_ms, log_about *out, sessile_error *err);
 
 /*
- * Reseals a log, if it is not of the newest epoch and of the keyring's suite: every
- * entry as it is, every write as it was, under a new data key, in one step. A torn end is
- * set aside first. callbacks: whose index is heard as a proof; NULL: none. Waits for the
- * exclusive lock: BUSY. DAMAGED, TRUNCATED, SEALED, IO, FULL: the log is as it was.
- * *done: 1 when it was resealed.
+ * Reseals a log under a new data key, unless it already has the newest epoch and the
+ * keyring's suite. Entries and writes stay the same. A torn end is set aside first.
+ * callbacks: their index is used as a durability proof; NULL: none. *done: 1 if the log
+ * was resealed. BUSY: no lock in time. DAMAGED, TRUNCATED, SEALED, IO, FULL: the log was
+ * not changed.
  */
 sessile_status log_reseal(store *st, const keyring *k, const char *folder,
                           const char *name, int timeout_ms,
@@ -325,10 +329,10 @@ sessile_status log_reseal(store *st, const keyring *k, const char *folder,
                           const allocator *a, sessile_error *err);
 
 /*
- * Removes a log and what lies beside it, durably, whether it opens or not: its header
- * line is overwritten first (a plain log whole). expected: its bytes when it was looked
- * at, and CONFLICT when it has others now; UINT64_MAX: whatever it has. *bytes: it had.
- * NOTFOUND; BUSY; UNSUPPORTED: the store removes nothing.
+ * Removes a log and the files beside it, durably. The log need not open. Its header line
+ * is overwritten first, a plain log as a whole. expected: the size that the log must
+ * have, else CONFLICT; UINT64_MAX: any. *bytes: the size that it had. NOTFOUND; BUSY;
+ * UNSUPPORTED: the store cannot remove logs.
  */
 sessile_status log_remove(store *st, const keyring *k, const char *folder,
                           const char *name, uint64_t expected, int timeout_ms,

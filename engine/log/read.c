@@ -1,9 +1,9 @@
 /*
- * read.c: entries by id, once a scan has said where they are.
+ * read.c: reads entries by id, after a scan has found their places.
  *
- * Reads and checks; never writes, never locks: what is committed does not move. Each line
- * is opened by itself; that lines follow each other is the scan's to compare, or, of
- * lines that this handle has not scanned, the tags' that the index keeps.
+ * Never writes and never locks: committed bytes do not move. Each line is opened by
+ * itself. A scan compares each line with the one before it; lines that this handle did
+ * not scan are compared with the tags in the index.
  */
 #include <string.h>
 
@@ -11,7 +11,7 @@
 
 /* What one read of the backend may bring for a range. */
 #define RANGE_PIECE ((uint64_t)1 << 20)
-/* And of files for log_expect(): memory that stays in the processor's cache costs less
+/* And of files for log_prefetch(): memory that stays in the processor's cache costs less
  * than the system calls saved. Where there are no locks a read is a question to a
  * database, and few of them cost less. */
 #define FILE_PIECE ((uint64_t)64 << 10)
@@ -31,7 +31,7 @@ static sessile_status bring(log_t *log, uint64_t first, uint64_t last, sessile_e
         return fail_nomem(err);
     sessile_status status = log->st.table->read(
         log->handle, first, at, log->buffers.piece.data, (size_t)size, &got, err);
-    status = log_gone(log, status, err);
+    status = log_check_gone(log, status, err);
     if (!status && got < size) {
         status = fail(err, SESSILE_TRUNCATED,
                       "%s is shorter than it was: entry %08llx at byte %llu is gone. "
@@ -84,13 +84,13 @@ static sessile_status bring_one(log_t *log, uint64_t id, sessile_error *err)
     return log->buffers.piece.failed ? fail_nomem(err) : SESSILE_OK;
 }
 
-void log_expect(log_t *log, sessile_id first, sessile_id last)
+void log_prefetch(log_t *log, sessile_id first, sessile_id last)
 {
     log->prefetch.first = first;
     log->prefetch.end = (uint64_t)last + 1;
 }
 
-void log_expect_none(log_t *log)
+void log_prefetch_end(log_t *log)
 {
     log->prefetch.first = log->prefetch.end = 0;
     buf_deinit(&log->prefetch.bytes);
@@ -109,7 +109,7 @@ static sessile_status open_tagged(log_t *log, uint64_t id, char *text, size_t si
         verdict = line_open(&log->key, log->depth, text, size - 1, id == 0, &l, out, err);
     if (verdict == LINE_FAILED)
         return err->code;
-    if (verdict == LINE_BAD || l.id != id || !index_knows(log, id, l.tag)) {
+    if (verdict == LINE_BAD || l.id != id || !index_tag_matches(log, id, l.tag)) {
         out->size = was;
         return fail(
             err, SESSILE_DAMAGED,
@@ -136,7 +136,7 @@ static sessile_status read_scanned(log_t *log, sessile_id id, buf *out,
         return fail(err, SESSILE_NOTFOUND, "%s has no entry %08x", log->name,
                     (unsigned)id);
     }
-    sessile_status status = log_reach(log, id, err);
+    sessile_status status = log_load(log, id, err);
     if (!status)
         status = bring_one(log, id, err);
     if (!status) {
@@ -205,7 +205,7 @@ sessile_status log_read_range(log_t *log, sessile_id first, sessile_id last,
     }
     for (uint64_t id = first; id <= last && !status;
          id = (id / LOG_BLOCK + 1) * LOG_BLOCK)
-        status = log_reach(log, (sessile_id)id, err);
+        status = log_load(log, (sessile_id)id, err);
     for (uint64_t id = first; id <= last && !status;) {
         uint64_t until = id;
         while (until < last && end_of(log, until + 1) - log->offsets[id] <= RANGE_PIECE)
@@ -225,8 +225,8 @@ sessile_status log_read_range(log_t *log, sessile_id first, sessile_id last,
     return status;
 }
 
-sessile_status log_lines(log_t *log, sessile_id first, sessile_id last, buf *out,
-                         sessile_error *err)
+sessile_status log_read_lines(log_t *log, sessile_id first, sessile_id last, buf *out,
+                              sessile_error *err)
 {
     sessile_error local = {SESSILE_OK, ""};
     err = err ? err : &local;
@@ -237,7 +237,7 @@ sessile_status log_lines(log_t *log, sessile_id first, sessile_id last, buf *out
     }
     for (uint64_t id = first; id <= last && !status;
          id = (id / LOG_BLOCK + 1) * LOG_BLOCK)
-        status = log_reach(log, (sessile_id)id, err);
+        status = log_load(log, (sessile_id)id, err);
     for (uint64_t id = first; id <= last && !status; id++) {
         uint64_t start = id;
         while (id < last && end_of(log, id + 1) - log->offsets[start] <= RANGE_PIECE)
@@ -286,11 +286,11 @@ sessile_status log_peek(store *st, const keyring *k, const char *folder, const c
     for (int i = 0; moved && i < LOG_TRIES; i++) {
         log_t *log;
         error_clear(err);
-        status = log_attach(&log, st, k, folder, name, depth, a, err);
+        status = log_open_unread(&log, st, k, folder, name, depth, a, err);
         if (status)
             return status;
         status = peek(log, depth, out, err);
-        moved = log_moved(log, status);
+        moved = log_can_retry(log, status);
         log_close(log);
     }
     return status;

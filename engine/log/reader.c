@@ -1,9 +1,9 @@
 /*
- * reader.c: lines out of a backend, in large pieces.
+ * reader.c: reads lines from a backend, in large pieces.
  *
- * Owns log->buffers.piece. Reads with the backend's read only, never maps: a file that
- * shrinks under a mapping kills the process. It must never hold more than one line and a
- * piece, and never a line beyond LINE_LONGEST.
+ * Owns log->buffers.piece. Uses the backend's read and never maps: a file that shrinks
+ * under a mapping kills the process. Must never hold more than a line and a piece, nor a
+ * line longer than LINE_LONGEST.
  */
 #include <string.h>
 
@@ -46,7 +46,7 @@ static int read_more(reader *r, uint64_t index, sessile_error *err)
     }
     sessile_status status = log->st.table->read(
         log->handle, index, from, log->buffers.piece.data + r->have, want, &got, err);
-    if (log_gone(log, status, err))
+    if (log_check_gone(log, status, err))
         return -1;
     r->have += got;
     return got > 0;

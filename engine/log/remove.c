@@ -1,9 +1,9 @@
 /*
- * remove.c: a log taken away for good, whether it opens or not.
+ * remove.c: removes a log, whether it opens or not.
  *
- * Owns the decision that the log is still the one that was meant: the name leads to it
- * under its lock, and nobody wrote since it was looked at. Where there are no locks the
- * store compares once more. Must never read it.
+ * Decides whether the log is still the one that was meant: under its lock, the name leads
+ * to it and nobody has written since. Without locks the store compares once more. Must
+ * never read the log.
  */
 #include "log/internal.h"
 

@@ -1,18 +1,17 @@
 /*
- * reseal.c: reseals a log under the newest epoch and the suite of the keyring.
+ * reseal.c: reseals a log under the newest epoch and the keyring's suite.
  *
- * Owns the way of a log from one key to another: under its exclusive lock, all of it read
- * and proved, copied entry by entry, put in its place in one step. It must never copy a
- * log that it could not read whole: what is damaged stays under the key it has, until
- * somebody has decided what is to become of it.
+ * Under the exclusive lock the whole log is read and checked, copied entry by entry, and
+ * replaced in one step. Must never copy a log that it could not read as a whole: a
+ * damaged log keeps its key until somebody has decided what to do about it.
  *
- * Writers wait meanwhile. Whoever has the log open finds another one under its name at
- * its next lock. What was written and not yet synced when the lock was taken is in the
- * copy, and so durable before anybody sees it.
+ * Writers wait meanwhile. Other handles find another log under the name when they next
+ * lock. Entries that were written but not synced when the lock was taken are in the copy,
+ * and so are durable before anybody sees it.
  *
- * Where there are no locks nobody waits. What others append while it is copied is copied
- * after it, until nothing more has come; then the store puts the copy in its place only
- * if the log still ends there. If not, all of it is done again.
+ * In a store without locks nobody waits. Entries that others append during the copy are
+ * copied after it, until there are no more. The store replaces the log only if it still
+ * ends there; otherwise the copy starts again.
  */
 #include <string.h>
 
@@ -55,8 +54,8 @@ static sessile_status read_start(store *st, const char *folder, const char *name
     return status;
 }
 
-sessile_status log_look_at(store *st, const char *folder, const char *name, int shared,
-                           int timeout_ms, log_about *out, sessile_error *err)
+sessile_status log_read_about(store *st, const char *folder, const char *name, int shared,
+                              int timeout_ms, log_about *out, sessile_error *err)
 {
     static const char plain[] = ",\"sessile\":1,\"commit\":1,\"_c\":\"";
     sessile_error local = {SESSILE_OK, ""};
@@ -98,7 +97,7 @@ static sessile_status attach_locked(log_t **out, store *st, const keyring *k,
 {
     for (;;) {
         int replaced = 0;
-        sessile_status status = log_attach(out, st, k, folder, name, 0, a, err);
+        sessile_status status = log_open_unread(out, st, k, folder, name, 0, a, err);
         if (status)
             return status;
         log_set_timeout(*out, timeout_ms);
@@ -189,7 +188,8 @@ static sessile_status copy_all(log_t *log, const keyring *k, const char *folder,
             fail(err, SESSILE_CONFLICT, "%s has grown while it was resealed", log->name);
     }
     if (!status)
-        status = log_gone(log, log_copy_finish(copy, log->handle, 0, NULL, 0, err), err);
+        status =
+            log_check_gone(log, log_copy_finish(copy, log->handle, 0, NULL, 0, err), err);
     return status;
 }
 
@@ -210,7 +210,7 @@ static sessile_status reseal_once(store *st, const keyring *k, const char *folde
     *done = status == SESSILE_OK;
     log_copy_drop(&copy);
 out:
-    if (log_moved(log, status))
+    if (log_can_retry(log, status))
         status = err->code = SESSILE_CONFLICT;
     log_close(log);
     return status;

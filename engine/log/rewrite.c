@@ -1,14 +1,11 @@
 /*
- * rewrite.c: writes all that can be read of a damaged log to a new one.
+ * rewrite.c: writes everything that can be read of a damaged log to a new one.
  *
- * Owns the way from a log that may only be read to one that can be written again: a new
- * log under the same name with the same entries under the same ids, stand-ins where they
- * are lost. It must never touch the old bytes, which keep a name of their own, nor write
- * what it has not just opened.
- *
- * It is a new log (copy.c): a header of its own, a data key of its own, each line a
- * commit that names the one before it as durable. Stopped anywhere, there is the old log
- * or the new one under the name, whole, and perhaps a draft that is no log.
+ * The new log has the same name, the same entries and the same ids, with stand-ins for
+ * lost entries. It has its own header and data key, and each line is a commit that names
+ * the line before it as durable (copy.c). Must never touch the old bytes, which get a
+ * name of their own, nor write what it has not just opened. If it is interrupted, the old
+ * log or the new one has the name, and there may be a draft, which is not a log.
  */
 #include <string.h>
 

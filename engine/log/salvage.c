@@ -1,25 +1,25 @@
 /*
- * salvage.c: what can be read past damage.
+ * salvage.c: reads past damage.
  *
- * Owns the record of a handle's damage: why nothing may be written, where the lines are
- * that open past V, and the texts that stand in for entries that are lost. It must never
- * change a byte, and never show as an entry what does not open.
+ * Finds the lines that open past V, and makes stand-ins for lost entries. Must never
+ * change a byte, nor return as an entry what does not open.
  *
- * The problem: behind a damaged line stand lines that were acknowledged, whole. Refusing
- * the log would lose them all for one bit. The choice: each line says its id and opens by
- * itself, so every line that opens takes the place that its id gives it, wherever it
- * stands; each id without one has a stand-in, made by the floor above, so that positions,
- * parents and lists of entries hold. Nothing may be appended to such a log: rewrite.c
- * makes a new one of it.
+ * The problem: after a damaged line there are whole lines that were acknowledged.
+ * Refusing the log would lose them all because of one bit. The choice: each line says its
+ * id and opens by itself, so every line that opens counts as the entry that its id names,
+ * wherever it is. Each id without a line gets a stand-in from the floor above, so that
+ * positions, parents and lists of entries still hold. Nothing may be appended to such a
+ * log; rewrite.c makes a new one.
  *
- * The lines say how many ids there were. One that opens is believed; of a sealed
- * log no stranger can make one. In a plain log anybody can, so an id is believed only as
- * far as the file is long, and some more for what may have been cut out. A line that does
- * not open, but has the whole layout of one, is believed about its own id as far as the
- * bytes before it could hold that many lines; and that what it calls durable existed.
+ * The lines also say how many entries there were. In a sealed log a line that opens is
+ * believed, because nobody without the key can make one. In a plain log anybody can, so
+ * an id is believed only up to the number of lines that the file has room for, plus some
+ * for bytes that may have been cut out. A line that does not open but has the layout of
+ * one is believed about its own id, up to the number of lines that fit before it, and
+ * about the entry that it calls durable.
  *
- * Rejected: taking lines in the order in which they stand (two lines that were swapped
- * would cost one), and leaving ids out that are lost (every later id would change).
+ * Rejected: the order of lines in the file instead of their ids (two swapped lines would
+ * cost one), and leaving out lost ids (every later id would change).
  */
 #include "log/damage.h"
 
@@ -324,7 +324,7 @@ static sessile_status show_stand_in(log_t *log, log_flaw lost, sessile_id id,
                                     sessile_error *err)
 {
     log_damage_record *d = log->damage;
-    size_t at = damage_cover_at(d, id);
+    size_t at = damage_stand_in_at(d, id);
     buf text;
     buf_init(&text, log->alloc);
     sessile_status status = SESSILE_OK;
@@ -333,7 +333,7 @@ static sessile_status show_stand_in(log_t *log, log_flaw lost, sessile_id id,
         if (!status && text.failed)
             status = fail_nomem(err);
         if (!status)
-            status = log_cover(log, id, text.data, text.size, err);
+            status = log_add_stand_in(log, id, text.data, text.size, err);
     }
     if (!status) {
         const stand_in *s = &d->covers[at];
@@ -363,7 +363,7 @@ static sessile_status show_places(log_t *log, log_visit visit, log_stand_in make
             continue;
         }
         buf_clear(&log->buffers.text);
-        if (log_is_covered(log, id)) /* refused when this was tried before */
+        if (log_has_stand_in(log, id)) /* refused when this was tried before */
             status = SESSILE_DAMAGED;
         else
             status = open_place(log, i, &log->buffers.text, err);
@@ -395,8 +395,8 @@ static void describe_loss(log_t *log)
          d->lost == 1 ? "is" : "are");
 }
 
-sessile_status log_read_past(log_t *log, log_visit visit, log_stand_in make, void *arg,
-                             sessile_error *err)
+sessile_status log_read_damaged(log_t *log, log_visit visit, log_stand_in make, void *arg,
+                                sessile_error *err)
 {
     sessile_error local = {SESSILE_OK, ""};
     log_damage_record *d = log->damage;
@@ -405,7 +405,7 @@ sessile_status log_read_past(log_t *log, log_visit visit, log_stand_in make, voi
         return SESSILE_OK;
     d->place_count = d->flaw_count = 0;
     d->flaws_left = 0;
-    d->lost = damage_cover_at(d, d->first); /* what was refused before the damage */
+    d->lost = damage_stand_in_at(d, d->first); /* what was refused before the damage */
     d->bytes.bytes = 0;
     d->ended = d->first > log->proved ? d->first : log->proved;
     d->behind = log->end.bytes;
@@ -438,7 +438,7 @@ sessile_status log_read_salvaged(log_t *log, sessile_id id, buf *out, int *found
                                  sessile_error *err)
 {
     const log_damage_record *d = log->damage;
-    size_t at = damage_cover_at(d, id);
+    size_t at = damage_stand_in_at(d, id);
     *found = 1;
     if (at < d->cover_count && d->covers[at].id == id) {
         buf_put(out, d->texts.data + d->covers[at].at, d->covers[at].size);

@@ -1,30 +1,29 @@
 /*
- * scan.c: lines in order, and what to make of those that are not.
+ * scan.c: reads lines in order, and decides about bytes that are not good lines.
  *
  * Owns V, the end of the last commit before the first byte that is not a good line, and
- * the decision about what lies past it. It must never change a byte but in log_recover,
- * under the exclusive lock, on a scan that was made under it.
+ * the decision about the bytes past it. Must never change a byte except in log_recover(),
+ * under the exclusive lock, after a scan under that lock.
  *
- * The problem: after a crash the end of a log may hold part of a write, or blocks of it
- * in any order. That has to heal by itself. Damage to what was acknowledged must not:
- * cutting there would be a silent loss. Both look the same at the first bad byte.
+ * The problem: after a crash the end of a log may hold a part of a write, or its blocks
+ * in any order. That must heal by itself. Damage to acknowledged entries must not be cut,
+ * because that would be a silent loss. Both look the same at the first bad byte.
  *
  * The choice: each write names, in clear and under its seal, the newest entry known to be
- * synced when it was written. A line past V that names an entry at or past the first
- * missing one says that the missing one was safe on the device: that is damage, and
- * nothing is cut. Without such a proof nothing past V was known to be safe, so nothing
- * that was acknowledged is lost by setting it aside.
+ * synced when it was written. If a line past V names a missing entry, that entry was
+ * durable: the log is damaged, and nothing is cut. Without such a proof no entry past V
+ * is known to be durable, so setting the bytes aside loses nothing that was acknowledged.
  *
- * The index is a second proof: its last block says which entry was safe when it was
- * added. When V does not reach that entry, the log is damaged.
+ * The index is a second proof: its last block names an entry that was durable when the
+ * block was written. If V is before that entry, the log is damaged.
  *
- * The first proof need not open. What a writer put there is never more than was synced;
- * only damage or forgery can make it say more, and then the log is left alone, which is
- * what both deserve. (With proofs that must open, a header exchanged for that of
- * another log made every later line mute, and the whole log was cut.)
+ * A line need not open to be a proof. A writer never claims more than was synced, so a
+ * false claim is damage or forgery, and in both cases the log must not be cut. (When
+ * proofs had to open, a header from another log made every later line useless, and the
+ * whole log was cut.)
  *
  * Rejected: a chain through the additional data (a flipped bit makes all later lines
- * unreadable: no proof is left), a length or count at a fixed place (a second write
+ * unreadable, so no proof is left), a length or count at a fixed place (a second write
  * that can be torn), a journal (two syncs).
  */
 #include <string.h>
@@ -51,7 +50,8 @@ static sessile_status show_write(log_t *log, size_t count, const reader *r,
     log->end.bytes = r->at;
     log->in_write = 0;
     memcpy(log->end.tag, last->tag, VAULT_TAG);
-    log_learn(log, log->end.count, last->has_durable ? (uint64_t)last->durable + 1 : 0);
+    log_note_progress(log, log->end.count,
+                      last->has_durable ? (uint64_t)last->durable + 1 : 0);
     return SESSILE_OK;
 }
 
@@ -97,7 +97,8 @@ sessile_status log_scan(log_t *log, uint64_t size, log_visit visit, void *arg,
         log->offsets[index] = start;
         log->pending.ends[pending++] = log->buffers.text.size;
         memcpy(tag, l.tag, VAULT_TAG);
-        index_pass(log, index, r.at, l.commit != 0 ? 0 : log->in_write + pending, tag);
+        index_add_entry(log, index, r.at, l.commit != 0 ? 0 : log->in_write + pending,
+                        tag);
         if (l.commit != 0) {
             status = show_write(log, pending, &r, &l, visit, arg, err);
             if (status)
@@ -192,7 +193,7 @@ static sessile_status scan_now(log_t *log, log_visit visit, void *arg, uint64_t 
     if (status)
         return status;
     if (*size < log->end.bytes) {
-        status = log_still_there(log, err);
+        status = log_check_exists(log, err);
         if (status)
             return status;
         log->judged = 1;
@@ -233,7 +234,8 @@ sessile_status log_recover(log_t *log, log_visit visit, void *arg, uint64_t *tor
     return status;
 }
 
-sessile_status log_look(log_t *log, log_visit visit, void *arg, sessile_error *err)
+sessile_status log_scan_unlocked(log_t *log, log_visit visit, void *arg,
+                                 sessile_error *err)
 {
     uint64_t size;
     int tail, replaced;

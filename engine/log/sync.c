@@ -1,14 +1,13 @@
 /*
- * sync.c: when a write is durable, and when a log is lost to writing.
+ * sync.c: makes writes durable, and poisons a log after a failed sync.
  *
- * Owns what is known to be synced, and the poison. One thread syncs; those who come
- * meanwhile wait, and find their entries covered by it or make the next one: sixteen
- * writers pay for two syncs, not sixteen. It must never sync again after a sync failed:
- * the kernel has marked the pages clean, and a second sync would report a success that is
- * none.
+ * Owns what is known to be synced, and the poison. One thread syncs. Threads that come
+ * meanwhile wait; that sync covers their entries, or one of them makes the next sync. So
+ * sixteen writers pay for two syncs. Must never sync again after a sync has failed: the
+ * kernel has marked the pages clean, and a second sync would report a false success.
  *
- * Handles of one log in one process share as well, below: store/file/shared.c. Processes
- * sync each for themselves.
+ * Handles of one log in one process also share syncs, in store/file/shared.c. Processes
+ * sync for themselves.
  */
 #include <string.h>
 
@@ -17,7 +16,7 @@
 /* How much log_settle() writes at once. */
 #define SETTLE_PIECE ((size_t)1 << 20)
 
-void log_learn(log_t *log, uint64_t written, uint64_t durable)
+void log_note_progress(log_t *log, uint64_t written, uint64_t durable)
 {
     pthread_mutex_lock(&log->sync.mutex);
     /* A scan from the start shows again what was written long ago. */
@@ -101,18 +100,18 @@ sessile_status log_settle(log_t *log, sessile_error *err)
         log_poison(log, err);
         return status;
     }
-    log_learn(log, log->end.count, log->end.count);
+    log_note_progress(log, log->end.count, log->end.count);
     log->settled = 1;
     return SESSILE_OK;
 }
 
 sessile_status log_sync(log_t *log, sessile_id target, sessile_error *err)
 {
-    return log_sync_unless(log, target, NULL, NULL, err);
+    return log_sync_stoppable(log, target, NULL, NULL, err);
 }
 
-sessile_status log_sync_unless(log_t *log, sessile_id target, log_stop stop, void *arg,
-                               sessile_error *err)
+sessile_status log_sync_stoppable(log_t *log, sessile_id target, log_stop stop, void *arg,
+                                  sessile_error *err)
 {
     sessile_status status = SESSILE_OK;
     sessile_error local = {SESSILE_OK, ""};

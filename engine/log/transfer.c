@@ -1,14 +1,14 @@
 /*
  * transfer.c: reads a log for another store, line by line, up to its last commit.
  *
- * Owns the decision where a log that others write to ends, and whether the bytes behind
- * that are a write in progress, a torn end, or damage. It must never change the source:
- * it repairs nothing. It must never leave out a byte in silence: what is not transferred
- * is counted, and damage is named.
+ * Decides where a log that others write to ends, and whether the bytes past that end are
+ * a write in progress, a torn end, or damage. Must never change or repair the source.
+ * Must never leave out a byte in silence: bytes that are not transferred are counted, and
+ * damage is reported.
  *
- * A whole write is held in memory before any of it is written, so that the target store
- * never sees half a write. So a transfer needs memory for one piece and for the largest
- * write, however long the log is.
+ * A whole write is read into memory before any of it is written, so the target never has
+ * half a write. So a transfer needs memory for one piece and for the largest write,
+ * however long the log is.
  */
 #include "log/transfer_internal.h"
 
@@ -78,8 +78,8 @@ sessile_status transfer_begin(transfer **out, const transfer_options *options,
     buf_init(&t->verbatim.out, a);
     buf_init(&t->other, a);
     sessile_status status =
-        log_attach(&t->source.log, options->from, options->from_keys, options->folder,
-                   options->name, options->depth, a, err);
+        log_open_unread(&t->source.log, options->from, options->from_keys,
+                        options->folder, options->name, options->depth, a, err);
     if (!status && options->callbacks && options->from_keys &&
         (options->from->table->capabilities & SESSILE_BACKEND_CACHES) != 0) {
         t->source.log->index.callbacks = *options->callbacks;
@@ -139,7 +139,7 @@ static line_verdict judge_line(transfer *t, char *text, size_t size, line *l,
     line_verdict verdict;
     buf_clear(&t->text);
     if (is_opaque(t)) {
-        verdict = line_look(&log->key, text, size, t->source.index == 0, l);
+        verdict = line_check_layout(&log->key, text, size, t->source.index == 0, l);
     } else {
         verdict = line_open(&log->key, log->depth, text, size, t->source.index == 0, l,
                             &t->text, err);

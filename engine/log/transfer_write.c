@@ -1,10 +1,10 @@
 /*
  * transfer_write.c: writes a log into the target store.
  *
- * Owns the comparison with a log that exists there, and the three ways to go on: a draft
- * that gets its name when it is whole, appends behind an equal beginning, or comparing
- * alone. It must never change a log that differs, nor append at an end that it has not
- * seen: append-if-end prevents that.
+ * Compares with a log that exists there, and continues in one of three ways: a draft that
+ * gets its name when it is complete, appends after an equal beginning, or comparing only.
+ * Must never change a log that differs, nor append at an end that it has not seen:
+ * append-if-end prevents that.
  */
 #include "log/transfer_internal.h"
 

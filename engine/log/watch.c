@@ -1,9 +1,8 @@
 /*
- * watch.c: waiting for what others append.
+ * watch.c: waits until others append to a log.
  *
- * Owns the pace at which a store is asked that cannot tell by itself. Works on a handle
- * of its own, so that nobody who uses the log waits for it, nor is moved by what it asks.
- * Must never read a line, nor hold a lock.
+ * Decides how often to ask a store that cannot notify. Uses a handle of its own, so that
+ * other users of the log do not wait for it. Must never read a line nor hold a lock.
  */
 #include "log/internal.h"
 
@@ -25,7 +24,7 @@ static sessile_status stopped(const char *name, sessile_error *err)
                 "waiting for what others write to %s was ended by another thread", name);
 }
 
-sessile_status log_pause(const os_table *os, int ms, log_stop stop, void *arg)
+sessile_status log_sleep(const os_table *os, int ms, log_stop stop, void *arg)
 {
     while (ms > 0) {
         int slice = ms < OS_SLICE_MS ? ms : OS_SLICE_MS;
@@ -55,7 +54,7 @@ static sessile_status poll(const sessile_backend *table, sessile_backend_log *lo
         if (*changed || gone_ms >= (uint64_t)timeout_ms)
             break;
         int left = timeout_ms - (int)gone_ms;
-        status = log_pause(os, pause < left ? pause : left, stop, arg);
+        status = log_sleep(os, pause < left ? pause : left, stop, arg);
         pause = pause * 2 < LATEST_MS ? pause * 2 : LATEST_MS;
     }
     return status;

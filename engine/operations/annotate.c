@@ -39,23 +39,23 @@ static sessile_status check_subject(sessile_session *s, const stated *w,
     sessile_status status = SESSILE_OK;
 
     if (w->about < s->tree.node_count)
-        status = session_reach_locked(s, w->about, err);
+        status = session_load_locked(s, w->about, err);
     if (status)
         return status;
     if (w->about >= s->tree.node_count || s->tree.nodes[w->about].type == ENTRY_TOMBSTONE)
-        return session_named(s,
-                             fail(err, SESSILE_NOTFOUND,
-                                  "there is no entry %08" PRIx32
-                                  " to label: the newest is %08" PRIx32,
-                                  w->about, (sessile_id)(s->tree.node_count - 1)),
-                             err);
+        return session_name_error(s,
+                                  fail(err, SESSILE_NOTFOUND,
+                                       "there is no entry %08" PRIx32
+                                       " to label: the newest is %08" PRIx32,
+                                       w->about, (sessile_id)(s->tree.node_count - 1)),
+                                  err);
     if (pin && !node_is_message(&s->tree.nodes[w->about]))
-        status = session_named(s,
-                               fail(err, SESSILE_INVALID,
-                                    "entry %08" PRIx32
-                                    " is no message: only messages can be pinned",
-                                    w->about),
-                               err);
+        status = session_name_error(s,
+                                    fail(err, SESSILE_INVALID,
+                                         "entry %08" PRIx32
+                                         " is no message: only messages can be pinned",
+                                         w->about),
+                                    err);
     return status;
 }
 
@@ -72,10 +72,11 @@ static sessile_status build_label(void *arg, sessile_session *s, batch *b,
     if (w->off && !now) {
         char shown[NAME_SHOWN];
         name_show(w->name, shown);
-        return session_named(s,
-                             fail(err, SESSILE_NOTFOUND,
-                                  "entry %08" PRIx32 " has no label %s", w->about, shown),
-                             err);
+        return session_name_error(s,
+                                  fail(err, SESSILE_NOTFOUND,
+                                       "entry %08" PRIx32 " has no label %s", w->about,
+                                       shown),
+                                  err);
     }
     if (!w->off == !now)
         put_fact(s, w, b);
@@ -114,14 +115,14 @@ static sessile_status pack_labels(sessile_session *s, const fact *list, size_t c
 
     for (size_t i = 0; i < count; i++)
         names += list[i].name_size + 1;
-    rows = give_alloc(a, (count + !count) * sizeof *rows + names);
+    rows = host_alloc(a, (count + !count) * sizeof *rows + names);
     if (!rows)
         return fail_nomem(err);
     to = (char *)(rows + count);
     for (size_t i = 0; i < count; i++) {
-        sessile_status status = session_reach_locked(s, list[i].entry, err);
+        sessile_status status = session_load_locked(s, list[i].entry, err);
         if (status) {
-            give_free(rows);
+            host_free(rows);
             return status;
         }
         rows[i] = (sessile_label_row){.entry = list[i].about,
@@ -356,7 +357,7 @@ sessile_status session_members_text(sessile_session *s, const char *kind, char *
     buf text;
     buf_init(&text, &s->store->alloc);
     sessile_status status = session_members(s, kind, &text, err);
-    if (!status && !(*out = give_dup(&s->store->alloc, text.data, text.size)))
+    if (!status && !(*out = host_dup(&s->store->alloc, text.data, text.size)))
         status = fail_nomem(err);
     if (!status)
         *size = text.size;

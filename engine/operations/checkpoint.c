@@ -251,7 +251,7 @@ sessile_status checkpoint_find_locked(sessile_session *s, sessile_id id,
     mem_free(a, list, count * sizeof *list);
     if (i < count)
         return SESSILE_OK;
-    return session_named(
+    return session_name_error(
         s,
         fail(err, SESSILE_NOTFOUND,
              "there is no checkpoint %08" PRIx32 ": it has %zu, list them", id, count),

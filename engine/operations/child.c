@@ -86,7 +86,7 @@ static sessile_status look_at_parent(sessile_session *s, sessile_id *head,
         return status;
     status = session_refresh_locked(s, err);
     if (!status)
-        status = session_named(s, session_damage_locked(s, NULL, err), err);
+        status = session_name_error(s, session_damage_locked(s, NULL, err), err);
     *head = s->tree.head;
     session_unlock(s);
     return status;
@@ -156,7 +156,7 @@ static sessile_status check_child(const sessile_session *parent,
         is_name(&link->user, parent->identity.user, parent->identity.user_size))
         return SESSILE_OK;
     name_show((sessile_slice){child->identity.id, child->identity.id_size}, shown);
-    return session_named(
+    return session_name_error(
         parent, fail(err, SESSILE_INVALID, "session %s is no child of this one", shown),
         err);
 }
@@ -302,7 +302,7 @@ static sessile_status gather(sessile_session *s, children *c, sessile_error *err
 
     buf_init(&text, c->alloc);
     for (uint64_t id = 1; !status && id < s->tree.node_count; id++) {
-        status = session_reach_locked(s, (sessile_id)id, err);
+        status = session_load_locked(s, (sessile_id)id, err);
         if (status || s->tree.nodes[id].type != ENTRY_CHILD)
             continue;
         status = session_read_entry(s, (sessile_id)id, &text, &e, err);
@@ -316,7 +316,7 @@ static sessile_status gather(sessile_session *s, children *c, sessile_error *err
 static sessile_status pack(const children *c, sessile_subsession **out,
                            sessile_error *err)
 {
-    sessile_subsession *rows = give_alloc(
+    sessile_subsession *rows = host_alloc(
         c->alloc, (c->count + !c->count) * sizeof *rows + c->text.size + 3 * c->count);
     char *to;
 

@@ -81,7 +81,7 @@ static sessile_status is_about_them(plan *p, const fact *one, int *yes,
 
     *yes = one->about <= p->last;
     if (one->kind == FACT_CHECKPOINT && !one->off) {
-        status = session_reach_locked(p->s, one->about, err);
+        status = session_load_locked(p->s, one->about, err);
         *yes = !status && p->s->tree.nodes[one->about].parent <= p->last;
     }
     return status;
@@ -323,20 +323,20 @@ static sessile_status state_members(plan *p, sessile_slice title, json given,
 static sessile_status check_sound(const plan *p, sessile_error *err)
 {
     const sessile_session *s = p->s;
-    sessile_id sound = log_sound(s->log), at;
+    sessile_id sound = log_count_undamaged(s->log), at;
     sessile_error why = {SESSILE_OK, ""};
 
     if (p->last < sound || !log_damage(s->log, &why))
         return SESSILE_OK;
     for (at = sound ? sound - 1 : 0; at && !session_is_path_entry(s, at);)
         at--;
-    return session_named(s,
-                         fail(err, why.code,
-                              "it is damaged from entry %08" PRIx32
-                              " on: fork it at %08" PRIx32
-                              ", the newest entry before that, or repair it first",
-                              sound, at),
-                         err);
+    return session_name_error(s,
+                              fail(err, why.code,
+                                   "it is damaged from entry %08" PRIx32
+                                   " on: fork it at %08" PRIx32
+                                   ", the newest entry before that, or repair it first",
+                                   sound, at),
+                              err);
 }
 
 /* Lines, then facts, under the new names. No mutex is held. */
@@ -361,8 +361,8 @@ static sessile_status write_copy(const plan *p, sessile_store *to,
     }
     names_place(to, names, new_folder, new_name);
     keyring_user_name(to->keys, names->user, user);
-    status = log_attach(&source, &from->backend, from->keys, folder, name,
-                        session_read_depth(from), &from->alloc, err);
+    status = log_open_unread(&source, &from->backend, from->keys, folder, name,
+                             session_read_depth(from), &from->alloc, err);
     if (!status)
         status =
             log_copy_begin_new(&copy, &to->backend, to->keys, new_folder, new_name, user,
@@ -437,7 +437,7 @@ static sessile_status copy_session(sessile_session *s, sessile_store *to,
             else if (status == SESSILE_EXISTS)
                 exists(names, err);
             else
-                session_named(s, status, err);
+                session_name_error(s, status, err);
         }
         plan_deinit(&p);
     }
@@ -458,7 +458,7 @@ sessile_status session_choose_names(session_names *names, sessile_store *to,
     options->user = given_or(options->user, s->identity.user, s->identity.user_size);
     sessile_config own = session_config(s);
     config_inherit(&options->config, &own);
-    return names_of(names, to, options, id_may_be_empty, err);
+    return names_from_options(names, to, options, id_may_be_empty, err);
 }
 
 /* ------------------------------------------------------------------ fork */
@@ -485,7 +485,7 @@ static sessile_status plan_fork(plan *p, void *arg, sessile_error *err)
     if (!status)
         status = check_sound(p, err);
     if (!status)
-        status = session_named(s, session_tag_locked(s, p->last, p->tag, err), err);
+        status = session_name_error(s, session_tag_locked(s, p->last, p->tag, err), err);
     if (status)
         return status;
     sessile_link origin = {{s->identity.id, s->identity.id_size},
@@ -554,7 +554,7 @@ static sessile_status plan_put(plan *p, void *arg, sessile_error *err)
     buf text;
 
     if (status)
-        return session_named(s, status, err);
+        return session_name_error(s, status, err);
     p->last = (sessile_id)(s->tree.node_count - 1);
     buf_init(&text, &s->store->alloc);
     status = session_tag_locked(s, p->last, p->tag, err);
@@ -563,7 +563,7 @@ static sessile_status plan_put(plan *p, void *arg, sessile_error *err)
     if (!status)
         status = header_rename(&p->header, text.data, text.size, arg, err);
     buf_deinit(&text);
-    return session_named(s, status, err);
+    return session_name_error(s, status, err);
 }
 
 sessile_status session_put(sessile_store *to, sessile_session *s,

@@ -26,12 +26,12 @@ sessile_status session_life(sessile_session *s, sessile_life_info *out,
     if (!status)
         status = session_life_facts_locked(s, &f, err);
     if (!status)
-        *out =
-            (sessile_life_info){.life = life_of(&f, s->fold.modified_ms,
-                                                s->store->os->now_ms(s->store->os->ud)),
-                                .ttl_ms = f.ttl_ms,
-                                .expires_ms = life_expires(&f, s->fold.modified_ms),
-                                .deleted_ms = f.deleted_ms};
+        *out = (sessile_life_info){.life =
+                                       life_state(&f, s->fold.modified_ms,
+                                                  s->store->os->now_ms(s->store->os->ud)),
+                                   .ttl_ms = f.ttl_ms,
+                                   .expires_ms = life_expires(&f, s->fold.modified_ms),
+                                   .deleted_ms = f.deleted_ms};
     session_unlock(s);
     return status;
 }
@@ -47,13 +47,13 @@ static sessile_status build_step(void *arg, sessile_session *s, batch *b,
                                  sessile_error *err)
 {
     step *w = arg;
-    sessile_status status = w->revives ? SESSILE_OK : session_check_there_locked(s, err);
+    sessile_status status = w->revives ? SESSILE_OK : session_check_exists_locked(s, err);
 
     if (status)
         return status;
     if (w->revives && !facts_find(&s->fold.facts, FACT_METADATA, 0, LIFE_DELETED,
                                   sizeof LIFE_DELETED - 1))
-        return session_named(
+        return session_name_error(
             s, fail(err, SESSILE_NOTFOUND, "it is not deleted: resume it"), err);
     batch_put(b, s->tree.head, ENTRY_METADATA, SOURCE_HOST, w->text.data, w->text.size);
     return SESSILE_OK;
@@ -192,7 +192,7 @@ sessile_status session_delete(sessile_store *st, const sessile_session_options *
 {
     char shown[NAME_SHOWN], agent[NAME_SHOWN], hash[SESSILE_ID_HASH_SIZE];
     session_names names;
-    sessile_status status = names_of(&names, st, which, 0, err);
+    sessile_status status = names_from_options(&names, st, which, 0, err);
 
     if (!status) /* before anything is removed: who deletes wants to note it */
         status = hash_names(&names, hash, &st->alloc, err);

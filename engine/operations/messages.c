@@ -30,7 +30,7 @@ static sessile_status find_from(sessile_session *s, sessile_id at, sessile_id fr
             high = middle;
     }
     *out = low;
-    sessile_status status = session_reach_path_locked(s, at, from, err);
+    sessile_status status = session_load_path_locked(s, at, from, err);
     if (status)
         return status;
     if (session_descends_locked(s, at, from))
@@ -50,7 +50,7 @@ static sessile_status find_from(sessile_session *s, sessile_id at, sessile_id fr
              "entry %08" PRIx32 " is not on the path to %08" PRIx32
              ": the nearest messages on it are %08" PRIx32 " and %08" PRIx32,
              from, at, ids[low - 1], ids[low]);
-    return session_named(s, SESSILE_NOTFOUND, err);
+    return session_name_error(s, SESSILE_NOTFOUND, err);
 }
 
 /* Moves what is asked for to the front of ids: from, then role, then the newest `last`,
@@ -128,7 +128,8 @@ static sessile_status read_rows(sessile_session *s, reading *r, size_t count,
             end++;
         status = session_texts_locked(s, r->ids[i], r->ids[end - 1], take_row, r, err);
         if (!status && r->done != end)
-            status = session_damaged(s, r->ids[r->done], err, "it is not where it was");
+            status =
+                session_fail_damaged(s, r->ids[r->done], err, "it is not where it was");
         i = end;
     }
     return status;
@@ -142,7 +143,7 @@ static sessile_status give_rows(const sessile_session *s, const reading *r, size
 
     if (count > (SIZE_MAX - r->text.size) / sizeof *rows)
         return fail_nomem(err);
-    rows = give_alloc(&s->store->alloc, count * sizeof *rows + r->text.size);
+    rows = host_alloc(&s->store->alloc, count * sizeof *rows + r->text.size);
     if (!rows)
         return fail_nomem(err);
     text = (char *)(rows + count);

@@ -36,9 +36,9 @@ static sessile_status read_pending(sessile_session *s, const entry *e, int *open
     *open = 0;
     if (saw == SESSILE_NO_ID)
         return SESSILE_OK;
-    status = session_reach_locked(s, saw, err);
+    status = session_load_locked(s, saw, err);
     if (!status)
-        status = session_reach_path_locked(s, s->tree.head, saw, err);
+        status = session_load_path_locked(s, s->tree.head, saw, err);
     if (status)
         return status;
     *open = (s->tree.head == saw || session_descends_locked(s, s->tree.head, saw)) &&
@@ -72,9 +72,9 @@ sessile_status session_pending_run_locked(sessile_session *s, sessile_id *id, bu
         return SESSILE_OK;
     }
     if (*id == SESSILE_NO_ID)
-        return session_named(
+        return session_name_error(
             s, fail(err, SESSILE_NOTFOUND, "no run of it waits for an answer"), err);
-    return session_named(
+    return session_name_error(
         s,
         fail(err, SESSILE_NOTFOUND,
              "no run waits at entry %08" PRIx32
@@ -127,7 +127,7 @@ static sessile_pending_run *pack(const sessile_session *s, const pending *rows,
                                  size_t count, const buf *texts)
 {
     sessile_pending_run *out =
-        give_alloc(&s->store->alloc, (count + !count) * sizeof *out + texts->size);
+        host_alloc(&s->store->alloc, (count + !count) * sizeof *out + texts->size);
     char *to;
 
     if (!out)

@@ -68,7 +68,7 @@ sessile_status session_read_context(sessile_session *s, sessile_id at,
     }
     session_unlock(s);
     if (status) {
-        give_free(*out);
+        host_free(*out);
         *out = NULL;
         *count = 0;
     }
@@ -89,7 +89,7 @@ sessile_status session_entry(sessile_session *s, sessile_id id, char **out, size
     if (!status)
         status = session_text_locked(s, id, &text, err);
     session_unlock(s);
-    if (!status && (text.failed || !(*out = give_dup(a, text.data, text.size))))
+    if (!status && (text.failed || !(*out = host_dup(a, text.data, text.size))))
         status = fail_nomem(err);
     if (!status)
         *size = text.size;

@@ -66,14 +66,15 @@ static sessile_status check_end(sessile_session *s, size_t count, sessile_error 
 
     if (log_damage(s->log, NULL) || known == count)
         return SESSILE_OK;
-    return session_named(s,
-                         fail(err, SESSILE_DAMAGED,
-                              "of its %zu records the first %" PRIu64
-                              " are whole writes, and what follows "
-                              "is none: was it cut, or saved in part? Keep those %" PRIu64
-                              ", or bring back a copy",
-                              count, known, known),
-                         err);
+    return session_name_error(
+        s,
+        fail(err, SESSILE_DAMAGED,
+             "of its %zu records the first %" PRIu64
+             " are whole writes, and what follows "
+             "is none: was it cut, or saved in part? Keep those %" PRIu64
+             ", or bring back a copy",
+             count, known, known),
+        err);
 }
 
 sessile_status session_records_open(sessile_session **out, sessile_store *st,
@@ -116,7 +117,7 @@ void session_records_own(sessile_store *st, const sessile_session_options *named
     session_names names;
     session_place at, own;
 
-    if (!st->over_records || names_of(&names, st, named, 0, NULL))
+    if (!st->over_records || names_from_options(&names, st, named, 0, NULL))
         return;
     names_place(st, &names, at.folder, at.name);
     private_place(st, &own);
@@ -144,11 +145,12 @@ sessile_status session_records_locked(sessile_session *s, uint64_t from,
                       "there are %" PRIu64 " records, none after number %" PRIu64, known,
                       from);
     if (status || from == known)
-        return session_named(s, status, err);
+        return session_name_error(s, status, err);
     buf_init(&lines, a);
-    status = log_lines(s->log, (sessile_id)from, (sessile_id)(known - 1), &lines, err);
+    status =
+        log_read_lines(s->log, (sessile_id)from, (sessile_id)(known - 1), &lines, err);
     size_t n = (size_t)(known - from);
-    list = status ? NULL : give_alloc(a, n * sizeof *list + lines.size);
+    list = status ? NULL : host_alloc(a, n * sizeof *list + lines.size);
     if (list) {
         char *at = (char *)(list + n);
         memcpy(at, lines.data, lines.size);
@@ -164,5 +166,5 @@ sessile_status session_records_locked(sessile_session *s, uint64_t from,
         status = fail_nomem(err);
     }
     buf_deinit(&lines);
-    return session_named(s, status, err);
+    return session_name_error(s, status, err);
 }

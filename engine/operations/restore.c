@@ -41,7 +41,8 @@ static sessile_status read_checkpoint(sessile_session *s, sessile_id id, buf *te
     sessile_status status = session_read_entry(s, id, text, e, err);
 
     if (!status && (e->type != ENTRY_CHECKPOINT || !is_sound(e->data)))
-        return session_damaged(s, id, err, "this checkpoint is not what was written");
+        return session_fail_damaged(s, id, err,
+                                    "this checkpoint is not what was written");
     return status;
 }
 
@@ -159,7 +160,7 @@ static sessile_checkpoint_row *pack(listing *l)
 {
     size_t size = l->count * sizeof *l->rows;
     sessile_checkpoint_row *out =
-        give_alloc(&l->s->store->alloc, size + l->texts.size + 1);
+        host_alloc(&l->s->store->alloc, size + l->texts.size + 1);
     char *texts;
 
     if (!out)
@@ -296,7 +297,7 @@ static sessile_status compare_agent(const sessile_session *s, const entry *e, in
         if (force)
             warn(warnings, text);
         else
-            status = session_named(
+            status = session_name_error(
                 s, fail(err, SESSILE_CONFLICT, "%s: force it, or use that version", text),
                 err);
     }
@@ -333,7 +334,7 @@ static sessile_status read_state(sessile_session *s, restoring *r, sessile_error
     }
     if (!json_plain(packed, &text, &size) || size > PTRDIFF_MAX / 2 ||
         json_uint(json_get(r->e.data, "bytes"), &bytes) || bytes > CHECKPOINT_STATE_MOST)
-        return session_damaged(s, r->id, err, "its state cannot be read");
+        return session_fail_damaged(s, r->id, err, "its state cannot be read");
     buf_init(&raw, &s->store->alloc);
     if (buf_reserve(&raw, size / 4 * 3 + 3)) {
         status = fail_nomem(err);
@@ -343,7 +344,7 @@ static sessile_status read_state(sessile_session *s, restoring *r, sessile_error
             got < 0 ? SESSILE_DAMAGED
                     : compress_read(&r->state, raw.data, (size_t)got, (size_t)bytes, err);
         if (status == SESSILE_DAMAGED)
-            status = session_damaged(s, r->id, err, "its state cannot be read");
+            status = session_fail_damaged(s, r->id, err, "its state cannot be read");
     }
     buf_deinit(&raw);
     return status;
@@ -367,7 +368,7 @@ static sessile_status build_restore(void *arg, sessile_session *s, batch *b,
         return status;
     r->head = head_of(&r->e);
     if (r->head == SESSILE_NO_ID)
-        return session_damaged(s, r->id, err, "it names no entry before it");
+        return session_fail_damaged(s, r->id, err, "it names no entry before it");
     status = session_check_at(s, r->head, err);
     if (!status)
         status = compare_agent(s, &r->e, r->force, &r->warnings, err);
@@ -387,7 +388,7 @@ static sessile_status build_restore(void *arg, sessile_session *s, batch *b,
 static sessile_restored *make_restored(const sessile_session *s, const restoring *r)
 {
     sessile_restored *out =
-        give_alloc(&s->store->alloc, sizeof *out + r->state.size + r->warnings.size + 2);
+        host_alloc(&s->store->alloc, sizeof *out + r->state.size + r->warnings.size + 2);
     char *to;
 
     if (!out)

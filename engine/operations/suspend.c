@@ -92,7 +92,7 @@ static sessile_status build_end(void *arg, sessile_session *s, batch *b,
     if (w->pending_runs)
         status = close_pending_runs(s, b, &closed, err);
     if (!status && !pause && !closed)
-        return session_named(
+        return session_name_error(
             s,
             fail(err, SESSILE_NOTFOUND,
                  w->pending_runs
@@ -243,9 +243,9 @@ static sessile_status pack(sessile_session *s, sessile_id id, sessile_suspension
         size_t size = state.type == JSON_NONE ? 0 : state.size;
         (void)json_string(&reason, json_get(e.data, "reason"));
         sessile_suspension *p =
-            give_alloc(&s->store->alloc, sizeof *p + reason.size + size + 2);
+            host_alloc(&s->store->alloc, sizeof *p + reason.size + size + 2);
         if (!p || reason.failed) {
-            give_free(p);
+            host_free(p);
             status = fail_nomem(err);
         } else {
             char *to = (char *)(p + 1);

@@ -26,7 +26,7 @@ static sessile_status read_on(sessile_session *s, session_wait *w, sessile_id *s
         *seen = (sessile_id)log_count(s->log);
     status = session_refresh_locked(s, err);
     *count = (sessile_id)log_count(s->log);
-    *bytes = log_asked(s->log);
+    *bytes = log_last_size(s->log);
     session_unlock(s);
     return status;
 }
@@ -58,11 +58,11 @@ sessile_status session_watch(sessile_session *s, sessile_id *seen, int timeout_m
         if (status)
             return status;
         if (known > *seen)
-            return session_named(s,
-                                 fail(err, SESSILE_INVALID,
-                                      "it has %" PRIu32 " entries, and not %" PRIu32,
-                                      *seen, known),
-                                 err);
+            return session_name_error(s,
+                                      fail(err, SESSILE_INVALID,
+                                           "it has %" PRIu32 " entries, and not %" PRIu32,
+                                           *seen, known),
+                                      err);
         *changed = *seen > known;
         if (timeout_ms > 0) {
             uint64_t gone_ms = (os->clock_us(os->ud) - begin) / 1000;
@@ -75,12 +75,12 @@ sessile_status session_watch(sessile_session *s, sessile_id *seen, int timeout_m
         if (status == SESSILE_NOTFOUND)
             status = fail(err, status, "it was removed: nobody writes to it any more");
         if (status)
-            return session_named(s, status, err);
+            return session_name_error(s, status, err);
         /* what woke us may be half a write, or nothing at all */
         if (!woken)
             pause = SOONEST_MS;
         else if (pause > SOONEST_MS)
-            (void)log_pause(os, pause, session_sync_stopped, &stop);
+            (void)log_sleep(os, pause, session_sync_stopped, &stop);
         if (woken)
             pause = pause * 2 < LATEST_MS ? pause * 2 : LATEST_MS;
     }

@@ -151,9 +151,9 @@ static sessile_status run(const source *c, lua_config *out, sessile_error *err)
     vm_enter(v);
     if (vm_call(v, run_file, &r, 1, c->file, err) == LUA_OK) {
         const char *text = lua_tolstring(v->L, -1, &out->values_size);
-        out->values = give_dup(&allocator_default, text, out->values_size);
+        out->values = host_dup(&allocator_default, text, out->values_size);
         out->text_size = c->text.size - c->skip;
-        out->text = give_dup(&allocator_default, c->text.data + c->skip, out->text_size);
+        out->text = host_dup(&allocator_default, c->text.data + c->skip, out->text_size);
         if (!out->values || !out->text)
             status = fail_nomem(err);
     } else {
@@ -171,7 +171,7 @@ static sessile_status find_path(const char *path, lua_config *out, sessile_error
     char *found = os_proc_real_path(path);
     if (!found)
         return fail_errno(err, errno, "finding the configuration %s", path);
-    out->path = give_dup(&allocator_default, found, strlen(found));
+    out->path = host_dup(&allocator_default, found, strlen(found));
     free(found);
     return out->path ? SESSILE_OK : fail_nomem(err);
 }
@@ -201,8 +201,8 @@ sessile_status lua_config_read(const char *path, lua_config *out, sessile_error 
     if (!status)
         status = find_path(path, out, err);
     if (status) {
-        give_free(out->values);
-        give_free(out->text);
+        host_free(out->values);
+        host_free(out->text);
         memset(out, 0, sizeof *out);
     }
     return status;

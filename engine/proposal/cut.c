@@ -139,7 +139,7 @@ static void cut_one(cutting *c, size_t i)
         c->left--;
     else if (counts_for_turns(c, i))
         c->left -= --c->run_left[c->run[i]] == 0;
-    state_mark_gone(c->s, i, MARK_DROPPED);
+    state_mark_removed(c->s, i, MARK_DROPPED);
 }
 
 static void cut_groups(cutting *c, int64_t n)

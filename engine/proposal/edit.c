@@ -44,7 +44,7 @@ static sessile_status check_range(const sessile_state *s, size_t first, size_t l
 
 /* ------------------------------------------------------------------ drop */
 
-void state_mark_gone(sessile_state *s, size_t i, uint32_t mark)
+void state_mark_removed(sessile_state *s, size_t i, uint32_t mark)
 {
     uint32_t was = s->edits.marks[i];
     if (was == MARK_COVERED || (was == MARK_DROPPED && mark == MARK_DROPPED))
@@ -67,7 +67,7 @@ sessile_status state_drop(sessile_state *s, size_t first, size_t last, sessile_e
     if (status)
         return status;
     for (i = first; i <= last; i++)
-        state_mark_gone(s, i, MARK_DROPPED);
+        state_mark_removed(s, i, MARK_DROPPED);
     journal_drop(s, first, last);
     error_clear(err);
     return SESSILE_OK;
@@ -105,7 +105,7 @@ static sessile_status replace_new(sessile_state *s, size_t i, const message *m,
         memcpy(replaces, was->replaces, replace_count * sizeof *replaces);
     else if (replace_count)
         replaces[0] = it->key;
-    if (inserted_stands(s, number, covers, cover_count, replaces, replace_count))
+    if (inserted_set_covered(s, number, covers, cover_count, replaces, replace_count))
         goto nomem;
     s->edits.tokens += (int64_t)inserted_of(s, number)->columns.tokens - it->tokens;
     s->edits.marks[i] = number;
@@ -115,7 +115,7 @@ static sessile_status replace_new(sessile_state *s, size_t i, const message *m,
 nomem:
     mem_free(s->alloc, covers, cover_count * sizeof *covers);
     mem_free(s->alloc, replaces, replace_count * sizeof *replaces);
-    inserted_cut(s, s->made.count - 1);
+    inserted_truncate(s, s->made.count - 1);
     return fail_nomem(err);
 }
 
@@ -162,7 +162,7 @@ sessile_status state_replace(sessile_state *s, size_t i, sessile_slice fields,
         status = replace_new(s, i, &m, err);
     } else {
         tokens = tokens_now(s, i);
-        status = inserted_again(s, &m, mark, err);
+        status = inserted_set_text(s, &m, mark, err);
         s->edits.tokens += tokens_now(s, i) - tokens;
     }
     if (!status) {
@@ -192,7 +192,7 @@ static int stand_for_range(sessile_state *s, size_t first, size_t last)
 {
     size_t i;
     for (i = first; i <= last; i++)
-        if (stand_for_item(s, i))
+        if (covered_add_item(s, i))
             return -1;
     return 0;
 }
@@ -224,19 +224,19 @@ sessile_status state_insert(sessile_state *s, size_t i, sessile_slice text,
     if (status)
         return status;
 
-    stand_for_nothing(s);
+    covered_clear(s);
     if ((has_covers && stand_for_range(s, cover_first, cover_last)) ||
         mem_grow(s->alloc, (void **)&s->edits.inserts, &s->edits.insert_capacity,
                  s->edits.insert_count + 1, sizeof *s->edits.inserts))
         return fail_nomem(err);
-    turn = stand_turn(s, i > 0 ? given_item(s, i - 1)->turn : 0);
+    turn = covered_turn(s, i > 0 ? given_item(s, i - 1)->turn : 0);
     status = inserted_new(s, &m, turn, &number, err);
     if (status)
         return status;
-    if (stand_keys(s, &covers, &cover_count) ||
-        inserted_stands(s, number, covers, cover_count, NULL, 0)) {
+    if (covered_keys(s, &covers, &cover_count) ||
+        inserted_set_covered(s, number, covers, cover_count, NULL, 0)) {
         mem_free(s->alloc, covers, cover_count * sizeof *covers);
-        inserted_cut(s, s->made.count - 1);
+        inserted_truncate(s, s->made.count - 1);
         return fail_nomem(err);
     }
     s->edits.inserts[s->edits.insert_count].at = (uint32_t)i;
@@ -244,7 +244,7 @@ sessile_status state_insert(sessile_state *s, size_t i, sessile_slice text,
     s->edits.tokens += inserted_of(s, number)->columns.tokens;
     s->edits.left++;
     for (k = cover_first; has_covers && k <= cover_last; k++)
-        state_mark_gone(s, k, MARK_COVERED);
+        state_mark_removed(s, k, MARK_COVERED);
     journal_insert(s, i, text, has_covers, cover_first, cover_last);
     error_clear(err);
     return SESSILE_OK;
@@ -258,9 +258,9 @@ static int keys_of(sessile_state *s, const sessile_key *named, size_t named_coun
 {
     size_t k;
     for (k = 0; k < named_count; k++)
-        if (stand_for_key(s, named[k]))
+        if (covered_add_key(s, named[k]))
             return -1;
-    return stand_keys(s, out, count);
+    return covered_keys(s, out, count);
 }
 
 /* A new message that replaces exactly one is what that one was, in other words: it has
@@ -304,15 +304,15 @@ static sessile_status build_new(sessile_state *s, const sessile_state_item *give
         status = inserted_new(s, &m, turn, number, err);
     if (status)
         return status;
-    stand_for_nothing(s);
+    covered_clear(s);
     if (keys_of(s, given->replaces, given->replace_count, &replaces, &replace_count))
         goto nomem;
-    turn = stand_turn(s, turn);
-    stand_for_nothing(s);
+    turn = covered_turn(s, turn);
+    covered_clear(s);
     if (keys_of(s, given->covers, given->cover_count, &covers, &cover_count))
         goto nomem;
-    turn = stand_turn(s, turn);
-    if (inserted_stands(s, *number, covers, cover_count, replaces, replace_count))
+    turn = covered_turn(s, turn);
+    if (inserted_set_covered(s, *number, covers, cover_count, replaces, replace_count))
         goto nomem;
     inserted_of(s, *number)->columns.turn = turn;
     inserted_of(s, *number)->has_name = has_name;
@@ -411,7 +411,7 @@ sessile_status state_rebuild(sessile_state *s, const sessile_state_item *items,
         if (status) {
             if (err)
                 (void)fail_prefix(err, "item %zu of the list", i);
-            inserted_cut(s, from);
+            inserted_truncate(s, from);
             goto out;
         }
     }

@@ -15,7 +15,7 @@
 
 /* ------------------------------------------------------------------ standing for */
 
-void stand_for_nothing(sessile_state *s)
+void covered_clear(sessile_state *s)
 {
     s->scratch.stand_count = 0;
     s->scratch.strange_count = 0;
@@ -58,7 +58,7 @@ static int stand_for_inserted(sessile_state *s, const inserted_message *w)
     return 0;
 }
 
-int stand_for_item(sessile_state *s, size_t i)
+int covered_add_item(sessile_state *s, size_t i)
 {
     uint32_t origin = origin_of(s, i);
     if (origin != ORIGIN_NONE)
@@ -66,7 +66,7 @@ int stand_for_item(sessile_state *s, size_t i)
     return stand_for_inserted(s, inserted_of(s, given_item(s, i)->key.n));
 }
 
-int stand_for_key(sessile_state *s, sessile_key key)
+int covered_add_key(sessile_state *s, sessile_key key)
 {
     if (key_is_own(key) && key.n >= 1 && key.n <= s->made.before)
         return stand_for_inserted(s, inserted_of(s, key.n));
@@ -101,7 +101,7 @@ static int sort_stands(sessile_state *s)
     return 0;
 }
 
-int stand_keys(sessile_state *s, sessile_key **out, size_t *count)
+int covered_keys(sessile_state *s, sessile_key **out, size_t *count)
 {
     const context *first = &s->lists[0].c;
     size_t k, n;
@@ -124,7 +124,7 @@ int stand_keys(sessile_state *s, sessile_key **out, size_t *count)
     return 0;
 }
 
-uint32_t stand_turn(const sessile_state *s, uint32_t otherwise)
+uint32_t covered_turn(const sessile_state *s, uint32_t otherwise)
 {
     uint32_t newest = 0;
     size_t k;
@@ -248,8 +248,8 @@ sessile_status inserted_new(sessile_state *s, const message *m, uint32_t turn,
     return SESSILE_OK;
 }
 
-sessile_status inserted_again(sessile_state *s, const message *m, uint32_t number,
-                              sessile_error *err)
+sessile_status inserted_set_text(sessile_state *s, const message *m, uint32_t number,
+                                 sessile_error *err)
 {
     inserted_message *w = inserted_of(s, number);
     char *copy;
@@ -268,8 +268,8 @@ sessile_status inserted_again(sessile_state *s, const message *m, uint32_t numbe
     return SESSILE_OK;
 }
 
-int inserted_stands(sessile_state *s, uint32_t number, sessile_key *covers,
-                    size_t cover_count, sessile_key *replaces, size_t replace_count)
+int inserted_set_covered(sessile_state *s, uint32_t number, sessile_key *covers,
+                         size_t cover_count, sessile_key *replaces, size_t replace_count)
 {
     inserted_message *w = inserted_of(s, number);
     uint32_t from = ORIGIN_NONE;
@@ -308,7 +308,7 @@ void inserted_clear(sessile_state *s, uint32_t number)
     w->columns.key.n = number;
 }
 
-void inserted_cut(sessile_state *s, size_t count)
+void inserted_truncate(sessile_state *s, size_t count)
 {
     while (s->made.count > count)
         inserted_clear(s, (uint32_t)s->made.count--);

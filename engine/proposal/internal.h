@@ -184,7 +184,7 @@ static inline int is_gone(const sessile_state *s, size_t i)
 /* ---- edit.c */
 
 /* Takes item i out: MARK_DROPPED or MARK_COVERED. */
-void state_mark_gone(sessile_state *s, size_t i, uint32_t mark);
+void state_mark_removed(sessile_state *s, size_t i, uint32_t mark);
 sessile_status state_check_unbuilt(const sessile_state *s, sessile_error *err);
 
 /* The first byte of a call in a journal. */
@@ -222,15 +222,15 @@ void journal_vars(const sessile_state *s, sessile_slice text);
 /* ---- insert.c */
 
 /* Begins to gather what a new message stands for. */
-void stand_for_nothing(sessile_state *s);
+void covered_clear(sessile_state *s);
 /* What given item i stands for: itself, or, being new, what it stood for. 0 or -1. */
-int stand_for_item(sessile_state *s, size_t i);
+int covered_add_item(sessile_state *s, size_t i);
 /* A key as a hand-built list names it. 0 or -1. */
-int stand_for_key(sessile_state *s, sessile_key key);
+int covered_add_key(sessile_state *s, sessile_key key);
 /* The keys gathered, in the order of the first list, each once. 0 or -1. */
-int stand_keys(sessile_state *s, sessile_key **out, size_t *count);
+int covered_keys(sessile_state *s, sessile_key **out, size_t *count);
 /* The turn of the newest message gathered, or otherwise. */
-uint32_t stand_turn(const sessile_state *s, uint32_t otherwise);
+uint32_t covered_turn(const sessile_state *s, uint32_t otherwise);
 
 /* ---- merge.c */
 
@@ -253,15 +253,15 @@ int inserted_same_links(const sessile_state *s, size_t i);
 sessile_status inserted_new(sessile_state *s, const message *m, uint32_t turn,
                             uint32_t *number, sessile_error *err);
 /* Gives a put s->work as its text instead; what it stands for stays. */
-sessile_status inserted_again(sessile_state *s, const message *m, uint32_t number,
-                              sessile_error *err);
+sessile_status inserted_set_text(sessile_state *s, const message *m, uint32_t number,
+                                 sessile_error *err);
 /* Says what a put stands for (the arrays are its own then), and whether its role is one
  * that it may have. 0, or -1: NOMEM, and the arrays are still the caller's. */
-int inserted_stands(sessile_state *s, uint32_t number, sessile_key *covers,
-                    size_t cover_count, sessile_key *replaces, size_t replace_count);
+int inserted_set_covered(sessile_state *s, uint32_t number, sessile_key *covers,
+                         size_t cover_count, sessile_key *replaces, size_t replace_count);
 /* A put's memory; its number stays taken. */
 void inserted_clear(sessile_state *s, uint32_t number);
 /* The newest inserted go, until `count` are left. */
-void inserted_cut(sessile_state *s, size_t count);
+void inserted_truncate(sessile_state *s, size_t count);
 
 #endif

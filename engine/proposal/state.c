@@ -103,8 +103,9 @@ sessile_status state_new(sessile_state **out, const state_setup *setup,
         return fail_nomem(err);
     init(s, setup);
     first = &s->lists[0];
-    if (context_copy(&first->c, setup->context) || pairing_of(&first->pairs, &first->c) ||
-        grow_marks(s, first->c.count) || copy_labels(s, setup->labels))
+    if (context_copy(&first->c, setup->context) ||
+        pairing_make(&first->pairs, &first->c) || grow_marks(s, first->c.count) ||
+        copy_labels(s, setup->labels))
         goto nomem;
     if (setup->fit)
         meter_scale_context(&first->c, setup->fit);
@@ -130,7 +131,7 @@ void state_free(sessile_state *s)
     if (!s)
         return;
     a = s->alloc;
-    inserted_cut(s, 0);
+    inserted_truncate(s, 0);
     if (s->reader.texts) {
         for (i = 0; i < s->lists[0].c.count; i++)
             mem_free(a, s->reader.texts[i].data, s->reader.texts[i].capacity);
@@ -164,7 +165,7 @@ static void forget_hook(sessile_state *s)
     s->vars.has = 0;
     if (!s->edits.marked && s->edits.insert_count == 0 && !s->edits.is_built)
         return;
-    inserted_cut(s, s->made.before);
+    inserted_truncate(s, s->made.before);
     give_list(s, s->given, context_tokens(&s->given->c));
 }
 
@@ -172,7 +173,7 @@ sessile_status state_hook_begin(sessile_state *s, const char *vars, size_t vars_
                                 sessile_error *err)
 {
     forget_hook(s);
-    if (!s->given->has_pairs && pairing_of(&s->given->pairs, &s->given->c))
+    if (!s->given->has_pairs && pairing_make(&s->given->pairs, &s->given->c))
         return fail_nomem(err);
     s->given->has_pairs = 1;
     s->made.before = s->made.count;
@@ -401,7 +402,7 @@ sessile_status state_rewind(sessile_state *s, sessile_error *err)
 {
     if (!s->marked)
         return fail(err, SESSILE_INVALID, "no list was marked to go back to");
-    inserted_cut(s, s->made.at_mark);
+    inserted_truncate(s, s->made.at_mark);
     s->made.before = s->made.count;
     s->vars.has = 0;
     give_list(s, s->marked, context_tokens(&s->marked->c));

@@ -26,12 +26,12 @@ static sessile_status last_checkpoint_locked(sessile_session *s, sessile_id at,
         if (one->kind != FACT_CHECKPOINT || one->off || one->entry < 1)
             continue;
         sessile_id id = one->about;
-        sessile_status status = session_reach_locked(s, id, err);
+        sessile_status status = session_load_locked(s, id, err);
         if (status)
             return status;
         /* a checkpoint of another branch does not count */
         sessile_id stands = s->tree.nodes[id].parent;
-        status = session_reach_path_locked(s, at, stands, err);
+        status = session_load_path_locked(s, at, stands, err);
         if (status)
             return status;
         if (stands == at || session_descends_locked(s, at, stands)) {
@@ -80,7 +80,7 @@ static sessile_status judge_rules(sessile_run *run, const sessile_triggers *t, i
     sessile_status status = session_lock_within(s, &run->wait, err);
     if (status)
         return status;
-    status = session_reach_path_locked(s, run->turn.last, run->turn.first, err);
+    status = session_load_path_locked(s, run->turn.last, run->turn.first, err);
     if (!status)
         status = last_checkpoint_locked(s, run->turn.last, &last, err);
     if (!status && s->tree.head == run->turn.last)

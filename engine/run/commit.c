@@ -47,7 +47,7 @@ static sessile_status judge_with_later(commit_write *w, sessile_session *s, sess
     if (!status)
         status = state_laws(run->state, &in, err);
     if (!status &&
-        (context_copy(&after, state_after(run->state)) || pairing_of(&pairs, now)))
+        (context_copy(&after, state_after(run->state)) || pairing_make(&pairs, now)))
         status = fail_nomem(err);
     for (size_t i = before->count; !status && i < now->count; i++)
         if (context_push(&after, &now->items[i], now->links + now->items[i].link))
@@ -77,7 +77,7 @@ static sessile_status build_compaction(void *arg, sessile_session *s, batch *b,
     sessile_id now_at = s->tree.head ? s->tree.nodes[s->tree.head].context_at : 0;
     sessile_id parent = s->tree.head;
     sessile_status status =
-        session_reach_path_locked(s, s->tree.head, run->saw.entry, err);
+        session_load_path_locked(s, s->tree.head, run->saw.entry, err);
     sessile_error paused = {SESSILE_OK, ""};
 
     if (status)

@@ -22,7 +22,7 @@ static sessile_status drop_attempt_elsewhere(sessile_session *s, sessile_id at,
 {
     sessile_status status = SESSILE_OK;
     if (a->turn && a->turn < at)
-        status = session_reach_path_locked(s, at, a->turn, err);
+        status = session_load_path_locked(s, at, a->turn, err);
     if (!status &&
         (a->turn > at || (a->turn && !session_descends_locked(s, at, a->turn))))
         a->turn = 0;
@@ -38,7 +38,7 @@ sessile_status run_count_locked(sessile_run *run, sessile_error *err)
         return SESSILE_OK;
     c->by_share = s->compacting.by_share;
     c->by_overflow = s->compacting.by_overflow;
-    sessile_status status = session_reach_locked(s, run->saw.entry, err);
+    sessile_status status = session_load_locked(s, run->saw.entry, err);
     if (!status)
         status = session_last_compaction_locked(s, run->saw.entry, &c->last, err);
     if (!status)

@@ -17,7 +17,7 @@ static sessile_status need_links(sessile_session *s, sessile_error *err)
 
     if (s->tree.child_count)
         return SESSILE_OK;
-    status = session_reach_all_locked(s, err);
+    status = session_load_all_locked(s, err);
     return status ? status : child_links_make(s) ? fail_nomem(err) : SESSILE_OK;
 }
 
@@ -27,7 +27,7 @@ static sessile_status need_links(sessile_session *s, sessile_error *err)
 static sessile_status give_ids(const sessile_session *s, size_t count, sessile_id **out,
                                sessile_error *err)
 {
-    *out = give_alloc(&s->store->alloc, (count ? count : 1) * sizeof **out);
+    *out = host_alloc(&s->store->alloc, (count ? count : 1) * sizeof **out);
     return *out ? SESSILE_OK : fail_nomem(err);
 }
 
@@ -39,7 +39,7 @@ sessile_status session_ancestry_locked(sessile_session *s, sessile_id id,
     size_t n = 1;
 
     if (!status)
-        status = session_reach_path_locked(s, id, 0, err);
+        status = session_load_path_locked(s, id, 0, err);
     if (status)
         return status;
     for (sessile_id at = id; at; at = s->tree.nodes[at].parent)
@@ -135,7 +135,7 @@ sessile_status session_common_ancestor_locked(sessile_session *s, sessile_id a,
     while (!status && a != b) {
         sessile_id *later = a > b ? &a : &b;
         *later = s->tree.nodes[*later].parent;
-        status = session_reach_locked(s, *later, err);
+        status = session_load_locked(s, *later, err);
     }
     if (!status)
         *out = a;
@@ -310,7 +310,7 @@ static sessile_status make_rows(sessile_session *s, const pick *p, const context
         totals = mem_alloc(a, s->tree.node_count * sizeof *totals);
     }
     if (p->all || (row_of && totals))
-        rows = give_alloc(a, (n ? n : 1) * sizeof *rows);
+        rows = host_alloc(a, (n ? n : 1) * sizeof *rows);
     if (rows) {
         if (p->all)
             all_rows(s, p, rows);
@@ -339,7 +339,7 @@ sessile_status session_tree_locked(sessile_session *s, const sessile_tree_option
     while (!status) {
         status = session_context_locked(s, &c, err);
         if (!status)
-            status = session_reach_all_locked(s, err);
+            status = session_load_all_locked(s, err);
         if (!s->context.stale && !s->index.absent_count)
             break;
     }

@@ -84,8 +84,8 @@ static sessile_status malformed(loader *l, const char *what, json name)
 {
     int shown = name.size > 40 ? 40 : (int)name.size;
 
-    return session_damaged(l->s, l->at, l->err, "%s (%.*s)", what, shown,
-                           name.at ? name.at : "");
+    return session_fail_damaged(l->s, l->at, l->err, "%s (%.*s)", what, shown,
+                                name.at ? name.at : "");
 }
 
 /* The messages that a compaction wrote, numbered from 1 in their order. */
@@ -96,8 +96,8 @@ static sessile_status find_inserted(loader *l, source *from)
 
     while (json_next(&it)) {
         if (json_uint(json_get(it.value, "n"), &n) || n != from->inserted_count + 1)
-            return session_damaged(l->s, from->id, l->err,
-                                   "the messages it wrote are not numbered from 1");
+            return session_fail_damaged(l->s, from->id, l->err,
+                                        "the messages it wrote are not numbered from 1");
         if (mem_grow(l->alloc, (void **)&from->inserted, &from->inserted_capacity,
                      from->inserted_count + 1, sizeof *from->inserted))
             return fail_nomem(l->err);
@@ -110,7 +110,7 @@ static sessile_status find_inserted(loader *l, source *from)
 static sessile_status load(loader *l, sessile_id id, source **out)
 {
     const sessile_session *s = l->s;
-    sessile_status status = session_reach_locked(l->s, id, l->err);
+    sessile_status status = session_load_locked(l->s, id, l->err);
     uint32_t index;
     source *from;
 
@@ -147,7 +147,7 @@ static sessile_status push_id(loader *l, sessile_id id, json name)
     sessile_status status = SESSILE_OK;
 
     if (id < l->at)
-        status = session_reach_locked(l->s, id, l->err);
+        status = session_load_locked(l->s, id, l->err);
     if (status)
         return status;
     if (id >= l->at || !(node_is_message(&s->tree.nodes[id]) ||
@@ -168,7 +168,7 @@ static sessile_status push_range(loader *l, sessile_id low, sessile_id high, jso
 
     if (low == 0 || low > high || high >= l->at)
         return malformed(l, "its context names a range that is none", name);
-    status = session_reach_path_locked(l->s, high, low, l->err);
+    status = session_load_path_locked(l->s, high, low, l->err);
     if (status)
         return status;
     l->ids.count = 0;
@@ -200,7 +200,7 @@ static sessile_status push_inserted(loader *l, sessile_key key, json name)
     json put, text;
 
     if (key.entry <= l->at)
-        status = session_reach_locked(s, key.entry, l->err);
+        status = session_load_locked(s, key.entry, l->err);
     if (status)
         return status;
     if (key.entry > l->at || (s->tree.nodes[key.entry].type != ENTRY_COMPACTION &&
@@ -226,8 +226,8 @@ static sessile_status push_inserted(loader *l, sessile_key key, json name)
     if (status == SESSILE_NOMEM)
         return status;
     if (status)
-        return session_damaged(s, key.entry, l->err,
-                               "what it wrote as %" PRIu32 " is no message", key.n);
+        return session_fail_damaged(s, key.entry, l->err,
+                                    "what it wrote as %" PRIu32 " is no message", key.n);
     counted = json_begin(json_get(put, "tokens"));
     if (!json_next(&counted) || json_int(counted.value, &tokens) || tokens < 0)
         tokens = tokens_of_message(&m);
@@ -295,8 +295,8 @@ sessile_status compaction_upto(sessile_session *s, sessile_id at, json data,
     if (json_plain(json_get(data, "upto"), &text, &size) && !id_parse(text, size, out) &&
         *out < at)
         return SESSILE_OK;
-    return session_damaged(s, at, err,
-                           "it does not say which entry its context goes up to");
+    return session_fail_damaged(s, at, err,
+                                "it does not say which entry its context goes up to");
 }
 
 sessile_status compaction_names(sessile_session *s, sessile_id at, json list,
@@ -331,12 +331,12 @@ static sessile_status follow(sessile_session *s, sessile_key next, sessile_id id
     *follows = 0;
     if (next.n || at <= id || at >= s->tree.node_count)
         return SESSILE_OK;
-    status = session_reach_locked(s, at, err);
+    status = session_load_locked(s, at, err);
     if (status || !node_is_message(&s->tree.nodes[at]))
         return status;
     do {
         at = s->tree.nodes[at].parent;
-        status = session_reach_locked(s, at, err);
+        status = session_load_locked(s, at, err);
     } while (!status && at > id && !node_is_message(&s->tree.nodes[at]));
     *follows = !status && at == id;
     return status;
@@ -357,7 +357,7 @@ sessile_status compaction_put_keys(sessile_session *s, const sessile_key *keys,
         if (key.entry == SESSILE_NO_ID)
             key.entry = self;
         if (key.n == 0 && key.entry < s->tree.node_count)
-            status = session_reach_locked(s, key.entry, err);
+            status = session_load_locked(s, key.entry, err);
         if (status)
             return status;
         if (key.n == 0 && (key.entry >= s->tree.node_count ||

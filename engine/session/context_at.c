@@ -61,14 +61,14 @@ static sessile_status build(sessile_session *s, sessile_id at, context *out,
     if (id)
         status = compaction_list(s, id, out, &upto, err);
     if (!status)
-        status = session_reach_path_locked(s, at, upto, err);
+        status = session_load_path_locked(s, at, upto, err);
     if (status)
         goto out;
     found = path_gather(s, at, upto, &ids);
     if (found < 0)
         status = fail_nomem(err);
     else if (found > 0)
-        status = session_damaged(
+        status = session_fail_damaged(
             s, id, err, "its context goes up to %08" PRIx32 ", which is not on its path",
             upto);
     for (size_t i = ids.count; !status && i > 0; i--)
@@ -119,7 +119,7 @@ sessile_status session_between_locked(sessile_session *s, sessile_id low, sessil
                                       context *out, sessile_error *err)
 {
     id_list ids = {.alloc = &s->store->alloc};
-    sessile_status status = session_reach_path_locked(s, high, low, err);
+    sessile_status status = session_load_path_locked(s, high, low, err);
 
     if (!status && path_gather(s, high, low, &ids) < 0)
         status = fail_nomem(err);
@@ -141,7 +141,7 @@ sessile_status session_message_locked(sessile_session *s, sessile_key key, buf *
 
     key_print(key, name);
     if (key.entry < s->tree.node_count)
-        status = session_reach_locked(s, key.entry, err);
+        status = session_load_locked(s, key.entry, err);
     if (status)
         return status;
     n = key.entry < s->tree.node_count ? &s->tree.nodes[key.entry] : NULL;
@@ -165,7 +165,7 @@ sessile_status session_message_locked(sessile_session *s, sessile_key key, buf *
 sessile_status session_vars_locked(sessile_session *s, sessile_id at, buf *out,
                                    sessile_error *err)
 {
-    sessile_status status = session_reach_locked(s, at, err);
+    sessile_status status = session_load_locked(s, at, err);
     sessile_id id;
     json vars;
     entry e;
@@ -182,7 +182,7 @@ sessile_status session_vars_locked(sessile_session *s, sessile_id at, buf *out,
         return status;
     vars = json_get(e.data, "vars");
     if (vars.type != JSON_OBJECT)
-        return session_damaged(s, id, err, "its notes of policies are gone");
+        return session_fail_damaged(s, id, err, "its notes of policies are gone");
     buf_put(out, vars.at, vars.size);
     return out->failed ? fail_nomem(err) : SESSILE_OK;
 }

@@ -22,8 +22,8 @@ static sessile_id parent_of(const sessile_session *s, const log_flaw *lost, sess
                : s->tree.head;
 }
 
-sessile_status fold_stand_in(void *arg, const log_flaw *lost, sessile_id id, buf *out,
-                             sessile_error *err)
+sessile_status fold_put_tombstone(void *arg, const log_flaw *lost, sessile_id id,
+                                  buf *out, sessile_error *err)
 {
     const fold *f = arg;
     entry_fields fields = {.id = id,
@@ -49,13 +49,13 @@ sessile_status fold_stand_in(void *arg, const log_flaw *lost, sessile_id id, buf
     return out->failed ? fail_nomem(err) : SESSILE_OK;
 }
 
-sessile_status session_read_past(sessile_session *s, sessile_error *err)
+sessile_status session_read_damaged(sessile_session *s, sessile_error *err)
 {
     fold f = {.s = s};
 
     if (!log_damage(s->log, NULL))
         return SESSILE_OK;
-    return log_read_past(s->log, fold_visit, fold_stand_in, &f, err);
+    return log_read_damaged(s->log, fold_visit, fold_put_tombstone, &f, err);
 }
 
 sessile_status session_damage_locked(const sessile_session *s, uint64_t *lost,
@@ -63,5 +63,5 @@ sessile_status session_damage_locked(const sessile_session *s, uint64_t *lost,
 {
     if (lost)
         *lost = log_lost(s->log);
-    return session_named(s, log_damage(s->log, err), err);
+    return session_name_error(s, log_damage(s->log, err), err);
 }

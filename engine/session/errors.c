@@ -26,8 +26,8 @@ static void place_of(const sessile_session *s, char *out, size_t size)
         snprintf(out, size, "%s/%s", folder, name);
 }
 
-sessile_status session_named(const sessile_session *s, sessile_status status,
-                             sessile_error *err)
+sessile_status session_name_error(const sessile_session *s, sessile_status status,
+                                  sessile_error *err)
 {
     char shown[NAME_SHOWN];
 
@@ -74,8 +74,8 @@ void session_salvage_command(const sessile_session *s, char out[SALVAGE_SIZE])
                  s->identity.id, s->identity.agent);
 }
 
-sessile_status session_damaged(const sessile_session *s, sessile_id id,
-                               sessile_error *err, const char *format, ...)
+sessile_status session_fail_damaged(const sessile_session *s, sessile_id id,
+                                    sessile_error *err, const char *format, ...)
 {
     char what[256], shown[NAME_SHOWN], place[2 * NAME_SIZE + 16], command[SALVAGE_SIZE];
     va_list args;
@@ -109,5 +109,5 @@ sessile_status session_fail(const sessile_session *s, sessile_error *err,
     if (vsnprintf(what, sizeof what, format, args) < 0)
         what[0] = 0;
     va_end(args);
-    return session_named(s, fail(err, status, "%s", what), err);
+    return session_name_error(s, fail(err, status, "%s", what), err);
 }

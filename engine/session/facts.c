@@ -215,7 +215,7 @@ int fact_is_named(const facts *f, const fact *one, const char *name, size_t size
     return one->name_size == size && (!size || !memcmp(fact_name(f, one), name, size));
 }
 
-int facts_moved_pin(const facts *f, sessile_id entry)
+int facts_changed_pin(const facts *f, sessile_id entry)
 {
     const fact *one = f->count ? &f->at[f->count - 1] : NULL;
 

@@ -61,7 +61,7 @@ int facts_add(facts *f, fact_kind kind, sessile_id entry, sessile_id about,
 int facts_of_entry(facts *f, const entry *e);
 
 /* 1 when the newest record is of that entry and puts a pin or takes it away. */
-int facts_moved_pin(const facts *f, sessile_id entry);
+int facts_changed_pin(const facts *f, sessile_id entry);
 
 /* The fact in force, or NULL. Borrowed until the next change. */
 const fact *facts_find(const facts *f, fact_kind kind, sessile_id about, const char *name,

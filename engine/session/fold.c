@@ -226,7 +226,7 @@ static sessile_status fold_turn(fold *f, change *c, sessile_error *err)
     /* Its messages stand right before it. What was lost of them is not on the path. */
     if (c->e.id - c->turn_first == count)
         for (sessile_id id = c->turn_first; id < c->e.id; id++) {
-            sessile_status status = fold_reach(f->s, id, err);
+            sessile_status status = fold_load(f->s, id, err);
             if (status)
                 return status;
             count -= f->s->tree.nodes[id].type == ENTRY_TOMBSTONE;
@@ -269,7 +269,7 @@ static sessile_status fold_head(fold *f, change *c, sessile_error *err)
     sessile_id to = SESSILE_NO_ID;
 
     if (!read_id(json_get(c->e.data, "head"), &to) && to < c->e.id)
-        status = fold_reach(f->s, to, err);
+        status = fold_load(f->s, to, err);
     if (status)
         return status;
     if (to >= c->e.id || !session_is_path_entry(f->s, to))
@@ -289,7 +289,7 @@ static sessile_status check_parent(const fold *f, const change *c, sessile_error
 
     if (c->e.parent >= c->e.id)
         return fail(err, SESSILE_DAMAGED, "its parent is no entry before it");
-    status = fold_reach(f->s, c->e.parent, err);
+    status = fold_load(f->s, c->e.parent, err);
     if (status)
         return status;
     parent = &f->s->tree.nodes[c->e.parent];
@@ -348,7 +348,7 @@ static void apply_usage(sessile_session *s, const change *c)
         if (c->has_usage) {
             for (size_t i = 0; i < s->fold.part_count; i++)
                 if (s->fold.parts[i].id >= c->turn_first)
-                    usage_take(&s->fold.usage, &s->fold.parts[i].usage);
+                    usage_subtract(&s->fold.usage, &s->fold.parts[i].usage);
             usage_add(&s->fold.usage, &c->total);
         }
         s->fold.part_count = 0;
@@ -383,7 +383,7 @@ static void apply(fold *f, change *c)
         fold_model(s, c->model);
     apply_context(s, c);
     meter_follow(s, c->e.id, usage_total(&c->usage));
-    if (facts_moved_pin(&s->fold.facts, c->e.id)) /* seen when it is built again */
+    if (facts_changed_pin(&s->fold.facts, c->e.id)) /* seen when it is built again */
         s->context.stale = 1;
     if (c->head != SESSILE_NO_ID) {
         s->tree.head = c->head;
@@ -453,7 +453,7 @@ sessile_status fold_visit(void *arg, sessile_id id, const char *text, size_t siz
         mem_free(a, c.title, c.title_size + 1);
     if (status == SESSILE_DAMAGED && err) {
         sessile_error what = *err;
-        session_damaged(s, id, err, "%s", what.message);
+        session_fail_damaged(s, id, err, "%s", what.message);
     }
     return status;
 }

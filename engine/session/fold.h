@@ -51,9 +51,9 @@ void fold_model(sessile_session *s, const char *name);
 
 /* Forgets everything that was folded, except names. */
 void fold_forget(sessile_session *s);
-/* Loads node id from the index, as session_reach_locked(). A fold cannot start again from
+/* Loads node id from the index, as session_load_locked(). A fold cannot start again from
  * the log's lines: when the index is bad, index.failed is set and the caller reloads. */
-sessile_status fold_reach(sessile_session *s, sessile_id id, sessile_error *err);
+sessile_status fold_load(sessile_session *s, sessile_id id, sessile_error *err);
 /* What the log asks of a session. */
 log_index_callbacks session_index_callbacks(sessile_session *s, int fresh);
 /* After the last entry of a block: its snapshot is taken. */
@@ -64,8 +64,8 @@ void fold_snapshots_free(sessile_session *s);
 
 /* ---- usage (usage_sum.c) */
 
-void usage_add(sessile_usage *a, const sessile_usage *b);  /* adds b to a */
-void usage_take(sessile_usage *a, const sessile_usage *b); /* takes b off a */
+void usage_add(sessile_usage *a, const sessile_usage *b);      /* adds b to a */
+void usage_subtract(sessile_usage *a, const sessile_usage *b); /* takes b off a */
 /* Its tokens in all. */
 int64_t usage_total(const sessile_usage *u);
 /* 1 when there is usage; what a broken provider reports is cut to size, so that no sum
@@ -96,10 +96,10 @@ int session_sync_stopped(void *syncing);
 sessile_status session_fail(const sessile_session *s, sessile_error *err,
                             sessile_status status, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
-sessile_status session_named(const sessile_session *s, sessile_status status,
-                             sessile_error *err);
-sessile_status session_damaged(const sessile_session *s, sessile_id id,
-                               sessile_error *err, const char *format, ...)
+sessile_status session_name_error(const sessile_session *s, sessile_status status,
+                                  sessile_error *err);
+sessile_status session_fail_damaged(const sessile_session *s, sessile_id id,
+                                    sessile_error *err, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
 
 /* The command that looks after a damaged session, as it is typed. */
@@ -110,10 +110,10 @@ void session_salvage_command(const sessile_session *s, char out[SALVAGE_SIZE]);
 
 /* When the log is damaged: folds in what can be read past the damage, with a tombstone
  * for each entry that is lost. From then on the session can be read, not written. */
-sessile_status session_read_past(sessile_session *s, sessile_error *err);
+sessile_status session_read_damaged(sessile_session *s, sessile_error *err);
 /* A log_stand_in and a log_visit; arg: a fold. */
-sessile_status fold_stand_in(void *arg, const log_flaw *lost, sessile_id id, buf *out,
-                             sessile_error *err);
+sessile_status fold_put_tombstone(void *arg, const log_flaw *lost, sessile_id id,
+                                  buf *out, sessile_error *err);
 
 /* ---- nodes (node.c) */
 
@@ -147,7 +147,7 @@ void child_links_follow(sessile_session *s);
 void child_links_cut(sessile_session *s);
 void child_links_forget(sessile_session *s);
 
-/* ---- reading (reach.c) */
+/* ---- reading (load.c) */
 
 /* Shows entries first..last. As log_read_range(). */
 sessile_status session_texts_locked(sessile_session *s, sessile_id first, sessile_id last,
@@ -185,6 +185,6 @@ void session_drop(sessile_session *s);
 /* Depth that stored entries may have: lowering the limit must not lock anybody out. */
 unsigned session_read_depth(const sessile_store *st);
 /* FORKED in another process than the one that opened the handle. No mutex needed. */
-sessile_status session_ours(const sessile_session *s, sessile_error *err);
+sessile_status session_check_process(const sessile_session *s, sessile_error *err);
 
 #endif

@@ -98,7 +98,7 @@ typedef struct session_worker {
 
 /* The entries of the log as nodes. Under the mutex. */
 typedef struct session_tree {
-    node *nodes; /* see session_reach_locked() */
+    node *nodes; /* see session_load_locked() */
     size_t node_count, node_capacity;
     child_link *children; /* see children.c; child_count 0: not made */
     size_t child_count, child_capacity;
@@ -226,7 +226,7 @@ typedef struct session_wait {
 /* Begins the patience of a call: the handle's, or timeout_ms when has_timeout. */
 session_wait session_wait_begin(sessile_session *s, int has_timeout, int timeout_ms);
 /* Waits for the mutex. BUSY, CANCELLED: it is not held. (wait.c) */
-sessile_status session_take_turn(sessile_session *s, session_wait *w, sessile_error *err);
+sessile_status session_wait_turn(sessile_session *s, session_wait *w, sessile_error *err);
 /* What is left for the next wait, ms. */
 int session_wait_left(const sessile_session *s, const session_wait *w);
 /* The call that has its turn now, on this thread; NULL: none any more. Under the mutex.
@@ -234,7 +234,7 @@ int session_wait_left(const sessile_session *s, const session_wait *w);
 void session_wait_set(sessile_session *s, const session_wait *w);
 /* After another writer was faster, for the time number `tries` (from 0): a pause that
  * grows, and OK; CANCELLED, or BUSY when the call may wait no longer. */
-sessile_status session_wait_again(sessile_session *s, session_wait *w, int tries,
+sessile_status session_wait_retry(sessile_session *s, session_wait *w, int tries,
                                   sessile_error *err);
 /* A log_stop of a session with the mutex: its call was interrupted. */
 int session_interrupted_locked(void *session);
@@ -252,7 +252,7 @@ void session_unlock(sessile_session *s);
 int session_was_forgotten(const sessile_session *s);
 /* IO: this handle lost its place in the log; SEALED: its user was forgotten. Whoever
  * shows anything of a session asks first, also when it was found before. */
-sessile_status session_in_place(const sessile_session *s, sessile_error *err);
+sessile_status session_check_usable(const sessile_session *s, sessile_error *err);
 
 /* OK, or why the session can only be read: DAMAGED or TRUNCATED. lost: NULL, or how many
  * entries are. */

@@ -27,9 +27,9 @@ static sessile_status name_fits(sessile_slice name, const char *what, uint32_t l
     return SESSILE_OK;
 }
 
-sessile_status names_of(session_names *out, const sessile_store *st,
-                        const sessile_session_options *options, int id_may_be_empty,
-                        sessile_error *err)
+sessile_status names_from_options(session_names *out, const sessile_store *st,
+                                  const sessile_session_options *options,
+                                  int id_may_be_empty, sessile_error *err)
 {
     sessile_status status;
 

@@ -12,9 +12,9 @@ typedef struct session_names {
 
 /* The names that options ask for: an empty agent is the store's. LIMIT [id]; INVALID: an
  * empty id, unless it may be empty. */
-sessile_status names_of(session_names *out, const sessile_store *st,
-                        const sessile_session_options *options, int id_may_be_empty,
-                        sessile_error *err);
+sessile_status names_from_options(session_names *out, const sessile_store *st,
+                                  const sessile_session_options *options,
+                                  int id_may_be_empty, sessile_error *err);
 
 /* Where the store keeps a session of these names. */
 void names_place(const sessile_store *st, const session_names *names,

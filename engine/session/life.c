@@ -28,7 +28,7 @@ sessile_status session_life_facts_locked(sessile_session *s, life_facts *out,
     out->archived = FIND(s, LIFE_ARCHIVED) != NULL;
     out->suspended = facts_find(&s->fold.facts, FACT_SUSPEND, 0, "", 0) != NULL;
     if (deleted) {
-        status = session_reach_locked(s, deleted->entry, err);
+        status = session_load_locked(s, deleted->entry, err);
         if (!status)
             out->deleted_ms = s->tree.nodes[deleted->entry].time_ms;
     }
@@ -61,7 +61,7 @@ int64_t life_expires(const life_facts *f, int64_t modified_ms)
                : modified_ms + f->ttl_ms;
 }
 
-sessile_life life_of(const life_facts *f, int64_t modified_ms, int64_t now_ms)
+sessile_life life_state(const life_facts *f, int64_t modified_ms, int64_t now_ms)
 {
     int64_t expires = life_expires(f, modified_ms);
 
@@ -72,7 +72,7 @@ sessile_life life_of(const life_facts *f, int64_t modified_ms, int64_t now_ms)
                                           : SESSILE_LIFE_ACTIVE;
 }
 
-sessile_status session_check_there_locked(sessile_session *s, sessile_error *err)
+sessile_status session_check_exists_locked(sessile_session *s, sessile_error *err)
 {
     if (!FIND(s, LIFE_DELETED))
         return SESSILE_OK;
@@ -91,7 +91,7 @@ sessile_status session_check_running_locked(sessile_session *s, sessile_error *e
     buf text, reason;
     entry e;
 
-    sessile_status there = session_check_there_locked(s, err);
+    sessile_status there = session_check_exists_locked(s, err);
     if (there || !pause)
         return there;
     sessile_id id = pause->entry;
@@ -107,5 +107,5 @@ sessile_status session_check_running_locked(sessile_session *s, sessile_error *e
              id, shown ? " for " : "", (int)shown, shown ? reason.data : "");
     buf_deinit(&text);
     buf_deinit(&reason);
-    return session_named(s, status, err);
+    return session_name_error(s, status, err);
 }

@@ -9,7 +9,7 @@
 
 #include "base/text.h"
 
-sessile_status session_ours(const sessile_session *s, sessile_error *err)
+sessile_status session_check_process(const sessile_session *s, sessile_error *err)
 {
     if (s->store->os->pid(s->store->os->ud) != s->identity.pid)
         return session_fail(s, err, SESSILE_FORKED,
@@ -36,7 +36,7 @@ int session_was_forgotten(const sessile_session *s)
 
 /* A scan that a fold ended shows the same entries again at the next, so want of memory is
  * made up for by itself; what is not is a gap. */
-sessile_status session_in_place(const sessile_session *s, sessile_error *err)
+sessile_status session_check_usable(const sessile_session *s, sessile_error *err)
 {
     if (s->fold.broken)
         return session_fail(s, err, SESSILE_IO,
@@ -59,9 +59,9 @@ sessile_status session_lock(sessile_session *s, sessile_error *err)
 sessile_status session_lock_within(sessile_session *s, session_wait *w,
                                    sessile_error *err)
 {
-    sessile_status status = session_ours(s, err);
+    sessile_status status = session_check_process(s, err);
 
-    return status ? status : session_take_turn(s, w, err);
+    return status ? status : session_wait_turn(s, w, err);
 }
 
 void session_unlock(sessile_session *s)

@@ -69,14 +69,14 @@ static sessile_status reported_by(sessile_session *s, sessile_id id, int64_t *ou
 static sessile_status gather(sessile_session *s, sessile_id at, id_list *ids,
                              sessile_error *err)
 {
-    sessile_status status = session_reach_locked(s, at, err);
+    sessile_status status = session_load_locked(s, at, err);
     int64_t from = status ? 0 : s->tree.nodes[at].messages;
     unsigned segments = 0, messages = 0;
     int reports = 0;
 
     for (sessile_id id = at; !status && id; id = s->tree.nodes[id].parent) {
         const node *n;
-        status = session_reach_locked(s, id, err);
+        status = session_load_locked(s, id, err);
         if (status)
             break;
         n = &s->tree.nodes[id];

@@ -2,7 +2,7 @@
  * node.c: questions about nodes that are in memory already.
  *
  * The fold asks them too, so nothing here may load a node or read from the log: the
- * caller has reached the nodes (reach.c). Ids strictly descend towards the root (the fold
+ * caller has reached the nodes (load.c). Ids strictly descend towards the root (the fold
  * refuses anything else), so every walk ends.
  */
 #include "session/fold.h"

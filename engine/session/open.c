@@ -99,7 +99,7 @@ sessile_status session_create_at(sessile_store *st,
         new_id[0] = 0;
     buf_init(&metadata, &st->alloc);
     buf_init(&text, &st->alloc);
-    status = names_of(&names, st, options, 1, err);
+    status = names_from_options(&names, st, options, 1, err);
     if (status)
         goto out;
     if (!names.id.size && !new_id) {
@@ -228,9 +228,9 @@ static sessile_status open_log(sessile_session *s, const char *folder, const cha
     log_index_callbacks callbacks = session_index_callbacks(s, fresh);
     fold f = {.s = s};
 
-    return log_open_kept(&s->log, &st->backend, st->keys, folder, name,
-                         session_read_depth(st), st->config.timeout_ms, &callbacks,
-                         fold_visit, &f, torn, &st->alloc, err);
+    return log_open_indexed(&s->log, &st->backend, st->keys, folder, name,
+                            session_read_depth(st), st->config.timeout_ms, &callbacks,
+                            fold_visit, &f, torn, &st->alloc, err);
 }
 
 sessile_status session_scan(sessile_session *s, const char *folder, const char *name,
@@ -240,7 +240,7 @@ sessile_status session_scan(sessile_session *s, const char *folder, const char *
     sessile_status status = open_log(s, folder, name, fresh, &torn, err);
 
     if (!status)
-        status = session_read_past(s, err);
+        status = session_read_damaged(s, err);
     /* What stands in the way may be the index alone: the lines decide. */
     if (status && s->index.restored && status != SESSILE_NOMEM) {
         log_close(s->log);
@@ -248,7 +248,7 @@ sessile_status session_scan(sessile_session *s, const char *folder, const char *
         fold_forget(s);
         status = open_log(s, folder, name, 1, &torn, err);
         if (!status)
-            status = session_read_past(s, err);
+            status = session_read_damaged(s, err);
     }
     if (!status) {
         atomic_store(&s->torn, torn);
@@ -256,7 +256,7 @@ sessile_status session_scan(sessile_session *s, const char *folder, const char *
     }
     fold_forget_parts(s);
     if (!status)
-        status = session_reach_locked(s, s->tree.head, err);
+        status = session_load_locked(s, s->tree.head, err);
     s->tree.base = s->tree.head;
     return status;
 }
@@ -297,7 +297,7 @@ sessile_status session_open_at(sessile_session **out, sessile_store *st,
     sessile_status status = open_any(out, st, options, at, err);
 
     if (!status)
-        status = session_check_there_locked(*out, err); /* nobody else has it yet */
+        status = session_check_exists_locked(*out, err); /* nobody else has it yet */
     if (status) {
         session_drop(*out);
         *out = NULL;
@@ -348,7 +348,7 @@ static sessile_status open_any(sessile_session **out, sessile_store *st,
     sessile_status status;
 
     *out = NULL;
-    status = names_of(&names, st, options, 0, err);
+    status = names_from_options(&names, st, options, 0, err);
     if (status)
         return status;
     s = session_blank(st);
@@ -380,7 +380,7 @@ static sessile_status open_any(sessile_session **out, sessile_store *st,
         fail(err, SESSILE_NOTFOUND,
              "there is no session %s of agent %s: list them, or create it", shown, agent);
     } else {
-        session_named(s, status, err);
+        session_name_error(s, status, err);
     }
     if (status)
         goto out;
@@ -411,7 +411,8 @@ sessile_status session_open_place(sessile_session **out, sessile_store *st,
                             {s->identity.user, s->identity.user_size}};
     names_place(st, &names, own_folder, own_name);
     if (strcmp(own_folder, folder) || strcmp(own_name, name)) {
-        status = session_damaged(s, 0, err,
+        status =
+            session_fail_damaged(s, 0, err,
                                  "this session lies in %s/%s, which is not its name: its "
                                  "file was moved or replaced",
                                  folder, name);
@@ -452,10 +453,10 @@ sessile_status session_close(sessile_session *s, sessile_error *err)
     if (!s)
         return SESSILE_OK;
     /* A child's copy may have been made in the middle of a call: it is left alone. */
-    if (session_ours(s, err))
+    if (session_check_process(s, err))
         return SESSILE_FORKED;
     if (s->store->durability == SESSILE_NONE && !log_damage(s->log, NULL))
-        status = session_named(s, log_sync(s->log, log_count(s->log), err), err);
+        status = session_name_error(s, log_sync(s->log, log_count(s->log), err), err);
     if (!status && s->store->durability == SESSILE_NONE && !s->fold.broken)
         log_index_try(s->log);
     session_drop(s);

@@ -33,9 +33,9 @@ static sessile_status expect_run(prefetch *a, size_t i, sessile_error *err)
     }
     for (uint64_t id = a->first; !status && id <= a->last;
          id = (id / LOG_BLOCK + 1) * LOG_BLOCK)
-        status = session_reach_locked(a->s, (sessile_id)id, err);
+        status = session_load_locked(a->s, (sessile_id)id, err);
     if (!status && a->first < a->last)
-        log_expect(a->s->log, a->first, a->last);
+        log_prefetch(a->s->log, a->first, a->last);
     return status;
 }
 
@@ -57,5 +57,5 @@ sessile_status prefetch_message(prefetch *a, sessile_key key, buf *out,
 
 void prefetch_end(prefetch *a)
 {
-    log_expect_none(a->s->log);
+    log_prefetch_end(a->s->log);
 }

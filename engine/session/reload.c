@@ -42,7 +42,7 @@ static sessile_status agree(const sessile_session *s, sessile_session *t,
         if (block < s->index.absent_blocks && s->index.absent[block] && id)
             continue;
         if (id < t->tree.node_count)
-            status = session_reach_locked(t, (sessile_id)id, err);
+            status = session_load_locked(t, (sessile_id)id, err);
         if (status)
             return status;
         if (id >= t->tree.node_count ||
@@ -137,9 +137,9 @@ static sessile_status open_again(sessile_session *s, sessile_session *t, int fre
     if (status)
         return status;
     log_t *old = s->log;
-    log_outlive(t->log, old);
+    log_close_with(t->log, old);
     __atomic_store_n(&s->log, t->log, __ATOMIC_RELEASE); /* a sync reads it */
-    log_keep(s->log, session_index_callbacks(s, 0));
+    log_set_index_callbacks(s->log, session_index_callbacks(s, 0));
     log_set_stop(s->log, session_interrupted_locked, s);
     t->log = NULL;
     trade(s, t);
@@ -215,5 +215,5 @@ sessile_status session_reload_locked(sessile_session *s, sessile_error *err)
         error_clear(err);
         status = reload_once(s, &moved, err);
     }
-    return session_named(s, status, err);
+    return session_name_error(s, status, err);
 }

@@ -302,7 +302,7 @@ static sessile_status give_rows(const rendering *r, sessile_message **out, size_
 
     if (r->count > (SIZE_MAX - r->text.size) / sizeof *rows)
         return fail_nomem(r->err);
-    rows = give_alloc(r->alloc, r->count * sizeof *rows + r->text.size);
+    rows = host_alloc(r->alloc, r->count * sizeof *rows + r->text.size);
     if (!rows)
         return fail_nomem(r->err);
     text = (char *)(rows + r->count);
@@ -338,7 +338,7 @@ sessile_status render_context(const context *c, render_text text, void *arg,
     buf_init(&r.text, a);
     buf_init(&r.message, a);
     buf_init(&r.id, a);
-    if (pairing_of(&r.pairs, c) || chain_late(&r)) {
+    if (pairing_make(&r.pairs, c) || chain_late(&r)) {
         status = fail_nomem(err);
         goto out;
     }

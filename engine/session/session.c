@@ -19,19 +19,19 @@
 sessile_status session_refresh_locked(sessile_session *s, sessile_error *err)
 {
     fold f = {.s = s};
-    sessile_status status = session_ours(s, err);
+    sessile_status status = session_check_process(s, err);
 
     if (!status)
-        status = session_in_place(s, err);
+        status = session_check_usable(s, err);
     if (status)
         return status;
     log_set_timeout(s->log, s->waiting.call ? session_wait_left(s, s->waiting.call)
                                             : atomic_load(&s->waiting.timeout_ms));
-    status = session_named(s, log_refresh(s->log, fold_visit, &f, err), err);
+    status = session_name_error(s, log_refresh(s->log, fold_visit, &f, err), err);
     if (s->index.failed || log_replaced(s->log)) {
         status = session_reload_locked(s, err);
         if (!status)
-            status = session_named(s, log_refresh(s->log, fold_visit, &f, err), err);
+            status = session_name_error(s, log_refresh(s->log, fold_visit, &f, err), err);
     }
     fold_forget_parts(s);
     return status;
@@ -176,7 +176,7 @@ static sessile_status write_batch(sessile_session *s, const batch *b, sessile_er
             fold_visit(&f, b->first + (sessile_id)i, texts[i].data, texts[i].size, err);
     }
     if (!status)
-        status = session_named(
+        status = session_name_error(
             s, log_append(s->log, texts, b->count, s->store->limits.session, err), err);
     if (status) {
         fold_savepoint_rewind(&f, &before);
@@ -209,7 +209,7 @@ static sessile_status lock_log(sessile_session *s, sessile_error *err)
         fold others = {.s = s};
         log_set_timeout(s->log, session_wait_left(s, s->waiting.call));
         sessile_id known = log_count(s->log);
-        status = session_named(s, log_begin(s->log, fold_visit, &others, err), err);
+        status = session_name_error(s, log_begin(s->log, fold_visit, &others, err), err);
         s->met_others = log_count(s->log) != known;
         atomic_store(&s->torn, log_torn(s->log));
         if (!status || !(s->index.failed || log_replaced(s->log)))
@@ -302,18 +302,18 @@ static sessile_status append_built(sessile_session *s, session_wait *w,
                                    session_build build, void *arg, int known,
                                    sessile_id *count_out, sessile_error *err)
 {
-    sessile_status status = session_ours(s, err);
+    sessile_status status = session_check_process(s, err);
     int grown = 1, done = 0;
     batch b;
 
     *count_out = 0;
     if (!status)
-        status = session_take_turn(s, w, err);
+        status = session_wait_turn(s, w, err);
     if (status)
         return status;
     batch_init(&b, 0, 0, &s->store->alloc);
     session_wait_set(s, w);
-    status = session_in_place(s, err);
+    status = session_check_usable(s, err);
     if (!status && known)
         status = try_known(s, &b, build, arg, &done, err);
     /* Where a store has no locks others append between our look and our write: that is
@@ -326,7 +326,7 @@ static sessile_status append_built(sessile_session *s, session_wait *w,
         status = try_write(s, &b, build, arg, &grown, err);
         idle = log_count(s->log) > was ? 0 : idle + 1;
         if (grown && idle <= REBUILDS)
-            status = session_wait_again(s, w, tries, err);
+            status = session_wait_retry(s, w, tries, err);
     }
     /* as after a failover to a server that lacks what was written last */
     if (status == SESSILE_CONFLICT && grown && idle > REBUILDS)
@@ -349,13 +349,13 @@ sessile_status session_sync_within(sessile_session *s, const session_wait *w,
 
     if (s->store->durability == SESSILE_NONE)
         return SESSILE_OK;
-    status = session_ours(s, err);
+    status = session_check_process(s, err);
     if (status)
         return status;
     /* without the mutex: a reload may put another log there */
     log_t *log = __atomic_load_n(&s->log, __ATOMIC_ACQUIRE);
-    return session_named(
-        s, log_sync_unless(log, count, session_sync_stopped, &syncing, err), err);
+    return session_name_error(
+        s, log_sync_stoppable(log, count, session_sync_stopped, &syncing, err), err);
 }
 
 sessile_status session_sync(sessile_session *s, sessile_error *err)
@@ -371,8 +371,8 @@ sessile_status session_sync(sessile_session *s, sessile_error *err)
     status = log_damage(log, err);
     session_unlock(s);
     if (!status)
-        status = log_sync_unless(log, count, session_sync_stopped, &syncing, err);
-    return session_named(s, status, err);
+        status = log_sync_stoppable(log, count, session_sync_stopped, &syncing, err);
+    return session_name_error(s, status, err);
 }
 
 sessile_status session_write(sessile_session *s, session_build build, void *arg,

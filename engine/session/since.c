@@ -15,7 +15,7 @@
 static sessile_status read_last(sessile_session *s, sessile_id id, last_compaction *out,
                                 sessile_error *err)
 {
-    sessile_status status = session_reach_locked(s, id, err);
+    sessile_status status = session_load_locked(s, id, err);
     buf text;
     entry e;
 
@@ -80,7 +80,7 @@ sessile_status session_turn_before_locked(sessile_session *s, sessile_id turn,
 
     *out = 0;
     for (; id && id != SESSILE_NO_ID; id = s->tree.nodes[id].parent) {
-        sessile_status status = session_reach_locked(s, id, err);
+        sessile_status status = session_load_locked(s, id, err);
         if (status)
             return status;
         const node *n = &s->tree.nodes[id];

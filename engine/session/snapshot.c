@@ -418,14 +418,14 @@ static sessile_status take_block(void *arg, uint64_t block, const void *records,
 }
 
 /* Inside a fold, where nothing can be read again: the caller of the scan reloads. */
-sessile_status fold_reach(sessile_session *s, sessile_id id, sessile_error *err)
+sessile_status fold_load(sessile_session *s, sessile_id id, sessile_error *err)
 {
     size_t block = id / LOG_BLOCK;
     sessile_status status;
 
     if (id == 0 || block >= s->index.absent_blocks || !s->index.absent[block])
         return SESSILE_OK;
-    status = log_reach(s->log, id, err);
+    status = log_load(s->log, id, err);
     if (status && status != SESSILE_NOMEM) {
         s->index.failed = 1;
         status = fail(err, SESSILE_IO, "its index cannot be read");

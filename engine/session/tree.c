@@ -1,7 +1,7 @@
 /*
  * tree.c: checks of an entry against the tree, and the path to it.
  *
- * Every walk first loads its path (reach.c), so that no later step can fail. Must never
+ * Every walk first loads its path (load.c), so that no later step can fail. Must never
  * write to the fold, nor read from the log.
  */
 #include "session/fold.h"
@@ -17,7 +17,7 @@ static sessile_id next_path_entry(sessile_session *s, sessile_id id, int up)
         if (up ? id + 1 >= s->tree.node_count : id == 0)
             return SESSILE_NO_ID;
         id = up ? id + 1 : id - 1;
-        if (session_reach_locked(s, id, NULL))
+        if (session_load_locked(s, id, NULL))
             return SESSILE_NO_ID;
         if (session_is_path_entry(s, id))
             return id;
@@ -63,7 +63,7 @@ sessile_status session_check_at(sessile_session *s, sessile_id id, sessile_error
     sessile_status status = SESSILE_OK;
 
     if (id < s->tree.node_count)
-        status = session_reach_locked(s, id, err);
+        status = session_load_locked(s, id, err);
     return status || session_is_path_entry(s, id) ? status : not_path_entry(s, id, err);
 }
 
@@ -78,12 +78,12 @@ sessile_status session_check_base_locked(sessile_session *s, sessile_id base, in
         while (!status && at != base && s->tree.nodes[at].type == ENTRY_COMPACTION) {
             at = s->tree.nodes[at].parent;
             if (at != base)
-                status = session_reach_locked(s, at, err);
+                status = session_load_locked(s, at, err);
         }
         if (at == base)
             return SESSILE_OK;
     } else {
-        status = session_reach_path_locked(s, s->tree.head, base, err);
+        status = session_load_path_locked(s, s->tree.head, base, err);
     }
     if (status)
         return status;
@@ -112,7 +112,7 @@ sessile_status session_path_locked(sessile_session *s, sessile_id at, sessile_id
     *out = NULL;
     *count = 0;
     if (!status)
-        status = session_reach_path_locked(s, at, 0, err);
+        status = session_load_path_locked(s, at, 0, err);
     if (status)
         return status;
     left = s->tree.nodes[at].messages;
@@ -131,5 +131,6 @@ sessile_status session_path_locked(sessile_session *s, sessile_id at, sessile_id
     mem_free(a, *out, *count * sizeof **out);
     *out = NULL;
     *count = 0;
-    return session_damaged(s, at, err, "its index counts messages that are not there");
+    return session_fail_damaged(s, at, err,
+                                "its index counts messages that are not there");
 }

@@ -45,13 +45,12 @@ typedef struct child_link {
  * when they are wanted. Nodes may move meanwhile. NOMEM; what the log says when the index
  * is bad and it has to be folded again.
  */
-sessile_status session_reach_locked(sessile_session *s, sessile_id id,
-                                    sessile_error *err);
+sessile_status session_load_locked(sessile_session *s, sessile_id id, sessile_error *err);
 /* All of the path from id on that is above low, which itself is left out. */
-sessile_status session_reach_path_locked(sessile_session *s, sessile_id id,
-                                         sessile_id low, sessile_error *err);
+sessile_status session_load_path_locked(sessile_session *s, sessile_id id, sessile_id low,
+                                        sessile_error *err);
 /* All of them. */
-sessile_status session_reach_all_locked(sessile_session *s, sessile_error *err);
+sessile_status session_load_all_locked(sessile_session *s, sessile_error *err);
 /* The fold rebuilt: from the lines of the log, or, when another log has its name, from
  * that one. NOTFOUND, CONFLICT: it is not what this handle has read. */
 sessile_status session_reload_locked(sessile_session *s, sessile_error *err);

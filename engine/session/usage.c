@@ -130,7 +130,7 @@ static int add_turn(grouping *g, const entry *e)
             const part *p = &g->parts[i];
             if (p->id < first)
                 continue;
-            usage_take(&g->groups[p->group].sum.usage, &p->usage);
+            usage_subtract(&g->groups[p->group].sum.usage, &p->usage);
             g->groups[p->group].sum.reports--;
         }
         if (group_of(g, e, &at))
@@ -181,7 +181,7 @@ static sessile_status visit(void *arg, sessile_id id, const char *text, size_t s
 /* All entries, in pieces between those that were lost. */
 static sessile_status visit_all(sessile_session *s, grouping *g, sessile_error *err)
 {
-    sessile_status status = session_reach_all_locked(s, err);
+    sessile_status status = session_load_all_locked(s, err);
     sessile_id from = 1;
 
     while (!status && from < s->tree.node_count) {
@@ -228,7 +228,7 @@ static sessile_status give_groups(const grouping *g, sessile_usage_group **out,
 
     for (size_t i = 0; i < g->count; i++)
         rows += g->groups[i].sum.reports > 0;
-    *out = give_alloc(g->alloc, rows * sizeof **out + g->names.size + 1);
+    *out = host_alloc(g->alloc, rows * sizeof **out + g->names.size + 1);
     if (!*out)
         return fail_nomem(err);
     text = (char *)(*out + rows);

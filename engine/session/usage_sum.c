@@ -17,7 +17,7 @@ void usage_add(sessile_usage *a, const sessile_usage *b)
     a->cache_write += b->cache_write;
 }
 
-void usage_take(sessile_usage *a, const sessile_usage *b)
+void usage_subtract(sessile_usage *a, const sessile_usage *b)
 {
     a->input -= b->input;
     a->output -= b->output;

@@ -71,7 +71,7 @@ int session_sync_stopped(void *arg)
  * once, and so do all who lost with it: one of them loses most of the time. So whoever
  * lost a few times steps back for a while, each for another while.
  */
-sessile_status session_wait_again(sessile_session *s, session_wait *w, int tries,
+sessile_status session_wait_retry(sessile_session *s, session_wait *w, int tries,
                                   sessile_error *err)
 {
     enum { EAGER = 2, AT_LEAST = 16, LONGEST_MS = 16 };
@@ -97,7 +97,7 @@ sessile_status session_wait_again(sessile_session *s, session_wait *w, int tries
     return SESSILE_OK;
 }
 
-sessile_status session_take_turn(sessile_session *s, session_wait *w, sessile_error *err)
+sessile_status session_wait_turn(sessile_session *s, session_wait *w, sessile_error *err)
 {
     int64_t most_ms = w->timeout_ms < TURN_LEAST_MS ? TURN_LEAST_MS : w->timeout_ms;
 

@@ -408,7 +408,7 @@ static sessile_status ram_blob_get(void *self, const char *name, char **out, siz
         blob = blob->next;
     if (!blob)
         status = fail(err, SESSILE_NOTFOUND, "there is no %s", name);
-    else if (!(*out = give_dup(&rs->alloc, blob->data, blob->size)))
+    else if (!(*out = host_dup(&rs->alloc, blob->data, blob->size)))
         status = fail_nomem(err);
     else
         *size = blob->size;

@@ -280,7 +280,7 @@ sessile_status keyring_refresh(const keyring *k, sessile_error *err)
     int same = k->ring->blob_size == size && memcmp(k->ring->blob, blob, size) == 0;
     pthread_mutex_unlock(&k->ring->mutex);
     if (same) {
-        give_free(blob);
+        host_free(blob);
         return SESSILE_OK;
     }
     status = ring_text_read(&text, blob, size, 1, k->alloc, err);
@@ -298,7 +298,7 @@ sessile_status keyring_refresh(const keyring *k, sessile_error *err)
         status = keyring_adopt(k, &inner, blob, size, 0, err);
     ring_inner_free(&inner);
     ring_text_deinit(&text);
-    give_free(blob);
+    host_free(blob);
     return status;
 }
 
@@ -436,7 +436,7 @@ static sessile_status open_or_make(keyring **out, const sessile_backend *backend
         keyring *k;
         sessile_status status = backend->blob_get(self, RING_BLOB, &blob, &size, err);
         if (!status && !may_open) {
-            give_free(blob);
+            host_free(blob);
             return fail(err, SESSILE_EXISTS,
                         "the store has its keyring already: see `sessile keys status`");
         }
@@ -457,12 +457,12 @@ static sessile_status open_or_make(keyring **out, const sessile_backend *backend
         }
         k = keyring_new(backend, self, source, a);
         if (!k) {
-            give_free(blob);
+            host_free(blob);
             return fail_nomem(err);
         }
         if (!status) {
             status = keyring_read(k, blob, size, key, os, err);
-            give_free(blob);
+            host_free(blob);
         } else {
             error_clear(err);
             status = make_keyring(k, key, wanted, os, err);

@@ -82,7 +82,7 @@ static void look_again(keyring *k, ring_inner *in, const buf *text)
         return;
     if (size == text->size && memcmp(blob, text->data, size) == 0)
         (void)keyring_adopt(k, in, blob, size, 0, NULL);
-    give_free(blob);
+    host_free(blob);
 }
 
 static sessile_status try_change(keyring *k, const change *c, sessile_error *err)

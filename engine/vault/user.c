@@ -107,7 +107,7 @@ static sessile_status get_secret(const keyring *k, const char *user, uint64_t ep
         if (status)
             break;
         status = open_blob(user, epoch, master_key, blob, size, out, k->alloc, err);
-        give_free(blob);
+        host_free(blob);
         if (status != SESSILE_DAMAGED || tries > 0)
             break;
         error_clear(err);

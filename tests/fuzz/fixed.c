@@ -65,7 +65,7 @@ static sessile_status blob_get(void *self, const char *name, char **out, size_t 
 {
     const one_blob *blob = self;
     (void)name;
-    *out = give_dup(&allocator_default, blob->data, blob->size);
+    *out = host_dup(&allocator_default, blob->data, blob->size);
     *size = blob->size;
     return *out ? SESSILE_OK : fail_nomem(err);
 }

@@ -209,9 +209,9 @@ static const good *good_log(int sealed)
     memory_init(&m, g->log.data, g->log.size);
     store st = memory_store_cached(&m);
     log_index_callbacks callbacks = callbacks_of(&k);
-    FUZZ_CHECK(log_open_kept(&log, &st, fixed_keyring(sealed), "main", "fuzz", DEPTH, 0,
-                             &callbacks, show, &k, NULL, &allocator_default,
-                             &err) == SESSILE_OK);
+    FUZZ_CHECK(log_open_indexed(&log, &st, fixed_keyring(sealed), "main", "fuzz", DEPTH,
+                                0, &callbacks, show, &k, NULL, &allocator_default,
+                                &err) == SESSILE_OK);
     FUZZ_CHECK(log_count(log) == ENTRIES && m.cache_size > 2 * TRAILER);
     log_close(log);
     buf_put(&g->index, m.cache, m.cache_size);
@@ -341,9 +341,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
                memcmp(m.cache, index.data, index.size) == 0);
     /* opened */
     callbacks = callbacks_of(&k);
-    FUZZ_CHECK(log_open_kept(&log, &st, fixed_keyring(how & SEALED), "main", "fuzz",
-                             DEPTH, 0, &callbacks, show, &k, NULL, &allocator_default,
-                             &err) == SESSILE_OK);
+    FUZZ_CHECK(log_open_indexed(&log, &st, fixed_keyring(how & SEALED), "main", "fuzz",
+                                DEPTH, 0, &callbacks, show, &k, NULL, &allocator_default,
+                                &err) == SESSILE_OK);
     if (log_damage(log, NULL)) {
         FUZZ_CHECK(forged || (how & CUT));
     } else {

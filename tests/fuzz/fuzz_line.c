@@ -82,7 +82,8 @@ static line_verdict try_line(int how, const char *data, size_t size)
     buf_init(&out, &allocator_default);
     (void)line_claims(k, text, size, &claim);
     line_verdict look =
-        how & SEALED ? line_look(k, text, size, (how & HEADER) != 0, &looked) : LINE_BAD;
+        how & SEALED ? line_check_layout(k, text, size, (how & HEADER) != 0, &looked)
+                     : LINE_BAD;
     line_verdict verdict =
         line_open(k, DEPTH, text, size, (how & HEADER) != 0, &l, &out, &err);
     FUZZ_CHECK(memcmp(text, data, size) == 0);

@@ -30,7 +30,7 @@ static sessile_status stored_get(void *self, const char *folder, char **out, siz
                                  sessile_error *err)
 {
     (void)self, (void)folder;
-    *out = give_dup(&allocator_default, stored.data ? stored.data : "", stored.size);
+    *out = host_dup(&allocator_default, stored.data ? stored.data : "", stored.size);
     *size = stored.size;
     return *out ? SESSILE_OK : fail_nomem(err);
 }

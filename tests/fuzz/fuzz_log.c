@@ -257,7 +257,7 @@ static void damaged(memory *m, log_t *log, shown *s, const char *data, size_t si
     buf one;
     FUZZ_CHECK(log_begin(log, NULL, NULL, &err) == SESSILE_DAMAGED);
     FUZZ_CHECK(utf8_valid(err.message, strlen(err.message)));
-    sessile_status status = log_read_past(log, show, stand_in, s, &err);
+    sessile_status status = log_read_damaged(log, show, stand_in, s, &err);
     FUZZ_CHECK(status == SESSILE_OK || status == SESSILE_LIMIT);
     if (!status) {
         FUZZ_CHECK(log_count(log) == s->count && log_lost(log) < s->count);
@@ -268,7 +268,7 @@ static void damaged(memory *m, log_t *log, shown *s, const char *data, size_t si
             FUZZ_CHECK(log_read(log, (sessile_id)i, &one, NULL) == SESSILE_OK);
             FUZZ_CHECK(one.size == slice.size &&
                        memcmp(one.data, slice.data, one.size) == 0);
-            if (edited && i > 0 && !log_is_covered(log, (sessile_id)i)) {
+            if (edited && i > 0 && !log_has_stand_in(log, (sessile_id)i)) {
                 char text[160];
                 entry_text(text, i);
                 FUZZ_CHECK(one.size == strlen(text) &&

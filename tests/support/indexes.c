@@ -143,7 +143,7 @@ void index_tell(sessile_session *s, size_t count, uint64_t *seed)
             pthread_mutex_lock(&s->mutex);
             sessile_id to = (unsigned)(r >> 20) % log_count(s->log);
             sessile_error err;
-            must(session_reach_locked(s, to, &err), &err);
+            must(session_load_locked(s, to, &err), &err);
             int can = session_is_path_entry(s, to);
             pthread_mutex_unlock(&s->mutex);
             if (can)
@@ -241,7 +241,7 @@ sessile_status put_state(sessile_session *s, buf *out, sessile_error *err)
         status = session_vars_locked(s, s->tree.head, out, err);
     }
     for (size_t id = 5; !status && id < total; id = id * 3 / 2) {
-        status = session_reach_locked(s, (sessile_id)id, err);
+        status = session_load_locked(s, (sessile_id)id, err);
         if (!status && session_is_path_entry(s, (sessile_id)id))
             status = put_context(s, (sessile_id)id, out, err);
     }
@@ -249,7 +249,7 @@ sessile_status put_state(sessile_session *s, buf *out, sessile_error *err)
         const node *n;
         status = session_text_locked(s, (sessile_id)id, out, err);
         if (!status)
-            status = session_reach_locked(s, (sessile_id)id, err);
+            status = session_load_locked(s, (sessile_id)id, err);
         n = &s->tree.nodes[id];
         if (!status)
             buf_printf(out, "\n%x %u %u %u %u %u %x %x %u %u %u %u %lld", n->parent,

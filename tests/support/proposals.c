@@ -20,7 +20,7 @@ void proposal_begin(proposal *p, const char *line)
     list_make(&p->before, line);
     context_init(&p->after, &allocator_default);
     pairing_init(&p->pairs, &allocator_default);
-    assert_int_equal(pairing_of(&p->pairs, &p->before.c), 0);
+    assert_int_equal(pairing_make(&p->pairs, &p->before.c), 0);
     p->in.before = &p->before.c;
     p->in.after = &p->after;
     p->in.before_pairs = &p->pairs;

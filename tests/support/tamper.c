@@ -96,7 +96,7 @@ static void look_past(sample *s, log_t *log, seen *found, const char *bytes)
     kit_read_past(log, found);
     s->lost = 0;
     for (size_t i = ours; i < found->count; i++) {
-        if (log_is_covered(log, (sessile_id)i)) {
+        if (log_has_stand_in(log, (sessile_id)i)) {
             s->lost++;
             continue;
         }

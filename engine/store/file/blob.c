@@ -117,13 +117,13 @@ sessile_status file_read_whole(file_store *fs, int dir, const char *name,
         status = file_check(fs, &st, private_only, name, err);
     if (!status && st.size > largest)
         status = fail(err, SESSILE_DAMAGED, "%s in %s is far too large", name, where);
-    if (!status && !(data = give_alloc(&fs->alloc, (size_t)st.size + 1)))
+    if (!status && !(data = host_alloc(&fs->alloc, (size_t)st.size + 1)))
         status = fail_nomem(err);
     if (!status && (got = os_read_full(os, fd, data, (size_t)st.size, 0)) < 0)
         status = fail_errno(err, errno, "cannot read %s in %s", name, where);
     os->close(os->ud, fd);
     if (status) {
-        give_free(data);
+        host_free(data);
         return status;
     }
     data[got] = '\0';

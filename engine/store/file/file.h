@@ -108,7 +108,7 @@ sessile_status file_may_write(const file_store *fs, const char *network, const c
 sessile_status file_check(const file_store *fs, const os_stat_info *st, int private_only,
                           const char *what, sessile_error *err);
 
-/* Reads all of dir/name, to be freed with give_free(). `where` names the folder in
+/* Reads all of dir/name, to be freed with host_free(). `where` names the folder in
  * errors. private_only: as for file_check(). DAMAGED: it is larger than `largest`. */
 sessile_status file_read_whole(file_store *fs, int dir, const char *name,
                                const char *where, int private_only, uint64_t largest,

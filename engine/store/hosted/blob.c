@@ -20,15 +20,15 @@ static sessile_status take_blob(const hosted *h, sessile_status status, char *gi
     if (!status && (!given || *size > BLOB_MOST)) {
         status =
             hosted_absurd(h, err, "a blob has no bytes, or more than a blob can have");
-    } else if (!status && given_size(given) < *size) {
+    } else if (!status && host_size(given) < *size) {
         status = hosted_absurd(h, err, "a blob is shorter than it was said to be");
     } else if (!status) {
-        *out = give_dup(&h->alloc, given, *size);
+        *out = host_dup(&h->alloc, given, *size);
         status = *out ? SESSILE_OK : fail_nomem(err);
     }
     if (status)
         *size = 0;
-    give_free(given);
+    host_free(given);
     return status;
 }
 

@@ -43,7 +43,7 @@ sessile_status pg_blob_get(void *self, const char *name, char **out, size_t *siz
     if (!there)
         return fail(err, SESSILE_NOTFOUND, "there is no %s", name);
     const char *data = pg_bytes(ps, r.of[0], 0, 0, size);
-    *out = give_dup(&ps->alloc, data, *size);
+    *out = host_dup(&ps->alloc, data, *size);
     pg_results_free(ps, &r);
     if (!*out) {
         *size = 0;

@@ -169,7 +169,7 @@ sessile_status pg_list_cache_get(void *self, const char *folder, char **out, siz
         status = fail(err, SESSILE_NOTFOUND, "nothing is kept of %s", folder);
     } else {
         const char *data = pg_bytes(ps, r.of[0], 0, 0, size);
-        *out = give_dup(&ps->alloc, data, *size);
+        *out = host_dup(&ps->alloc, data, *size);
         if (!*out) {
             *size = 0;
             status = fail_nomem(err);

@@ -203,7 +203,7 @@ int sqlite_row(sqlite_conn *c, sqlite_query query, const sqlite_value *values,
  * rc.
  */
 int sqlite_end(sqlite3_stmt *st, int rc);
-/* The blob or list cache `name` that `query` gives, copied for give_free(); *out NULL:
+/* The blob or list cache `name` that `query` gives, copied for host_free(); *out NULL:
  * none.
  */
 int sqlite_get_bytes(sqlite_conn *c, sqlite_query query, const char *name, char **out,

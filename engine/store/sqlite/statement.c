@@ -51,7 +51,7 @@ int sqlite_get_bytes(sqlite_conn *c, sqlite_query query, const char *name, char 
     if (rc == SQLITE_ROW) {
         const void *data = sqlite3_column_blob(st, 0);
         *size = (size_t)sqlite3_column_bytes(st, 0);
-        *out = give_dup(&allocator_default, data ? data : "", *size);
+        *out = host_dup(&allocator_default, data ? data : "", *size);
         rc = *out ? SQLITE_ROW : SQLITE_NOMEM;
     }
     return sqlite_end(st, rc);

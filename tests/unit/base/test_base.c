@@ -162,7 +162,7 @@ static void sizes_given_back_are_those_asked_for(void **state)
     assert_int_equal(m.live, 0);
     assert_null(mem_alloc(&a, SIZE_MAX));
     assert_null(mem_dup(&a, "", SIZE_MAX));
-    assert_null(give_alloc(&a, SIZE_MAX));
+    assert_null(host_alloc(&a, SIZE_MAX));
 }
 
 static void arrays_grow_and_keep_what_they_held(void **state)
@@ -194,8 +194,8 @@ static void blocks_for_the_host_return_to_their_allocator(void **state)
 {
     meter m = {0, 0, 0, 0};
     allocator a = {metered, &m};
-    char *p = give_dup(&a, "text", 4);
-    void *q = give_alloc(&a, 0);
+    char *p = host_dup(&a, "text", 4);
+    void *q = host_alloc(&a, 0);
     (void)state;
     assert_string_equal(p, "text");
     assert_int_equal((uintptr_t)p % _Alignof(max_align_t), 0);

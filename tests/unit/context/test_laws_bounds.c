@@ -302,7 +302,7 @@ static int pairs_are_kept(const proposal *p)
     size_t a;
 
     pairing_init(&now, &allocator_default);
-    assert_int_equal(pairing_of(&now, after), 0);
+    assert_int_equal(pairing_make(&now, after), 0);
     for (k = 0; k < before->link_count; k++) {
         const struct pair_link *was = &p->pairs.links[k];
         link_at result, call;

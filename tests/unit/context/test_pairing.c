@@ -73,7 +73,7 @@ static void check(const char *line, const char *pairs, const char *flags)
 
     list_make(&l, line);
     pairing_init(&p, &allocator_default);
-    assert_int_equal(pairing_of(&p, &l.c), 0);
+    assert_int_equal(pairing_make(&p, &l.c), 0);
     assert_string_equal(pairs_of(&p, &l.c), pairs);
     assert_string_equal(flags_of(&p), flags);
     pairing_deinit(&p);
@@ -228,7 +228,7 @@ static void many_calls_pair_as_few_do(void **unused)
         at += sprintf(at, " r:c%d", i);
     list_make(&l, line);
     pairing_init(&p, &allocator_default);
-    assert_int_equal(pairing_of(&p, &l.c), 0);
+    assert_int_equal(pairing_make(&p, &l.c), 0);
     for (i = 0; i < 39; i++) {
         uint32_t k = l.c.items[2 + i].link;
         assert_int_equal(p.links[k].mate, 39 - i);
@@ -247,15 +247,15 @@ static void the_first_open_item_is_told(void **unused)
     (void)unused;
     list_make(&l, "u a:x u a:x,y r:y");
     pairing_init(&p, &allocator_default);
-    assert_int_equal(pairing_of(&p, &l.c), 0);
+    assert_int_equal(pairing_make(&p, &l.c), 0);
     assert_int_equal(p.first_open, 3);
     list_free(&l);
     list_make(&l, "u a:x u");
-    assert_int_equal(pairing_of(&p, &l.c), 0);
+    assert_int_equal(pairing_make(&p, &l.c), 0);
     assert_int_equal(p.first_open, 3);
     list_free(&l);
     list_make(&l, "");
-    assert_int_equal(pairing_of(&p, &l.c), 0);
+    assert_int_equal(pairing_make(&p, &l.c), 0);
     assert_int_equal(p.first_open, 0);
     list_free(&l);
     pairing_deinit(&p);
@@ -272,7 +272,7 @@ static void check_groups(const char *line, const char *groups)
 
     list_make(&l, line);
     pairing_init(&p, &allocator_default);
-    assert_int_equal(pairing_of(&p, &l.c), 0);
+    assert_int_equal(pairing_make(&p, &l.c), 0);
     for (i = 0; i < p.item_count; i++)
         at += (size_t)snprintf(out + at, sizeof out - at, "%s%u-%u", i ? " " : "",
                                p.group[i] + 1, p.group_end[i] + 1);
@@ -410,7 +410,7 @@ static void pairing_is_what_the_rules_say(void **unused)
         random_line(line, sizeof line, 1 + random_below(12));
         list_make(&l, line);
         pair_naively(&n, &l.c);
-        assert_int_equal(pairing_of(&p, &l.c), 0);
+        assert_int_equal(pairing_make(&p, &l.c), 0);
         for (k = 0; k < l.c.link_count; k++) {
             int mate = p.links[k].mate == PAIR_NONE ? -1 : (int)p.links[k].mate;
             if (!n.twice[k] && (mate != n.mate[k] || p.links[k].late != n.late[k]))
@@ -509,7 +509,7 @@ static void no_memory_is_told(void **unused)
         pairing p;
         pairing_init(&p, &a);
         memory.left = (long)n;
-        code = pairing_of(&p, &l.c);
+        code = pairing_make(&p, &l.c);
         failures += code != 0;
         memory.left = 100;
         pairing_deinit(&p);

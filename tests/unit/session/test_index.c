@@ -51,7 +51,7 @@ static sessile_id old_leaf(sessile_session *s)
 {
     sessile_error err;
     sessile_id id = 5;
-    must(session_reach_locked(s, id, &err), &err);
+    must(session_load_locked(s, id, &err), &err);
     while (!session_is_path_entry(s, id))
         id++;
     return id;

@@ -486,13 +486,13 @@ static void want_of_memory_leaves_no_trace(void **state)
             buf_deinit(&text);
         }
         if (!status)
-            status = session_reach_path_locked(s, s->tree.head, 0, &err);
+            status = session_load_path_locked(s, s->tree.head, 0, &err);
         long rest = allocations_left;
         allocations_left = -1;
         if (status)
             assert_int_equal(status, SESSILE_NOMEM);
         if (s) /* and it goes on when there is memory again */
-            must(session_reach_path_locked(s, s->tree.head, 0, &err), &err);
+            must(session_load_path_locked(s, s->tree.head, 0, &err), &err);
         session_drop(s);
         if (rest > 0)
             break;

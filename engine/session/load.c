@@ -1,5 +1,5 @@
 /*
- * reach.c: entries that were left in the index, loaded when somebody walks to them.
+ * load.c: entries that were left in the index, loaded when somebody walks to them.
  *
  * Owns the rule that a node must be reached before it is looked at. The header, the head
  * and everything that this handle has folded itself are always there; the rest is loaded
@@ -8,22 +8,22 @@
  */
 #include "session/fold.h"
 
-sessile_status session_reach_locked(sessile_session *s, sessile_id id, sessile_error *err)
+sessile_status session_load_locked(sessile_session *s, sessile_id id, sessile_error *err)
 {
-    sessile_status status = fold_reach(s, id, err);
+    sessile_status status = fold_load(s, id, err);
 
     return status && s->index.failed ? session_reload_locked(s, err) : status;
 }
 
-sessile_status session_reach_path_locked(sessile_session *s, sessile_id id,
-                                         sessile_id low, sessile_error *err)
+sessile_status session_load_path_locked(sessile_session *s, sessile_id id, sessile_id low,
+                                        sessile_error *err)
 {
     sessile_status status = SESSILE_OK;
 
     if (id >= s->tree.node_count)
         return SESSILE_OK;
     while (!status && s->index.absent_count && id > low) {
-        status = session_reach_locked(s, id, err);
+        status = session_load_locked(s, id, err);
         if (!status)
             id = s->tree.nodes[id].parent;
     }
@@ -42,11 +42,11 @@ static sessile_status reach_range(sessile_session *s, sessile_id first, sessile_
     last = last ? last : 1;
     for (uint64_t id = first; !status && s->index.absent_count && id <= last;
          id = (id / LOG_BLOCK + 1) * LOG_BLOCK)
-        status = session_reach_locked(s, (sessile_id)id, err);
+        status = session_load_locked(s, (sessile_id)id, err);
     return status;
 }
 
-sessile_status session_reach_all_locked(sessile_session *s, sessile_error *err)
+sessile_status session_load_all_locked(sessile_session *s, sessile_error *err)
 {
     return s->index.absent_count
                ? reach_range(s, 1, (sessile_id)(s->tree.node_count - 1), err)
@@ -73,7 +73,7 @@ static int knows_better(sessile_session *s, sessile_status status, sessile_id id
 sessile_status session_tag_locked(sessile_session *s, sessile_id id,
                                   unsigned char tag[VAULT_TAG], sessile_error *err)
 {
-    sessile_status status = session_in_place(s, err);
+    sessile_status status = session_check_usable(s, err);
 
     if (!status)
         status = reach_range(s, id, id, err);
@@ -89,7 +89,7 @@ sessile_status session_text_locked(sessile_session *s, sessile_id id, buf *out,
                                    sessile_error *err)
 {
     size_t was = out->size;
-    sessile_status status = session_in_place(s, err);
+    sessile_status status = session_check_usable(s, err);
 
     if (!status)
         status = reach_range(s, id, id, err);
@@ -125,7 +125,7 @@ static sessile_status visit_range(void *arg, sessile_id id, const char *text, si
 sessile_status session_texts_locked(sessile_session *s, sessile_id first, sessile_id last,
                                     log_visit visit, void *arg, sessile_error *err)
 {
-    sessile_status status = session_in_place(s, err);
+    sessile_status status = session_check_usable(s, err);
 
     showing w = {visit, arg, first, 0};
 
@@ -149,9 +149,9 @@ sessile_status session_read_entry(sessile_session *s, sessile_id id, buf *text,
     buf_clear(text);
     status = session_text_locked(s, id, text, err);
     if (status)
-        return session_named(s, status, err);
+        return session_name_error(s, status, err);
     status = entry_read(out, text->data, text->size, err);
     if (status)
-        return session_damaged(s, id, err, "it cannot be read");
+        return session_fail_damaged(s, id, err, "it cannot be read");
     return SESSILE_OK;
 }
