@@ -1,8 +1,8 @@
 /*
- * finder.c: where a key stands in a context.
+ * finder.c: finds the index of a key in a context.
  *
- * Owns a table of the keys of one list, which is built only when it is needed. Must
- * never be used over a list that has changed since.
+ * Owns a table of the keys of one list, built only when it is needed. Must never be used
+ * for a list that has changed since.
  */
 #include "context/finder.h"
 

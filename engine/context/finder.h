@@ -1,10 +1,10 @@
 /*
- * finder.h: where a key stands in a context, for callers that look up many keys.
+ * finder.h: finds the index of a key in a context, for callers that look up many keys.
  *
- * Proposals are judged and applied by looking up keys in nearly the order of the list.
- * So a finder continues from where it was, and builds a table only when a key was not
- * further on. A proposal that keeps the order costs one walk over the list and no
- * memory.
+ * Proposals are judged and applied by looking up keys almost in the order of the list.
+ * So a finder searches forward from its last result, and builds a table only when a key
+ * was not found there. A proposal that keeps the order costs one walk over the list and
+ * no memory.
  */
 #ifndef CONTEXT_FINDER_H
 #define CONTEXT_FINDER_H

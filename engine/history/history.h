@@ -1,10 +1,10 @@
 /*
  * history.h: what the compactions on a path did, message by message.
  *
- * Used to explain (why.c), to list (compactions.c) and to take back (uncompact.c). A
- * history is built from the compaction entries of one path, oldest first: each is
- * compared with the context that it changed, and every message that left or came is an
- * event. It is built when somebody asks, and never kept.
+ * Used to explain (why.c), to list (compactions.c) and to undo (uncompact.c). A history
+ * is built from the compaction entries of one path, oldest first: each is compared with
+ * the context that it changed, and every message that left or came is an event. A history
+ * is built for one call and not kept.
  */
 #ifndef HISTORY_HISTORY_H
 #define HISTORY_HISTORY_H

@@ -1,8 +1,8 @@
 /*
- * uncompact.c: a compaction taken back, by a compaction that the engine writes.
+ * uncompact.c: undoes a compaction by writing another compaction.
  *
- * Owns the steps and the entry. What comes back and where is decided in uncompact_plan.c,
- * under the log's lock, so that it fits the head as it is when the entry is written.
+ * Owns the steps and the entry. uncompact_plan.c decides what comes back and where, under
+ * the log's lock, so that it fits the head as it is when the entry is written.
  */
 #include "history/uncompact_internal.h"
 

@@ -1,8 +1,8 @@
 /*
- * uncompact_internal.h: a compaction that is being taken back, for the files that do it.
+ * uncompact_internal.h: an uncompaction in progress.
  *
  *   uncompact.c       the steps in order, and the entry
- *   uncompact_plan.c  which events are taken back, where messages go, what is allowed
+ *   uncompact_plan.c  which events are undone, where messages go, what is allowed
  */
 #ifndef HISTORY_UNCOMPACT_INTERNAL_H
 #define HISTORY_UNCOMPACT_INTERNAL_H

@@ -1,8 +1,8 @@
 /*
- * why.c: why a message is in the context at the head, or not.
+ * why.c: explains why a message is in the context at the head, or not.
  *
  * Owns the chain of events: those of the message and, while another message covered it,
- * those of that message. Must never say more than the entries do, and must never change
+ * those of that message. Must never say more than the entries do, and never changes
  * anything.
  */
 #include "history/history.h"

@@ -54,7 +54,7 @@ static sessile_status read_key(log_t *log, const keyring *k, sessile_error *err)
         return err->code;
     if (found != READER_LINE) {
         /* a store may say that a log which was removed has no bytes */
-        status = log_still_there(log, err);
+        status = log_check_exists(log, err);
         if (status)
             return status;
         return fail(err, SESSILE_DAMAGED,

@@ -1,15 +1,15 @@
 /*
  * cut.c: where a list may be cut: keep_last, find_cut, pairs.
  *
- * Owns the cuts that are lawful by construction. Must never separate a call from its
- * results, nor touch open work, pinned messages, the user's last message, or the floor.
+ * Makes only lawful cuts. Must never separate a call from its results, nor remove open
+ * work, pinned messages, the user's last message, or the floor.
  *
  * keep_last drops messages, oldest first, until few enough are left. A group that law 1
- * keeps together goes whole, when its oldest member's turn comes, or stays whole, when
- * one of its members may not go. A group may reach far ahead (a late answer), so its
- * members are chained once instead of being searched for each time; the whole is linear.
- * Rejected: a single cut with everything before it gone. One pinned pair in the middle
- * would keep everything before it.
+ * keeps together is dropped as a whole when its oldest member is next, or kept as a whole
+ * if one of its members must stay. A group may extend far (a late answer), so its members
+ * are linked once instead of being searched for each time: the cost is linear. Rejected:
+ * a single cut that drops everything before it. One pinned pair in the middle would keep
+ * everything before it.
  */
 #include "proposal/internal.h"
 

@@ -20,22 +20,12 @@ sessile_status state_check_unbuilt(const sessile_state *s, sessile_error *err)
                 "build it again");
 }
 
-static sessile_status check_index(const sessile_state *s, size_t i, sessile_error *err)
-{
-    if (i < s->given->c.count)
-        return SESSILE_OK;
-    return fail(err, SESSILE_INVALID,
-                "there is no message %zu: the state has %zu, counted "
-                "from 0",
-                i, s->given->c.count);
-}
-
 static sessile_status check_range(const sessile_state *s, size_t first, size_t last,
                                   sessile_error *err)
 {
-    sessile_status status = check_index(s, first, err);
+    sessile_status status = state_check_index(s, first, err);
     if (!status)
-        status = check_index(s, last, err);
+        status = state_check_index(s, last, err);
     if (!status && first > last)
         status = fail(err, SESSILE_INVALID, "the range %zu to %zu goes backwards", first,
                       last);
@@ -134,7 +124,7 @@ sessile_status state_replace(sessile_state *s, size_t i, sessile_slice fields,
     sessile_status status = state_check_unbuilt(s, err);
 
     if (!status)
-        status = check_index(s, i, err);
+        status = state_check_index(s, i, err);
     if (status)
         return status;
     mark = s->edits.marks[i];
@@ -328,7 +318,7 @@ nomem:
 static sessile_status build_kept(const sessile_state *s, const sessile_state_item *given,
                                  uint8_t *seen, sessile_error *err)
 {
-    sessile_status status = check_index(s, given->index, err);
+    sessile_status status = state_check_index(s, given->index, err);
     if (status)
         return status;
     if (given->cover_count || given->replace_count || given->json.size)

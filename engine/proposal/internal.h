@@ -1,19 +1,18 @@
 /*
- * internal.h: what a state is, for the files that make it up.
+ * internal.h: the struct of a state. Only files of this folder include it.
  *
- *   state.c        its life: hooks begin and end, edits become a list
- *   edit.c         drop, replace, insert, rebuild, vars
- *   insert.c       new messages, and what they stand for
- *   merge.c        their text
- *   cut.c          keep_last, find_cut, pairs
- *   read.c         columns and texts
- *   journal.c, journal_replay.c
- *                  the calls that were made, for an equal state in another process
+ *   state.c           its life: hooks begin and end, edits become a list
+ *   edit.c            drop, replace, insert, rebuild, vars
+ *   insert.c          inserted messages, and what they cover
+ *   merge.c           the text of inserted messages
+ *   cut.c             keep_last, find_cut, pairs
+ *   read.c            columns and texts
+ *   journal.c         records the calls, for an equal state in another process
+ *   journal_replay.c  repeats them
  *
- * Edits are marks beside the list that the hook was given, so that its indexes hold until
- * the hook ends. A state has room for a few lists, of which one is what the pipeline
- * began with, one is given to the hook, and one may be marked; the next is built in a
- * free one.
+ * Edits are marks beside the list that the hook was given, so its indexes hold until the
+ * hook ends. A state has a few lists: the first one of the pipeline, the one given to the
+ * hook, and perhaps a marked one. The next list is built in a free one.
  */
 #ifndef PROPOSAL_INTERNAL_H
 #define PROPOSAL_INTERNAL_H
@@ -37,8 +36,8 @@ typedef struct state_list {
 
 enum { STATE_LISTS = 4 };
 
-/* Marks of items: not edited, gone, gone and stood for by an insert, or n: replaced by
- * the put n. */
+/* Marks of items: not edited; dropped; covered by an inserted message; or n: replaced by
+ * inserted message n. */
 #define MARK_NONE    0u
 #define MARK_DROPPED UINT32_MAX
 #define MARK_COVERED (UINT32_MAX - 1)
@@ -140,7 +139,7 @@ static inline const item *given_item(const sessile_state *s, size_t i)
 
 static inline const pairing *given_pairs(const sessile_state *s)
 {
-    assert(s->given->has_pairs); /* between hooks a state is not asked anything */
+    assert(s->given->has_pairs); /* there are no questions between hooks */
     return &s->given->pairs;
 }
 
@@ -155,7 +154,7 @@ static inline inserted_message *inserted_of(const sessile_state *s, uint32_t num
     return &s->made.at[number - 1];
 }
 
-/* The item of the first list that it is, or replaces one for one; or ORIGIN_NONE. */
+/* The item of the first list that it is, or that it alone replaces; or ORIGIN_NONE. */
 static inline uint32_t likeness_of(const sessile_state *s, size_t i)
 {
     uint32_t origin = origin_of(s, i);
@@ -181,9 +180,14 @@ static inline int is_gone(const sessile_state *s, size_t i)
     return s->edits.marks[i] == MARK_DROPPED || s->edits.marks[i] == MARK_COVERED;
 }
 
+/* ---- read.c */
+
+/* INVALID unless the given list has an item i. */
+sessile_status state_check_index(const sessile_state *s, size_t i, sessile_error *err);
+
 /* ---- edit.c */
 
-/* Takes item i out: MARK_DROPPED or MARK_COVERED. */
+/* Removes item i: MARK_DROPPED or MARK_COVERED. */
 void state_mark_removed(sessile_state *s, size_t i, uint32_t mark);
 sessile_status state_check_unbuilt(const sessile_state *s, sessile_error *err);
 
@@ -221,47 +225,47 @@ void journal_vars(const sessile_state *s, sessile_slice text);
 
 /* ---- insert.c */
 
-/* Begins to gather what a new message stands for. */
+/* Starts a list of the items that a new message covers. */
 void covered_clear(sessile_state *s);
-/* What given item i stands for: itself, or, being new, what it stood for. 0 or -1. */
+/* Adds given item i; if it is an inserted message, the items that it covers. 0 or -1. */
 int covered_add_item(sessile_state *s, size_t i);
-/* A key as a hand-built list names it. 0 or -1. */
+/* Adds the item that a key in a hand-built list names. 0 or -1. */
 int covered_add_key(sessile_state *s, sessile_key key);
-/* The keys gathered, in the order of the first list, each once. 0 or -1. */
+/* The keys of the items, each once, in the order of the first list. 0 or -1. */
 int covered_keys(sessile_state *s, sessile_key **out, size_t *count);
-/* The turn of the newest message gathered, or otherwise. */
+/* The turn of the newest item; without items: `otherwise`. */
 uint32_t covered_turn(const sessile_state *s, uint32_t otherwise);
 
 /* ---- merge.c */
 
-/* What is missing in a message that a hook made: role_default, metadata.kind (NULL: none
- * is added). The message is then in s->work. A member "id" or "key" is INVALID, or, with
- * has_name, noted for law 3. */
+/* Completes a message that a hook made, into scratch.work: adds role_default and
+ * metadata.kind (NULL: not added) if they are missing. A member "id" or "key" is INVALID;
+ * with has_name it is recorded for law 3. */
 sessile_status inserted_complete(sessile_state *s, sessile_slice message,
                                  sessile_role role_default, const char *kind,
                                  sessile_key *name, int *has_name, sessile_error *err);
-/* Fields over the message `base`; the result is in s->work. */
+/* Replaces fields of the message `base`, into scratch.work. */
 sessile_status inserted_merge(sessile_state *s, sessile_slice base, sessile_slice fields,
                               sessile_error *err);
-/* ---- insert.c again */
+/* ---- insert.c: inserted messages */
 
-/* Reads s->work as a message, its links into s->links. */
+/* Reads scratch.work as a message, its links into scratch.links. */
 sessile_status inserted_read(sessile_state *s, message *out, sessile_error *err);
-/* 1 when the links read are those of given item i, in their order. */
+/* 1 if the links are those of given item i, in their order. */
 int inserted_same_links(const sessile_state *s, size_t i);
-/* Makes a put of s->work as it was read, which stands for nothing yet. */
+/* Makes an inserted message of scratch.work, as it was read. It covers nothing yet. */
 sessile_status inserted_new(sessile_state *s, const message *m, uint32_t turn,
                             uint32_t *number, sessile_error *err);
-/* Gives a put s->work as its text instead; what it stands for stays. */
+/* Replaces the text of an inserted message by scratch.work. */
 sessile_status inserted_set_text(sessile_state *s, const message *m, uint32_t number,
                                  sessile_error *err);
-/* Says what a put stands for (the arrays are its own then), and whether its role is one
- * that it may have. 0, or -1: NOMEM, and the arrays are still the caller's. */
+/* Sets what an inserted message covers and replaces, and takes the arrays over; checks
+ * its role. 0; -1: no memory, and the arrays are still the caller's. */
 int inserted_set_covered(sessile_state *s, uint32_t number, sessile_key *covers,
                          size_t cover_count, sessile_key *replaces, size_t replace_count);
-/* A put's memory; its number stays taken. */
+/* Frees an inserted message; its number is not used again. */
 void inserted_clear(sessile_state *s, uint32_t number);
-/* The newest inserted go, until `count` are left. */
+/* Frees the newest inserted messages, until `count` are left. */
 void inserted_truncate(sessile_state *s, size_t count);
 
 #endif

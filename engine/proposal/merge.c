@@ -1,9 +1,9 @@
 /*
- * merge.c: the text of messages that a policy writes.
+ * merge.c: the text of inserted messages.
  *
- * Owns how a new message is completed, and how fields are laid over an existing message.
- * Must never let a policy name an entry as its own, and must never change bytes beyond
- * those fields: members are copied as they stand in the text, in their order.
+ * Completes a new message, and replaces fields of an existing one. Must never let a
+ * policy give its message the name of an entry, and must never change other bytes: all
+ * other members are copied as they are, in their order.
  */
 #include "proposal/internal.h"
 

@@ -1,8 +1,8 @@
 /*
- * read.c: what a hook reads of a state: columns, and texts on demand.
+ * read.c: what a hook reads of a state: columns, and texts.
  *
- * Owns the texts that were read. Must never read a text that nobody asked for: a policy
- * that reads only columns causes no reading.
+ * Owns the texts that were read. A text is read from the log only when a hook asks for
+ * it.
  */
 #include "proposal/internal.h"
 
@@ -35,6 +35,15 @@ size_t state_previous(const sessile_state *s)
     return s->given->previous;
 }
 
+sessile_status state_check_index(const sessile_state *s, size_t i, sessile_error *err)
+{
+    if (i < s->given->c.count)
+        return SESSILE_OK;
+    return fail(err, SESSILE_INVALID,
+                "there is no message %zu: the state has %zu, counted from 0", i,
+                s->given->c.count);
+}
+
 sessile_status state_get(const sessile_state *s, size_t i, sessile_column *out,
                          sessile_error *err)
 {
@@ -42,11 +51,8 @@ sessile_status state_get(const sessile_state *s, size_t i, sessile_column *out,
     unsigned pairs;
 
     memset(out, 0, sizeof *out);
-    if (i >= s->given->c.count)
-        return fail(err, SESSILE_INVALID,
-                    "there is no message %zu: the state has %zu, "
-                    "counted from 0",
-                    i, s->given->c.count);
+    if (state_check_index(s, i, err))
+        return SESSILE_INVALID;
     it = given_item(s, i);
     pairs = given_pairs(s)->flags[i];
     out->key = it->key;
@@ -70,11 +76,8 @@ sessile_status state_label(const sessile_state *s, size_t i, size_t n, sessile_s
     const item *it;
 
     *out = (sessile_slice){NULL, 0};
-    if (i >= s->given->c.count)
-        return fail(err, SESSILE_INVALID,
-                    "there is no message %zu: the state has %zu, "
-                    "counted from 0",
-                    i, s->given->c.count);
+    if (state_check_index(s, i, err))
+        return SESSILE_INVALID;
     it = given_item(s, i);
     if (s->labels.count && !it->key.n &&
         n < facts_labels_of(&s->labels, it->key.entry, &labels))
@@ -130,11 +133,8 @@ sessile_status state_json(sessile_state *s, size_t i, sessile_slice *out,
 
     out->data = NULL;
     out->size = 0;
-    if (i >= s->given->c.count)
-        return fail(err, SESSILE_INVALID,
-                    "there is no message %zu: the state has %zu, "
-                    "counted from 0",
-                    i, s->given->c.count);
+    if (state_check_index(s, i, err))
+        return SESSILE_INVALID;
     origin = origin_of(s, i);
     if (origin == ORIGIN_NONE)
         put_text(s, given_item(s, i)->key.n, out);

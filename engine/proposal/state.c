@@ -1,13 +1,13 @@
 /*
  * state.c: the life of a state.
  *
- * Owns the lists of a pipeline: the one it began with, the one that a hook is given, and
- * the next one, built from the hook's edits when it ends. Must never change the list
- * that a hook was given, and must never judge: that is the business of context/laws.c.
+ * Owns the lists of a pipeline: the first one, the one that a hook is given, and the next
+ * one, built from the hook's edits when it ends. Must never change the list that a hook
+ * was given, and must never judge edits: context/laws.c does.
  *
- * The usual turn changes nothing, or takes a few messages out of a thousand. So a hook
- * that edits nothing costs nothing here, the first hook is given the first list itself,
- * and the next list is built in memory that is used again.
+ * Most turns change nothing, or remove a few messages of a thousand. So a hook that edits
+ * nothing costs nothing, the first hook is given the first list itself, and the next list
+ * is built in memory that is used again.
  */
 #include "proposal/internal.h"
 

@@ -1,10 +1,10 @@
 /*
- * state.h: a proposal in the making: the context as hooks see it, and their edits.
+ * state.h: the context as the hooks of a pipeline see it, and their edits.
  *
- * One state serves a whole pipeline. state_hook_begin() fixes the list and indexes that a
- * hook is given; the functions below record edits; state_hook_end() applies them and
- * makes the list for the next hook. Edits that are out of range or malformed are INVALID
- * at once and change nothing; whether they are *lawful* is judged by laws.h afterwards.
+ * One state serves a whole pipeline. state_hook_begin() fixes the list and the indexes
+ * that a hook is given; the functions below record edits; state_hook_end() applies them
+ * and makes the list for the next hook. An edit that is out of range or malformed is
+ * INVALID and changes nothing. Whether edits are lawful is judged later, by laws.h.
  */
 #ifndef PROPOSAL_STATE_H
 #define PROPOSAL_STATE_H
@@ -14,20 +14,20 @@
 #include "context/laws.h"
 #include "session/meter.h"
 
-/* Reads the text of an item that is no own put: appends its message JSON to out. */
+/* Appends the message JSON of an item that is not an inserted message of this state. */
 typedef sessile_status (*state_read)(void *arg, sessile_key key, buf *out,
                                      sessile_error *err);
 
 typedef struct state_setup {
     const context *context; /* copied */
-    const facts *labels;    /* a picture of them (facts_labels()), copied; NULL: none */
-    size_t previous;        /* how many items were there before the turn */
+    const facts *labels;    /* from facts_labels(), copied; NULL: none */
+    size_t previous;        /* number of items from before the turn */
     int64_t window, reserve;
-    const meter_ratio *fit; /* of units to the model's tokens, TOKEN_UNITS of them: the
-                               items' counts are read with it; NULL: as they are */
-    int64_t made_ratio;     /* the same of what is written: an estimate; 0: as it is */
+    const meter_ratio *fit; /* TOKEN_UNITS ratios that the items' counts are multiplied
+                               with; NULL: counts stay as they are */
+    int64_t made_ratio; /* the same for estimates of inserted messages; 0: as they are */
     uint32_t floor;
-    uint64_t result_limit; /* bytes of all messages written */
+    uint64_t result_limit; /* bytes of all inserted messages */
     uint64_t vars_limit;   /* 16 KiB a policy */
     unsigned depth;        /* of JSON */
     state_read read;
@@ -39,30 +39,31 @@ sessile_status state_new(sessile_state **out, const state_setup *setup,
                          sessile_error *err);
 void state_free(sessile_state *s);
 
-/* Which policy's vars the next hook sees: JSON text, copied. */
+/* Begins a hook. vars: those of its policy, JSON text, copied. */
 sessile_status state_hook_begin(sessile_state *s, const char *vars, size_t vars_size,
                                 sessile_error *err);
-/* Applies the hook's edits. *changed: the list differs from what the hook was given;
- * *vars_changed likewise (then state_vars_text() is what to keep). */
+/* Applies the hook's edits. *changed: the list differs from the one that the hook was
+ * given. *vars_changed: state_vars_text() has new vars. */
 sessile_status state_hook_end(sessile_state *s, int *changed, int *vars_changed,
                               sessile_error *err);
-/* Forgets the hook's edits. */
+/* Drops the hook's edits. */
 void state_hook_drop(sessile_state *s);
 
-const context *state_before(const sessile_state *s); /* as the pipeline began */
-const context *state_after(const sessile_state *s);  /* after the hooks ended so far */
-/* Saves state_after, to be put back when a compact turns out too little. One level. */
+const context *state_before(const sessile_state *s); /* the first list */
+const context *state_after(const sessile_state *s);  /* after the hooks that have ended */
+/* Saves state_after(), for state_rewind() if a compact hook removed too little. One
+ * level. */
 sessile_status state_mark(sessile_state *s, sessile_error *err);
 sessile_status state_rewind(sessile_state *s, sessile_error *err);
-/* What laws.h wants; borrowed from the state. */
+/* The input of laws.h, borrowed from the state. */
 sessile_status state_laws(sessile_state *s, laws_input *out, sessile_error *err);
-/* A text counted as what a policy writes is. */
+/* Counts a text as inserted messages are counted. */
 token_count state_count_text(const sessile_state *s, const char *text, size_t size);
-/* The message text of any key of state_after, own inserted too, borrowed. */
+/* The message text of any key of state_after(), inserted messages too; borrowed. */
 sessile_status state_text(sessile_state *s, sessile_key key, sessile_slice *out,
                           sessile_error *err);
 
-/* What sessile.h describes as sessile_state_…(); arguments were checked. */
+/* The functions sessile_state_…() of sessile.h; arguments were checked. */
 size_t state_count(const sessile_state *s);
 int64_t state_tokens(const sessile_state *s);
 int64_t state_window(const sessile_state *s);

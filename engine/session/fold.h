@@ -1,6 +1,6 @@
 /*
- * fold.h: what the files of a session handle share: the fold, the place of an error,
- * reading. Only session/, the rooms that write entries, and tests include it.
+ * fold.h: functions that the files of session/ share. The folders that write entries and
+ * the tests include it too.
  */
 #ifndef SESSION_FOLD_H
 #define SESSION_FOLD_H
@@ -17,16 +17,16 @@ typedef struct fold {
     sessile_session *s;
     int own;                /* entries of this handle, not yet in the log: limits apply */
     int moved;              /* out: a path entry or a head fact was among them */
-    const char *keep_title; /* a savepoint may put it back: do not free it */
+    const char *keep_title; /* a savepoint may restore it: do not free it */
 } fold;
 
-/* Folds one entry in, or leaves everything as it was. A log_visit. Entries that are
- * folded already are passed over. DAMAGED, NOMEM; LIMIT [message] when own. */
+/* A log_visit: folds one entry, or changes nothing. An entry that is already folded is
+ * ignored. DAMAGED, NOMEM; LIMIT [message] if `own` is set. */
 sessile_status fold_visit(void *arg, sessile_id id, const char *text, size_t size,
                           sessile_error *err);
 
-/* The state of the fold before entries that are folded and then written: when the log
- * refuses them, the fold goes back to it. */
+/* The state of the fold before entries are folded and written. If the log refuses them,
+ * the fold is rewound to it. */
 typedef struct fold_savepoint {
     size_t node_count, link_count, item_count, item_link_count, title_size;
     size_t blocks_taken;
@@ -54,11 +54,11 @@ void fold_forget(sessile_session *s);
 /* Loads node id from the index, as session_load_locked(). A fold cannot start again from
  * the log's lines: when the index is bad, index.failed is set and the caller reloads. */
 sessile_status fold_load(sessile_session *s, sessile_id id, sessile_error *err);
-/* What the log asks of a session. */
+/* The functions that the log calls for its index. */
 log_index_callbacks session_index_callbacks(sessile_session *s, int fresh);
-/* After the last entry of a block: its snapshot is taken. */
+/* Takes a snapshot, after the last entry of a block. */
 void fold_snapshot(sessile_session *s);
-/* Those of blocks from that one on are dropped. */
+/* Drops the snapshots from block number `blocks` on. */
 void fold_snapshots_cut(sessile_session *s, size_t blocks);
 void fold_snapshots_free(sessile_session *s);
 
@@ -66,13 +66,12 @@ void fold_snapshots_free(sessile_session *s);
 
 void usage_add(sessile_usage *a, const sessile_usage *b);      /* adds b to a */
 void usage_subtract(sessile_usage *a, const sessile_usage *b); /* takes b off a */
-/* Its tokens in all. */
+/* The sum of its tokens. */
 int64_t usage_total(const sessile_usage *u);
-/* 1 when there is usage; what a broken provider reports is cut to size, so that no sum
- * overflows. */
+/* 1 if there is usage. Absurd numbers are limited, so that no sum overflows. */
 int usage_get(json value, sessile_usage *out);
-/* The same of a turn's data: *last is of its last request, whose input is the context's
- * size, *all of all its requests. */
+/* The same for a turn's data. *last: of its last request, whose input is the size of the
+ * context; *all: of all its requests. */
 int usage_of_turn(json data, sessile_usage *last, sessile_usage *all);
 
 /* Forgets the usage of messages that a turn entry could still replace: after a commit
@@ -81,7 +80,7 @@ void fold_forget_parts(sessile_session *s);
 
 /* ---- waiting (wait.c) */
 
-/* A call that waits for a sync, for the log_stop beside it. */
+/* A call that waits for a sync; the argument of the log_stop below. */
 typedef struct session_syncing {
     const sessile_session *s;
     const session_wait *wait;
@@ -102,14 +101,14 @@ sessile_status session_fail_damaged(const sessile_session *s, sessile_id id,
                                     sessile_error *err, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
 
-/* The command that looks after a damaged session, as it is typed. */
+/* The command that salvages a damaged session. */
 #define SALVAGE_SIZE 192
 void session_salvage_command(const sessile_session *s, char out[SALVAGE_SIZE]);
 
 /* ---- damage (damage.c) */
 
-/* When the log is damaged: folds in what can be read past the damage, with a tombstone
- * for each entry that is lost. From then on the session can be read, not written. */
+/* If the log is damaged: folds the entries past the damage, and a tombstone for each lost
+ * entry. From then on the session can only be read. */
 sessile_status session_read_damaged(sessile_session *s, sessile_error *err);
 /* A log_stand_in and a log_visit; arg: a fold. */
 sessile_status fold_put_tombstone(void *arg, const log_flaw *lost, sessile_id id,
@@ -119,21 +118,20 @@ sessile_status fold_put_tombstone(void *arg, const log_flaw *lost, sessile_id id
 
 /* 1: a message or a branch summary. */
 int node_is_message(const node *n);
-/* 1: the header or a path entry: something a context can be asked for at. */
+/* 1: the header or a path entry; a context can be asked for there. */
 int session_is_path_entry(const sessile_session *s, sessile_id id);
 
 /* Ids gathered from an entry towards the root. */
 typedef struct id_list {
     sessile_id *at;
     size_t count, capacity;
-    uint64_t lost; /* tombstones that were passed over */
+    uint64_t lost; /* tombstones on the way */
     const allocator *alloc;
 } id_list;
 void id_list_deinit(id_list *l);
-/* Appends the path's messages from `high` down to `low`, low itself left out (0: down to
- * the root); the path has been reached. 0; 1: low is not on the path; -1: no memory.
- * Where entries were lost the path is not known for certain, so that low missing there is
- * no fault: 0. */
+/* Appends the messages of the path from `high` down to `low`, without low (0: down to the
+ * root). The path has been loaded. Returns 0; 1: low is not on the path; -1: no memory.
+ * If the path has lost entries it is not certain, and 0 is returned instead of 1. */
 int path_gather(const sessile_session *s, sessile_id high, sessile_id low, id_list *out);
 /* Pushes message `id` of the path on out. 0 or -1. */
 int context_push_node(const sessile_session *s, sessile_id id, context *out);
@@ -149,20 +147,20 @@ void child_links_forget(sessile_session *s);
 
 /* ---- reading (load.c) */
 
-/* Shows entries first..last. As log_read_range(). */
+/* Visits entries first to last. As log_read_range(). */
 sessile_status session_texts_locked(sessile_session *s, sessile_id first, sessile_id last,
                                     log_visit visit, void *arg, sessile_error *err);
 
 /* The tag of entry id's line. As log_tag(). */
 sessile_status session_tag_locked(sessile_session *s, sessile_id id,
                                   unsigned char tag[VAULT_TAG], sessile_error *err);
-/* Entry id read into text (cleared first). */
+/* Reads entry id into text, which is cleared first. */
 sessile_status session_read_entry(sessile_session *s, sessile_id id, buf *text,
                                   entry *out, sessile_error *err);
 
 /* ---- handles (open.c, session.c) */
 
-/* A handle with nothing in it. NULL: no memory. */
+/* A new handle with nothing in it. NULL: no memory. */
 sessile_session *session_blank(sessile_store *st);
 /* Opens its log and folds it. */
 sessile_status session_scan(sessile_session *s, const char *folder, const char *name,
@@ -173,16 +171,16 @@ sessile_status session_scan(sessile_session *s, const char *folder, const char *
 sessile_status session_open_place(sessile_session **out, sessile_store *st,
                                   const char *folder, const char *name,
                                   sessile_error *err);
-/* Opens for a look that changes nothing (log_inspect), with a visitor of one's own.
- * *seen: the handle, set before anything is visited. *out is to be dropped also on
- * failure, when its log is NULL. */
+/* Opens to check (log_inspect()), with the caller's visitor, and changes nothing. *seen
+ * is set to the handle before the first visit. Drop *out after an error too; its log is
+ * NULL then. */
 sessile_status session_inspect(sessile_session **out, sessile_store *st,
                                const char *folder, const char *name, log_visit visit,
                                void *arg, sessile_session **seen, log_tail *tail,
                                sessile_error *err);
 /* Closes without syncing. NULL is ignored. */
 void session_drop(sessile_session *s);
-/* Depth that stored entries may have: lowering the limit must not lock anybody out. */
+/* The depth that stored entries may have. A lower limit must not lock anybody out. */
 unsigned session_read_depth(const sessile_store *st);
 /* FORKED in another process than the one that opened the handle. No mutex needed. */
 sessile_status session_check_process(const sessile_session *s, sessile_error *err);

@@ -1,6 +1,6 @@
 /*
- * life.c: what the facts of a session say about its life, and whether it may be written
- * to.
+ * life.c: reads whether a session is deleted, archived, suspended or expired, and whether
+ * it may be written to.
  *
  * A soft deletion, an archived session and a time to live are metadata facts; a
  * suspension is a fact of its own. This file only reads them: operations/life.c and

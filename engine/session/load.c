@@ -1,10 +1,10 @@
 /*
- * load.c: entries that were left in the index, loaded when somebody walks to them.
+ * load.c: loads nodes and entries that are only in the index and the log.
  *
- * Owns the rule that a node must be reached before it is looked at. The header, the head
- * and everything that this handle has folded itself are always there; the rest is loaded
- * by blocks. A block that cannot be loaded is no error of the log: the whole log is then
- * folded again from its lines (reload.c), once, and everything is there from then on.
+ * A node must be loaded before it is read. The header, the head and everything that this
+ * handle has folded are always in memory; other nodes are loaded by blocks. A block that
+ * cannot be loaded is not damage of the log: the log is then folded again from its lines
+ * (reload.c), once, and from then on all nodes are in memory.
  */
 #include "session/fold.h"
 

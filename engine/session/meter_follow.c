@@ -1,8 +1,8 @@
 /*
- * meter_follow.c: a meter follows a path, entry by entry, while the fold adds them.
+ * meter_follow.c: adds entries to a meter, in the order of the path.
  *
- * Owns the sums and segments of a meter. Must never load a node nor read from the log:
- * meter.c does that, and answers the questions about tokens.
+ * Owns the sums and segments of a meter. The fold calls it for each entry. Must never
+ * load a node nor read from the log: meter.c does that, and answers the questions.
  */
 #include "session/fold.h"
 

@@ -1,8 +1,8 @@
 /*
- * node.c: questions about nodes that are in memory already.
+ * node.c: questions about nodes that are in memory.
  *
  * The fold asks them too, so nothing here may load a node or read from the log: the
- * caller has reached the nodes (load.c). Ids strictly descend towards the root (the fold
+ * caller has loaded the nodes (load.c). Ids strictly descend towards the root (the fold
  * refuses anything else), so every walk ends.
  */
 #include "session/fold.h"

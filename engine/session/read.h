@@ -1,7 +1,7 @@
 /*
- * read.h: texts, messages and contexts read from a session.
+ * read.h: reads texts, messages and contexts of a session.
  *
- * Functions whose names end in _locked want the handle's mutex to be held.
+ * Functions whose names end in _locked expect the handle's mutex to be held.
  */
 #ifndef SESSION_READ_H
 #define SESSION_READ_H
@@ -14,40 +14,40 @@
 sessile_status session_text_locked(sessile_session *s, sessile_id id, buf *out,
                                    sessile_error *err);
 
-/* The context at the head (valid until the mutex is released), or at any path entry
- * (built into out). NOTFOUND: no such path entry. */
+/* The context at the head, valid until the mutex is released; the context at any path
+ * entry, built into out. NOTFOUND: there is no such path entry. */
 sessile_status session_context_locked(sessile_session *s, const context **out,
                                       sessile_error *err);
 sessile_status session_context_at_locked(sessile_session *s, sessile_id at, context *out,
                                          sessile_error *err);
-/* The messages of the path from after low, an ancestor of high, up to it, as a list into
- * out (init'ed). */
+/* Pushes the messages after low, an ancestor of high, up to high, on out (init'ed). */
 sessile_status session_between_locked(sessile_session *s, sessile_id low, sessile_id high,
                                       context *out, sessile_error *err);
-/* Appends the message JSON named by key. */
+/* Appends the JSON of the message that key names. */
 sessile_status session_message_locked(sessile_session *s, sessile_key key, buf *out,
                                       sessile_error *err);
-/* The messages of a list in its order, as session_message_locked() gives them: those that
- * stand close to each other in the log are read at once. prefetch_end() before the mutex
- * is released. */
+/* Reads the messages of a list in order, as session_message_locked() does, but messages
+ * that are close to each other in the log in one piece. Call prefetch_end() before the
+ * mutex is released. */
 typedef struct prefetch {
     sessile_session *s;
     const context *c;
-    size_t next;            /* the item behind those */
-    sessile_id first, last; /* entries read at once; first > last: none yet */
+    size_t next;            /* the item after those */
+    sessile_id first, last; /* entries read in one piece; first > last: none yet */
 } prefetch;
 void prefetch_begin(prefetch *a, sessile_session *s, const context *c);
 sessile_status prefetch_message(prefetch *a, sessile_key key, buf *out,
                                 sessile_error *err);
 void prefetch_end(prefetch *a);
-/* vars of all policies at an entry, a JSON object {"name":{…}}, appended to out. */
+/* Appends the vars of all policies at an entry: a JSON object {"name":{…}}. */
 sessile_status session_vars_locked(sessile_session *s, sessile_id at, buf *out,
                                    sessile_error *err);
 /* ---- lists for the host (render.c) */
 
-/* Rows of a context as a model is sent it: late answers moved to their calls, dead calls
- * answered by an engine-made result, orphans left out. text reads an item's message. Of
- * info only orphans and unanswered are set. With `times` its mutex is held. */
+/* Makes rows of a context as it is sent to a model: late answers are moved to their
+ * calls, dead calls get a result made by the engine, orphans are left out. text reads the
+ * message of an item. Sets only orphans and unanswered of info. The mutex of `times` is
+ * held. */
 typedef sessile_status (*render_text)(void *arg, sessile_key key, buf *out,
                                       sessile_error *err);
 sessile_status render_context(const context *c, render_text text, void *arg,

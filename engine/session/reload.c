@@ -1,12 +1,11 @@
 /*
- * reload.c: a handle's fold rebuilt, when its source is no longer available.
+ * reload.c: rebuilds a handle's fold when its source is no longer available.
  *
- * There are two reasons. Either a block of the index is bad: then the log's lines are
- * folded from the first to the last that is known, and the index is given up. Or another
- * log has taken the name, because the old one was sealed again or salvaged: then that
- * log is opened. Either way a second fold is built beside the first. It takes the first
- * one's place when it agrees with what this handle has shown, and is dropped with an
- * error when it does not: a handle must never change its mind about an entry in silence.
+ * There are two reasons. A block of the index is bad: then the log is folded again from
+ * its lines, and the index is dropped. Or another log has taken the name, because the old
+ * one was sealed again or salvaged: then that log is opened. In both cases a second fold
+ * is built beside the first. It replaces the first one if it agrees with what this handle
+ * has shown; otherwise the call fails: a handle must never change an entry in silence.
  */
 #include "session/fold.h"
 

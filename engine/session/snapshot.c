@@ -1,14 +1,14 @@
 /*
- * snapshot.c: what a session keeps in the index of its log, and reads back.
+ * snapshot.c: the data of a session in the index of its log.
  *
  * Owns the bytes of a record (one node), of the links of a block, and of a snapshot: the
- * state of the fold after a block's last entry, except what is kept per entry. What the
- * header says is not in it (the header is read each time), nor is the context: it is
- * built from the newest compaction when somebody asks.
+ * state of the fold after a block's last entry, without the nodes. The header is not in
+ * it, because it is read at each opening; nor is the context, which is built from the
+ * newest compaction when it is needed.
  *
  * A snapshot is taken when the fold passes the end of a block, and kept until the block
  * is written. Must never trust what it reads back: anybody can forge a block of a plain
- * store, so every number is checked before an array is indexed with it.
+ * store, so every number is checked before it is used as an array index.
  */
 #include "session/fold.h"
 

@@ -1,7 +1,7 @@
 /*
  * tree.h: the entries of a session as a tree of nodes, and questions about it.
  *
- * Functions whose names end in _locked want the handle's mutex to be held.
+ * Functions whose names end in _locked expect the handle's mutex to be held.
  */
 #ifndef SESSION_TREE_H
 #define SESSION_TREE_H
@@ -15,7 +15,7 @@ enum {
     NODE_HAS_CONTEXT = 1,
     NODE_HAS_VARS = 2,
     NODE_HAS_USAGE = 4, /* of a turn, or of a message by a model */
-    NODE_NO_POLICY = 8, /* of a turn: it was to run none, whatever is configured */
+    NODE_NO_POLICY = 8, /* of a turn: no policy runs after it, whatever is configured */
     NODE_UNIT = 16      /* from here on, of a message: a token_unit times this */
 };
 
@@ -33,43 +33,43 @@ typedef struct node {
     int64_t time_ms; /* the entry's time */
 } node;
 
-/* Of each entry, once somebody asked for children; 0: none. */
+/* Links to children, made by the first question about children. 0: none. */
 typedef struct child_link {
     sessile_id child; /* the newest */
     sessile_id next;  /* the sibling before it */
 } child_link;
 
 /*
- * A node may be looked at when it is the header, the head, was folded by this handle, or
- * after this: what the log's index holds of old entries is taken out of it by blocks,
- * when they are wanted. Nodes may move meanwhile. NOMEM; what the log says when the index
- * is bad and it has to be folded again.
+ * Loads the node of an entry from the log's index, with its whole block, unless it is in
+ * memory. The header, the head and entries that this handle folded are always in memory;
+ * for others call this before you read the node. The array of nodes may move. If the
+ * index is bad, the session is reloaded. NOMEM, errors of session_reload_locked().
  */
 sessile_status session_load_locked(sessile_session *s, sessile_id id, sessile_error *err);
-/* All of the path from id on that is above low, which itself is left out. */
+/* Loads the path from id towards the root, down to low, which is not loaded. */
 sessile_status session_load_path_locked(sessile_session *s, sessile_id id, sessile_id low,
                                         sessile_error *err);
-/* All of them. */
+/* Loads all nodes. */
 sessile_status session_load_all_locked(sessile_session *s, sessile_error *err);
-/* The fold rebuilt: from the lines of the log, or, when another log has its name, from
- * that one. NOTFOUND, CONFLICT: it is not what this handle has read. */
+/* Rebuilds the fold from the lines of the log, or from another log that has its name now.
+ * NOTFOUND, CONFLICT: that log is not what this handle has read. */
 sessile_status session_reload_locked(sessile_session *s, sessile_error *err);
-/* 1 when ancestor is id or lies on the path from id to the root (which was reached). */
+/* 1 if ancestor is id or on the path from id to the root, which has been loaded. */
 int session_descends_locked(const sessile_session *s, sessile_id id, sessile_id ancestor);
-/* CONFLICT unless head, compactions after it aside, is base (strict) or descends from it.
- */
+/* strict: CONFLICT unless the head is base, or only compactions follow base. Otherwise:
+ * CONFLICT unless the head descends from base. */
 sessile_status session_check_base_locked(sessile_session *s, sessile_id base, int strict,
                                          sessile_error *err);
 
-/* Ids of the path's messages from the root to `at`, oldest first, into an array of the
- * session's allocator (free with mem_free, *count * sizeof). */
+/* The ids of the messages on the path to `at`, oldest first, in an array that the caller
+ * frees with mem_free(), *count * sizeof. */
 sessile_status session_path_locked(sessile_session *s, sessile_id at, sessile_id **out,
                                    size_t *count, sessile_error *err);
-/* NOTFOUND unless id is the header or a path entry; the message names the nearest one. */
+/* NOTFOUND unless id is the header or a path entry; err names the nearest ones. */
 sessile_status session_check_at(sessile_session *s, sessile_id id, sessile_error *err);
-/* ---- the tree, asked (session/children.c); lists are handed out */
+/* ---- questions about the tree (children.c); the host frees the lists */
 
-/* As sessile.h says of the functions of these names. */
+/* See the functions of these names in sessile.h. */
 sessile_status session_ancestry_locked(sessile_session *s, sessile_id id,
                                        sessile_id **out, size_t *count,
                                        sessile_error *err);

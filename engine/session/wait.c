@@ -1,13 +1,13 @@
 /*
  * wait.c: how long a call waits, and what ends the wait.
  *
- * A call waits for three things: its turn in the handle, which one thread holds at a
+ * A call may wait for three things: its turn in the handle, which one thread has at a
  * time; the log's lock, which other handles hold; and a sync that another thread is
- * making. The first two share the call's time. All three check every few milliseconds
+ * making. The first two share the call's timeout. All three check every few milliseconds
  * whether sessile_interrupt() was called since the call began.
  *
- * Must never end a call that need not wait, nor a wait for what the call does itself: a
- * sync that has begun is completed, since nobody could say what it had done.
+ * Must never end a call that need not wait, nor a sync that the call makes itself: a sync
+ * that has begun is completed, because otherwise nobody would know its result.
  */
 #include "session/fold.h"
 

@@ -1,15 +1,15 @@
 /*
- * write.h: the one way in which entries get into a log.
+ * write.h: writes entries to the log. There is no other way to write.
  *
- * session_write() takes the log's lock, reads what others wrote, lets the caller build
- * entries for the head as it is then, appends them as one commit and folds them in.
+ * session_write() takes the log's lock, reads what others wrote, calls the caller's build
+ * function for the head as it is then, folds the entries and appends them as one commit.
  */
 #ifndef SESSION_WRITE_H
 #define SESSION_WRITE_H
 
 #include "session/handle.h"
 
-/* Entries on their way into one commit. */
+/* The entries of one commit. */
 typedef struct batch {
     buf text;
     size_t *starts; /* offsets into text */
@@ -19,57 +19,57 @@ typedef struct batch {
     int64_t now_ms;
     const allocator *alloc;
 } batch;
-/* The id the next entry will have. */
+/* The id of the next entry. */
 sessile_id batch_next(const batch *b);
-/* Adds an entry: id and time are set by the batch. NOMEM is found by session_write. */
+/* Adds an entry and sets its id and time. session_write() reports NOMEM. */
 void batch_add(batch *b, entry_fields *fields);
 
-/* The text of the i-th entry; borrowed until the next is added. */
+/* The text of entry i, valid until the next one is added. */
 sessile_slice batch_entry(const batch *b, size_t i);
-/* Adds an entry whose text is there already, its id put in its place. */
+/* Adds a copy of an entry's text, with its new id. */
 void batch_copy(batch *b, const char *text, size_t size);
 void batch_init(batch *b, sessile_id first, int64_t now_ms, const allocator *a);
 void batch_deinit(batch *b);
 
-/* Builds the entries for the head as it is now (mutex and log lock held). Adding nothing
- * writes nothing. An error writes nothing. */
+/* Builds the entries for the head as it is now. Mutex and log lock are held. Nothing is
+ * written if it adds nothing or returns an error. */
 typedef sessile_status (*session_build)(void *arg, sessile_session *s, batch *b,
                                         sessile_error *err);
-/* How session_write() writes. NULL stands for zeros. */
+/* Options of session_write(). NULL: zeros. */
 typedef struct session_writing {
     /*
-     * 1: build may be called again whatever it returned. In a store without locks it is
-     * then called first on what this handle has seen, without asking for what others
-     * appended, since the store compares. If that writes nothing, it is called again on
-     * what is there. This saves a database one query with each write.
+     * 1: build may be called again, whatever it returned. In a store without locks it is
+     * first called for what this handle knows, without reading the log, because the
+     * store's append compares. If that writes nothing, the log is read and build is
+     * called again. This saves a database query with each write.
      */
     int known;
-    /* Not NULL: the write is a part of a longer call, which waits by this and afterwards
-     * calls session_sync_within() with *count. */
+    /* Not NULL: the write is a part of a longer call. The waits count as that call's, and
+     * it calls session_sync_within() with *count afterwards. */
     session_wait *wait;
     sessile_id *count; /* log_count() after the write; may be NULL */
 } session_writing;
 
 /*
- * Writes what build builds. Without a wait it is a call of its own, which returns when
- * the entries are durable. Takes the mutex. If the log has grown between reading and
- * appending, build is called again on what is there then.
+ * Writes the entries that build builds. Takes the mutex. Returns when they are durable,
+ * unless how->wait is set. If the log has grown between reading and appending, build is
+ * called again.
  */
 sessile_status session_write(sessile_session *s, session_build build, void *arg,
                              const session_writing *how, sessile_error *err);
-/* Waits until that is durable, unless the store's durability is NONE. No mutex held. */
+/* Waits until `count` entries are durable, unless the store's durability is NONE. Call it
+ * without the mutex. */
 sessile_status session_sync_within(sessile_session *s, const session_wait *w,
                                    sessile_id count, sessile_error *err);
 
-/* Makes all that this handle wrote durable, whatever the store's durability; the next
- * write says so. */
+/* Makes everything that this handle wrote durable, whatever the store's durability. */
 sessile_status session_sync(sessile_session *s, sessile_error *err);
 
-/* Adds an entry for a message: checked text, read columns. Returns its id. */
+/* Adds a message: its checked text and its columns. Returns its id. */
 sessile_id batch_message(batch *b, sessile_id parent, const char *text, size_t size,
                          const message *m, token_count tokens);
 
-/* Adds an entry that is no message: checked text, no tokens. Returns its id. */
+/* Adds an entry of another type: its checked text. Returns its id. */
 sessile_id batch_put(batch *b, sessile_id parent, entry_type type, entry_source source,
                      const char *data, size_t size);
 
@@ -78,10 +78,10 @@ void batch_move_head(batch *b, sessile_id to, sessile_id was);
 
 /* ---- small writes, each synced (write.c) */
 
-/* As sessile.h says of the functions of these names; arguments are not NULL. */
+/* See the functions of these names in sessile.h. Arguments are not NULL. */
 sessile_status session_append_message(sessile_session *s, sessile_slice text,
                                       sessile_id *out, sessile_error *err);
-/* A message's text checked into out, with its columns (spans into out) and tokens. */
+/* Checks a message's text into out, and sets its columns (spans into out) and tokens. */
 sessile_status session_check_message(sessile_session *s, sessile_slice text, buf *out,
                                      message *columns, token_count *tokens,
                                      sessile_error *err);
@@ -95,7 +95,7 @@ sessile_status session_clear(sessile_session *s, sessile_error *err);
 sessile_status session_check_title(const sessile_store *st, sessile_slice title,
                                    sessile_error *err);
 
-/* Checks a JSON object for a header into out; empty stays empty. */
+/* Checks a JSON object for a header into out. Empty text leaves out empty. */
 sessile_status session_check_metadata(buf *out, const sessile_store *st,
                                       sessile_slice text, sessile_error *err);
 

@@ -85,6 +85,13 @@ int kit_possible(kit_mode mode);
 #define EACH_SEALED_MODE(mode)                                 \
     for (kit_mode mode = KIT_AES; mode <= KIT_XCHACHA; mode++) \
         if (kit_possible(mode))
+/* A test's loop over the modes: all of them, or those of files. */
+#define EACH_MODE                                             \
+    for (kit_mode mode = KIT_PLAIN; mode < KIT_MODES; mode++) \
+        if (kit_possible(mode))
+#define EACH_FILE_MODE                                           \
+    for (kit_mode mode = KIT_PLAIN; mode <= KIT_XCHACHA; mode++) \
+        if (kit_possible(mode))
 void kit_open(kit *k, kit_mode mode);
 void kit_close(kit *k);
 /* Another store handle and keyring on the same folder (files only). */

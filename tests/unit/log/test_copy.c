@@ -251,7 +251,7 @@ static void entries_that_do_not_follow_are_refused(void **state)
     free(second);
 }
 
-#define EACH_MODE(test)                                                               \
+#define MODES_OF(test)                                                                \
     {#test " (plain)", test, set_up, tear_down, (void *)(uintptr_t)KIT_PLAIN},        \
         {#test " (AES)", test, set_up, tear_down, (void *)(uintptr_t)KIT_AES},        \
     {                                                                                 \
@@ -261,12 +261,12 @@ static void entries_that_do_not_follow_are_refused(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        EACH_MODE(copy_holds_the_same_entries_under_another_key),
-        EACH_MODE(log_sealed_anew_has_the_same_writes),
-        EACH_MODE(damage_in_a_copy_is_no_torn_end),
-        EACH_MODE(old_log_is_kept_when_asked),
-        EACH_MODE(failing_copy_leaves_the_old_log),
-        EACH_MODE(entries_that_do_not_follow_are_refused),
+        MODES_OF(copy_holds_the_same_entries_under_another_key),
+        MODES_OF(log_sealed_anew_has_the_same_writes),
+        MODES_OF(damage_in_a_copy_is_no_torn_end),
+        MODES_OF(old_log_is_kept_when_asked),
+        MODES_OF(failing_copy_leaves_the_old_log),
+        MODES_OF(entries_that_do_not_follow_are_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -23,13 +23,6 @@
 #include "base/text.h"
 #include "support/logs.h"
 
-#define EACH_MODE                                             \
-    for (kit_mode mode = KIT_PLAIN; mode < KIT_MODES; mode++) \
-        if (kit_possible(mode))
-#define EACH_FILE_MODE                                           \
-    for (kit_mode mode = KIT_PLAIN; mode <= KIT_XCHACHA; mode++) \
-        if (kit_possible(mode))
-
 /* ------------------------------------------------------------------ there and back */
 
 static void what_was_appended_is_read_back(void **state)

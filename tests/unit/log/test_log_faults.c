@@ -24,13 +24,6 @@
 #include "base/text.h"
 #include "support/logs.h"
 
-#define EACH_MODE                                             \
-    for (kit_mode mode = KIT_PLAIN; mode < KIT_MODES; mode++) \
-        if (kit_possible(mode))
-#define EACH_FILE_MODE                                           \
-    for (kit_mode mode = KIT_PLAIN; mode <= KIT_XCHACHA; mode++) \
-        if (kit_possible(mode))
-
 /* ------------------------------------------------------------------ torn ends */
 
 static void hole_in_what_was_never_synced_is_a_torn_end(void **state)

@@ -260,48 +260,71 @@ static void the_header_is_read_beside_a_bad_first_block(void **state)
     bed_end(&b);
 }
 
-static void an_index_of_another_log_is_passed_over(void **state)
+/* The files of session s with so many entries. */
+static index_files files_of_story(index_bed *b, size_t count, uint64_t seed)
+{
+    make_story(b, "s", count, seed);
+    return take_files(b, "s");
+}
+
+/* Its files after more entries. */
+static index_files files_grown(index_bed *b, size_t count, uint64_t seed)
+{
+    sessile_session *s = session_resumed(b->st, "s");
+    index_tell(s, count, &seed);
+    session_closed(s);
+    return take_files(b, "s");
+}
+
+/* An older copy of the log is put back, without its index. */
+static void restore_log(const index_bed *b, const index_files *old)
+{
+    file_write_all(bed_path(b, "s", ".jsonl"), old->log, old->log_size);
+    unlink(bed_path(b, "s", ".idx"));
+}
+
+/* With the index of `other` the session shows what its log says, and does not use it. */
+static void assert_ignored(const index_bed *b, const index_files *other, const char *what)
+{
+    int restored = 1;
+    index_files f = take_files(b, "s");
+    char *truth = truth_of(b, "s"), *now;
+    put_index(b, other->idx, other->idx_size);
+    now = state_must(b, "s", &restored);
+    assert_int_equal(restored, 0);
+    assert_same_text(now, truth, what, 0);
+    log_is(b, "s", &f);
+    free(now);
+    free(truth);
+    drop_files(&f);
+}
+
+#define EACH_KIND for (store_kind kind = STORE_SEALED; kind <= STORE_PLAIN; kind++)
+
+static void an_index_of_another_log_is_ignored(void **state)
 {
     (void)state;
-    for (int kind = STORE_SEALED; kind <= STORE_PLAIN; kind++) {
-        index_bed b = bed_make((store_kind)kind);
-        char *truth;
-        index_files f, other;
-        int restored;
+    EACH_KIND
+    {
+        index_bed b = bed_make(kind);
+        index_files other;
         make_story(&b, "s", 700, 1);
         make_story(&b, "other", 1500, 2);
-        f = take_files(&b, "s");
         other = take_files(&b, "other");
-        truth = truth_of(&b, "s");
-        put_index(&b, other.idx, other.idx_size);
-        char *now = state_must(&b, "s", &restored);
-        assert_int_equal(restored, 0);
-        assert_same_text(now, truth, "another's", 0);
-        free(now);
-        log_is(&b, "s", &f);
-        free(truth);
-        drop_files(&f);
+        assert_ignored(&b, &other, "another's");
         drop_files(&other);
         bed_end(&b);
     }
 }
 
-static void an_older_index_is_gone_on_with(void **state)
+static void an_older_index_is_continued(void **state)
 {
     (void)state;
-    for (int kind = STORE_SEALED; kind <= STORE_PLAIN; kind++) {
-        index_bed b = bed_make((store_kind)kind);
-        sessile_session *s;
-        uint64_t seed = 5;
-        char *truth;
-        index_files old, now;
-        make_story(&b, "s", 700, 1);
-        old = take_files(&b, "s");
-        s = session_resumed(b.st, "s");
-        index_tell(s, 2000, &seed);
-        session_closed(s);
-        now = take_files(&b, "s");
-        truth = truth_of(&b, "s");
+    EACH_KIND
+    {
+        index_bed b = bed_make(kind);
+        index_files old = files_of_story(&b, 700, 1), now = files_grown(&b, 2000, 5);
+        char *truth = truth_of(&b, "s");
         put_index(&b, old.idx, old.idx_size);
         index_shows(&b, truth, &now, "older", 0);
         index_shows(&b, truth, &now, "older, then", 1);
@@ -315,19 +338,12 @@ static void an_older_index_is_gone_on_with(void **state)
 static void a_log_older_than_its_index_is_truncated(void **state)
 {
     (void)state;
-    for (int kind = STORE_SEALED; kind <= STORE_PLAIN; kind++) {
-        index_bed b = bed_make((store_kind)kind);
-        sessile_session *s;
-        uint64_t seed = 5;
+    EACH_KIND
+    {
+        index_bed b = bed_make(kind);
         sessile_error err;
         char *out;
-        index_files old, now;
-        make_story(&b, "s", 700, 1);
-        old = take_files(&b, "s");
-        s = session_resumed(b.st, "s");
-        index_tell(s, 2000, &seed);
-        session_closed(s);
-        now = take_files(&b, "s");
+        index_files old = files_of_story(&b, 700, 1), now = files_grown(&b, 2000, 5);
         file_write_all(bed_path(&b, "s", ".jsonl"), old.log, old.log_size);
         assert_int_equal(state_of(&b, "s", &out, NULL, &err), SESSILE_TRUNCATED);
         assert_non_null(strstr(err.message, "salvage"));
@@ -342,37 +358,18 @@ static void a_log_older_than_its_index_is_truncated(void **state)
     }
 }
 
-/* An older copy was put back and gone on with: the index tells of entries that are there
- * no more. The log is whole, and so it is what counts. */
-static void an_index_of_another_history_is_passed_over(void **state)
+/* An older copy was put back and continued: the index has entries that are no longer in
+ * the log. The log is whole, so it is what counts. */
+static void an_index_of_another_history_is_ignored(void **state)
 {
     (void)state;
-    for (int kind = STORE_SEALED; kind <= STORE_PLAIN; kind++) {
-        index_bed b = bed_make((store_kind)kind);
-        uint64_t one = 5, two = 6;
-        int restored = 1;
-        char *truth, *now;
-        index_files old, first, second;
-        make_story(&b, "s", 700, 1);
-        old = take_files(&b, "s");
-        sessile_session *s = session_resumed(b.st, "s");
-        index_tell(s, 1200, &one);
-        session_closed(s);
-        first = take_files(&b, "s");
-        file_write_all(bed_path(&b, "s", ".jsonl"), old.log, old.log_size);
-        unlink(bed_path(&b, "s", ".idx"));
-        s = session_resumed(b.st, "s");
-        index_tell(s, 2500, &two);
-        session_closed(s);
-        second = take_files(&b, "s");
-        truth = truth_of(&b, "s");
-        put_index(&b, first.idx, first.idx_size);
-        now = state_must(&b, "s", &restored);
-        assert_int_equal(restored, 0);
-        assert_same_text(now, truth, "other history", 0);
-        log_is(&b, "s", &second);
-        free(now);
-        free(truth);
+    EACH_KIND
+    {
+        index_bed b = bed_make(kind);
+        index_files old = files_of_story(&b, 700, 1), first = files_grown(&b, 1200, 5);
+        restore_log(&b, &old);
+        index_files second = files_grown(&b, 2500, 6);
+        assert_ignored(&b, &first, "other history");
         drop_files(&old);
         drop_files(&first);
         drop_files(&second);
@@ -380,23 +377,19 @@ static void an_index_of_another_history_is_passed_over(void **state)
     }
 }
 
-/* The same with lines of the same sizes, so that every line stands where it stood. */
+/* The same with lines of the same sizes, so that every line is where another one was. */
 static void a_line_in_the_same_place_is_not_the_same_line(void **state)
 {
     static const char *const said[] = {
         "{\"role\":\"user\",\"content\":\"a\",\"usage\":{\"input\":10}}",
         "{\"role\":\"user\",\"content\":\"b\",\"usage\":{\"input\":20}}"};
     (void)state;
-    for (int kind = STORE_SEALED; kind <= STORE_PLAIN; kind++) {
-        index_bed b = bed_make((store_kind)kind);
-        int restored = 1;
-        char *truth, *now;
-        index_files old, went[2];
-        make_story(&b, "s", 300, 1);
-        old = take_files(&b, "s");
+    EACH_KIND
+    {
+        index_bed b = bed_make(kind);
+        index_files old = files_of_story(&b, 300, 1), went[2];
         for (int history = 0; history < 2; history++) {
-            file_write_all(bed_path(&b, "s", ".jsonl"), old.log, old.log_size);
-            unlink(bed_path(&b, "s", ".idx"));
+            restore_log(&b, &old);
             sessile_session *s = session_resumed(b.st, "s");
             for (int i = 0; i < 500; i++)
                 say_json(s, said[history]);
@@ -404,13 +397,7 @@ static void a_line_in_the_same_place_is_not_the_same_line(void **state)
             went[history] = take_files(&b, "s");
         }
         assert_int_equal(went[0].log_size, went[1].log_size);
-        truth = truth_of(&b, "s");
-        put_index(&b, went[0].idx, went[0].idx_size);
-        now = state_must(&b, "s", &restored);
-        assert_int_equal(restored, 0);
-        assert_same_text(now, truth, "same place", 0);
-        free(now);
-        free(truth);
+        assert_ignored(&b, &went[0], "same place");
         drop_files(&old);
         drop_files(&went[0]);
         drop_files(&went[1]);
@@ -485,10 +472,10 @@ int main(void)
         cmocka_unit_test(one_old_entry_does_not_bring_the_others),
         cmocka_unit_test(any_index_shows_what_the_log_says),
         cmocka_unit_test(the_header_is_read_beside_a_bad_first_block),
-        cmocka_unit_test(an_index_of_another_log_is_passed_over),
-        cmocka_unit_test(an_older_index_is_gone_on_with),
+        cmocka_unit_test(an_index_of_another_log_is_ignored),
+        cmocka_unit_test(an_older_index_is_continued),
         cmocka_unit_test(a_log_older_than_its_index_is_truncated),
-        cmocka_unit_test(an_index_of_another_history_is_passed_over),
+        cmocka_unit_test(an_index_of_another_history_is_ignored),
         cmocka_unit_test(a_line_in_the_same_place_is_not_the_same_line),
         cmocka_unit_test(what_is_not_known_to_be_safe_is_not_in_it),
         cmocka_unit_test(a_refused_write_takes_nothing_back_of_old_blocks),
