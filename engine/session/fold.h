@@ -158,11 +158,11 @@ sessile_status session_tag_locked(sessile_session *s, sessile_id id,
 sessile_status session_read_entry(sessile_session *s, sessile_id id, buf *text,
                                   entry *out, sessile_error *err);
 
-/* ---- handles (open.c, session.c) */
+/* ---- handles (handle.c, open.c, lock.c) */
 
 /* A new handle with nothing in it. NULL: no memory. */
 sessile_session *session_blank(sessile_store *st);
-/* Opens its log and folds it. */
+/* Opens its log and folds it. The head may not be in memory: load it. */
 sessile_status session_scan(sessile_session *s, const char *folder, const char *name,
                             int fresh /* the index is not believed */,
                             sessile_error *err);

@@ -1,8 +1,8 @@
 /*
- * open.c: sessions made, opened and closed.
+ * open.c: creates, opens and closes sessions.
  *
- * Owns the life of a handle: it is valid before it is filled, so that one function
- * closes it at any stage. Must never create a session when one is to be opened.
+ * Must never create a session when one is to be opened. handle.c allocates and fills the
+ * handle.
  */
 #include "session/fold.h"
 #include "session/agent_info.h"
@@ -12,14 +12,6 @@
 #include <string.h>
 
 #include "base/text.h"
-#include "store/ram.h"
-
-enum { READ_DEPTH = 1000, ENTRY_DEPTH = 8 /* levels an entry has around a message */ };
-
-unsigned session_read_depth(const sessile_store *st)
-{
-    return (st->limits.depth > READ_DEPTH ? st->limits.depth : READ_DEPTH) + ENTRY_DEPTH;
-}
 
 /* ------------------------------------------------------------------ create */
 
@@ -145,116 +137,12 @@ out:
 
 /* ------------------------------------------------------------------ open */
 
-sessile_session *session_blank(sessile_store *st)
+/* Opens the log of a handle, folds it, and loads the head. */
+static sessile_status scan(sessile_session *s, const char *folder, const char *name,
+                           sessile_error *err)
 {
-    sessile_session *s = mem_zalloc(&st->alloc, sizeof *s);
+    sessile_status status = session_scan(s, folder, name, 0, err);
 
-    if (!s)
-        return NULL;
-    if (pthread_mutex_init(&s->mutex, NULL)) {
-        mem_free(&st->alloc, s, sizeof *s);
-        return NULL;
-    }
-    s->store = st;
-    s->forgotten_before = atomic_load(&st->forgotten_count);
-    atomic_init(&s->waiting.timeout_ms, st->config.timeout_ms);
-    atomic_init(&s->counting.unit, -1);
-    atomic_init(&s->waiting.interrupts, 0);
-    atomic_init(&s->torn, 0);
-    s->identity.pid = st->os->pid(st->os->ud);
-    s->index.takes_snapshots =
-        (st->backend.table->capabilities & SESSILE_BACKEND_CACHES) != 0;
-    context_init(&s->context.at_head, &st->alloc);
-    header_link_init(&s->header.origin, &st->alloc);
-    header_link_init(&s->header.parent, &st->alloc);
-    facts_init(&s->fold.facts, &st->alloc);
-    buf_init(&s->identity.info.version, &st->alloc);
-    buf_init(&s->identity.info.config, &st->alloc);
-    buf_init(&s->identity.info.tools, &st->alloc);
-    buf_init(&s->fold.scratch, &st->alloc);
-    return s;
-}
-
-static void free_name(const allocator *a, char *name, size_t size)
-{
-    if (name)
-        mem_free(a, name, size + 1);
-}
-
-void session_drop(sessile_session *s)
-{
-    const allocator *a;
-
-    if (!s)
-        return;
-    a = &s->store->alloc;
-    if (s->log)
-        log_close(s->log);
-    if (s->place) {
-        store_ram_unname(&s->store->backend, s->place->folder, s->place->name);
-        mem_free(a, s->place, sizeof *s->place + 1);
-    }
-    fold_snapshots_free(s);
-    mem_free(a, s->index.absent, s->index.absent_blocks);
-    if (s->worker.idle)
-        s->worker.stop(s->worker.idle);
-    config_free(&s->config, a);
-    free_name(a, s->identity.id, s->identity.id_size);
-    free_name(a, s->identity.agent, s->identity.agent_size);
-    free_name(a, s->identity.user, s->identity.user_size);
-    free_name(a, s->fold.title, s->fold.title_size);
-    free_name(a, s->header.metadata, s->header.metadata_size);
-    if (s->tree.nodes)
-        mem_free(a, s->tree.nodes, s->tree.node_capacity * sizeof *s->tree.nodes);
-    child_links_forget(s);
-    if (s->tree.links)
-        mem_free(a, s->tree.links, s->tree.link_capacity * sizeof *s->tree.links);
-    if (s->fold.parts)
-        mem_free(a, s->fold.parts, s->fold.part_capacity * sizeof *s->fold.parts);
-    context_deinit(&s->context.at_head);
-    header_link_deinit(&s->header.origin);
-    header_link_deinit(&s->header.parent);
-    facts_deinit(&s->fold.facts);
-    session_free_agent_info(s);
-    buf_deinit(&s->fold.scratch);
-    pthread_mutex_destroy(&s->mutex);
-    mem_free(a, s, sizeof *s);
-}
-
-static sessile_status open_log(sessile_session *s, const char *folder, const char *name,
-                               int fresh, uint64_t *torn, sessile_error *err)
-{
-    sessile_store *st = s->store;
-    log_index_callbacks callbacks = session_index_callbacks(s, fresh);
-    fold f = {.s = s};
-
-    return log_open_indexed(&s->log, &st->backend, st->keys, folder, name,
-                            session_read_depth(st), st->config.timeout_ms, &callbacks,
-                            fold_visit, &f, torn, &st->alloc, err);
-}
-
-sessile_status session_scan(sessile_session *s, const char *folder, const char *name,
-                            int fresh, sessile_error *err)
-{
-    uint64_t torn = 0;
-    sessile_status status = open_log(s, folder, name, fresh, &torn, err);
-
-    if (!status)
-        status = session_read_damaged(s, err);
-    /* What stands in the way may be the index alone: the lines decide. */
-    if (status && s->index.restored && status != SESSILE_NOMEM) {
-        log_close(s->log);
-        s->log = NULL;
-        fold_forget(s);
-        status = open_log(s, folder, name, 1, &torn, err);
-        if (!status)
-            status = session_read_damaged(s, err);
-    }
-    if (!status) {
-        atomic_store(&s->torn, torn);
-        log_set_stop(s->log, session_interrupted_locked, s);
-    }
-    fold_forget_parts(s);
     if (!status)
         status = session_load_locked(s, s->tree.head, err);
     s->tree.base = s->tree.head;
@@ -373,7 +261,7 @@ static sessile_status open_any(sessile_session **out, sessile_store *st,
     if (status)
         goto out;
     place_of(st, &names, at, folder, name);
-    status = session_scan(s, folder, name, 0, err);
+    status = scan(s, folder, name, err);
     name_show(names.id, shown);
     if (status == SESSILE_NOTFOUND) {
         name_show(names.agent, agent);
@@ -403,7 +291,7 @@ sessile_status session_open_place(sessile_session **out, sessile_store *st,
     *out = NULL;
     if (!s)
         return fail_nomem(err);
-    status = session_scan(s, folder, name, 0, err);
+    status = scan(s, folder, name, err);
     if (status)
         goto out;
     names = (session_names){{s->identity.id, s->identity.id_size},

@@ -132,6 +132,8 @@ static sessile_status open_again(sessile_session *s, sessile_session *t, int fre
     names_place(s->store, &names, folder, name);
     status = session_scan(t, folder, name, fresh, err);
     if (!status)
+        status = session_load_locked(t, t->tree.head, err);
+    if (!status)
         status = agree(s, t, err);
     if (status)
         return status;
