@@ -119,19 +119,24 @@ static int read_messages(lua_State *L, int list, sessile_slice **out, size_t *co
     return binding_json_list(L, list, 1, out, count);
 }
 
-/* What a turn does when its base is no longer the head. */
-static sessile_on_conflict field_on_conflict(lua_State *L, int table)
+/* What the members of sessile_run_options are called in Lua; each kind of run is given
+ * those that it takes. */
+static const char *const conflicts[] = {"fail", "append", "branch", NULL};
+#define RUN(...) BINDING_FIELD(sessile_run_options, __VA_ARGS__)
+static const struct binding_field run_fields[] = BINDING_FIELDS(
+    RUN("model", SLICE, model), RUN("event", SLICE, event),
+    RUN("summary", SLICE, summary), RUN("summarize", BOOLEAN, summarize),
+    RUN("instructions", SLICE, instructions), RUN("no_policy", BOOLEAN, no_policy),
+    BINDING_ENUM(sessile_run_options, "on_conflict", on_conflict, conflicts));
+
+static void read_options(lua_State *L, int table, sessile_run_options *out)
 {
-    static const char *const names[] = {"fail", "append", "branch"};
-    const char *given = binding_field_string(L, table, "on_conflict");
-    for (int i = 0; given && i < 3; i++)
-        if (strcmp(given, names[i]) == 0)
-            return (sessile_on_conflict)i;
-    if (given) {
-        luaL_error(L,
-                   "option 'on_conflict': \"fail\", \"append\" or \"branch\" expected");
-    }
-    return SESSILE_ON_CONFLICT_FAIL;
+    sessile_run_options_init(out);
+    binding_field_config(L, table, &out->config);
+    binding_get_fields(L, table, run_fields, out);
+    out->reason = binding_field_reason(L, table, "reason");
+    out->base = binding_field_id(L, table, "base");
+    out->has_base = out->base != SESSILE_NO_ID;
 }
 
 /* session:turn(messages, {usage, model, metadata, base, on_conflict, policy, no_policy,
@@ -150,14 +155,7 @@ int binding_session_turn(lua_State *L, struct binding_session *session)
     luaL_checktype(L, 2, LUA_TTABLE);
     lua_settop(L, 3);
     luaL_checkstack(L, 40, "turn"); /* what the options borrow stays on it */
-    sessile_run_options_init(&options);
-    binding_field_config(L, 3, &options.config);
-    options.model = binding_field_bytes(L, 3, "model");
-    options.base = binding_field_id(L, 3, "base");
-    options.has_base = options.base != SESSILE_NO_ID;
-    options.on_conflict = field_on_conflict(L, 3);
-    options.no_policy = binding_field_boolean(L, 3, "no_policy");
-    options.event = binding_field_bytes(L, 3, "event");
+    read_options(L, 3, &options);
     binding_field_triggers(L, 3, &options.config, &triggers);
     if ((failed = binding_field_json(L, 3, "usage", &options.usage)) ||
         (failed = binding_field_json(L, 3, "metadata", &options.metadata)) ||
@@ -185,10 +183,7 @@ static int begin(lua_State *L, struct binding_session *session, run_begin functi
     sessile_status status;
     sessile_error err;
     lua_settop(L, 2);
-    sessile_run_options_init(&options);
-    binding_field_config(L, 2, &options.config);
-    options.instructions = binding_field_bytes(L, 2, "instructions");
-    options.reason = binding_field_reason(L, 2, "reason");
+    read_options(L, 2, &options);
     run = run_new(L, 2, &options);
     status = function(&run->handle, session->handle, &options, &err);
     return run_begun(L, run, session, status, &err);
@@ -218,16 +213,7 @@ int binding_session_branch(lua_State *L, struct binding_session *session)
     lua_settop(L, 3);
     if (sessile_key_parse(text, &key) || key.n != 0)
         return binding_no_entry(L, session);
-    sessile_run_options_init(&options);
-    binding_field_config(L, 3, &options.config);
-    options.summary = binding_field_bytes(L, 3, "summary");
-    options.summarize = binding_field_boolean(L, 3, "summarize");
-    options.instructions = binding_field_bytes(L, 3, "instructions");
-    options.model = binding_field_bytes(L, 3, "model");
-    options.base = binding_field_id(L, 3, "base");
-    options.has_base = options.base != SESSILE_NO_ID;
-    options.on_conflict = field_on_conflict(L, 3);
-    options.no_policy = binding_field_boolean(L, 3, "no_policy");
+    read_options(L, 3, &options);
     run = run_new(L, 3, &options);
     status =
         sessile_branch_begin(&run->handle, session->handle, key.entry, &options, &err);
@@ -245,8 +231,7 @@ int binding_session_answer(lua_State *L, struct binding_session *session)
     sessile_id pending_run;
     int given;
     lua_settop(L, 2);
-    sessile_run_options_init(&options);
-    binding_field_config(L, 2, &options.config);
+    read_options(L, 2, &options);
     memset(&answer, 0, sizeof answer);
     pending_run = binding_field_id(L, 2, "pending_run");
     lua_getfield(L, 2, "text");

@@ -4,6 +4,7 @@
 -- is closed. It does not keep sessions alive.
 
 local agents = require "sessile.agents"
+local core = require "sessile.core"
 local keys = require "sessile.keys"
 local life = require "sessile.life"
 local migrate = require "sessile.migrate"
@@ -172,7 +173,10 @@ local list_options = {
   sort = "string", offset = "number", limit = "number",
 }
 
-local sorts = { modified = true, created = true, title = true, size = true, messages = true }
+local sorts = {}
+for _, name in ipairs(core.sorts()) do
+  sorts[name] = true
+end
 
 -- The options of a list as the core takes them.
 local function core_list(who, opts)
@@ -184,8 +188,8 @@ local function core_list(who, opts)
     opts.limit, opts.offset = 1, math.maxinteger -- nobody: the engine's 0 is everybody
   end
   if opts.sort and not sorts[opts.sort] then
-    options.misuse(("%s: option 'sort': \"modified\", \"created\", \"title\", \"size\" or "
-      .. "\"messages\" expected, got \"%s\""):format(who, opts.sort))
+    options.misuse(("%s: option 'sort': one of %s expected, got \"%s\""):format(who,
+      table.concat(core.sorts(), ", "), opts.sort))
   end
   if opts.status then
     opts.lives = life.statuses(who, opts.status)

@@ -128,7 +128,7 @@ function says.suspend(data)
 end
 
 function says.pending_run(data)
-  return data.off and "Parked run closed" or "Parked: waits for a model", ""
+  return data.off and "Pending run ended" or "Pending run: waits for a model", ""
 end
 
 function says.refusal(data)

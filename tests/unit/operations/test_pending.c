@@ -208,7 +208,7 @@ static sessile_verdict finish(sessile_run *run, const char *second)
 
 /* ------------------------------------------------------------------ tests */
 
-/* Parked at each of its two questions, and answered elsewhere each time, it writes what
+/* Deferred at each of its two questions, and answered elsewhere each time, it writes what
  * it would have written at once. */
 static void what_is_written_is_the_same(void **state)
 {
