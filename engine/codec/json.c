@@ -182,21 +182,13 @@ static int check_scalar(checker *c, char first)
     case 'n':
         return check_word(c, "null", 4);
     case '-':
-    case '0':
-    case '1':
-    case '2':
-    case '3':
-    case '4':
-    case '5':
-    case '6':
-    case '7':
-    case '8':
-    case '9':
         return check_number(c);
     case ']':
     case '}':
         return bad(c, "a value is missing");
     default:
+        if (first >= '0' && first <= '9')
+            return check_number(c);
         if (c->at == c->end)
             return bad(c, "the text ends where a value must be");
         if (c->at == c->start && (size_t)(c->end - c->at) >= 3 &&

@@ -66,19 +66,9 @@ static json_type type_at(const char *at, const char *end)
     case 'n':
         return JSON_NULL;
     case '-':
-    case '0':
-    case '1':
-    case '2':
-    case '3':
-    case '4':
-    case '5':
-    case '6':
-    case '7':
-    case '8':
-    case '9':
         return JSON_NUMBER;
     default:
-        return JSON_NONE;
+        return *at >= '0' && *at <= '9' ? JSON_NUMBER : JSON_NONE;
     }
 }
 
@@ -379,16 +369,21 @@ static int get_digits(const char *at, size_t size, uint64_t *out)
     return 0;
 }
 
+/* The absolute value of an integer that fits: 0, else -1. */
+static int get_absolute(json value, int *is_negative, uint64_t *out)
+{
+    if (value.type != JSON_NUMBER)
+        return -1;
+    *is_negative = value.at[0] == '-';
+    return get_digits(value.at + *is_negative, value.size - (size_t)*is_negative, out);
+}
+
 int json_uint(json value, uint64_t *out)
 {
     uint64_t n;
     int is_negative;
     *out = 0;
-    if (value.type != JSON_NUMBER)
-        return -1;
-    is_negative = value.at[0] == '-';
-    if (get_digits(value.at + is_negative, value.size - (size_t)is_negative, &n) ||
-        (is_negative && n > 0))
+    if (get_absolute(value, &is_negative, &n) || (is_negative && n > 0))
         return -1;
     *out = n;
     return 0;
@@ -399,10 +394,7 @@ int json_int(json value, int64_t *out)
     uint64_t n;
     int is_negative;
     *out = 0;
-    if (value.type != JSON_NUMBER)
-        return -1;
-    is_negative = value.at[0] == '-';
-    if (get_digits(value.at + is_negative, value.size - (size_t)is_negative, &n) ||
+    if (get_absolute(value, &is_negative, &n) ||
         n > (uint64_t)INT64_MAX + (uint64_t)is_negative)
         return -1;
     *out = is_negative ? -(int64_t)(n / 2) - (int64_t)(n - n / 2) : (int64_t)n;

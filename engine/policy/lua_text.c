@@ -64,7 +64,7 @@ static int text_base64_bytes(lua_State *L)
 /* ------------------------------------------------------------------------ JSON */
 
 /* The value at index, when it is a JSON text: 1. Else 0. */
-static int take_text(lua_State *L, int index, json *out)
+static int read_text(lua_State *L, int index, json *out)
 {
     size_t size;
     const char *text;
@@ -85,6 +85,15 @@ static int take_text(lua_State *L, int index, json *out)
     return 1;
 }
 
+/* 1 when argument 1 is a JSON text of that type. Else pushes nil. */
+static int read_typed(lua_State *L, json_type type, json *out)
+{
+    if (read_text(L, 1, out) && out->type == type)
+        return 1;
+    lua_pushnil(L);
+    return 0;
+}
+
 static void push_raw(lua_State *L, json value)
 {
     lua_pushlstring(L, value.at, value.size);
@@ -94,7 +103,7 @@ static void push_raw(lua_State *L, json value)
 static int span_valid(lua_State *L)
 {
     json value;
-    lua_pushboolean(L, take_text(L, 1, &value));
+    lua_pushboolean(L, read_text(L, 1, &value));
     return 1;
 }
 
@@ -122,10 +131,8 @@ static int span_object(lua_State *L)
     json_iter it;
     lua_Integer i = 0;
 
-    if (!take_text(L, 1, &object) || object.type != JSON_OBJECT) {
-        lua_pushnil(L);
+    if (!read_typed(L, JSON_OBJECT, &object))
         return 1;
-    }
     lua_settop(L, 1);
     lua_newtable(L);
     lua_newtable(L);
@@ -152,10 +159,8 @@ static int span_array(lua_State *L)
     json_iter it;
     lua_Integer i = 0;
 
-    if (!take_text(L, 1, &array) || array.type != JSON_ARRAY) {
-        lua_pushnil(L);
+    if (!read_typed(L, JSON_ARRAY, &array))
         return 1;
-    }
     lua_newtable(L);
     for (it = json_begin(array); json_next(&it);) {
         push_raw(L, it.value);
@@ -168,7 +173,7 @@ static int span_array(lua_State *L)
 static int span_string(lua_State *L)
 {
     json value;
-    if (take_text(L, 1, &value) && value.type == JSON_STRING &&
+    if (read_text(L, 1, &value) && value.type == JSON_STRING &&
         value.size == lua_rawlen(L, 1))
         lua_json_push(L, value.at, value.size);
     else
