@@ -12,7 +12,7 @@ typedef struct buf {
     char *data; /* NUL-terminated once anything was put */
     size_t size, capacity;
     const allocator *alloc;
-    int failed; /* an allocation failed: data is what was put before it */
+    int failed; /* an allocation failed: data is what was appended before */
 } buf;
 
 void buf_init(buf *b, const allocator *a);

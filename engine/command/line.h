@@ -12,7 +12,7 @@
 #include <histedit.h>
 #include <lua.h>
 
-/* What one reading has. The functions that libedit calls find it by EL_CLIENTDATA. */
+/* One call of read(). The functions that libedit calls find it by EL_CLIENTDATA. */
 typedef struct reading {
     lua_State *L;
     EditLine *el;
@@ -21,7 +21,7 @@ typedef struct reading {
     const char *prompt;
     int complete;     /* place of the function on the stack; 0: none */
     int lines;        /* of the list of lines typed before; 0: none */
-    lua_Integer line; /* the one that is looked at: 1 is the newest */
+    lua_Integer line; /* the one that is shown: 1 is the newest */
 } reading;
 
 reading *line_reading(EditLine *el);
@@ -29,7 +29,7 @@ reading *line_reading(EditLine *el);
 /* Writes to the terminal as it stands. */
 void line_say(const char *text);
 
-/* The editor's command: completes what stands before the cursor. */
+/* The editor's command for Tab: completes the text before the cursor. */
 unsigned char line_complete(EditLine *el, int unused);
 
 #endif

@@ -74,7 +74,7 @@ static int screen_close(lua_State *L)
     screen *s = luaL_checkudata(L, 1, SCREEN_TYPE);
     if (s->handle) {
         endwin();
-        screen_tty_give_back();
+        screen_tty_restore();
         delscreen(s->handle);
         s->handle = NULL;
         opened = NULL;
@@ -176,7 +176,7 @@ static void tell_handlers(void)
     put_capability(exit_ca_mode);
     if (!exit_ca_mode)
         put_capability("\r\n");
-    screen_tty_taken(enter, enter_size, sequence, sequence_size);
+    screen_tty_entered(enter, enter_size, sequence, sequence_size);
 }
 
 /* The pairs: each colour before the terminal's own ground, then before yellow. */
@@ -221,11 +221,11 @@ static int screen_open(lua_State *L)
                     "this terminal cannot place text, by what TERM says of it");
     use_env(FALSE); /* LINES and COLUMNS may be of another terminal */
     use_tioctl(TRUE);
-    if (screen_tty_take(fileno(s->in)) != 0)
+    if (screen_tty_save(fileno(s->in)) != 0)
         return fail(L, 1, "EUNSUPPORTED", "the modes of the terminal cannot be read");
     s->handle = newterm(type, s->out, s->in);
     if (!s->handle) {
-        screen_tty_give_back();
+        screen_tty_restore();
         return fail(L, 1, "EUNSUPPORTED", "the terminal cannot be used");
     }
     opened = s;

@@ -138,11 +138,11 @@ static void at_exit(void)
 {
     if (tty.is_up) {
         leave();
-        screen_tty_give_back();
+        screen_tty_restore();
     }
 }
 
-int screen_tty_take(int fd)
+int screen_tty_save(int fd)
 {
     static int registered;
     sigset_t ours;
@@ -172,8 +172,8 @@ static size_t copy_bytes(char *room, size_t size, const char *bytes, size_t coun
     return count;
 }
 
-void screen_tty_taken(const char *enter, size_t enter_size, const char *leave_bytes,
-                      size_t leave_size)
+void screen_tty_entered(const char *enter, size_t enter_size, const char *leave_bytes,
+                        size_t leave_size)
 {
     tty.enter_size = copy_bytes(tty.enter, sizeof tty.enter, enter, enter_size);
     tty.leave_size = copy_bytes(tty.leave, sizeof tty.leave, leave_bytes, leave_size);
@@ -191,7 +191,7 @@ void screen_tty_taken(const char *enter, size_t enter_size, const char *leave_by
     sigprocmask(SIG_SETMASK, &tty.mask, NULL);
 }
 
-void screen_tty_give_back(void)
+void screen_tty_restore(void)
 {
     sigset_t ours, mask;
     sigemptyset(&ours);

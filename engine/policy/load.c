@@ -26,7 +26,7 @@
  * effective options as JSON, or the elements of its chain: name, JSON, name, JSON… */
 typedef struct inspection {
     const sessile_policy *policy;
-    const looked *at;
+    const inspected *at;
     options_offer *offers;
     unsigned hooks;
     int64_t version;
@@ -284,7 +284,7 @@ static sessile_status load_file(loader *l, const char *name, const char *folder,
     int top = lua_gettop(L);
     source c;
     buf facts;
-    looked at = {&c, l->nodes++, NULL, 0, &facts};
+    inspected at = {&c, l->nodes++, NULL, 0, &facts};
     inspection in = {l->p, &at, offers, 0, 0, 0, SESSILE_OK, err};
     sessile_status status;
 
@@ -293,7 +293,7 @@ static sessile_status load_file(loader *l, const char *name, const char *folder,
     status = source_read(&c, &l->place, name, folder, err);
     at.foreign = c.foreign != NULL;
     if (!status)
-        status = load_look(l, &at, inspect, &in, 2, err);
+        status = load_inspect(l, &at, inspect, &in, 2, err);
     if (!status)
         status = in.status;
     if (!status)
