@@ -100,8 +100,7 @@ const policy_step_info *policy_step_get(const sessile_policy *p, size_t step)
     return step < p->count ? &p->steps[step].info : NULL;
 }
 
-/* ------------------------------------------------------------------ what a file requires
- */
+/* ------------------------------------------------------------------ hashes */
 
 static int compare_names(const void *a, const void *b)
 {
