@@ -29,7 +29,7 @@ static int dir_of(int dir)
 
 static int posix_open_at(void *ud, int dir, const char *path, int flags)
 {
-    /* O_NONBLOCK: a FIFO that somebody put in our place must not hold us. */
+    /* O_NONBLOCK: opening a FIFO in place of our file must not block. */
     int mode = O_CLOEXEC | O_NONBLOCK;
     (void)ud;
     if (!(flags & OS_FOLLOW))

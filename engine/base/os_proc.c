@@ -73,7 +73,7 @@ static int holds_lock(int process, const char *descriptor)
     return line && strstr(line, "OFDLCK");
 }
 
-/* 1 when one of the process's descriptors, but for `except`, holds a lock of the file. */
+/* 1 when a descriptor of the process other than `except` holds a lock of the file. */
 static int process_holds(int process, const struct stat *file, int except)
 {
     DIR *stream = open_folder(process, "fd");

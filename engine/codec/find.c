@@ -11,7 +11,7 @@
 
 #include "base/text.h"
 
-/* Blocks in the results of tools in blocks: no deeper than anybody nests them. */
+/* Limit on the nesting of blocks in the results of tools. */
 enum { NESTED_MOST = 8 };
 
 /* ------------------------------------------------------------------ the query */

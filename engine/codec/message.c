@@ -380,7 +380,7 @@ sessile_status message_read(message *out, const char *text, size_t size,
     return status;
 }
 
-/* Appends id's text when its hash is the one looked for: 1 found. */
+/* Appends the text of id if it has the given hash: 1 found. */
 static int put_if_id(json id, uint64_t wanted, buf *out)
 {
     uint64_t hash;

@@ -59,7 +59,7 @@ static void forget(struct file *file)
     file->fd = file->folder = -1;
 }
 
-/* A hidden name that nobody has, opened for writing; its number, or -1. */
+/* Opens an unused hidden name for writing; its number, or -1. */
 static int open_hidden(struct file *file)
 {
     unsigned int seed = (unsigned int)getpid();

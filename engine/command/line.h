@@ -26,7 +26,7 @@ typedef struct reading {
 
 reading *line_reading(EditLine *el);
 
-/* Writes to the terminal as it stands. */
+/* Writes to the terminal in its present mode. */
 void line_say(const char *text);
 
 /* The editor's command for Tab: completes the text before the cursor. */

@@ -137,8 +137,7 @@ static int parse(lua_State *L, struct work *work)
     return !nests_deeply(work);
 }
 
-/* ------------------------------------------------------------------ making it harmless
- */
+/* ------------------------------------------------------------------ making it safe */
 
 /* Whether a URL leads where a reader would expect a link to lead: an address of the web
  * or of a person, without what a browser would skip over. */
@@ -435,7 +434,7 @@ static void add_node(struct work *work, cmark_node *node, int enter)
     }
 }
 
-/* html(text) -> elements of a closed set; nil: show it as it stands */
+/* html(text) -> elements of a closed set; nil: show the text as it is */
 static int markdown_html(lua_State *L)
 {
     struct work *work = new_work(L);

@@ -14,6 +14,6 @@ int luaopen_sessile_disk(lua_State *L);    /* where a path lies */
 int luaopen_sessile_process(lua_State *L); /* programs that are run */
 int luaopen_sessile_line(lua_State *L);    /* lines typed at a terminal */
 int luaopen_sessile_screen(lua_State *L);  /* a terminal as a grid of cells */
-int luaopen_sessile_markdown(lua_State *L); /* Markdown that obeys nobody */
+int luaopen_sessile_markdown(lua_State *L); /* Markdown without active content */
 
 #endif

@@ -216,7 +216,7 @@ static int is_stopped(lua_State *L, int place)
     return stop;
 }
 
-/* Whether it has ended; then it is gone, and what it started goes on. */
+/* Whether the child has ended; it is then reaped. Its own children continue. */
 static int has_ended(child *c, int *status)
 {
     if (waitpid(c->pid, status, WNOHANG) != c->pid)

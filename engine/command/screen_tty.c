@@ -81,7 +81,7 @@ static void handle(int number, void (*handler)(int), struct sigaction *old)
     sigaction(number, &action, old);
 }
 
-/* Ends as the signal would have ended it without us, but for the terminal. */
+/* Ends the process as the signal does by default, after restoring the terminal. */
 static void on_end(int number)
 {
     int saved = errno;
@@ -179,7 +179,7 @@ void screen_tty_entered(const char *enter, size_t enter_size, const char *leave_
     tty.leave_size = copy_bytes(tty.leave, sizeof tty.leave, leave_bytes, leave_size);
     tcgetattr(tty.fd, &tty.during);
     for (int i = 0; i < SIGNALS; i++) {
-        /* What somebody chose to ignore (nohup) stays so. */
+        /* An ignored signal (nohup) stays ignored. */
         if (i < ENDING && tty.old[i].sa_handler != SIG_IGN)
             handle(signals[i], on_end, NULL);
     }

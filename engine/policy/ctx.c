@@ -230,8 +230,8 @@ static void copy_field(lua_State *L, const char *name, int type)
     lua_setfield(L, -2, name);
 }
 
-/* The coroutine goes on: the answer, or nil and a reason, are what was given to resume.
- */
+/* The coroutine continues: the arguments of resume are the answer, or nil and a
+ * reason. */
 static int model_answered(lua_State *L, int status, lua_KContext before)
 {
     (void)status;

@@ -24,7 +24,7 @@
  */
 #define NESTED_PCALLS 100
 
-/* After the call, at once or when the coroutine went on: everything beyond `first` is the
+/* After the call, or when the coroutine was resumed: everything beyond `first` is the
  * result, or the error object is at the top. */
 static int finish_pcall(lua_State *L, int status, lua_KContext first)
 {
@@ -190,7 +190,7 @@ static void push_key(lua_State *L, const table_key *key)
     }
 }
 
-/* The table that argument 1 is, or stands for, put in its place. */
+/* Replaces argument 1 by its original table when it is a read-only proxy. */
 static void check_table(lua_State *L)
 {
     if (lua_json_thaw(L, 1))

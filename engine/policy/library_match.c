@@ -128,7 +128,8 @@ static const char *match_fewest(matcher *m, const pattern_node *n, const char *s
 }
 
 /* The end of a match of n and what follows it at s, or NULL. A capture needs no undoing:
- * there are no alternatives in a pattern, so the path that succeeds has set each anew. */
+ * there are no alternatives in a pattern, so the path that succeeds has set each of them
+ * again. */
 static const char *match(matcher *m, const pattern_node *n, const char *s)
 {
     const char *r = NULL;

@@ -182,7 +182,7 @@ static int utf8_len(lua_State *L)
                          1 + range_of(L, 2, 1, -1, library_string_size(L, 1)));
 }
 
-/* 1 when a character goes on at s; Lua's strings end with a NUL, which is none. */
+/* 1 when s is a continuation byte. Lua's strings end with a NUL, which is none. */
 static int goes_on(const char *s)
 {
     return ((unsigned char)*s & 0xc0) == 0x80;
@@ -254,8 +254,8 @@ static int utf8_offset(lua_State *L)
     return 1;
 }
 
-/* Upvalue: Lua's own iterator. A script may call it with any string and position; it
- * walks over what goes on there, which in UTF-8 is three bytes at most. */
+/* Upvalue: Lua's own iterator. A script can call it with any string and position. It
+ * skips continuation bytes there, of which UTF-8 has at most three. */
 static int codes_next(lua_State *L)
 {
     size_t size = library_string_size(L, 1), at, end;

@@ -82,8 +82,8 @@ static int table_unpack(lua_State *L)
 
 /* ------------------------------------------------------------------ sort */
 
-/* 1 when string a sorts before string b: by bytes, as pairs does. Lua's own asks the
- * locale anew after every NUL. */
+/* 1 when string a sorts before string b: by bytes, as pairs does. Lua's own calls the
+ * locale again after every NUL. */
 static int string_before(lua_State *L, int a, int b)
 {
     size_t size_a, size_b, common;

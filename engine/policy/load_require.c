@@ -83,8 +83,7 @@ static sessile_status check_name(const char *name, sessile_error *err)
     return SESSILE_OK;
 }
 
-/* ------------------------------------------------------------------ one that is required
- */
+/* ------------------------------------------------------------------ one required file */
 
 static int is_same(const source *c, const source *other)
 {

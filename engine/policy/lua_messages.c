@@ -206,8 +206,7 @@ static int fields_next(lua_State *L)
     return 2;
 }
 
-/* All fields at once, by name: a copy, for scripts that look into what they do not know.
- */
+/* All fields by name, in a copy, for scripts that walk over unknown fields. */
 static int view_pairs(lua_State *L)
 {
     lua_view *view = check_view(L);

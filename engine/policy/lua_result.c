@@ -34,7 +34,7 @@ static sessile_status refuse(sessile_error *err, const char *format, ...)
     return SESSILE_INVALID;
 }
 
-/* LIMIT where a bound was passed: that is told from what is malformed (law 10). */
+/* LIMIT where a bound was exceeded: law 10 distinguishes it from malformed results. */
 static sessile_status as_limit(int too_much, sessile_error *err)
 {
     if (!too_much)

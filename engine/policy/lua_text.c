@@ -16,7 +16,7 @@
 #include "codec/json.h"
 #include "policy/lua_json.h"
 
-/* Levels of nesting; what the engine itself takes unless it is told otherwise. */
+/* Levels of nesting: the default limit of the engine. */
 #define DEPTH_MOST 128
 
 /* ------------------------------------------------------------------------ bytes */

@@ -34,7 +34,7 @@ struct policy_pipeline {
     buf text; /* what a branch_summary returned */
 
     /* in a process of its own */
-    int opened;         /* the worker has been told of this pipeline */
+    int opened;         /* the worker knows this pipeline */
     uint64_t worker_us; /* spent in Lua there */
 };
 

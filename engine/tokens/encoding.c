@@ -202,7 +202,7 @@ static sessile_status open_vocabulary(encoding *e, const char *path, const char 
     return status;
 }
 
-/* What has a name is looked for in folders. */
+/* A name is searched in the folders. */
 static sessile_status open_named(encoding *e, const char *name, const char *folders,
                                  sessile_error *err)
 {

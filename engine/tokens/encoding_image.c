@@ -192,7 +192,7 @@ static int table_bad(const uint64_t *slots, const uint32_t *names, uint32_t bits
         longest = run > longest ? run : longest;
         wrong |= full & (uint64_t)(name >= limit);
     }
-    /* From the end of the table a walk goes on at its beginning. */
+    /* A walk continues from the end of the table to its beginning. */
     for (at = 0; at < count && slots[at] != IMAGE_NONE; at++)
         run++;
     return wrong || at == count || longest > IMAGE_WALK_MAX || run > IMAGE_WALK_MAX;
