@@ -39,7 +39,7 @@ static void put_way(buf *out, const inspected *at)
         buf_printf(out, "%s%s", files[n]->c->file, n ? " -> " : "");
 }
 
-/* Says before err's sentence on whose way it was met. */
+/* Adds to the front of err's sentence which files led here. */
 static sessile_status on_the_way(const loader *l, const inspected *at,
                                  sessile_status status, sessile_error *err)
 {
@@ -54,7 +54,7 @@ static sessile_status on_the_way(const loader *l, const inspected *at,
     return status;
 }
 
-/* A name, or a path that goes down from the folder of the file. */
+/* Checks a name, or a path below the folder of the file. */
 static sessile_status check_name(const char *name, sessile_error *err)
 {
     const char *part = name;
@@ -113,7 +113,7 @@ static sessile_status check_circle(const loader *l, const inspected *from,
     return status;
 }
 
-/* A new file in the chain, of which nothing is known yet; counted before it is filled. */
+/* Adds a file to the chain before it is inspected; counted before it is filled. */
 static sessile_status add_file(loader *l, const source *c, unsigned node,
                                sessile_error *err)
 {
@@ -143,7 +143,7 @@ static sessile_status add_file(loader *l, const source *c, unsigned node,
     return r->file && r->source ? SESSILE_OK : fail_nomem(err);
 }
 
-/* Runs a required file once: it returns a table, whatever that is good for. */
+/* Runs a required file once: it must return a table, with any contents. */
 static int see_table(lua_State *L)
 {
     const loader *l = ((void **)lua_touserdata(L, 1))[0];
@@ -157,7 +157,7 @@ static int see_table(lua_State *L)
     return 0;
 }
 
-/* Looks into a file that was not met before, and adds it. */
+/* Inspects a new file, and adds it. */
 static sessile_status inspect_file(loader *l, const inspected *from, const source *c,
                                    size_t *index, sessile_error *err)
 {
@@ -192,7 +192,7 @@ static sessile_status inspect_file(loader *l, const inspected *from, const sourc
     return chain_hash(l->p, at.node, text, r->hash, err);
 }
 
-/* One more name that a file requires something by. */
+/* Adds a name by which a file requires another. */
 static sessile_status add_edge(loader *l, inspected *from, const char *name, size_t to,
                                sessile_error *err)
 {
@@ -213,7 +213,7 @@ static sessile_status add_edge(loader *l, inspected *from, const char *name, siz
     return SESSILE_OK;
 }
 
-/* The file that name means to another, wherever it is in the chain by now. */
+/* Finds the file of a name in another file; it may be in the chain already. */
 static sessile_status find_required(loader *l, const inspected *from, const char *name,
                                     size_t *index, sessile_error *err)
 {
@@ -242,14 +242,14 @@ static sessile_status find_required(loader *l, const inspected *from, const char
     return status;
 }
 
-/* Adds to the chain what a file wants. */
+/* Adds the missing file that a file requires. */
 static sessile_status add_wanted(loader *l, inspected *from, sessile_error *err)
 {
     char name[CHAIN_NAME];
     sessile_status status;
     size_t index;
 
-    memcpy(name, l->wanted, sizeof name);           /* looking further overwrites it */
+    memcpy(name, l->wanted, sizeof name); /* inspecting more files overwrites it */
     if (chunk_find_require(l->p, from->node, name)) /* it has been answered */
         return fail(err, SESSILE_POLICY, "the policy's process sent what is no answer");
     status = find_required(l, from, name, &index, err);
@@ -260,7 +260,7 @@ static sessile_status add_wanted(loader *l, inspected *from, sessile_error *err)
 
 /* ------------------------------------------------------------------ looking */
 
-/* What is in a foreign file, as seen in a process of its own. */
+/* Inspects a foreign file in the worker. */
 static sessile_status look_from_afar(loader *l, const inspected *at, sessile_error *err)
 {
     const source *c = at->c;

@@ -48,7 +48,7 @@ static int text_base64(lua_State *L)
     return 1;
 }
 
-/* base64_bytes(text) -> bytes; nil when it is not the text that base64() makes of any */
+/* base64_bytes(text) -> bytes; nil when the text is not canonical base64 */
 static int text_base64_bytes(lua_State *L)
 {
     size_t size;
@@ -63,7 +63,7 @@ static int text_base64_bytes(lua_State *L)
 
 /* ------------------------------------------------------------------------ JSON */
 
-/* The value at index, when it is a JSON text: 1. Else 0. */
+/* 1 when the value at index is a JSON text; *out is its value. Else 0. */
 static int read_text(lua_State *L, int index, json *out)
 {
     size_t size;
@@ -81,7 +81,7 @@ static int read_text(lua_State *L, int index, json *out)
         luaL_error(L, "not enough memory");
     if (status)
         return 0;
-    *out = json_of(text, size); /* where the value stands in the text as it is */
+    *out = json_of(text, size); /* the value in the original text */
     return 1;
 }
 
@@ -107,8 +107,8 @@ static int span_valid(lua_State *L)
     return 1;
 }
 
-/* span.kind(raw) -> "object", "array", "string", "number", "true", "false", "null", by
- * the first character alone; nil: it begins no value */
+/* span.kind(raw) -> "object", "array", "string", "number", "true", "false", "null",
+ * from the first character alone; nil: no value begins with it */
 static int span_kind(lua_State *L)
 {
     static const char *const names[] = {
@@ -122,9 +122,9 @@ static int span_kind(lua_State *L)
     return 1;
 }
 
-/* span.object(text) -> a list of its members in order, each {key = decoded, raw_key = as
- * written, raw = the value as written}; a table of key to raw (of a key that occurs
- * twice: the last). nil: it is no object. */
+/* span.object(text) -> a list of its members in order, each {key = decoded, raw_key =
+ * as written, raw = the value as written}; a table of key to raw (the last one of
+ * duplicate keys). nil: not an object. */
 static int span_object(lua_State *L)
 {
     json object;
@@ -152,7 +152,7 @@ static int span_object(lua_State *L)
     return 2;
 }
 
-/* span.array(text) -> a list of its elements, each as written; nil: it is no array */
+/* span.array(text) -> a list of its elements, each as written; nil: not an array */
 static int span_array(lua_State *L)
 {
     json array;
@@ -169,7 +169,7 @@ static int span_array(lua_State *L)
     return 1;
 }
 
-/* span.string(raw) -> what a JSON string says; nil: raw is none, or has more around it */
+/* span.string(raw) -> the decoded JSON string; nil: raw is not exactly one string */
 static int span_string(lua_State *L)
 {
     json value;
@@ -181,8 +181,8 @@ static int span_string(lua_State *L)
     return 1;
 }
 
-/* span.quote(text) -> the text as a JSON string. Bytes that are no UTF-8 pass as they
- * are; DEL is escaped too, for terminals. */
+/* span.quote(text) -> the text as a JSON string. Invalid UTF-8 is not changed; DEL is
+ * escaped too, for terminals. */
 static int span_quote(lua_State *L)
 {
     size_t size;

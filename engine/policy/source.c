@@ -65,7 +65,7 @@ static int next_folder(const char **at, buf *out)
     return 1;
 }
 
-/* NOTFOUND, with what there is instead. */
+/* NOTFOUND, with the policies that exist. */
 static sessile_status not_found(const source_place *from, const char *name,
                                 sessile_error *err)
 {
@@ -116,7 +116,7 @@ static sessile_status not_found(const source_place *from, const char *name,
 
 /* ------------------------------------------------------------------ reading */
 
-/* Reads the open file after judging it. */
+/* Checks the open file, then reads it. */
 static sessile_status read_open(const source_place *from, int fd, source *c,
                                 sessile_error *err)
 {
@@ -177,11 +177,9 @@ static int is_word(char c)
            (c >= 'A' && c <= 'Z');
 }
 
-/*
- * Judges the text. _ENV is refused as a word wherever it stands: policies have no use for
- * it, and Lua 5.4.4 makes wrong code for `local _ENV <const>`, which reads beyond a
- * function's registers. A word cannot be hidden in Lua's source, so looking is enough.
- */
+/* Checks the text. It refuses the word _ENV anywhere: policies do not need it, and Lua
+ * 5.4.4 generates wrong code for `local _ENV <const>`, which reads beyond a function's
+ * registers. A word cannot be hidden in Lua source, so a text search is enough. */
 static sessile_status check_text(source *c, sessile_error *err)
 {
     const char *text = c->text.data, *end = text + c->text.size, *at;

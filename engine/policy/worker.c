@@ -143,7 +143,7 @@ static deadline deadline_of(const worker *w)
     return d;
 }
 
-/* What is wrong with its time; NULL: nothing. */
+/* Why its time is over; NULL: it is not. */
 static const char *overrun(worker *w, const deadline *d)
 {
     uint64_t cpu = w->os->process_cpu_us(w->os->ud, w->pid);
