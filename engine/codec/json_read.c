@@ -13,7 +13,7 @@
 
 static const json nothing = {NULL, 0, JSON_NONE};
 
-/* White space is not in checked text; a plain log may have been edited by hand. */
+/* Checked text has no white space, but a plain log may have been edited by hand. */
 static const char *skip_space(const char *at, const char *end)
 {
     while (at < end && (*at == ' ' || *at == '\n' || *at == '\t' || *at == '\r'))
@@ -247,7 +247,7 @@ size_t json_unescape(const char **at, const char *end, char out[4])
         return 1;
     case 'u':
         break;
-    default: /* '"', '\\' and '/' stand for themselves */
+    default: /* '"', '\\' and '/' are themselves */
         out[0] = from[1];
         return 1;
     }
@@ -259,7 +259,7 @@ size_t json_unescape(const char **at, const char *end, char out[4])
     code = hex4(from + 2);
     if (code < 0xd800 || code > 0xdfff)
         return put_code_point(code, out);
-    /* Half of a pair: with its other half a character, alone nothing that UTF-8 has. */
+    /* A surrogate: with its other half it is a character, alone it has no UTF-8. */
     if (code < 0xdc00 && end - from >= 12 && from[6] == '\\' && from[7] == 'u') {
         uint32_t low = hex4(from + 8);
         if (low >= 0xdc00 && low <= 0xdfff) {
@@ -271,7 +271,7 @@ size_t json_unescape(const char **at, const char *end, char out[4])
     return put_code_point(0xfffd, out);
 }
 
-/* The inside of a string: 0 when value is none. */
+/* The inside of a string; 0 when value is not a string. */
 static int inside(json value, const char **at, const char **end)
 {
     if (value.type != JSON_STRING || value.size < 2)
@@ -281,7 +281,7 @@ static int inside(json value, const char **at, const char **end)
     return 1;
 }
 
-/* json_is for a name whose size is known. */
+/* json_is() for a name of known size. */
 static int is_text(json value, const char *text, size_t size)
 {
     const char *at, *end, *stop = text + size;
