@@ -63,18 +63,20 @@ void mem_free(const allocator *a, void *ptr, size_t size)
         a->fn(a->ud, ptr, asked(size), 0);
 }
 
+/* Copies data and a NUL to a block of size + 1, or does nothing for NULL. */
+static char *fill(char *block, const void *data, size_t size)
+{
+    if (block) {
+        if (size)
+            memcpy(block, data, size);
+        block[size] = 0;
+    }
+    return block;
+}
+
 char *mem_dup(const allocator *a, const void *data, size_t size)
 {
-    char *copy;
-    if (size >= PTRDIFF_MAX)
-        return NULL;
-    copy = mem_alloc(a, size + 1);
-    if (!copy)
-        return NULL;
-    if (size)
-        memcpy(copy, data, size);
-    copy[size] = 0;
-    return copy;
+    return size < PTRDIFF_MAX ? fill(mem_alloc(a, size + 1), data, size) : NULL;
 }
 
 int mem_grow(const allocator *a, void **array, size_t *capacity, size_t need, size_t size)
@@ -126,16 +128,7 @@ void *host_alloc(const allocator *a, size_t size)
 
 char *host_dup(const allocator *a, const void *data, size_t size)
 {
-    char *copy;
-    if (size >= PTRDIFF_MAX)
-        return NULL;
-    copy = host_alloc(a, size + 1);
-    if (!copy)
-        return NULL;
-    if (size)
-        memcpy(copy, data, size);
-    copy[size] = 0;
-    return copy;
+    return size < PTRDIFF_MAX ? fill(host_alloc(a, size + 1), data, size) : NULL;
 }
 
 size_t host_size(const void *ptr)

@@ -1,6 +1,5 @@
 /*
- * buf.h: a growable byte buffer that remembers a failure, so that a writer checks
- * once.
+ * buf.h: a growable byte buffer that remembers a failure, so that a writer checks once.
  */
 #ifndef BASE_BUF_H
 #define BASE_BUF_H

@@ -1,10 +1,9 @@
 /*
  * os.h: every system call, behind a table that tests replace.
  *
- * The table has one function for each system call, with the system's own contract (-1
- * and errno). A test can make the Nth call fail, or record what was not yet synced.
- * Only os_posix.c and os_proc.c call the system. Closing is not retried: close is
- * called once.
+ * The table has one function for each system call, with the system's own contract (-1 and
+ * errno). A test can make the Nth call fail, or record what was not yet synced. Only
+ * os_posix.c and os_proc.c call the system. Closing is not retried: close is called once.
  */
 #ifndef BASE_OS_H
 #define BASE_OS_H

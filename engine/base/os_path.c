@@ -1,10 +1,9 @@
 /*
  * os_path.c: creates folders durably.
  *
- * Owns the creation of a path with all missing folders above it. The name of a folder
- * is stored in its parent, so the parent is synced before the path counts as created.
- * Must never sync the contents of a folder, or decide whose folders may be used:
- * callers do.
+ * Owns the creation of a path with all missing folders above it. The name of a folder is
+ * stored in its parent, so the parent is synced before the path counts as created. Must
+ * never sync the contents of a folder, or decide whose folders may be used: callers do.
  */
 #include "base/os.h"
 

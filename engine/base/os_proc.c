@@ -1,17 +1,16 @@
 /*
- * os_proc.c: what Linux knows about processes and file systems, for errors and
- * refusals.
+ * os_proc.c: what Linux knows about processes and file systems, for errors and refusals.
  *
  * It answers two questions: which process holds the lock of a file, and is a file on a
- * network file system? The first is asked after another failure, the second once for
- * each folder. Both can remain without an answer. Must never block, follow what others
- * may have placed outside /proc, or change anything.
+ * network file system? The first is asked after another failure, the second once for each
+ * folder. Both can remain without an answer. Must never block, follow what others may
+ * have placed outside /proc, or change anything.
  *
- * To find the holder of an open-file-description lock: /proc/locks names no process
- * for it, because the lock belongs to an open file, which several processes can share.
- * But the fdinfo of each descriptor lists the locks of its open file. So this file
- * looks at every visible descriptor, keeps those of the same device and inode, and
- * reads their fdinfo.
+ * To find the holder of an open-file-description lock: /proc/locks names no process for
+ * it, because the lock belongs to an open file, which several processes can share. But
+ * the fdinfo of each descriptor lists the locks of its open file. So this file looks at
+ * every visible descriptor, keeps those of the same device and inode, and reads their
+ * fdinfo.
  */
 #include "base/os.h"
 

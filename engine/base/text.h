@@ -1,7 +1,5 @@
-/*
- * text.h: small functions over bytes: UTF-8 (utf8.c), hex, base32, base64 (text.c),
- * times (time.c), hashes and random bytes (hash.c).
- */
+/* text.h: small functions over bytes: UTF-8 (utf8.c), hex, base32, base64 (text.c), times
+ * (time.c), hashes and random bytes (hash.c). */
 #ifndef BASE_TEXT_H
 #define BASE_TEXT_H
 

@@ -3,8 +3,7 @@
  *
  * The search covers what somebody said or saw: the content in any form, what a model
  * thought, the arguments and results of tools. It skips names of members, ids,
- * signatures, and data that is not text (images, files). A match never spans two
- * values.
+ * signatures, and data that is not text (images, files). A match never spans two values.
  */
 #ifndef CODEC_FIND_H
 #define CODEC_FIND_H

@@ -1,6 +1,5 @@
 /*
- * message.h: what the engine needs to know about a message: role, calls, results,
- * kind.
+ * message.h: what the engine needs to know about a message: role, calls, results, kind.
  */
 #ifndef CODEC_MESSAGE_H
 #define CODEC_MESSAGE_H

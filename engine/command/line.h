@@ -1,7 +1,5 @@
-/*
- * line.h: what the files of sessile.line share: reading a line (line.c) and completing
- * one (line_complete.c).
- */
+/* line.h: what the files of sessile.line share: reading a line (line.c) and completing
+ * one (line_complete.c). */
 #ifndef COMMAND_LINE_H
 #define COMMAND_LINE_H
 

@@ -2,13 +2,12 @@
  * markdown.c: the module sessile.markdown: untrusted Markdown as HTML or as Markdown,
  * without active content.
  *
- * html(text) and commonmark(text). cmark-gfm parses the text. Then its tree is made
- * safe, once for both: HTML becomes text, an image becomes a link to it, and a link
- * that is not http, https or mailto becomes its text. The HTML is written here, from a
- * closed set of elements. The only attributes are href, rel, start, tabindex and
- * class; their values are checked URLs, numbers, or words of ours. Text that would
- * take long, or nests deeply, is refused: the result is nil, and the caller shows the
- * text as it is.
+ * html(text) and commonmark(text). cmark-gfm parses the text. Then its tree is made safe,
+ * once for both: HTML becomes text, an image becomes a link to it, and a link that is not
+ * http, https or mailto becomes its text. The HTML is written here, from a closed set of
+ * elements. The only attributes are href, rel, start, tabindex and class; their values
+ * are checked URLs, numbers, or words of ours. Text that would take long, or nests
+ * deeply, is refused: the result is nil, and the caller shows the text as it is.
  *
  * cmark-gfm ends the process when there is no memory, so only the executable uses it.
  */

@@ -1,7 +1,5 @@
-/*
- * modules.h: the Lua modules that only this executable has. Each file documents its
- * module. A script for any Lua must work without them.
- */
+/* modules.h: the Lua modules that only this executable has. Each file documents its
+ * module. A script for any Lua must work without them. */
 #ifndef COMMAND_MODULES_H
 #define COMMAND_MODULES_H
 

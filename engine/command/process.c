@@ -1,10 +1,9 @@
 /*
  * process.c: the module sessile.process: runs a program and captures its output.
  *
- * Owns the child from its start to its end. The child is in a process group of its
- * own, so that we decide about Ctrl-C at the terminal, and so that the whole group can
- * be ended. Must never use a shell, leave a child behind, or keep more output than
- * allowed.
+ * Owns the child from its start to its end. The child is in a process group of its own,
+ * so that we decide about Ctrl-C at the terminal, and so that the whole group can be
+ * ended. Must never use a shell, leave a child behind, or keep more output than allowed.
  */
 #include <errno.h>
 #include <fcntl.h>

@@ -1,7 +1,5 @@
-/*
- * screen.h: what the files of sessile.screen share: the terminal's modes and signals
- * (screen_tty.c), text as cells (screen_text.c), the screen and its keys (screen.c).
- */
+/* screen.h: what the files of sessile.screen share: the terminal's modes and signals
+ * (screen_tty.c), text as cells (screen_text.c), the screen and its keys (screen.c). */
 #ifndef COMMAND_SCREEN_H
 #define COMMAND_SCREEN_H
 

@@ -1,6 +1,5 @@
 /*
- * screen_tty.c: the terminal's modes, and the signals that end, stop or resize a
- * program.
+ * screen_tty.c: the terminal's modes, and the signals that end, stop or resize a program.
  *
  * Restores the terminal whenever the program ends or stops: a return, exit(), SIGINT,
  * SIGTERM, SIGHUP, SIGQUIT, a crash, SIGTSTP. Must never allocate or call ncurses in a

@@ -2,9 +2,8 @@
  * ctx.c: ctx, what a policy can read and ask apart from its state.
  *
  * Owns the script's only clock, its only random numbers, its log and its access to a
- * model. Must never return anything that differs in a second run of the same turn.
- * Must never call the model: it yields the request, and the caller of the pipeline
- * answers.
+ * model. Must never return anything that differs in a second run of the same turn. Must
+ * never call the model: it yields the request, and the caller of the pipeline answers.
  */
 #include "policy/pipeline.h"
 

@@ -1,9 +1,8 @@
 /*
  * environment.h: the globals that a policy's source sees.
  *
- * The allowed tables are made once for each VM. Every pipeline gets fresh copies, so
- * that a script cannot change them for the next one. What is not listed here does not
- * exist.
+ * The allowed tables are made once for each VM. Every pipeline gets fresh copies, so that
+ * a script cannot change them for the next one. What is not listed here does not exist.
  */
 #ifndef POLICY_ENVIRONMENT_H
 #define POLICY_ENVIRONMENT_H

@@ -1,6 +1,5 @@
 /*
- * lua_box.h: the userdata behind lua_state.h: a state, its list of messages, one
- * message.
+ * lua_box.h: the userdata behind lua_state.h: a state, its list of messages, one message.
  *
  * All three point to one box in the state's userdata. A list and a message hold that
  * userdata as their user value, so the box outlives them. Ending the state clears the

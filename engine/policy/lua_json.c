@@ -2,10 +2,9 @@
  * lua_json.c: Lua values to JSON text; tables that represent arrays, raw text and
  * read-only data.
  *
- * Owns the one rule by which tables become JSON (arrays, objects, sorted keys,
- * numbers), for policies and for Lua hosts. Scratch memory belongs to Lua, so an error
- * raised for memory leaks nothing. Must never run a metamethod, or depend on the
- * sandbox.
+ * Owns the one rule by which tables become JSON (arrays, objects, sorted keys, numbers),
+ * for policies and for Lua hosts. Scratch memory belongs to Lua, so an error raised for
+ * memory leaks nothing. Must never run a metamethod, or depend on the sandbox.
  */
 #include "policy/lua_json.h"
 

@@ -1,18 +1,16 @@
 /*
- * lua_json.h: JSON text to Lua values and back, by one rule for policies and Lua
- * hosts.
+ * lua_json.h: JSON text to Lua values and back, by one rule for policies and Lua hosts.
  *
- * To Lua: null is the light userdata NULL. Integers that fit 64 bits are integers,
- * other numbers are floats. Arrays are tables with the array metatable, so that an
- * empty one is written as [] again. Objects are plain tables; of duplicate keys the
- * last one wins.
+ * To Lua: null is the light userdata NULL. Integers that fit 64 bits are integers, other
+ * numbers are floats. Arrays are tables with the array metatable, so that an empty one is
+ * written as [] again. Objects are plain tables; of duplicate keys the last one wins.
  *
- * To JSON: a table with the array metatable, or whose keys are exactly 1..n (n >= 1),
- * is an array; {} is an object. Keys of objects are sorted by bytes. Integers are
- * written as integers, floats in the shortest form that reads back the same (%.17g at
- * most), never nan or inf. In a message, {} as content or tool_calls is an array. A
- * string is assumed to be UTF-8. A table with the field `.json`, made by
- * lua_json_verbatim(), is written as that text.
+ * To JSON: a table with the array metatable, or whose keys are exactly 1..n (n >= 1), is
+ * an array; {} is an object. Keys of objects are sorted by bytes. Integers are written as
+ * integers, floats in the shortest form that reads back the same (%.17g at most), never
+ * nan or inf. In a message, {} as content or tool_calls is an array. A string is assumed
+ * to be UTF-8. A table with the field `.json`, made by lua_json_verbatim(), is written as
+ * that text.
  */
 #ifndef POLICY_LUA_JSON_H
 #define POLICY_LUA_JSON_H

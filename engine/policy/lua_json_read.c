@@ -1,10 +1,9 @@
 /*
  * lua_json_read.c: JSON text to Lua values.
  *
- * Reads text that the engine has checked: whole values, and single members of an
- * object without converting the rest. Scratch memory belongs to Lua, so an error
- * raised for memory leaks nothing. Must never read beyond the text, whatever it
- * contains.
+ * Reads text that the engine has checked: whole values, and single members of an object
+ * without converting the rest. Scratch memory belongs to Lua, so an error raised for
+ * memory leaks nothing. Must never read beyond the text, whatever it contains.
  */
 #include "policy/lua_json.h"
 

@@ -2,11 +2,10 @@
  * lua_state.h: a sessile_state as a Lua value, with the same methods in the engine's
  * policy VM and in a Lua host.
  *
- * Fields: messages (oldest first, read-only, each a view whose fields are read on
- * demand: role, content, author, tool_calls, tool_call_id, timestamp, usage, metadata
- * and any other field of the JSON; key, id, tokens, pinned, turn, labels, open, dead),
- * tokens, window (math.huge when unlimited), reserve, vars (can be assigned or edited
- * in place).
+ * Fields: messages (oldest first, read-only, each a view whose fields are read on demand:
+ * role, content, author, tool_calls, tool_call_id, timestamp, usage, metadata and any
+ * other field of the JSON; key, id, tokens, pinned, turn, labels, open, dead), tokens,
+ * window (math.huge when unlimited), reserve, vars (can be assigned or edited in place).
  *
  * Methods: drop(i[, j]), replace(i, fields), insert(i, message, {covers={i, j}}),
  * keep_last(n, unit), find_cut(tokens), turns(), pairs_of(i). Indexes start at 1.

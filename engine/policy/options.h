@@ -1,6 +1,5 @@
 /*
- * options.h: what a policy declares about its options, and the options that were
- * given.
+ * options.h: what a policy declares about its options, and the options that were given.
  */
 #ifndef POLICY_OPTIONS_H
 #define POLICY_OPTIONS_H

@@ -1,6 +1,4 @@
-/*
- * pattern.h: Lua's patterns, compiled.
- */
+/* pattern.h: Lua's patterns, compiled. */
 #ifndef POLICY_PATTERN_H
 #define POLICY_PATTERN_H
 

@@ -1,7 +1,5 @@
-/*
- * pipeline.h: one pipeline, for the files that run it: a VM in use, and the data
- * behind ctx.
- */
+/* pipeline.h: one pipeline, for the files that run it: a VM in use, and the data behind
+ * ctx. */
 #ifndef POLICY_PIPELINE_H
 #define POLICY_PIPELINE_H
 

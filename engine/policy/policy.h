@@ -1,12 +1,10 @@
 /*
- * policy.h: policies written in Lua, in a sandbox: load a chain, run a hook on a
- * state.
+ * policy.h: policies written in Lua, in a sandbox: load a chain, run a hook on a state.
  *
- * A loaded chain is immutable and reference-counted. It has a small pool of private
- * Lua states (VMs). Each VM is compiled once and used by one pipeline at a time, in a
- * fresh environment. A script that exceeds its budget, raises, or returns an invalid
- * result ends with SESSILE_POLICY and one sentence. Its VM is freed when a budget was
- * the cause.
+ * A loaded chain is immutable and reference-counted. It has a small pool of private Lua
+ * states (VMs). Each VM is compiled once and used by one pipeline at a time, in a fresh
+ * environment. A script that exceeds its budget, raises, or returns an invalid result
+ * ends with SESSILE_POLICY and one sentence. Its VM is freed when a budget was the cause.
  */
 #ifndef POLICY_POLICY_H
 #define POLICY_POLICY_H

@@ -1,11 +1,10 @@
 /*
  * source.c: finds, checks and reads a policy's file.
  *
- * Owns the decision whether a file can be a policy (a regular file of text), and
- * whether it is foreign. A file is foreign if neither its user nor root owns it, or if
- * others can write it; it then runs in a separate process. Must never follow a
- * symbolic link, leave a descriptor open, or return text that Lua would read as
- * bytecode.
+ * Owns the decision whether a file can be a policy (a regular file of text), and whether
+ * it is foreign. A file is foreign if neither its user nor root owns it, or if others can
+ * write it; it then runs in a separate process. Must never follow a symbolic link, leave
+ * a descriptor open, or return text that Lua would read as bytecode.
  */
 #include "policy/source.h"
 

@@ -1,11 +1,10 @@
 /*
  * worker.c: the engine's side of a policy that runs in a separate process.
  *
- * Owns one child process and the socket to it. Must never wait longer than a script
- * may run. The child's own CPU time counts, because a loaded machine is not the
- * script's fault; a limit on wall-clock time applies as well. Must never accept a size
- * from the child without a limit, or send it a text that is not in the state it works
- * on.
+ * Owns one child process and the socket to it. Must never wait longer than a script may
+ * run. The child's own CPU time counts, because a loaded machine is not the script's
+ * fault; a limit on wall-clock time applies as well. Must never accept a size from the
+ * child without a limit, or send it a text that is not in the state it works on.
  */
 #include "policy/worker.h"
 

@@ -1,15 +1,13 @@
 /*
  * cutter.c: pre-tokenization by regular expressions, with PCRE2.
  *
- * Owns how expressions of other engines are translated. Must never let an expression
- * run without end. PCRE2 counts its steps, and takes its memory from the caller's
- * allocator. It does not count how far a step looks ahead. So each match starts with a
- * short part of the text and gets more when it asks for it, and this file counts how
- * much was read.
+ * Owns how expressions of other engines are translated. Must never let an expression run
+ * without end. PCRE2 counts its steps, and takes its memory from the caller's allocator.
+ * It does not count how far a step looks ahead. So each match starts with a short part of
+ * the text and gets more when it asks for it, and this file counts how much was read.
  *
- * Steps are stored as text: for each, a digit (what it keeps), its expression, and a
- * NUL. Each step splits every piece of the step before, and sees nothing around the
- * piece.
+ * Steps are stored as text: for each, a digit (what it keeps), its expression, and a NUL.
+ * Each step splits every piece of the step before, and sees nothing around the piece.
  */
 #define PCRE2_CODE_UNIT_WIDTH 8
 #include "tokens/cutter.h"

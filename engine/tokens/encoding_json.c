@@ -1,13 +1,12 @@
 /*
- * encoding_json.c: reads a `tokenizer.json` of Hugging Face's tokenizers as a
- * vocabulary.
+ * encoding_json.c: reads a `tokenizer.json` of Hugging Face's tokenizers as a vocabulary.
  *
  * Owns the decision whether it can be followed exactly. Must never ignore what would
- * change a count: a normalizer, another model, or a step of another kind is
- * UNSUPPORTED, and the error names it.
+ * change a count: a normalizer, another model, or a step of another kind is UNSUPPORTED,
+ * and the error names it.
  *
- * The post_processor adds tokens around a text. They are not part of the text, so it
- * is ignored.
+ * The post_processor adds tokens around a text. They are not part of the text, so it is
+ * ignored.
  */
 #include <string.h>
 

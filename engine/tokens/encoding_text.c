@@ -1,10 +1,9 @@
 /*
  * encoding_text.c: counts, encodes and decodes texts with an open encoding.
  *
- * Owns the steps of a text: invalid UTF-8 is replaced, added tokens are found, the
- * rest is split into pieces, and a piece that is not a token is merged. Must never
- * change the encoding: threads share it without a lock. A call allocates and frees its
- * own memory.
+ * Owns the steps of a text: invalid UTF-8 is replaced, added tokens are found, the rest
+ * is split into pieces, and a piece that is not a token is merged. Must never change the
+ * encoding: threads share it without a lock. A call allocates and frees its own memory.
  */
 #include "tokens/encoding_internal.h"
 

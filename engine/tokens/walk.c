@@ -1,8 +1,7 @@
 /*
  * walk.c: which parts of a message are sent to a model.
  *
- * Owns which fields and blocks are text for the model. Must never count: the caller
- * does.
+ * Owns which fields and blocks are text for the model. Must never count: the caller does.
  */
 #include "tokens/walk.h"
 

@@ -1,7 +1,5 @@
-/*
- * walk.h: which parts of a message are sent to a model: its texts, one by one, and
- * what is around them.
- */
+/* walk.h: which parts of a message are sent to a model: its texts, one by one, and what
+ * is around them. */
 #ifndef TOKENS_WALK_H
 #define TOKENS_WALK_H
 
