@@ -27,7 +27,7 @@ static void *default_fn(void *ud, void *ptr, size_t osize, size_t nsize)
 
 const allocator allocator_default = {default_fn, NULL};
 
-/* Size 0 would free in the allocator's contract, so that an empty block has one byte. */
+/* In the allocator's contract size 0 means free, so an empty block has one byte. */
 static size_t asked(size_t size)
 {
     return size ? size : 1;
@@ -63,18 +63,20 @@ void mem_free(const allocator *a, void *ptr, size_t size)
         a->fn(a->ud, ptr, asked(size), 0);
 }
 
+/* Copies data and a NUL to a block of size + 1, or does nothing for NULL. */
+static char *fill(char *block, const void *data, size_t size)
+{
+    if (block) {
+        if (size)
+            memcpy(block, data, size);
+        block[size] = 0;
+    }
+    return block;
+}
+
 char *mem_dup(const allocator *a, const void *data, size_t size)
 {
-    char *copy;
-    if (size >= PTRDIFF_MAX)
-        return NULL;
-    copy = mem_alloc(a, size + 1);
-    if (!copy)
-        return NULL;
-    if (size)
-        memcpy(copy, data, size);
-    copy[size] = 0;
-    return copy;
+    return size < PTRDIFF_MAX ? fill(mem_alloc(a, size + 1), data, size) : NULL;
 }
 
 int mem_grow(const allocator *a, void **array, size_t *capacity, size_t need, size_t size)
@@ -92,8 +94,8 @@ int mem_grow(const allocator *a, void **array, size_t *capacity, size_t need, si
         wanted = need;
     if (wanted > PTRDIFF_MAX / size)
         wanted = need;
-    /* The caller's variable is a `T *` whose address was cast: read and written as bytes,
-     * for a `void *` lvalue would break the aliasing rules. */
+    /* The caller's variable is a `T *` whose address was cast. It is copied as bytes,
+     * because access through a `void *` lvalue would violate the aliasing rules. */
     memcpy(&old, array, sizeof old);
     grown = mem_realloc(a, old, *capacity * size, wanted * size);
     if (!grown)
@@ -103,10 +105,9 @@ int mem_grow(const allocator *a, void **array, size_t *capacity, size_t need, si
     return 0;
 }
 
-/*
- * What stands before a block that was handed out: host_free() has no store to ask, for
- * a block may outlive the store it came from. Aligned so that what follows it is too.
- */
+/* The header of a block for the host. host_free() has no store to ask for the
+ * allocator, because a block can outlive its store. Aligned, so that what follows is
+ * too. */
 typedef struct given {
     alignas(max_align_t) allocator from;
     size_t size; /* of the whole, as it was asked for */
@@ -127,16 +128,7 @@ void *host_alloc(const allocator *a, size_t size)
 
 char *host_dup(const allocator *a, const void *data, size_t size)
 {
-    char *copy;
-    if (size >= PTRDIFF_MAX)
-        return NULL;
-    copy = host_alloc(a, size + 1);
-    if (!copy)
-        return NULL;
-    if (size)
-        memcpy(copy, data, size);
-    copy[size] = 0;
-    return copy;
+    return size < PTRDIFF_MAX ? fill(host_alloc(a, size + 1), data, size) : NULL;
 }
 
 size_t host_size(const void *ptr)

@@ -25,12 +25,11 @@ char *mem_dup(const allocator *a, const void *data,
 int mem_grow(const allocator *a, void **array, size_t *capacity, size_t need,
              size_t size);
 
-/* A block for the host. host_free(), which host_free() calls, returns it to the
- * allocator it came from. */
+/* A block for the host. host_free() returns it to its allocator. */
 void *host_alloc(const allocator *a, size_t size);
 char *host_dup(const allocator *a, const void *data, size_t size); /* with a NUL */
 void host_free(void *ptr);                                         /* NULL is ignored */
-/* How many bytes there are at ptr, a block that host_free() takes. */
+/* The size of a block from host_alloc() or host_dup(). */
 size_t host_size(const void *ptr);
 
 #endif

@@ -1,6 +1,5 @@
 /*
- * buf.h: a growable byte buffer that remembers a failure, so that a writer checks
- * once.
+ * buf.h: a growable byte buffer that remembers a failure, so that a writer checks once.
  */
 #ifndef BASE_BUF_H
 #define BASE_BUF_H
@@ -12,7 +11,7 @@ typedef struct buf {
     char *data; /* NUL-terminated once anything was put */
     size_t size, capacity;
     const allocator *alloc;
-    int failed; /* an allocation failed: data is what was put before it */
+    int failed; /* an allocation failed: data is what was appended before */
 } buf;
 
 void buf_init(buf *b, const allocator *a);

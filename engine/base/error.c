@@ -14,16 +14,14 @@
 
 #include "base/text.h"
 
-/* The C1 controls, U+0080 to U+009F: some terminals obey them as they do ESC. */
+/* The C1 controls, U+0080 to U+009F: some terminals execute them like ESC. */
 static int is_c1(const unsigned char *at, size_t length)
 {
     return length == 2 && at[0] == 0xc2 && at[1] < 0xa0;
 }
 
-/*
- * Makes message[from..] harmless: control characters and bytes that are not UTF-8 become
- * '?'; a sequence that the end of the field cut in two is taken off.
- */
+/* Cleans message[from..]: control characters and invalid UTF-8 become '?'; a sequence
+ * cut by the end of the field is removed. */
 static void tidy(char *message, size_t from, int was_cut)
 {
     unsigned char *at = (unsigned char *)message + from;
@@ -140,7 +138,7 @@ sessile_status fail_errno(sessile_error *err, int error, const char *format, ...
         if (vsnprintf(what, sizeof what, format, args) < 0)
             what[0] = 0;
         va_end(args);
-        /* The GNU form: answers its own text or reason, and is safe under threads. */
+        /* The GNU form: returns its own text or `reason`, and is thread-safe. */
         fail(err, status, "%s: %s", what, strerror_r(error, reason, sizeof reason));
     }
     return status;

@@ -4,19 +4,17 @@
 
 #include "sessile.h"
 
-/*
- * Fills err (NULL: nothing to fill) and returns code, so that a function ends with
- * `return fail(err, SESSILE_INVALID, "...")`. The sentence names the thing and says what
- * to do; text of users' messages and secrets never go in. Cut at the field's size without
- * splitting a UTF-8 sequence; control characters become '?'.
- */
+/* Fills err (NULL: does nothing) and returns code, so that a function ends with
+ * `return fail(err, SESSILE_INVALID, "...")`. The sentence names the thing and says
+ * what to do. It never contains a user's text or a secret. It is cut to the size of
+ * the field without splitting a UTF-8 sequence; control characters become '?'. */
 sessile_status fail(sessile_error *err, sessile_status code, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
 /* NOMEM with its one sentence. */
 sessile_status fail_nomem(sessile_error *err);
 
-/* Puts "prefix: " before a message that is already there. Returns err's code. */
+/* Adds "prefix: " to the front of the message. Returns err's code. */
 sessile_status fail_prefix(sessile_error *err, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
@@ -24,8 +22,8 @@ sessile_status fail_prefix(sessile_error *err, const char *format, ...)
  * DENIED, ENOENT NOTFOUND, EEXIST EXISTS, ENOMEM NOMEM, all else IO. */
 sessile_status status_of_errno(int error);
 
-/* fail() with that status and ": <strerror>" at the end; what says what was being done.
- */
+/* fail() with that status; the format says what was being done, and ": <strerror>" is
+ * added. */
 sessile_status fail_errno(sessile_error *err, int error, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 

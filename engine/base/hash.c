@@ -17,7 +17,7 @@ void random_bytes(void *out, size_t size)
 void hash256(unsigned char out[32], const void *data, size_t size, const void *key,
              size_t key_size)
 {
-    /* Fails only for sizes that the caller never has: a key is at most 64 bytes. */
+    /* Fails only for sizes that callers never use: a key has at most 64 bytes. */
     (void)crypto_generichash(out, 32, data, size, key, key ? key_size : 0);
 }
 
@@ -26,10 +26,8 @@ void sha256(unsigned char out[32], const void *data, size_t size)
     (void)crypto_hash_sha256(out, data, size);
 }
 
-/*
- * The key of hash64: drawn once, a constant of the process from then on. Without a key a
- * model that chooses the ids of its calls could make tables slow, or two ids the same.
- */
+/* The key of hash64: drawn once, then constant for the process. Without a key, a model
+ * that chooses the ids of its calls could make tables slow, or make two ids equal. */
 static unsigned char table_key[crypto_shorthash_KEYBYTES];
 static pthread_once_t table_key_once = PTHREAD_ONCE_INIT;
 /* hash64_veil: (bare ^ mask) * factor, undone with the factor's inverse mod 2^64. */
@@ -42,8 +40,8 @@ static void draw_table_key(void)
     randombytes_buf(&veil_mask, sizeof veil_mask);
     randombytes_buf(&veil_factor, sizeof veil_factor);
     veil_factor |= 1;
-    /* Newton: each step doubles the bits that are right; an odd number is its own inverse
-     * in the lowest three. */
+    /* Newton: each step doubles the number of correct bits. An odd number is its own
+     * inverse modulo 8. */
     veil_inverse = veil_factor;
     for (int i = 0; i < 5; i++)
         veil_inverse *= 2 - veil_factor * veil_inverse;

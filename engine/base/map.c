@@ -35,7 +35,7 @@ void map_clear(map *m)
     m->count = 0;
 }
 
-/* Where key would like to stand: Fibonacci hashing, for keys that are small numbers. */
+/* The home slot of key: Fibonacci hashing, for keys that are small numbers. */
 static size_t home_of(uint64_t key, size_t capacity)
 {
     return (size_t)((key * UINT64_C(0x9e3779b97f4a7c15)) >> 32) & (capacity - 1);
@@ -106,14 +106,19 @@ int map_put(map *m, uint64_t key, uint32_t value)
     return 0;
 }
 
+/* 1 when the key is there; *at is its slot. */
+static int find(const map *m, uint64_t key, size_t *at)
+{
+    if (m->count == 0)
+        return 0;
+    *at = slot_of(m->keys, m->capacity, key + (key == 0));
+    return m->keys[*at] != 0;
+}
+
 int map_get(const map *m, uint64_t key, uint32_t *value)
 {
     size_t at;
-    if (m->count == 0)
-        return 0;
-    key += key == 0;
-    at = slot_of(m->keys, m->capacity, key);
-    if (m->keys[at] == 0)
+    if (!find(m, key, &at))
         return 0;
     if (value)
         *value = m->values[at];
@@ -123,14 +128,10 @@ int map_get(const map *m, uint64_t key, uint32_t *value)
 int map_remove(map *m, uint64_t key)
 {
     size_t hole, at, mask = m->capacity - 1;
-    if (m->count == 0)
-        return 0;
-    key += key == 0;
-    hole = slot_of(m->keys, m->capacity, key);
-    if (m->keys[hole] == 0)
+    if (!find(m, key, &hole))
         return 0;
     for (at = (hole + 1) & mask; m->keys[at] != 0; at = (at + 1) & mask) {
-        /* What stands at `at` may fill the hole unless its home lies between the two. */
+        /* The entry at `at` may move to the hole unless its home is between the two. */
         size_t home = home_of(m->keys[at], m->capacity);
         if (((at - home) & mask) >= ((at - hole) & mask)) {
             m->keys[hole] = m->keys[at];

@@ -1,7 +1,5 @@
-/*
- * names.c: the words for statuses, hooks and reasons, as policies, logs and people
- * read them.
- */
+/* names.c: the words for statuses, hooks and reasons, as policies, logs and people read
+ * them. */
 #include "base/names.h"
 
 const char *status_name(sessile_status status)

@@ -1,7 +1,5 @@
-/*
- * names.h: the words for statuses, hooks and reasons, slices of text, and the printed
- * form of a key. sessile.h documents each of them under its public name.
- */
+/* names.h: the words for statuses, hooks and reasons, slices of text, and the printed
+ * form of a key. sessile.h documents each of them under its public name. */
 #ifndef BASE_NAMES_H
 #define BASE_NAMES_H
 

@@ -40,7 +40,7 @@ int os_write_full(const os_table *os, int fd, const void *data, size_t size,
         if (n < 0 && errno == EINTR)
             continue;
         if (n <= 0) {
-            /* A device that takes nothing and says nothing would hold us for ever. */
+            /* A device that accepts nothing and reports no error would block forever. */
             if (n == 0)
                 errno = EIO;
             result = -1;

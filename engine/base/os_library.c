@@ -11,8 +11,9 @@
 
 void *os_library_open(const char *name)
 {
-    /* Its code stays mapped after the last close: what it registered to run at the end of
-     * the process (OpenSSL does) would else be called where nothing is any more. */
+    /* The code stays mapped after the last close. Otherwise functions that it
+     * registered for the end of the process (OpenSSL does) would be called at unmapped
+     * addresses. */
     return dlopen(name, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
 }
 

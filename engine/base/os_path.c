@@ -1,10 +1,9 @@
 /*
  * os_path.c: creates folders durably.
  *
- * Owns the creation of a path with all missing folders above it. The name of a folder
- * is stored in its parent, so the parent is synced before the path counts as created.
- * Must never sync the contents of a folder, or decide whose folders may be used:
- * callers do.
+ * Owns the creation of a path with all missing folders above it. The name of a folder is
+ * stored in its parent, so the parent is synced before the path counts as created. Must
+ * never sync the contents of a folder, or decide whose folders may be used: callers do.
  */
 #include "base/os.h"
 
@@ -60,8 +59,8 @@ int os_make_path(const os_table *os, const allocator *a, char *path)
         return os_sync_parent(os, a, path);
     if (errno != EEXIST)
         return -1;
-    /* Somebody may have made it a moment ago and not have come to their sync. A folder
-     * that we may not even list is none in which one of us has just made something. */
+    /* Another process may have created it without having synced it yet. If we may not
+     * list a folder, none of our processes has just created something in it. */
     return os_sync_parent(os, a, path) == 0 || errno == EACCES ? 0 : -1;
 }
 

@@ -29,7 +29,7 @@ static int dir_of(int dir)
 
 static int posix_open_at(void *ud, int dir, const char *path, int flags)
 {
-    /* O_NONBLOCK: a FIFO that somebody put in our place must not hold us. */
+    /* O_NONBLOCK: opening a FIFO in place of our file must not block. */
     int mode = O_CLOEXEC | O_NONBLOCK;
     (void)ud;
     if (!(flags & OS_FOLLOW))
@@ -147,7 +147,7 @@ static int posix_lock(void *ud, int fd, int mode)
                                             : F_UNLCK;
     if (fcntl(fd, F_OFD_SETLK, &lock) == 0)
         return 0;
-    if (errno == EACCES) /* some systems' word for the same */
+    if (errno == EACCES) /* the same error on some systems */
         errno = EAGAIN;
     return -1;
 }
@@ -166,9 +166,9 @@ static int posix_rename_new(void *ud, int dir, const char *from, const char *to)
         return 0;
     if (errno != EINVAL && errno != ENOSYS)
         return -1;
-    /* A file system that cannot refuse to replace can refuse to link. In between the file
-     * has two names; a crash there leaves the temporary one, which stays and which nobody
-     * reads. */
+    /* A file system without RENAME_NOREPLACE has link(), which does not replace. In
+     * between the file has two names. After a crash there the temporary name remains,
+     * and nothing reads it. */
     if (linkat(at, from, at, to, 0))
         return -1;
     return unlinkat(at, from, 0);
@@ -200,7 +200,7 @@ static int posix_list(void *ud, int dir, int (*visit)(void *arg, const char *nam
     int fd, error;
 
     (void)ud;
-    /* Not dup: that would share the position with every other listing of this folder. */
+    /* Not dup(): it would share the position with other listings of this folder. */
     fd = openat(dir_of(dir), ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (fd < 0)
         return -1;

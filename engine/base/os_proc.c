@@ -1,17 +1,16 @@
 /*
- * os_proc.c: what Linux knows about processes and file systems, for errors and
- * refusals.
+ * os_proc.c: what Linux knows about processes and file systems, for errors and refusals.
  *
  * It answers two questions: which process holds the lock of a file, and is a file on a
- * network file system? The first is asked after another failure, the second once for
- * each folder. Both can remain without an answer. Must never block, follow what others
- * may have placed outside /proc, or change anything.
+ * network file system? The first is asked after another failure, the second once for each
+ * folder. Both can remain without an answer. Must never block, follow what others may
+ * have placed outside /proc, or change anything.
  *
- * To find the holder of an open-file-description lock: /proc/locks names no process
- * for it, because the lock belongs to an open file, which several processes can share.
- * But the fdinfo of each descriptor lists the locks of its open file. So this file
- * looks at every visible descriptor, keeps those of the same device and inode, and
- * reads their fdinfo.
+ * To find the holder of an open-file-description lock: /proc/locks names no process for
+ * it, because the lock belongs to an open file, which several processes can share. But
+ * the fdinfo of each descriptor lists the locks of its open file. So this file looks at
+ * every visible descriptor, keeps those of the same device and inode, and reads their
+ * fdinfo.
  */
 #include "base/os.h"
 
@@ -73,7 +72,7 @@ static int holds_lock(int process, const char *descriptor)
     return line && strstr(line, "OFDLCK");
 }
 
-/* 1 when one of the process's descriptors, but for `except`, holds a lock of the file. */
+/* 1 when a descriptor of the process other than `except` holds a lock of the file. */
 static int process_holds(int process, const struct stat *file, int except)
 {
     DIR *stream = open_folder(process, "fd");
@@ -135,7 +134,7 @@ int os_proc_lock_holder(void *ud, int fd, os_holder *out)
         errno = ENOSYS;
         return -1;
     }
-    /* First ourselves: who shares a lock with a child of his is still the one to ask. */
+    /* This process first: if it shares a lock with a child, it is the one to report. */
     if (look_at(dirfd(proc), "self", &file, fd, out)) {
         out->own = 1;
         out->pid = (uint32_t)getpid();
@@ -159,7 +158,7 @@ typedef struct magic_name {
     const char *name;
 } magic_name;
 
-/* By statfs; <linux/magic.h> has but some of them. */
+/* Magic numbers of statfs; <linux/magic.h> has only some of them. */
 static const magic_name network_magics[] = {
     {0x6969, "NFS"},        {0x517B, "SMB"},          {0xFF534D42, "CIFS"},
     {0xFE534D42, "SMB"},    {0x564C, "NCP"},          {0x5346414F, "AFS"},
@@ -171,7 +170,8 @@ static const magic_name network_magics[] = {
 };
 #define FUSE_MAGIC UINT64_C(0x65735546)
 
-/* Types of FUSE behind which another machine is; virtiofs: the host of this one. */
+/* Types of FUSE for which the data is on another machine; virtiofs: on the host of
+ * this one. */
 static const char *const network_fuses[] = {
     "sshfs",    "glusterfs", "s3fs",      "rclone",      "curlftpfs", "davfs",
     "davfs2",   "ceph",      "ceph-fuse", "cephfs",      "gcsfuse",   "goofys",
@@ -193,7 +193,7 @@ const char *os_network_name(uint64_t magic, const char *type, const char *source
     for (size_t i = 0; i < sizeof network_fuses / sizeof *network_fuses; i++)
         if (strcmp(type, network_fuses[i]) == 0)
             return network_fuses[i];
-    /* one that we do not know, of a source that names a machine: host:/path, //host/path,
+    /* an unknown type whose source names a machine: host:/path, //host/path,
      * scheme://host */
     if (strncmp(source, "//", 2) == 0 || strstr(source, ":/"))
         return "FUSE";

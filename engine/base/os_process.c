@@ -67,36 +67,28 @@ close_pair:
     return pair[0];
 }
 
-/* 1: ready; 0: not in time; -1. */
-static int ready(int fd, short event, int timeout_ms)
+/* 1 when fd is ready. Else 0 and errno: EAGAIN when it was not ready in time. */
+static int is_ready(int fd, short event, int timeout_ms)
 {
     struct pollfd p = {fd, event, 0};
     int got = poll(&p, 1, timeout_ms);
-    if (got < 0 && errno == EINTR)
-        return 0;
-    return got;
+    if (got == 0 || (got < 0 && errno == EINTR))
+        errno = EAGAIN;
+    return got > 0;
 }
 
 int64_t os_posix_receive(void *ud, int fd, void *out, size_t size, int timeout_ms)
 {
-    int got = ready(fd, POLLIN, timeout_ms);
     (void)ud;
-    if (got == 0)
-        errno = EAGAIN;
-    if (got <= 0)
-        return -1;
-    return recv(fd, out, size, MSG_DONTWAIT);
+    return is_ready(fd, POLLIN, timeout_ms) ? recv(fd, out, size, MSG_DONTWAIT) : -1;
 }
 
 int64_t os_posix_send(void *ud, int fd, const void *data, size_t size, int timeout_ms)
 {
-    int got = ready(fd, POLLOUT, timeout_ms);
     (void)ud;
-    if (got == 0)
-        errno = EAGAIN;
-    if (got <= 0)
-        return -1;
-    return send(fd, data, size, MSG_DONTWAIT | MSG_NOSIGNAL);
+    return is_ready(fd, POLLOUT, timeout_ms)
+               ? send(fd, data, size, MSG_DONTWAIT | MSG_NOSIGNAL)
+               : -1;
 }
 
 uint64_t os_posix_process_cpu_us(void *ud, uint32_t pid)

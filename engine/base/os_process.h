@@ -1,6 +1,5 @@
 /*
- * os_process.h: the calls of the os table that concern other processes. For
- * os_posix.c.
+ * os_process.h: the calls of the os table that concern other processes. For os_posix.c.
  */
 #ifndef BASE_OS_PROCESS_H
 #define BASE_OS_PROCESS_H

@@ -44,7 +44,7 @@ void os_cond_slice(pthread_cond_t *cond, pthread_mutex_t *mutex)
 int os_mutex_slice(pthread_mutex_t *mutex)
 {
 #ifdef __SANITIZE_THREAD__
-    /* ThreadSanitizer does not see a mutex that was taken by the other call. */
+    /* ThreadSanitizer does not recognize a mutex that the other call locked. */
     struct timespec until = slice_end(CLOCK_REALTIME);
     return pthread_mutex_timedlock(mutex, &until) == 0;
 #else

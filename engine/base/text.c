@@ -82,7 +82,7 @@ void base64_put(buf *out, const void *data, size_t size)
     }
     if (buf_reserve(out, base64_size(size)))
         return;
-    /* modp answers the length without the NUL that it writes too. */
+    /* modp returns the length without the NUL that it writes. */
     out->size += modp_b64_encode(out->data + out->size, data, size);
 }
 
@@ -98,8 +98,8 @@ int64_t base64_decode(void *out, const char *text, size_t size)
     raw = modp_b64_decode(out, text, size);
     if (raw == (size_t)-1 || raw == 0)
         return -1;
-    /* Spare bits of the last quad are ignored by modp: only the encoder's own spelling of
-     * these bytes is taken. All quads before the last have no spare bits. */
+    /* modp ignores spare bits of the last quad, so only the encoder's own spelling is
+     * accepted. Other quads have no spare bits. */
     tail = raw % 3 ? raw % 3 : 3;
     modp_b64_encode(quad, (const char *)out + raw - tail, tail);
     if (base64_size(raw) != size || memcmp(quad, text + size - 4, 4) != 0)

@@ -1,7 +1,5 @@
-/*
- * text.h: small functions over bytes: UTF-8 (utf8.c), hex, base32, base64 (text.c),
- * times (time.c), hashes and random bytes (hash.c).
- */
+/* text.h: small functions over bytes: UTF-8 (utf8.c), hex, base32, base64 (text.c), times
+ * (time.c), hashes and random bytes (hash.c). */
 #ifndef BASE_TEXT_H
 #define BASE_TEXT_H
 
@@ -13,8 +11,8 @@
 size_t utf8_length(const void *data, size_t size);
 /* 1 when all of data is UTF-8 by RFC 3629 (no surrogates, no overlong forms). */
 int utf8_valid(const void *data, size_t size);
-/* Appends data with U+FFFD for whatever is no UTF-8: one for each longest beginning of a
- * sequence, as decoders do it that must go on (WHATWG, Unicode 3.9). */
+/* Appends data, with U+FFFD for invalid UTF-8: one for each longest prefix of a
+ * sequence (WHATWG, Unicode 3.9). */
 void utf8_put_lossy(buf *out, const void *data, size_t size);
 /* The largest n <= limit such that data[0..n) splits no sequence of valid UTF-8. */
 size_t utf8_floor(const char *data, size_t size, size_t limit);
@@ -46,24 +44,22 @@ void random_bytes(void *out, size_t size);
 /* BLAKE2b-256 of size bytes; key may be NULL. */
 void hash256(unsigned char out[32], const void *data, size_t size, const void *key,
              size_t key_size);
-/* SHA-256, for what outsiders are to check: hash256 is faster. */
+/* SHA-256, for hashes that others check. hash256 is faster. */
 void sha256(unsigned char out[32], const void *data, size_t size);
 /* Keyed 64-bit hash for tables (SipHash-2-4), with a key drawn once a process. */
 uint64_t hash64(const void *data, size_t size);
-/*
- * The same for what is kept on a disk: equal data has one hash in every process, once it
- * is bared. In memory it is veiled with a secret of the process, so that it spreads in
- * tables whatever was chosen. Two data of one hash can be found with 2^32 tries: only for
- * names whose chooser could as well give one name twice.
- */
+/* The same for hashes that are stored: equal data has the same bare hash in every
+ * process. In memory it is veiled with a secret of the process, so that chosen data
+ * cannot collide in tables. 2^32 tries find two data with one hash, so use it only for
+ * names whose author could as well use one name twice. */
 uint64_t hash64_lasting(const void *data, size_t size);
 uint64_t hash64_bare(uint64_t lasting);
 uint64_t hash64_veil(uint64_t bare);
-/* Zeroes memory in a way that is not optimised away. */
+/* Zeroes memory; the compiler cannot remove it. */
 void wipe(void *data, size_t size);
 /* Constant-time equality. */
 int same_bytes(const void *a, const void *b, size_t size);
-/* libsodium made ready; 0, or -1. Called once at open. */
+/* Initializes libsodium; 0, or -1. Called once at open. */
 int base_init(void);
 
 #endif

@@ -63,7 +63,7 @@ void time_print(int64_t ms, char out[TIME_SIZE])
     put_digits(out + 20, rest % 1000, 3);
 }
 
-/* Reads exactly width digits at *at and moves on: 0, or -1. */
+/* Reads exactly width digits at *at and advances: 0, or -1. */
 static int get_digits(const char **at, const char *end, unsigned width, unsigned *out)
 {
     unsigned n = 0;
@@ -148,7 +148,7 @@ int time_parse(const char *text, size_t size, int64_t *ms)
         return -1;
     if (year < 1969 || month < 1 || month > 12 || day < 1 ||
         day > month_length(year, month) || h > 23 || m > 59 || s > 60)
-        return -1; /* 60: a leap second, which reads as the second after it */
+        return -1; /* 60: a leap second, read as the next second */
     total = days_of(year, month, day) * MS_PER_DAY + (int64_t)h * 3600000 +
             (int64_t)m * 60000 + (int64_t)s * 1000 + fraction - (int64_t)offset * 60000;
     if (total < 0 || total > LAST_MS)

@@ -64,7 +64,7 @@ int utf8_valid(const void *data, size_t size)
     return 1;
 }
 
-/* How many bytes of what is no sequence one replacement character replaces, 1 to 3. */
+/* How many bytes of an invalid sequence one replacement character replaces, 1 to 3. */
 static size_t broken_length(const unsigned char *at, size_t size)
 {
     unsigned char low = 0x80, high = 0xbf;
@@ -112,7 +112,7 @@ size_t utf8_floor(const char *data, size_t size, size_t limit)
 
     if (n == size)
         return n;
-    /* A sequence has at most three tails: look for the lead that owns the byte at n. */
+    /* A sequence has at most three tails: find the lead of the byte at n. */
     for (back = 0; back < 4 && back <= n; back++) {
         unsigned char c = (unsigned char)data[n - back];
         if (!is_tail(c))
@@ -120,5 +120,5 @@ size_t utf8_floor(const char *data, size_t size, size_t limit)
                        ? n - back
                        : n;
     }
-    return n; /* not UTF-8: there is nothing to keep whole */
+    return n; /* not UTF-8: no sequence to keep whole */
 }

@@ -19,7 +19,7 @@ void wire_put_text(buf *out, const char *data, size_t size);
 
 typedef struct wire {
     const unsigned char *at, *end;
-    int bad; /* something was read that is not there */
+    int bad; /* a read went past the end */
 } wire;
 
 void wire_init(wire *w, const void *data, size_t size);
@@ -27,8 +27,8 @@ uint8_t wire_u8(wire *w);
 uint32_t wire_u32(wire *w);
 uint64_t wire_u64(wire *w);
 int64_t wire_i64(wire *w);
-sessile_slice wire_text(wire *w); /* borrowed from what is read */
-/* A count of things of at least `each` bytes: bad when that many cannot follow. */
+sessile_slice wire_text(wire *w); /* borrowed from the input */
+/* A count of items of at least `each` bytes: bad when that many cannot follow. */
 uint32_t wire_count(wire *w, size_t each);
 
 #endif

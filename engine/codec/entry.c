@@ -190,15 +190,15 @@ void entry_put(buf *out, const entry_fields *fields)
 
 /* ------------------------------------------------------------------ reading */
 
-/* The fields of an entry, as they stand in the text. */
+/* The fields of an entry, as written in the text. */
 typedef struct raw_entry {
     json id, parent, time, type, source, author, user, data, tokens;
 } raw_entry;
 
 static void take_field(raw_entry *raw, json key, json value)
 {
-    /* Two letters tell the engine's own names apart; a name that begins with an escape is
-     * none of them, for the engine wrote them. */
+    /* Two letters distinguish the engine's own names. A name that begins with an
+     * escape is none of them, because the engine wrote them. */
     switch (key.size > 3 ? key.at[1] : 0) {
     case 'i':
         json_fill(&raw->id, value, key, "id");
@@ -261,7 +261,7 @@ static entry_source read_source(json value)
     return json_plain(value, &data, &size) ? entry_source_of(data, size) : SOURCE_NONE;
 }
 
-/* [n, source]; anything else is as if it had not been counted. */
+/* Reads [n, source]; anything else counts as not counted. */
 static void read_tokens(entry *out, json value)
 {
     json_iter it = json_begin(value);

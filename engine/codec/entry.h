@@ -5,7 +5,7 @@
 #include "codec/json.h"
 
 typedef enum entry_type {
-    ENTRY_UNKNOWN = 0, /* a type of another version: kept as it is */
+    ENTRY_UNKNOWN = 0, /* a type of another version: kept unchanged */
     ENTRY_SESSION,
     ENTRY_MESSAGE,
     ENTRY_TURN,
@@ -38,8 +38,8 @@ const char *entry_source_name(entry_source source);
 entry_source entry_source_of(const char *name, size_t size); /* SOURCE_NONE: unknown */
 /* The provenance of a message of that role: user, agent, system or tool. */
 entry_source source_of_role(sessile_role role);
-/* 1: message, turn, compaction, branch_summary: their parent is the head and they become
- * it. 0: a fact. */
+/* 1: message, turn, compaction, branch_summary: their parent is the head, and they
+ * become the head. 0: any other type. */
 int entry_on_path(entry_type type);
 
 typedef struct entry {
@@ -71,7 +71,7 @@ typedef struct entry_fields {
 } entry_fields;
 void entry_put(buf *out, const entry_fields *fields);
 
-/* Reads checked text; spans point into it. DAMAGED when it is no entry. */
+/* Reads checked text; spans point into it. DAMAGED when it is not an entry. */
 sessile_status entry_read(entry *out, const char *text, size_t size, sessile_error *err);
 
 void id_print(sessile_id id, char out[9]);

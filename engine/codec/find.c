@@ -11,7 +11,7 @@
 
 #include "base/text.h"
 
-/* Blocks in the results of tools in blocks: no deeper than anybody nests them. */
+/* Limit on the nesting of blocks in the results of tools. */
 enum { NESTED_MOST = 8 };
 
 /* ------------------------------------------------------------------ the query */
@@ -29,7 +29,7 @@ int find_init(find_query *q, sessile_slice text, int exact, const allocator *a)
         return -1;
     for (size_t i = 0; i < text.size; i++)
         q->text[i] = (char)q->fold[(unsigned char)text.data[i]];
-    /* back[i]: how long a beginning of the query ends at i, the whole aside */
+    /* back[i]: the length of the longest proper prefix of the query that ends at i */
     q->back[0] = 0;
     for (size_t i = 1, have = 0; i < q->size; i++) {
         while (have && q->text[have] != q->text[i])
@@ -49,8 +49,8 @@ void find_deinit(find_query *q)
     memset(q, 0, sizeof *q);
 }
 
-/* Goes on through size bytes with *have of the query found already. 1: it is whole, after
- * *used of them. */
+/* Continues the search over size bytes, with *have bytes of the query matched. 1: the
+ * match is complete, after *used bytes. */
 static int go_on(const find_query *q, const char *data, size_t size, size_t *have,
                  size_t *used)
 {
@@ -171,7 +171,7 @@ static int is_one_of(json key, const char *const *names)
     return 0;
 }
 
-/* Of a block or a call: what is not text, and not for people. */
+/* Fields of a block or call that are not text for people. */
 static const char *const not_text[] = {
     "type",        "id",         "tool_use_id",       "tool_call_id",
     "call_id",     "signature",  "thought_signature", "data",
@@ -243,7 +243,7 @@ find_part find_around(const char *text, size_t text_size, size_t at, size_t size
 
     if (at > before) {
         part.from = utf8_floor(text, text_size, at - before);
-        /* the floor may be a byte or three further away than was allowed */
+        /* rounding down may have added up to three bytes */
         if (part.from < at - before)
             part.from += utf8_length(text + part.from, text_size - part.from);
     }

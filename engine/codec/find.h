@@ -3,15 +3,14 @@
  *
  * The search covers what somebody said or saw: the content in any form, what a model
  * thought, the arguments and results of tools. It skips names of members, ids,
- * signatures, and data that is not text (images, files). A match never spans two
- * values.
+ * signatures, and data that is not text (images, files). A match never spans two values.
  */
 #ifndef CODEC_FIND_H
 #define CODEC_FIND_H
 
 #include "codec/json.h"
 
-/* What is looked for. */
+/* A prepared query. */
 typedef struct find_query {
     char *text; /* folded, unless exact */
     uint32_t *back;
@@ -20,15 +19,16 @@ typedef struct find_query {
     const allocator *alloc;
 } find_query;
 
-/* text: UTF-8, not empty, less than 4 GiB. exact 0: ASCII letters large or small are one.
- * 0 or -1: no memory. Whatever came of it, deinit. */
+/* text: UTF-8, not empty, less than 4 GiB. exact 0: ignores the case of ASCII letters.
+ * 0 or -1: no memory. Call find_deinit() in any case. */
 int find_init(find_query *q, sessile_slice text, int exact, const allocator *a);
 void find_deinit(find_query *q);
 
-/* 1 when it occurs in text (UTF-8), first at byte *at. Takes as long as text is, whatever
- * is looked for. */
+/* 1 when it occurs in text (UTF-8), first at byte *at. The time is linear in the text,
+ * for every query. */
 int find_in_text(const find_query *q, const char *text, size_t size, size_t *at);
-/* The same in what a JSON string says (*at: a byte of that), or in a number's text. */
+/* The same in the decoded text of a JSON string (*at is a byte of that), or in the
+ * text of a number. */
 int find_in_value(const find_query *q, json value, size_t *at);
 
 /* Where in a message. */
@@ -40,8 +40,8 @@ typedef struct find_place {
 /* The first occurrence in a message (checked text of an object): 1 or 0. */
 int find_in_message(const find_query *q, json message, find_place *out);
 
-/* The part of text around size bytes at `at`: before and after them at most so many bytes
- * more, and nothing of a character that is not whole. */
+/* The part of text around size bytes at `at`: at most that many bytes before and
+ * after, cut at whole characters. */
 typedef struct find_part {
     size_t from, to;
 } find_part;

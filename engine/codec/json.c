@@ -43,7 +43,7 @@ static int is_digit(char c)
     return c >= '0' && c <= '9';
 }
 
-/* Copies the run so far, then steps over white space. Called only where there is some. */
+/* Copies the run so far, then skips white space. Called only where there is some. */
 static void drop_space(checker *c)
 {
     size_t size = (size_t)(c->at - c->run);
@@ -54,7 +54,7 @@ static void drop_space(checker *c)
     c->run = c->at;
 }
 
-/* The next byte that is no white space; 0 at the end (a NUL is no JSON either). */
+/* The next byte after white space; 0 at the end (a NUL is not JSON either). */
 static char next_char(checker *c)
 {
     if (c->at < c->end && (unsigned char)*c->at <= ' ' && is_space(*c->at))
@@ -117,7 +117,7 @@ static int check_string(checker *c)
         }
         if ((unsigned char)*c->at < 0x20)
             return bad(c, "a control character in a string: it must be escaped");
-        do { /* text that is not ASCII seldom comes alone */
+        do { /* non-ASCII text is rarely a single character */
             length = utf8_length(c->at, (size_t)(c->end - c->at));
             if (length == 0)
                 return bad(c, "bytes that are not UTF-8");
@@ -182,21 +182,13 @@ static int check_scalar(checker *c, char first)
     case 'n':
         return check_word(c, "null", 4);
     case '-':
-    case '0':
-    case '1':
-    case '2':
-    case '3':
-    case '4':
-    case '5':
-    case '6':
-    case '7':
-    case '8':
-    case '9':
         return check_number(c);
     case ']':
     case '}':
         return bad(c, "a value is missing");
     default:
+        if (first >= '0' && first <= '9')
+            return check_number(c);
         if (c->at == c->end)
             return bad(c, "the text ends where a value must be");
         if (c->at == c->start && (size_t)(c->end - c->at) >= 3 &&

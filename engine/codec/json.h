@@ -32,17 +32,17 @@ typedef struct json {
     json_type type;
 } json;
 
-/* Validates size bytes as one JSON value and appends the compact text to out.
- * INVALID names the byte offset and what was wrong; LIMIT [depth]; NOMEM. On failure out
- * is as long as it was. */
+/* Validates size bytes as one JSON value and appends the compact text to out. INVALID
+ * names the byte offset and the error; LIMIT [depth]; NOMEM. On failure the size of
+ * out does not change. */
 sessile_status json_check(buf *out, const char *text, size_t size, unsigned depth,
                           sessile_error *err);
 
 /* The value that checked text begins with (type JSON_NONE when size is 0). */
 json json_of(const char *text, size_t size);
 
-/* A member of an object by name (the first of that name; JSON_NONE when there is none or
- * object is no object). */
+/* A member of an object by name (the first one); JSON_NONE when there is none or
+ * object is not an object. */
 json json_get(json object, const char *name);
 
 /* Iteration: json_iter it = json_begin(v); while (json_next(&it)) … it.key, it.value. */
@@ -56,11 +56,11 @@ json_iter json_begin(json container);
 int json_next(json_iter *it);
 
 /*
- * The same in two halves, for who walks into a value instead of stepping over it, and so
- * reads each byte once: json_step finds the next key and where its value begins
- * (value.size is 0); json_finish steps over the value, or takes the size that the caller
- * has set. json_enter walks a container whose end is not known yet, out of the text that
- * holds it; once it has ended, json_left is the container's size.
+ * The same in two halves, for code that walks into a value instead of skipping it, so
+ * that each byte is read once. json_step finds the next key and where its value begins
+ * (value.size is 0). json_finish skips the value, or uses the size that the caller has
+ * set. json_enter walks a container whose end is not known yet; after its last element,
+ * json_left is the container's size.
  *
  *     for (it = json_begin(object); json_step(&it); json_finish(&it)) {
  *         inner = json_enter(&it);
@@ -75,7 +75,7 @@ size_t json_left(const json_iter *it, const json_iter *inner);
 
 /* 1 when value is a string equal to text after decoding. */
 int json_is(json value, const char *text);
-/* Sets a field that is not set yet, when key is its name. */
+/* Sets a field when key is its name and it is not set yet. */
 static inline void json_fill(json *field, json value, json key, const char *name)
 {
     if (field->type == JSON_NONE && json_is(key, name))
@@ -83,13 +83,11 @@ static inline void json_fill(json *field, json value, json key, const char *name
 }
 /* Appends a string's decoded bytes (lone surrogate escapes become U+FFFD). 0 or -1. */
 int json_string(buf *out, json value);
-/*
- * Decodes the escape at *at (a backslash inside a string that ends at end), moves *at
- * past it and returns the 1 to 4 bytes of it in out, in UTF-8: for readers that go
- * through a string without a copy.
- */
+/* Decodes the escape at *at (a backslash inside a string that ends at end), moves *at
+ * past it, writes 1 to 4 bytes of UTF-8 to out, and returns their number. For readers
+ * that do not copy the string. */
 size_t json_unescape(const char **at, const char *end, char out[4]);
-/* Without decoding: when the string has no escape, sets the span inside the quotes, 1. */
+/* If the string has no escape, sets the span inside the quotes and returns 1; else 0. */
 int json_plain(json value, const char **data, size_t *size);
 /* A number that is an integer in range: 0, else -1 (also for 1e2 and 1.0). */
 int json_int(json value, int64_t *out);

@@ -13,7 +13,7 @@
 
 static const json nothing = {NULL, 0, JSON_NONE};
 
-/* White space is not in checked text; a plain log may have been edited by hand. */
+/* Checked text has no white space, but a plain log may have been edited by hand. */
 static const char *skip_space(const char *at, const char *end)
 {
     while (at < end && (*at == ' ' || *at == '\n' || *at == '\t' || *at == '\r'))
@@ -66,19 +66,9 @@ static json_type type_at(const char *at, const char *end)
     case 'n':
         return JSON_NULL;
     case '-':
-    case '0':
-    case '1':
-    case '2':
-    case '3':
-    case '4':
-    case '5':
-    case '6':
-    case '7':
-    case '8':
-    case '9':
         return JSON_NUMBER;
     default:
-        return JSON_NONE;
+        return *at >= '0' && *at <= '9' ? JSON_NUMBER : JSON_NONE;
     }
 }
 
@@ -257,7 +247,7 @@ size_t json_unescape(const char **at, const char *end, char out[4])
         return 1;
     case 'u':
         break;
-    default: /* '"', '\\' and '/' stand for themselves */
+    default: /* '"', '\\' and '/' are themselves */
         out[0] = from[1];
         return 1;
     }
@@ -269,7 +259,7 @@ size_t json_unescape(const char **at, const char *end, char out[4])
     code = hex4(from + 2);
     if (code < 0xd800 || code > 0xdfff)
         return put_code_point(code, out);
-    /* Half of a pair: with its other half a character, alone nothing that UTF-8 has. */
+    /* A surrogate: with its other half it is a character, alone it has no UTF-8. */
     if (code < 0xdc00 && end - from >= 12 && from[6] == '\\' && from[7] == 'u') {
         uint32_t low = hex4(from + 8);
         if (low >= 0xdc00 && low <= 0xdfff) {
@@ -281,7 +271,7 @@ size_t json_unescape(const char **at, const char *end, char out[4])
     return put_code_point(0xfffd, out);
 }
 
-/* The inside of a string: 0 when value is none. */
+/* The inside of a string; 0 when value is not a string. */
 static int inside(json value, const char **at, const char **end)
 {
     if (value.type != JSON_STRING || value.size < 2)
@@ -291,7 +281,7 @@ static int inside(json value, const char **at, const char **end)
     return 1;
 }
 
-/* json_is for a name whose size is known. */
+/* json_is() for a name of known size. */
 static int is_text(json value, const char *text, size_t size)
 {
     const char *at, *end, *stop = text + size;
@@ -379,16 +369,21 @@ static int get_digits(const char *at, size_t size, uint64_t *out)
     return 0;
 }
 
+/* The absolute value of an integer that fits: 0, else -1. */
+static int get_absolute(json value, int *is_negative, uint64_t *out)
+{
+    if (value.type != JSON_NUMBER)
+        return -1;
+    *is_negative = value.at[0] == '-';
+    return get_digits(value.at + *is_negative, value.size - (size_t)*is_negative, out);
+}
+
 int json_uint(json value, uint64_t *out)
 {
     uint64_t n;
     int is_negative;
     *out = 0;
-    if (value.type != JSON_NUMBER)
-        return -1;
-    is_negative = value.at[0] == '-';
-    if (get_digits(value.at + is_negative, value.size - (size_t)is_negative, &n) ||
-        (is_negative && n > 0))
+    if (get_absolute(value, &is_negative, &n) || (is_negative && n > 0))
         return -1;
     *out = n;
     return 0;
@@ -399,10 +394,7 @@ int json_int(json value, int64_t *out)
     uint64_t n;
     int is_negative;
     *out = 0;
-    if (value.type != JSON_NUMBER)
-        return -1;
-    is_negative = value.at[0] == '-';
-    if (get_digits(value.at + is_negative, value.size - (size_t)is_negative, &n) ||
+    if (get_absolute(value, &is_negative, &n) ||
         n > (uint64_t)INT64_MAX + (uint64_t)is_negative)
         return -1;
     *out = is_negative ? -(int64_t)(n / 2) - (int64_t)(n - n / 2) : (int64_t)n;

@@ -37,7 +37,7 @@ sessile_role role_of(json name)
 
 /* ------------------------------------------------------------------ links */
 
-/* Where links go while a message is read. */
+/* The array for links while a message is read. */
 typedef struct linker {
     message_link **links; /* NULL: not wanted */
     size_t *count, *capacity;
@@ -98,7 +98,8 @@ static void take_first(json *field, json value)
         *field = value;
 }
 
-/* Which field of a piece a name means; by its first letter, so that most cost nothing. */
+/* The field of a block or call by its name; decided by the first letter, so that most
+ * names cost nothing. */
 static void take_piece_field(piece *out, json key, json value, char first)
 {
     switch (first) {
@@ -126,7 +127,7 @@ static void take_piece_field(piece *out, json key, json value, char first)
     }
 }
 
-/* The first letter of a decoded name: an escaped one has to be decoded to be known. */
+/* The first letter of a decoded name; an escaped one must be decoded. */
 static char first_letter(json key)
 {
     const char *at;
@@ -147,7 +148,7 @@ static void read_fields(piece *out, json_iter *it)
         take_piece_field(out, it->key, it->value, first_letter(it->key));
 }
 
-/* Reads the object that the walk stands at, and learns its end. */
+/* Reads the current object, and finds its end. */
 static void read_piece(piece *out, json_iter *at)
 {
     json_iter inner = json_enter(at);
@@ -213,7 +214,7 @@ static sessile_status read_calls(json_iter *it, linker *to, sessile_error *err)
 
 /* ------------------------------------------------------------------ the message */
 
-/* Sets a field that may be given once: the second of that name is an error. */
+/* Sets a field that may occur once: a second one is an error. */
 static sessile_status take_once(json *field, json value, const char *name,
                                 sessile_error *err)
 {
@@ -224,8 +225,8 @@ static sessile_status take_once(json *field, json value, const char *name,
     return SESSILE_OK;
 }
 
-/* The fields that hold others are walked into where they stand; then their size is known.
- * Links come in the order of the text, which is the order the model wrote. */
+/* Fields with contents are walked in place, which gives their size. Links are in the
+ * order of the text, which is the order in which the model wrote them. */
 static sessile_status read_inside(message *out, json_iter *it, linker *to,
                                   content_kinds *kinds, sessile_error *err)
 {
@@ -380,7 +381,7 @@ sessile_status message_read(message *out, const char *text, size_t size,
     return status;
 }
 
-/* Appends id's text when its hash is the one looked for: 1 found. */
+/* Appends the text of id if it has the given hash: 1 found. */
 static int put_if_id(json id, uint64_t wanted, buf *out)
 {
     uint64_t hash;

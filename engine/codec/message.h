@@ -1,6 +1,5 @@
 /*
- * message.h: what the engine needs to know about a message: role, calls, results,
- * kind.
+ * message.h: what the engine needs to know about a message: role, calls, results, kind.
  */
 #ifndef CODEC_MESSAGE_H
 #define CODEC_MESSAGE_H
@@ -48,8 +47,8 @@ const char *role_name(sessile_role role);
 /* The role of a name that json_is() compares; SESSILE_ROLE_NONE: unknown. */
 sessile_role role_of(json name);
 
-/* The fields of a call or result for an engine-made answer: appends to out the JSON text
- * of each call's id string (quotes included) whose hash is id; 1 found, 0 not. */
+/* Appends to out the JSON text of the id string (with quotes) of the call whose hash
+ * is id; 1 found, 0 not. For answers that the engine makes. */
 int message_call_id(const char *text, size_t size, uint64_t id, buf *out);
 
 /* usage of a message or turn: input|input_tokens|prompt_tokens, output|output_tokens|

@@ -1,12 +1,11 @@
 /*
- * files.c: the module sessile.files: a file that is written completely or not at all,
- * and a file that grows by appending.
+ * files.c: the module sessile.files: a file that is written completely or not at all, and
+ * a file that grows by appending.
  *
- * Owns what is written until it is complete. Until then the file has no name, or a
- * hidden one where the file system requires a name, and a process that dies leaves the
- * previous file in place. Only the owner can read it (0600, 0700), because it is a
- * conversation outside of its sealed store. Must never follow a link at the name that
- * it replaces.
+ * Owns what is written until it is complete. Until then the file has no name, or a hidden
+ * one where the file system requires a name, and a process that dies leaves the previous
+ * file in place. Only the owner can read it (0600, 0700), because it is a conversation
+ * outside of its sealed store. Must never follow a link at the name that it replaces.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -59,7 +58,7 @@ static void forget(struct file *file)
     file->fd = file->folder = -1;
 }
 
-/* A hidden name that nobody has, opened for writing; its number, or -1. */
+/* Opens an unused hidden name for writing; its number, or -1. */
 static int open_hidden(struct file *file)
 {
     unsigned int seed = (unsigned int)getpid();

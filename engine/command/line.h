@@ -1,7 +1,5 @@
-/*
- * line.h: what the files of sessile.line share: reading a line (line.c) and completing
- * one (line_complete.c).
- */
+/* line.h: what the files of sessile.line share: reading a line (line.c) and completing
+ * one (line_complete.c). */
 #ifndef COMMAND_LINE_H
 #define COMMAND_LINE_H
 
@@ -12,7 +10,7 @@
 #include <histedit.h>
 #include <lua.h>
 
-/* What one reading has. The functions that libedit calls find it by EL_CLIENTDATA. */
+/* One call of read(). The functions that libedit calls find it by EL_CLIENTDATA. */
 typedef struct reading {
     lua_State *L;
     EditLine *el;
@@ -21,15 +19,15 @@ typedef struct reading {
     const char *prompt;
     int complete;     /* place of the function on the stack; 0: none */
     int lines;        /* of the list of lines typed before; 0: none */
-    lua_Integer line; /* the one that is looked at: 1 is the newest */
+    lua_Integer line; /* the one that is shown: 1 is the newest */
 } reading;
 
 reading *line_reading(EditLine *el);
 
-/* Writes to the terminal as it stands. */
+/* Writes to the terminal in its present mode. */
 void line_say(const char *text);
 
-/* The editor's command: completes what stands before the cursor. */
+/* The editor's command for Tab: completes the text before the cursor. */
 unsigned char line_complete(EditLine *el, int unused);
 
 #endif

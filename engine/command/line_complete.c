@@ -1,10 +1,9 @@
 /*
  * line_complete.c: the Tab key: completes the line that is being typed.
  *
- * The reader's function returns a list. The prefix that all its texts share is
- * inserted; if there is none, the texts are shown. Must never let an error of that
- * function, or a result that is not a list, pass through libedit: Tab then does
- * nothing.
+ * The reader's function returns a list. The prefix that all its texts share is inserted;
+ * if there is none, the texts are shown. Must never let an error of that function, or a
+ * result that is not a list, pass through libedit: Tab then does nothing.
  */
 #include <lauxlib.h>
 

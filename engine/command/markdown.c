@@ -2,13 +2,12 @@
  * markdown.c: the module sessile.markdown: untrusted Markdown as HTML or as Markdown,
  * without active content.
  *
- * html(text) and commonmark(text). cmark-gfm parses the text. Then its tree is made
- * safe, once for both: HTML becomes text, an image becomes a link to it, and a link
- * that is not http, https or mailto becomes its text. The HTML is written here, from a
- * closed set of elements. The only attributes are href, rel, start, tabindex and
- * class; their values are checked URLs, numbers, or words of ours. Text that would
- * take long, or nests deeply, is refused: the result is nil, and the caller shows the
- * text as it is.
+ * html(text) and commonmark(text). cmark-gfm parses the text. Then its tree is made safe,
+ * once for both: HTML becomes text, an image becomes a link to it, and a link that is not
+ * http, https or mailto becomes its text. The HTML is written here, from a closed set of
+ * elements. The only attributes are href, rel, start, tabindex and class; their values
+ * are checked URLs, numbers, or words of ours. Text that would take long, or nests
+ * deeply, is refused: the result is nil, and the caller shows the text as it is.
  *
  * cmark-gfm ends the process when there is no memory, so only the executable uses it.
  */
@@ -137,8 +136,7 @@ static int parse(lua_State *L, struct work *work)
     return !nests_deeply(work);
 }
 
-/* ------------------------------------------------------------------ making it harmless
- */
+/* ------------------------------------------------------------------ making it safe */
 
 /* Whether a URL leads where a reader would expect a link to lead: an address of the web
  * or of a person, without what a browser would skip over. */
@@ -435,7 +433,7 @@ static void add_node(struct work *work, cmark_node *node, int enter)
     }
 }
 
-/* html(text) -> elements of a closed set; nil: show it as it stands */
+/* html(text) -> elements of a closed set; nil: show the text as it is */
 static int markdown_html(lua_State *L)
 {
     struct work *work = new_work(L);

@@ -1,7 +1,5 @@
-/*
- * modules.h: the Lua modules that only this executable has. Each file documents its
- * module. A script for any Lua must work without them.
- */
+/* modules.h: the Lua modules that only this executable has. Each file documents its
+ * module. A script for any Lua must work without them. */
 #ifndef COMMAND_MODULES_H
 #define COMMAND_MODULES_H
 
@@ -14,6 +12,6 @@ int luaopen_sessile_disk(lua_State *L);    /* where a path lies */
 int luaopen_sessile_process(lua_State *L); /* programs that are run */
 int luaopen_sessile_line(lua_State *L);    /* lines typed at a terminal */
 int luaopen_sessile_screen(lua_State *L);  /* a terminal as a grid of cells */
-int luaopen_sessile_markdown(lua_State *L); /* Markdown that obeys nobody */
+int luaopen_sessile_markdown(lua_State *L); /* Markdown without active content */
 
 #endif

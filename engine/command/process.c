@@ -1,10 +1,9 @@
 /*
  * process.c: the module sessile.process: runs a program and captures its output.
  *
- * Owns the child from its start to its end. The child is in a process group of its
- * own, so that we decide about Ctrl-C at the terminal, and so that the whole group can
- * be ended. Must never use a shell, leave a child behind, or keep more output than
- * allowed.
+ * Owns the child from its start to its end. The child is in a process group of its own,
+ * so that we decide about Ctrl-C at the terminal, and so that the whole group can be
+ * ended. Must never use a shell, leave a child behind, or keep more output than allowed.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -216,7 +215,7 @@ static int is_stopped(lua_State *L, int place)
     return stop;
 }
 
-/* Whether it has ended; then it is gone, and what it started goes on. */
+/* Whether the child has ended; it is then reaped. Its own children continue. */
 static int has_ended(child *c, int *status)
 {
     if (waitpid(c->pid, status, WNOHANG) != c->pid)

@@ -1,21 +1,22 @@
 /*
- * screen.c: the module sessile.screen: a terminal as a grid of cells, and the keys of it.
+ * screen.c: the module sessile.screen: a terminal as a grid of cells, and its keys.
  *
- * Owns: the one door to ncurses. What of a text may reach a cell is screen_text.c's, how
- * the terminal is given back screen_tty.c's. Must never know what is drawn.
+ * The only file that uses ncurses. screen_text.c decides which parts of a text reach a
+ * cell, screen_tty.c restores the terminal. Must never know what is drawn.
  *
- *   screen.open() -> a screen; nil, a message and a code: EUNSUPPORTED where there is no
- *     terminal, or none that can place text, EINVALID where one is open already
+ *   screen.open() -> a screen; nil, a message and a code: EUNSUPPORTED if there is no
+ *     terminal, or it cannot position text; EINVALID if a screen is open already
  *   s:size() -> rows, columns
  *   s:key(timeout_ms) -> the name of a key ("up", "ctrl-d", "resize", "resume",
- * "closed"), or the character that was typed; nil when none came (-1 or nothing: waits
- * for ever) s:put(row, column, text, attributes, columns) -> the columns it took, at most
- * `columns` and never past the edge. attributes: words such as "bold cyan" s:clear(),
- * s:refresh(), s:redraw() (all of it again), s:cursor(row, column) (hidden without),
+ *     "closed"), or the typed character; nil after the time (-1 or none: waits forever)
+ *   s:put(row, column, text, attributes, columns) -> the columns it took, at most
+ *     `columns` and never past the edge. attributes: words such as "bold cyan"
+ *   s:clear(), s:refresh(), s:redraw() (draws everything again)
+ *   s:cursor(row, column) (hidden without arguments)
  *   s:close(); also <close> and when it is collected
  *   screen.width(text) -> the columns that put would take
  *
- * Rows and columns count from 1. NO_COLOR leaves attributes and takes colours away.
+ * Rows and columns count from 1. NO_COLOR removes colours and keeps attributes.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -74,7 +75,7 @@ static int screen_close(lua_State *L)
     screen *s = luaL_checkudata(L, 1, SCREEN_TYPE);
     if (s->handle) {
         endwin();
-        screen_tty_give_back();
+        screen_tty_restore();
         delscreen(s->handle);
         s->handle = NULL;
         opened = NULL;
@@ -176,7 +177,7 @@ static void tell_handlers(void)
     put_capability(exit_ca_mode);
     if (!exit_ca_mode)
         put_capability("\r\n");
-    screen_tty_taken(enter, enter_size, sequence, sequence_size);
+    screen_tty_entered(enter, enter_size, sequence, sequence_size);
 }
 
 /* The pairs: each colour before the terminal's own ground, then before yellow. */
@@ -221,11 +222,11 @@ static int screen_open(lua_State *L)
                     "this terminal cannot place text, by what TERM says of it");
     use_env(FALSE); /* LINES and COLUMNS may be of another terminal */
     use_tioctl(TRUE);
-    if (screen_tty_take(fileno(s->in)) != 0)
+    if (screen_tty_save(fileno(s->in)) != 0)
         return fail(L, 1, "EUNSUPPORTED", "the modes of the terminal cannot be read");
     s->handle = newterm(type, s->out, s->in);
     if (!s->handle) {
-        screen_tty_give_back();
+        screen_tty_restore();
         return fail(L, 1, "EUNSUPPORTED", "the terminal cannot be used");
     }
     opened = s;
@@ -456,7 +457,7 @@ static int screen_key(lua_State *L)
         got = get_wch(&c);
         if (got != ERR && push_key(L, got == KEY_CODE_YES, c))
             return 1;
-        /* Readable, and nothing to read: whoever held the other end has gone. */
+        /* Readable, but no data: the other end is closed. */
         if (got == ERR && ++empty > 8) {
             lua_pushliteral(L, "closed");
             return 1;

@@ -1,6 +1,5 @@
 /*
- * screen_tty.c: the terminal's modes, and the signals that end, stop or resize a
- * program.
+ * screen_tty.c: the terminal's modes, and the signals that end, stop or resize a program.
  *
  * Restores the terminal whenever the program ends or stops: a return, exit(), SIGINT,
  * SIGTERM, SIGHUP, SIGQUIT, a crash, SIGTSTP. Must never allocate or call ncurses in a
@@ -81,7 +80,7 @@ static void handle(int number, void (*handler)(int), struct sigaction *old)
     sigaction(number, &action, old);
 }
 
-/* Ends as the signal would have ended it without us, but for the terminal. */
+/* Ends the process as the signal does by default, after restoring the terminal. */
 static void on_end(int number)
 {
     int saved = errno;
@@ -138,11 +137,11 @@ static void at_exit(void)
 {
     if (tty.is_up) {
         leave();
-        screen_tty_give_back();
+        screen_tty_restore();
     }
 }
 
-int screen_tty_take(int fd)
+int screen_tty_save(int fd)
 {
     static int registered;
     sigset_t ours;
@@ -172,14 +171,14 @@ static size_t copy_bytes(char *room, size_t size, const char *bytes, size_t coun
     return count;
 }
 
-void screen_tty_taken(const char *enter, size_t enter_size, const char *leave_bytes,
-                      size_t leave_size)
+void screen_tty_entered(const char *enter, size_t enter_size, const char *leave_bytes,
+                        size_t leave_size)
 {
     tty.enter_size = copy_bytes(tty.enter, sizeof tty.enter, enter, enter_size);
     tty.leave_size = copy_bytes(tty.leave, sizeof tty.leave, leave_bytes, leave_size);
     tcgetattr(tty.fd, &tty.during);
     for (int i = 0; i < SIGNALS; i++) {
-        /* What somebody chose to ignore (nohup) stays so. */
+        /* An ignored signal (nohup) stays ignored. */
         if (i < ENDING && tty.old[i].sa_handler != SIG_IGN)
             handle(signals[i], on_end, NULL);
     }
@@ -191,7 +190,7 @@ void screen_tty_taken(const char *enter, size_t enter_size, const char *leave_by
     sigprocmask(SIG_SETMASK, &tty.mask, NULL);
 }
 
-void screen_tty_give_back(void)
+void screen_tty_restore(void)
 {
     sigset_t ours, mask;
     sigemptyset(&ours);

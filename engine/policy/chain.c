@@ -100,18 +100,7 @@ const policy_step_info *policy_step_get(const sessile_policy *p, size_t step)
     return step < p->count ? &p->steps[step].info : NULL;
 }
 
-/* ------------------------------------------------------------------ what a file requires
- */
-
-const chain_require *chain_find_require(const sessile_policy *p, unsigned node,
-                                        const char *name)
-{
-    size_t i;
-    for (i = 0; i < p->require_count; i++)
-        if (p->requires[i].node == node && strcmp(p->requires[i].name, name) == 0)
-    return &p->requires[i];
-    return NULL;
-}
+/* ------------------------------------------------------------------ hashes */
 
 static int compare_names(const void *a, const void *b)
 {

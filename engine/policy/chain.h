@@ -1,7 +1,5 @@
-/*
- * chain.h: a loaded chain of policies and its pool of VMs, as the files of this floor see
- * it.
- */
+/* chain.h: a loaded chain of policies and its pool of VMs, for the files of this
+ * folder. */
 #ifndef POLICY_CHAIN_H
 #define POLICY_CHAIN_H
 
@@ -13,44 +11,45 @@
 #define CHAIN_STEPS 16
 #define CHAIN_DEPTH 4
 #define CHAIN_IDLE  4 /* VMs kept for the next pipelines */
-/* One that has more in use is freed: garbage waits in it, other sessions' text too. */
+/* A VM that uses more is freed: it contains garbage, which can be other sessions'
+ * text. */
 #define CHAIN_IDLE_BYTES (2 << 20)
 #define CHAIN_HOOKS      7
 
-/* What the policies of a chain require, in all. */
+/* Limits on what all policies of a chain require. */
 #define CHAIN_REQUIRED       16 /* files */
-#define CHAIN_REQUIRES       64 /* names that they are required by */
+#define CHAIN_REQUIRES       64 /* names by which files are required */
 #define CHAIN_REQUIRED_BYTES (512 * 1024)
 #define CHAIN_REQUIRE_DEPTH  8
-#define CHAIN_NAME           256 /* bytes of such a name, its end included */
+#define CHAIN_NAME           256 /* bytes of such a name, with its NUL */
 
-/* Texts are owned by the chain; info points to them. */
+/* A policy of the chain. The chain owns the texts; info points to them. */
 typedef struct chain_step {
     policy_step_info info;
     char *name, *options, *path;
-    char *file;   /* last part of path: what errors name */
+    char *file;   /* last part of path, for errors */
     char *source; /* NULL for hosts */
     size_t source_size;
-    size_t skip;   /* bytes of a first line that starts with '#', or of a mark */
-    unsigned node; /* what it is to requires */
+    size_t skip; /* bytes of a first line that begins with '#', or of a byte-order mark */
+    unsigned node; /* its number in chain_require */
 } chain_step;
 
-/* A file that others require: its table is theirs to use, it is no step. Texts are owned
- * by the chain. */
+/* A file that others require. It is not a step: they use its table. The chain owns the
+ * texts. */
 typedef struct chain_required {
     char *file, *source;
     size_t source_size, skip;
     char hash[65]; /* of it and of what it requires */
     unsigned node;
-    uint64_t device, inode; /* while loading: which file it is */
+    uint64_t device, inode; /* identify the file while loading */
     int foreign;
 } chain_required;
 
-/* A file requires another by a name. */
+/* One file requires another by a name. */
 typedef struct chain_require {
     unsigned node; /* who */
     char *name;    /* owned by the chain */
-    size_t to;     /* its place in required */
+    size_t to;     /* index in required */
 } chain_require;
 
 struct sessile_policy {
@@ -81,9 +80,6 @@ sessile_status chain_take_vm(sessile_policy *p, vm **out, sessile_error *err);
  * than CHAIN_IDLE_BYTES. NULL is ignored. */
 void chain_return_vm(sessile_policy *p, vm *v);
 
-/* The edge of a node with that name; NULL: none. */
-const chain_require *chain_find_require(const sessile_policy *p, unsigned node,
-                                        const char *name);
 /*
  * The hash of a node with this source, in hex. A node that requires nothing has the hash
  * of its source. Otherwise it is a hash of that hash and of the names and hashes of what

@@ -90,6 +90,16 @@ void chunk_set_environment(lua_State *L, int chunk)
 
 /* ------------------------------------------------------------------ require */
 
+const chain_require *chunk_find_require(const sessile_policy *p, unsigned node,
+                                        const char *name)
+{
+    size_t i;
+    for (i = 0; i < p->require_count; i++)
+        if (p->requires[i].node == node && strcmp(p->requires[i].name, name) == 0)
+    return &p->requires[i];
+    return NULL;
+}
+
 /* The name is not in the chain. While a file is being inspected, the name is reported to
  * the loader, which loads that file and runs this one again. */
 static int report_missing(lua_State *L, const char *name, size_t size)
@@ -139,7 +149,7 @@ static int require_call(lua_State *L)
                           luaL_typename(L, 1));
     name = lua_tolstring(L, 1, &size);
     vm_charge(L, CHAIN_REQUIRES + size);
-    edge = strlen(name) == size ? chain_find_require(p, node, name) : NULL;
+    edge = strlen(name) == size ? chunk_find_require(p, node, name) : NULL;
     if (!edge)
         return report_missing(L, name, size);
     lua_settop(L, 1);

@@ -25,6 +25,9 @@ void chunk_set_environment(lua_State *L, int chunk);
  * name to vm->wanted when that is set.
  */
 void chunk_set_require(lua_State *L, const sessile_policy *p, unsigned node);
+/* The edge of a node with that name; NULL: none. */
+const chain_require *chunk_find_require(const sessile_policy *p, unsigned node,
+                                        const char *name);
 /* Pushes the chunk of a step with a fresh environment of its own, and the environment. */
 void chunk_push_step(lua_State *L, const sessile_policy *p, size_t step);
 

@@ -2,9 +2,8 @@
  * ctx.c: ctx, what a policy can read and ask apart from its state.
  *
  * Owns the script's only clock, its only random numbers, its log and its access to a
- * model. Must never return anything that differs in a second run of the same turn.
- * Must never call the model: it yields the request, and the caller of the pipeline
- * answers.
+ * model. Must never return anything that differs in a second run of the same turn. Must
+ * never call the model: it yields the request, and the caller of the pipeline answers.
  */
 #include "policy/pipeline.h"
 
@@ -230,8 +229,8 @@ static void copy_field(lua_State *L, const char *name, int type)
     lua_setfield(L, -2, name);
 }
 
-/* The coroutine goes on: the answer, or nil and a reason, are what was given to resume.
- */
+/* The coroutine continues: the arguments of resume are the answer, or nil and a
+ * reason. */
 static int model_answered(lua_State *L, int status, lua_KContext before)
 {
     (void)status;

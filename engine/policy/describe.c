@@ -16,7 +16,7 @@
 
 #define FACTS_MAX ((size_t)1 << 20)
 
-/* All that the contract knows beside functions. */
+/* All fields of a policy's table, hooks included. */
 static const char *const fields[] = {"name",           "version", "about",     "options",
                                      "chain",          "merge",   "summarize", "truncate",
                                      "should_compact", "flush",   "compact",   NULL};
@@ -87,9 +87,8 @@ static void set_functions(lua_State *L, int t)
     lua_setfield(L, t, "functions");
 }
 
-/* An element of a chain, {"name", option = …}, is a list and has names, which no JSON
- * has:
- * {"policy":"name","options":{…}} of the one at the top, in its place. */
+/* Replaces an element of a chain at the top, {"name", option = …}, by
+ * {"policy":"name","options":{…}}: JSON has no list with names. */
 static void split_element(lua_State *L)
 {
     int element = lua_gettop(L);
@@ -110,7 +109,7 @@ static void split_element(lua_State *L)
     lua_replace(L, element);
 }
 
-/* The chain at the top, in its place: its elements in a form that JSON has. */
+/* Replaces the elements of the chain at the top by forms that JSON has. */
 static void split_chain(lua_State *L)
 {
     int chain = lua_gettop(L);
@@ -192,7 +191,7 @@ static int nothing(lua_State *L)
     return 0;
 }
 
-/* What split_chain() did, undone, of the chain at the top. */
+/* Reverses split_chain() for the chain at the top. */
 static void join_chain(lua_State *L)
 {
     int chain = lua_gettop(L);

@@ -14,22 +14,18 @@
 #include "base/buf.h"
 #include "policy/policy.h"
 
-/*
- * Runs a chunk once in a fresh environment and pushes the table that it returns; raises
- * when it is none, and when it requires what p has not for that node: vm->wanted says
- * what.
- */
+/* Runs a chunk once in a fresh environment and pushes the table that it returns.
+ * Raises when it returns no table, and when it requires a name that p does not have
+ * for that node; vm->wanted is then that name. */
 void describe_run(lua_State *L, const char *source, size_t size, const char *file,
                   const sessile_policy *p, unsigned node);
-/* Pushes the table that checked facts stand for. Raises when they stand for none. */
+/* Pushes the table described by checked facts. Raises when they describe none. */
 void describe_push(lua_State *L, const char *facts, size_t size);
-/* The line on which a function of such a table begins; 0: none is known. */
+/* The line on which a function of such a table begins; 0: unknown. */
 int describe_line(lua_State *L, int function);
-/*
- * Runs a file, with what p has for its node, under p's limits, and appends its facts; or
- * appends nothing, and wanted (CHAIN_NAME bytes) says what it requires beside that.
- * POLICY with the file and the line, NOMEM.
- */
+/* Runs a file under p's limits, with what p has for its node, and appends its facts.
+ * If it requires a name that p does not have, appends nothing and writes the name to
+ * wanted (CHAIN_NAME bytes). POLICY with the file and the line; NOMEM. */
 sessile_status describe_file(buf *facts, const char *file, sessile_slice source,
                              const sessile_policy *p, unsigned node, char *wanted,
                              sessile_error *err);

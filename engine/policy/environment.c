@@ -14,13 +14,13 @@
 /* Registry keys. */
 static const char templates_key;
 
-/* One allowed function or constant of Lua's, taken as it is. */
+/* An allowed function or constant of Lua, used unchanged. */
 typedef struct allowed {
     const char *library, *name;
 } allowed;
 
 /* Functions that do bounded work, allocate nothing beyond their arguments, and have no
- * state: everything else is ours (library_*.c) or absent. */
+ * state. Everything else is ours (library_*.c) or absent. */
 static const allowed as_they_are[] = {
     {"_G", "assert"},       {"_G", "error"},         {"_G", "ipairs"},
     {"_G", "type"},         {"_G", "rawequal"},      {"_G", "rawlen"},
@@ -122,8 +122,9 @@ void environment_open(lua_State *L, lua_CFunction stock[STOCK_COUNT])
     lua_rawsetp(L, LUA_REGISTRYINDEX, &templates_key);
     lua_pop(L, 1);
 
-    /* luaopen_string has given strings a metatable: its arithmetic stays ("10" + 1), its
-     * __index is whatever environment is in use, and none between pipelines. */
+    /* luaopen_string has set a metatable for strings. Its arithmetic stays ("10" + 1).
+     * Its __index is the string table of the environment in use; between pipelines
+     * there is none. */
     lua_newtable(L);
     environment_use_strings(L, -1);
     lua_pop(L, 1);

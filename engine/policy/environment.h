@@ -1,16 +1,15 @@
 /*
  * environment.h: the globals that a policy's source sees.
  *
- * The allowed tables are made once for each VM. Every pipeline gets fresh copies, so
- * that a script cannot change them for the next one. What is not listed here does not
- * exist.
+ * The allowed tables are made once for each VM. Every pipeline gets fresh copies, so that
+ * a script cannot change them for the next one. What is not listed here does not exist.
  */
 #ifndef POLICY_ENVIRONMENT_H
 #define POLICY_ENVIRONMENT_H
 
 #include <lua.h>
 
-/* Lua's own functions that ours call after they have taken their charge. */
+/* Lua's own functions that ours call after taking their charge. */
 typedef enum stock_function {
     STOCK_BYTE,
     STOCK_CHAR,
@@ -38,10 +37,10 @@ typedef enum stock_function {
 void environment_open(lua_State *L, lua_CFunction stock[STOCK_COUNT]);
 /* Pushes a fresh environment. */
 void environment_push(lua_State *L);
-/* Makes ("x"):rep(2) use the environment's own string table, at index. */
+/* Makes ("x"):rep(2) use the environment's string table, at index. */
 void environment_use_strings(lua_State *L, int index);
 
-/* Ours, one file each: fields set in the table at the top of the stack. */
+/* Our libraries: each sets its functions in the table at the top of the stack. */
 void library_base(lua_State *L);
 void library_string(lua_State *L);
 void library_match(lua_State *L);

@@ -16,15 +16,12 @@
 
 /* ------------------------------------------------------------------ pcall */
 
-/*
- * How many may be open in each other. In a coroutine an error that is caught lets go of
- * the C stack, so that Lua's own limit of 200 does not hold; and each catch looks at the
- * whole stack. Without this a spent budget, raised again through 100,000 of them, took 27
- * seconds.
- */
+/* The most nested calls. In a coroutine, a caught error frees the C stack, so Lua's
+ * own limit of 200 does not apply, and each catch walks the whole stack. Without this
+ * limit a spent budget, raised again through 100,000 of them, took 27 seconds. */
 #define NESTED_PCALLS 100
 
-/* After the call, at once or when the coroutine went on: everything beyond `first` is the
+/* After the call, or when the coroutine was resumed: everything beyond `first` is the
  * result, or the error object is at the top. */
 static int finish_pcall(lua_State *L, int status, lua_KContext first)
 {
@@ -190,7 +187,7 @@ static void push_key(lua_State *L, const table_key *key)
     }
 }
 
-/* The table that argument 1 is, or stands for, put in its place. */
+/* Replaces argument 1 by its original table when it is a read-only proxy. */
 static void check_table(lua_State *L)
 {
     if (lua_json_thaw(L, 1))
@@ -198,7 +195,7 @@ static void check_table(lua_State *L)
     luaL_checktype(L, 1, LUA_TTABLE);
 }
 
-/* Over 1..n. Upvalues: the table, n, the position. */
+/* Iterates over 1..n. Upvalues: the table, n, the position. */
 static int list_next(lua_State *L)
 {
     lua_Integer n = lua_tointeger(L, lua_upvalueindex(2));
@@ -215,7 +212,7 @@ static int list_next(lua_State *L)
     return 0;
 }
 
-/* Over a list of keys. Upvalues: the table, the keys, the position. */
+/* Iterates over a list of keys. Upvalues: the table, the keys, the position. */
 static int keys_next(lua_State *L)
 {
     lua_Integer i = lua_tointeger(L, lua_upvalueindex(3));
@@ -291,7 +288,7 @@ int library_pairs(lua_State *L)
         lua_pushinteger(L, 0);
         lua_pushcclosure(L, keys_next, 3);
     }
-    return 1; /* the table itself may stand behind a read-only one */
+    return 1; /* the argument may be a read-only proxy of the table */
 }
 
 /* next(t): the first key and value in the order of pairs; nil when t is empty. */
@@ -325,12 +322,10 @@ static int base_next(lua_State *L)
 
 /* ------------------------------------------------------------------ setmetatable */
 
-/*
- * A script's metatable is a copy of what is listed, out of its reach. With __gc hooks are
- * off, with __mode a memory limit can free what is in use (5.4.4), __close and
- * __metatable change who sees what, and the rest would make our own functions run a
- * script's.
- */
+/* A script's metatable is a copy of the listed fields, which the script cannot reach.
+ * During __gc no hooks run. With __mode a memory limit can free what is in use
+ * (5.4.4). __close and __metatable change who sees what. The others would make our
+ * functions run a script's. */
 static const char *const metamethods[] = {
     "__index", "__newindex", "__call", "__tostring", "__eq",   "__lt",
     "__le",    "__concat",   "__unm",  "__add",      "__sub",  "__mul",
@@ -357,7 +352,8 @@ static int base_setmetatable(lua_State *L)
                 return luaL_error(L, "setmetatable: %s is not for policies", refused[i]);
             lua_pop(L, 1);
         }
-        lua_pushliteral(L, "__call"); /* a table there is called in its turn, for ever */
+        lua_pushliteral(
+            L, "__call"); /* a table in its place is called in turn, without end */
         if (lua_rawget(L, 2) != LUA_TNIL && !lua_isfunction(L, -1))
             return luaL_error(L, "setmetatable: __call must be a function, got a %s",
                               luaL_typename(L, -1));
@@ -379,7 +375,7 @@ static int base_setmetatable(lua_State *L)
 
 /* ------------------------------------------------------------------ math */
 
-/* As Lua's own, which compares whatever < does, texts too, in one call. */
+/* Like Lua's own, which compares any values, also strings, in one call. */
 static int extreme(lua_State *L, int greatest)
 {
     int top = lua_gettop(L), best = 1, i;

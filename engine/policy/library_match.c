@@ -21,7 +21,7 @@
 #include "policy/vm.h"
 
 #define DEPTH 200  /* repetitions that wait for the rest of the pattern */
-#define FEW   16   /* nodes that need no memory of their own */
+#define FEW   16   /* nodes that fit on the stack */
 #define STEPS 1024 /* between two charges; four steps are one unit of gas */
 
 typedef struct capture {
@@ -100,7 +100,7 @@ static const char *again(matcher *m, const pattern_node *n, const char *s)
 
 static const char *match(matcher *m, const pattern_node *n, const char *s);
 
-/* As many as fit, then fewer, until the rest of the pattern matches. */
+/* Matches as many as possible, then fewer, until the rest of the pattern matches. */
 static const char *match_most(matcher *m, const pattern_node *n, const char *s)
 {
     const char *most = s, *least = n->repeat == '+' ? s + 1 : s, *r;
@@ -128,7 +128,8 @@ static const char *match_fewest(matcher *m, const pattern_node *n, const char *s
 }
 
 /* The end of a match of n and what follows it at s, or NULL. A capture needs no undoing:
- * there are no alternatives in a pattern, so the path that succeeds has set each anew. */
+ * there are no alternatives in a pattern, so the path that succeeds has set each of them
+ * again. */
 static const char *match(matcher *m, const pattern_node *n, const char *s)
 {
     const char *r = NULL;
@@ -215,7 +216,7 @@ static void push_capture(const matcher *m, unsigned i, const char *start, const 
         lua_pushlstring(m->L, m->captures[i].start, (size_t)m->captures[i].size);
 }
 
-/* All captures, or the whole match when there are none and whole. */
+/* Pushes all captures; if there are none and `whole` is set, the whole match. */
 static int push_captures(const matcher *m, int whole, const char *start, const char *end)
 {
     unsigned n = m->program->captures, i;
@@ -309,7 +310,7 @@ static int string_match(lua_State *L)
     return find_or_match(L, 0);
 }
 
-/* What gmatch keeps between calls, with the nodes behind it. */
+/* The state of gmatch between calls, followed by the nodes. */
 typedef struct iteration {
     pattern p;
     size_t at;   /* beyond the subject: at the end */
@@ -387,7 +388,7 @@ static void add_text(matcher *m, luaL_Buffer *out, const char *start, const char
     vm_charge(m->L, size / 8 + (uint64_t)(end - start) / 8 + 1);
 }
 
-/* Adds what argument 3 makes of a match. */
+/* Adds the replacement of a match by argument 3. */
 static void add_replacement(matcher *m, luaL_Buffer *out, const char *start,
                             const char *end)
 {

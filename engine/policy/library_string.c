@@ -13,12 +13,13 @@
 #include <lauxlib.h>
 #include "policy/vm.h"
 
-/* How many bytes a range i..j of a string of that size has, by Lua's rules for ends. */
+/* The number of bytes in the range i..j of a string of that size, by Lua's rules. */
 static uint64_t range_of(lua_State *L, int first_arg, lua_Integer i, lua_Integer j,
                          size_t size)
 {
     if (!lua_isnoneornil(L, first_arg))
-        i = lua_tointeger(L, first_arg); /* 0 when it is none: Lua's own complains */
+        i = lua_tointeger(L,
+                          first_arg); /* 0 when it is not an integer: Lua's own raises */
     if (!lua_isnoneornil(L, first_arg + 1))
         j = lua_tointeger(L, first_arg + 1);
     else if (j == 0)
@@ -46,8 +47,9 @@ static int string_sub(lua_State *L)
                          1 + range_of(L, 2, 1, -1, library_string_size(L, 1)) / 8);
 }
 
-/* Arguments that are texts become the integers in them, each paid for: Lua's own looks
- * through all of its arguments in one call. It complains of what has none. */
+/* Replaces strings among the arguments by the integers in them, each with its charge:
+ * Lua's own converts all of its arguments in one call. It raises for strings that are
+ * not integers. */
 static void charge_integers(lua_State *L)
 {
     int top = lua_gettop(L), arg, is_integer;
@@ -117,10 +119,8 @@ static int string_rep(lua_State *L)
     return 1;
 }
 
-/*
- * Lua's own format does the formatting. What it would turn into text by itself (%s of a
- * table has its address) is turned into text before, and %p is refused.
- */
+/* Lua's own function does the formatting. Values that it would convert (%s of a table
+ * has its address) are converted before, and %p is refused. */
 static int string_format(lua_State *L)
 {
     size_t size;
@@ -182,13 +182,13 @@ static int utf8_len(lua_State *L)
                          1 + range_of(L, 2, 1, -1, library_string_size(L, 1)));
 }
 
-/* 1 when a character goes on at s; Lua's strings end with a NUL, which is none. */
+/* 1 when s is a continuation byte. Lua's strings end with a NUL, which is none. */
 static int goes_on(const char *s)
 {
     return ((unsigned char)*s & 0xc0) == 0x80;
 }
 
-/* A walk over the characters of a string, which are as long as a script likes. */
+/* A walk over the characters of a string, whose characters can have any length. */
 typedef struct walk {
     lua_State *L;
     const char *text;
@@ -221,7 +221,7 @@ static void walk_back(walk *w)
     while (w->at > 0 && goes_on(w->text + w->at));
 }
 
-/* As Lua's own, which one call can keep busy for the whole string: in steps. */
+/* Like Lua's own, in which one call can walk the whole string; with charges between. */
 static int utf8_offset(lua_State *L)
 {
     walk w = {L, NULL, 0, 0, 0};
@@ -254,8 +254,8 @@ static int utf8_offset(lua_State *L)
     return 1;
 }
 
-/* Upvalue: Lua's own iterator. A script may call it with any string and position; it
- * walks over what goes on there, which in UTF-8 is three bytes at most. */
+/* Upvalue: Lua's own iterator. A script can call it with any string and position. It
+ * skips continuation bytes there, of which UTF-8 has at most three. */
 static int codes_next(lua_State *L)
 {
     size_t size = library_string_size(L, 1), at, end;

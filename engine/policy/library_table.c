@@ -22,7 +22,8 @@ static int stock(lua_State *L, stock_function which, uint64_t n)
     return vm_call_stock(L, which, n > UINT64_MAX / 8 ? UINT64_MAX : ELEMENT * n + 1);
 }
 
-/* Elements of first..last; nothing when they are no integers (Lua's own says so). */
+/* The number of elements of first..last; 0 if they are not integers (Lua's own
+ * raises). */
 static uint64_t range(lua_Integer first, lua_Integer last)
 {
     return last < first ? 0 : (uint64_t)last - (uint64_t)first + 1;
@@ -82,8 +83,8 @@ static int table_unpack(lua_State *L)
 
 /* ------------------------------------------------------------------ sort */
 
-/* 1 when string a sorts before string b: by bytes, as pairs does. Lua's own asks the
- * locale anew after every NUL. */
+/* 1 when string a sorts before string b: by bytes, as pairs does. Lua's own calls the
+ * locale again after every NUL. */
 static int string_before(lua_State *L, int a, int b)
 {
     size_t size_a, size_b, common;
@@ -126,10 +127,8 @@ static void copy_range(lua_State *L, int from, int to, lua_Integer first,
     }
 }
 
-/*
- * Merges the sorted runs low..middle and middle+1..high of `from` into `to`. The two
- * heads stay on the stack; a run that is used up is followed by the rest of the other.
- */
+/* Merges the sorted runs low..middle and middle+1..high of `from` into `to`. When one
+ * run is empty, the rest of the other is copied. */
 static void merge(lua_State *L, int from, int to, lua_Integer low, lua_Integer middle,
                   lua_Integer high)
 {
@@ -166,9 +165,9 @@ static void merge(lua_State *L, int from, int to, lua_Integer low, lua_Integer m
     }
 }
 
-/* A merge sort from the bottom up, between two scratch tables that only we see: whatever
- * the comparison does, the loop bounds are ours, and an error leaves the table as it was.
- */
+/* A bottom-up merge sort between two scratch tables that the script cannot see. The
+ * loop bounds are ours, whatever the comparison does, and an error leaves the table
+ * unchanged. */
 static int table_sort(lua_State *L)
 {
     lua_Integer n, width, low;

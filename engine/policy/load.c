@@ -22,11 +22,12 @@
 
 /* ------------------------------------------------------------------ looking inside */
 
-/* What a file turned out to be. On OK two values are on the VM's stack: its name, and its
- * effective options as JSON, or the elements of its chain: name, JSON, name, JSON… */
+/* The result of inspecting a file. On OK two values are on the VM's stack: its name,
+ * and either its effective options as JSON, or the elements of its chain: name, JSON,
+ * name, JSON… */
 typedef struct inspection {
     const sessile_policy *policy;
-    const looked *at;
+    const inspected *at;
     options_offer *offers;
     unsigned hooks;
     int64_t version;
@@ -41,10 +42,10 @@ static int get_field(lua_State *L, int table, const char *name)
     return lua_rawget(L, table);
 }
 
-/* A hook that comes, which no engine calls yet. */
+/* A reserved hook, which the engine does not call yet. */
 static const char later_hook[] = "branch_summary";
 
-/* The hook that a name is like, or NULL; *is_one: 1 when it is one. */
+/* The hook with a similar name, or NULL; *is_one is 1 if the name is a hook. */
 static const char *like_hook(const char *name, int *is_one)
 {
     const char *like = NULL;
@@ -71,11 +72,9 @@ static void push_hook_names(lua_State *L)
     }
 }
 
-/*
- * A misspelt hook would be a policy that silently does nothing. A function that is like
- * none may be there for a reason, but not where there is no hook at all. Of several the
- * first in the file is told.
- */
+/* With a misspelt hook a policy would silently do nothing, so this is an error. A
+ * function whose name is not similar to a hook is allowed if there is a hook. Of
+ * several errors, the first in the file is reported. */
 static void check_hook_names(lua_State *L, int table, const inspection *in)
 {
     const char *wrong = NULL, *wrong_like = NULL;
@@ -220,8 +219,8 @@ static sessile_status add_step(loader *l, const inspection *in, const char *name
 
     if (l->p->count >= CHAIN_STEPS)
         return fail(err, SESSILE_LIMIT, "a chain has at most %d policies", CHAIN_STEPS);
-    step =
-        &l->p->steps[l->p->count++]; /* counted before it is filled: released as it is */
+    step = &l->p->steps[l->p->count++]; /* counted before it is filled, so that it is
+                                           released in any case */
     step->name = mem_dup(a, name, strlen(name));
     step->options = mem_dup(a, options, strlen(options));
     step->path = mem_dup(a, c->path.data, c->path.size);
@@ -284,7 +283,7 @@ static sessile_status load_file(loader *l, const char *name, const char *folder,
     int top = lua_gettop(L);
     source c;
     buf facts;
-    looked at = {&c, l->nodes++, NULL, 0, &facts};
+    inspected at = {&c, l->nodes++, NULL, 0, &facts};
     inspection in = {l->p, &at, offers, 0, 0, 0, SESSILE_OK, err};
     sessile_status status;
 
@@ -293,7 +292,7 @@ static sessile_status load_file(loader *l, const char *name, const char *folder,
     status = source_read(&c, &l->place, name, folder, err);
     at.foreign = c.foreign != NULL;
     if (!status)
-        status = load_look(l, &at, inspect, &in, 2, err);
+        status = load_inspect(l, &at, inspect, &in, 2, err);
     if (!status)
         status = in.status;
     if (!status)
@@ -331,8 +330,7 @@ static sessile_status read_options(const char *name, const char *options, buf *o
     return status;
 }
 
-/* Loads a file or chain, and sees to it that each of the options given to it was taken.
- */
+/* Loads a file or chain, and checks that every option given to it is declared. */
 static sessile_status load_offered(loader *l, const char *name, const char *options,
                                    const char *folder, options_offer *outer,
                                    unsigned depth, sessile_error *err)
@@ -446,7 +444,8 @@ sessile_status policy_load(sessile_policy **out, const sessile_policy_step *step
     vm_free(l.vm);
     worker_stop(l.worker);
     if (!status && !l.p->is_foreign) {
-        status = chain_take_vm(l.p, &ready, err); /* so that the first turn finds one */
+        status =
+            chain_take_vm(l.p, &ready, err); /* the first turn finds it in the pool */
         if (!status)
             chain_return_vm(l.p, ready);
     }

@@ -8,33 +8,32 @@
 
 typedef struct loader {
     sessile_policy *p;
-    vm *vm; /* only for looking into files: freed when all are loaded */
+    vm *vm; /* only to inspect files: freed when all are loaded */
     source_place place;
-    const char *program;     /* what looks into foreign files; or NULL */
-    worker *worker;          /* it runs, once one was met */
-    unsigned nodes;          /* files that were looked into */
-    char wanted[CHAIN_NAME]; /* what the last one required that it does not have yet */
+    const char *program; /* the worker program, which inspects foreign files; or NULL */
+    worker *worker;      /* started for the first foreign file; else NULL */
+    unsigned nodes;      /* number of inspected files */
+    char wanted[CHAIN_NAME]; /* the missing name that the last file required */
 } loader;
 
-/* A file that is looked into, and the one that requires it. */
-typedef struct looked {
+/* A file that is being inspected, and the one that requires it. */
+typedef struct inspected {
     const source *c;
     unsigned node;
-    const struct looked *outer; /* NULL: a policy of the chain */
-    int foreign;                /* it, or one that it requires */
-    buf *facts;                 /* of a foreign one: what the worker saw; else empty */
-} looked;
+    const struct inspected *outer; /* NULL: a policy of the chain */
+    int foreign;                   /* this file, or one that it requires, is foreign */
+    buf *facts; /* of a foreign file: the worker's answer; else empty */
+} inspected;
 
-/*
- * Looks into a file until all that it requires is in the chain: runs `inspect` with arg
- * in the loader's VM, where it leaves its results; for a foreign file facts are there
- * before. Errors: those of looking, of finding and reading what is required; POLICY: a
- * circle; DENIED: a path that leads away; LIMIT: too many, too deep, too large.
- */
-sessile_status load_look(loader *l, looked *at, lua_CFunction inspect, void *arg,
-                         int results, sessile_error *err);
+/* Inspects a file until everything that it requires is in the chain: runs `inspect`
+ * with arg in the loader's VM, where it leaves its results. For a foreign file the
+ * facts exist before that. Errors: those of inspecting, finding and reading; POLICY: a
+ * cycle; DENIED: a path that leads out of the folder; LIMIT: too many, too deep, too
+ * large. */
+sessile_status load_inspect(loader *l, inspected *at, lua_CFunction inspect, void *arg,
+                            int results, sessile_error *err);
 
-/* The folder that a file lies in, appended: "." for none. */
+/* Appends the folder of a file: "." when its path has none. */
 void load_folder(const source *c, buf *out);
 
 #endif

@@ -12,6 +12,7 @@
 #include <string.h>
 #include <lauxlib.h>
 #include "base/text.h"
+#include "policy/chunk.h"
 #include "policy/describe.h"
 
 void load_folder(const source *c, buf *out)
@@ -28,9 +29,9 @@ void load_folder(const source *c, buf *out)
 /* ------------------------------------------------------------------ names */
 
 /* Appends the files from the chain's to this one: "a.lua -> b.lua". */
-static void put_way(buf *out, const looked *at)
+static void put_way(buf *out, const inspected *at)
 {
-    const looked *files[CHAIN_REQUIRE_DEPTH + 2];
+    const inspected *files[CHAIN_REQUIRE_DEPTH + 2];
     size_t n = 0;
     for (; at && n < sizeof files / sizeof *files; at = at->outer)
         files[n++] = at;
@@ -38,9 +39,9 @@ static void put_way(buf *out, const looked *at)
         buf_printf(out, "%s%s", files[n]->c->file, n ? " -> " : "");
 }
 
-/* Says before err's sentence on whose way it was met. */
-static sessile_status on_the_way(const loader *l, const looked *at, sessile_status status,
-                                 sessile_error *err)
+/* Adds to the front of err's sentence which files led here. */
+static sessile_status on_the_way(const loader *l, const inspected *at,
+                                 sessile_status status, sessile_error *err)
 {
     buf way;
     if (!status || status == SESSILE_NOMEM)
@@ -53,7 +54,7 @@ static sessile_status on_the_way(const loader *l, const looked *at, sessile_stat
     return status;
 }
 
-/* A name, or a path that goes down from the folder of the file. */
+/* Checks a name, or a path below the folder of the file. */
 static sessile_status check_name(const char *name, sessile_error *err)
 {
     const char *part = name;
@@ -73,7 +74,7 @@ static sessile_status check_name(const char *name, sessile_error *err)
         if (length == 0 || (length <= 2 && strncmp(part, "..", length) == 0))
             return fail(err, SESSILE_DENIED,
                         "require '%s': a policy requires what lies in its own folder, or "
-                        "below, or where policies are looked for",
+                        "below, or where policies are inspected for",
                         name);
         if (!part[length])
             break;
@@ -82,18 +83,17 @@ static sessile_status check_name(const char *name, sessile_error *err)
     return SESSILE_OK;
 }
 
-/* ------------------------------------------------------------------ one that is required
- */
+/* ------------------------------------------------------------------ one required file */
 
 static int is_same(const source *c, const source *other)
 {
     return c->device == other->device && c->inode == other->inode;
 }
 
-static sessile_status check_circle(const loader *l, const looked *from, const source *c,
-                                   sessile_error *err)
+static sessile_status check_circle(const loader *l, const inspected *from,
+                                   const source *c, sessile_error *err)
 {
-    const looked *at;
+    const inspected *at;
     sessile_status status;
     buf way;
 
@@ -113,7 +113,7 @@ static sessile_status check_circle(const loader *l, const looked *from, const so
     return status;
 }
 
-/* A new file in the chain, of which nothing is known yet; counted before it is filled. */
+/* Adds a file to the chain before it is inspected; counted before it is filled. */
 static sessile_status add_file(loader *l, const source *c, unsigned node,
                                sessile_error *err)
 {
@@ -143,11 +143,11 @@ static sessile_status add_file(loader *l, const source *c, unsigned node,
     return r->file && r->source ? SESSILE_OK : fail_nomem(err);
 }
 
-/* Runs a required file once: it returns a table, whatever that is good for. */
+/* Runs a required file once: it must return a table, with any contents. */
 static int see_table(lua_State *L)
 {
     const loader *l = ((void **)lua_touserdata(L, 1))[0];
-    const looked *at = ((void **)lua_touserdata(L, 1))[1];
+    const inspected *at = ((void **)lua_touserdata(L, 1))[1];
     const source *c = at->c;
 
     if (at->facts->size)
@@ -157,13 +157,13 @@ static int see_table(lua_State *L)
     return 0;
 }
 
-/* Looks into a file that was not met before, and adds it. */
-static sessile_status look_into(loader *l, const looked *from, const source *c,
-                                size_t *index, sessile_error *err)
+/* Inspects a new file, and adds it. */
+static sessile_status inspect_file(loader *l, const inspected *from, const source *c,
+                                   size_t *index, sessile_error *err)
 {
     sessile_slice text = {c->text.data, c->text.size};
     unsigned depth = 0;
-    const looked *up;
+    const inspected *up;
     sessile_status status;
     chain_required *r;
     buf facts;
@@ -177,9 +177,9 @@ static sessile_status look_into(loader *l, const looked *from, const source *c,
                                CHAIN_REQUIRE_DEPTH),
                           err);
     buf_init(&facts, &l->p->alloc);
-    looked at = {c, l->nodes++, from, c->foreign != NULL, &facts};
+    inspected at = {c, l->nodes++, from, c->foreign != NULL, &facts};
     void *arg[2] = {l, &at};
-    status = load_look(l, &at, see_table, arg, 0, err);
+    status = load_inspect(l, &at, see_table, arg, 0, err);
     buf_deinit(&facts);
     if (status)
         return status;
@@ -192,8 +192,8 @@ static sessile_status look_into(loader *l, const looked *from, const source *c,
     return chain_hash(l->p, at.node, text, r->hash, err);
 }
 
-/* One more name that a file requires something by. */
-static sessile_status add_edge(loader *l, looked *from, const char *name, size_t to,
+/* Adds a name by which a file requires another. */
+static sessile_status add_edge(loader *l, inspected *from, const char *name, size_t to,
                                sessile_error *err)
 {
     sessile_policy *p = l->p;
@@ -213,8 +213,8 @@ static sessile_status add_edge(loader *l, looked *from, const char *name, size_t
     return SESSILE_OK;
 }
 
-/* The file that name means to another, wherever it is in the chain by now. */
-static sessile_status find_required(loader *l, const looked *from, const char *name,
+/* Finds the file of a name in another file; it may be in the chain already. */
+static sessile_status find_required(loader *l, const inspected *from, const char *name,
                                     size_t *index, sessile_error *err)
 {
     const sessile_policy *p = l->p;
@@ -236,21 +236,21 @@ static sessile_status find_required(loader *l, const looked *from, const char *n
             p->required[*index].inode == c.inode)
             break;
     if (!status && *index == p->required_count)
-        status = look_into(l, from, &c, index, err);
+        status = inspect_file(l, from, &c, index, err);
     buf_deinit(&folder);
     source_deinit(&c);
     return status;
 }
 
-/* Adds to the chain what a file wants. */
-static sessile_status take_wanted(loader *l, looked *from, sessile_error *err)
+/* Adds the missing file that a file requires. */
+static sessile_status add_wanted(loader *l, inspected *from, sessile_error *err)
 {
     char name[CHAIN_NAME];
     sessile_status status;
     size_t index;
 
-    memcpy(name, l->wanted, sizeof name);           /* looking further overwrites it */
-    if (chain_find_require(l->p, from->node, name)) /* it has been answered */
+    memcpy(name, l->wanted, sizeof name); /* inspecting more files overwrites it */
+    if (chunk_find_require(l->p, from->node, name)) /* it has been answered */
         return fail(err, SESSILE_POLICY, "the policy's process sent what is no answer");
     status = find_required(l, from, name, &index, err);
     if (!status)
@@ -260,8 +260,8 @@ static sessile_status take_wanted(loader *l, looked *from, sessile_error *err)
 
 /* ------------------------------------------------------------------ looking */
 
-/* What is in a foreign file, as seen in a process of its own. */
-static sessile_status look_from_afar(loader *l, const looked *at, sessile_error *err)
+/* Inspects a foreign file in the worker. */
+static sessile_status look_from_afar(loader *l, const inspected *at, sessile_error *err)
 {
     const source *c = at->c;
     worker_question q = {c->file,
@@ -286,8 +286,8 @@ static sessile_status look_from_afar(loader *l, const looked *at, sessile_error 
     return worker_describe(l->worker, &q, at->facts, err);
 }
 
-sessile_status load_look(loader *l, looked *at, lua_CFunction inspect, void *arg,
-                         int results, sessile_error *err)
+sessile_status load_inspect(loader *l, inspected *at, lua_CFunction inspect, void *arg,
+                            int results, sessile_error *err)
 {
     int top = lua_gettop(l->vm->L);
     sessile_status status;
@@ -308,7 +308,7 @@ sessile_status load_look(loader *l, looked *at, lua_CFunction inspect, void *arg
         if (!l->wanted[0] || status == SESSILE_NOMEM || l->vm->spent)
             return at->outer ? on_the_way(l, at->outer, status, err) : status;
         lua_settop(l->vm->L, top);
-        status = take_wanted(l, at, err);
+        status = add_wanted(l, at, err);
         if (status)
             return status;
     }

@@ -1,6 +1,5 @@
 /*
- * lua_box.h: the userdata behind lua_state.h: a state, its list of messages, one
- * message.
+ * lua_box.h: the userdata behind lua_state.h: a state, its list of messages, one message.
  *
  * All three point to one box in the state's userdata. A list and a message hold that
  * userdata as their user value, so the box outlives them. Ending the state clears the
@@ -16,7 +15,7 @@ typedef struct lua_box {
     lua_state_charge charge; /* NULL: not metered */
 } lua_box;
 
-/* User values of a state. */
+/* Indexes of the user values of a state. */
 enum { BOX_MESSAGES = 1, BOX_VARS, BOX_VARS_TEXT, BOX_VALUES = BOX_VARS_TEXT };
 
 typedef struct lua_messages {
@@ -29,7 +28,7 @@ typedef struct lua_view {
     size_t index; /* from 0 */
 } lua_view;
 
-/* The value at index as one of the three; NULL: it is something else. */
+/* The value at index as one of the three; NULL: another value. */
 lua_box *lua_box_test(lua_State *L, int index);
 lua_messages *lua_messages_test(lua_State *L, int index);
 lua_view *lua_view_test(lua_State *L, int index);
@@ -38,8 +37,8 @@ lua_view *lua_view_test(lua_State *L, int index);
 void lua_box_live(lua_State *L, const lua_box *box);
 void lua_box_charge(lua_State *L, const lua_box *box, size_t n);
 
-/* A metatable under key in the registry; pushes it, and returns 1 when it was made now.
- */
+/* Pushes the metatable under key in the registry, and returns 1 when it was created by
+ * this call. */
 int lua_box_metatable(lua_State *L, const void *key, const char *name);
 /* Makes `index` the __index of the metatable below the top of the stack. Its upvalue is
  * the table at the top, which is popped; names[1] to names[last] are set to their numbers

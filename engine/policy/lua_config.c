@@ -40,7 +40,7 @@ static int refuse(lua_State *L, const reading *r, const char *what)
 
 static void flatten(lua_State *L, reading *r, int depth);
 
-/* The table at the top, in its place: the list of its keys and values. */
+/* Replaces the table at the top by the list of its keys and values. */
 static void flatten_table(lua_State *L, reading *r, int depth)
 {
     int from = lua_gettop(L);
@@ -65,7 +65,7 @@ static void flatten_table(lua_State *L, reading *r, int depth)
     lua_replace(L, from);
 }
 
-/* The value at the top, in its place. */
+/* Replaces the value at the top by one that JSON has. */
 static void flatten(lua_State *L, reading *r, int depth)
 {
     lua_Debug ar;
@@ -121,7 +121,7 @@ static int run_file(lua_State *L)
 
 /* ------------------------------------------------------------------ running */
 
-/* A failure of the VM, as one of a configuration. */
+/* Turns a failure of the VM into one of a configuration. */
 static sessile_status failure(const vm *v, const source *c, sessile_error *err)
 {
     if (v->starved)

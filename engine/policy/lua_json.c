@@ -2,10 +2,9 @@
  * lua_json.c: Lua values to JSON text; tables that represent arrays, raw text and
  * read-only data.
  *
- * Owns the one rule by which tables become JSON (arrays, objects, sorted keys,
- * numbers), for policies and for Lua hosts. Scratch memory belongs to Lua, so an error
- * raised for memory leaks nothing. Must never run a metamethod, or depend on the
- * sandbox.
+ * Owns the one rule by which tables become JSON (arrays, objects, sorted keys, numbers),
+ * for policies and for Lua hosts. Scratch memory belongs to Lua, so an error raised for
+ * memory leaks nothing. Must never run a metamethod, or depend on the sandbox.
  */
 #include "policy/lua_json.h"
 
@@ -23,7 +22,7 @@
 static const char array_key, verbatim_key, meter_key;
 static const char kind_key, data_key;
 
-/* What a metatable of ours says about its table, under kind_key. */
+/* What one of our metatables says about its table, under kind_key. */
 enum { KIND_NONE = 0, KIND_ARRAY, KIND_VERBATIM, KIND_FROZEN };
 
 static void make_kind(lua_State *L, const void *key, int kind)
@@ -44,7 +43,7 @@ void lua_json_open(lua_State *L)
     make_kind(L, &verbatim_key, KIND_VERBATIM);
 }
 
-/* What kind of table of ours the value at index is. */
+/* Which of our kinds of table the value at index is. */
 static int kind_of(lua_State *L, int index)
 {
     int kind;
@@ -136,8 +135,7 @@ void lua_json_freeze(lua_State *L, int index)
 
 /* ------------------------------------------------------------------ writing */
 
-/* Where the writer is: the table (against cycles) and the key in it (for the sentence).
- */
+/* A position of the writer: the table (against cycles) and the key in it (for errors). */
 typedef struct frame {
     const void *table;
     const char *key; /* NULL: an element of an array */
@@ -155,7 +153,7 @@ typedef struct writer {
     frame frames[WRITE_DEPTH + 1];
 } writer;
 
-/* Room for more bytes, or 0 and the problem noted. */
+/* Makes room for more bytes; or returns 0 and records the problem. */
 static int reserve(writer *w, size_t more)
 {
     size_t wanted;
@@ -264,7 +262,7 @@ static int put_number(writer *w, lua_Number n)
     return put_bytes(w, out, size);
 }
 
-/* Keys of an object in the order of their bytes. The strings are held by the table. */
+/* Keys of an object in byte order. The table holds the strings. */
 typedef struct name {
     const char *text;
     size_t size;
@@ -320,10 +318,8 @@ void lua_json_keys(lua_State *L, int index)
 
 static int write_value(writer *w, int index, int empty_is_array);
 
-/*
- * w->depth counts the tables that are entered: frames[0 .. depth - 1] have a table and
- * the key or position in it, which together are the path that a problem is reported with.
- */
+/* w->depth counts the open tables: frames[0 .. depth - 1] have a table and the key or
+ * position in it. Together they are the path in an error. */
 static int write_array(writer *w, int index, size_t count)
 {
     frame *f = &w->frames[w->depth++];
@@ -372,7 +368,7 @@ static int write_object(writer *w, int index, size_t count)
     return put_bytes(w, "}", 1);
 }
 
-/* Looks at every key once: is it a list, an object, or neither? */
+/* Classifies a table by its keys: list, object, or neither. */
 static int write_plain(writer *w, int index, int kind, int empty_is_array)
 {
     size_t names = 0, integers = 0;

@@ -1,10 +1,9 @@
 /*
  * lua_json_read.c: JSON text to Lua values.
  *
- * Reads text that the engine has checked: whole values, and single members of an
- * object without converting the rest. Scratch memory belongs to Lua, so an error
- * raised for memory leaks nothing. Must never read beyond the text, whatever it
- * contains.
+ * Reads text that the engine has checked: whole values, and single members of an object
+ * without converting the rest. Scratch memory belongs to Lua, so an error raised for
+ * memory leaks nothing. Must never read beyond the text, whatever it contains.
  */
 #include "policy/lua_json.h"
 
@@ -159,8 +158,8 @@ static void read_string(reader *r)
     luaL_pushresultsize(&buffer, (size_t)(out - start));
 }
 
-/* The span of a number, in a buffer with a NUL, for Lua's own reader: it copes with a
- * host that has set another decimal point. */
+/* Copies the span of a number into a buffer with a NUL, for Lua's own reader, which
+ * handles another decimal point of the host. */
 static void read_number(reader *r)
 {
     char small[64];
@@ -184,7 +183,7 @@ static void read_number(reader *r)
     if (lua_stringtonumber(r->L, lua_tostring(r->L, -1)) == size + 1) {
         lua_remove(r->L, -2);
     } else {
-        /* Lua's reader gives up on more than 200 digits under a foreign decimal point. */
+        /* Lua's reader fails for more than 200 digits under another decimal point. */
         lua_pushnumber(r->L, strtod(lua_tostring(r->L, -1), NULL));
         lua_remove(r->L, -2);
     }
@@ -276,7 +275,7 @@ void lua_json_push(lua_State *L, const char *text, size_t size)
     read_value(&r);
 }
 
-/* Steps over a value without looking into it: only strings can hide a bracket. */
+/* Skips a value without parsing it: only strings can contain a bracket as text. */
 static void skip_value(reader *r)
 {
     const char *from;

@@ -42,7 +42,7 @@ lua_view *lua_view_test(lua_State *L, int index)
     return lua_box_is(L, index, &view_key) ? lua_touserdata(L, index) : NULL;
 }
 
-/* The message that a metamethod was called with, its state alive. */
+/* The message argument of a metamethod; its state must be live. */
 static lua_view *check_view(lua_State *L)
 {
     lua_view *view = lua_view_test(L, 1);
@@ -80,7 +80,7 @@ static sessile_slice json_of_view(lua_State *L, const lua_view *view)
     return json;
 }
 
-/* Its labels, a list that cannot be changed. */
+/* Pushes the labels as a read-only list. */
 static void push_labels(lua_State *L, const lua_view *view)
 {
     sessile_slice name;
@@ -190,7 +190,7 @@ static int view_tostring(lua_State *L)
     return 1;
 }
 
-/* One step over a table in the order of a list of names. Upvalues: table, names,
+/* Iterates over a table in the order of a list of names. Upvalues: table, names,
  * position. */
 static int fields_next(lua_State *L)
 {
@@ -206,8 +206,7 @@ static int fields_next(lua_State *L)
     return 2;
 }
 
-/* All fields at once, by name: a copy, for scripts that look into what they do not know.
- */
+/* All fields by name, in a copy, for scripts that walk over unknown fields. */
 static int view_pairs(lua_State *L)
 {
     lua_view *view = check_view(L);

@@ -34,7 +34,7 @@ static sessile_status refuse(sessile_error *err, const char *format, ...)
     return SESSILE_INVALID;
 }
 
-/* LIMIT where a bound was passed: that is told from what is malformed (law 10). */
+/* LIMIT where a bound was exceeded: law 10 distinguishes it from malformed results. */
 static sessile_status as_limit(int too_much, sessile_error *err)
 {
     if (!too_much)
@@ -44,7 +44,7 @@ static sessile_status as_limit(int too_much, sessile_error *err)
     return SESSILE_LIMIT;
 }
 
-/* A list under construction. What items point to is held by tables on Lua's stack. */
+/* A list under construction. Tables on Lua's stack hold what items point to. */
 typedef struct builder {
     lua_State *L;
     lua_box *box;
@@ -55,7 +55,7 @@ typedef struct builder {
     sessile_error *err;
 } builder;
 
-/* Takes the value at the top into the anchors. */
+/* Moves the value at the top into the anchors. */
 static void hold(builder *b)
 {
     lua_rawseti(b->L, b->anchors, ++b->held);
@@ -67,7 +67,7 @@ static const char *name_of(lua_State *L, int index)
                                                : luaL_typename(L, index);
 }
 
-/* The keys that a hand-built message names under `field`: strings, or messages. */
+/* Reads the keys in `field` of a message that a script built: strings, or messages. */
 static sessile_status read_keys(builder *b, size_t at, int table, const char *field,
                                 const sessile_key **out, size_t *count)
 {
@@ -112,7 +112,8 @@ static sessile_status read_keys(builder *b, size_t at, int table, const char *fi
     return SESSILE_OK;
 }
 
-/* Pushes a copy of a table without covers and replaces, which are not the message's. */
+/* Pushes a copy of a table without covers and replaces, which are not part of the
+ * message. */
 static void push_bare(lua_State *L, int table)
 {
     lua_newtable(L);
@@ -250,7 +251,7 @@ static sessile_status take_result(lua_State *L, lua_box *box, int state_index, i
     return take_list(L, box, result, err);
 }
 
-/* The notes, when the script has asked for them or set them, and they differ. */
+/* Writes the vars back, if the script has read or set them and they differ. */
 static sessile_status keep_vars(lua_State *L, lua_box *box, int state_index,
                                 sessile_error *err)
 {

@@ -14,7 +14,7 @@
 #include "policy/lua_json.h"
 #include "proposal/state.h"
 
-/* One message or set of notes, as JSON; the engine's own limits are tighter. */
+/* Limit on the JSON of a message or of vars; the engine's own limits are lower. */
 #define TEXT_MAX ((size_t)16 << 20)
 
 static const char state_key;
@@ -55,7 +55,7 @@ static size_t check_index(lua_State *L, const char *what, int arg, size_t last)
     return (size_t)i - 1;
 }
 
-/* A number of things as shares of a window give it: rounded down, never negative. */
+/* A number of items, which can be a share of a window: rounded down, never negative. */
 static int64_t check_amount(lua_State *L, const char *what, int arg)
 {
     lua_Number n;
@@ -253,8 +253,8 @@ static void push_messages(lua_State *L, lua_box *box)
     lua_setiuservalue(L, 1, BOX_MESSAGES);
 }
 
-/* The notes are read when first asked for. Their text is kept as we would write it, so
- * that reading them is never taken for an edit. */
+/* Vars are read on first use. Their text is kept as we would write it, so that reading
+ * them does not count as an edit. */
 static void push_vars(lua_State *L, lua_box *box)
 {
     sessile_slice text;
@@ -269,7 +269,7 @@ static void push_vars(lua_State *L, lua_box *box)
         lua_newtable(L);
     if (!lua_json_text(L, -1, 0, TEXT_MAX)) {
         lua_pop(L, 1);
-        lua_pushnil(L); /* cannot be written: whatever is set will be a change */
+        lua_pushnil(L); /* cannot be written: any value set counts as a change */
     }
     lua_setiuservalue(L, 1, BOX_VARS_TEXT);
     lua_pushvalue(L, -1);
@@ -318,7 +318,7 @@ static int state_newindex(lua_State *L)
                    "or state:insert");
     if (!lua_istable(L, 3))
         luaL_error(L, "vars is a table, got %s", luaL_typename(L, 3));
-    push_vars(L, box); /* what was there before, to tell a change */
+    push_vars(L, box); /* the value before, to detect a change */
     lua_settop(L, 3);
     lua_setiuservalue(L, 1, BOX_VARS);
     return 0;

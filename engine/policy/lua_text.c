@@ -16,7 +16,7 @@
 #include "codec/json.h"
 #include "policy/lua_json.h"
 
-/* Levels of nesting; what the engine itself takes unless it is told otherwise. */
+/* Levels of nesting: the default limit of the engine. */
 #define DEPTH_MOST 128
 
 /* ------------------------------------------------------------------------ bytes */
@@ -48,7 +48,7 @@ static int text_base64(lua_State *L)
     return 1;
 }
 
-/* base64_bytes(text) -> bytes; nil when it is not the text that base64() makes of any */
+/* base64_bytes(text) -> bytes; nil when the text is not canonical base64 */
 static int text_base64_bytes(lua_State *L)
 {
     size_t size;
@@ -63,8 +63,8 @@ static int text_base64_bytes(lua_State *L)
 
 /* ------------------------------------------------------------------------ JSON */
 
-/* The value at index, when it is a JSON text: 1. Else 0. */
-static int take_text(lua_State *L, int index, json *out)
+/* 1 when the value at index is a JSON text; *out is its value. Else 0. */
+static int read_text(lua_State *L, int index, json *out)
 {
     size_t size;
     const char *text;
@@ -81,8 +81,17 @@ static int take_text(lua_State *L, int index, json *out)
         luaL_error(L, "not enough memory");
     if (status)
         return 0;
-    *out = json_of(text, size); /* where the value stands in the text as it is */
+    *out = json_of(text, size); /* the value in the original text */
     return 1;
+}
+
+/* 1 when argument 1 is a JSON text of that type. Else pushes nil. */
+static int read_typed(lua_State *L, json_type type, json *out)
+{
+    if (read_text(L, 1, out) && out->type == type)
+        return 1;
+    lua_pushnil(L);
+    return 0;
 }
 
 static void push_raw(lua_State *L, json value)
@@ -94,12 +103,12 @@ static void push_raw(lua_State *L, json value)
 static int span_valid(lua_State *L)
 {
     json value;
-    lua_pushboolean(L, take_text(L, 1, &value));
+    lua_pushboolean(L, read_text(L, 1, &value));
     return 1;
 }
 
-/* span.kind(raw) -> "object", "array", "string", "number", "true", "false", "null", by
- * the first character alone; nil: it begins no value */
+/* span.kind(raw) -> "object", "array", "string", "number", "true", "false", "null",
+ * from the first character alone; nil: no value begins with it */
 static int span_kind(lua_State *L)
 {
     static const char *const names[] = {
@@ -113,19 +122,17 @@ static int span_kind(lua_State *L)
     return 1;
 }
 
-/* span.object(text) -> a list of its members in order, each {key = decoded, raw_key = as
- * written, raw = the value as written}; a table of key to raw (of a key that occurs
- * twice: the last). nil: it is no object. */
+/* span.object(text) -> a list of its members in order, each {key = decoded, raw_key =
+ * as written, raw = the value as written}; a table of key to raw (the last one of
+ * duplicate keys). nil: not an object. */
 static int span_object(lua_State *L)
 {
     json object;
     json_iter it;
     lua_Integer i = 0;
 
-    if (!take_text(L, 1, &object) || object.type != JSON_OBJECT) {
-        lua_pushnil(L);
+    if (!read_typed(L, JSON_OBJECT, &object))
         return 1;
-    }
     lua_settop(L, 1);
     lua_newtable(L);
     lua_newtable(L);
@@ -145,17 +152,15 @@ static int span_object(lua_State *L)
     return 2;
 }
 
-/* span.array(text) -> a list of its elements, each as written; nil: it is no array */
+/* span.array(text) -> a list of its elements, each as written; nil: not an array */
 static int span_array(lua_State *L)
 {
     json array;
     json_iter it;
     lua_Integer i = 0;
 
-    if (!take_text(L, 1, &array) || array.type != JSON_ARRAY) {
-        lua_pushnil(L);
+    if (!read_typed(L, JSON_ARRAY, &array))
         return 1;
-    }
     lua_newtable(L);
     for (it = json_begin(array); json_next(&it);) {
         push_raw(L, it.value);
@@ -164,11 +169,11 @@ static int span_array(lua_State *L)
     return 1;
 }
 
-/* span.string(raw) -> what a JSON string says; nil: raw is none, or has more around it */
+/* span.string(raw) -> the decoded JSON string; nil: raw is not exactly one string */
 static int span_string(lua_State *L)
 {
     json value;
-    if (take_text(L, 1, &value) && value.type == JSON_STRING &&
+    if (read_text(L, 1, &value) && value.type == JSON_STRING &&
         value.size == lua_rawlen(L, 1))
         lua_json_push(L, value.at, value.size);
     else
@@ -176,8 +181,8 @@ static int span_string(lua_State *L)
     return 1;
 }
 
-/* span.quote(text) -> the text as a JSON string. Bytes that are no UTF-8 pass as they
- * are; DEL is escaped too, for terminals. */
+/* span.quote(text) -> the text as a JSON string. Invalid UTF-8 is not changed; DEL is
+ * escaped too, for terminals. */
 static int span_quote(lua_State *L)
 {
     size_t size;

@@ -1,7 +1,5 @@
-/*
- * lua_text.h: the engine's text functions for Lua hosts: hashes, base64, and the parts
- * of a JSON text as they were written. Policies do not have them.
- */
+/* lua_text.h: the engine's text functions for Lua hosts: hashes, base64, and the parts of
+ * a JSON text as they were written. Policies do not have them. */
 #ifndef POLICY_LUA_TEXT_H
 #define POLICY_LUA_TEXT_H
 

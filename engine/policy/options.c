@@ -15,7 +15,7 @@
 
 #define OPTIONS_MAX 64    /* keys of one offer */
 #define TEXT_MAX    65536 /* bytes of effective options */
-#define LIKE_MAX    40    /* bytes of a name that is compared for likeness */
+#define LIKE_MAX    40    /* longest name that is compared for similarity */
 
 /* Registry key of the set of all names declared so far, for suggestions. */
 static const char known_key;
@@ -51,7 +51,8 @@ unsigned options_distance(const char *a, const char *b)
     return rows[n % 3][m];
 }
 
-/* The known name most like `name`, or NULL: none is like it. Borrowed from the set. */
+/* The known name most similar to `name`, or NULL: none is similar. Borrowed from the
+ * set. */
 static const char *nearest(lua_State *L, int set, const char *name)
 {
     unsigned best = (unsigned)strlen(name) / 3 + 2, distance;
@@ -108,7 +109,8 @@ static int has_type(lua_State *L, int value, const char *type)
     return strcmp(luaL_typename(L, value), type) == 0;
 }
 
-/* 1, or 0 with the reason in problem. Field `bound` of the declaration limits numbers. */
+/* Checks a bound: 1, or 0 with the reason in problem. Field `bound` of the declaration
+ * limits numbers. */
 static int within(lua_State *L, int declaration, int value, const char *bound,
                   char problem[200])
 {
@@ -172,7 +174,7 @@ static int accepts(lua_State *L, int declaration, int value, char problem[200])
 
 /* ------------------------------------------------------------------ declarations */
 
-/* The declaration at the top, of the option `name`: raises when it is not one. */
+/* Checks the declaration of the option `name` at the top; raises when it is wrong. */
 static void check_declaration(lua_State *L, const char *name)
 {
     static const char *const fields[] = {"type", "default", "min",
@@ -242,7 +244,7 @@ static void take_defaults(lua_State *L, int declarations, int effective)
 
 /* ------------------------------------------------------------------ offers */
 
-/* Takes what is declared here from one offer. */
+/* Applies the declared options of one offer. */
 static sessile_status take_offer(lua_State *L, int declarations, int effective,
                                  options_offer *offer, sessile_error *err)
 {

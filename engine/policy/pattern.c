@@ -45,7 +45,7 @@ static int in_class(int c, int letter)
     case 'x':
         yes = isxdigit(c);
         break;
-    case 'z': /* of Lua 5.1, still understood */
+    case 'z': /* from Lua 5.1, still accepted */
         yes = c == 0;
         break;
     default:
@@ -75,7 +75,7 @@ static const char *compile_set(lua_State *L, const char *at, const char *end,
     int negated = at < end && *at == '^', i;
     memset(set, 0, 8 * sizeof *set);
     at += negated;
-    do { /* a ']' that comes first is one of the set */
+    do { /* a ']' at the start belongs to the set */
         unsigned char c;
         if (at >= end)
             luaL_error(L, "malformed pattern (missing ']')");

@@ -1,6 +1,4 @@
-/*
- * pattern.h: Lua's patterns, compiled.
- */
+/* pattern.h: Lua's patterns, compiled. */
 #ifndef POLICY_PATTERN_H
 #define POLICY_PATTERN_H
 
@@ -27,7 +25,7 @@ typedef struct pattern_node {
     uint8_t kind;
     char repeat;     /* 0, '*', '+', '-' or '?' */
     uint8_t a, b;    /* the character; the pair of %b; the number of the capture */
-    uint32_t set[8]; /* of NODE_SET and NODE_FRONTIER: one bit a byte */
+    uint32_t set[8]; /* of NODE_SET and NODE_FRONTIER: one bit for each byte value */
 } pattern_node;
 
 typedef struct pattern {

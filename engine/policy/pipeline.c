@@ -64,7 +64,8 @@ sessile_status policy_pipeline_new(policy_pipeline **out, sessile_policy *p,
     return SESSILE_OK;
 }
 
-/* Makes what scripts hold of the state dead. Raises nothing: it only reads and cuts. */
+/* Disconnects what scripts hold of the state. Raises nothing: it only reads and
+ * clears. */
 static void end_state(policy_pipeline *pl)
 {
     lua_State *L = pl->vm->L;
@@ -305,8 +306,8 @@ static sessile_status end_returned(policy_pipeline *pl, lua_State *co, policy_re
     return SESSILE_OK;
 }
 
-/* Runs the coroutine on, with arguments that are on its stack, to one of the three ends.
- */
+/* Resumes the coroutine, with arguments that are on its stack, to one of its three
+ * ends. */
 static sessile_status resume(policy_pipeline *pl, lua_State *co, int arguments,
                              policy_result *out, sessile_error *err)
 {
@@ -355,7 +356,7 @@ static worker_job job_of(policy_pipeline *pl, policy_result *out)
     return job;
 }
 
-/* What comes back from the worker. */
+/* Records whether the worker waits for an answer. */
 static sessile_status worker_came_back(policy_pipeline *pl, sessile_status status)
 {
     pl->waiting = status == SESSILE_NEEDS;
@@ -426,8 +427,8 @@ typedef struct hook_answer {
     int arguments;
 } hook_answer;
 
-/* Puts the answer on the coroutine: the text, or nil and a reason. An answer is a
- * stranger's text, so it is measured before the script sees it. */
+/* Pushes the answer on the coroutine: the text, or nil and a reason. An answer is
+ * untrusted text, so its size is checked before the script sees it. */
 static int push_answer(lua_State *L)
 {
     hook_answer *a = lua_touserdata(L, 1);

@@ -1,7 +1,5 @@
-/*
- * pipeline.h: one pipeline, for the files that run it: a VM in use, and the data
- * behind ctx.
- */
+/* pipeline.h: one pipeline, for the files that run it: a VM in use, and the data behind
+ * ctx. */
 #ifndef POLICY_PIPELINE_H
 #define POLICY_PIPELINE_H
 
@@ -34,7 +32,7 @@ struct policy_pipeline {
     buf text; /* what a branch_summary returned */
 
     /* in a process of its own */
-    int opened;         /* the worker has been told of this pipeline */
+    int opened;         /* the worker knows this pipeline */
     uint64_t worker_us; /* spent in Lua there */
 };
 

@@ -1,12 +1,10 @@
 /*
- * policy.h: policies written in Lua, in a sandbox: load a chain, run a hook on a
- * state.
+ * policy.h: policies written in Lua, in a sandbox: load a chain, run a hook on a state.
  *
- * A loaded chain is immutable and reference-counted. It has a small pool of private
- * Lua states (VMs). Each VM is compiled once and used by one pipeline at a time, in a
- * fresh environment. A script that exceeds its budget, raises, or returns an invalid
- * result ends with SESSILE_POLICY and one sentence. Its VM is freed when a budget was
- * the cause.
+ * A loaded chain is immutable and reference-counted. It has a small pool of private Lua
+ * states (VMs). Each VM is compiled once and used by one pipeline at a time, in a fresh
+ * environment. A script that exceeds its budget, raises, or returns an invalid result
+ * ends with SESSILE_POLICY and one sentence. Its VM is freed when a budget was the cause.
  */
 #ifndef POLICY_POLICY_H
 #define POLICY_POLICY_H
@@ -25,7 +23,7 @@ typedef struct policy_limits {
 } policy_limits;
 
 typedef struct policy_step_info {
-    const char *name; /* the policy's own name, else the file's stem */
+    const char *name; /* the policy's `name`, or the file's name without .lua */
     int64_t version;
     unsigned hooks; /* sessile_hook bits */
     int is_host;
@@ -35,24 +33,23 @@ typedef struct policy_step_info {
     const char *path;    /* "" for hosts */
 } policy_step_info;
 
-/*
- * Loads a chain: names are looked up in the folders of search_path (':' between), those
- * with '/' or ending in ".lua" are paths. A file that returns {name=, version=,
- * chain={…}} is replaced by the chain's elements ("name" or {"name", option=…}), options
- * given to it going to the elements that declare them. At most 16 steps after that,
- * nesting 4. Files: at most 256 KiB of text (no bytecode), regular (DENIED). One that
- * neither we nor root own, or that others may write, is foreign: it is looked into by the
- * program `worker`, and the chain runs in a process of its own, wholly; without a program
- * (NULL) it is DENIED. Options are checked against their declarations:
- * unknown (INVALID, the nearest name is said), type, min, max, one of `values`; defaults
- * filled in. What a file requires while it is run once is loaded with the chain, by the
- * same rules: at most 16 files and 512 KiB, 8 deep, no circles.
- */
+/* Loads a chain. Names are searched in the folders of search_path (separated by ':');
+ * those with '/' or ending in ".lua" are paths. A file that returns {name=, version=,
+ * chain={…}} is replaced by the chain's elements ("name" or {"name", option=…});
+ * options given to it go to the elements that declare them. At most 16 steps after
+ * that, nesting 4. Files are regular (DENIED) and have at most 256 KiB of text (no
+ * bytecode). A file is foreign if neither we nor root own it, or if others can write
+ * it: the program `worker` inspects it, and the whole chain runs in a separate
+ * process. Without a program (NULL) it is DENIED. Options are checked against their
+ * declarations: unknown (INVALID, with the nearest name), type, min, max, one of
+ * `values`; defaults are filled in. What a file requires while it is inspected is
+ * loaded with the chain, by the same rules: at most 16 files and 512 KiB, 8 deep, no
+ * cycles. */
 sessile_status policy_load(sessile_policy **out, const sessile_policy_step *steps,
                            size_t count, const char *search_path,
                            const policy_limits *limits, const char *worker,
                            const os_table *os, const allocator *a, sessile_error *err);
-/* 1 when a file of the chain is foreign: it never runs in this process. */
+/* 1 when a file of the chain is foreign: the chain never runs in this process. */
 int policy_is_foreign(const sessile_policy *p);
 void policy_retain(sessile_policy *p);
 void policy_release(sessile_policy *p);
@@ -69,10 +66,10 @@ typedef struct policy_setup {
     sessile_id turn;        /* seeds ctx.random with session id and policy hash */
     sessile_slice instructions;
     int64_t now_ms; /* the script's only clock */
-    /* Hooks run in this process (borrowed); NULL: in this one. */
+    /* Hooks run in this worker (borrowed). NULL: in the host's process. */
     struct worker *worker;
     sessile_state *state; /* worker: the state of the pipeline */
-    buf *journal;         /* worker: the state's journal, from its beginning */
+    buf *journal;         /* worker: the state's complete journal */
 } policy_setup;
 
 /* Borrows the policy (retained) and copies the setup's texts. */
@@ -82,28 +79,26 @@ void policy_pipeline_free(policy_pipeline *pl);
 
 typedef struct policy_result {
     int verdict;           /* should_compact: 0 or 1 */
-    sessile_slice text;    /* branch_summary: what it returned, borrowed until the next
-                              call; not checked. Empty: nothing */
+    sessile_slice text;    /* branch_summary: the returned text, borrowed until the next
+                              call, not checked. Empty: none */
     sessile_slice request; /* NEEDS: the model request, JSON, borrowed until the
                               answer */
-    int spent;             /* POLICY: 1 when a budget (gas, time, memory) was, or when
-                              what came back is too large or too deep */
+    int spent; /* POLICY: 1 when a budget (gas, time, memory) was spent, or the result is
+                  too large or too deep */
 } policy_result;
 
-/*
- * Runs a hook of a step that is no host's, on a state whose hook was begun. OK: it
- * returned and its edits and vars are in the state. NEEDS: it waits for a model; answer
- * it with policy_pipeline_answer(), which goes on to the same three ends. POLICY: it
- * failed; err says why in one sentence, with file and line where there are some. reason:
- * what ctx.reason says for this hook.
- */
+/* Runs a hook of a Lua step, on a state whose hook has begun. OK: it returned, and its
+ * edits and vars are in the state. NEEDS: it waits for a model;
+ * policy_pipeline_answer() continues it, with the same three results. POLICY: it
+ * failed; err says why in one sentence, with file and line if there are any. reason:
+ * the value of ctx.reason. */
 sessile_status policy_pipeline_call(policy_pipeline *pl, size_t step, sessile_hook hook,
                                     sessile_state *state, sessile_reason reason,
                                     policy_result *out, sessile_error *err);
 sessile_status policy_pipeline_answer(policy_pipeline *pl, const sessile_answer *answer,
                                       policy_result *out, sessile_error *err);
 
-/* What scripts said with ctx.log, one line each, borrowed; "" when nothing. */
+/* The lines that scripts wrote with ctx.log, borrowed; "" when none. */
 const char *policy_pipeline_log(const policy_pipeline *pl);
 /* Microseconds spent in Lua so far. */
 uint64_t policy_pipeline_us(const policy_pipeline *pl);

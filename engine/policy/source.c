@@ -1,11 +1,10 @@
 /*
  * source.c: finds, checks and reads a policy's file.
  *
- * Owns the decision whether a file can be a policy (a regular file of text), and
- * whether it is foreign. A file is foreign if neither its user nor root owns it, or if
- * others can write it; it then runs in a separate process. Must never follow a
- * symbolic link, leave a descriptor open, or return text that Lua would read as
- * bytecode.
+ * Owns the decision whether a file can be a policy (a regular file of text), and whether
+ * it is foreign. A file is foreign if neither its user nor root owns it, or if others can
+ * write it; it then runs in a separate process. Must never follow a symbolic link, leave
+ * a descriptor open, or return text that Lua would read as bytecode.
  */
 #include "policy/source.h"
 
@@ -65,7 +64,7 @@ static int next_folder(const char **at, buf *out)
     return 1;
 }
 
-/* NOTFOUND, with what there is instead. */
+/* NOTFOUND, with the policies that exist. */
 static sessile_status not_found(const source_place *from, const char *name,
                                 sessile_error *err)
 {
@@ -116,7 +115,7 @@ static sessile_status not_found(const source_place *from, const char *name,
 
 /* ------------------------------------------------------------------ reading */
 
-/* Reads the open file after judging it. */
+/* Checks the open file, then reads it. */
 static sessile_status read_open(const source_place *from, int fd, source *c,
                                 sessile_error *err)
 {
@@ -177,11 +176,9 @@ static int is_word(char c)
            (c >= 'A' && c <= 'Z');
 }
 
-/*
- * Judges the text. _ENV is refused as a word wherever it stands: policies have no use for
- * it, and Lua 5.4.4 makes wrong code for `local _ENV <const>`, which reads beyond a
- * function's registers. A word cannot be hidden in Lua's source, so looking is enough.
- */
+/* Checks the text. It refuses the word _ENV anywhere: policies do not need it, and Lua
+ * 5.4.4 generates wrong code for `local _ENV <const>`, which reads beyond a function's
+ * registers. A word cannot be hidden in Lua source, so a text search is enough. */
 static sessile_status check_text(source *c, sessile_error *err)
 {
     const char *text = c->text.data, *end = text + c->text.size, *at;

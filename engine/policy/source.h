@@ -8,18 +8,18 @@
 
 #define SOURCE_MAX (256 * 1024)
 
-/* Where policies are looked for. */
+/* Where policies are searched. */
 typedef struct source_place {
     const os_table *os;
     const allocator *alloc;
-    const char *search_path; /* folders, ':' between; "" for none */
+    const char *search_path; /* folders, separated by ':'; "" for none */
 } source_place;
 
 typedef struct source {
     buf path, text;
-    const char *kind;    /* what messages call it: "policy" */
+    const char *kind;    /* the word for it in errors: "policy" */
     const char *file;    /* the last part of path */
-    const char *foreign; /* why it is not to run in this process; NULL: it may */
+    const char *foreign; /* why it must not run in this process; NULL: it may */
     int own;             /* this user or root owns it */
     uint64_t device, inode;
     size_t skip;    /* bytes of text that are a byte-order mark or a first line with # */
@@ -29,12 +29,10 @@ typedef struct source {
 void source_init(source *c, const allocator *a);
 void source_deinit(source *c);
 
-/*
- * Finds and reads the file that name means. folder: where the chain that names it lies
- * ("" from outside): there its elements are looked for first. NOTFOUND says what there
- * is; DENIED (no regular file, a link), LIMIT, POLICY (no text), IO, NOMEM. A source that
- * failed is to be deinited too.
- */
+/* Finds and reads the file with that name. folder: the folder of the chain that
+ * contains the name, searched first ("" for none). NOTFOUND says what exists; DENIED
+ * (not a regular file, a link), LIMIT, POLICY (not text), IO, NOMEM. Call
+ * source_deinit() after a failure too. */
 sessile_status source_read(source *c, const source_place *from, const char *name,
                            const char *folder, sessile_error *err);
 /* The same for the file at path, whatever its name. */

@@ -35,11 +35,9 @@ void vm_leave(vm *v)
 
 /* ------------------------------------------------------------------ memory */
 
-/*
- * Lua's allocator. A NULL makes Lua collect all garbage and ask again, and then raise.
- * Beyond the soft limit the hook stops the script in good order; the hard limit is for
- * what a single instruction or C function asks for.
- */
+/* Lua's allocator. When it returns NULL, Lua collects all garbage, tries again, and
+ * then raises. Beyond the soft limit the hook stops the script; the hard limit is for
+ * what a single instruction or C function allocates. */
 static void *vm_realloc(void *ud, void *ptr, size_t osize, size_t nsize)
 {
     vm *v = ud;
@@ -47,13 +45,13 @@ static void *vm_realloc(void *ud, void *ptr, size_t osize, size_t nsize)
     void *block;
 
     if (!ptr)
-        osize = 0; /* it said what kind of object is to be made */
+        osize = 0; /* osize was the kind of the new object */
     if (nsize == 0) {
         mem_free(&v->alloc, ptr, osize);
         v->used -= osize;
         return NULL;
     }
-    if (nsize <= osize) { /* Lua counts on it that shrinking succeeds */
+    if (nsize <= osize) { /* Lua requires that shrinking succeeds */
         block = mem_realloc(&v->alloc, ptr, osize, nsize);
         v->used -= osize - nsize;
         return block ? block : ptr;
@@ -101,8 +99,8 @@ static void describe_budget(const vm *v, char *out, size_t size)
     }
 }
 
-/* What was raised, in words. Only strings are quoted: to ask a table for its text would
- * run the script again, unprotected. */
+/* Describes the raised value. Only strings are quoted: asking a table for its text
+ * would run the script again, unprotected. */
 static void describe_object(lua_State *L, char *out, size_t size)
 {
     switch (lua_type(L, -1)) {
@@ -124,7 +122,7 @@ static void describe_object(lua_State *L, char *out, size_t size)
     }
 }
 
-/* 1 when the message begins with a place, as "file.lua:12:" or "[string…]:1:". */
+/* 1 when the message begins with a position, as "file.lua:12:" or "[string…]:1:". */
 static int has_place(const char *message, const char *file)
 {
     size_t size = strlen(file);
@@ -151,7 +149,8 @@ sessile_status vm_failure(vm *v, lua_State *L, int status, const char *file,
     if (!v->where[0])
         vm_find_where(L, v->where);
     if (v->where[0] && strncmp(text, v->where, strlen(v->where)) == 0)
-        return fail(err, SESSILE_POLICY, "%s", text); /* of a file that it requires */
+        return fail(err, SESSILE_POLICY, "%s",
+                    text); /* the position is in a required file */
     return fail(err, SESSILE_POLICY, "%s: %s", v->where[0] ? v->where : file, text);
 }
 
@@ -175,7 +174,7 @@ int vm_call(vm *v, lua_CFunction f, void *arg, int results, const char *file,
     lua_pushcfunction(v->L, f);
     lua_pushlightuserdata(v->L, arg);
     status = lua_pcall(v->L, 1, results, top + 1);
-    /* Work after the last look at the budget counts too. */
+    /* Work after the last check of the budget counts too. */
     if (status == LUA_OK && !v->spent && vm_time_spent(v))
         v->spent = VM_TIME;
     if (status == LUA_OK && v->spent)
@@ -194,7 +193,7 @@ int vm_call(vm *v, lua_CFunction f, void *arg, int results, const char *file,
 static int open_vm(lua_State *L)
 {
     vm *v = lua_touserdata(L, 1);
-    /* Most pipelines end before their garbage is worth looking for. */
+    /* Most pipelines end before collecting garbage is worth the time. */
     lua_gc(L, LUA_GCINC, 1000, 0, 0);
     lua_state_open(L);
     lua_json_meter(L, vm_charge_work);

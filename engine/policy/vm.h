@@ -27,50 +27,47 @@ typedef struct vm {
     policy_limits limits;
     locale_t locale, outside;
 
-    uint64_t gas;                   /* what is left */
+    uint64_t gas;                   /* what remains */
     uint64_t used, soft, allocated; /* bytes: now, the first limit, since the last hook */
     uint64_t charged;               /* since the clock was last read */
     size_t largest;                 /* string or charge of this pipeline */
-    lua_State *running;             /* the thread whose hook looks at the budget */
+    lua_State *running;             /* the thread whose hook checks the budget */
     uint64_t cpu_us, wall_us;       /* spent in entries before this one */
     uint64_t cpu_from, wall_from;   /* when this entry began */
-    uint64_t wall_check;            /* no sooner can the time be spent */
+    uint64_t wall_check;            /* the time cannot be spent before this */
     vm_spent spent;
-    unsigned pcalls;      /* open in each other */
+    unsigned pcalls;      /* nested calls */
     int starved;          /* the host's allocator returned NULL */
     char where[VM_WHERE]; /* "file.lua:12" of the failure, or "" */
 
     lua_CFunction stock[STOCK_COUNT]; /* Lua's own functions that ours call */
-    char
-        *wanted; /* CHAIN_NAME bytes: what is required and not there; NULL in pipelines */
+    char *wanted;    /* CHAIN_NAME bytes for a missing required name; NULL in pipelines */
     void *pipeline;  /* the policy_pipeline that holds this VM */
     struct vm *next; /* in the pool */
 } vm;
 
-/* A VM with its budget full and nothing compiled in it. */
+/* A VM with a full budget and nothing compiled in it. */
 sessile_status vm_new(vm **out, const policy_limits *limits, const os_table *os,
                       const allocator *a, sessile_error *err);
 void vm_free(vm *v);
 /* Fills the budget for another pipeline. */
 void vm_refill(vm *v);
 
-/* L runs from here on: its hook looks as often as the largest value about demands. */
+/* L runs from here on: sets how often its hook checks the budget. */
 void vm_pace(vm *v, lua_State *L);
 
 /* Around everything that runs Lua: the "C" locale, and the clocks. */
 void vm_enter(vm *v);
 void vm_leave(vm *v);
 
-/*
- * Calls f(arg as light userdata) on the main state, protected; the VM is entered.
- * LUA_OK: its `results` results are on the stack of v->L. Else the stack is as it was,
- * and err says why (POLICY or NOMEM); file is named when no line can be.
- */
+/* Calls f(arg as light userdata) on the main state, protected; the VM is entered.
+ * LUA_OK: its `results` results are on the stack of v->L. Else the stack is unchanged,
+ * and err says why (POLICY or NOMEM), with `file` if there is no line. */
 int vm_call(vm *v, lua_CFunction f, void *arg, int results, const char *file,
             sessile_error *err);
 
-/* Fills err for the error object at the top of L, which lua_pcall or lua_resume left with
- * that status. Calls nothing of the script's. */
+/* Fills err from the error object at the top of L, which lua_pcall or lua_resume left
+ * with that status. Calls no function of the script. */
 sessile_status vm_failure(vm *v, lua_State *L, int status, const char *file,
                           sessile_error *err);
 

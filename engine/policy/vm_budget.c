@@ -57,7 +57,8 @@ void vm_note_size(vm *v, uint64_t size)
         return;
     v->largest = size;
     if (v->running)
-        vm_pace(v, v->running); /* as from a signal: the next instruction sees it */
+        vm_pace(v, v->running); /* this is allowed at any time, as from a signal: the next
+                                   instruction sees it */
 }
 
 /* ------------------------------------------------------------------ the budget */

@@ -1,11 +1,10 @@
 /*
  * worker.c: the engine's side of a policy that runs in a separate process.
  *
- * Owns one child process and the socket to it. Must never wait longer than a script
- * may run. The child's own CPU time counts, because a loaded machine is not the
- * script's fault; a limit on wall-clock time applies as well. Must never accept a size
- * from the child without a limit, or send it a text that is not in the state it works
- * on.
+ * Owns one child process and the socket to it. Must never wait longer than a script may
+ * run. The child's own CPU time counts, because a loaded machine is not the script's
+ * fault; a limit on wall-clock time applies as well. Must never accept a size from the
+ * child without a limit, or send it a text that is not in the state it works on.
  */
 #include "policy/worker.h"
 
@@ -18,16 +17,16 @@
 #include "policy/chain.h"
 #include "proposal/journal.h"
 
-/* Past the script's own budget, which the worker keeps itself. */
+/* Milliseconds beyond the script's own budget, which the worker enforces. */
 #define GRACE_MS 50
-/* By the clock on the wall, when the child does not run at all. */
+/* Limit on wall-clock time, for a child that does not run at all. */
 #define WALL_FACTOR  8
 #define WALL_MORE_MS 2000
-/* How long one wait is before the clocks are looked at again. */
+/* The length of one wait; after it the clocks are checked. */
 #define TICK_MS 20
-/* Of what is said of a policy's file. */
+/* Nesting of the facts about a policy's file. */
 #define FACTS_DEPTH 128
-/* A journal names what it changes, and carries what it writes. */
+/* Bytes for a journal beyond its texts. */
 #define JOURNAL_MORE ((size_t)4 << 20)
 
 struct worker {
@@ -38,8 +37,8 @@ struct worker {
     sessile_policy *policy;    /* the chain it knows, a reference; or NULL */
     uint64_t cpu_limit_us;     /* of this pipeline */
     uint64_t cpu_us, cpu_from; /* spent before; where the child's clock stood */
-    int overran;               /* it was ended because it took too long */
-    uint64_t result;           /* bytes that a frame of its may have, at most */
+    int overran;               /* it was killed because it took too long */
+    uint64_t result;           /* largest frame from the worker */
     buf out, in;
 };
 
@@ -117,7 +116,7 @@ void worker_stop(worker *w)
 int worker_is_dead(worker *w)
 {
     char byte;
-    /* Idle, it says nothing: what can be read is its end, or nonsense. */
+    /* An idle worker sends nothing: what can be read is its end, or an invalid frame. */
     if (w->fd >= 0 &&
         (w->os->receive(w->os->ud, w->fd, &byte, 1, 0) >= 0 || errno != EAGAIN))
         end_process(w);
@@ -143,7 +142,7 @@ static deadline deadline_of(const worker *w)
     return d;
 }
 
-/* What is wrong with its time; NULL: nothing. */
+/* Why its time is over; NULL: it is not. */
 static const char *overrun(worker *w, const deadline *d)
 {
     uint64_t cpu = w->os->process_cpu_us(w->os->ud, w->pid);
@@ -183,7 +182,7 @@ static sessile_status send_frame(worker *w, sessile_error *err)
     return SESSILE_OK;
 }
 
-/* Receives so many bytes behind what w->in holds. */
+/* Appends `size` received bytes to w->in. */
 static sessile_status receive(worker *w, size_t size, const deadline *d,
                               sessile_error *err)
 {
@@ -206,7 +205,7 @@ static sessile_status receive(worker *w, size_t size, const deadline *d,
     return SESSILE_OK;
 }
 
-/* The next frame, its kind in *kind and the rest behind *body until the next one. */
+/* Receives the next frame: its kind in *kind, the rest in *body until the next frame. */
 static sessile_status receive_frame(worker *w, frame *kind, wire *body,
                                     sessile_error *err)
 {
@@ -250,7 +249,7 @@ static void put_limits(buf *out, const policy_limits *limits)
     wire_put_u64(out, limits->result);
 }
 
-/* A budget of time begins, for something under these limits. */
+/* Starts the time budget of something under these limits. */
 static void begin_time(worker *w, const policy_limits *limits)
 {
     w->cpu_limit_us = (uint64_t)limits->ms * 1000;
@@ -261,7 +260,7 @@ static void begin_time(worker *w, const policy_limits *limits)
     w->cpu_from = w->os->process_cpu_us(w->os->ud, w->pid);
 }
 
-/* What the policies of a chain require, and by which names. */
+/* The files that a chain requires, and their names. */
 static void put_required(buf *out, const sessile_policy *p)
 {
     size_t i;
@@ -357,7 +356,7 @@ sessile_status worker_open(worker *w, sessile_policy *p, const policy_setup *abo
         return fail(err, SESSILE_POLICY, "the policy's process has ended");
     begin_time(w, &p->limits);
     if (w->policy != p) {
-        policy_retain(p); /* so that no other chain comes to have its address */
+        policy_retain(p); /* so that no other chain gets its address */
         policy_release(w->policy);
         w->policy = p;
         status = send_chain(w, p, err);
@@ -378,7 +377,7 @@ sessile_status worker_open(worker *w, sessile_policy *p, const policy_setup *abo
 
 /* ------------------------------------------------------------------ a hook */
 
-/* A text that the script wants to see: of a message of this state, or none. */
+/* Sends the text that the script reads: of a message of this state, or none. */
 static sessile_status give_text(worker *w, const worker_job *job, wire *body,
                                 sessile_error *err)
 {
@@ -397,7 +396,7 @@ static sessile_status give_text(worker *w, const worker_job *job, wire *body,
     return send_frame(w, err);
 }
 
-/* The end of a hook: its edits are made here. */
+/* The end of a hook: its edits are repeated here. */
 static sessile_status take_end(worker *w, const worker_job *job, wire *body,
                                sessile_error *err)
 {
@@ -457,7 +456,7 @@ static sessile_status go_on(worker *w, const worker_job *job, sessile_error *err
     }
 }
 
-/* Runs until the worker waits for the host; the time in between is not the script's. */
+/* Runs until the worker waits for the host. Time after that does not count. */
 static sessile_status timed(worker *w, const worker_job *job, sessile_error *err)
 {
     w->cpu_from = w->os->process_cpu_us(w->os->ud, w->pid);
@@ -495,7 +494,8 @@ sessile_status worker_answer(worker *w, const worker_job *job,
     memset(job->out, 0, sizeof *job->out);
     if (w->fd < 0)
         return fail(err, SESSILE_POLICY, "the policy's process has ended");
-    /* What is too long to be looked at there is told apart by its first bytes. */
+    /* The worker refuses an answer that is too long: one byte beyond the limit is
+     * enough. */
     if (text.size > limits->result + 1)
         text.size = (size_t)limits->result + 1;
     frame_begin(&w->out, FRAME_ANSWER);

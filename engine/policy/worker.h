@@ -22,35 +22,35 @@ sessile_status worker_start(worker **out, const char *path, const os_table *os,
                             const allocator *a, sessile_error *err);
 /* Kills it. NULL is ignored. */
 void worker_stop(worker *w);
-/* 1 when it has ended, by itself or by us, while nothing was asked of it. */
+/* 1 when it has ended while nothing was asked of it. */
 int worker_is_dead(worker *w);
 
-/* What worker_describe() wants beside the worker. */
+/* Arguments of worker_describe(). */
 typedef struct worker_question {
     const char *file;
     sessile_slice source;
-    const sessile_policy *policy; /* has the limits, and what was required so far */
+    const sessile_policy *policy; /* has the limits, and what is loaded so far */
     unsigned node;
     char *wanted; /* CHAIN_NAME bytes, filled */
 } worker_question;
 
-/* What a policy's file is, as describe_file() has it: JSON, checked, appended to facts,
- * or a name that it requires. POLICY: it does not compile or load; NOMEM. */
+/* Inspects a policy's file like describe_file(): appends JSON, checked, to facts, or
+ * fills wanted. POLICY: it does not compile or load; NOMEM. */
 sessile_status worker_describe(worker *w, const worker_question *q, buf *facts,
                                sessile_error *err);
-/* Tells it of a chain and of one pipeline over a state. */
+/* Sends a chain and a pipeline over a state. */
 sessile_status worker_open(worker *w, sessile_policy *p, const policy_setup *about,
                            const sessile_state *state, sessile_error *err);
 
-/* What worker_call() wants beside the worker. */
+/* Arguments of worker_call(). */
 typedef struct worker_job {
     size_t step;
     sessile_hook hook;
     sessile_reason reason;
     sessile_state *state; /* the hook has begun on it */
-    buf *journal;         /* its journal: what happened since the last job; emptied */
-    buf *log;             /* what the script said is appended */
-    uint64_t *us;         /* grows by the time spent in Lua */
+    buf *journal;         /* its journal since the last job; emptied */
+    buf *log;             /* the script's log lines are appended */
+    uint64_t *us;         /* increased by the time spent in Lua */
     policy_result *out;   /* request borrowed until the answer */
 } worker_job;
 
@@ -65,7 +65,7 @@ typedef enum frame {
     FRAME_CHAIN = 1, /* engine: limits; steps */
     FRAME_OPEN,      /* engine: setup; image of the state */
     FRAME_CALL,      /* engine: journal; step, hook, reason */
-    FRAME_TEXT,      /* engine: status, the text that was asked for */
+    FRAME_TEXT,      /* engine: status, the requested text */
     FRAME_ANSWER,    /* engine: status, text */
     FRAME_READ,      /* worker: a key */
     FRAME_ASK,       /* worker: journal so far is kept; the model request */
@@ -77,7 +77,7 @@ typedef enum frame {
 /* No frame is larger. */
 #define FRAME_MOST (UINT32_C(256) << 20)
 
-/* Begins a frame in out (cleared), and sets its size when it is whole. */
+/* Begins a frame in out (cleared); frame_end() sets its size. */
 void frame_begin(buf *out, frame kind);
 void frame_end(buf *out);
 

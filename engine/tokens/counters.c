@@ -22,10 +22,10 @@ struct counters {
     int64_t (*count)(void *ud, const char *text, size_t size);
     void *ud;
     pthread_mutex_t mutex;
-    /* under the mutex until it is opened; then it stays as it is */
+    /* under the mutex until it is opened; immutable afterwards */
     struct slot {
         encoding *e;
-        atomic_int tried; /* 1: opened, or not to be had */
+        atomic_int tried; /* 1: opened, or opening failed */
     } slots[TOKENS_HOST]; /* of the units of encodings */
     sessile_error why;
 };
@@ -131,7 +131,7 @@ int counters_exact(const counters *c, const char *model, size_t size)
 
     if (kind && kind->encoding)
         return unit_of_name(kind->encoding);
-    if (kind && c->name) /* of what is known to have another vocabulary */
+    if (kind && c->name) /* of models that are known to have another vocabulary */
         return strchr(c->name, '/') ? TOKENS_ENCODING : -1;
     return c->name ? unit_of_name(c->name) : -1;
 }
@@ -140,7 +140,7 @@ token_unit counters_unit(counters *c, const char *model, size_t size)
 {
     int exact = counters_exact(c, model, size);
 
-    if (c->name) /* what was asked for, for every model */
+    if (c->name) /* the encoding of the setup, for every model */
         exact = unit_of_name(c->name);
     if (exact >= 0 && open_unit(c, exact))
         return (token_unit)exact;
@@ -283,7 +283,7 @@ static int64_t count_tools(counters *c, token_unit unit, const model_kind *kind,
     return n < 0 ? 0 : n;
 }
 
-/* Adds a part to a count; of two sources the lesser stands. */
+/* Adds a part to a count; the worse of the two sources becomes its source. */
 static void add_part(sessile_tokens *to, int64_t tokens, token_unit unit, int exact)
 {
     static const char *const order[] = {TOKEN_SOURCE_EXACT, TOKEN_SOURCE_HOST,

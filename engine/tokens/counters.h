@@ -17,7 +17,8 @@ typedef struct counters counters;
 
 typedef struct counters_setup {
     const char *encoding; /* a name, or a path; NULL: the model's */
-    const char *folders;  /* to look names up in, ':' between; NULL: as installed */
+    const char *
+        folders; /* to look up names in, separated by ':'; NULL: where it was installed */
     int64_t (*count)(void *ud, const char *text, size_t size); /* the host's, or NULL */
     void *ud;
     const allocator *alloc; /* outlives them */
@@ -27,26 +28,26 @@ typedef struct counters_setup {
 counters *counters_new(const counters_setup *setup);
 void counters_free(counters *c);
 
-/* The best unit there is for a model (size 0: not known). */
+/* The best available unit for a model (size 0: unknown). */
 token_unit counters_unit(counters *c, const char *model, size_t size);
-/* The unit that is exact for a model, whether its encoding is there or not; -1: none. */
+/* The exact unit for a model, whether or not its encoding is installed; -1: none. */
 int counters_exact(const counters *c, const char *model, size_t size);
 
-/* Tokens of a text in a unit, or, when that cannot count it, in the one that *by says. */
+/* Tokens of a text in a unit. If that cannot count it, in the unit that *by returns. */
 int64_t counters_text(counters *c, token_unit unit, const char *text, size_t size,
                       token_unit *by);
-/* The same of a message with what stands around it for a model of that kind (NULL: not
- * known). */
+/* The same for a message, with what a model of that kind (NULL: unknown) adds around
+ * it. */
 int64_t counters_message(counters *c, token_unit unit, const model_kind *kind,
                          const message *m, token_unit *by);
 
-/* Adds to a count what is sent beside the messages: tool definitions (a JSON array, or
- * empty) and a system prompt (text, or empty). INVALID: tools are no JSON array. */
+/* Adds to a count what is sent with the messages: tool definitions (a JSON array, or
+ * empty) and a system prompt (text, or empty). INVALID: tools is not a JSON array. */
 sessile_status counters_beside(counters *c, sessile_slice model, sessile_slice tools,
                                sessile_slice system, sessile_tokens *out,
                                sessile_error *err);
 
-/* Why an encoding that was wanted is not used: copied into out; "" when none failed. */
+/* Why a requested encoding is not used, copied into out; "" when none failed. */
 void counters_why(counters *c, char *out, size_t size);
 
 #endif

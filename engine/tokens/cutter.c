@@ -1,15 +1,13 @@
 /*
  * cutter.c: pre-tokenization by regular expressions, with PCRE2.
  *
- * Owns how expressions of other engines are translated. Must never let an expression
- * run without end. PCRE2 counts its steps, and takes its memory from the caller's
- * allocator. It does not count how far a step looks ahead. So each match starts with a
- * short part of the text and gets more when it asks for it, and this file counts how
- * much was read.
+ * Owns how expressions of other engines are translated. Must never let an expression run
+ * without end. PCRE2 counts its steps, and takes its memory from the caller's allocator.
+ * It does not count how far a step looks ahead. So each match starts with a short part of
+ * the text and gets more when it asks for it, and this file counts how much was read.
  *
- * Steps are stored as text: for each, a digit (what it keeps), its expression, and a
- * NUL. Each step splits every piece of the step before, and sees nothing around the
- * piece.
+ * Steps are stored as text: for each, a digit (what it keeps), its expression, and a NUL.
+ * Each step splits every piece of the step before, and sees nothing around the piece.
  */
 #define PCRE2_CODE_UNIT_WIDTH 8
 #include "tokens/cutter.h"
@@ -24,9 +22,10 @@
 #define EXPRESSION_MAX 65536
 #define STACK_FIRST    (32 << 10)
 #define STACK_MAX      (1 << 20)
-/* Ways that one match may be tried. */
+/* Limit on the ways that one match tries. */
 #define TRIES_MAX 2000000
-/* Bytes that a match sees at first; what all may see beyond, and more of a long text. */
+/* Bytes that a match sees at first; bytes that all may see beyond that, and more of
+ * them for a long text. */
 #define VIEW_FIRST   4096
 #define VIEWED_MAX   (INT64_C(64) << 20)
 #define VIEWED_TIMES 32
@@ -58,7 +57,7 @@ static sessile_status other_meaning(sessile_error *err, const char *what)
                 "its pattern has %s, which means another thing in PCRE2", what);
 }
 
-/* One escape at *at, translated. */
+/* Translates an escape at *at. */
 static sessile_status put_escape(buf *out, const char **at, const char *end, int class,
                                  sessile_error *err)
 {
@@ -114,7 +113,7 @@ sessile_status cut_put(buf *steps, const char *expression, size_t size, unsigned
         else if (!class && (*at == '^' || *at == '$'))
             status = other_meaning(err, "the beginning or end of a line");
         if (*at == '[' && !class) {
-            /* A bracket that closes right away is one that belongs to the class. */
+            /* A closing bracket at the start belongs to the class. */
             class = 1;
             buf_putc(steps, *at++);
             if (at < end && *at == '^')
@@ -151,7 +150,7 @@ sessile_status cut_put_text(buf *steps, const char *text, size_t size, unsigned 
 
 /* ------------------------------------------------------------------ opening */
 
-/* PCRE2 frees without saying how much: the size stands before the block. */
+/* PCRE2 frees without the size, so the size is stored before the block. */
 #define BEFORE 16
 
 static void *give_memory(size_t size, void *ud)
@@ -202,7 +201,7 @@ static sessile_status compile(cutter *c, step *s, const char *expression,
         return fail(err, SESSILE_INVALID, "its pattern is wrong at byte %zu: %s", where,
                     (char *)why);
     }
-    /* Where the system allows no code to be made, the slower way remains. */
+    /* If the system does not allow generated code, the interpreter is used. */
     pcre2_jit_compile(s->code, PCRE2_JIT_COMPLETE | PCRE2_JIT_PARTIAL_HARD);
     return SESSILE_OK;
 }
@@ -259,7 +258,7 @@ typedef struct cutting {
     const cutter *c;
     pcre2_match_data *found[STEPS_MAX];
     pcre2_match_context *context;
-    pcre2_jit_stack *stack; /* when that of the thread did not do */
+    pcre2_jit_stack *stack; /* if the stack of the thread was too small */
     int (*visit)(void *arg, const unsigned char *piece, size_t size);
     void *arg;
     int error;     /* of PCRE2; 1: visit said to stop */
@@ -268,7 +267,7 @@ typedef struct cutting {
 
 static int cut(cutting *u, size_t at_step, const unsigned char *text, size_t size);
 
-/* What a step leaves goes to the next. */
+/* The output of a step is the input of the next. */
 static int pass(cutting *u, size_t at_step, const unsigned char *text, size_t size,
                 unsigned keep)
 {
@@ -277,7 +276,7 @@ static int pass(cutting *u, size_t at_step, const unsigned char *text, size_t si
     return cut(u, at_step + 1, text, size);
 }
 
-/* One match from `at` on, with more room where the usual does not do. */
+/* Matches from `at` on; uses more memory if the usual amount is too small. */
 static int match_in(cutting *u, size_t at_step, const unsigned char *text, size_t size,
                     size_t at, uint32_t options)
 {
@@ -294,8 +293,8 @@ static int match_in(cutting *u, size_t at_step, const unsigned char *text, size_
     return pcre2_match(code, text, size, at, options, found, u->context);
 }
 
-/* The same as if all of the text were seen: what came to the end of a view is looked for
- * once more in a larger one. */
+/* The same result as on the whole text: a match that reached the end of a view is
+ * repeated in a larger one. */
 static int match(cutting *u, size_t at_step, const unsigned char *text, size_t size,
                  size_t at)
 {

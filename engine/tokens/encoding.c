@@ -16,12 +16,12 @@
 #ifndef SESSILE_SHARE
 #define SESSILE_SHARE "/usr/local/share/sessile"
 #endif
-/* The largest file that is read: twice the largest vocabulary in use, and more. */
+/* The largest file: more than twice the largest vocabulary in use. */
 #define FILE_MAX (UINT64_C(1) << 28)
 
 /* ------------------------------------------------------------------ files */
 
-/* Opens a regular file to read; its size. */
+/* Opens a regular file for reading, and returns its size. */
 static sessile_status open_file(const os_table *os, const char *path, int *fd,
                                 uint64_t *size, sessile_error *err)
 {
@@ -76,7 +76,7 @@ static sessile_status make_ready(encoding *e, sessile_error *err)
     return cutter_open(&e->cutter, e->image.pattern, h->pattern_text, e->alloc, err);
 }
 
-/* An image: mapped where the system can, else read. */
+/* Opens an image: mapped if the system can, else read. */
 static sessile_status open_image(encoding *e, const char *path, sessile_error *err)
 {
     uint64_t size;
@@ -109,7 +109,8 @@ static int ends_with(const char *text, const char *end)
 
 /* ------------------------------------------------------------------ opening */
 
-/* The pattern of a `.tiktoken` file: one that was given, or of the vocabulary it is. */
+/* Sets the pattern of a `.tiktoken` file: the given one, or the one of a known
+ * vocabulary. */
 static sessile_status choose_pattern(vocabulary *v, const char *pattern,
                                      sessile_error *err)
 {
@@ -139,7 +140,7 @@ static void name_of_path(vocabulary *v, const char *path)
     v->name[size] = 0;
 }
 
-/* A vocabulary's file, of the kind that its ending says. */
+/* Reads a vocabulary's file, by its ending. */
 static sessile_status read_vocabulary(encoding *e, const char *path, const void *data,
                                       size_t size, const char *pattern,
                                       sessile_error *err)
@@ -202,7 +203,7 @@ static sessile_status open_vocabulary(encoding *e, const char *path, const char 
     return status;
 }
 
-/* What has a name is looked for in folders. */
+/* A name is searched in the folders. */
 static sessile_status open_named(encoding *e, const char *name, const char *folders,
                                  sessile_error *err)
 {

@@ -37,7 +37,7 @@ static int by_id(const void *a, const void *b)
     return ((*x)->id > (*y)->id) - ((*x)->id < (*y)->id);
 }
 
-/* Slots for `count` things, three in eight of them empty at least. */
+/* Slots for `count` items; at least three in eight stay empty. */
 static uint32_t bits_for(size_t count)
 {
     uint32_t bits = 4;
@@ -46,7 +46,7 @@ static uint32_t bits_for(size_t count)
     return bits;
 }
 
-/* The walk to an empty slot of a table; NULL: longer than any reader would go. */
+/* Walks to an empty slot of a table; NULL: further than a reader would. */
 static uint64_t *empty_slot(const uint64_t *table, uint64_t at, uint32_t bits)
 {
     uint64_t mask = (UINT64_C(1) << bits) - 1;
@@ -112,18 +112,20 @@ static sessile_status put_pieces(builder *b, sessile_error *err)
 
 /* ------------------------------------------------------------------ merges */
 
-/* What two neighbours merge to, with no table of pairs: the token of both their bytes. */
+/* The token that two neighbours merge into, without a table of pairs: the one with the
+ * bytes of both. */
 static uint32_t joined(const builder *b, const unsigned char *text, size_t size)
 {
     int64_t token = image_piece(&b->i, text, size, size);
     return token < 0 ? UINT32_MAX : (uint32_t)token;
 }
 
-/* Merges a token's bytes, and says which two came last. 0: it does not come about. */
+/* Merges a token's bytes, and returns the last two parts. 0: merging does not produce
+ * it. */
 static int last_merge(const builder *b, size_t token, vocabulary_merge *out)
 {
     const unsigned char *text = bytes_of(b, token);
-    /* Where the tokens begin, and what each would be with its neighbour. */
+    /* The start of each token, and what it would be with its neighbour. */
     uint32_t starts[VOCABULARY_TOKEN_MAX + 1], pairs[VOCABULARY_TOKEN_MAX];
     size_t n = b->order[token]->size, k;
 
@@ -155,7 +157,7 @@ static int last_merge(const builder *b, size_t token, vocabulary_merge *out)
     return 1;
 }
 
-/* The pairs that merge, by rank: the ones listed, or what is found. */
+/* The pairs that merge, by rank: the listed ones, or those that are found. */
 static sessile_status find_merges(builder *b, sessile_error *err)
 {
     size_t k;
@@ -189,7 +191,7 @@ static sessile_status put_pairs(builder *b, sessile_error *err)
     for (k = 0; k < b->pair_count; k++) {
         const vocabulary_merge *m = &b->pairs[k];
         uint64_t key = (uint64_t)m->left << 21 | m->right, *slot;
-        /* Of a pair that is listed twice the first counts. */
+        /* The first of two equal pairs counts. */
         if (image_pair(i, m->left, m->right) == IMAGE_NO_RANK) {
             slot =
                 empty_slot(i->pairs, key * UINT64_C(0x9e3779b97f4a7c15) >> i->pair_shift,
@@ -203,7 +205,7 @@ static sessile_status put_pairs(builder *b, sessile_error *err)
     return SESSILE_OK;
 }
 
-/* Leaves as whole pieces those tokens alone that their bytes merge to. */
+/* Keeps as whole pieces only the tokens into which their bytes merge. */
 static sessile_status keep_merged(builder *b, sessile_error *err)
 {
     merge_room room = {.alloc = b->v->alloc};
@@ -274,7 +276,7 @@ static void put_lists(builder *b)
         memcpy((char *)b->i.pattern, v->cuts.data, v->cuts.size);
 }
 
-/* The header's counts, and memory for all that follows it. */
+/* Sets the header's counts, and allocates what follows it. */
 static sessile_status reserve(builder *b, sessile_error *err)
 {
     const vocabulary *v = b->v;

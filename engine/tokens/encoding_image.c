@@ -96,8 +96,8 @@ static inline uint64_t mixed_in(uint64_t sum, const unsigned char *at)
     return image_mix(sum ^ word);
 }
 
-/* Not against those who mean harm, who can make a sum that is right. Four sums go side by
- * side, because each waits for itself alone. */
+/* Finds accidents, not attacks: an attacker can compute the sum. Four independent sums
+ * run in parallel in the processor. */
 uint64_t image_checksum(const image_header *h)
 {
     const unsigned char *at = (const unsigned char *)h + CHECKED_FROM;
@@ -116,7 +116,7 @@ uint64_t image_checksum(const image_header *h)
 
 /* ------------------------------------------------------------------ looking up */
 
-/* Eight bytes at a time; what is left over is read again with the last of them. */
+/* Eight bytes at a time; the last eight can overlap the ones before. */
 uint64_t image_hash(const unsigned char *text, size_t size)
 {
     uint64_t hash = size, word;
@@ -174,12 +174,9 @@ static sessile_status bad(sessile_error *err, const char *what)
     return fail(err, SESSILE_INVALID, "%s: make the file again", what);
 }
 
-/*
- * Looks at a table of 1 << bits slots: 1 when one of them names what is not there (it has
- * `limit` things, and names them under `mask`; what it names is in `names`, or in the
- * slot itself), or when an empty slot could be a long way off. Without branches: whether
- * a slot is empty cannot be guessed.
- */
+/* Checks a table of 1 << bits slots. Returns 1 if a slot names an item beyond `limit`
+ * (items are in `names`, or in the slot itself, under `mask`), or if an empty slot can
+ * be too far away. Without branches: whether a slot is empty cannot be predicted. */
 static int table_bad(const uint64_t *slots, const uint32_t *names, uint32_t bits,
                      uint64_t mask, uint64_t limit)
 {
@@ -192,7 +189,7 @@ static int table_bad(const uint64_t *slots, const uint32_t *names, uint32_t bits
         longest = run > longest ? run : longest;
         wrong |= full & (uint64_t)(name >= limit);
     }
-    /* From the end of the table a walk goes on at its beginning. */
+    /* A walk continues from the end of the table to its beginning. */
     for (at = 0; at < count && slots[at] != IMAGE_NONE; at++)
         run++;
     return wrong || at == count || longest > IMAGE_WALK_MAX || run > IMAGE_WALK_MAX;

@@ -39,7 +39,7 @@
 #define IMAGE_SHORT   7 /* bytes */
 /* The longest way through a table to an empty slot. */
 #define IMAGE_WALK_MAX 1024
-/* What of a hash stands in a slot of long pieces. */
+/* The part of a hash that is stored in a slot of long pieces. */
 #define IMAGE_HASH_MASK ((UINT64_C(1) << 40) - 1)
 
 typedef struct image_header {
@@ -58,7 +58,7 @@ typedef struct image_header {
     uint32_t spare[5]; /* zero */
 } image_header;
 
-/* What of an image is where. */
+/* The parts of an image. */
 typedef struct image {
     const image_header *header;
     const uint64_t *short_keys, *pairs, *long_pieces;
@@ -66,25 +66,25 @@ typedef struct image {
     const uint32_t (*added)[4];
     const unsigned char *text, *added_text;
     const char *pattern;
-    /* Shifts that make slots of hashes, from the bits above. */
+    /* Shifts that turn hashes into slots, from the upper bits. */
     unsigned short_shift, long_shift, pair_shift;
     int identity; /* token n has the id n */
 } image;
 
 /* Builds the image of a vocabulary into out, which is empty. INVALID, LIMIT, NOMEM. */
 sessile_status image_build(buf *out, const vocabulary *v, sessile_error *err);
-/* Checks size bytes, aligned to 8, and fills *out, which points into them. INVALID: they
- * are no image, and why. */
+/* Checks size bytes, aligned to 8, and fills *out, which points into them. INVALID:
+ * they are not an image, and why. */
 sessile_status image_open(image *out, const void *data, size_t size, sessile_error *err);
 
-/* ---- for who builds: the size of the whole, where each table of this header is, and the
- * sum of what is there. */
+/* ---- for encoding_build.c: the size of the whole, the position of each table of this
+ * header, and the checksum. */
 uint64_t image_size(const image_header *h);
 void image_lay_out(image *out, const image_header *h);
 uint64_t image_checksum(const image_header *h);
 uint64_t image_hash(const unsigned char *text, size_t size); /* of 8 bytes and more */
 
-/* ---- looking up */
+/* ---- lookups */
 
 static inline uint64_t image_mix(uint64_t key)
 {
@@ -107,8 +107,8 @@ static inline uint32_t image_pair(const image *i, uint32_t left, uint32_t right)
     return IMAGE_NO_RANK;
 }
 
-/* A piece of 1 to 7 bytes as one number: its bytes as a machine reads them, and its size
- * in the byte that is left. `room` bytes can be read at text; 8 are quicker. */
+/* A piece of 1 to 7 bytes as one number: its bytes in the machine's order, and its
+ * size in the remaining byte. `room` bytes can be read at text; 8 are faster. */
 static inline uint64_t image_key(const unsigned char *text, size_t size, size_t room)
 {
     uint64_t word = 0;
@@ -145,7 +145,7 @@ static inline int64_t image_short_piece(const image *i, uint64_t key)
     return -1;
 }
 
-/* The same of a piece of any size. */
+/* The same for a piece of any size. */
 static inline int64_t image_piece(const image *i, const unsigned char *text, size_t size,
                                   size_t room)
 {

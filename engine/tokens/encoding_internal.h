@@ -1,6 +1,4 @@
-/*
- * encoding_internal.h: the struct of an open encoding, for the two files that use it.
- */
+/* encoding_internal.h: the struct of an open encoding, for the two files that use it. */
 #ifndef TOKENS_ENCODING_INTERNAL_H
 #define TOKENS_ENCODING_INTERNAL_H
 

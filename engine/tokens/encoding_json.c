@@ -1,13 +1,12 @@
 /*
- * encoding_json.c: reads a `tokenizer.json` of Hugging Face's tokenizers as a
- * vocabulary.
+ * encoding_json.c: reads a `tokenizer.json` of Hugging Face's tokenizers as a vocabulary.
  *
  * Owns the decision whether it can be followed exactly. Must never ignore what would
- * change a count: a normalizer, another model, or a step of another kind is
- * UNSUPPORTED, and the error names it.
+ * change a count: a normalizer, another model, or a step of another kind is UNSUPPORTED,
+ * and the error names it.
  *
- * The post_processor adds tokens around a text. They are not part of the text, so it
- * is ignored.
+ * The post_processor adds tokens around a text. They are not part of the text, so it is
+ * ignored.
  */
 #include <string.h>
 
@@ -20,8 +19,8 @@
 
 #define DEPTH_MAX 64
 
-/* A byte-level vocabulary writes each byte as a character that can be seen: those that
- * can be are themselves, the others follow from U+0100 on. */
+/* A byte-level vocabulary writes each byte as a visible character: visible bytes as
+ * themselves, the others from U+0100 on. */
 #define ALPHABET 0x180
 
 typedef struct reader {
@@ -48,7 +47,7 @@ static void make_alphabet(reader *r)
 
 /* ------------------------------------------------------------------ small values */
 
-/* UNSUPPORTED: `what`, and the value's own name where it has one. */
+/* UNSUPPORTED with `what`, and the value's own name if it has one. */
 static sessile_status unsupported(sessile_error *err, const char *what, json value)
 {
     const char *name;
@@ -69,7 +68,7 @@ static int is_nothing(json value)
            (value.type == JSON_NUMBER && strspn(value.at, "0.") >= value.size);
 }
 
-/* An id, or a place in a list. */
+/* Reads an id, or an index in a list. */
 static int small_number(json value, uint32_t *out)
 {
     uint64_t n;
@@ -81,8 +80,8 @@ static int small_number(json value, uint32_t *out)
 
 /* ------------------------------------------------------------------ tokens */
 
-/* Appends the bytes that a token's characters stand for: 1; 0: some are none of these;
- * -1: no memory. */
+/* Appends the bytes of a token's characters: 1; 0: a character is not of the byte
+ * alphabet; -1: no memory. */
 static int put_bytes(const reader *r, buf *out, const char *text, size_t size)
 {
     size_t at, length;
@@ -136,7 +135,7 @@ static sessile_status read_tokens(reader *r, json vocab, sessile_error *err)
         if (known < 0)
             return fail_nomem(err);
         if (known == 0) {
-            /* Written as no merge could: found as an added token, or never. */
+            /* No merge can produce it: it is found as an added token, or never. */
             status = vocabulary_add_special(r->v, id, ADDED_SPECIAL, r->key.data,
                                             r->key.size, err);
             continue;
@@ -149,8 +148,8 @@ static sessile_status read_tokens(reader *r, json vocab, sessile_error *err)
     return status;
 }
 
-/* The two halves of a merge, "left right" or ["left", "right"], as bytes after each
- * other; *left: where the second begins. 1, 0: it is none, -1: no memory. */
+/* Reads the two halves of a merge, "left right" or ["left", "right"], and appends
+ * their bytes; *left is where the second begins. 1; 0: not a merge; -1: no memory. */
 static int read_halves(reader *r, json merge, size_t *left)
 {
     json_iter it;
@@ -331,7 +330,8 @@ static sessile_status read_steps(reader *r, json step, sessile_error *err)
 
 /* ------------------------------------------------------------------ added tokens */
 
-/* Of `list`, the id and text of each. One that is not special is found in texts. */
+/* Reads the id and text of each element of `list`. One that is not special is found in
+ * texts. */
 static sessile_status read_added(reader *r, json list, sessile_error *err)
 {
     static const char *const moods[] = {"single_word", "lstrip", "rstrip"};

@@ -23,8 +23,8 @@
 
 #include <string.h>
 
-/* What is lowest among the pairs: rank on top, place below, so that one comparison tells
- * both, without a branch to guess. */
+/* The lowest pair: the rank in the upper bits, the position in the lower ones, so that
+ * one comparison orders both, without a branch. */
 #define PLACE_BITS 7
 #define PLACE      ((1u << PLACE_BITS) - 1)
 #define NO_PAIR    (IMAGE_NO_RANK << PLACE_BITS)
@@ -40,8 +40,8 @@ static inline uint32_t pair_at(const image *i, const uint32_t *tokens, size_t at
     return image_pair(i, tokens[at], tokens[next]) << PLACE_BITS | (uint32_t)at;
 }
 
-/* Tokens stay at the place of their first byte; what was merged away is no pair any more.
- */
+/* Tokens stay at the position of their first byte; a merged token is no longer part of
+ * a pair. */
 size_t merge_small(const image *i, const unsigned char *text, size_t size,
                    uint32_t tokens[MERGE_SMALL])
 {
@@ -87,8 +87,8 @@ size_t merge_small(const image *i, const unsigned char *text, size_t size,
 
 /* ------------------------------------------------------------------ large pieces */
 
-/* A heap of numbers, the lowest first: rank on top, place below. Four children lie in one
- * line of the cache, where two would need twice the lines. */
+/* A heap of numbers, the lowest first: rank in the upper bits, position in the lower.
+ * Four children share one cache line; with two, a walk would touch twice the lines. */
 #define CHILDREN 4
 
 typedef struct heap {
@@ -170,8 +170,8 @@ static void merge_at(large *l, uint32_t at)
         set_rank(l, l->before[at], 1);
 }
 
-/* Points the arrays into the room: 0 or -1. Each merge takes a pair out of the heap for
- * the two it puts in, so that there are never more than twice as many as bytes. */
+/* Points the arrays into the room: 0 or -1. Each merge removes one pair from the heap
+ * and adds at most two, so there are never more than twice as many pairs as bytes. */
 static int make_room(large *l, merge_room *room)
 {
     size_t need = (size_t)l->size * (2 * sizeof(uint64_t) + 4 * sizeof(uint32_t));

@@ -4,14 +4,14 @@
 
 #include "tokens/encoding_image.h"
 
-/* Pieces up to here are merged without memory of the heap. */
+/* Pieces up to this size are merged without heap memory. */
 #define MERGE_SMALL 96
 
 /* Merges size bytes (1 to MERGE_SMALL) into tokens and returns how many. */
 size_t merge_small(const image *i, const unsigned char *text, size_t size,
                    uint32_t tokens[MERGE_SMALL]);
 
-/* Memory for larger pieces, kept from one to the next. */
+/* Memory for larger pieces, reused from one to the next. */
 typedef struct merge_room {
     const allocator *alloc;
     void *memory;

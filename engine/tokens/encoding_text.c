@@ -1,10 +1,9 @@
 /*
  * encoding_text.c: counts, encodes and decodes texts with an open encoding.
  *
- * Owns the steps of a text: invalid UTF-8 is replaced, added tokens are found, the
- * rest is split into pieces, and a piece that is not a token is merged. Must never
- * change the encoding: threads share it without a lock. A call allocates and frees its
- * own memory.
+ * Owns the steps of a text: invalid UTF-8 is replaced, added tokens are found, the rest
+ * is split into pieces, and a piece that is not a token is merged. Must never change the
+ * encoding: threads share it without a lock. A call allocates and frees its own memory.
  */
 #include "tokens/encoding_internal.h"
 
@@ -13,18 +12,18 @@
 #include "base/text.h"
 #include "tokens/encoding_merge.h"
 
-/* The largest text: places in it are 32-bit numbers. */
+/* The largest text: positions in it are 32-bit numbers. */
 #define TEXT_MAX (UINT64_C(1) << 31)
 
-/* A piece that was merged before in the same call: names, and words of languages that a
- * vocabulary is poor in, come again. */
+/* A piece that was merged before in the same call. Names, and words of languages that
+ * the vocabulary covers badly, are frequent in one text. */
 #define REMEMBERED 512
 typedef struct remembered {
     const unsigned char *text; /* in the text of the call; NULL: nothing yet */
     uint32_t size, count;
 } remembered;
 
-/* What one call works with. */
+/* The state of one call. */
 typedef struct reading {
     const encoding *e;
     int64_t count;
@@ -54,7 +53,7 @@ static int put_tokens(reading *r, const uint32_t *tokens, size_t count)
     return r->out->failed ? -1 : 0;
 }
 
-/* Where a piece is remembered, or would be. */
+/* The slot for a piece. */
 static remembered *place_of(reading *r, const unsigned char *text, size_t size)
 {
     uint64_t hash;
@@ -90,7 +89,7 @@ static int put_merged(reading *r, const unsigned char *text, size_t size)
     return put_tokens(r, few, count);
 }
 
-/* A piece, behind which `room - size` bytes more can be read. */
+/* A piece; `room - size` more bytes can be read after it. */
 static inline int put_near(reading *r, const unsigned char *piece, size_t size,
                            size_t room)
 {
@@ -106,7 +105,7 @@ static int put_piece(void *arg, const unsigned char *piece, size_t size)
     return put_near(arg, piece, size, size);
 }
 
-/* Tokens of a text that is UTF-8, without added ones. */
+/* Counts a valid text without added tokens. */
 static sessile_status read_plain(reading *r, const unsigned char *text, size_t size,
                                  sessile_error *err)
 {
@@ -124,7 +123,7 @@ static sessile_status read_plain(reading *r, const unsigned char *text, size_t s
     return SESSILE_OK;
 }
 
-/* The same with a space before it, where the encoding puts one. */
+/* The same, with a space before the text if the encoding adds one. */
 static sessile_status read_spaced(reading *r, const unsigned char *text, size_t size,
                                   sessile_error *err)
 {
@@ -139,7 +138,7 @@ static sessile_status read_spaced(reading *r, const unsigned char *text, size_t 
     buf_init(&copy, r->e->alloc);
     buf_putc(&copy, ' ');
     buf_put(&copy, text, size);
-    r->known = NULL; /* nothing of a copy may be remembered */
+    r->known = NULL; /* pieces of a copy must not be remembered */
     status = copy.failed
                  ? fail_nomem(err)
                  : read_plain(r, (const unsigned char *)copy.data, copy.size, err);

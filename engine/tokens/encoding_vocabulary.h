@@ -13,16 +13,16 @@
 
 /* Flags of a vocabulary, and of its image. */
 enum {
-    /* A piece that is a token is that token, whether merges would come to it or not. */
+    /* A piece that is a token is that token, even if merges would not produce it. */
     VOCABULARY_WHOLE = 1,
-    /* A space is put before a text that begins with none. */
+    /* A text that does not begin with a space gets one. */
     VOCABULARY_SPACE = 2,
     VOCABULARY_FLAGS = 3
 };
 /* Flags of an added token. */
 enum {
-    ADDED_SPECIAL = 1, /* ordinary text where text is counted; known to decode */
-    ADDED_FOUND = 2,   /* found in a text before anything else is done with it */
+    ADDED_SPECIAL = 1, /* ordinary text when counting; known when decoding */
+    ADDED_FOUND = 2,   /* found in a text before it is split */
     ADDED_FLAGS = 3
 };
 
@@ -53,8 +53,8 @@ typedef struct vocabulary {
     size_t count, capacity;
     vocabulary_token *added;
     size_t added_count, added_capacity;
-    /* In the order of their ranks; where they are not listed, two tokens merge to the one
-     * that has the bytes of both, the lowest id first. */
+    /* In the order of their ranks. If they are not listed, two tokens merge into the
+     * token that has the bytes of both, with the lowest id. */
     int listed;
     vocabulary_merge *merges;
     size_t merge_count, merge_capacity;
@@ -69,20 +69,20 @@ sessile_status vocabulary_add_special(vocabulary *v, uint32_t id, uint32_t flags
                                       const void *bytes, size_t size, sessile_error *err);
 sessile_status vocabulary_add_merge(vocabulary *v, uint32_t left, uint32_t right,
                                     uint32_t made, sessile_error *err);
-/* Sets pattern and special tokens of an encoding by its name: 0; -1: not a known one.
- * What is set already stays. NOMEM shows in v->text. */
+/* Sets the pattern and special tokens of an encoding by its name: 0; -1: unknown. Does
+ * not replace what is set. A failed allocation shows in v->text. */
 int vocabulary_known(vocabulary *v, const char *name);
-/* The known encoding that a vocabulary without a name is, by its size and some of its
- * tokens; NULL: none. */
+/* Recognizes a published vocabulary by its size and some of its tokens; NULL: none. */
 const char *vocabulary_recognise(const vocabulary *v);
 
-/* Tokens in the order of their ids from 0, each a byte of size and its bytes. INVALID. */
+/* Tokens in the order of their ids from 0, each as one byte of size and its bytes.
+ * INVALID. */
 sessile_status vocabulary_read_packed(vocabulary *v, const void *data, size_t size,
                                       sessile_error *err);
 /* A `.tiktoken` file: lines of base64, a space, the id. INVALID names the line. */
 sessile_status vocabulary_read_tiktoken(vocabulary *v, const char *data, size_t size,
                                         sessile_error *err);
-/* A `tokenizer.json`. INVALID; UNSUPPORTED names what is of another kind. */
+/* A `tokenizer.json`. INVALID; UNSUPPORTED names the part of another kind. */
 sessile_status vocabulary_read_json(vocabulary *v, const char *data, size_t size,
                                     sessile_error *err);
 

@@ -82,7 +82,7 @@ static int64_t count_bits(uint64_t x)
     return (int64_t)(x * ONES >> 56);
 }
 
-/* Top bits where a byte (below 0x80, all of them) lies in low..high. */
+/* Top bits of the bytes (all below 0x80) in low..high. */
 static uint64_t in_range(uint64_t bytes, unsigned char low, unsigned char high)
 {
     return (bytes + ONES * (0x80u - low)) & ~(bytes + ONES * (0x7fu - high)) & TOPS;
@@ -227,7 +227,7 @@ static int64_t total(counter *c)
     return (c->hundredths + TOKEN - 1) / TOKEN;
 }
 
-/* Feeds the inside of a string, or JSON text as it stands, with escapes decoded. */
+/* Feeds the inside of a string, or JSON text as it is, with escapes decoded. */
 static void feed_json(counter *c, const char *at, const char *end)
 {
     while (at < end) {

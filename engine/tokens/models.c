@@ -22,7 +22,7 @@
 #define CL100K "cl100k_base"
 #define O200K  "o200k_base"
 
-/* A longer prefix stands before a shorter one that it begins with. */
+/* Longer prefixes come before their own prefixes. */
 static const model_kind kinds[] = {
     {"gpt-4o", O200K, 3, 1, 3, 12, 7},
     {"chatgpt-4o", O200K, 3, 1, 3, 12, 7},
@@ -63,12 +63,12 @@ static int begins_with(const char *name, size_t size, const char *prefix)
     for (size_t i = 0; i < n; i++)
         if (tolower((unsigned char)name[i]) != prefix[i])
             return 0;
-    /* "o1" is no "o100"; "qwen2" and "llama3" are what they begin with */
+    /* "o1" does not match "o100"; "qwen2" and "llama3" match their prefix */
     return size == n || !isalnum((unsigned char)name[n]) ||
            (isalpha((unsigned char)prefix[n - 1]) && isdigit((unsigned char)name[n]));
 }
 
-/* What comes before the model's own name: providers, regions, routes. */
+/* Prefixes of a model's name: providers, regions, routes. */
 static const char *own_name(const char *name, size_t *size)
 {
     static const char *const vendors[] = {
@@ -132,7 +132,7 @@ static void put_string(rendering *r, json value)
         r->failed = 1;
 }
 
-/* A description; its last full stop is left out. */
+/* Counts a description without its last full stop. */
 static void put_description(rendering *r, json value)
 {
     put_string(r, value);

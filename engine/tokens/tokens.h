@@ -6,31 +6,31 @@
 #include <stdint.h>
 #include "codec/message.h"
 
-/* Where a count comes from, from the best to the least. */
+/* Where a count comes from, from best to worst. */
 #define TOKEN_SOURCE_USAGE    "usage"
 #define TOKEN_SOURCE_EXACT    "exact"
 #define TOKEN_SOURCE_HOST     "host"
 #define TOKEN_SOURCE_FITTED   "fitted"
 #define TOKEN_SOURCE_ESTIMATE "estimate"
 
-/* In what a message was counted: kept with the count, so that a sum of counts knows what
- * it is made of. Numbers are part of the index's bytes; what is no name here counts as
- * TOKENS_ESTIMATE. */
+/* The unit in which a message was counted. It is stored with the count, so that a sum
+ * knows its parts. The numbers are part of the index's bytes; an unknown name counts
+ * as TOKENS_ESTIMATE. */
 typedef enum token_unit {
     TOKENS_ESTIMATE = 0,
     TOKENS_CL100K,   /* of that encoding */
     TOKENS_O200K,    /* likewise */
     TOKENS_ENCODING, /* of another encoding */
     TOKENS_HOST,     /* by the host's counter */
-    TOKENS_FITTED,   /* any of these times what usage taught: the model's own */
+    TOKENS_FITTED, /* any of these times the ratio learned from usage: the model's own */
     TOKEN_UNITS
 } token_unit;
-/* A count, and in what it was taken. */
+/* A count and its unit. */
 typedef struct token_count {
     int64_t tokens;
     token_unit unit;
 } token_count;
-/* "estimate", "cl100k_base", …, as an entry says it. Static. */
+/* "estimate", "cl100k_base", …, as entries have it. Static. */
 const char *token_unit_name(token_unit unit);
 token_unit token_unit_of(const char *name, size_t size);
 
@@ -38,17 +38,17 @@ token_unit token_unit_of(const char *name, size_t size);
  * base64/hex-like runs and CJK characters. Linear, no allocation. */
 int64_t tokens_of_text(const char *text, size_t size);
 
-/* Tokens of a message as a provider is sent it: content (text, and text of blocks), calls
- * (name and arguments), results, and an overhead a message; other fields count nothing.
- * Works on the JSON text without decoding it into memory. */
+/* Tokens of a message as a provider receives it: content (text, and text of blocks),
+ * calls (name and arguments), results, and an overhead for each message. Other fields
+ * count nothing. Works on the JSON text without decoding it into memory. */
 int64_t tokens_of_message(const message *m);
 
 /* The margin of an estimate: low and high for n estimated tokens. */
 void tokens_margin(int64_t estimated, int64_t *low, int64_t *high);
-/* Of n tokens that usage taught to count. */
+/* The same for n tokens of a fitted count. */
 void tokens_fitted_margin(int64_t n, int64_t *low, int64_t *high);
-/* Of n tokens whose text was counted exactly: what a provider puts around messages,
- * calls and results is known for some models only. */
+/* The same for n tokens whose text was counted exactly: only for some models it is
+ * known what a provider adds around messages, calls and results. */
 void tokens_framing_margin(int64_t n, int64_t messages, int64_t *low, int64_t *high);
 
 #endif

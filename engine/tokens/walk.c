@@ -1,8 +1,7 @@
 /*
  * walk.c: which parts of a message are sent to a model.
  *
- * Owns which fields and blocks are text for the model. Must never count: the caller
- * does.
+ * Owns which fields and blocks are text for the model. Must never count: the caller does.
  */
 #include "tokens/walk.h"
 
@@ -11,7 +10,7 @@
 /* Tokens around a call or result, and of media, which providers count by pixels or pages,
  * not by bytes. */
 enum { CALL_OVERHEAD = 24, RESULT_OVERHEAD = 16, MEDIA_TOKENS = 1200 };
-/* How deep blocks are followed into blocks: a result may hold a list of blocks. */
+/* Limit on blocks in blocks: a result can contain a list of blocks. */
 #define MAX_BLOCK_DEPTH 4
 
 int walk_overhead(walk_mark mark)
@@ -38,8 +37,8 @@ typedef struct piece {
     json type, text, thinking, name, input, arguments, function, content, output;
 } piece;
 
-/* Reads the fields of the object that the walk stands at, whatever their order is (a type
- * may well come last), and learns its end. */
+/* Reads the fields of the current object in any order (the type can come last), and
+ * finds its end. */
 static void read_piece(piece *out, json_iter *at)
 {
     json_iter it = json_enter(at);
@@ -89,7 +88,7 @@ static void add_content(const walk *w, json content, int depth)
         w->text(w->arg, content);
 }
 
-/* A block that is none of the known ones: all its text but what is not for the model. */
+/* A block of an unknown type: all of its text except what is not for the model. */
 static void add_unknown_block(const walk *w, json block)
 {
     json_iter it = json_begin(block);

@@ -516,52 +516,63 @@ static void put_random_value(buf *tight, buf *spaced, int depth, int judged)
     put_random_space(spaced);
 }
 
+/* Buffers for one test: its state. */
+enum { BUFFERS = 4 };
+
+static int open_buffers(void **state)
+{
+    static buf buffers[BUFFERS];
+    for (int i = 0; i < BUFFERS; i++)
+        buf_init(&buffers[i], &allocator_default);
+    *state = buffers;
+    return 0;
+}
+
+static int close_buffers(void **state)
+{
+    for (int i = 0; i < BUFFERS; i++)
+        buf_deinit((buf *)*state + i);
+    return 0;
+}
+
+static void clear_all(buf *buffers)
+{
+    for (int i = 0; i < BUFFERS; i++)
+        buf_clear(&buffers[i]);
+}
+
 static void random_values_come_back_byte_for_byte(void **state)
 {
     sessile_error err;
-    buf tight, spaced, out;
+    buf *all = *state, *tight = all, *spaced = all + 1, *out = all + 2;
     int i;
-    (void)state;
-    buf_init(&tight, &allocator_default);
-    buf_init(&spaced, &allocator_default);
-    buf_init(&out, &allocator_default);
     for (i = 0; i < 20000; i++) {
-        buf_clear(&tight);
-        buf_clear(&spaced);
-        buf_clear(&out);
-        put_random_value(&tight, &spaced, 5, 0);
-        if (check_bytes(&out, spaced.data, spaced.size, &err) || out.size != tight.size ||
-            memcmp(out.data, tight.data, out.size) != 0)
+        clear_all(all);
+        put_random_value(tight, spaced, 5, 0);
+        if (check_bytes(out, spaced->data, spaced->size, &err) ||
+            out->size != tight->size || memcmp(out->data, tight->data, out->size) != 0)
             fail_msg("SEED=%llu, value %d: %s\n%s", (unsigned long long)seed, i,
-                     err.message, spaced.data);
-        assert_int_equal(json_of(out.data, out.size).size, out.size);
+                     err.message, spaced->data);
+        assert_int_equal(json_of(out->data, out->size).size, out->size);
     }
-    buf_deinit(&tight);
-    buf_deinit(&spaced);
-    buf_deinit(&out);
 }
 
 static void another_reader_finds_the_same_value(void **state)
 {
     sessile_error err;
-    buf tight, spaced, out;
+    buf *all = *state, *tight = all, *spaced = all + 1, *out = all + 2;
     int i;
-    (void)state;
-    buf_init(&tight, &allocator_default);
-    buf_init(&spaced, &allocator_default);
-    buf_init(&out, &allocator_default);
     for (i = 0; i < 5000; i++) {
         cJSON *before, *after;
-        buf_clear(&tight);
-        buf_clear(&spaced);
-        buf_clear(&out);
-        put_random_value(&tight, &spaced, 5, 1);
-        before = cJSON_ParseWithLengthOpts(spaced.data, spaced.size, NULL, 0);
-        assert_int_equal(check_bytes(&out, spaced.data, spaced.size, &err), SESSILE_OK);
-        after = cJSON_ParseWithLengthOpts(out.data, out.size, NULL, 0);
+        clear_all(all);
+        put_random_value(tight, spaced, 5, 1);
+        before = cJSON_ParseWithLengthOpts(spaced->data, spaced->size, NULL, 0);
+        assert_int_equal(check_bytes(out, spaced->data, spaced->size, &err), SESSILE_OK);
+        after = cJSON_ParseWithLengthOpts(out->data, out->size, NULL, 0);
         /* cJSON_Compare finds no equals among members of one name: printed, then. */
         if (!before || !after) {
-            fail_msg("SEED=%llu, value %d: %s", (unsigned long long)seed, i, spaced.data);
+            fail_msg("SEED=%llu, value %d: %s", (unsigned long long)seed, i,
+                     spaced->data);
         } else {
             char *a = cJSON_PrintUnformatted(before), *b = cJSON_PrintUnformatted(after);
             if (strcmp(a, b) != 0)
@@ -573,9 +584,6 @@ static void another_reader_finds_the_same_value(void **state)
         cJSON_Delete(before);
         cJSON_Delete(after);
     }
-    buf_deinit(&tight);
-    buf_deinit(&spaced);
-    buf_deinit(&out);
 }
 
 /* Values with a byte changed: whatever we take, we take again unchanged, and a reader of
@@ -583,75 +591,54 @@ static void another_reader_finds_the_same_value(void **state)
 static void damaged_values_are_taken_or_refused_but_never_misread(void **state)
 {
     sessile_error err;
-    buf tight, spaced, out, again;
+    buf *all = *state, *tight = all, *spaced = all + 1, *out = all + 2, *again = all + 3;
     int i;
-    (void)state;
-    buf_init(&tight, &allocator_default);
-    buf_init(&spaced, &allocator_default);
-    buf_init(&out, &allocator_default);
-    buf_init(&again, &allocator_default);
     for (i = 0; i < 20000; i++) {
         static const char bytes[] = "\"\\{}[],:0-.eun \x01\x80\xff\xe2";
         char *copy;
         json value;
         json_iter it;
-        buf_clear(&tight);
-        buf_clear(&spaced);
-        buf_clear(&out);
-        buf_clear(&again);
-        put_random_value(&tight, &spaced, 4, 0);
-        spaced.data[roll(spaced.size)] = bytes[roll(sizeof bytes)];
+        clear_all(all);
+        put_random_value(tight, spaced, 4, 0);
+        spaced->data[roll(spaced->size)] = bytes[roll(sizeof bytes)];
         /* The reader on text that nobody checked: stays inside, and ends. */
-        copy = malloc(spaced.size);
-        memcpy(copy, spaced.data, spaced.size);
-        value = json_of(copy, spaced.size);
+        copy = malloc(spaced->size);
+        memcpy(copy, spaced->data, spaced->size);
+        value = json_of(copy, spaced->size);
         for (it = json_begin(value); json_next(&it);) {
             assert_true(it.value.at >= copy && it.value.size > 0 &&
-                        it.value.at + it.value.size <= copy + spaced.size);
+                        it.value.at + it.value.size <= copy + spaced->size);
             (void)json_get(it.value, "a");
-            buf_clear(&again);
-            (void)json_string(&again, it.value);
+            buf_clear(again);
+            (void)json_string(again, it.value);
         }
         free(copy);
-        buf_clear(&again);
-        if (!check_bytes(&out, spaced.data, spaced.size, &err)) {
-            assert_int_equal(check_bytes(&again, out.data, out.size, &err), SESSILE_OK);
-            assert_int_equal(out.size, again.size);
-            assert_memory_equal(out.data, again.data, out.size);
+        buf_clear(again);
+        if (!check_bytes(out, spaced->data, spaced->size, &err)) {
+            assert_int_equal(check_bytes(again, out->data, out->size, &err), SESSILE_OK);
+            assert_int_equal(out->size, again->size);
+            assert_memory_equal(out->data, again->data, out->size);
         }
     }
-    buf_deinit(&tight);
-    buf_deinit(&spaced);
-    buf_deinit(&out);
-    buf_deinit(&again);
 }
 
 static void written_strings_are_read_back(void **state)
 {
     unsigned char bytes[64];
     sessile_error err;
-    buf out, checked, back;
+    buf *all = *state, *out = all, *checked = all + 1, *back = all + 2;
     int i;
-    (void)state;
-    buf_init(&out, &allocator_default);
-    buf_init(&checked, &allocator_default);
-    buf_init(&back, &allocator_default);
     for (i = 0; i < 5000; i++) {
         size_t size = (size_t)roll(sizeof bytes), j;
         for (j = 0; j < size; j++)
             bytes[j] = (unsigned char)roll(128);
-        buf_clear(&out);
-        buf_clear(&checked);
-        buf_clear(&back);
-        json_put_string(&out, bytes, size);
-        assert_int_equal(check_bytes(&checked, out.data, out.size, &err), SESSILE_OK);
-        assert_int_equal(json_string(&back, json_of(checked.data, checked.size)), 0);
-        assert_int_equal(back.size, size);
-        assert_memory_equal(back.data, bytes, size);
+        clear_all(all);
+        json_put_string(out, bytes, size);
+        assert_int_equal(check_bytes(checked, out->data, out->size, &err), SESSILE_OK);
+        assert_int_equal(json_string(back, json_of(checked->data, checked->size)), 0);
+        assert_int_equal(back->size, size);
+        assert_memory_equal(back->data, bytes, size);
     }
-    buf_deinit(&out);
-    buf_deinit(&checked);
-    buf_deinit(&back);
 }
 
 int main(void)
@@ -669,10 +656,15 @@ int main(void)
         cmocka_unit_test(nesting_stops_at_the_limit),
         cmocka_unit_test(deep_text_costs_no_stack),
         cmocka_unit_test(want_of_memory_leaves_the_output_as_it_was),
-        cmocka_unit_test(random_values_come_back_byte_for_byte),
-        cmocka_unit_test(another_reader_finds_the_same_value),
-        cmocka_unit_test(damaged_values_are_taken_or_refused_but_never_misread),
-        cmocka_unit_test(written_strings_are_read_back),
+        cmocka_unit_test_setup_teardown(random_values_come_back_byte_for_byte,
+                                        open_buffers, close_buffers),
+        cmocka_unit_test_setup_teardown(another_reader_finds_the_same_value, open_buffers,
+                                        close_buffers),
+        cmocka_unit_test_setup_teardown(
+            damaged_values_are_taken_or_refused_but_never_misread, open_buffers,
+            close_buffers),
+        cmocka_unit_test_setup_teardown(written_strings_are_read_back, open_buffers,
+                                        close_buffers),
     };
     const char *given = getenv("SEED");
     seed = given ? strtoull(given, NULL, 10) : (uint64_t)time(NULL);
