@@ -141,16 +141,15 @@ sessile_status session_labels(sessile_session *s, sessile_label_row **out, size_
                               sessile_error *err)
 {
     const allocator *a = &s->store->alloc;
-    sessile_status status = session_lock(s, err);
+    sessile_status status = session_lock_fresh(s, err);
     fact *list;
     size_t n;
 
     if (status)
         return status;
-    status = session_refresh_locked(s, err);
-    if (!status && facts_in_force(&s->fold.facts, FACT_LABEL, a, &list, &n))
+    if (facts_in_force(&s->fold.facts, FACT_LABEL, a, &list, &n)) {
         status = fail_nomem(err);
-    else if (!status) {
+    } else {
         status = pack_labels(s, list, n, out, err);
         mem_free(a, list, n * sizeof *list);
         if (!status)
@@ -340,13 +339,11 @@ static sessile_status members_locked(sessile_session *s, const char *kind, buf *
 sessile_status session_members(sessile_session *s, const char *kind, buf *out,
                                sessile_error *err)
 {
-    sessile_status status = session_lock(s, err);
+    sessile_status status = session_lock_fresh(s, err);
 
     if (status)
         return status;
-    status = session_refresh_locked(s, err);
-    if (!status)
-        status = members_locked(s, kind, out, err);
+    status = members_locked(s, kind, out, err);
     session_unlock(s);
     return status;
 }

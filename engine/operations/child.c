@@ -80,13 +80,11 @@ static sessile_status write_child(sessile_session *s, child_write *w, sessile_er
 static sessile_status look_at_parent(sessile_session *s, sessile_id *head,
                                      sessile_error *err)
 {
-    sessile_status status = session_lock(s, err);
+    sessile_status status = session_lock_fresh(s, err);
 
     if (status)
         return status;
-    status = session_refresh_locked(s, err);
-    if (!status)
-        status = session_name_error(s, session_damage_locked(s, NULL, err), err);
+    status = session_name_error(s, session_damage_locked(s, NULL, err), err);
     *head = s->tree.head;
     session_unlock(s);
     return status;
@@ -344,14 +342,12 @@ sessile_status session_subsessions(sessile_session *s, sessile_subsession **out,
                                    size_t *count, sessile_error *err)
 {
     children c = {.alloc = &s->store->alloc};
-    sessile_status status = session_lock(s, err);
+    sessile_status status = session_lock_fresh(s, err);
 
     if (status)
         return status;
     buf_init(&c.text, c.alloc);
-    status = session_refresh_locked(s, err);
-    if (!status)
-        status = gather(s, &c, err);
+    status = gather(s, &c, err);
     session_unlock(s);
     if (!status)
         status = pack(&c, out, err);

@@ -420,11 +420,9 @@ static sessile_status copy_session(sessile_session *s, sessile_store *to,
     for (int i = 0, again = 1; !status && again; i++) {
         plan p;
         plan_init(&p, s);
-        status = session_lock(s, err);
+        status = session_lock_fresh(s, err);
         if (!status) {
-            status = session_refresh_locked(s, err);
-            if (!status)
-                status = make(&p, arg, err);
+            status = make(&p, arg, err);
             if (!status && (p.header.failed || p.facts.text.failed))
                 status = fail_nomem(err);
             session_unlock(s);

@@ -17,14 +17,12 @@
 sessile_status session_life(sessile_session *s, sessile_life_info *out,
                             sessile_error *err)
 {
-    sessile_status status = session_lock(s, err);
+    sessile_status status = session_lock_fresh(s, err);
     life_facts f;
 
     if (status)
         return status;
-    status = session_refresh_locked(s, err);
-    if (!status)
-        status = session_life_facts_locked(s, &f, err);
+    status = session_life_facts_locked(s, &f, err);
     if (!status)
         *out = (sessile_life_info){.life =
                                        life_state(&f, s->fold.modified_ms,

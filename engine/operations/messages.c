@@ -199,12 +199,9 @@ sessile_status session_messages(sessile_session *s,
     *count = 0;
     if (!options)
         options = &all;
-    status = session_lock(s, err);
+    status = session_lock_fresh(s, err);
     if (status)
         return status;
-    status = session_refresh_locked(s, err);
-    if (status)
-        goto out;
     at = options->at == SESSILE_NO_ID ? s->tree.head : options->at;
     status = session_path_locked(s, at, &ids, &path, err);
     if (status)

@@ -11,26 +11,14 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "operations/read.h"
 #include "session/fold.h"
-
-/* The entry its policy saw; SESSILE_NO_ID: it says nothing sensible. */
-static sessile_id saw_of(const entry *e)
-{
-    const char *text;
-    size_t size;
-    sessile_id saw;
-
-    if (!json_plain(json_get(e->data, "saw"), &text, &size) ||
-        id_parse(text, size, &saw) || saw >= e->id)
-        return SESSILE_NO_ID;
-    return saw;
-}
 
 /* *open: 1 when what it waits for would still count. */
 static sessile_status read_pending(sessile_session *s, const entry *e, int *open,
                                    sessile_error *err)
 {
-    sessile_id saw = saw_of(e);
+    sessile_id saw = read_earlier_id(e, "saw");
     sessile_status status;
 
     *open = 0;
@@ -183,13 +171,11 @@ static sessile_status pending_runs_locked(sessile_session *s, sessile_pending_ru
 sessile_status session_pending_runs(sessile_session *s, sessile_pending_run **out,
                                     size_t *count, sessile_error *err)
 {
-    sessile_status status = session_lock(s, err);
+    sessile_status status = session_lock_fresh(s, err);
 
     if (status)
         return status;
-    status = session_refresh_locked(s, err);
-    if (!status)
-        status = pending_runs_locked(s, out, count, err);
+    status = pending_runs_locked(s, out, count, err);
     session_unlock(s);
     return status;
 }

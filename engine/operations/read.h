@@ -14,6 +14,10 @@ sessile_status session_read_context(sessile_session *s, sessile_id at,
 sessile_status session_entry(sessile_session *s, sessile_id id, char **out, size_t *size,
                              sessile_error *err);
 
+/* The earlier entry that a member of e's data names; SESSILE_NO_ID: none, or a bad one.
+ */
+sessile_id read_earlier_id(const entry *e, const char *member);
+
 sessile_status entries_open(sessile_entries **out, sessile_session *s,
                             sessile_error *err);
 sessile_status entries_next(sessile_entries *entries, sessile_id *id, const char **json,
