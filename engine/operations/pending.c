@@ -1,10 +1,9 @@
 /*
- * pending.c: which pending runs can still be answered.
+ * pending.c: finds the pending runs that can still be answered.
  *
- * A pending run is open until a fact ends it, or until the conversation leaves it
- * behind. When the head no longer descends from the entry that its policy saw, or when
- * another compaction has changed the context, the result of an answer could not be
- * applied any more.
+ * A pending run is open until a fact ends it or the conversation makes it obsolete: when
+ * the head no longer descends from the entry that its policy saw, or when another
+ * compaction has changed the context, the result of an answer could not be applied.
  */
 #include "operations/pending.h"
 
@@ -14,7 +13,7 @@
 #include "operations/read.h"
 #include "session/fold.h"
 
-/* *open: 1 when what it waits for would still count. */
+/* *open: 1 when an answer could still be applied. */
 static sessile_status read_pending(sessile_session *s, const entry *e, int *open,
                                    sessile_error *err)
 {

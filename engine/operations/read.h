@@ -1,7 +1,7 @@
 /*
- * read.h: what a host reads of a session: its context, its entries, counted tokens.
+ * read.h: what a host reads from a session: context, entries, tokens.
  *
- * As sessile.h says of the functions of these names; arguments were checked.
+ * The public functions of these names; arguments were checked.
  */
 #ifndef OPERATIONS_READ_H
 #define OPERATIONS_READ_H

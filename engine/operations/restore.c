@@ -1,9 +1,9 @@
 /*
- * restore.c: checkpoints listed, verified, and restored.
+ * restore.c: lists, verifies and restores checkpoints.
  *
- * Restoring gives the state back and moves the head to where it was. What came later
- * becomes a branch; it is not lost. Must never give back a state, nor move the head,
- * unless the checksum is right. Reports what is different about the agent that asks.
+ * Restoring returns the state and moves the head to where it was. Later entries become a
+ * branch; they are not lost. Must never return a state, nor move the head, unless the
+ * checksum is right. Reports how the agent that restores differs from the one that wrote.
  */
 #include "operations/checkpoint.h"
 
@@ -219,7 +219,7 @@ sessile_status session_checkpoints(sessile_session *s,
 
 /* ------------------------------------------------------------------ who made it */
 
-/* Appends a sentence to the warnings. */
+/* Appends a warning. */
 static void warn(buf *out, const char *text)
 {
     if (out->size)
@@ -247,7 +247,7 @@ static int has_tool(const sessile_session *s, const buf *name, buf *work)
     return 0;
 }
 
-/* Tools that it had then and that who asks has not. */
+/* Tools of the checkpoint that the restoring agent does not have. */
 static void compare_tools(const sessile_session *s, json tools, buf *out, buf *work)
 {
     json_iter it = json_begin(tools);

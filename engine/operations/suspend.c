@@ -1,11 +1,11 @@
 /*
- * suspend.c: the host's pause: an approval that is awaited, a tool that takes days.
+ * suspend.c: suspensions: the host waits for an approval, or for a tool that takes days.
  *
- * A `suspend` fact {"reason":…,"state":…} stops everything that would add to the
+ * A `suspend` fact {"reason":…,"state":…} refuses everything that would add to the
  * conversation or move its head, in any process, until a fact {"off":true} ends it.
- * resume_with appends the messages that were awaited in the same commit; cancel appends
- * none. Reading, labels and settings go on. A policy that waits for its model is a
- * pending run instead, and stops nobody.
+ * resume_with appends the messages that were waited for in the same commit; cancel
+ * appends none. Reading, labels and settings are not affected. A policy that waits for
+ * its model is a pending run instead, which blocks nobody.
  */
 #include "operations/annotate.h"
 
@@ -24,7 +24,7 @@ typedef struct suspension_write {
     const token_count *tokens;
     size_t count;
     sessile_id id;    /* out: of the suspend entry, or of the first message */
-    int pending_runs; /* pending runs are closed as well */
+    int pending_runs; /* 1: close pending runs as well */
 } suspension_write;
 
 static const fact *find_suspension(const sessile_session *s)
