@@ -1,4 +1,4 @@
-/* annotate.c: the public functions for labels, settings, metadata and pauses. */
+/* annotate.c: the public functions for labels, settings, metadata and suspensions. */
 #include "api/api.h"
 
 #include "operations/annotate.h"

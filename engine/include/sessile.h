@@ -66,7 +66,7 @@ typedef enum sessile_status {
     SESSILE_NOMEM, /* the allocator returned NULL; nothing was changed */
     SESSILE_UNSUPPORTED, /* this build, machine or store cannot do that */
     SESSILE_FORKED,      /* the handle was opened in another process */
-    SESSILE_SUSPENDED,   /* the host paused this session: resume or cancel it first */
+    SESSILE_SUSPENDED,   /* the host suspended this session: resume or cancel it first */
     SESSILE_CANCELLED,   /* ended by another thread */
     SESSILE_CLOSED       /* the handle was closed */
 } sessile_status;
@@ -436,7 +436,7 @@ SESSILE_API void sessile_store_set_fallback(sessile_store *store,
  */
 typedef enum sessile_life {
     SESSILE_LIFE_ACTIVE = 0,
-    SESSILE_LIFE_SUSPENDED, /* the host paused it */
+    SESSILE_LIFE_SUSPENDED, /* the host suspended it */
     SESSILE_LIFE_ARCHIVED,
     SESSILE_LIFE_EXPIRED,
     SESSILE_LIFE_DELETED
@@ -1448,7 +1448,7 @@ SESSILE_API sessile_status sessile_checkpoint_delete(sessile_session *session,
                                                      sessile_id checkpoint,
                                                      sessile_error *err);
 
-/* ------------------------------------------------------------------ pauses */
+/* ------------------------------------------------------------------ suspensions */
 
 /*
  * Suspends a session: until it is resumed or cancelled, every call in any process that

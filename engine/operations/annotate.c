@@ -1,10 +1,11 @@
 /*
- * annotate.c: labels, settings and metadata: stated as facts, and found again in force.
+ * annotate.c: labels, settings and metadata, written as facts and read as they are in
+ * force.
  *
- * A label that is already there is not written again. Settings and metadata are kept
- * member by member: each member has the value of the newest entry that names it. So two
- * writers who set different members do not undo each other, and every value that ever
- * held is in the log with its time.
+ * A label that an entry already has is not written again. Settings and metadata are
+ * merged member by member: each member has the value of the newest entry that names it.
+ * So two writers who set different members do not undo each other, and the log keeps
+ * every value with its time.
  */
 #include "operations/annotate.h"
 
@@ -141,16 +142,15 @@ sessile_status session_labels(sessile_session *s, sessile_label_row **out, size_
                               sessile_error *err)
 {
     const allocator *a = &s->store->alloc;
-    sessile_status status = session_lock(s, err);
+    sessile_status status = session_lock_fresh(s, err);
     fact *list;
     size_t n;
 
     if (status)
         return status;
-    status = session_refresh_locked(s, err);
-    if (!status && facts_in_force(&s->fold.facts, FACT_LABEL, a, &list, &n))
+    if (facts_in_force(&s->fold.facts, FACT_LABEL, a, &list, &n)) {
         status = fail_nomem(err);
-    else if (!status) {
+    } else {
         status = pack_labels(s, list, n, out, err);
         mem_free(a, list, n * sizeof *list);
         if (!status)
@@ -170,7 +170,7 @@ static sessile_status build_members(void *arg, sessile_session *s, batch *b,
     return SESSILE_OK;
 }
 
-/* INVALID when a member is stated twice: which of the two would hold? */
+/* INVALID when a member is there twice: it would not be clear which one counts. */
 static sessile_status check_once(const sessile_session *s, const char *kind,
                                  const buf *text, sessile_error *err)
 {
@@ -243,10 +243,10 @@ typedef struct gathering {
     sessile_session *s;
     const char *kind;
     buf *out;
-    buf text, work; /* the entry that was read last */
+    buf text, work; /* the last entry that was read */
     sessile_id at;  /* SESSILE_NO_ID: none yet */
     entry e;
-    json_iter next; /* its members that were not looked at: facts keep their order */
+    json_iter next; /* its members not yet visited; facts keep their order */
 } gathering;
 
 static void put_member(buf *out, const char *key, size_t size, json value)
@@ -283,7 +283,7 @@ static sessile_status gather(gathering *g, const fact *one, sessile_error *err)
     return SESSILE_OK;
 }
 
-/* What a new session was given as metadata, less what was stated or taken back since. */
+/* The metadata of the header, without members that facts have set or removed since. */
 static void gather_header(gathering *g, const fact *list, size_t count)
 {
     json_iter it = json_begin(json_of(g->s->header.metadata, g->s->header.metadata_size));
@@ -340,13 +340,11 @@ static sessile_status members_locked(sessile_session *s, const char *kind, buf *
 sessile_status session_members(sessile_session *s, const char *kind, buf *out,
                                sessile_error *err)
 {
-    sessile_status status = session_lock(s, err);
+    sessile_status status = session_lock_fresh(s, err);
 
     if (status)
         return status;
-    status = session_refresh_locked(s, err);
-    if (!status)
-        status = members_locked(s, kind, out, err);
+    status = members_locked(s, kind, out, err);
     session_unlock(s);
     return status;
 }

@@ -1,8 +1,8 @@
 /*
- * annotate.h: facts that a host states about a session: labels, settings, metadata,
- * pauses.
+ * annotate.h: facts that a host writes about a session: labels, settings, metadata,
+ * suspensions.
  *
- * Each is one commit, synced before the call returns, and never moves the head.
+ * Each is one commit, synced before the call returns, and does not move the head.
  */
 #ifndef OPERATIONS_ANNOTATE_H
 #define OPERATIONS_ANNOTATE_H
@@ -11,27 +11,27 @@
 
 enum { LABEL_MOST = 200 /* bytes of a label */ };
 
-/* As sessile.h says of the functions of these names. off: takes the label away. */
+/* The public functions of these names. off: 1 removes the label. */
 sessile_status session_label(sessile_session *s, sessile_id id, sessile_slice name,
                              int off, sessile_error *err);
 sessile_status session_labels(sessile_session *s, sessile_label_row **out, size_t *count,
                               sessile_error *err);
 
-/* kind "settings" or "metadata": members of a JSON object are stated, null takes one
- * back; and all that are in force, as a JSON object appended to out. */
+/* kind: "settings" or "metadata". Sets the members of a JSON object; null removes one. */
 sessile_status session_state_members(sessile_session *s, const char *kind,
                                      sessile_slice object, sessile_error *err);
+/* Appends all members in force to out, as a JSON object. */
 sessile_status session_members(sessile_session *s, const char *kind, buf *out,
                                sessile_error *err);
 /* The same as a block for the host. */
 sessile_status session_members_text(sessile_session *s, const char *kind, char **out,
                                     size_t *size, sessile_error *err);
 
-/* The last member of an object whose key is exactly that; JSON_NONE: there is none. work:
- * written to; failed when there was no memory. */
+/* The last member of an object with that key; JSON_NONE: none. work: a scratch buffer;
+ * work->failed: out of memory. */
 json session_member(json object, const char *key, size_t size, buf *work);
 
-/* ---- the host's pause (operations/suspend.c) */
+/* ---- suspensions (operations/suspend.c): the public functions of these names */
 
 sessile_status session_suspend(sessile_session *s, sessile_slice reason,
                                sessile_slice state, sessile_id *out, sessile_error *err);

@@ -1,9 +1,9 @@
 /*
- * checkpoint.c: checkpoints written, pruned, withdrawn.
+ * checkpoint.c: writes, prunes and withdraws checkpoints.
  *
- * A checkpoint is one fact, and so one append: a reference into the log and the host's
- * state, compressed when it is large. Their number is limited: the commit that exceeds
- * the limit also withdraws the oldest, by a tombstone; those with a name are withdrawn
+ * A checkpoint is one fact, so one append: a reference into the log and the host's state,
+ * compressed when it is large. The number of checkpoints is limited. The commit that
+ * exceeds the limit also withdraws the oldest one; checkpoints with a name are withdrawn
  * last.
  */
 #include "operations/checkpoint.h"
@@ -19,7 +19,7 @@
 #include "session/fold.h"
 
 enum {
-    KEPT = 50,             /* when nobody says how many */
+    KEPT = 50,             /* the default number */
     COMPRESSED_FROM = 4096 /* bytes of a state */
 };
 
@@ -27,7 +27,7 @@ typedef struct checkpoint_write {
     const sessile_checkpoint_options *options;
     buf state, metadata, zstd; /* checked */
     buf data;
-    sessile_id at; /* what it is about; SESSILE_NO_ID: the head */
+    sessile_id at; /* its subject; SESSILE_NO_ID: the head */
     sessile_id id;
 } checkpoint_write;
 
@@ -77,7 +77,7 @@ void checkpoint_checksum(const char *data, size_t size, char out[65])
     hex_encode(out, sum, sizeof sum);
 }
 
-/* How much the context has at an entry. */
+/* Messages and tokens of the context at an entry. */
 static sessile_status measure(sessile_session *s, sessile_id at, size_t *messages,
                               sessile_tokens *tokens, sessile_error *err)
 {
@@ -155,7 +155,7 @@ static uint32_t keep_of(const sessile_session *s, const sessile_checkpoint_optio
     return o->keep ? o->keep : s->config.checkpoint.keep;
 }
 
-/* Makes room for one more: the oldest without a name, then the oldest. */
+/* Withdraws one when the limit is reached: the oldest without a name, else the oldest. */
 static sessile_status evict(sessile_session *s, batch *b, uint32_t most,
                             sessile_error *err)
 {

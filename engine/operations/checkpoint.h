@@ -1,5 +1,5 @@
 /*
- * checkpoint.h: states of execution kept in the log, and restored from it.
+ * checkpoint.h: states of execution that are kept in the log and restored from it.
  *
  * The data of a `checkpoint` entry, whose parent is the entry it is about:
  *
@@ -9,8 +9,8 @@
  *    "state":<JSON>  or  "zstd":"<base64>","bytes":n,
  *    "checksum":"<SHA-256, hex, of the data up to here>"}
  *
- * what does not apply being left out. The conversation is not copied: it is the path to
- * `head`, which nothing can change.
+ * Members that do not apply are left out. The conversation is not copied: it is the path
+ * to `head`, which never changes.
  */
 #ifndef OPERATIONS_CHECKPOINT_H
 #define OPERATIONS_CHECKPOINT_H
@@ -19,14 +19,14 @@
 
 enum {
     CHECKPOINT_NAME_MOST = 200,                /* bytes of a name, an event, a version */
-    CHECKPOINT_STATE_MOST = 1024 * 1024 * 1024 /* bytes of a state that is read back */
+    CHECKPOINT_STATE_MOST = 1024 * 1024 * 1024 /* bytes of a state that is restored */
 };
 
-/* As sessile.h says of the functions of these names; arguments are not NULL. */
+/* The public functions of these names; arguments are not NULL. */
 sessile_status session_checkpoint(sessile_session *s,
                                   const sessile_checkpoint_options *options,
                                   sessile_id *out, sessile_error *err);
-/* The same about an entry that is or was the head. */
+/* The same for an entry that is or was the head. */
 sessile_status session_checkpoint_at(sessile_session *s, sessile_id at,
                                      const sessile_checkpoint_options *options,
                                      sessile_id *out, sessile_error *err);
@@ -42,7 +42,7 @@ sessile_status session_withdraw_checkpoint(sessile_session *s, sessile_id id,
 /* ---- shared by checkpoint.c and restore.c */
 
 void checkpoint_checksum(const char *data, size_t size, char out[65]);
-/* The checkpoint in force that id names. NOTFOUND. The mutex is held. */
+/* OK: id is a checkpoint in force; else NOTFOUND. The mutex is held. */
 sessile_status checkpoint_find_locked(sessile_session *s, sessile_id id,
                                       sessile_error *err);
 

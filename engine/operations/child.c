@@ -1,14 +1,14 @@
 /*
- * child.c: sessions of sub-agents: begun from a parent, and what became of them.
+ * child.c: sessions of sub-agents: starts them, and records what became of them.
  *
  * Owns the entries of type `child` in a parent's log:
  *
- *   {"id":…,"agent":…,"user":…}                        begun; its parent is the head
- *   {"id":…,"agent":…,"user":…,"merged":"0000002a"}    its result is that message
+ *   {"id":…,"agent":…,"user":…}                        started; its parent is the head
+ *   {"id":…,"agent":…,"user":…,"merged":"0000002a"}    that message is its result
  *   {"id":…,"agent":…,"user":…,"discarded":true,"reason":…}
  *
- * user is left out where there is none. Must never open a child's log to answer for its
- * parent: what a parent says of its children is in its own log.
+ * user is left out when there is none. Must never open a child's log to answer for its
+ * parent: the parent's own log says all that it knows of its children.
  */
 #include "operations/fork.h"
 
@@ -22,8 +22,8 @@
 /* ------------------------------------------------------------------ writing */
 
 typedef struct child_write {
-    buf data;      /* of the entry, not closed yet */
-    sessile_id at; /* what it is about; SESSILE_NO_ID: the head */
+    buf data;      /* of the entry, without the closing brace */
+    sessile_id at; /* its parent; SESSILE_NO_ID: the head */
     const buf *message;
     message columns;
     token_count tokens;
@@ -76,17 +76,15 @@ static sessile_status write_child(sessile_session *s, child_write *w, sessile_er
     return w->data.failed ? fail_nomem(err) : session_write(s, build, w, NULL, err);
 }
 
-/* The parent's head, once it is known that it can be written to. */
-static sessile_status look_at_parent(sessile_session *s, sessile_id *head,
-                                     sessile_error *err)
+/* The parent's head; an error when the parent is damaged and cannot be written. */
+static sessile_status read_parent_head(sessile_session *s, sessile_id *head,
+                                       sessile_error *err)
 {
-    sessile_status status = session_lock(s, err);
+    sessile_status status = session_lock_fresh(s, err);
 
     if (status)
         return status;
-    status = session_refresh_locked(s, err);
-    if (!status)
-        status = session_name_error(s, session_damage_locked(s, NULL, err), err);
+    status = session_name_error(s, session_damage_locked(s, NULL, err), err);
     *head = s->tree.head;
     session_unlock(s);
     return status;
@@ -118,7 +116,7 @@ sessile_status session_child(sessile_session *parent, int with_context,
                          SESSILE_NO_ID,
                          ""};
     child_write w = {.id = SESSILE_NO_ID};
-    sessile_status status = look_at_parent(parent, &link.entry, err);
+    sessile_status status = read_parent_head(parent, &link.entry, err);
 
     if (!status)
         status = with_context
@@ -222,7 +220,7 @@ sessile_status session_child_discarded(sessile_session *parent,
 /* ------------------------------------------------------------------ reading */
 
 typedef struct found {
-    size_t id, agent, user, end; /* where its names stand in text */
+    size_t id, agent, user, end; /* offsets of its names in text */
     sessile_subsession row;
 } found;
 
@@ -251,7 +249,7 @@ static found *find_child(children *c, const found *one)
     return NULL;
 }
 
-/* An entry that does not name a child is passed over: it was written by hand. */
+/* Skips an entry that names no child: it was written by hand. */
 static sessile_status take_child_entry(children *c, const entry *e, sessile_error *err)
 {
     json user = json_get(e->data, "user"), merged = json_get(e->data, "merged");
@@ -344,14 +342,12 @@ sessile_status session_subsessions(sessile_session *s, sessile_subsession **out,
                                    size_t *count, sessile_error *err)
 {
     children c = {.alloc = &s->store->alloc};
-    sessile_status status = session_lock(s, err);
+    sessile_status status = session_lock_fresh(s, err);
 
     if (status)
         return status;
     buf_init(&c.text, c.alloc);
-    status = session_refresh_locked(s, err);
-    if (!status)
-        status = gather(s, &c, err);
+    status = gather(s, &c, err);
     session_unlock(s);
     if (!status)
         status = pack(&c, out, err);

@@ -10,13 +10,11 @@ sessile_status session_count_tokens(sessile_session *s,
                                     const sessile_count_options *options,
                                     sessile_tokens *out, sessile_error *err)
 {
-    sessile_status status = session_lock(s, err);
+    sessile_status status = session_lock_fresh(s, err);
     if (status)
         return status;
-    status = session_refresh_locked(s, err);
     sessile_id at = options->at == SESSILE_NO_ID ? s->tree.head : options->at;
-    if (!status)
-        status = session_check_at(s, at, err);
+    status = session_check_at(s, at, err);
     if (!status)
         status = session_tokens_for_locked(s, at, options->model, options->tools,
                                            options->system, out, err);

@@ -1,14 +1,14 @@
 /*
- * fork.c: sessions made of other sessions.
+ * fork.c: makes sessions from other sessions: forks and whole copies.
  *
  * Owns what a fork copies: the log's lines up to an entry, as they are (log/fork.c seals
- * them again), and after them what was said later about those entries and about the
- * session as a whole. Must never hold the session's mutex while lines are copied, nor
- * change anything of the session that is copied.
+ * them again), and after them the facts that were written later about these entries and
+ * about the whole session. Must never hold the session's mutex while lines are copied,
+ * nor change the session that is copied.
  *
- * The lines keep their ids, so that lists of compactions, labels and parents mean what
- * they meant. What is true of the session as a whole is stated again only where the
- * lines alone would say something else.
+ * The lines keep their ids, so compactions, labels and parents stay valid. Facts about
+ * the whole session are written again only where the copied lines alone would be out of
+ * date.
  */
 #include "operations/fork.h"
 
@@ -21,13 +21,13 @@
 #include "operations/annotate.h"
 #include "session/fold.h"
 
-/* What is known of a copy before its lines are read. */
+/* What to copy, found before the lines are read. */
 typedef struct plan {
     sessile_session *s;
-    sessile_id last; /* the newest entry that is copied as it is */
+    sessile_id last; /* the last entry that is copied */
     unsigned char tag[VAULT_TAG];
     buf header;
-    batch facts; /* stated behind the lines */
+    batch facts; /* written after the lines */
 } plan;
 
 static void plan_init(plan *p, sessile_session *s)
@@ -55,7 +55,7 @@ static void state(plan *p, entry_type type, sessile_id parent, const buf *data)
         batch_put(&p->facts, parent, type, SOURCE_HOST, data->data, data->size);
 }
 
-/* 1 the first time that a fact's subject is seen; -1: no memory. */
+/* 1 when a fact's subject is seen for the first time; -1: out of memory. */
 static int is_first(map *seen, const facts *all, const fact *one, buf *work)
 {
     uint32_t known;
@@ -73,7 +73,7 @@ static int is_first(map *seen, const facts *all, const fact *one, buf *work)
     return map_put(seen, key, 1) ? -1 : 1;
 }
 
-/* 1 when a fact that was stated behind the lines is about something in them. */
+/* 1 when a later fact is about an entry that is copied. */
 static sessile_status is_about_them(plan *p, const fact *one, int *yes,
                                     sessile_error *err)
 {
@@ -87,7 +87,7 @@ static sessile_status is_about_them(plan *p, const fact *one, int *yes,
     return status;
 }
 
-/* An entry that stands behind the lines, once more, under the next id. */
+/* Writes a later entry again, under the next id. */
 static sessile_status carry(plan *p, sessile_id id, buf *text, sessile_error *err)
 {
     sessile_status status;
@@ -98,12 +98,12 @@ static sessile_status carry(plan *p, sessile_id id, buf *text, sessile_error *er
         return status;
     if (e.parent <= p->last)
         batch_copy(&p->facts, text->data, text->size);
-    else /* a tombstone stands where the head was */
+    else /* the head was at an entry that is a tombstone now */
         batch_put(&p->facts, p->last, e.type, e.source, e.data.at, e.data.size);
     return SESSILE_OK;
 }
 
-/* Labels and checkpoints of entries that come along, as they are now. */
+/* Labels and checkpoints of the copied entries, as they are now. */
 static sessile_status carry_labels(plan *p, buf *work, sessile_error *err)
 {
     const facts *all = &p->s->fold.facts;
@@ -135,8 +135,8 @@ static sessile_status carry_labels(plan *p, buf *work, sessile_error *err)
     return status;
 }
 
-/* Who waits at the last line waits no more: a copy inherits no pause. */
-static sessile_status end_pauses(plan *p, buf *work, sessile_error *err)
+/* Ends a suspension and pending runs: a copy inherits neither. */
+static sessile_status end_waits(plan *p, buf *work, sessile_error *err)
 {
     const facts *all = &p->s->fold.facts;
     sessile_status status = SESSILE_OK;
@@ -168,7 +168,7 @@ static sessile_status end_pauses(plan *p, buf *work, sessile_error *err)
 
 /* ------------------------------------------------------------------ of the session */
 
-/* The data of a metadata entry in the making. */
+/* The data of the metadata entry, as it is built. */
 typedef struct members {
     buf top, settings, metadata; /* `"key":value` and commas */
     buf text, work;
@@ -183,7 +183,7 @@ static void member(buf *out, const char *key, size_t size, json value)
     buf_put(out, value.at, value.size);
 }
 
-/* The newest record of that name among those of the lines. */
+/* The newest fact of that name in the copied lines. */
 static const fact *in_lines(const plan *p, const char *name, size_t size)
 {
     const facts *all = &p->s->fold.facts;
@@ -197,7 +197,7 @@ static const fact *in_lines(const plan *p, const char *name, size_t size)
 
 static const json null_value = {"null", 4, JSON_NULL};
 
-/* A member of settings or metadata as it is now, when the lines do not say it. */
+/* A member of settings or metadata as it is now, if the lines differ. */
 static sessile_status keep_member(plan *p, members *m, const fact *one, const char *kind,
                                   buf *out, json given, sessile_error *err)
 {
@@ -249,7 +249,7 @@ static sessile_status gather_members(plan *p, members *m, sessile_slice title, j
         } else if (begins(p, one, "metadata.")) {
             status = keep_member(p, m, one, "metadata", &m->metadata, given, err);
         } else if (!fact_is_named(all, one, "title", 5)) {
-            /* status, time to live, deletion: of the session that was copied */
+            /* status, time to live and deletion stay with the original */
             was = in_lines(p, name, one->name_size);
             if (was && !was->off)
                 member(&m->top, name, one->name_size, null_value);
@@ -283,7 +283,7 @@ static void put_group(buf *out, const char *name, const buf *members_of)
     buf_putc(out, '}');
 }
 
-/* Title, settings and metadata as they are now, where the lines say something else. */
+/* Title, settings and metadata as they are now, if the lines differ. */
 static sessile_status state_members(plan *p, sessile_slice title, json given,
                                     sessile_error *err)
 {
@@ -319,7 +319,7 @@ static sessile_status state_members(plan *p, sessile_slice title, json given,
 
 /* ------------------------------------------------------------------ the copy */
 
-/* DAMAGED or TRUNCATED when the lines up to the last one are not all sound. */
+/* DAMAGED or TRUNCATED when one of the copied lines is bad. */
 static sessile_status check_sound(const plan *p, sessile_error *err)
 {
     const sessile_session *s = p->s;
@@ -339,7 +339,7 @@ static sessile_status check_sound(const plan *p, sessile_error *err)
                               err);
 }
 
-/* Lines, then facts, under the new names. No mutex is held. */
+/* Writes lines, then facts, under the new names. No mutex is held. */
 static sessile_status write_copy(const plan *p, sessile_store *to,
                                  const session_names *names, sessile_error *err)
 {
@@ -390,7 +390,7 @@ static sessile_status exists(const session_names *names, sessile_error *err)
                 shown);
 }
 
-/* EXISTS before anything is read: a name that is taken later is seen at the end. */
+/* EXISTS before anything is read. A name that is taken later is found at the end. */
 static sessile_status check_free(sessile_store *to, const session_names *names,
                                  sessile_error *err)
 {
@@ -399,12 +399,12 @@ static sessile_status check_free(sessile_store *to, const session_names *names,
 
     names_place(to, names, folder, name);
     if (to->backend.table->open(to->backend.self, folder, name, &there, NULL))
-        return SESSILE_OK; /* whatever else is wrong there, making it will say */
+        return SESSILE_OK; /* other errors are reported when it is made */
     to->backend.table->close(there);
     return exists(names, err);
 }
 
-/* While another log takes the session's name again and again, a copy is begun anew. */
+/* Starts the copy again when another log replaced the session's, at most TRIES times. */
 #define TRIES 4
 
 typedef sessile_status (*make_plan)(plan *p, void *arg, sessile_error *err);
@@ -420,11 +420,9 @@ static sessile_status copy_session(sessile_session *s, sessile_store *to,
     for (int i = 0, again = 1; !status && again; i++) {
         plan p;
         plan_init(&p, s);
-        status = session_lock(s, err);
+        status = session_lock_fresh(s, err);
         if (!status) {
-            status = session_refresh_locked(s, err);
-            if (!status)
-                status = make(&p, arg, err);
+            status = make(&p, arg, err);
             if (!status && (p.header.failed || p.facts.text.failed))
                 status = fail_nomem(err);
             session_unlock(s);
@@ -444,7 +442,7 @@ static sessile_status copy_session(sessile_session *s, sessile_store *to,
     return status;
 }
 
-/* Names that are not given are the session's own. */
+/* Fills in names that are not given from the session. */
 static sessile_slice given_or(sessile_slice given, const char *own, size_t size)
 {
     return given.data ? given : (sessile_slice){own, size};
@@ -493,7 +491,7 @@ static sessile_status plan_fork(plan *p, void *arg, sessile_error *err)
                            {s->identity.user, s->identity.user_size},
                            p->last,
                            ""};
-    /* of a plain line only half is there */
+    /* a plain line has only half of the tag */
     hex_encode(origin.tag, p->tag, keyring_sealed(s->store->keys) ? VAULT_TAG : 8);
     header_put(&p->header, w->names,
                &(header_fields){.title = title,
@@ -506,7 +504,7 @@ static sessile_status plan_fork(plan *p, void *arg, sessile_error *err)
     buf_init(&work, &s->store->alloc);
     status = carry_labels(p, &work, err);
     if (!status)
-        status = end_pauses(p, &work, err);
+        status = end_waits(p, &work, err);
     if (!status)
         status = state_members(p, title, w->metadata, err);
     buf_deinit(&work);

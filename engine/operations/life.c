@@ -1,8 +1,8 @@
 /*
  * life.c: time to live, archive and deletion.
  *
- * A soft deletion, an archived session and a time to live are metadata facts, so that
- * their time, reason and actor are in the log. A hard deletion leaves nothing.
+ * A soft deletion, the archived state and the time to live are metadata facts, so the log
+ * has their time, reason and actor. A hard deletion removes the log.
  */
 #include "operations/life.h"
 
@@ -17,14 +17,12 @@
 sessile_status session_life(sessile_session *s, sessile_life_info *out,
                             sessile_error *err)
 {
-    sessile_status status = session_lock(s, err);
+    sessile_status status = session_lock_fresh(s, err);
     life_facts f;
 
     if (status)
         return status;
-    status = session_refresh_locked(s, err);
-    if (!status)
-        status = session_life_facts_locked(s, &f, err);
+    status = session_life_facts_locked(s, &f, err);
     if (!status)
         *out = (sessile_life_info){.life =
                                        life_state(&f, s->fold.modified_ms,
@@ -40,7 +38,7 @@ sessile_status session_life(sessile_session *s, sessile_life_info *out,
 
 typedef struct step {
     buf text;
-    int revives; /* the one step that a deleted session can take */
+    int revives; /* 1: undelete, the only change that a deleted session allows */
 } step;
 
 static sessile_status build_step(void *arg, sessile_session *s, batch *b,
@@ -145,7 +143,7 @@ static sessile_status delete_softly(sessile_store *st,
     return status;
 }
 
-/* What may be kept of a session that is gone: nothing that tells its name. */
+/* What is returned of a removed session must not tell its name. */
 static sessile_status hash_names(const session_names *n, char out[SESSILE_ID_HASH_SIZE],
                                  const allocator *a, sessile_error *err)
 {
@@ -179,8 +177,8 @@ sessile_status session_remove_log(sessile_store *st, const session_names *names,
     names_place(st, names, folder, name);
     status = log_remove(&st->backend, st->keys, folder, name, expected,
                         st->config.timeout_ms, bytes, err);
-    /* What lists remember has its names and labels. Who is killed before this leaves them
-     * until the next list. */
+    /* The list cache has its names and labels. After a crash before this line they stay
+     * there until the next list. */
     if (!status && (st->backend.table->capabilities & SESSILE_BACKEND_LIST_CACHE))
         status = st->backend.table->list_cache_drop(st->backend.self, folder, err);
     return status;
@@ -194,7 +192,7 @@ sessile_status session_delete(sessile_store *st, const sessile_session_options *
     session_names names;
     sessile_status status = names_from_options(&names, st, which, 0, err);
 
-    if (!status) /* before anything is removed: who deletes wants to note it */
+    if (!status) /* before the removal, so that the caller can record the hash */
         status = hash_names(&names, hash, &st->alloc, err);
     if (status)
         return status;

@@ -1,11 +1,11 @@
-/* life.h: the steps of a session's life: time to live, archive, deletion. */
+/* life.h: time to live, archive and deletion of a session. */
 #ifndef OPERATIONS_LIFE_H
 #define OPERATIONS_LIFE_H
 
 #include "session/life.h"
 #include "vault/vault.h"
 
-/* As sessile.h says of the functions of these names. */
+/* The public functions of these names. */
 sessile_status session_life(sessile_session *s, sessile_life_info *out,
                             sessile_error *err);
 sessile_status session_set_ttl(sessile_session *s, int64_t ttl_ms, sessile_error *err);
@@ -15,7 +15,7 @@ sessile_status session_delete(sessile_store *st, const sessile_session_options *
                               sessile_error *err);
 sessile_status session_undelete(sessile_store *st, const sessile_session_options *which,
                                 sessile_slice actor, sessile_error *err);
-/* Removes the log of a session and what the list cache of its folder remembers of it.
+/* Removes the log of a session and its row in the list cache of the folder.
  * expected: the size that the log must still have, bytes; UINT64_MAX: any. *bytes: its
  * size. CONFLICT when it has grown, NOTFOUND, BUSY. */
 sessile_status session_remove_log(sessile_store *st, const session_names *names,

@@ -1,8 +1,8 @@
 /*
- * messages.c: a path's messages, as rows that belong to the host.
+ * messages.c: the messages of a path as rows that belong to the host.
  *
- * Owns the layout of the list: one block, rows first, then their text. Must never hand
- * out anything borrowed from the handle.
+ * Owns the layout of the list: one block, rows first, then their text. Must never return
+ * anything that belongs to the handle.
  */
 #include "session/fold.h"
 #include "operations/messages.h"
@@ -10,7 +10,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-/* A gap of so many entries is read through rather than asked for anew. */
+/* Entries between two messages that are read along, to save another read. */
 enum { GAP = 16 };
 
 /* ------------------------------------------------------------------ which rows */
@@ -115,7 +115,7 @@ static sessile_status take_row(void *arg, sessile_id id, const char *text, size_
     return r->text.failed ? fail_nomem(err) : SESSILE_OK;
 }
 
-/* Reads runs of neighbours in one piece each. */
+/* Reads neighbouring entries together. */
 static sessile_status read_rows(sessile_session *s, reading *r, size_t count,
                                 sessile_error *err)
 {
@@ -184,7 +184,7 @@ static sessile_status make_rows(sessile_session *s, const sessile_id *ids, size_
     return status;
 }
 
-/* An empty list is a block too: what is handed out is given back the same way. */
+/* An empty list is a block as well, so that the caller can always free it. */
 sessile_status session_messages(sessile_session *s,
                                 const sessile_messages_options *options,
                                 sessile_message **out, size_t *count, sessile_error *err)
@@ -199,12 +199,9 @@ sessile_status session_messages(sessile_session *s,
     *count = 0;
     if (!options)
         options = &all;
-    status = session_lock(s, err);
+    status = session_lock_fresh(s, err);
     if (status)
         return status;
-    status = session_refresh_locked(s, err);
-    if (status)
-        goto out;
     at = options->at == SESSILE_NO_ID ? s->tree.head : options->at;
     status = session_path_locked(s, at, &ids, &path, err);
     if (status)

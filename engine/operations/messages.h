@@ -6,7 +6,7 @@
 
 #include "session/handle.h"
 
-/* Rows of the path's messages. */
+/* sessile_messages(). */
 sessile_status session_messages(sessile_session *s,
                                 const sessile_messages_options *options,
                                 sessile_message **out, size_t *count, sessile_error *err);

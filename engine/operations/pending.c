@@ -1,36 +1,23 @@
 /*
- * pending.c: which pending runs can still be answered.
+ * pending.c: finds the pending runs that can still be answered.
  *
- * A pending run is open until a fact ends it, or until the conversation leaves it
- * behind. When the head no longer descends from the entry that its policy saw, or when
- * another compaction has changed the context, the result of an answer could not be
- * applied any more.
+ * A pending run is open until a fact ends it or the conversation makes it obsolete: when
+ * the head no longer descends from the entry that its policy saw, or when another
+ * compaction has changed the context, the result of an answer could not be applied.
  */
 #include "operations/pending.h"
 
 #include <inttypes.h>
 #include <string.h>
 
+#include "operations/read.h"
 #include "session/fold.h"
 
-/* The entry its policy saw; SESSILE_NO_ID: it says nothing sensible. */
-static sessile_id saw_of(const entry *e)
-{
-    const char *text;
-    size_t size;
-    sessile_id saw;
-
-    if (!json_plain(json_get(e->data, "saw"), &text, &size) ||
-        id_parse(text, size, &saw) || saw >= e->id)
-        return SESSILE_NO_ID;
-    return saw;
-}
-
-/* *open: 1 when what it waits for would still count. */
+/* *open: 1 when an answer could still be applied. */
 static sessile_status read_pending(sessile_session *s, const entry *e, int *open,
                                    sessile_error *err)
 {
-    sessile_id saw = saw_of(e);
+    sessile_id saw = read_earlier_id(e, "saw");
     sessile_status status;
 
     *open = 0;
@@ -183,13 +170,11 @@ static sessile_status pending_runs_locked(sessile_session *s, sessile_pending_ru
 sessile_status session_pending_runs(sessile_session *s, sessile_pending_run **out,
                                     size_t *count, sessile_error *err)
 {
-    sessile_status status = session_lock(s, err);
+    sessile_status status = session_lock_fresh(s, err);
 
     if (status)
         return status;
-    status = session_refresh_locked(s, err);
-    if (!status)
-        status = pending_runs_locked(s, out, count, err);
+    status = pending_runs_locked(s, out, count, err);
     session_unlock(s);
     return status;
 }

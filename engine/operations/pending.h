@@ -1,5 +1,5 @@
 /*
- * pending.h: the runs that wait, written down, for somebody to answer them.
+ * pending.h: pending runs: runs that were written into the log until somebody answers.
  *
  * The data of a `pending_run` entry, written by run/pending.c:
  *
@@ -8,10 +8,10 @@
  *    "reason":…,"instructions":…,"now":<ms>,"window":n,"reserve":n,
  *    "answers":[{"request":"<BLAKE2b-256, hex>","text":…|"failed":…}],
  *    "asks":{"policy":"<name>","hash":"<BLAKE2b-256, hex>","request":{…}},
- *    "refused":"<why>"}  (it was answered, and its policy then refused: to be tried
- * again)
+ *    "refused":"<why>"}  (it was answered, and its policy was refused: it can be tried
+ *                         again)
  *
- * and of one that ends it: {"off":true,"pending_run":"<entry>"}.
+ * An entry that ends a pending run: {"off":true,"pending_run":"<entry>"}.
  */
 #ifndef OPERATIONS_PENDING_H
 #define OPERATIONS_PENDING_H
@@ -19,12 +19,12 @@
 #include "session/handle.h"
 
 /*
- * Reads pending_run `id` (SESSILE_NO_ID: the newest that is open) into text, e its entry.
- * NOTFOUND: no such pending_run, or it is closed. The mutex is held.
+ * Reads pending run *id (SESSILE_NO_ID: the newest that is open) into text and e.
+ * NOTFOUND: there is none, or it is closed. The mutex is held.
  */
 sessile_status session_pending_run_locked(sessile_session *s, sessile_id *id, buf *text,
                                           entry *e, sessile_error *err);
-/* As sessile_pending_runs(). */
+/* sessile_pending_runs(). */
 sessile_status session_pending_runs(sessile_session *s, sessile_pending_run **out,
                                     size_t *count, sessile_error *err);
 

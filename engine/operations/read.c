@@ -24,16 +24,15 @@ sessile_status session_read_context(sessile_session *s, sessile_id at,
     const context *c = NULL;
     context id;
     meter_ratio fit[TOKEN_UNITS];
-    sessile_status status = session_lock(s, err);
+    sessile_status status = session_lock_fresh(s, err);
     if (status)
         return status;
     context_init(&id, a);
-    status = session_refresh_locked(s, err);
     int is_head = at == SESSILE_NO_ID || at == s->tree.head;
-    if (!status && is_head) {
+    if (is_head) {
         at = s->tree.head;
         status = session_context_locked(s, &c, err);
-    } else if (!status) {
+    } else {
         c = &id;
         status = session_context_at_locked(s, at, &id, err);
     }
@@ -81,13 +80,11 @@ sessile_status session_entry(sessile_session *s, sessile_id id, char **out, size
 {
     const allocator *a = &s->store->alloc;
     buf text;
-    sessile_status status = session_lock(s, err);
+    sessile_status status = session_lock_fresh(s, err);
     if (status)
         return status;
     buf_init(&text, a);
-    status = session_refresh_locked(s, err);
-    if (!status)
-        status = session_text_locked(s, id, &text, err);
+    status = session_text_locked(s, id, &text, err);
     session_unlock(s);
     if (!status && (text.failed || !(*out = host_dup(a, text.data, text.size))))
         status = fail_nomem(err);
@@ -95,6 +92,18 @@ sessile_status session_entry(sessile_session *s, sessile_id id, char **out, size
         *size = text.size;
     buf_deinit(&text);
     return status;
+}
+
+sessile_id read_earlier_id(const entry *e, const char *member)
+{
+    const char *text;
+    size_t size;
+    sessile_id id;
+
+    if (!json_plain(json_get(e->data, member), &text, &size) ||
+        id_parse(text, size, &id) || id >= e->id)
+        return SESSILE_NO_ID;
+    return id;
 }
 
 struct sessile_entries {
@@ -106,14 +115,11 @@ struct sessile_entries {
 sessile_status entries_open(sessile_entries **out, sessile_session *s, sessile_error *err)
 {
     const allocator *a = &s->store->alloc;
-    sessile_status status = session_lock(s, err);
+    sessile_status status = session_lock_fresh(s, err);
     if (status)
         return status;
-    status = session_refresh_locked(s, err);
-    sessile_id end = status ? 0 : log_count(s->log);
+    sessile_id end = log_count(s->log);
     session_unlock(s);
-    if (status)
-        return status;
     sessile_entries *e = mem_zalloc(a, sizeof *e);
     if (!e)
         return fail_nomem(err);

@@ -1,7 +1,7 @@
 /*
- * read.h: what a host reads of a session: its context, its entries, counted tokens.
+ * read.h: what a host reads from a session: context, entries, tokens.
  *
- * As sessile.h says of the functions of these names; arguments were checked.
+ * The public functions of these names; arguments were checked.
  */
 #ifndef OPERATIONS_READ_H
 #define OPERATIONS_READ_H
@@ -13,6 +13,10 @@ sessile_status session_read_context(sessile_session *s, sessile_id at,
                                     sessile_context_info *info, sessile_error *err);
 sessile_status session_entry(sessile_session *s, sessile_id id, char **out, size_t *size,
                              sessile_error *err);
+
+/* The earlier entry that a member of e's data names; SESSILE_NO_ID: none, or a bad one.
+ */
+sessile_id read_earlier_id(const entry *e, const char *member);
 
 sessile_status entries_open(sessile_entries **out, sessile_session *s,
                             sessile_error *err);

@@ -1,14 +1,14 @@
 /*
- * records.c: sessions whose records somebody else keeps: read in, and given out again.
+ * records.c: sessions whose records the host keeps: reads them in, and returns new ones.
  *
- * A record is a line of the log without its newline. The records that are read in become
- * a log in memory, like any other log: a host's table may do to records whatever a disk
- * may do to a log, and the scan detects it. Each handle has a log of its own, under a
- * name that nobody else knows and that disappears with it. What another handle writes
- * arrives through the host's record callbacks, and only they can say who was first.
+ * A record is a line of the log without its newline. Records that are read in become a
+ * log in memory, which is scanned like any other log: damage by the host's storage is
+ * detected like damage on a disk. Each handle has its own log, under a private name,
+ * which disappears with the handle. What another handle writes arrives through the host's
+ * record callbacks, and only they can say which write came first.
  *
- * Must never write where records do not end with a whole write: the host then has more
- * than the engine knows, and new records would be appended after it.
+ * Must never write when the records do not end with a whole write: the host then has more
+ * records than the engine has seen, and new ones would be appended after those.
  */
 #include "session/fold.h"
 #include "operations/records.h"
@@ -28,7 +28,7 @@ static void private_place(sessile_store *st, session_place *out)
     snprintf(out->name, sizeof out->name, "%" PRIx64, number);
 }
 
-/* Puts the records into a log. */
+/* Writes the records into a log. */
 static sessile_status take_in(sessile_store *st, const session_place *at,
                               const sessile_slice *records, size_t count,
                               sessile_error *err)
@@ -59,7 +59,7 @@ static sessile_status take_in(sessile_store *st, const session_place *at,
     return status;
 }
 
-/* Every record belongs to a write that was finished. */
+/* Checks that the records end with a whole write. */
 static sessile_status check_end(sessile_session *s, size_t count, sessile_error *err)
 {
     uint64_t known = log_count(s->log);

@@ -1,9 +1,9 @@
 /*
- * restore.c: checkpoints listed, verified, and restored.
+ * restore.c: lists, verifies and restores checkpoints.
  *
- * Restoring gives the state back and moves the head to where it was. What came later
- * becomes a branch; it is not lost. Must never give back a state, nor move the head,
- * unless the checksum is right. Reports what is different about the agent that asks.
+ * Restoring returns the state and moves the head to where it was. Later entries become a
+ * branch; they are not lost. Must never return a state, nor move the head, unless the
+ * checksum is right. Reports how the agent that restores differs from the one that wrote.
  */
 #include "operations/checkpoint.h"
 
@@ -14,6 +14,7 @@
 #include "base/names.h"
 #include "base/text.h"
 #include "codec/compress.h"
+#include "operations/read.h"
 #include "session/fold.h"
 #include "session/life.h"
 
@@ -44,18 +45,6 @@ static sessile_status read_checkpoint(sessile_session *s, sessile_id id, buf *te
         return session_fail_damaged(s, id, err,
                                     "this checkpoint is not what was written");
     return status;
-}
-
-static sessile_id head_of(const entry *e)
-{
-    const char *text;
-    size_t size;
-    sessile_id id;
-
-    if (!json_plain(json_get(e->data, "head"), &text, &size) ||
-        id_parse(text, size, &id) || id >= e->id)
-        return SESSILE_NO_ID;
-    return id;
 }
 
 /* ------------------------------------------------------------------ a list */
@@ -126,7 +115,7 @@ static void fill(const entry *e, sessile_checkpoint_row *row)
         row->state_bytes = n;
     else
         row->state_bytes = json_get(e->data, "state").size;
-    row->head = head_of(e);
+    row->head = read_earlier_id(e, "head");
     row->time_ms = e->time_ms;
     row->reason = reason_of(json_get(e->data, "reason"));
 }
@@ -215,15 +204,13 @@ sessile_status session_checkpoints(sessile_session *s,
 {
     static const sessile_checkpoint_filter all;
     listing l = {.s = s, .filter = filter ? filter : &all};
-    sessile_status status = session_lock(s, err);
+    sessile_status status = session_lock_fresh(s, err);
 
     if (status)
         return status;
     buf_init(&l.texts, &s->store->alloc);
     buf_init(&l.text, &s->store->alloc);
-    status = session_refresh_locked(s, err);
-    if (!status)
-        status = list_locked(&l, out, count, err);
+    status = list_locked(&l, out, count, err);
     session_unlock(s);
     buf_deinit(&l.texts);
     buf_deinit(&l.text);
@@ -232,7 +219,7 @@ sessile_status session_checkpoints(sessile_session *s,
 
 /* ------------------------------------------------------------------ who made it */
 
-/* Appends a sentence to the warnings. */
+/* Appends a warning. */
 static void warn(buf *out, const char *text)
 {
     if (out->size)
@@ -260,7 +247,7 @@ static int has_tool(const sessile_session *s, const buf *name, buf *work)
     return 0;
 }
 
-/* Tools that it had then and that who asks has not. */
+/* Tools of the checkpoint that the restoring agent does not have. */
 static void compare_tools(const sessile_session *s, json tools, buf *out, buf *work)
 {
     json_iter it = json_begin(tools);
@@ -366,7 +353,7 @@ static sessile_status build_restore(void *arg, sessile_session *s, batch *b,
         status = read_checkpoint(s, r->id, &r->text, &r->e, err);
     if (status)
         return status;
-    r->head = head_of(&r->e);
+    r->head = read_earlier_id(&r->e, "head");
     if (r->head == SESSILE_NO_ID)
         return session_fail_damaged(s, r->id, err, "it names no entry before it");
     status = session_check_at(s, r->head, err);

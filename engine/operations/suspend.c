@@ -1,11 +1,11 @@
 /*
- * suspend.c: the host's pause: an approval that is awaited, a tool that takes days.
+ * suspend.c: suspensions: the host waits for an approval, or for a tool that takes days.
  *
- * A `suspend` fact {"reason":…,"state":…} stops everything that would add to the
+ * A `suspend` fact {"reason":…,"state":…} refuses everything that would add to the
  * conversation or move its head, in any process, until a fact {"off":true} ends it.
- * resume_with appends the messages that were awaited in the same commit; cancel appends
- * none. Reading, labels and settings go on. A policy that waits for its model is a
- * pending run instead, and stops nobody.
+ * resume_with appends the messages that were waited for in the same commit; cancel
+ * appends none. Reading, labels and settings are not affected. A policy that waits for
+ * its model is a pending run instead, which blocks nobody.
  */
 #include "operations/annotate.h"
 
@@ -17,25 +17,25 @@
 #include "session/fold.h"
 #include "session/life.h"
 
-typedef struct pause_write {
+typedef struct suspension_write {
     buf text;                      /* of the suspend entry */
     const sessile_slice *messages; /* checked */
     const message *columns;
     const token_count *tokens;
     size_t count;
     sessile_id id;    /* out: of the suspend entry, or of the first message */
-    int pending_runs; /* pending runs are closed as well */
-} pause_write;
+    int pending_runs; /* 1: close pending runs as well */
+} suspension_write;
 
-static const fact *pause_of(const sessile_session *s)
+static const fact *find_suspension(const sessile_session *s)
 {
     return facts_find(&s->fold.facts, FACT_SUSPEND, 0, "", 0);
 }
 
 /* ------------------------------------------------------------------ writing */
 
-static sessile_id put_fact(const sessile_session *s, batch *b, entry_type type,
-                           const buf *text)
+static sessile_id put_host_fact(const sessile_session *s, batch *b, entry_type type,
+                                const buf *text)
 {
     return batch_put(b, s->tree.head, type, SOURCE_HOST, text->data, text->size);
 }
@@ -43,11 +43,11 @@ static sessile_id put_fact(const sessile_session *s, batch *b, entry_type type,
 static sessile_status build_suspend(void *arg, sessile_session *s, batch *b,
                                     sessile_error *err)
 {
-    pause_write *w = arg;
+    suspension_write *w = arg;
     sessile_status status = session_check_running_locked(s, err);
 
     if (!status)
-        w->id = put_fact(s, b, ENTRY_SUSPEND, &w->text);
+        w->id = put_host_fact(s, b, ENTRY_SUSPEND, &w->text);
     return status;
 }
 
@@ -71,7 +71,7 @@ static sessile_status close_pending_runs(sessile_session *s, batch *b, size_t *c
         if (text.failed)
             status = fail_nomem(err);
         else
-            put_fact(s, b, ENTRY_PENDING_RUN, &text);
+            put_host_fact(s, b, ENTRY_PENDING_RUN, &text);
     }
     *closed = count;
     buf_deinit(&text);
@@ -82,23 +82,22 @@ static sessile_status close_pending_runs(sessile_session *s, batch *b, size_t *c
 static sessile_status build_end(void *arg, sessile_session *s, batch *b,
                                 sessile_error *err)
 {
-    pause_write *w = arg;
-    const fact *pause = pause_of(s);
+    suspension_write *w = arg;
+    const fact *suspension = find_suspension(s);
     sessile_status status = SESSILE_OK;
     size_t closed = 0;
 
-    if (pause)
-        put_fact(s, b, ENTRY_SUSPEND, &w->text);
+    if (suspension)
+        put_host_fact(s, b, ENTRY_SUSPEND, &w->text);
     if (w->pending_runs)
         status = close_pending_runs(s, b, &closed, err);
-    if (!status && !pause && !closed)
+    if (!status && !suspension && !closed)
         return session_name_error(
             s,
             fail(err, SESSILE_NOTFOUND,
-                 w->pending_runs
-                     ? "it is not paused and no policy waits: there is nothing to "
-                       "cancel"
-                     : "it is not paused: there is nothing to resume"),
+                 w->pending_runs ? "it is not suspended and has no pending run: there is "
+                                   "nothing to cancel"
+                                 : "it is not suspended: there is nothing to resume"),
             err);
     sessile_id parent = s->tree.head;
     w->id = w->count ? batch_next(b) : SESSILE_NO_ID;
@@ -108,8 +107,8 @@ static sessile_status build_end(void *arg, sessile_session *s, batch *b,
     return status;
 }
 
-static sessile_status write_pause(sessile_session *s, session_build build, pause_write *w,
-                                  sessile_error *err)
+static sessile_status write_suspension(sessile_session *s, session_build build,
+                                       suspension_write *w, sessile_error *err)
 {
     return w->text.failed ? fail_nomem(err) : session_write(s, build, w, NULL, err);
 }
@@ -132,7 +131,7 @@ sessile_status session_suspend(sessile_session *s, sessile_slice reason,
                                sessile_slice state, sessile_id *out, sessile_error *err)
 {
     const sessile_limits *limits = &s->store->limits;
-    pause_write w = {.id = SESSILE_NO_ID};
+    suspension_write w = {.id = SESSILE_NO_ID};
     sessile_status status;
 
     if (reason.size > limits->message || state.size > limits->message - reason.size)
@@ -154,7 +153,7 @@ sessile_status session_suspend(sessile_session *s, sessile_slice reason,
     }
     buf_putc(&w.text, '}');
     if (!status)
-        status = write_pause(s, build_suspend, &w, err);
+        status = write_suspension(s, build_suspend, &w, err);
     if (!status)
         *out = w.id;
     buf_deinit(&w.text);
@@ -165,7 +164,7 @@ sessile_status session_resume_with(sessile_session *s, const sessile_slice *mess
                                    size_t count, sessile_id *first, sessile_error *err)
 {
     const allocator *a = &s->store->alloc;
-    pause_write w = {.count = count, .id = SESSILE_NO_ID};
+    suspension_write w = {.count = count, .id = SESSILE_NO_ID};
     sessile_status status = SESSILE_OK;
     sessile_slice *checked = NULL;
     message *columns = NULL;
@@ -197,7 +196,7 @@ sessile_status session_resume_with(sessile_session *s, const sessile_slice *mess
     w.columns = columns;
     w.tokens = tokens;
     if (!status)
-        status = write_pause(s, build_end, &w, err);
+        status = write_suspension(s, build_end, &w, err);
     if (!status)
         *first = w.id;
     for (size_t i = 0; texts && i < count; i++)
@@ -213,7 +212,7 @@ sessile_status session_resume_with(sessile_session *s, const sessile_slice *mess
 sessile_status session_cancel(sessile_session *s, sessile_slice reason,
                               sessile_error *err)
 {
-    pause_write w = {.pending_runs = 1};
+    suspension_write w = {.pending_runs = 1};
     sessile_status status;
 
     buf_init(&w.text, &s->store->alloc);
@@ -221,15 +220,15 @@ sessile_status session_cancel(sessile_session *s, sessile_slice reason,
     status = put_reason(&w.text, reason, s, err);
     buf_putc(&w.text, '}');
     if (!status)
-        status = write_pause(s, build_end, &w, err);
+        status = write_suspension(s, build_end, &w, err);
     buf_deinit(&w.text);
     return status;
 }
 
 /* ------------------------------------------------------------------ reading */
 
-static sessile_status pack(sessile_session *s, sessile_id id, sessile_suspension **out,
-                           sessile_error *err)
+static sessile_status pack_suspension(sessile_session *s, sessile_id id,
+                                      sessile_suspension **out, sessile_error *err)
 {
     buf text, reason;
     sessile_status status;
@@ -269,15 +268,13 @@ static sessile_status pack(sessile_session *s, sessile_id id, sessile_suspension
 sessile_status session_suspension(sessile_session *s, sessile_suspension **out,
                                   sessile_error *err)
 {
-    sessile_status status = session_lock(s, err);
-    const fact *pause;
+    sessile_status status = session_lock_fresh(s, err);
 
     if (status)
         return status;
-    status = session_refresh_locked(s, err);
-    pause = status ? NULL : pause_of(s);
-    if (pause)
-        status = pack(s, pause->entry, out, err);
+    const fact *suspension = find_suspension(s);
+    if (suspension)
+        status = pack_suspension(s, suspension->entry, out, err);
     session_unlock(s);
     return status;
 }

@@ -1,8 +1,8 @@
 /*
- * watch.c: waiting until others have written to a session.
+ * watch.c: waits until others have written to a session.
  *
- * Owns the decision whether there is news: entries that the caller has not seen. The
- * mutex is held while entries are read, and never while there is nothing to read.
+ * Owns the decision whether there are new entries: entries that the caller has not seen.
+ * The mutex is held while entries are read, and never while waiting.
  */
 #include "session/fold.h"
 #include "operations/watch.h"
@@ -11,10 +11,10 @@
 
 #include "context/disposition.h"
 
-/* A store may wake us for nothing; it is not asked more often than this for long. */
+/* A store may wake us without news, so the time between two polls grows. */
 enum { SOONEST_MS = 5, LATEST_MS = 50 };
 
-/* Reads on. *seen 0: what was known before that. */
+/* Reads new entries. *seen: set to the number known before, when it is 0. */
 static sessile_status read_on(sessile_session *s, session_wait *w, sessile_id *seen,
                               sessile_id *count, uint64_t *bytes, sessile_error *err)
 {
@@ -76,7 +76,7 @@ sessile_status session_watch(sessile_session *s, sessile_id *seen, int timeout_m
             status = fail(err, status, "it was removed: nobody writes to it any more");
         if (status)
             return session_name_error(s, status, err);
-        /* what woke us may be half a write, or nothing at all */
+        /* it may have woken us for half a write, or for nothing */
         if (!woken)
             pause = SOONEST_MS;
         else if (pause > SOONEST_MS)

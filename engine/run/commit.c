@@ -78,14 +78,14 @@ static sessile_status build_compaction(void *arg, sessile_session *s, batch *b,
     sessile_id parent = s->tree.head;
     sessile_status status =
         session_load_path_locked(s, s->tree.head, run->saw.entry, err);
-    sessile_error paused = {SESSILE_OK, ""};
+    sessile_error suspended = {SESSILE_OK, ""};
 
     if (status)
         return status;
     int descends = s->tree.head == run->saw.entry ||
                    session_descends_locked(s, s->tree.head, run->saw.entry);
-    if (session_check_running_locked(s, &paused))
-        w->stale = "the host has paused the session meanwhile";
+    if (session_check_running_locked(s, &suspended))
+        w->stale = "the session was suspended meanwhile";
     else if (run->replay.pending_run != SESSILE_NO_ID &&
              !facts_find(&s->fold.facts, FACT_PENDING_RUN, run->replay.pending_run, "",
                          0))

@@ -14,6 +14,7 @@
 #include "base/text.h"
 #include "run/begin.h"
 #include "operations/pending.h"
+#include "operations/read.h"
 #include "session/life.h"
 
 /* ------------------------------------------------------------------ reading it */
@@ -80,16 +81,6 @@ static sessile_status read_answers(sessile_run *run, const entry *e,
                                  run->alloc, err);
     }
     return status;
-}
-
-static int read_entry_id(json value, sessile_id below, sessile_id *out)
-{
-    const char *text;
-    size_t size;
-
-    return json_plain(value, &text, &size) && !id_parse(text, size, out) && *out < below
-               ? 0
-               : -1;
 }
 
 static int read_i64(json value, int64_t *out)
@@ -179,9 +170,11 @@ static sessile_status read_given(sessile_run *run, const entry *e, sessile_error
     if (!json_plain(json_get(e->data, "kind"), &name, &size))
         return pending_run_broken(e->id, err);
     run->kind = size == 4 && !memcmp(name, "turn", 4) ? RUN_TURN : RUN_COMPACT;
-    if (read_entry_id(json_get(e->data, "saw"), e->id, &run->saw.entry) ||
-        (run->kind == RUN_TURN &&
-         read_entry_id(json_get(e->data, "first"), run->saw.entry, &run->turn.first)) ||
+    run->saw.entry = read_earlier_id(e, "saw");
+    if (run->kind == RUN_TURN)
+        run->turn.first = read_earlier_id(e, "first");
+    if (run->saw.entry == SESSILE_NO_ID ||
+        (run->kind == RUN_TURN && run->turn.first >= run->saw.entry) ||
         read_i64(json_get(e->data, "now"), &run->now_ms) ||
         read_i64(json_get(e->data, "window"), &run->config.window) ||
         read_i64(json_get(e->data, "reserve"), &run->config.reserve) ||

@@ -3,8 +3,8 @@
  *
  * The list only grows, so a write that is taken back is a cut. The fact in force is
  * found by walking from the newest record of its kind: every write asks whether the
- * session is paused, and must not pay for its labels. A session has few facts beside its
- * messages, and one that is stated again and again (a setting each turn) is found
+ * session is suspended, and must not pay for its labels. A session has few facts beside
+ * its messages, and one that is stated again and again (a setting each turn) is found
  * immediately. Rejected: a table by name, which would have to be restored when a write
  * is taken back.
  *

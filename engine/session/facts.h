@@ -11,7 +11,7 @@
  *   FACT_METADATA    about: 0; name: a key of the entry's data, or, of "settings" and
  *                    "metadata", which are objects, "settings.<key>"
  *   FACT_CHECKPOINT  about: the checkpoint's own entry; name: its name, or ""
- *   FACT_SUSPEND     about: 0; the host's pause
+ *   FACT_SUSPEND     about: 0; a suspension
  *   FACT_PENDING_RUN        about: the pending run's own entry
  */
 #ifndef SESSION_FACTS_H

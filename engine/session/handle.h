@@ -261,5 +261,7 @@ sessile_status session_damage_locked(const sessile_session *s, uint64_t *lost,
 
 /* Folds in what other handles have committed since. */
 sessile_status session_refresh_locked(sessile_session *s, sessile_error *err);
+/* session_lock() and session_refresh_locked(). On an error the mutex is not held. */
+sessile_status session_lock_fresh(sessile_session *s, sessile_error *err);
 
 #endif

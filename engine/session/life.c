@@ -87,14 +87,14 @@ enum { REASON_SHOWN = 160 };
 
 sessile_status session_check_running_locked(sessile_session *s, sessile_error *err)
 {
-    const fact *pause = facts_find(&s->fold.facts, FACT_SUSPEND, 0, "", 0);
+    const fact *suspension = facts_find(&s->fold.facts, FACT_SUSPEND, 0, "", 0);
     buf text, reason;
     entry e;
 
     sessile_status there = session_check_exists_locked(s, err);
-    if (there || !pause)
+    if (there || !suspension)
         return there;
-    sessile_id id = pause->entry;
+    sessile_id id = suspension->entry;
     buf_init(&text, &s->store->alloc);
     buf_init(&reason, &s->store->alloc);
     if (!session_read_entry(s, id, &text, &e, NULL))
@@ -102,7 +102,7 @@ sessile_status session_check_running_locked(sessile_session *s, sessile_error *e
     size_t shown = reason.size ? utf8_floor(reason.data, reason.size, REASON_SHOWN) : 0;
     sessile_status status =
         fail(err, SESSILE_SUSPENDED,
-             "it was paused by entry %08" PRIx32
+             "it was suspended by entry %08" PRIx32
              "%s%.*s: resume it with the answer, or cancel",
              id, shown ? " for " : "", (int)shown, shown ? reason.data : "");
     buf_deinit(&text);

@@ -16,6 +16,18 @@
 
 /* ------------------------------------------------------------------ keeping up */
 
+sessile_status session_lock_fresh(sessile_session *s, sessile_error *err)
+{
+    sessile_status status = session_lock(s, err);
+
+    if (status)
+        return status;
+    status = session_refresh_locked(s, err);
+    if (status)
+        session_unlock(s);
+    return status;
+}
+
 sessile_status session_refresh_locked(sessile_session *s, sessile_error *err)
 {
     fold f = {.s = s};

@@ -1,9 +1,9 @@
 /*
  * jail.c: what a worker gives up before it runs a script.
  *
- * Owns the list of system calls that stay. The script itself can make none: this is for
- * the day somebody finds a hole in the interpreter below it. It must never be a list of
- * what is forbidden.
+ * Owns the list of allowed system calls. A script has no way to make a system call; the
+ * list limits the damage if there is a bug in the Lua interpreter. It must stay a list of
+ * what is allowed, never become one of what is forbidden.
  */
 #include "worker/jail.h"
 
@@ -49,7 +49,7 @@ static int limit(int what, rlim_t n)
 #define ALLOW(name)                                        \
     BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_##name, 0, 1), \
         BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW)
-/* The third argument may not ask for memory that can be executed (PROT_EXEC is 4). */
+/* Allowed unless the third argument asks for executable memory (PROT_EXEC is 4). */
 #define ALLOW_DATA(name)                                                            \
     BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_##name, 0, 4),                          \
         BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, args[2])), \
@@ -88,15 +88,15 @@ static int filter(void)
 #else
 static int filter(void)
 {
-    errno = ENOSYS; /* a processor whose calls nobody has listed yet */
+    errno = ENOSYS; /* no list of system calls for this processor yet */
     return -1;
 }
 #endif
 
 int jail_shut(unsigned long long memory)
 {
-    /* No PR_SET_PDEATHSIG: it kills with the thread that started us, which a host may end
-     * long before itself. A host that is gone is the end of the socket. */
+    /* Not PR_SET_PDEATHSIG: it fires when the thread that started the worker ends, which
+     * may be long before the host does. When the host ends, the socket is closed. */
     if (prctl(PR_SET_DUMPABLE, 0) || prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) ||
         limit(RLIMIT_CORE, 0) || limit(RLIMIT_FSIZE, 0) || limit(RLIMIT_NOFILE, 1) ||
         limit(RLIMIT_NPROC, 0) || limit(RLIMIT_AS, (rlim_t)memory))

@@ -2,10 +2,11 @@
 #ifndef WORKER_JAIL_H
 #define WORKER_JAIL_H
 
-/* Closes every descriptor but standard input, the socket. */
+/* Closes every descriptor except standard input, which is the socket. */
 void jail_close(void);
-/* Sets limits and shuts the door: after this only memory, clocks and the socket are left.
- * memory: bytes of address space. 0, or -1: this kernel cannot. */
+/* Sets resource limits and the system call filter: only memory, clocks and the socket
+ * stay usable. memory: bytes of address space. 0, or -1: the kernel does not support it.
+ */
 int jail_shut(unsigned long long memory);
 
 #endif

@@ -1,8 +1,8 @@
 /*
  * main.c: sessile-worker: runs policies for an engine that does not trust them.
  *
- * Started by the engine with a socket as its standard input; of no use to people, and it
- * says so. It must never open a file, nor run a script before the jail is shut.
+ * The engine starts it with a socket as standard input. Started by hand it prints what it
+ * is for. It must never open a file, nor run a script before the jail is closed.
  */
 #include <locale.h>
 #include <stdio.h>
@@ -13,8 +13,8 @@
 #include "worker/jail.h"
 #include "worker/serve.h"
 
-/* Address space: the script's own limit is counted by the engine's allocator; this is for
- * what goes around it. */
+/* Limit of the address space. A script's own limit is enforced by its allocator; this one
+ * covers everything else. */
 #define MEMORY (2ULL << 30)
 
 int main(void)
@@ -29,14 +29,15 @@ int main(void)
         return 2;
     }
     jail_close();
-    /* What the first use would open a file or ask the kernel for. */
+    /* Initialise now what would open a file or make other system calls at its first use.
+     */
     if (base_init() != 0)
         return 3;
     locale_t first = newlocale(LC_ALL_MASK, "C", (locale_t)0);
     if (first != (locale_t)0)
         freelocale(first);
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
-    /* a sanitizer asks the kernel for much that a script never may */
+    /* sanitizers need system calls that the jail forbids */
     if (jail_shut(MEMORY) != 0)
         return 4;
 #endif

@@ -1,9 +1,9 @@
 /*
- * serve.c: frames in, hooks run, frames out.
+ * serve.c: reads frames, runs hooks, writes frames.
  *
  * Owns the chain, the pipeline and the state of the session that it serves, one of each.
- * It must never answer what was not asked, and ends at the first frame it cannot read:
- * the engine starts another.
+ * It only answers requests, and ends at the first malformed frame; the engine then starts
+ * another worker.
  */
 #include "worker/serve.h"
 
@@ -23,9 +23,9 @@ typedef struct server {
     policy_pipeline *pipeline;
     sessile_state *state;
     buf in, out, journal, spare;
-    size_t logged; /* bytes of the pipeline's log that the engine has */
-    uint64_t us;   /* spent in Lua that the engine knows */
-    int broken;    /* the socket ended, or a frame was none */
+    size_t logged; /* bytes of the pipeline's log that were sent */
+    uint64_t us;   /* time spent in Lua that was reported */
+    int broken;    /* the socket was closed, or a frame was malformed */
 } server;
 
 /* ------------------------------------------------------------------ the socket */
@@ -61,7 +61,7 @@ static int send_all(server *s)
     return s->broken ? -1 : 0;
 }
 
-/* The next frame; its body is borrowed until the one after. */
+/* Reads the next frame. Its body is valid until the next call. */
 static int next_frame(server *s, frame *kind, wire *body)
 {
     char head[5];
@@ -96,7 +96,7 @@ static char *dup_slice(const server *s, sessile_slice text)
     return mem_dup(s->alloc, text.data, text.size);
 }
 
-static int get_step(server *s, wire *w, chain_step *step)
+static int read_step(server *s, wire *w, chain_step *step)
 {
     sessile_slice name = wire_text(w), options = wire_text(w), file = wire_text(w);
     sessile_slice hash = wire_text(w), source;
@@ -124,8 +124,9 @@ static int get_step(server *s, wire *w, chain_step *step)
     return step->name && step->options && step->file && step->path ? 0 : -1;
 }
 
-/* What steps require; each is counted before it is filled, and released as it is. */
-static int get_required(server *s, wire *w, sessile_policy *p)
+/* Reads the files that policies require. Each is counted before it is filled, so that
+ * policy_release() frees a partial one. */
+static int read_required(server *s, wire *w, sessile_policy *p)
 {
     uint32_t count = wire_count(w, 1), i;
     if (w->bad || count > CHAIN_REQUIRED)
@@ -160,7 +161,7 @@ static int get_required(server *s, wire *w, sessile_policy *p)
     return 0;
 }
 
-static policy_limits get_limits(wire *w)
+static policy_limits read_limits(wire *w)
 {
     policy_limits limits;
     limits.gas = wire_u64(w);
@@ -170,17 +171,17 @@ static policy_limits get_limits(wire *w)
     return limits;
 }
 
-/* Looks into a file that nobody runs yet. */
-static int take_description(server *s, wire *w)
+/* Describes a policy file without running its hooks. */
+static int serve_describe(server *s, wire *w)
 {
     sessile_error why = {SESSILE_OK, ""};
-    policy_limits limits = get_limits(w);
+    policy_limits limits = read_limits(w);
     sessile_slice file = wire_text(w), source = wire_text(w);
     char *name = dup_slice(s, file), wanted[CHAIN_NAME] = "";
     sessile_policy *with = NULL;
     sessile_status status = chain_new(&with, &limits, &os_posix, s->alloc, &why);
     uint32_t node = 0;
-    int result = -1, whole = with && get_required(s, w, with) == 0;
+    int result = -1, whole = with && read_required(s, w, with) == 0;
 
     node = wire_u32(w);
     whole = whole && !w->bad && w->at == w->end;
@@ -203,28 +204,28 @@ static int take_description(server *s, wire *w)
     return result;
 }
 
-static int take_chain(server *s, wire *w)
+static int serve_chain(server *s, wire *w)
 {
     policy_limits limits;
     close_pipeline(s);
     policy_release(s->policy);
     s->policy = NULL;
-    limits = get_limits(w);
+    limits = read_limits(w);
     uint32_t count = wire_count(w, 1);
     if (w->bad || count > CHAIN_STEPS ||
         chain_new(&s->policy, &limits, &os_posix, s->alloc, NULL))
         return -1;
     for (uint32_t i = 0; i < count; i++) {
         s->policy->count++;
-        if (get_step(s, w, &s->policy->steps[i]))
+        if (read_step(s, w, &s->policy->steps[i]))
             return -1;
     }
-    return get_required(s, w, s->policy) == 0 && w->at == w->end ? 0 : -1;
+    return read_required(s, w, s->policy) == 0 && w->at == w->end ? 0 : -1;
 }
 
 /* ------------------------------------------------------------------ the pipeline */
 
-/* A text that the state wants: the engine has it. */
+/* Asks the engine for the text of a message. */
 static sessile_status read_text(void *arg, sessile_key key, buf *out, sessile_error *err)
 {
     server *s = arg;
@@ -241,7 +242,7 @@ static sessile_status read_text(void *arg, sessile_key key, buf *out, sessile_er
     sessile_slice text = wire_text(&body);
     if (body.bad || body.at != body.end) {
         s->broken = 1;
-        return fail(err, SESSILE_IO, "the engine sent what is no text");
+        return fail(err, SESSILE_IO, "the engine sent a malformed text");
     }
     if (status)
         return fail(err, status, "%.*s", (int)(text.size < 500 ? text.size : 500),
@@ -250,7 +251,7 @@ static sessile_status read_text(void *arg, sessile_key key, buf *out, sessile_er
     return SESSILE_OK;
 }
 
-static int take_open(server *s, wire *w)
+static int serve_open(server *s, wire *w)
 {
     policy_setup about;
     state_setup setup;
@@ -287,9 +288,9 @@ static int take_open(server *s, wire *w)
     return result;
 }
 
-/* What a hook came to. */
-static int put_end(server *s, sessile_status status, const policy_result *result,
-                   const sessile_error *why)
+/* Sends the result of a hook. */
+static int send_result(server *s, sessile_status status, const policy_result *result,
+                       const sessile_error *why)
 {
     const char *log = policy_pipeline_log(s->pipeline);
     size_t log_size = strlen(log);
@@ -318,7 +319,7 @@ static int put_end(server *s, sessile_status status, const policy_result *result
     return send_all(s);
 }
 
-static int take_call(server *s, wire *w)
+static int serve_call(server *s, wire *w)
 {
     sessile_error why = {SESSILE_OK, ""};
     policy_result result;
@@ -330,7 +331,7 @@ static int take_call(server *s, wire *w)
     uint32_t step = wire_u32(w), hook = wire_u32(w), reason = wire_u32(w);
     if (w->bad || w->at != w->end)
         return -1;
-    /* reading a text meanwhile would overwrite the frame */
+    /* copied, because reading a text overwrites the frame */
     buf_clear(&s->spare);
     buf_put(&s->spare, journal.data, journal.size);
     state_journal_to(s->state, NULL);
@@ -341,10 +342,10 @@ static int take_call(server *s, wire *w)
     state_journal_to(s->state, &s->journal);
     status = policy_pipeline_call(s->pipeline, step, (sessile_hook)hook, s->state,
                                   (sessile_reason)reason, &result, &why);
-    return put_end(s, status, &result, &why);
+    return send_result(s, status, &result, &why);
 }
 
-static int take_answer(server *s, wire *w)
+static int serve_answer(server *s, wire *w)
 {
     sessile_error why = {SESSILE_OK, ""};
     sessile_answer answer;
@@ -357,7 +358,7 @@ static int take_answer(server *s, wire *w)
     sessile_slice text = wire_text(w);
     if (w->bad || w->at != w->end)
         return -1;
-    /* reading a text meanwhile would overwrite the frame */
+    /* copied, because reading a text overwrites the frame */
     buf_clear(&s->spare);
     buf_put(&s->spare, text.data, text.size);
     if (s->spare.failed)
@@ -365,7 +366,7 @@ static int take_answer(server *s, wire *w)
     answer.text.data = text.size ? s->spare.data : "";
     answer.text.size = text.size;
     sessile_status status = policy_pipeline_answer(s->pipeline, &answer, &result, &why);
-    return put_end(s, status, &result, &why);
+    return send_result(s, status, &result, &why);
 }
 
 int serve(int fd)
@@ -385,19 +386,19 @@ int serve(int fd)
     while (!wrong && !s.broken && next_frame(&s, &kind, &body) == 0) {
         switch (kind) {
         case FRAME_CHAIN:
-            wrong = take_chain(&s, &body);
+            wrong = serve_chain(&s, &body);
             break;
         case FRAME_DESCRIBE:
-            wrong = take_description(&s, &body);
+            wrong = serve_describe(&s, &body);
             break;
         case FRAME_OPEN:
-            wrong = take_open(&s, &body);
+            wrong = serve_open(&s, &body);
             break;
         case FRAME_CALL:
-            wrong = take_call(&s, &body);
+            wrong = serve_call(&s, &body);
             break;
         case FRAME_ANSWER:
-            wrong = take_answer(&s, &body);
+            wrong = serve_answer(&s, &body);
             break;
         default:
             wrong = 1;

@@ -1,8 +1,8 @@
-/* serve.h: the worker's side of policy/worker.h. */
+/* serve.h: the worker's side of the protocol in policy/worker.h. */
 #ifndef WORKER_SERVE_H
 #define WORKER_SERVE_H
 
-/* Reads frames from fd and answers them until it ends. 0; 1: a frame was none. */
+/* Reads frames from fd and answers them until fd is closed. 0; 1: a malformed frame. */
 int serve(int fd);
 
 #endif

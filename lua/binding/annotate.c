@@ -1,5 +1,5 @@
 /*
- * annotate.c: labels, settings, metadata and pauses of a session handle.
+ * annotate.c: labels, settings, metadata and suspensions of a session handle.
  *
  * Owns the shapes in which they are seen in Lua. Never decides what is in force: that is
  * the engine's.
@@ -75,7 +75,7 @@ int binding_session_metadata(lua_State *L, struct binding_session *session)
                    sessile_metadata);
 }
 
-/* ------------------------------------------------------------------ pauses */
+/* ------------------------------------------------------------------ suspensions */
 
 /* session:suspend(reason or nil, state or nil) -> id; nil, message, code */
 int binding_session_suspend(lua_State *L, struct binding_session *session)
@@ -95,13 +95,13 @@ static const struct binding_row suspension_row =
                 SUSPENSION("time", INTEGER, time_ms),
                 SUSPENSION("reason", STRING, reason), SUSPENSION("state", JSON, state));
 
-/* session:suspended() -> {id, time, reason, state}, or false: it is not paused */
+/* session:suspended() -> {id, time, reason, state}, or false: it is not suspended */
 int binding_session_suspended(lua_State *L, struct binding_session *session)
 {
-    sessile_suspension *pause = NULL;
+    sessile_suspension *suspension = NULL;
     struct binding_result got = binding_result(L);
-    got.status = sessile_suspended(session->handle, &pause, &got.err);
-    return binding_result_row(L, &got, &suspension_row, pause);
+    got.status = sessile_suspended(session->handle, &suspension, &got.err);
+    return binding_result_row(L, &got, &suspension_row, suspension);
 }
 
 /* session:resume_with({message, …}) -> id of the first, or true: none was given */

@@ -880,8 +880,8 @@ function Session:append(message) end
 ---@field timeout_ms? integer|string
 
 ---A new session with everything up to an entry, which is its head: ids keep their meaning,
----branches before it are copied, and labels, title, settings and metadata as they are now; a pause
----is not. nil, or options alone: up to the head.
+---branches before it are copied, and labels, title, settings and metadata as they are now; a
+---suspension is not. nil, or options alone: up to the head.
 ---@param entry? string an entry id, or a label on exactly one entry
 ---@param opts? sessile.ForkOptions
 ---@return sessile.Session? fork
@@ -1477,7 +1477,7 @@ function Session:settings(object) end
 ---@return string? code
 function Session:metadata(object) end
 
----Pauses the session: adding to the conversation fails with ESUSPENDED, in any process, until it
+---Suspends the session: adding to the conversation fails with ESUSPENDED, in any process, until it
 ---is resumed or cancelled. The outcome's status is "paused".
 ---@param opts? {reason: string?, state: any}
 ---@return sessile.Outcome? outcome
@@ -1491,20 +1491,20 @@ function Session:suspend(opts) end
 ---@field reason string
 ---@field state any as it was given
 
----The suspension; nil: it is not paused.
----@return sessile.Suspension? pause
+---The suspension; nil: it is not suspended.
+---@return sessile.Suspension? suspension
 ---@return string? message
 ---@return string? code
 function Session:suspended() end
 
----Ends the pause with messages: one, a list, or none.
+---Ends the suspension with messages: one, a list, or none.
 ---@param messages? sessile.Message|sessile.Json|(sessile.Message|sessile.Json)[]
 ---@return string[]? ids
 ---@return string? message
 ---@return string? code
 function Session:resume_with(messages) end
 
----Ends the pause and every pending run, and appends nothing.
+---Ends the suspension and every pending run, and appends nothing.
 ---@param reason? string
 ---@return true? ok
 ---@return string? message
@@ -1616,7 +1616,7 @@ function Session:save(opts) end
 ---@field code? string failed: as "ECONFLICT", "ELIMIT" (max_steps), "ECANCELLED", or the model's
 ---@field unsaved? sessile.Message[] failed: what could not be written; session:save writes it
 ---@field reason? string paused: until s:resume_with or s:cancel
----@field suspension? string paused: the entry of the pause
+---@field suspension? string paused: the entry of the suspension
 ---@field state? any paused
 ---@field messages? sessile.Message[] without a session: new messages
 
@@ -1679,7 +1679,7 @@ function Agent:cancel() end
 ---@field pending_run? string paused: the entry to answer
 ---@field checkpoint? string that the turn made automatically
 ---@field checkpoint_failed? string why a checkpoint that was due could not be made
----@field suspension? string paused by the host: the entry of the pause
+---@field suspension? string suspended by the host: the entry of the suspension
 ---@field kind "turn"|"compact"|"plan"|"answer"|"branch"|"suspend"
 ---@field ids string[] of the turn's messages
 ---@field turn? string the turn's own entry

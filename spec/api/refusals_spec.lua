@@ -151,7 +151,7 @@ describe("a fork of a damaged session", function()
   end)
 end)
 
-describe("a session that is paused", function()
+describe("a session that is suspended", function()
   it("is not restored, nor branched, whatever is forced", function()
     local id = assert(mine:checkpoint { name = "early", state = 1 })
     assert(mine:append(user "late"))

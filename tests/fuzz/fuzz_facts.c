@@ -4,7 +4,7 @@
  * An input is lines: a letter for the type of an entry, a digit for its parent (another
  * sign: the head), and JSON, its data. They are put behind a few messages. Holds: what is
  * in force can be listed, or the log is DAMAGED; a pending run is answered and comes to
- * an end, or is refused in words; a pause can be ended; and after all that the
+ * an end, or is refused in words; a suspension can be ended; and after all that the
  * conversation can be read and gone on with.
  */
 #include "fuzz/fuzz.h"
@@ -188,7 +188,7 @@ static void check_lists(sessile_session *s)
 {
     sessile_checkpoint_row *checkpoints;
     sessile_label_row *labels;
-    sessile_suspension *pause;
+    sessile_suspension *suspension;
     sessile_error err;
     size_t count, size;
     buf again;
@@ -210,8 +210,8 @@ static void check_lists(sessile_session *s)
     buf_deinit(&again);
     FUZZ_CHECK(sessile_checkpoints(s, NULL, &checkpoints, &count, &err) == SESSILE_OK);
     sessile_free(checkpoints);
-    FUZZ_CHECK(sessile_suspended(s, &pause, &err) == SESSILE_OK);
-    sessile_free(pause);
+    FUZZ_CHECK(sessile_suspended(s, &suspension, &err) == SESSILE_OK);
+    sessile_free(suspension);
 }
 
 static void finish(sessile_run *run)

@@ -1,6 +1,6 @@
 /*
  * test_lives.c: what becomes of sessions over every store in stores.c: branches,
- * checkpoints, pauses, searches, lists; deletion, expiry, changed keys, damage.
+ * checkpoints, suspensions, searches, lists; deletion, expiry, changed keys, damage.
  *
  * Through the public interface alone, but where bytes are damaged.
  */
@@ -107,15 +107,15 @@ static void a_fork_has_nothing_in_common(void **state)
     closed_all(fork, st);
 }
 
-/* ------------------------------------------------------------------ pauses */
+/* ------------------------------------------------------------------ suspensions */
 
-static void a_pause_holds_for_every_handle(void **state)
+static void a_suspension_holds_for_every_handle(void **state)
 {
     const site *g = *state;
     sessile_store *st = site_store(g);
     sessile_session *s = session_of(st, "one");
     sessile_slice answer = sessile_text("{\"role\":\"user\",\"content\":\"yes\"}");
-    sessile_suspension *pause;
+    sessile_suspension *suspension;
     sessile_error err;
     sessile_id id;
 
@@ -127,10 +127,10 @@ static void a_pause_holds_for_every_handle(void **state)
     st = reopened(st, g);
     s = session_of(st, "one");
     refused(try_say(s, "no", &id, &err), SESSILE_SUSPENDED, &err);
-    must(sessile_suspended(s, &pause, &err), &err);
-    assert_non_null(pause);
-    assert_memory_equal(pause->reason.data, "to be approved", 14);
-    sessile_free(pause);
+    must(sessile_suspended(s, &suspension, &err), &err);
+    assert_non_null(suspension);
+    assert_memory_equal(suspension->reason.data, "to be approved", 14);
+    sessile_free(suspension);
     must(sessile_resume_with(s, &answer, 1, &id, &err), &err);
     closed(s);
     s = session_of(st, "one");
@@ -557,7 +557,7 @@ static void a_damaged_session_is_salvaged(void **state)
 static const struct CMUnitTest cases[] = {
     CASE(branches_checkpoints_and_labels_are_kept),
     CASE(a_fork_has_nothing_in_common),
-    CASE(a_pause_holds_for_every_handle),
+    CASE(a_suspension_holds_for_every_handle),
     CASE(lists_ask_for_what_is_wanted),
     CASE(many_sessions_are_paged_through),
     CASE(a_search_finds_what_was_said),

@@ -123,7 +123,7 @@ function says.head(data)
 end
 
 function says.suspend(data)
-  return data.off and (data.cancelled and "Pause cancelled" or "Resumed") or "Paused",
+  return data.off and (data.cancelled and "Suspension cancelled" or "Resumed") or "Suspended",
     text(data.reason) or ""
 end
 

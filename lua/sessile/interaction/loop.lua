@@ -338,7 +338,7 @@ local function begin(self)
   elseif pause and not self.input then
     return { pause = pause }
   elseif pause then
-    return nil, ("the session is paused (%s): answer with resume_with, or cancel")
+    return nil, ("the session is suspended (%s): answer with resume_with, or cancel")
       :format(pause.reason or "no reason given"), "ESUSPENDED"
   end
   local open

@@ -260,11 +260,11 @@ static void title_settings_and_metadata_come_along_as_they_are_now(void **state)
     assert_clean(p->store);
 }
 
-static void a_pause_is_not_inherited(void **state)
+static void a_suspension_is_not_inherited(void **state)
 {
     place *p = *state;
     sessile_session *s = session_made(p->store, "a");
-    sessile_suspension *pause;
+    sessile_suspension *suspension;
     sessile_error err;
     sessile_id id;
 
@@ -272,20 +272,20 @@ static void a_pause_is_not_inherited(void **state)
     must(sessile_suspend(s, sessile_text("approval"), sessile_text(""), &id, &err), &err);
     /* stated behind the entry: it is not copied at all */
     sessile_session *f = fork_at(s, one, "b");
-    must(sessile_suspended(f, &pause, &err), &err);
-    assert_null(pause);
+    must(sessile_suspended(f, &suspension, &err), &err);
+    assert_null(suspension);
     say(f, "user", "goes on");
     session_closed(f);
     /* among the lines: it is ended */
     put_entry(s, "pending_run", one, "{\"policy\":\"summarize\"}");
     sessile_id later =
         put_entry(s, "message", one, "{\"role\":\"user\",\"content\":\"x\"}");
-    must(sessile_suspended(s, &pause, &err), &err);
-    assert_non_null(pause);
-    sessile_free(pause);
+    must(sessile_suspended(s, &suspension, &err), &err);
+    assert_non_null(suspension);
+    sessile_free(suspension);
     f = fork_at(s, later, "c");
-    must(sessile_suspended(f, &pause, &err), &err);
-    assert_null(pause);
+    must(sessile_suspended(f, &suspension, &err), &err);
+    assert_null(suspension);
     say(f, "user", "goes on");
     assert_contents(f, "one x goes on");
     size_t pending;
@@ -340,7 +340,7 @@ int main(void)
         OVER(a_fork_may_end_in_the_middle_of_a_turn),
         OVER(labels_put_later_come_along_as_they_are_now),
         OVER(title_settings_and_metadata_come_along_as_they_are_now),
-        OVER(a_pause_is_not_inherited),
+        OVER(a_suspension_is_not_inherited),
         OVER(a_long_session_forks_from_its_index),
     };
 

@@ -291,7 +291,7 @@ static void a_session_is_put_into_a_store_of_any_kind(void **state)
 {
     sessile_session_options o;
     sessile_session *s = session_in(state, "a"), *t;
-    sessile_suspension *pause;
+    sessile_suspension *suspension;
     sessile_error err;
     sessile_id id;
 
@@ -320,9 +320,9 @@ static void a_session_is_put_into_a_store_of_any_kind(void **state)
         sessile_free(x);
         sessile_free(y);
         assert_same_entries(s, t, log_count(s->log) - 1);
-        must(sessile_suspended(t, &pause, &err), &err);
-        assert_non_null(pause); /* it is the same session, elsewhere */
-        sessile_free(pause);
+        must(sessile_suspended(t, &suspension, &err), &err);
+        assert_non_null(suspension); /* it is the same session, elsewhere */
+        sessile_free(suspension);
         session_closed(t);
         assert_refused(sessile_put(&t, other.store, s, NULL, &err), SESSILE_EXISTS, &err,
                        "\"a\"");
@@ -463,12 +463,12 @@ static void children_are_named_by_their_parent(void **state)
     assert_string_equal(rows[1].agent.data, "other");
     assert_int_equal(rows[1].state, SESSILE_CHILD_DISCARDED);
     sessile_free(rows);
-    /* a paused parent takes no message, and says what became of a child */
+    /* a suspended parent takes no message, and says what became of a child */
     must(sessile_suspend(s, sessile_text("x"), sessile_text(""), &id, &err), &err);
     assert_refused(
         sessile_child_merged(s, c, sessile_text("{\"role\":\"user\",\"content\":\"\"}"),
                              &id, &err),
-        SESSILE_SUSPENDED, &err, "paused");
+        SESSILE_SUSPENDED, &err, "suspended");
     must(sessile_child_discarded(s, c, sessile_text(""), &err), &err);
     session_closed(d);
     session_closed(c);

@@ -141,89 +141,98 @@ static void a_failing_hook_refuses_all_and_the_same_refusal_is_written_once(void
     sessile_policy_free(p);
 }
 
+/* A turn whose policy is about to drop the first of 4 messages, while another handle of
+ * the session writes. */
+typedef struct race {
+    sessile_session *other;
+    sessile_policy *policy;
+    sessile_hook hook;
+    host_script drops;
+    sessile_run *run;
+    sessile_need need;
+    sessile_outcome out;
+} race;
+
+static void race_begin(race *r, run_world *w)
+{
+    host_script quiet = {.calls = ""};
+    r->other = session_at(w->store);
+    r->hook = SESSILE_HOOK_TRUNCATE;
+    r->policy = host_policy(w->store, SESSILE_HOOK_TRUNCATE);
+    r->drops = (host_script){.on = drop_first, .arg = &r->hook};
+    sessile_run_free(take_turn(w->s, NULL, 4, &quiet, &r->out));
+    r->run = turn_waiting(w->s, r->policy, &r->need);
+}
+
+/* The policy answers, and the run ends. */
+static void race_finish(race *r)
+{
+    run_answer(r->run, &r->need, &r->drops);
+    run_finish(r->run, &r->drops, &r->out);
+    sessile_run_free(r->run);
+}
+
+static void race_end(race *r)
+{
+    sessile_policy_free(r->policy);
+    session_done(r->other);
+}
+
 static void what_is_said_meanwhile_follows_the_proposal(void **state)
 {
     run_world *w = *state;
-    sessile_session *s = w->s, *other = session_at(w->store);
-    sessile_hook hook = SESSILE_HOOK_TRUNCATE;
-    sessile_policy *p = host_policy(w->store, SESSILE_HOOK_TRUNCATE);
-    host_script quiet = {.calls = ""}, sc = {.on = drop_first, .arg = &hook};
-    sessile_outcome out;
-    sessile_need need;
-    sessile_run_free(take_turn(s, NULL, 4, &quiet, &out));
-    sessile_run *run = turn_waiting(s, p, &need);
-    assert_int_equal(context_size(other), 5);
-    assert_int_equal(
-        sessile_append(other,
-                       sessile_text("{\"role\":\"assistant\",\"content\":\"me "
-                                    "first\"}"),
-                       NULL, NULL),
-        SESSILE_OK);
-    run_answer(run, &need, &sc);
-    run_finish(run, &sc, &out);
-    assert_int_equal(out.verdict, SESSILE_APPLIED);
-    sessile_run_free(run);
-    assert_int_equal(context_size(s), 5);
+    race r;
     sessile_message *list;
     size_t count;
-    assert_int_equal(sessile_context(other, SESSILE_NO_ID, &list, &count, NULL, NULL),
+    race_begin(&r, w);
+    assert_int_equal(context_size(r.other), 5);
+    assert_int_equal(
+        sessile_append(r.other,
+                       sessile_text("{\"role\":\"assistant\",\"content\":\"me first\"}"),
+                       NULL, NULL),
+        SESSILE_OK);
+    race_finish(&r);
+    assert_int_equal(r.out.verdict, SESSILE_APPLIED);
+    assert_int_equal(context_size(w->s), 5);
+    assert_int_equal(sessile_context(r.other, SESSILE_NO_ID, &list, &count, NULL, NULL),
                      SESSILE_OK);
     assert_int_equal(count, 5);
     assert_non_null(strstr(list[4].json.data, "me first"));
     sessile_free(list);
-    sessile_policy_free(p);
-    session_done(other);
+    race_end(&r);
 }
 
 static void a_proposal_is_stale_once_the_head_has_moved_away(void **state)
 {
     run_world *w = *state;
-    sessile_session *s = w->s, *other = session_at(w->store);
-    sessile_hook hook = SESSILE_HOOK_TRUNCATE;
-    sessile_policy *p = host_policy(w->store, SESSILE_HOOK_TRUNCATE);
-    host_script quiet = {.calls = ""}, sc = {.on = drop_first, .arg = &hook};
-    sessile_outcome out;
-    sessile_need need;
-    sessile_run_free(take_turn(s, NULL, 4, &quiet, &out));
-    sessile_run *run = turn_waiting(s, p, &need);
-    assert_int_equal(sessile_clear(other, NULL), SESSILE_OK);
-    run_answer(run, &need, &sc);
-    run_finish(run, &sc, &out);
-    assert_int_equal(out.verdict, SESSILE_STALE);
-    assert_int_equal(out.compaction, SESSILE_NO_ID);
-    sessile_run_free(run);
-    assert_int_equal(entries_with(s, "\"type\":\"compaction\""), 0);
-    sessile_policy_free(p);
-    session_done(other);
+    race r;
+    race_begin(&r, w);
+    assert_int_equal(sessile_clear(r.other, NULL), SESSILE_OK);
+    race_finish(&r);
+    assert_int_equal(r.out.verdict, SESSILE_STALE);
+    assert_int_equal(r.out.compaction, SESSILE_NO_ID);
+    assert_int_equal(entries_with(w->s, "\"type\":\"compaction\""), 0);
+    race_end(&r);
 }
 
 static void of_two_compactions_the_second_is_stale(void **state)
 {
     run_world *w = *state;
-    sessile_session *s = w->s, *other = session_at(w->store);
-    sessile_hook hook = SESSILE_HOOK_TRUNCATE;
-    sessile_policy *p = host_policy(w->store, SESSILE_HOOK_TRUNCATE);
-    host_script quiet = {.calls = ""}, sc = {.on = drop_first, .arg = &hook};
-    sessile_outcome out;
-    sessile_need need;
-    sessile_run_free(take_turn(s, NULL, 4, &quiet, &out));
-    sessile_run *run = turn_waiting(s, p, &need);
+    race r;
     sessile_run *quick;
     sessile_run_options o;
-    sessile_run_options_init(&o);
-    o.config.policy = p;
-    assert_int_equal(sessile_compact_begin(&quick, other, &o, NULL), SESSILE_OK);
     sessile_outcome first;
-    run_finish(quick, &sc, &first);
+    race_begin(&r, w);
+    sessile_run_options_init(&o);
+    o.config.policy = r.policy;
+    assert_int_equal(sessile_compact_begin(&quick, r.other, &o, NULL), SESSILE_OK);
+    run_finish(quick, &r.drops, &first);
     assert_int_equal(first.verdict, SESSILE_APPLIED);
     sessile_run_free(quick);
-    run_answer(run, &need, &sc);
-    run_finish(run, &sc, &out);
-    assert_int_equal(out.verdict, SESSILE_STALE);
-    sessile_run_free(run);
-    assert_int_equal(context_size(s), 4);
-    sessile_policy_free(p);
-    session_done(other);
+    race_finish(&r);
+    assert_int_equal(r.out.verdict, SESSILE_STALE);
+    assert_int_equal(context_size(w->s), 4);
+    race_end(&r);
 }
 
 static void a_run_freed_early_leaves_the_turn(void **state)

@@ -288,29 +288,33 @@ static void a_bad_message_of_a_turn_is_named_and_nothing_is_written(void **state
     assert_int_equal(message_count(s), 0);
 }
 
-/* A log that may grow no further, and a policy that wants to write into it. */
-static sessile_session *full_session(sessile_store **store)
+/* A world whose log is almost at its limit. */
+static int open_full_world(void **state)
 {
+    run_world *w = calloc(1, sizeof *w);
     sessile_store_options o;
-    sessile_session *s;
     sessile_outcome out;
     host_script quiet = {.calls = ""};
+    assert_non_null(w);
     sessile_store_options_init(&o);
     o.key_source = SESSILE_KEY_PLAIN;
     o.limits.session = 1900;
-    assert_int_equal(sessile_open(store, "ram:", &o, NULL), SESSILE_OK);
-    s = session_at(*store);
-    sessile_run_free(take_turn(s, NULL, 4, &quiet, &out));
-    return s;
+    assert_int_equal(sessile_open(&w->store, "ram:", &o, NULL), SESSILE_OK);
+    w->s = session_at(w->store);
+    sessile_run_free(take_turn(w->s, NULL, 4, &quiet, &out));
+    *state = w;
+    return 0;
 }
+
+#define IN_FULL_WORLD(test) \
+    cmocka_unit_test_setup_teardown(test, open_full_world, close_world)
 
 static void a_compaction_that_cannot_be_written_leaves_the_turn_acknowledged(void **state)
 {
-    (void)state;
-    sessile_store *store;
-    sessile_session *s = full_session(&store);
+    run_world *w = *state;
+    sessile_session *s = w->s;
     sessile_hook hook = SESSILE_HOOK_TRUNCATE;
-    sessile_policy *p = host_policy(store, SESSILE_HOOK_TRUNCATE);
+    sessile_policy *p = host_policy(w->store, SESSILE_HOOK_TRUNCATE);
     host_script sc = {.on = drop_first, .arg = &hook};
     sessile_outcome out;
     sessile_run *run = take_turn(s, p, 1, &sc, &out);
@@ -323,16 +327,13 @@ static void a_compaction_that_cannot_be_written_leaves_the_turn_acknowledged(voi
     assert_int_equal(message_count(s), 5);
     assert_int_equal(context_size(s), 5);
     sessile_policy_free(p);
-    session_done(s);
-    sessile_store_close(store);
 }
 
 static void a_refusal_that_cannot_be_recorded_still_names_its_culprit(void **state)
 {
-    (void)state;
-    sessile_store *store;
-    sessile_session *s = full_session(&store);
-    sessile_policy *p = host_policy(store, SESSILE_HOOK_TRUNCATE);
+    run_world *w = *state;
+    sessile_session *s = w->s;
+    sessile_policy *p = host_policy(w->store, SESSILE_HOOK_TRUNCATE);
     host_script sc = {.on = say_no};
     sessile_outcome out;
     sessile_run *run = take_turn(s, p, 1, &sc, &out);
@@ -344,17 +345,14 @@ static void a_refusal_that_cannot_be_recorded_still_names_its_culprit(void **sta
     assert_int_equal(message_count(s), 5);
     assert_int_equal(entries_with(s, "\"type\":\"refusal\""), 0);
     sessile_policy_free(p);
-    session_done(s);
-    sessile_store_close(store);
 }
 
 static void a_compact_that_cannot_be_written_fails_and_goes_on_failing(void **state)
 {
-    (void)state;
-    sessile_store *store;
-    sessile_session *s = full_session(&store);
+    run_world *w = *state;
+    sessile_session *s = w->s;
     sessile_hook hook = SESSILE_HOOK_TRUNCATE;
-    sessile_policy *p = host_policy(store, SESSILE_HOOK_TRUNCATE);
+    sessile_policy *p = host_policy(w->store, SESSILE_HOOK_TRUNCATE);
     host_script quiet = {.calls = ""}, sc = {.on = drop_first, .arg = &hook};
     sessile_outcome out;
     sessile_need need;
@@ -372,8 +370,6 @@ static void a_compact_that_cannot_be_written_fails_and_goes_on_failing(void **st
     sessile_run_free(run);
     assert_int_equal(context_size(s), 5);
     sessile_policy_free(p);
-    session_done(s);
-    sessile_store_close(store);
 }
 
 static void a_long_reason_of_a_host_is_cut_not_lost(void **state)
@@ -411,10 +407,9 @@ int main(void)
         IN_WORLD(a_compact_that_saves_under_5_percent_is_left_out),
         IN_WORLD(what_cannot_fit_is_said_by_how_much),
         IN_WORLD(replying_to_nothing_and_stepping_past_a_question_are_invalid),
-        cmocka_unit_test(
-            a_compaction_that_cannot_be_written_leaves_the_turn_acknowledged),
-        cmocka_unit_test(a_refusal_that_cannot_be_recorded_still_names_its_culprit),
-        cmocka_unit_test(a_compact_that_cannot_be_written_fails_and_goes_on_failing),
+        IN_FULL_WORLD(a_compaction_that_cannot_be_written_leaves_the_turn_acknowledged),
+        IN_FULL_WORLD(a_refusal_that_cannot_be_recorded_still_names_its_culprit),
+        IN_FULL_WORLD(a_compact_that_cannot_be_written_fails_and_goes_on_failing),
         IN_WORLD(a_long_reason_of_a_host_is_cut_not_lost),
         IN_WORLD(a_bad_message_of_a_turn_is_named_and_nothing_is_written),
     };

@@ -1,6 +1,6 @@
 /*
- * test_facts.c: labels, pins, settings, metadata and pauses: what is in force, in this
- * handle, in another, and after the session was opened again by its index.
+ * test_facts.c: labels, pins, settings, metadata and suspensions: what is in force, in
+ * this handle, in another, and after the session was opened again by its index.
  */
 #include "support/check.h"
 #include "support/sessions.h"
@@ -239,12 +239,12 @@ static void facts_come_back_by_the_index(void **state)
     expect_labels(s, "1=first 1=pinned");
     expect_settings(s, "{\"model\":\"a\"}");
     assert_int_equal(pinned(s, one), 1);
-    sessile_suspension *pause;
-    must(sessile_suspended(s, &pause, &err), &err);
-    assert_non_null(pause);
-    assert_string_equal(pause->reason.data, "a tool");
-    assert_string_equal(pause->state.data, "[1]");
-    sessile_free(pause);
+    sessile_suspension *suspension;
+    must(sessile_suspended(s, &suspension, &err), &err);
+    assert_non_null(suspension);
+    assert_string_equal(suspension->reason.data, "a tool");
+    assert_string_equal(suspension->state.data, "[1]");
+    sessile_free(suspension);
     must(sessile_cancel(s, TEXT(""), &err), &err);
     session_closed(s);
 }
@@ -276,15 +276,15 @@ static void what_is_cut_off_is_not_found(void **state)
     facts_deinit(&f);
 }
 
-/* ------------------------------------------------------------------ pauses */
+/* ------------------------------------------------------------------ suspensions */
 
-static void a_pause_stops_what_adds_to_the_conversation(void **state)
+static void a_suspension_stops_what_adds_to_the_conversation(void **state)
 {
     place *p = *state;
-    sessile_session *s = session_made(p->store, "pause");
-    sessile_session *other = session_resumed(p->store, "pause");
+    sessile_session *s = session_made(p->store, "suspended");
+    sessile_session *other = session_resumed(p->store, "suspended");
     sessile_slice message = TEXT("{\"role\":\"user\",\"content\":\"hello\"}");
-    sessile_suspension *pause;
+    sessile_suspension *suspension;
     sessile_error err;
     sessile_run *run;
     sessile_id id;
@@ -308,14 +308,14 @@ static void a_pause_stops_what_adds_to_the_conversation(void **state)
     assert_int_equal(s->tree.node_count, entries);
     must(sessile_label(s, one, TEXT("seen"), &err), &err);
 
-    must(sessile_suspended(other, &pause, &err), &err);
-    assert_int_equal(pause->entry, 2);
-    assert_string_equal(pause->state.data, "{\"n\":1.0}");
-    sessile_free(pause);
+    must(sessile_suspended(other, &suspension, &err), &err);
+    assert_int_equal(suspension->entry, 2);
+    assert_string_equal(suspension->state.data, "{\"n\":1.0}");
+    sessile_free(suspension);
 
     must(sessile_resume_with(other, &message, 1, &id, &err), &err);
-    must(sessile_suspended(s, &pause, &err), &err);
-    assert_null(pause);
+    must(sessile_suspended(s, &suspension, &err), &err);
+    assert_null(suspension);
     char *keys = context_keys(s, SESSILE_NO_ID);
     assert_string_equal(keys, "00000001 00000005");
     assert_int_equal(id, 5);
@@ -324,13 +324,13 @@ static void a_pause_stops_what_adds_to_the_conversation(void **state)
     session_closed(s);
 }
 
-static void a_bad_answer_leaves_it_paused(void **state)
+static void a_bad_answer_leaves_it_suspended(void **state)
 {
     place *p = *state;
     sessile_session *s = session_made(p->store, "bad");
     sessile_slice messages[2] = {TEXT("{\"role\":\"user\",\"content\":\"fine\"}"),
                                  TEXT("{\"role\":\"nobody\"}")};
-    sessile_suspension *pause;
+    sessile_suspension *suspension;
     sessile_error err;
 
     must(sessile_suspend(s, TEXT(""), TEXT(""), NULL, &err), &err);
@@ -340,9 +340,9 @@ static void a_bad_answer_leaves_it_paused(void **state)
                      SESSILE_INVALID);
     assert_int_equal(sessile_suspend(s, TEXT("x"), TEXT("{"), NULL, &err),
                      SESSILE_INVALID);
-    must(sessile_suspended(s, &pause, &err), &err);
-    assert_non_null(pause);
-    sessile_free(pause);
+    must(sessile_suspended(s, &suspension, &err), &err);
+    assert_non_null(suspension);
+    sessile_free(suspension);
     must(sessile_cancel(s, TEXT("not needed"), &err), &err);
     say(s, "user", "on we go");
     session_closed(s);
@@ -366,10 +366,10 @@ int main(void)
         cmocka_unit_test_setup_teardown(facts_come_back_by_the_index, place_set_up_sealed,
                                         place_tear_down),
         cmocka_unit_test(what_is_cut_off_is_not_found),
-        cmocka_unit_test_setup_teardown(a_pause_stops_what_adds_to_the_conversation,
+        cmocka_unit_test_setup_teardown(a_suspension_stops_what_adds_to_the_conversation,
                                         place_set_up_sealed, place_tear_down),
-        cmocka_unit_test_setup_teardown(a_bad_answer_leaves_it_paused, place_set_up_ram,
-                                        place_tear_down),
+        cmocka_unit_test_setup_teardown(a_bad_answer_leaves_it_suspended,
+                                        place_set_up_ram, place_tear_down),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

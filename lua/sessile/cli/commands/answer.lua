@@ -48,7 +48,7 @@ local function show_pause(app, session, pause)
   app:note(("Answer it: sessile answer %s TEXT"):format(hints.id(session.id)))
 end
 
--- Ends the pause with the text as a message.
+-- Ends the suspension with the text as a message.
 local function end_pause(app, session, pause, text, call)
   if not text then
     return show_pause(app, session, pause)
@@ -124,7 +124,7 @@ return {
     .. "[--fail REASON | --again] [--policy P]",
   examples = [[
     sessile answer last                      show what is asked
-    sessile answer bug-42 'go ahead'         end a pause with a user message
+    sessile answer bug-42 'go ahead'         end a suspension with a user message
     my-model < request | sessile answer bug-42 -
       answer with standard input
     sessile answer bug-42 --ask              ask the configured model now

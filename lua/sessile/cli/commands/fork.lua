@@ -27,7 +27,7 @@ return {
   },
   about = [[
     Entries keep their ids in the fork. Labels, title and settings are copied as they are
-    now; a pause is not. The two sessions are independent: either can be deleted.]],
+    now; a suspension is not. The two sessions are independent: either can be deleted.]],
   run = function(app, args)
     common.check_new_id(app, args.id)
     local session, at

@@ -88,7 +88,7 @@ function says.suspend(data)
   if data.off then
     return data.cancelled and "cancelled" or "resumed", data.reason
   end
-  return "paused", data.reason
+  return "suspended", data.reason
 end
 
 function says.pending_run(data)
@@ -173,12 +173,12 @@ return {
   usage = "log ID [--all]",
   examples = [[
     sessile log last        one line each, oldest first
-    sessile log last --all  also pauses, checkpoints and moves of the head
+    sessile log last --all  also suspensions, checkpoints and moves of the head
     sessile log bug-42 --json | jq '.[] | select(.kind == "refusal") | .message'
       for a program]],
   arguments = { common.session },
   options = {
-    { "--all", "also show pauses, pending runs, checkpoints and moves of the head" },
+    { "--all", "also show suspensions, pending runs, checkpoints and moves of the head" },
   },
   about = [[
     Lists the compactions on the path to the head. A compaction is in force as long as

@@ -29,7 +29,7 @@ commands.archive = {
 }
 
 commands.cancel = {
-  summary = "end a pause and cancel pending runs, without an answer",
+  summary = "end a suspension and cancel pending runs, without an answer",
   usage = "cancel ID [REASON]",
   examples = [[sessile cancel bug-42 'nobody answered'  the session continues where it was]],
   arguments = { common.session, { "reason", "the reason", "?" } },
@@ -55,16 +55,16 @@ commands.rename = {
 }
 
 commands.suspend = {
-  summary = "pause a session until somebody answers",
+  summary = "suspend a session until somebody answers",
   usage = "suspend ID [REASON] [--state JSON]",
   examples = [[
     sessile suspend bug-42 'approval by ann'    then: sessile answer bug-42 'go ahead'
     sessile suspend last --state '{"step": 3}'  with state for whoever continues]],
   arguments = { common.session, { "reason", "what the session waits for", "?" } },
-  options = { { "--state JSON", "a value to keep with the pause" } },
+  options = { { "--state JSON", "a value to keep with the suspension" } },
   about = [[
     Reading, labels and settings work as before. Adding to the conversation fails until
-    the pause ends. `sessile info` shows what the session waits for.]],
+    the suspension ends. `sessile info` shows what the session waits for.]],
   run = function(app, args)
     local session = app:open(args.id)
     local _, wrong = sessile.decode(args.state or "null")
@@ -78,7 +78,7 @@ commands.suspend = {
       outcome.suspension .. "\n")
     if not app.json then
       local id = hints.id(session.id)
-      app:note(("It waits. To end the pause: sessile answer %s TEXT, or sessile cancel %s")
+      app:note(("The session is suspended. To go on: sessile answer %s TEXT, or sessile cancel %s")
         :format(id, id))
     end
   end,
