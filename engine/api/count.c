@@ -22,16 +22,20 @@ void sessile_count_options_init(sessile_count_options *options)
     options->at = SESSILE_NO_ID;
 }
 
+/* What begins a count with options. */
+#define COUNT_BEGIN(options, out)                \
+    API_OPTIONS(sessile_count_options, options); \
+    API_OUT(out, NO_TOKENS);                     \
+    API_TEXT(options->model);                    \
+    API_TEXT(options->tools);                    \
+    API_TEXT(options->system)
+
 sessile_status sessile_count_tokens_with(sessile_session *session,
                                          const sessile_count_options *options,
                                          sessile_tokens *out, sessile_error *err)
 {
     error_clear(err);
-    API_OPTIONS(sessile_count_options, options);
-    API_OUT(out, NO_TOKENS);
-    API_TEXT(options->model);
-    API_TEXT(options->tools);
-    API_TEXT(options->system);
+    COUNT_BEGIN(options, out);
     API_NEED(session);
     return session_count_tokens(session, options, out, err);
 }
@@ -43,11 +47,7 @@ sessile_status sessile_count_messages(sessile_store *store,
                                       sessile_error *err)
 {
     error_clear(err);
-    API_OPTIONS(sessile_count_options, options);
-    API_OUT(out, NO_TOKENS);
-    API_TEXT(options->model);
-    API_TEXT(options->tools);
-    API_TEXT(options->system);
+    COUNT_BEGIN(options, out);
     API_NEED(store);
     API_TEXTS(messages, count);
     return store_count_messages(store, options, messages, count, each, out, err);

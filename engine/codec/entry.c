@@ -188,6 +188,16 @@ void entry_put(buf *out, const entry_fields *fields)
     buf_putc(out, '}');
 }
 
+void entry_put_data(buf *out, entry_fields *fields, const buf *data)
+{
+    fields->data = data->data;
+    fields->data_size = data->size;
+    if (data->failed)
+        out->failed = 1;
+    else
+        entry_put(out, fields);
+}
+
 /* ------------------------------------------------------------------ reading */
 
 /* The fields of an entry, as written in the text. */

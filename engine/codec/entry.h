@@ -70,6 +70,8 @@ typedef struct entry_fields {
     const char *token_source;
 } entry_fields;
 void entry_put(buf *out, const entry_fields *fields);
+/* The same with the data in a buffer; out fails when the buffer has. */
+void entry_put_data(buf *out, entry_fields *fields, const buf *data);
 
 /* Reads checked text; spans point into it. DAMAGED when it is not an entry. */
 sessile_status entry_read(entry *out, const char *text, size_t size, sessile_error *err);

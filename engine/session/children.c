@@ -11,12 +11,13 @@
 
 #include "base/text.h"
 
-static sessile_status need_links(sessile_session *s, sessile_error *err)
+/* The children of every entry are known; INVALID: there is no entry `id`. */
+static sessile_status need_links(sessile_session *s, sessile_id id, sessile_error *err)
 {
-    sessile_status status = SESSILE_OK;
+    sessile_status status = session_check_at(s, id, err);
 
-    if (s->tree.child_count)
-        return SESSILE_OK;
+    if (status || s->tree.child_count)
+        return status;
     status = session_load_all_locked(s, err);
     return status ? status : child_links_make(s) ? fail_nomem(err) : SESSILE_OK;
 }
@@ -80,10 +81,7 @@ sessile_status session_children_locked(sessile_session *s, sessile_id id,
                                        sessile_id **out, size_t *count,
                                        sessile_error *err)
 {
-    sessile_status status = session_check_at(s, id, err);
-
-    if (!status)
-        status = need_links(s, err);
+    sessile_status status = need_links(s, id, err);
     return status ? status : list_children(s, id, 0, out, count, err);
 }
 
@@ -91,10 +89,7 @@ sessile_status session_siblings_locked(sessile_session *s, sessile_id id,
                                        sessile_id **out, size_t *count,
                                        sessile_error *err)
 {
-    sessile_status status = session_check_at(s, id, err);
-
-    if (!status)
-        status = need_links(s, err);
+    sessile_status status = need_links(s, id, err);
     if (status)
         return status;
     if (id == 0)
@@ -105,7 +100,7 @@ sessile_status session_siblings_locked(sessile_session *s, sessile_id id,
 sessile_status session_leaves_locked(sessile_session *s, sessile_id **out, size_t *count,
                                      sessile_error *err)
 {
-    sessile_status status = need_links(s, err);
+    sessile_status status = need_links(s, 0, err);
     size_t n = 0;
 
     if (status)

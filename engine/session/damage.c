@@ -39,12 +39,7 @@ sessile_status fold_put_tombstone(void *arg, const log_flaw *lost, sessile_id id
                "{\"lost\":true,\"first\":\"%08" PRIx32 "\",\"last\":\"%08" PRIx32
                "\",\"offset\":%" PRIu64 ",\"bytes\":%" PRIu64 "}",
                lost->first, lost->last, lost->offset, lost->bytes);
-    fields.data = data.data;
-    fields.data_size = data.size;
-    if (data.failed)
-        out->failed = 1;
-    else
-        entry_put(out, &fields);
+    entry_put_data(out, &fields, &data);
     buf_deinit(&data);
     return out->failed ? fail_nomem(err) : SESSILE_OK;
 }

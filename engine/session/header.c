@@ -147,12 +147,7 @@ void header_put(buf *out, const session_names *names, const header_fields *given
     if (given->parent)
         put_link(&data, "parent", given->parent);
     buf_putc(&data, '}');
-    fields.data = data.data;
-    fields.data_size = data.size;
-    if (data.failed)
-        out->failed = 1;
-    else
-        entry_put(out, &fields);
+    entry_put_data(out, &fields, &data);
     buf_deinit(&data);
 }
 

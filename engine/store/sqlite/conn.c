@@ -16,19 +16,6 @@ sqlite_patience sqlite_patience_of(const sqlite_store *ss)
     return (sqlite_patience){ss->timeout_ms, {NULL, NULL}, ss->path};
 }
 
-sqlite3_stmt *sqlite_conn_query(sqlite_conn *c, sqlite_query query)
-{
-    sqlite3_stmt **st = &c->statements[query];
-    if (*st) {
-        sqlite3_reset(*st);
-        sqlite3_clear_bindings(*st);
-        return *st;
-    }
-    sqlite3_prepare_v3(c->db, sqlite_query_texts[query], -1, SQLITE_PREPARE_PERSISTENT,
-                       st, NULL);
-    return *st;
-}
-
 void sqlite_conn_close(sqlite_conn *c)
 {
     if (!c)

@@ -42,7 +42,7 @@ static int try_once(void *arg)
 {
     attempt *t = arg;
     t->rc = t->body ? t->body(t->conn, t->arg)
-                    : sqlite_step(sqlite_conn_query(t->conn, QUERY_BEGIN));
+                    : sqlite_step(sqlite_query_get(t->conn, QUERY_BEGIN));
     if (t->rc != SQLITE_OK && t->body)
         for (int i = 0; i < QUERY_COUNT; i++)
             sqlite3_reset(t->conn->statements[i]);
@@ -150,7 +150,7 @@ static sessile_status run(sqlite_store *ss, sqlite_conn *c, sqlite_body body, vo
     *undone = rc == SQLITE_UNDO;
     if (rc == SQLITE_OK) {
         committing = 1;
-        rc = sqlite_step(sqlite_conn_query(c, QUERY_COMMIT));
+        rc = sqlite_step(sqlite_query_get(c, QUERY_COMMIT));
     }
     if (rc != SQLITE_OK && rc != SQLITE_UNDO) {
         status = sqlite_fail(ss, c->db, rc, "cannot write to", err);
@@ -160,7 +160,7 @@ static sessile_status run(sqlite_store *ss, sqlite_conn *c, sqlite_body body, vo
     if (rc != SQLITE_OK && !sqlite3_get_autocommit(c->db)) {
         for (int i = 0; i < QUERY_COUNT; i++)
             sqlite3_reset(c->statements[i]);
-        sqlite_step(sqlite_conn_query(c, QUERY_ROLLBACK));
+        sqlite_step(sqlite_query_get(c, QUERY_ROLLBACK));
     }
     return status;
 }

@@ -153,12 +153,13 @@ sessile_status sqlite_conn_take(sqlite_store *ss, sqlite_patience wait, int make
 /* broken: it is closed rather than kept. */
 void sqlite_conn_give(sqlite_conn *c, int broken);
 void sqlite_conn_close(sqlite_conn *c);
-/* A statement, reset and with nothing bound; NULL: see sqlite3_errcode(c->db). */
-sqlite3_stmt *sqlite_conn_query(sqlite_conn *c, sqlite_query query);
 /* Steps a statement that gives no rows, and resets it. */
 int sqlite_step(sqlite3_stmt *st);
 
 /* ---- statement.c */
+
+/* A statement, reset and with nothing bound; NULL: see sqlite3_errcode(c->db). */
+sqlite3_stmt *sqlite_query_get(sqlite_conn *c, sqlite_query query);
 
 /* A parameter of a statement. Its text or bytes must stay until the statement is reset.
  */

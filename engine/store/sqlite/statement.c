@@ -3,10 +3,23 @@
  */
 #include "store/sqlite/sqlite.h"
 
+sqlite3_stmt *sqlite_query_get(sqlite_conn *c, sqlite_query query)
+{
+    sqlite3_stmt **st = &c->statements[query];
+    if (*st) {
+        sqlite3_reset(*st);
+        sqlite3_clear_bindings(*st);
+        return *st;
+    }
+    sqlite3_prepare_v3(c->db, sqlite_query_texts[query], -1, SQLITE_PREPARE_PERSISTENT,
+                       st, NULL);
+    return *st;
+}
+
 int sqlite_bind(sqlite_conn *c, sqlite_query query, const sqlite_value *values,
                 sqlite3_stmt **out)
 {
-    sqlite3_stmt *st = *out = sqlite_conn_query(c, query);
+    sqlite3_stmt *st = *out = sqlite_query_get(c, query);
     int rc = st ? SQLITE_OK : sqlite3_errcode(c->db);
     for (int i = 1; rc == SQLITE_OK && values && values->kind; values++, i++)
         if (values->kind == SQLITE_INT)
