@@ -84,6 +84,17 @@ int do_refused(world *w, unsigned h, uint64_t r)
                : wrong(w, "%s is %s", text, sessile_status_name(status));
 }
 
+static sessile_status run_to_its_end(sessile_run *run, sessile_outcome *out,
+                                     sessile_error *err)
+{
+    sessile_need need;
+    sessile_status status = sessile_run_step(run, &need, err);
+    if (!status)
+        status = sessile_run_outcome(run, out, err);
+    sessile_run_free(run);
+    return status;
+}
+
 /* kind T: on the handle's own base; B: on an entry that is said; F: whatever the base; P:
  * that, and many messages; W: on any base, beside the head if need be. */
 int do_turn(world *w, unsigned h, uint64_t r, char kind)
@@ -93,7 +104,6 @@ int do_turn(world *w, unsigned h, uint64_t r, char kind)
     sessile_slice messages[BULK];
     sessile_run_options o;
     sessile_run *run;
-    sessile_need need;
     sessile_outcome outcome;
     sessile_error err;
     sessile_usage u = {0};
@@ -129,6 +139,8 @@ int do_turn(world *w, unsigned h, uint64_t r, char kind)
                               : !beside                ? SESSILE_CONFLICT
                               : world_is_leaf(w, base) ? SESSILE_OK
                                                        : SESSILE_NOTFOUND;
+    if (status == expected && !status)
+        status = run_to_its_end(run, &outcome, &err);
     figure_conflicts += expected == SESSILE_CONFLICT;
     world_check_torn(w);
     if (status != expected)
@@ -137,12 +149,6 @@ int do_turn(world *w, unsigned h, uint64_t r, char kind)
                      err.message);
     if (status)
         return 0;
-    status = sessile_run_step(run, &need, &err);
-    if (!status)
-        status = sessile_run_outcome(run, &outcome, &err);
-    sessile_run_free(run);
-    if (status)
-        return wrong(w, "turn: %s", err.message);
     if (outcome.first != w->count || outcome.last != w->count + n ||
         outcome.head != outcome.last)
         return wrong(w, "turn made %x to %x", outcome.first, outcome.last);
@@ -171,7 +177,6 @@ int do_branch(world *w, unsigned h, uint64_t r)
     char text[200] = "", why[20] = "";
     sessile_run_options o;
     sessile_outcome outcome;
-    sessile_need need;
     sessile_run *run;
     sessile_error err;
     sessile_id to = (sessile_id)(random_next(&r) % w->count);
@@ -189,6 +194,8 @@ int do_branch(world *w, unsigned h, uint64_t r)
         : world_is_leaf(w, to) ? SESSILE_OK
                                : SESSILE_NOTFOUND;
     sessile_status status = sessile_branch_begin(&run, w->s[h], to, &o, &err);
+    if (status == expected && !status)
+        status = run_to_its_end(run, &outcome, &err);
     figure_conflicts += expected == SESSILE_CONFLICT;
     world_check_torn(w);
     if (status != expected)
@@ -197,12 +204,6 @@ int do_branch(world *w, unsigned h, uint64_t r)
                      err.message);
     if (status)
         return 0;
-    status = sessile_run_step(run, &need, &err);
-    if (!status)
-        status = sessile_run_outcome(run, &outcome, &err);
-    sessile_run_free(run);
-    if (status)
-        return wrong(w, "branch: %s", err.message);
     while (!world_descends(w, from, fork))
         fork = w->log[fork].parent;
     if (to != w->head) {

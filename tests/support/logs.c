@@ -417,6 +417,15 @@ log_t *kit_resume(kit *k, const char *name, seen *s)
     return log;
 }
 
+log_t *kit_begin(kit *k, kit_mode mode, char *path)
+{
+    kit_open(k, mode);
+    kit_create(k, "log");
+    if (path)
+        kit_path(k, "log", path);
+    return kit_resume(k, "log", NULL);
+}
+
 sessile_status try_write(log_t *log, size_t count, const char *content, size_t padding,
                          sessile_error *err)
 {

@@ -116,6 +116,8 @@ void kit_create(kit *k, const char *name);
 sessile_status kit_try(kit *k, const char *name, log_t **out, seen *s, uint64_t *torn,
                        sessile_error *err);
 log_t *kit_resume(kit *k, const char *name, seen *s);
+/* A kit with a new log "log", opened; its path in `path`, when there is room for it. */
+log_t *kit_begin(kit *k, kit_mode mode, char *path /* 600 bytes, or NULL */);
 /* Of a damaged log: reads on past the damage, adding to s what can be read and, for each
  * entry that is lost, "lost 00000005". */
 void kit_read_past(log_t *log, seen *s);

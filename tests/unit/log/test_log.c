@@ -34,9 +34,7 @@ static void what_was_appended_is_read_back(void **state)
         seen found = {0};
         buf one;
         sessile_error err = {0};
-        kit_open(&k, mode);
-        kit_create(&k, "log");
-        log_t *log = kit_resume(&k, "log", NULL);
+        log_t *log = kit_begin(&k, mode, NULL);
         assert_int_equal(log_count(log), 1);
         do_write(log, 1, "first", 0);
         do_write(log, 5, "five at once", 100);
@@ -90,9 +88,7 @@ static void peek_shows_the_header_and_the_size(void **state)
         kit k;
         buf out;
         sessile_error err = {0};
-        kit_open(&k, mode);
-        kit_create(&k, "log");
-        log_t *log = kit_resume(&k, "log", NULL);
+        log_t *log = kit_begin(&k, mode, NULL);
         do_write(log, 2, "more", 50);
         buf_init(&out, &k.alloc);
         assert_int_equal(

@@ -87,10 +87,7 @@ static void first_append_settles_what_no_line_proves(void **state)
         char path[600];
         size_t size;
         sessile_error err = {0};
-        kit_open(&k, mode);
-        kit_create(&k, "log");
-        kit_path(&k, "log", path);
-        log_t *log = kit_resume(&k, "log", NULL);
+        log_t *log = kit_begin(&k, mode, path);
         do_write(log, 2, "never synced", 0);
         log_close(log);
         char *before = file_read_all(path, &size);
@@ -252,10 +249,7 @@ static void log_cut_behind_our_back_is_TRUNCATED(void **state)
         size_t size, after;
         sessile_error err = {0};
         buf out;
-        kit_open(&k, mode);
-        kit_create(&k, "log");
-        kit_path(&k, "log", path);
-        log_t *log = kit_resume(&k, "log", NULL);
+        log_t *log = kit_begin(&k, mode, path);
         do_write(log, 2, "gone", 100);
         do_sync(log);
         free(file_read_all(path, &size));
@@ -283,10 +277,7 @@ static void damage_met_by_a_read_is_named(void **state)
         size_t size;
         sessile_error err = {0};
         buf out;
-        kit_open(&k, mode);
-        kit_create(&k, "log");
-        kit_path(&k, "log", path);
-        log_t *log = kit_resume(&k, "log", NULL);
+        log_t *log = kit_begin(&k, mode, path);
         uint64_t first = log_bytes(log);
         do_write(log, 1, "one", 100);
         do_write(log, 1, "two", 100);
@@ -347,10 +338,7 @@ static void write_that_fails_leaves_the_log_as_before(void **state)
             char path[600];
             size_t size, after;
             sessile_error err = {0};
-            kit_open(&k, mode);
-            kit_create(&k, "log");
-            kit_path(&k, "log", path);
-            log_t *log = kit_resume(&k, "log", NULL);
+            log_t *log = kit_begin(&k, mode, path);
             do_write(log, 1, "before", 0);
             char *bytes = file_read_all(path, &size);
             faults_set(&k.os, CALL_WRITE, 0, cases[c].error);
