@@ -99,7 +99,7 @@ describe("sessile backup", function()
     temp.write(home .. "/b.db-wal", "what an older database had not taken in")
     local _, err, status = cli.sessile(("backup %s/b.db"):format(home))
     assert.not_equal(0, status)
-    assert.matches("b.db-wal is there", err, 1, true)
+    assert.matches("b.db-wal is left from a database that is gone", err, 1, true)
     os.remove(home .. "/b.db-wal")
     cli.done(("backup %s/b.db"):format(home))
   end)
@@ -131,7 +131,7 @@ describe("sessile backup", function()
     local _, err, code = cli.sessile(("backup %s/b.db --update --store %s/other"):format(home,
       home))
     assert.equal(6, code)
-    assert.matches("no copy of this store", err)
+    assert.matches("not a copy of this store", err)
     -- Once all is resealed the old keys are dropped: that backup is of another time.
     cli.done "keys reseal"
     _, err, code = cli.sessile(("backup %s/b.db --update"):format(home))
