@@ -125,14 +125,14 @@ end)
 
 describe("--timeout", function()
   it("is a time", function()
-    local options = require "sessile.cli.options"
-    assert.equal(5000, options.time "5")
-    assert.equal(500, options.time "0.5")
-    assert.equal(500, options.time "500ms")
-    assert.equal(120000, options.time "2m")
-    assert.equal(0, options.time "0")
+    local times = require "sessile.times"
+    assert.equal(5000, times.ms "5")
+    assert.equal(500, times.ms "0.5")
+    assert.equal(500, times.ms "500ms")
+    assert.equal(120000, times.ms "2m")
+    assert.equal(0, times.ms "0")
     for _, wrong in ipairs { "", "-1", "soon", "5x", "1e9", "m" } do
-      assert.is_nil(options.time(wrong), wrong)
+      assert.is_nil(times.ms(wrong), wrong)
     end
   end)
 
