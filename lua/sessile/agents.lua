@@ -3,17 +3,14 @@
 -- They override those of the store and are overridden by those of a session. The policies of an
 -- agent are loaded once, for the first session of that agent.
 
+local inherited = require "sessile.inherited"
 local life = require "sessile.life"
 local options = require "sessile.options"
-local policy = require "sessile.policy"
 local triggers = require "sessile.triggers"
 
 local agents = {}
 
-local kinds = {
-  policy = "any", fallback = "any", triggers = "any", checkpoint = "any", window = "number",
-  reserve = "number", model = "callable", ttl = "any",
-}
+local kinds = inherited.add_to { model = "callable", ttl = "any" }
 
 local NOTHING = {}
 
@@ -26,8 +23,8 @@ function agents.check(who, given)
     end
     local label = ("%s: agent '%s'"):format(who, name)
     local copy = options.check(label, one, kinds)
-    copy.triggers = triggers.resolve(label, copy.triggers)
-    copy.checkpoint = triggers.checkpoints(label, copy.checkpoint)
+    triggers.resolve(label, copy.triggers) -- raises before anything opens
+    triggers.checkpoints(label, copy.checkpoint)
     if copy.ttl then
       life.check_default(label .. ": option 'ttl'", copy.ttl)
     end
@@ -36,25 +33,38 @@ function agents.check(who, given)
   return checked
 end
 
---- The settings of one agent with its policies loaded: {policy, fallback, triggers, checkpoint,
---- window, reserve, model, ttl}; an empty table for other agents. nil, message, code if a policy
---- cannot be loaded.
-function agents.of(store, who, name)
+-- The settings of one agent as inherited.resolve() gives them, with its ttl; an empty table for
+-- other agents. nil, message, code if a policy cannot be loaded.
+local function settings_of(store, who, name)
   local own = store._agents[name]
   if not own then
     return NOTHING
   elseif not own.ready then
-    local loaded, message, code = policy.load(who, store._core, own)
-    if not loaded then
+    local ready, message, code = inherited.resolve(who, store._core, own)
+    if not ready then
       return nil, ("agent '%s': %s"):format(name, message), code
     end
-    own.ready = {
-      policy = loaded.policy, fallback = loaded.fallback, triggers = own.triggers,
-      checkpoint = own.checkpoint, window = own.window, reserve = own.reserve,
-      model = own.model, ttl = own.ttl,
-    }
+    ready.ttl = own.ttl
+    own.ready = ready
   end
   return own.ready
+end
+
+--- Checked options as inherited.resolve() gives them, and the settings of the agent `name` (nil:
+--- none are wanted). nil, nil, message, code if a policy cannot be loaded.
+function agents.resolve(store, who, name, opts)
+  local theirs, message, code = NOTHING, nil, nil
+  if name then
+    theirs, message, code = settings_of(store, who, name)
+  end
+  local own
+  if theirs then
+    own, message, code = inherited.resolve(who, store._core, opts)
+  end
+  if not own then
+    return nil, nil, message, code
+  end
+  return own, theirs
 end
 
 return agents

@@ -4,11 +4,10 @@
 -- the entries. No session is ever deleted here.
 
 local agents = require "sessile.agents"
+local inherited = require "sessile.inherited"
 local names = require "sessile.names"
 local options = require "sessile.options"
-local policy = require "sessile.policy"
 local settings = require "sessile.interaction.settings"
-local triggers = require "sessile.triggers"
 
 local family = {}
 
@@ -16,43 +15,30 @@ local methods = {}
 family.methods = methods
 
 local function new_options(more)
-  return options.add(settings.add_to {
+  return options.add(settings.add_to(inherited.add_to {
     id = "string", agent = "string", user = "string", title = "string", metadata = "table",
-    uuid = "string", policy = "any", model = "callable", window = "number",
-    reserve = "number", timeout_ms = "timeout", fallback = "any", triggers = "any",
-  }, more)
+    uuid = "string", model = "callable",
+  }), more)
 end
 
 -- Makes a session with the core's function. Its policy, fallback, triggers, model and settings are
 -- those given, else those that the store has for its agent, else those of this session.
 local function make(self, who, opts, core)
-  local own = settings.over(self._settings, settings.take(who, opts))
-  local when = triggers.resolve(who, opts.triggers)
-  local theirs, message, code = {}, nil, nil
-  if opts.agent and opts.agent ~= self.agent then
-    theirs, message, code = agents.of(self._store, who, opts.agent)
-  end
-  local loaded
-  if theirs then
-    loaded, message, code = policy.load(who, self._store_core, opts)
-  end
-  if not loaded then
+  local taken = settings.over(self._settings, settings.take(who, opts))
+  local agent = opts.agent ~= self.agent and opts.agent or nil
+  local own, theirs, message, code = agents.resolve(self._store, who, agent, opts)
+  if not own then
     return nil, message, code
   end
-  opts.window, opts.reserve = opts.window or theirs.window, opts.reserve or theirs.reserve
+  inherited.fill(opts, theirs)
   local handle
   handle, message, code = core()
   if not handle then
     return nil, message, code
   end
-  return self._adopt(self._store, handle, {
-    policy = loaded.policy or theirs.policy or self._policy,
-    fallback = loaded.fallback or theirs.fallback or self._fallback,
-    triggers = when or theirs.triggers or self._triggers,
-    checkpoint = theirs.checkpoint or self._checkpoint,
-    model = opts.model or theirs.model or self._model,
-    settings = own,
-  })
+  local defaults = inherited.merge(own, theirs, self)
+  defaults.settings = taken
+  return self._adopt(self._store, handle, defaults)
 end
 
 -- ---------------------------------------------------------------- forks

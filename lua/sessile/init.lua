@@ -99,7 +99,7 @@ function sessile.open(url, opts)
   else
     options.expect("string?", url, "sessile.open: a path, URL or adapter")
   end
-  given.triggers = triggers.resolve("sessile.open", given.triggers)
+  triggers.resolve("sessile.open", given.triggers) -- raises before anything opens
   given.agents = agents.check("sessile.open", given.agents)
   if url == nil then
     url = given.store

@@ -60,6 +60,19 @@ function Encoding:close() end
 ---@return string? code
 function sessile.encoding(name, options) end
 
+---What a store, an agent, a session and a call can all configure. A key that is nil is inherited:
+---by a call from its session, by a session from its agent, then from its store. A value replaces
+---the inherited one as a whole; false is none.
+---@class sessile.Inherited
+---@field policy? sessile.PolicySpec|false
+---@field fallback? sessile.PolicySpec|false runs once if the policy was refused
+---@field triggers? sessile.Triggers|false when to compact without asking the policy
+---@field checkpoint? sessile.CheckpointRules|false when turns make checkpoints automatically
+---@field window? integer the model's window in tokens; 0 in a store: unlimited
+---@field reserve? integer tokens to keep free in the window
+---@field timeout_ms? integer|string longest wait for another writer; "5s"; -1: for ever
+---@field isolation? "none"|"worker" where policy files run: in this process or a separate one
+
 ---Defaults: `sessile config`.
 ---@class sessile.Limits
 ---@field message? integer bytes of one message
@@ -72,21 +85,15 @@ function sessile.encoding(name, options) end
 ---@field policy_memory? integer bytes of a policy's Lua state
 ---@field policy_result? integer bytes a proposal may write
 
----@class sessile.OpenOptions
+---@class sessile.OpenOptions: sessile.Inherited
 ---@field agent? string default agent of sessions; "main"
 ---@field key? sessile.Key|string|false false: a plain store; nil: $SESSILE_KEY or a key file, and
 ---  plain over an adapter, which takes 32 bytes as well
 ---@field suite? "aes-256-gcm"|"xchacha20-poly1305" of a new store
 ---@field durability? "sync"|"none"
----@field timeout_ms? integer|string longest wait for another writer; "5s"; -1: for ever
 ---@field network? boolean allow writes on a network file system, if only one machine writes
----@field window? integer the model's window in tokens; 0: unlimited
----@field reserve? integer tokens to keep free in the window
 ---@field ttl? number|string|table<string, number|string> of new sessions: seconds, "30d"; or
 ---one for each agent
----@field policy? sessile.PolicySpec|false
----@field fallback? sessile.PolicySpec|false runs once if the policy was refused
----@field triggers? sessile.Triggers|false when to compact without asking the policy
 ---@field model? sessile.Model
 ---@field tools? table<string, sessile.Tool|function> of its sessions' loops, like those after it:
 ---@field before? sessile.Before|sessile.Before[]
@@ -104,23 +111,15 @@ function sessile.encoding(name, options) end
 ---@field count? fun(text: string): integer? the host's counter, used if no encoding is known;
 ---it returns nil if it does not know. It must not yield or use sessile
 ---@field policy_path? string|string[] folders to search for policies
----@field isolation? "none"|"worker" where policy files run: in this process or a separate one
 ---@field worker? string the program for isolated policies; else the installed one
----@field checkpoint? sessile.CheckpointRules|false when turns make checkpoints automatically
 ---@field agent_info? {version: string?, config: string?, tools: string[]?} kept in checkpoints
 ---@field limits? sessile.Limits
 ---@field store? string the store, if the url is nil
 ---@field user? string default user of sessions
----@field agents? table<string, sessile.AgentOptions> overrides for the sessions of an agent
+---@field agents? table<string, sessile.AgentSettings> overrides for the sessions of an agent
 
 ---Options that override those of the store and are overridden by those of a session.
----@class sessile.AgentOptions
----@field policy? sessile.PolicySpec|false
----@field fallback? sessile.PolicySpec|false
----@field triggers? sessile.Triggers|false
----@field checkpoint? sessile.CheckpointRules|false
----@field window? integer
----@field reserve? integer
+---@class sessile.AgentSettings: sessile.Inherited
 ---@field model? sessile.Model
 ---@field ttl? number|string|false
 
@@ -160,7 +159,7 @@ function sessile.open(url, opts) end
 ---line: integer?, name: string?} of a key, as "limits.message" or "agents.coder.policy"
 ---@field value fun(self: sessile.Config, key: string): any the value read; nil: the default
 
----@class sessile.AgentConfig: sessile.AgentOptions
+---@class sessile.AgentConfig: sessile.AgentSettings
 ---@field model? function|table as sessile.model takes it
 ---@field model_name? string
 
@@ -509,7 +508,7 @@ function State:pairs_of(i) end
 ---@field sealed boolean
 local Store = {}
 
----@class sessile.SessionOptions
+---@class sessile.SessionOptions: sessile.Inherited
 ---@field id? string|{session_id: string, user_id: string}
 ---@field session_id? string
 ---@field user_id? string
@@ -519,13 +518,7 @@ local Store = {}
 ---@field metadata? table of a new session
 ---@field ttl? number|string|false of a new session: seconds, "30d"; false: never
 ---@field uuid? "v4"|"v7"
----@field policy? sessile.PolicySpec|false
----@field fallback? sessile.PolicySpec|false nil: the store's
----@field triggers? sessile.Triggers|false replaces the store's as a whole
 ---@field model? sessile.Model
----@field window? integer
----@field reserve? integer
----@field timeout_ms? integer|string longest wait for another writer; nil: the store's
 ---@field tools? table<string, sessile.Tool|function> of its loops, like the fields after it:
 ---@field before? sessile.Before|sessile.Before[]
 ---@field after? sessile.After|sessile.After[]
@@ -556,15 +549,11 @@ function Store:resume(opts) end
 ---@return string? code
 function Store:session(opts) end
 
----@class sessile.PutOptions
+---@class sessile.PutOptions: sessile.Inherited
 ---@field id? string default: the session's
 ---@field agent? string
 ---@field user? string
----@field policy? sessile.PolicySpec|false of the copy's handle; nil: the store's
 ---@field model? sessile.Model
----@field window? integer
----@field reserve? integer
----@field timeout_ms? integer|string
 
 ---Copies a session of another store whole into this one: every entry and branch, the same
 ---ids, sealed as this store seals. EEXISTS: this store has a session of that name.
@@ -866,18 +855,14 @@ local Session = {}
 ---@return string? code
 function Session:append(message) end
 
----@class sessile.ForkOptions
+---@class sessile.ForkOptions: sessile.Inherited
 ---@field id? string of the fork; nil: a new one
 ---@field agent? string nil: the session's
 ---@field user? string nil: the session's; "": nobody's
 ---@field title? string nil: the session's, as it is now
 ---@field metadata? table members that override the session's
 ---@field uuid? "v4"|"v7"
----@field policy? sessile.PolicySpec|false of the fork's handle; nil: the session's
 ---@field model? sessile.Model
----@field window? integer
----@field reserve? integer
----@field timeout_ms? integer|string
 
 ---A new session with everything up to an entry, which is its head: ids keep their meaning,
 ---branches before it are copied, and labels, title, settings and metadata as they are now; a
@@ -939,7 +924,7 @@ function Session:merge(opts) end
 ---@return string? code
 function Session:discard(opts) end
 
----@class sessile.TurnOptions
+---@class sessile.TurnOptions: sessile.Inherited
 ---@field usage? table what the provider reported
 ---@field model? sessile.Model|string the host's function, or the name of the model that answered
 ---@field model_name? string
@@ -947,15 +932,8 @@ function Session:discard(opts) end
 ---@field base? string the head that the turn is based on
 ---@field on_conflict? "fail"|"append"|"branch" if the base is no longer the head: fail with
 ---ECONFLICT, write at the current head, or write a branch and leave the head
----@field policy? sessile.PolicySpec|false
----@field fallback? sessile.PolicySpec|false nil: the session's
----@field triggers? sessile.Triggers|false replaces the session's as a whole
 ---@field event? string an event: fires a trigger that lists it
----@field checkpoint? sessile.CheckpointRules|false in place of the session's
 ---@field state? any for a checkpoint that is due; default: checkpoint.state is called
----@field window? integer
----@field reserve? integer
----@field timeout_ms? integer|string longest wait of each of its calls for another writer
 
 ---Appends the messages of one turn as one commit; then policies run.
 ---@param messages (sessile.Message|sessile.Json)[]
@@ -1552,7 +1530,7 @@ function Session:close() end
 ---@field text? string of text: a piece of the answer
 ---@field [string] any
 
----@class sessile.SendOptions
+---@class sessile.SendOptions: sessile.Inherited
 ---@field model? sessile.Model
 ---@field model_name? string recorded with its messages
 ---@field tools? table<string, sessile.Tool|function>
@@ -1565,16 +1543,9 @@ function Session:close() end
 ---in parallel in a coroutine; a function: runs all tasks and returns when they have ended
 ---@field commit? "step"|"turn" "step": each message is on disk before the next step; "turn":
 ---all of them become one turn at the end
----@field policy? sessile.PolicySpec|false
----@field triggers? sessile.Triggers|false in place of the session's, when the turn is whole
----@field fallback? sessile.PolicySpec|false
 ---@field event? string what happened: fires a trigger, or a checkpoint, that lists it
----@field checkpoint? sessile.CheckpointRules|false in place of the session's
 ---@field metadata? table of the turn
 ---@field on_conflict? "fail"|"append"
----@field window? integer
----@field reserve? integer
----@field timeout_ms? integer|string
 
 ---Sends a message through hooks, model, tools, turn and policy; nil continues an interrupted send.
 ---nil, message, code if the send could not start.

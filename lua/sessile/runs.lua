@@ -4,6 +4,7 @@
 
 local diff = require "sessile.diff"
 local host = require "sessile.host"
+local inherited = require "sessile.inherited"
 local names = require "sessile.names"
 local options = require "sessile.options"
 local outcome = require "sessile.outcome"
@@ -15,12 +16,9 @@ local starters, methods = {}, {}
 -- ---------------------------------------------------------------- starting
 
 -- `model` is the host's function, or the name of the model that spoke, which is recorded.
-local turn_options = {
+local turn_options = inherited.add_to {
   usage = "table", model = "callable|string", model_name = "string", metadata = "table",
-  base = "string", on_conflict = "string", policy = "any", window = "number",
-  reserve = "number", timeout_ms = "timeout", isolation = "isolation",
-  fallback = "any", triggers = "any", event = "string",
-  checkpoint = "any", state = "any",
+  base = "string", on_conflict = "string", event = "string", state = "any",
 }
 local compact_options = {
   policy = "any", model = "callable", instructions = "string", reason = "string",

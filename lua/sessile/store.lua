@@ -5,28 +5,25 @@
 
 local agents = require "sessile.agents"
 local core = require "sessile.core"
+local inherited = require "sessile.inherited"
 local keys = require "sessile.keys"
 local life = require "sessile.life"
 local migrate = require "sessile.migrate"
 local object = require "sessile.object"
 local options = require "sessile.options"
-local policy = require "sessile.policy"
 local session = require "sessile.session"
 local settings = require "sessile.interaction.settings"
-local triggers = require "sessile.triggers"
 
 local store = {}
 
 local methods = {}
 store.methods = methods
 
-local session_options = settings.add_to {
+local session_options = settings.add_to(inherited.add_to {
   id = "string|table", session_id = "string", user_id = "string", agent = "string",
-  user = "string", title = "string", metadata = "table", uuid = "string", policy = "any",
-  model = "callable", window = "number", reserve = "number", timeout_ms = "timeout",
-  isolation = "isolation",
-  ttl = "any", fallback = "any", triggers = "any", agent_info = "table", checkpoint = "any",
-}
+  user = "string", title = "string", metadata = "table", uuid = "string", model = "callable",
+  ttl = "any", agent_info = "table",
+})
 
 -- The id of a session: a string, {session_id=, user_id=}, or a field of the options.
 local function identity(who, given, kinds)
@@ -76,16 +73,12 @@ local function make(self, kind, given)
   if kind ~= "create" and opts.id == nil then
     options.misuse(who .. ": the id of a session expected")
   end
-  local when = triggers.resolve(who, opts.triggers)
   local agent = opts.agent or self._agent
-  local theirs, message, code = agents.of(self, who, agent)
-  local loaded
-  if theirs then
-    loaded, message, code = policy.load(who, self._core, opts)
-  end
-  if not loaded then
+  local own, theirs, message, code = agents.resolve(self, who, agent, opts)
+  if not own then
     return nil, message, code
   end
+  inherited.fill(opts, theirs)
   local ttl = opts.ttl
   if ttl == nil then
     ttl = theirs.ttl
@@ -94,23 +87,17 @@ local function make(self, kind, given)
   handle, message, code = self._core[kind](self._core, {
     id = opts.id, agent = opts.agent, user = opts.user or self._user or nil, title = opts.title,
     metadata = opts.metadata, uuid = uuid_version(who, opts.uuid),
-    window = opts.window or theirs.window, reserve = opts.reserve or theirs.reserve,
-    timeout_ms = opts.timeout_ms, isolation = opts.isolation,
+    window = opts.window, reserve = opts.reserve, timeout_ms = opts.timeout_ms,
+    isolation = opts.isolation,
     ttl_ms = life.ttl(who .. ": option 'ttl'", ttl, self._ttl, agent),
     agent_info = agent_info(who, opts.agent_info) or self._agent_info,
   })
   if not handle then
     return nil, message, code
   end
-  return adopt(self, handle, {
-    policy = loaded.policy or theirs.policy or self._policy,
-    fallback = loaded.fallback or theirs.fallback or self._fallback,
-    triggers = when or theirs.triggers or self._triggers,
-    checkpoint = triggers.checkpoints(who, opts.checkpoint) or theirs.checkpoint
-      or self._checkpoint,
-    model = opts.model or theirs.model or self._model,
-    settings = settings.over(self._settings, settings.take(who, opts)),
-  })
+  local defaults = inherited.merge(own, theirs, self)
+  defaults.settings = settings.over(self._settings, settings.take(who, opts))
+  return adopt(self, handle, defaults)
 end
 
 --- Creates a session; EEXISTS: it exists. Without an id it gets a new one.
@@ -128,11 +115,9 @@ function methods:session(given)
   return make(self, "session", given)
 end
 
-local put_options = settings.add_to {
-  id = "string", agent = "string", user = "string", policy = "any", model = "callable",
-  window = "number", reserve = "number", timeout_ms = "timeout", isolation = "isolation",
-  fallback = "any", triggers = "any",
-}
+local put_options = settings.add_to(inherited.add_to {
+  id = "string", agent = "string", user = "string", model = "callable",
+})
 
 --- Copies a whole session of another store into this one, with the same id unless another is given.
 --- EEXISTS: the id is taken.
@@ -141,30 +126,21 @@ function methods:put(source, given)
     options.misuse("store:put: a session expected, got " .. type(source))
   end
   local opts = options.check("store:put", given, put_options)
-  local when = triggers.resolve("store:put", opts.triggers)
-  local own = settings.over(self._settings, settings.take("store:put", opts))
-  local theirs, message, code = agents.of(self, "store:put", opts.agent or source.agent)
-  local loaded
-  if theirs then
-    loaded, message, code = policy.load("store:put", self._core, opts)
-  end
-  if not loaded then
+  local taken = settings.over(self._settings, settings.take("store:put", opts))
+  local own, theirs, message, code = agents.resolve(self, "store:put", opts.agent or source.agent,
+    opts)
+  if not own then
     return nil, message, code
   end
-  opts.window, opts.reserve = opts.window or theirs.window, opts.reserve or theirs.reserve
+  inherited.fill(opts, theirs)
   local handle
   handle, message, code = self._core:put(source._core.core or source._core, opts)
   if not handle then
     return nil, message, code
   end
-  return adopt(self, handle, {
-    policy = loaded.policy or theirs.policy or self._policy,
-    fallback = loaded.fallback or theirs.fallback or self._fallback,
-    triggers = when or theirs.triggers or self._triggers,
-    checkpoint = theirs.checkpoint or self._checkpoint,
-    model = opts.model or theirs.model or self._model,
-    settings = own,
-  })
+  local defaults = inherited.merge(own, theirs, self)
+  defaults.settings = taken
+  return adopt(self, handle, defaults)
 end
 
 local list_options = {
@@ -353,8 +329,8 @@ local meta = object.class {
 --- Wraps an opened core store. defaults: the options of sessile.open. nil, message, code
 --- if one of their policies cannot be loaded.
 function store.wrap(handle, url, defaults)
-  local loaded, message, code = policy.load("sessile.open", handle, defaults)
-  if not loaded then
+  local own, message, code = inherited.resolve("sessile.open", handle, defaults)
+  if not own then
     handle:close()
     return nil, message, code
   end
@@ -362,11 +338,11 @@ function store.wrap(handle, url, defaults)
     _core = handle,
     _url = url,
     _sealed = handle:sealed(),
-    _policy = loaded.policy or false,
-    _fallback = loaded.fallback or false,
-    _checkpoint = triggers.checkpoints("sessile.open", defaults.checkpoint),
-    _triggers = defaults.triggers or false, -- resolved by sessile.open, before anything opens
-    _model = defaults.model or false,
+    _policy = own.policy or false,
+    _fallback = own.fallback or false,
+    _checkpoint = own.checkpoint,
+    _triggers = own.triggers or false,
+    _model = own.model or false,
     _ttl = life.check_default("sessile.open: option 'ttl'", defaults.ttl),
     _agent = defaults.agent or "main",
     _user = defaults.user or false,

@@ -21,11 +21,6 @@ end
 local agent_kinds = kinds { name = "string" }
 local run_kinds = kinds { messages = "table" }
 
-local inherited = {
-  "model", "model_name", "policy", "metadata", "on_conflict", "window", "reserve",
-  "timeout_ms", "triggers", "fallback", "event", "checkpoint",
-}
-
 -- The session of a run: a session, or an id in the store, which is created if missing. nil: none
 -- was given; nil, message, code.
 local function session_of(who, given, store)
@@ -49,7 +44,8 @@ function methods:run(message, given)
   local opts = options.check(who, given, run_kinds)
   local chosen = settings.over(self._settings, settings.take(who, opts))
   local input = send.input_of(who, message)
-  for _, name in ipairs(inherited) do
+  opts.model = opts.model or self._options.model
+  for _, name in ipairs(send.of_turns) do
     if opts[name] == nil then
       opts[name] = self._options[name]
     end

@@ -5,6 +5,7 @@
 -- store. The methods are added to those of sessions; session.lua does not require this file.
 
 local calls = require "sessile.interaction.calls"
+local inherited = require "sessile.inherited"
 local loop = require "sessile.interaction.loop"
 local options = require "sessile.options"
 local session = require "sessile.session"
@@ -16,11 +17,13 @@ local whole = require "sessile.interaction.whole"
 
 local send = {}
 
-send.kinds = settings.add_to {
-  model = "callable", model_name = "string", policy = "any", metadata = "table",
-  on_conflict = "string", window = "number", reserve = "number", timeout_ms = "timeout",
-  triggers = "any", fallback = "any", event = "string", checkpoint = "any",
-}
+send.kinds = settings.add_to(inherited.add_to {
+  model = "callable", model_name = "string", metadata = "table", on_conflict = "string",
+  event = "string",
+})
+
+--- The options of a send that its turns are given.
+send.of_turns = inherited.names { "model_name", "metadata", "on_conflict", "event" }
 
 -- The input as a list: a text, a message or a list of messages; nil: none.
 local function input_of(who, given)
@@ -130,13 +133,10 @@ local function on_session(who, self, input, opts, chosen)
   triggers.resolve(who, opts.triggers) -- wrong before anything is said, not after
   triggers.checkpoints(who, opts.checkpoint)
   local ctx = { session = self, reason = "policy" }
-  local writing = {
-    policy = opts.policy, model_name = opts.model_name, metadata = opts.metadata,
-    on_conflict = opts.on_conflict, window = opts.window, reserve = opts.reserve,
-    timeout_ms = opts.timeout_ms, triggers = opts.triggers, fallback = opts.fallback,
-    event = opts.event, checkpoint = opts.checkpoint,
-    policy_model = function(request) return model(request, ctx) end,
-  }
+  local writing = { policy_model = function(request) return model(request, ctx) end }
+  for _, name in ipairs(send.of_turns) do
+    writing[name] = opts[name]
+  end
   -- What was under way is gone on with step by step: it is in the log already.
   local kind = chosen.commit == "turn" and input and whole or steps
   local spec = {
@@ -195,12 +195,7 @@ function session.methods:send(message, given)
   return send.run("session:send", self, input, opts, settings.take("session:send", opts))
 end
 
-local stateless = settings.add_to {
-  model = "callable", messages = "table", message = "any", session = "any",
-  model_name = "string", policy = "any", metadata = "table", on_conflict = "string",
-  window = "number", reserve = "number", timeout_ms = "timeout", triggers = "any",
-  fallback = "any", event = "string", checkpoint = "any",
-}
+local stateless = options.add({ messages = "table", message = "any", session = "any" }, send.kinds)
 
 --- The same without a session. given: messages (the last one is new), model, tools and other
 --- options; with `session` it is session:send.

@@ -133,12 +133,8 @@ function transcript.turn_options(self, about)
   if about.state ~= nil then
     metadata = options.add({ state = about.state }, writing.metadata)
   end
-  local given = {
-    model = writing.policy_model, model_name = writing.model_name, metadata = metadata,
-    on_conflict = writing.on_conflict, policy = writing.policy, window = writing.window,
-    reserve = writing.reserve, timeout_ms = writing.timeout_ms, triggers = writing.triggers,
-    fallback = writing.fallback, event = writing.event, checkpoint = writing.checkpoint,
-  }
+  local given = options.add({}, writing)
+  given.policy_model, given.model, given.metadata = nil, writing.policy_model, metadata
   if not about.final then
     given.policy, given.event = false, nil -- the rest of the turn is still to come
   end
