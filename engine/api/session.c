@@ -177,9 +177,12 @@ uint64_t sessile_session_torn(const sessile_session *session)
 
 int64_t sessile_session_window(const sessile_session *session, int64_t *reserve)
 {
+    sessile_config config = {0};
+    if (session)
+        config = session_config(session);
     if (reserve)
-        *reserve = session ? session->config.reserve : 0;
-    return session ? session->config.window : 0;
+        *reserve = config.reserve;
+    return config.window;
 }
 
 sessile_status api_read_begin(sessile_session *session, const void *out,

@@ -91,13 +91,13 @@ static void set_policy(sessile_store *store, sessile_policy **own, sessile_polic
 void sessile_store_set_policy(sessile_store *store, sessile_policy *policy)
 {
     if (store)
-        set_policy(store, &store->config.policy, policy);
+        set_policy(store, &store->policies.policy, policy);
 }
 
 void sessile_store_set_fallback(sessile_store *store, sessile_policy *fallback)
 {
     if (store)
-        set_policy(store, &store->config.fallback, fallback);
+        set_policy(store, &store->policies.fallback, fallback);
 }
 
 void sessile_list_options_init(sessile_list_options *options)

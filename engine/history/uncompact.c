@@ -129,8 +129,8 @@ static sessile_status prepare(undoing *u, sessile_session *s, sessile_error *err
     u->source = meter_source(&u->now);
     u->result.tokens_before = before.tokens;
     u->result.tokens_after = after.tokens;
-    u->result.cannot_fit =
-        laws_cannot_fit(&u->after, s->config.window, s->config.reserve + outside);
+    u->result.cannot_fit = laws_cannot_fit(&u->after, session_config(s).window,
+                                           session_config(s).reserve + outside);
     return SESSILE_OK;
 }
 

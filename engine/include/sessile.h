@@ -298,8 +298,9 @@ typedef struct sessile_checkpoint_rules {
 /*
  * What can be configured for a store, for the handle of a session, and for a single run.
  * A zeroed member is inherited: a run inherits from its session, a session from its
- * store, and a store has the defaults given below. A fork, a child and a copy inherit
- * from the session they are made of.
+ * store, and a store has the defaults given below. A fork, a child and a copy also
+ * inherit what the session that they are made of was given; in another store, without its
+ * policies and its isolation.
  *
  * Triggers are copied, and replace the inherited ones as a whole; zeroed triggers never
  * fire. Policies are retained.

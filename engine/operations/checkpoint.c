@@ -152,7 +152,7 @@ static void withdraw(const sessile_session *s, batch *b, sessile_id id)
 
 static uint32_t keep_of(const sessile_session *s, const sessile_checkpoint_options *o)
 {
-    return o->keep ? o->keep : s->config.checkpoint.keep;
+    return o->keep ? o->keep : session_config(s).checkpoint.keep;
 }
 
 /* Withdraws one when the limit is reached: the oldest without a name, else the oldest. */

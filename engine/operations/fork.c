@@ -454,7 +454,11 @@ sessile_status session_choose_names(session_names *names, sessile_store *to,
 {
     options->agent = given_or(options->agent, s->identity.agent, s->identity.agent_size);
     options->user = given_or(options->user, s->identity.user, s->identity.user_size);
-    sessile_config own = session_config(s);
+    sessile_config own = session_own_config(s);
+    if (to != s->store) { /* that store decides which policies run, and where */
+        own.policy = own.fallback = NULL;
+        own.isolation = SESSILE_ISOLATION_DEFAULT;
+    }
     config_inherit(&options->config, &own);
     return names_from_options(names, to, options, id_may_be_empty, err);
 }

@@ -17,7 +17,8 @@ uint64_t run_clock_us(const sessile_run *run)
 
 void run_wait_begin(sessile_run *run)
 {
-    run->wait = session_wait_begin(run->session, 1, run->config.timeout_ms);
+    run->wait = session_wait_begin(run->session, run->options.has_timeout,
+                                   run->config.timeout_ms);
 }
 
 /* Copies a slice; NULL when it is empty. 0, or -1: NOMEM. */
@@ -39,8 +40,9 @@ static int keep_texts(sessile_run *run, const sessile_run_options *options)
                      &run->options.instructions_size);
 }
 
-/* What the call configures, then the session, then the store, whose policies may change
- * meanwhile. The run owns it; its policies are run->policy and run->fallback.policy. */
+/* Merges the configuration of the call with that of the session and of the store, whose
+ * policies may change meanwhile. Its policies are run->policy and run->fallback.policy.
+ */
 static sessile_status take_config(sessile_run *run, const sessile_run_options *options,
                                   sessile_error *err)
 {
@@ -49,17 +51,15 @@ static sessile_status take_config(sessile_run *run, const sessile_run_options *o
     *c = options->config;
     config_inherit(c, &own);
     pthread_mutex_lock(&store->mutex);
-    config_inherit(c, &store->config);
-    if (options->no_policy)
-        c->policy = NULL;
-    if (options->no_policy || options->no_fallback)
-        c->fallback = NULL;
-    sessile_status status = config_keep(c, run->alloc, err);
+    config_inherit(c, &store->policies);
+    if (!options->no_policy)
+        policy_retain(run->policy = c->policy);
+    if (!options->no_policy && !options->no_fallback)
+        policy_retain(run->fallback.policy = c->fallback);
     pthread_mutex_unlock(&store->mutex);
-    run->policy = c->policy;
-    run->fallback.policy = c->fallback;
     c->policy = c->fallback = NULL;
-    return status;
+    run->options.has_timeout = options->config.has_timeout;
+    return config_keep(c, run->alloc, err);
 }
 
 static int keep_state(sessile_run *run, const sessile_run_options *options)

@@ -182,6 +182,11 @@ static sessile_status read_given(sessile_run *run, const entry *e, sessile_error
         return pending_run_broken(e->id, err);
     run->options.reason = read_reason(json_get(e->data, "reason"), SESSILE_REASON_TURN);
     run->schedule.why = run->options.reason;
+    if (run->options.instructions) /* those of the call are not used */
+        mem_free(run->alloc, run->options.instructions,
+                 run->options.instructions_size + 1);
+    run->options.instructions = NULL;
+    run->options.instructions_size = 0;
     if (dup_string(run, json_get(e->data, "instructions"), &run->options.instructions,
                    &run->options.instructions_size))
         return fail_nomem(err);

@@ -91,6 +91,7 @@ typedef struct run_answers {
 
 /* The caller's options. Texts are owned. */
 typedef struct run_options {
+    int has_timeout; /* config.timeout_ms is of the call; else the session's counts */
     sessile_reason reason; /* of the whole run */
     char *instructions;
     char *event; /* its name, or NULL */
@@ -227,7 +228,7 @@ struct sessile_run {
     run_result result;
 };
 
-/* life.c: creates a run with its policy, window and timeouts. */
+/* life.c: creates a run with its policies and configuration. */
 sessile_status run_new(sessile_run **out, sessile_session *s, run_kind kind,
                        const sessile_run_options *options, sessile_error *err);
 /* Ends a run_begin_*(): gives the run to the caller, or frees it when status is an error.

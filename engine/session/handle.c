@@ -103,8 +103,8 @@ static sessile_status open_log(sessile_session *s, const char *folder, const cha
     fold f = {.s = s};
 
     return log_open_indexed(&s->log, &st->backend, st->keys, folder, name,
-                            session_read_depth(st), st->config.timeout_ms, &callbacks,
-                            fold_visit, &f, torn, &st->alloc, err);
+                            session_read_depth(st), atomic_load(&s->waiting.timeout_ms),
+                            &callbacks, fold_visit, &f, torn, &st->alloc, err);
 }
 
 sessile_status session_scan(sessile_session *s, const char *folder, const char *name,

@@ -2,14 +2,14 @@
  * handle.h: a session handle: what it is in memory, opening, locking, waiting.
  *
  * A handle owns the handle of its log and what is derived from it. It has one mutex:
- * functions whose names end in _locked want it to be held.
+ * functions whose names end in _locked expect it to be held.
  *
  *   tree.h        the entries as a tree, and questions about it
  *   read.h        texts, messages and contexts
  *   write.h       the one way in which entries get into the log
  *   compaction.h  the data of compactions
  *   count.h       tokens
- *   fold.h        what the files of this room share
+ *   fold.h        what the files of this folder share
  */
 #ifndef SESSION_HANDLE_H
 #define SESSION_HANDLE_H
@@ -61,7 +61,7 @@ typedef struct session_snapshot {
     size_t size;
 } session_snapshot;
 
-/* Room for a model's name; of a longer one the rest is not looked at. */
+/* Room for a model's name. A longer name is cut. */
 enum { MODEL_SIZE = 64 };
 
 /* Names. They may hold any byte: NUL-terminated, with sizes. Fixed after open. */
@@ -172,8 +172,7 @@ struct sessile_session {
     session_identity identity;
     session_header header;
     session_waiting waiting;
-    sessile_config config; /* its own and the store's; policies: its own. See
-                              session_config() */
+    sessile_config config; /* what it was given; see session_config() */
     session_worker worker; /* of isolated policies; under the mutex */
     session_tree tree;
     session_index index;
@@ -187,9 +186,11 @@ struct sessile_session {
     size_t forgotten_before; /* store->forgotten_count when it was opened */
 };
 
-/* What runs of the session inherit, borrowed: the timeout as it is now; not the policies
- * of the store. */
+/* The configuration that a run inherits, borrowed: with the timeout as it is now, and
+ * without the store's policies, which may change. session_own_config() is the part that
+ * is not the store's. */
 sessile_config session_config(const sessile_session *s);
+sessile_config session_own_config(const sessile_session *s);
 
 sessile_status session_create(sessile_store *st, const sessile_session_options *options,
                               sessile_error *err, char *new_id /* UUID_SIZE, or NULL */);
@@ -223,7 +224,8 @@ typedef struct session_wait {
     unsigned interrupts;
     uint64_t since_us; /* 0: it has not waited yet */
 } session_wait;
-/* Begins the patience of a call: the handle's, or timeout_ms when has_timeout. */
+/* Starts the wait of a call. It lasts at most timeout_ms if has_timeout, else the
+ * handle's timeout. */
 session_wait session_wait_begin(sessile_session *s, int has_timeout, int timeout_ms);
 /* Waits for the mutex. BUSY, CANCELLED: it is not held. (wait.c) */
 sessile_status session_wait_turn(sessile_session *s, session_wait *w, sessile_error *err);

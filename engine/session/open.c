@@ -200,29 +200,33 @@ sessile_status session_open_any(sessile_session **out, sessile_store *st,
     return open_any(out, st, options, NULL, err);
 }
 
-/* The store's policies may change, and are looked up by each run. */
 static sessile_status take_config(sessile_session *s,
                                   const sessile_session_options *options,
                                   sessile_error *err)
 {
-    sessile_config stores = s->store->config;
-    stores.policy = stores.fallback = NULL;
-    if (options)
-        s->config = options->config;
-    sessile_status status = config_check(&s->config, err);
-    if (status) {
-        memset(&s->config, 0, sizeof s->config);
+    if (!options)
+        return SESSILE_OK;
+    sessile_status status = config_check(&options->config, err);
+    if (status)
         return status;
-    }
-    config_inherit(&s->config, &stores);
-    atomic_store(&s->waiting.timeout_ms, s->config.timeout_ms);
+    if (options->config.has_timeout)
+        atomic_store(&s->waiting.timeout_ms, options->config.timeout_ms);
+    s->config = options->config;
     return config_keep(&s->config, &s->store->alloc, err);
+}
+
+sessile_config session_own_config(const sessile_session *s)
+{
+    sessile_config config = s->config;
+    config.timeout_ms = atomic_load(&s->waiting.timeout_ms);
+    config.has_timeout = config.timeout_ms != s->store->config.timeout_ms;
+    return config;
 }
 
 sessile_config session_config(const sessile_session *s)
 {
-    sessile_config config = s->config;
-    config.timeout_ms = atomic_load(&s->waiting.timeout_ms);
+    sessile_config config = session_own_config(s);
+    config_inherit(&config, &s->store->config);
     return config;
 }
 

@@ -188,6 +188,10 @@ static sessile_status reload_once(sessile_session *s, int *moved, sessile_error 
     sessile_session *t = session_blank(s->store);
 
     *moved = 0;
+    if (t)
+        atomic_store(&t->waiting.timeout_ms, s->waiting.call
+                                                 ? session_wait_left(s, s->waiting.call)
+                                                 : atomic_load(&s->waiting.timeout_ms));
     if (!t || !same_names(t, s)) {
         status = fail_nomem(err);
     } else if (log_replaced(s->log)) {

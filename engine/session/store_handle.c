@@ -132,6 +132,9 @@ static sessile_status open_store(sessile_store **out, origin *from,
     status = config_keep(&s->config, &s->alloc, err);
     if (status)
         goto out;
+    s->policies =
+        (sessile_config){.policy = s->config.policy, .fallback = s->config.fallback};
+    s->config.policy = s->config.fallback = NULL;
     if (!s->agent || !s->worker || !s->counters ||
         (options->policy_path && !s->policy_path) ||
         (options->model && *options->model && !s->model)) {
@@ -227,6 +230,7 @@ void store_handle_close(sessile_store *s)
         return;
     a = s->alloc;
     config_free(&s->config, &a);
+    config_free(&s->policies, &a);
     keyring_free(s->keys);
     if (s->backend.table)
         store_close(&s->backend);

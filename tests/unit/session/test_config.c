@@ -130,6 +130,33 @@ static void a_session_has_its_own_and_then_its_stores(void **state)
     session_closed(s);
 }
 
+static void a_copy_runs_policies_where_its_store_says(void **state)
+{
+    place *p = *state;
+    sessile_store_options stores;
+    sessile_session_options options = named("s");
+    sessile_session *s, *copy;
+    sessile_store *strict;
+    sessile_error err;
+
+    options.config.window = 1000;
+    options.config.isolation = SESSILE_IN_PROCESS;
+    assert_int_equal(sessile_create(&s, p->store, &options, &err), SESSILE_OK);
+    sessile_store_options_init(&stores);
+    stores.config.isolation = SESSILE_WORKER;
+    stores.config.window = 2000;
+    assert_int_equal(sessile_open(&strict, "ram:", &stores, &err), SESSILE_OK);
+    options = named("copy");
+    assert_int_equal(sessile_put(&copy, strict, s, &options, &err), SESSILE_OK);
+    sessile_config config = session_config(copy);
+    assert_int_equal(config.isolation, SESSILE_WORKER);
+    assert_int_equal(config.window, 1000);
+    assert_int_equal(config.timeout_ms, 5000); /* the store's, not that of p->store */
+    session_closed(copy);
+    sessile_store_close(strict);
+    session_closed(s);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -137,6 +164,8 @@ int main(void)
         cmocka_unit_test(every_member_that_is_set_stays),
         cmocka_unit_test(what_cannot_be_is_invalid),
         cmocka_unit_test_setup_teardown(a_session_has_its_own_and_then_its_stores,
+                                        place_set_up_ram, place_tear_down),
+        cmocka_unit_test_setup_teardown(a_copy_runs_policies_where_its_store_says,
                                         place_set_up_ram, place_tear_down),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
