@@ -8,7 +8,7 @@
  * every log that exists then, under a shared lock, so that it waits for a writer that is
  * just replacing one. A log that is still old is tried once more; if it stays old, its
  * epoch is kept. (A writer that meanwhile creates a log under an older epoch notices the
- * newer one afterwards, and reseals its log itself: log_keep_up().)
+ * newer one afterwards, and reseals its log itself: see log/create.c.)
  */
 #include "admin/keys.h"
 

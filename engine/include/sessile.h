@@ -48,7 +48,7 @@ extern "C" {
  */
 typedef enum sessile_status {
     SESSILE_OK = 0,    /* done */
-    SESSILE_NEEDS,     /* a run waits for an answer: see sessile_run_need() */
+    SESSILE_NEEDS,     /* a run waits for an answer: see sessile_need */
     SESSILE_INVALID,   /* the argument or text is not what the call takes: correct it */
     SESSILE_NOTFOUND,  /* no such session, entry or policy: list what there is */
     SESSILE_EXISTS,    /* the name is taken: resume it, or choose another */

@@ -94,7 +94,9 @@ static sessile_status inspect_once(log_t **out, store *st, const keyring *k,
         status = log_check_proof(log, size, err);
     status = log_record_damage(log, status, err);
     if (status) {
-        *moved = log_can_retry(log, status);
+        *moved = log_can_retry(log, status) ||
+                 (status == SESSILE_DAMAGED &&
+                  (log_replaced(log) || log_is_being_removed(log)));
         *out = NULL;
         log_close(log);
         return status;

@@ -150,6 +150,9 @@ sessile_status log_check_exists(log_t *log, sessile_error *err);
 /* 1: the call failed only because another log took the name, and can be tried again with
  * that one. Never with locks: there the old bytes can still be read. */
 int log_can_retry(log_t *log, sessile_status status);
+/* 1 when its first line is damaged only because the log is being removed, or was. (log.c)
+ */
+int log_is_being_removed(log_t *log);
 /* Returns NOTFOUND: the log was removed, or its name was given to another one. */
 sessile_status log_fail_name_gone(const log_t *log, sessile_error *err);
 /* Takes a lock of the backend. BUSY names the process that holds it. */

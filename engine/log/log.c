@@ -68,7 +68,7 @@ static sessile_status read_key(log_t *log, const keyring *k, sessile_error *err)
 
 /* A first line that is none: whoever removes a log overwrites it before its name goes. So
  * it is damage only if the name still leads to it when nobody holds its lock. */
-static int is_being_removed(log_t *log)
+int log_is_being_removed(log_t *log)
 {
     enum { WAIT_MS = 1000 };
     sessile_error ignored = {SESSILE_OK, ""};
@@ -92,7 +92,7 @@ static int is_another_by_now(log_t *log, sessile_status status)
     if (status != SESSILE_DAMAGED && status != SESSILE_SEALED)
         return log_can_retry(log, status);
     if (log_has_locks(log->st.table))
-        return is_being_removed(log);
+        return log_is_being_removed(log);
     /* log_replaced() is what the store saw when it was asked last */
     return !log->st.table->size(log->handle, &size, &mtime_ms, &ignored) &&
            log_replaced(log);
@@ -236,9 +236,9 @@ out:
         status = log_check_proof(log, size, err);
     status = log_record_damage(log, status, err);
     if (status) {
-        *moved =
-            *moved || log_can_retry(log, status) ||
-            (status == SESSILE_DAMAGED && (log_replaced(log) || is_being_removed(log)));
+        *moved = *moved || log_can_retry(log, status) ||
+                 (status == SESSILE_DAMAGED &&
+                  (log_replaced(log) || log_is_being_removed(log)));
         *out = NULL;
         log_close(log);
         return status;

@@ -210,7 +210,7 @@ static sessile_status reseal_once(store *st, const keyring *k, const char *folde
     *done = status == SESSILE_OK;
     log_copy_drop(&copy);
 out:
-    if (log_can_retry(log, status))
+    if (log && log_can_retry(log, status))
         status = err->code = SESSILE_CONFLICT;
     log_close(log);
     return status;

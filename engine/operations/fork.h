@@ -8,9 +8,9 @@
 #include "session/handle.h"
 
 /*
- * sessile_fork() without opening the fork. Fills options with its names, window and
- * reserve, so that it can be opened with them; they point into s or to new_id. parent (or
- * NULL): the session that the header names as the parent.
+ * sessile_fork() without opening the fork. Fills options with the fork's names and with
+ * what it inherits from s, so that the fork can be opened with them. They point into s or
+ * to new_id. parent (or NULL): the session that the header names as the parent.
  */
 sessile_status session_fork(sessile_session *s, sessile_id entry,
                             sessile_session_options *options, const sessile_link *parent,
@@ -19,7 +19,7 @@ sessile_status session_fork(sessile_session *s, sessile_id entry,
 sessile_status session_put(sessile_store *to, sessile_session *s,
                            sessile_session_options *options, sessile_error *err);
 
-/* Fills in names, window, reserve and timeout that are not given from the session. */
+/* Fills in what options leave out, from the session: agent, user and configuration. */
 sessile_status session_choose_names(session_names *names, sessile_store *to,
                                     sessile_session *s, sessile_session_options *options,
                                     int id_may_be_empty, sessile_error *err);

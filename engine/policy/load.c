@@ -120,10 +120,23 @@ static void read_hooks(lua_State *L, int table, inspection *in)
     check_hook_names(L, table, in);
 }
 
+#define NAME_WRONG "name is 1 to 100 bytes of UTF-8 without control characters"
+
+/* Names of policies stand in the log and in messages. */
+static int name_is_text(const char *name, size_t size)
+{
+    if (size == 0 || size > 100 || !utf8_valid(name, size))
+        return 0;
+    for (size_t i = 0; i < size; i++)
+        if ((unsigned char)name[i] < 0x20 || name[i] == 0x7f)
+            return 0;
+    return 1;
+}
+
 /* Pushes the policy's own name, or the file's. */
 static void push_name(lua_State *L, int table, const inspection *in)
 {
-    size_t size, i;
+    size_t size;
     const char *name;
     int type = get_field(L, table, "name");
     if (type == LUA_TNIL) {
@@ -134,11 +147,8 @@ static void push_name(lua_State *L, int table, const inspection *in)
     if (type != LUA_TSTRING)
         luaL_error(L, "name is a string, got %s", luaL_typename(L, -1));
     name = lua_tolstring(L, -1, &size);
-    if (size == 0 || size > 100 || !utf8_valid(name, size))
-        luaL_error(L, "name is 1 to 100 bytes of UTF-8");
-    for (i = 0; i < size; i++)
-        if ((unsigned char)name[i] < 0x20 || name[i] == 0x7f)
-            luaL_error(L, "name holds a control character");
+    if (!name_is_text(name, size))
+        luaL_error(L, NAME_WRONG);
 }
 
 /* Pushes {name, JSON or false, …} for a chain's elements: "name" or {"name", option = …}.
@@ -371,6 +381,8 @@ static sessile_status add_host(loader *l, const sessile_policy_step *from,
 
     if (l->p->count >= CHAIN_STEPS)
         return fail(err, SESSILE_LIMIT, "a chain has at most %d policies", CHAIN_STEPS);
+    if (!name_is_text(from->name, strlen(from->name)))
+        return fail(err, SESSILE_INVALID, "a policy's " NAME_WRONG);
     step = &l->p->steps[l->p->count++];
     buf_init(&text, a);
     status = read_options(from->name, from->options ? from->options : "{}", &text, err);

@@ -180,7 +180,7 @@ static void unscale(context *after, const context *before)
     }
 }
 
-/* The tokens of the new context, as sessile_session_tokens() will report them. */
+/* The tokens of the new context, as sessile_count_tokens() will report them. */
 static sessile_status count_after(sessile_run *run, const context *to_come,
                                   sessile_error *err)
 {

@@ -1,4 +1,7 @@
-/* config.c: one configuration after another: a run's, its session's, its store's. */
+/*
+ * config.c: checks configurations. A run inherits from its session, a session from its
+ * store.
+ */
 #include "session/config.h"
 
 #include <string.h>

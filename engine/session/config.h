@@ -9,15 +9,16 @@
 #include "base/alloc.h"
 #include "base/error.h"
 
-/* What a store has where it was given nothing. */
+/* The values of a store that was given none. */
 extern const sessile_config config_defaults;
 
-/* INVALID: a member that cannot be. */
+/* INVALID: a member has a value that it cannot have. */
 sessile_status config_check(const sessile_config *c, sessile_error *err);
 /* INVALID: less than -1. */
 sessile_status config_check_timeout(int timeout_ms, sessile_error *err);
 
-/* Gives c what it lacks. Nothing is copied or retained: see config_keep(). */
+/* Sets each zeroed member of c to that of `from`. Nothing is copied or retained: see
+ * config_keep(). */
 void config_inherit(sessile_config *c, const sessile_config *from);
 
 /* Replaces what c borrows by copies, and retains its policies. On NOMEM c is empty.

@@ -59,16 +59,22 @@ end
 local function events(given, wrong)
   if type(given) ~= "table" then
     wrong("events", "table expected, got " .. shown(given))
-  elseif #given == 0 and next(given) ~= nil then
-    wrong("events", "a list of names expected")
   end
-  for i, name in ipairs(given) do
-    -- names end at a NUL where the engine keeps them
-    if type(name) ~= "string" or name == "" or name:find("\0", 1, true) then
-      wrong("events", ("event %d: a name expected"):format(i))
+  for key in pairs(given) do
+    if math.type(key) ~= "integer" or key < 1 or key > #given then
+      wrong("events", "a list of names expected")
     end
   end
-  return given
+  local names = {}
+  for i = 1, #given do
+    local name = given[i]
+    -- names end at a NUL where the engine keeps them
+    if type(name) ~= "string" or name == "" or name:find("\0", 1, true) or not utf8.len(name) then
+      wrong("events", ("event %d: a name expected"):format(i))
+    end
+    names[i] = name
+  end
+  return names
 end
 
 --- Checks triggers. Returns {messages, interval_ms, share (per thousand),

@@ -235,6 +235,24 @@ describe("text that is not UTF-8", function()
     assert.equal(7, #assert(sessile.decode(out)).entries)
   end)
 
+  it("is refused as the name of a host's policy, and the log stays writable", function()
+    local s = assert(store:create { id = "named" })
+    assert(s:append(user "before"))
+    for _, text in ipairs(STRINGS) do
+      local policy = { name = text, compact = function() error "no" end }
+      for _, opts in ipairs { { policy = policy }, { policy = "tiered", fallback = policy } } do
+        local _, message, code = s:compact(opts)
+        assert.equal("EINVALID", code)
+        assert.truthy(message:find("a policy's name", 1, true), message)
+      end
+    end
+    assert(s:append(user "after"))
+    s:close()
+    s = assert(store:resume "named")
+    assert.equal(2, #s:messages())
+    s:close()
+  end)
+
   it("is printed as U+FFFD where an id holds it", function()
     for i, text in ipairs(STRINGS) do
       local s = assert(store:create { id = text, agent = "agent" .. text })

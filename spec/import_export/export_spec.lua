@@ -26,6 +26,19 @@ local function listing(folder)
 end
 
 describe("export as JSON", function()
+  it("leaves out of the context what the engine puts in for an answer that never came", function()
+    done "import examples/demo-session.jsonl --id demo"
+    local document = decode((done "export demo"))
+    local there = {}
+    for _, entry in ipairs(document.entries) do
+      there[entry.id] = true
+    end
+    assert.is_true(#document.context > 10)
+    for _, key in ipairs(document.context) do
+      assert.is_true(there[key:sub(1, 8)], key)
+    end
+  end)
+
   it("has every entry as it is kept, and as many as check counts", function()
     talk()
     done "label talk 1 start"

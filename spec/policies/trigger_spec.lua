@@ -185,6 +185,8 @@ describe("a trigger", function()
       { { events = "deploy" }, "table expected" },
       { { events = { 7 } }, "event 1" },
       { { events = { deploy = true } }, "a list of names" },
+      { { events = { "a", nil, "b" } }, "event 2: a name expected" },
+      { { events = { "\xff" } }, "event 1: a name expected" },
       { 50, "table of options expected" },
     } do
       for _, call in ipairs {

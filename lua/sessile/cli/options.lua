@@ -196,9 +196,9 @@ function options.triggers(text)
     end
     given[name] = value == nil or (name ~= "interval" and tonumber(value)) or value
   end
-  local fine, why = pcall(triggers.resolve, "option '--triggers'", given, 0)
-  if not fine then
-    return nil, (tostring(why):gsub(": triggers:", ":", 1))
+  local fine, why = pcall(triggers.resolve, "option '--triggers'", given)
+  if not fine then -- without the place in the library that raised it
+    return nil, (tostring(why):gsub("^.-: (option '%-%-triggers'): triggers:", "%1:", 1))
   end
   return given
 end

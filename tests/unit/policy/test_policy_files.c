@@ -135,7 +135,7 @@ static void test_files_that_are_no_policies(void **state)
     check_load("return { version = 'x' }", SESSILE_POLICY,
                "bad.lua: version is an integer, got string");
     check_load("return { name = '' }", SESSILE_POLICY,
-               "bad.lua: name is 1 to 100 bytes of UTF-8");
+               "bad.lua: name is 1 to 100 bytes of UTF-8 without control characters");
     check_load("-- a\nlocal _ENV = {}", SESSILE_POLICY,
                "bad.lua:2: _ENV cannot be used in a policy");
     check_load_within(
