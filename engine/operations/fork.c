@@ -135,7 +135,7 @@ static sessile_status carry_labels(plan *p, buf *work, sessile_error *err)
     return status;
 }
 
-/* Ends a suspension and pending runs: a copy inherits neither. */
+/* Ends a suspension and pending runs: a fork inherits neither. */
 static sessile_status end_waits(plan *p, buf *work, sessile_error *err)
 {
     const facts *all = &p->s->fold.facts;

@@ -1,6 +1,6 @@
 /*
- * isolation.c: the worker process that runs policies, when the store asks for one or when
- * the policy's file belongs to another user.
+ * isolation.c: the worker process that runs policies, when the run's configuration asks
+ * for one or when a policy's file belongs to another user.
  *
  * The session owns the worker while nothing runs, and a run owns it while it runs, so two
  * runs never use the same worker. A worker serves one session and ends with it. A worker

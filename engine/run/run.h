@@ -22,8 +22,7 @@
  *   pending.c        writes a run that waits into the log
  *   pending_answer.c begins such a run again with an answer
  *   outcome.c        what the stages report, and the public outcome
- *   life.c           creates and frees a run; clock, wait, reserve and sync for all
- * stages
+ *   life.c           creates and frees a run; clock, wait, reserve, sync
  */
 #ifndef RUN_RUN_H
 #define RUN_RUN_H

@@ -205,8 +205,8 @@ sessile_status session_open_any(sessile_session **out, sessile_store *st,
                                 const sessile_session_options *options,
                                 sessile_error *err);
 sessile_status session_close(sessile_session *s, sessile_error *err);
-/* The same as a child of another session (parent NULL: of none), and in a place that the
- * names do not lead to (at NULL: the one they lead to). */
+/* As session_create(), as a child of `parent` (NULL: of none), in the place `at` (NULL:
+ * where its names lead). As session_open(), in that place. */
 sessile_status session_create_at(sessile_store *st,
                                  const sessile_session_options *options,
                                  const sessile_link *parent, const session_place *at,
@@ -249,7 +249,7 @@ sessile_status session_lock_within(sessile_session *s, session_wait *w,
                                    sessile_error *err);
 void session_unlock(sessile_session *s);
 
-/* 1 when its user was forgotten through this store handle since it was opened (keys.c).
+/* 1 when its user was forgotten through this store handle since it was opened (lock.c).
  */
 int session_was_forgotten(const sessile_session *s);
 /* IO: this handle lost its place in the log; SEALED: its user was forgotten. Whoever

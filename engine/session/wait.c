@@ -13,8 +13,8 @@
 
 #include "base/text.h"
 
-/* Threads in one handle hold each other up for as long as a read takes: who asked not to
- * wait for other writers did not ask to be sent away for that. */
+/* Threads in one handle hold each other up for as long as a read takes. So a call waits
+ * at least this long for them, even if its timeout is 0. */
 #define TURN_LEAST_MS 100
 
 session_wait session_wait_begin(sessile_session *s, int has_timeout, int timeout_ms)

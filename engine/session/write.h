@@ -91,6 +91,9 @@ sessile_status session_append_custom(sessile_session *s, sessile_slice data,
 sessile_status session_set_title(sessile_session *s, sessile_slice title,
                                  sessile_error *err);
 sessile_status session_clear(sessile_session *s, sessile_error *err);
+
+/* ---- checks of a new session (open.c) */
+
 /* LIMIT [title]; INVALID: not UTF-8. */
 sessile_status session_check_title(const sessile_store *st, sessile_slice title,
                                    sessile_error *err);

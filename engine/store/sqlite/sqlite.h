@@ -130,8 +130,6 @@ void sqlite_path_free(sqlite_store *ss);
 #define SQLITE_APPLICATION    0x73657373 /* "sess": ours, in the header of the database */
 #define SQLITE_SCHEMA_VERSION 1
 
-extern const char *const sqlite_query_texts[QUERY_COUNT];
-
 /* Looks at the first page, changing nothing. *state 0: nothing was ever kept in it; 1: a
  * database of ours. INVALID: any other file. */
 sessile_status sqlite_schema_probe(sqlite_store *ss, int *state, sessile_error *err);
@@ -156,7 +154,9 @@ void sqlite_conn_close(sqlite_conn *c);
 /* Steps a statement that gives no rows, and resets it. */
 int sqlite_step(sqlite3_stmt *st);
 
-/* ---- statement.c */
+/* ---- statement.c, queries.c */
+
+extern const char *const sqlite_query_texts[QUERY_COUNT];
 
 /* A statement, reset and with nothing bound; NULL: see sqlite3_errcode(c->db). */
 sqlite3_stmt *sqlite_query_get(sqlite_conn *c, sqlite_query query);

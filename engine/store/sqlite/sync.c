@@ -1,17 +1,17 @@
 /*
- * sync.c: what was committed becomes durable.
+ * sync.c: makes commits durable.
  *
- * Owns the syncs of the write-ahead log, which all writers of the store share. It must
- * never sync again after a sync has failed: the kernel has marked
- * the pages clean, and a second sync would report a success that is none. So the store is
- * poisoned: nothing more is written through it.
+ * All writers of the store share the syncs of the write-ahead log (WAL). After a sync has
+ * failed there must be no other: the kernel has marked the pages clean, and a second sync
+ * would wrongly report success. So the store is poisoned: nothing more is written through
+ * it.
  *
- * The problem: with synchronous=FULL SQLite syncs the WAL in each commit, while it holds
- * the only lock for writers; sixteen writers pay for sixteen syncs, one after the other,
- * and durability=none cannot be had. The choice: connections run with synchronous=NORMAL,
- * in which a commit syncs nothing, and a call that acknowledges then syncs the WAL by
- * SQLite's own file handle of it (the same fdatasync, outside the lock). One thread
- * syncs, those who come meanwhile share the next one.
+ * With synchronous=FULL, SQLite syncs the WAL in each commit, while it holds the only
+ * lock for writers: sixteen writers pay for sixteen syncs, one after the other, and
+ * durability=none is not possible. Therefore connections run with synchronous=NORMAL, in
+ * which a commit syncs nothing. A call that acknowledges then syncs the WAL through
+ * SQLite's own file handle (the same fdatasync, outside the lock). One thread syncs, and
+ * threads that arrive meanwhile share the next sync.
  *
  * Why this is as safe as FULL:
  *   - A frame is in the WAL, in the kernel's pages, before its commit returns, and a sync
