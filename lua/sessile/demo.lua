@@ -89,9 +89,9 @@ local function seal(show, scene)
     quote(scene.folder))):match "[^\n]+"
   local phrase = assert(first_words(scene.transcript), "the transcript has no user message")
   show.line("The bundled transcript: %d messages in %d turns.", counts.messages, counts.turns)
-  show.line("“%s” stands in the transcript in %d line,", phrase,
+  show.line("“%s” occurs in %d line of the transcript", phrase,
     count_matches(phrase, scene.transcript))
-  show.line("and in %d lines of all files of the store. One of those:",
+  show.line("and in %d lines of the files of the store. A line of the store:",
     count_matches(phrase, scene.folder .. "/store"))
   local line
   for text in io.lines(file) do
@@ -213,7 +213,7 @@ local function kill(show, scene)
         or torn > 0 and ("%s of a torn line set aside"):format(terminal.bytes(torn)) or "",
     }
   end
-  local text = terminal.table({ "RUN>", "ENDED BY", "ACKNOWLEDGED>", "LAST", "FOUND>", "AND" },
+  local text = terminal.table({ "RUN>", "ENDED BY", "ACKNOWLEDGED>", "LAST", "FOUND>", "NOTE" },
     rows, function(cell, _, heading) return heading and show.paint(cell, "bold") or cell end)
   for line in text:gmatch "[^\n]+" do
     show.line("  %s", line)

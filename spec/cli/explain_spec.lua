@@ -119,7 +119,7 @@ describe("log", function()
       lines[#lines + 1] = line
     end
     assert.equal(4, #lines)
-    assert.matches("^ENTRY +WHEN +POLICY +REASON +BEFORE +AFTER +LEFT +KEPT +IN FORCE +WHAT$",
+    assert.matches("^ENTRY +WHEN +POLICY +REASON +BEFORE +AFTER +REMOVED +KEPT +IN FORCE +WHAT$",
       lines[1])
     assert.matches("naive +manual .*refused +law %d+ %(%l+%): .*00000006", lines[2])
     assert.matches("^" .. id .. " .*cover 2 +manual .* 3 +3 +no +3 covered, 1 written$",

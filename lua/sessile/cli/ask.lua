@@ -16,8 +16,8 @@ function ask.sure(app, args, question)
   if args.yes then
     return true
   elseif app.json or not terminal.is_terminal(0) or not terminal.is_terminal(2) then
-    return nil, question .. "? Nobody can be asked here", "EUSAGE",
-      "Confirm with --yes. Nothing was changed."
+    return nil, ("confirmation is needed and there is no terminal: %s?"):format(question), "EUSAGE",
+      "Nothing was changed. To confirm, repeat the command with --yes."
   end
   io.stderr:write(terminal.line(question), "? [yes/no] ")
   local answer = io.stdin:read "l"

@@ -30,9 +30,11 @@ common.policy_option = {
 common.that_policy_option = {
   "--option NAME=VALUE", "an option of that policy; may be repeated", many = true,
 }
-common.window = { "--window N", "the model's window in tokens (else unlimited)", integer = true }
+common.window = {
+  "--window N", "the model's window in tokens (else as configured)", integer = true,
+}
 common.reserve = { "--reserve N", "tokens to keep free in the window", integer = true }
-common.redact = { "--redact", "replace keys, passwords, addresses and names of homes" }
+common.redact = { "--redact", "replace keys, passwords, addresses and names of home directories" }
 common.limit = { "--limit N", "list at most N", integer = true }
 
 -- ---------------------------------------------------------------- checks

@@ -111,7 +111,7 @@ local function version_of(module)
     return nil
   end
   local version = type(value) == "table" and value._VERSION
-  return type(version) == "string" and version:match "[%d][%w.-]*" or "there"
+  return type(version) == "string" and version:match "[%d][%w.-]*" or "installed"
 end
 
 -- Modules of other packages, and the commands that need them.

@@ -27,7 +27,7 @@ function ledger.compactions(of, paint)
       number(c.dropped), terminal.line(c.reason or ""), terminal.line(c.policy or ""),
     }
   end
-  return terminal.table({ "TURN>", "BEFORE>", "AFTER>", "SAVED>", "LEFT>", "REASON", "POLICY" },
+  return terminal.table({ "TURN>", "BEFORE>", "AFTER>", "SAVED>", "REMOVED>", "REASON", "POLICY" },
     rows, heading_painter(paint))
 end
 
@@ -46,7 +46,7 @@ function ledger.refusals(of)
 end
 
 local HEADINGS = {
-  "TURNS>", "MESSAGES>", "COMPACTIONS>", "LEFT>", "REFUSED>", "TOO BIG>", "PEAK>", "END>",
+  "TURNS>", "MESSAGES>", "COMPACTIONS>", "REMOVED>", "REFUSED>", "TOO BIG>", "PEAK>", "END>",
   "ALL>", "BYTES>", "ENGINE MS>", "POLICY MS>", "FILE",
 }
 

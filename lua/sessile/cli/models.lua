@@ -10,7 +10,7 @@ local registry = require "sessile.cli.registry"
 local models = {}
 
 local NONE = "no model is configured here"
-local SET_UP = "Say in the configuration which: model = { endpoint = \"…\", name = \"…\" }, or a "
+local SET_UP = "Set one in the configuration: model = { endpoint = \"…\", name = \"…\" }, or a "
   .. "command; see: sessile help chat"
 
 ---@class sessile.cli.model

@@ -21,7 +21,7 @@ return {
   -- key = { env = "SESSILE_KEY" },
   -- key = { command = { "pass", "show", "sessile" } },
 
-  -- What makes a context smaller when it has grown too large, and when that is judged:
+  -- The policy that compacts a context, and when it starts:
   -- shorter tool output first, then a summary (if a model is configured), then a cut.
   policy = "tiered",
   preserve_recent = 10,           -- messages at the end that stay word for word
@@ -32,14 +32,14 @@ return {
   -- When turns make checkpoints by themselves.
   -- checkpoint = { strategy = "periodic", interval = "5m", keep = 50 },
 
-  -- Who is asked by `sessile chat`, and for summaries.
+  -- The model that `sessile chat` and summaries use.
   -- model = { endpoint = "http://localhost:11434/v1", name = "llama3.2" },
   -- model = { endpoint = "https://api.openai.com/v1", name = "gpt-4o",
   --           key = { env = "OPENAI_API_KEY" } },
   -- model = { command = { "my-model", "--json" } },
   -- model = { lua = "./model.lua" },
 
-  -- What differs for single agents.
+  -- Settings of single agents.
   -- agents = {
   --   coder = { policy = "sliding_window", window = 32000 },
   -- },

@@ -36,7 +36,7 @@ return {
     if app.json then
       app:print_json { kept = kept, text = table.concat(parts) }
     else
-      app:note("\nThe folder of this demonstration is gone. What it showed, in a store of yours:\n"
+      app:note("\nThe demonstration's folder was removed. To do the same in your own store:\n"
         .. ("  sessile import %s --id slow-start\n"):format(hints.quoted(transcript))
         .. "  sessile tree slow-start\n"
         .. "or a session of your own:\n  sessile new --title 'My first session'\n  sessile help")

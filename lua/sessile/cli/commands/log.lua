@@ -45,7 +45,7 @@ local function refusal(row)
 end
 
 local HEADINGS = {
-  "ENTRY", "WHEN", "POLICY", "REASON", "BEFORE>", "AFTER>", "LEFT>", "KEPT>", "IN FORCE", "WHAT",
+  "ENTRY", "WHEN", "POLICY", "REASON", "BEFORE>", "AFTER>", "REMOVED>", "KEPT>", "IN FORCE", "WHAT",
 }
 
 -- On a narrower terminal the table has fewer columns.

@@ -72,7 +72,8 @@ return {
   },
   options = {
     common.policy_option,
-    common.window, common.reserve,
+    { "--window N", "the model's window in tokens (else unlimited)", integer = true },
+    common.reserve,
     { "--triggers LIST", "when to compact: messages=50,interval=10m,share=0.8,overflow" },
     { "--fallback NAME", "a policy to run if the first is refused" },
     { "--from FORMAT", "the format (default: detected from the first line)",
@@ -81,7 +82,7 @@ return {
   about = [[
     A script plays the model that a policy asks: its summaries are short and always the
     same. REASON is `turn`, the kind of trigger that started the compaction, or the
-    policy itself. LEFT counts messages that were dropped, summarized or replaced. TOO
+    policy itself. REMOVED counts messages that were dropped, summarized or replaced. TOO
     BIG counts turns after which the context did not fit. PEAK, END and ALL are tokens:
     of the largest context, the last one, and the whole conversation.]],
   run = function(app, args)
