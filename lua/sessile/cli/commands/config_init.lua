@@ -75,7 +75,7 @@ return {
       local sure, message, code = ask.sure(app, args, ("Write over %s"):format(path))
       if sure == nil then
         local is_there = ("%s is there"):format(terminal.line(path))
-        return nil, message:find "Nobody" and is_there or message, code,
+        return nil, code == "EUSAGE" and is_there or message, code,
           "It was not changed. To replace it: sessile config init"
           .. (args.file and " " .. hints.quoted(path) or "") .. " --yes"
       elseif not sure then
