@@ -214,7 +214,7 @@ describe("a project's file that nobody trusts", function()
 
   it("may say everything once it is trusted, as it stands and where it stands", function()
     of_project "return { key = false, model = function() return 'x' end }"
-    fails(7, "list", "'key': only your own configuration may set it")
+    fails(7, "list", "'key': it is taken from your own configuration only")
     done "config trust --yes"
     done "new --id a --store ./plain"
     done "show a --plain --store ./plain"

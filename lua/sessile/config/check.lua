@@ -263,7 +263,7 @@ end
 ---@param from {folder: string, trusted: boolean}
 function check.value(row, at, value, from)
   if not from.trusted and not row.project then
-    wrong(at, "only your own configuration may set it, or a project that you trust", "EDENIED")
+    wrong(at, "it is taken from your own configuration only", "EDENIED")
   end
   return kinds[row.kind](at, value, from, row)
 end
