@@ -14,7 +14,7 @@
 #include "session/fold.h"
 #include "session/header.h"
 
-/* After so many failing reads in a row it is not the sessions that are at fault. */
+/* After this number of failing reads in a row the sessions are not at fault. */
 enum { LOST_MOST = 8, TRIES = 3 };
 
 void migrate_free(sessile_migration *m)

@@ -58,7 +58,7 @@ void pairing_deinit(pairing *p)
     pairing_init(p, a);
 }
 
-/* Room for the list. What was there is not kept: a pass writes all of it anew. */
+/* Makes room for the list. Its contents are not kept: a pass writes all of it. */
 static int make_room(pairing *p, size_t items, size_t links)
 {
     if (mem_grow(p->alloc, (void **)&p->links, &p->capacity_links, links,

@@ -20,7 +20,8 @@
  *     time may use a run, an iterator, a state, or another handle that is stepped.
  *   - Close sessions before their store. Free runs before their session.
  *
- * The header is valid C99 and C++98.
+ * The header is valid C99 and C++98. It is one long file because it is the reference: a
+ * host includes it alone, and a reader finds everything by searching it.
  */
 #ifndef SESSILE_H
 #define SESSILE_H
@@ -306,8 +307,8 @@ typedef struct sessile_checkpoint_rules {
  * fire. Policies are retained.
  */
 typedef struct sessile_config {
-    sessile_policy *policy;   /* default: none. Of a store: NULL here, since a policy is
-                                 loaded with an open store; see
+    sessile_policy *policy;   /* default: none. A policy is loaded with an open store, so
+                                 that of a store is usually set afterwards: see
                                  sessile_store_set_policy() */
     sessile_policy *fallback; /* runs in place of a policy that was refused: see
                                  sessile_outcome.fallback; default: none */

@@ -330,7 +330,7 @@ sessile_status session_tree_locked(sessile_session *s, const sessile_tree_option
     const context *c;
     sessile_status status = read_types(o, &p, err);
 
-    /* Either may find that the log has to be folded anew, with entries out of reach. */
+    /* Either may find that the log has to be folded again, with entries out of reach. */
     while (!status) {
         status = session_context_locked(s, &c, err);
         if (!status)

@@ -57,7 +57,7 @@ sessile_status session_load_all_locked(sessile_session *s, sessile_error *err)
 #define TRIES 4
 
 /* 1 when what was read as damaged may only have been looked for at a wrong place, and the
- * log was folded anew to know better; or when another log has taken its name, which is
+ * log was folded again to know better; or when another log has taken its name, which is
  * open now. */
 static int knows_better(sessile_session *s, sessile_status status, sessile_id id)
 {

@@ -19,8 +19,8 @@
 struct context;
 
 enum {
-    METER_SEGMENTS = 64,   /* a fit looks at the newest so many */
-    METER_LEAST = 5,       /* and wants so many that say something */
+    METER_SEGMENTS = 64,   /* a fit uses this number of the newest ones */
+    METER_LEAST = 5,       /* and needs this number of useful ones */
     METER_MESSAGES = 1024, /* no report or segment further back counts */
     METER_UNIT = 1000000   /* ratios are in parts of it */
 };

@@ -10,7 +10,7 @@
 #include "session/tree.h"
 #include "session/handle.h"
 
-/* A gap of so many entries is read through rather than asked for anew. */
+/* A gap of at most this number of entries is read through: one read instead of two. */
 enum { GAP = 16 };
 
 void prefetch_begin(prefetch *a, sessile_session *s, const context *c)

@@ -54,7 +54,8 @@ for (let at = 0; at < index.length; at += 18)
 console.log(`/*
  * unicode_table.c: which class each code point is of, by Unicode ${version}.
  *
- * Written by unicode.mjs, which says from what; not to be changed by hand.
+ * Written by unicode.mjs, which names its sources; do not edit. It is long because it is
+ * one table.
  */
 #include "tokens/unicode.h"
 

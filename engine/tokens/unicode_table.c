@@ -1,7 +1,8 @@
 /*
  * unicode_table.c: which class each code point is of, by Unicode 16.0.0.
  *
- * Written by unicode.mjs, which says from what; not to be changed by hand.
+ * Written by unicode.mjs, which names its sources; do not edit. It is long because it is
+ * one table.
  */
 #include "tokens/unicode.h"
 

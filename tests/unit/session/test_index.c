@@ -260,7 +260,7 @@ static void the_header_is_read_beside_a_bad_first_block(void **state)
     bed_end(&b);
 }
 
-/* The files of session s with so many entries. */
+/* The files of session s, which has this number of entries. */
 static index_files files_of_story(index_bed *b, size_t count, uint64_t seed)
 {
     make_story(b, "s", count, seed);

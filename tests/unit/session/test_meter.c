@@ -162,7 +162,7 @@ static void few_reports_are_no_fit(void **state)
 }
 
 /* One handle that is asked after every step, one that is asked seldom, and one opened
- * anew say the same, wherever the head goes. */
+ * again say the same, wherever the head goes. */
 static void every_handle_comes_to_the_same_figures(void **state)
 {
     place *p = *state;
