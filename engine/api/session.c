@@ -97,7 +97,7 @@ sessile_status sessile_session_set_timeout(sessile_session *session, int timeout
     API_NEED(session);
     sessile_status status = config_check_timeout(timeout_ms, err);
     if (!status)
-        atomic_store(&session->waiting.timeout_ms, timeout_ms);
+        session_set_timeout(session, timeout_ms);
     return status;
 }
 

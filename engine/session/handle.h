@@ -85,6 +85,8 @@ typedef struct session_header {
 /* How long a call may wait. Atomic members are safe to touch without the mutex. */
 typedef struct session_waiting {
     atomic_int timeout_ms;
+    atomic_int
+        has_timeout; /* timeout_ms was set for this handle; else it is the store's */
     atomic_uint interrupts;          /* number of calls of sessile_interrupt() */
     const struct session_wait *call; /* under the mutex: of the call that has its turn */
     _Atomic uintptr_t thread; /* the thread of that call, which others may ask for */
@@ -191,6 +193,8 @@ struct sessile_session {
  * is not the store's. */
 sessile_config session_config(const sessile_session *s);
 sessile_config session_own_config(const sessile_session *s);
+/* Of the calls of this handle from now on; any thread. */
+void session_set_timeout(sessile_session *s, int timeout_ms);
 
 sessile_status session_create(sessile_store *st, const sessile_session_options *options,
                               sessile_error *err, char *new_id /* UUID_SIZE, or NULL */);

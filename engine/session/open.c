@@ -210,16 +210,22 @@ static sessile_status take_config(sessile_session *s,
     if (status)
         return status;
     if (options->config.has_timeout)
-        atomic_store(&s->waiting.timeout_ms, options->config.timeout_ms);
+        session_set_timeout(s, options->config.timeout_ms);
     s->config = options->config;
     return config_keep(&s->config, &s->store->alloc, err);
+}
+
+void session_set_timeout(sessile_session *s, int timeout_ms)
+{
+    atomic_store(&s->waiting.timeout_ms, timeout_ms);
+    atomic_store(&s->waiting.has_timeout, 1);
 }
 
 sessile_config session_own_config(const sessile_session *s)
 {
     sessile_config config = s->config;
     config.timeout_ms = atomic_load(&s->waiting.timeout_ms);
-    config.has_timeout = config.timeout_ms != s->store->config.timeout_ms;
+    config.has_timeout = atomic_load(&s->waiting.has_timeout);
     return config;
 }
 

@@ -153,6 +153,14 @@ static void a_copy_runs_policies_where_its_store_says(void **state)
     assert_int_equal(config.window, 1000);
     assert_int_equal(config.timeout_ms, 5000); /* the store's, not that of p->store */
     session_closed(copy);
+
+    /* What the session was given is its own, also when its store has the same. */
+    assert_int_equal(sessile_session_set_timeout(s, p->store->config.timeout_ms, &err),
+                     SESSILE_OK);
+    options = named("copy-2");
+    assert_int_equal(sessile_put(&copy, strict, s, &options, &err), SESSILE_OK);
+    assert_int_equal(session_config(copy).timeout_ms, p->store->config.timeout_ms);
+    session_closed(copy);
     sessile_store_close(strict);
     session_closed(s);
 }
