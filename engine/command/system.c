@@ -5,6 +5,8 @@
  */
 #include <dirent.h>
 #include <errno.h>
+#include <limits.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/stat.h>
@@ -118,15 +120,23 @@ static int system_is_own(lua_State *L)
     return 1;
 }
 
+/* real(path): the path of what it names, without links; nil if it names nothing. */
+static int system_real(lua_State *L)
+{
+    char path[PATH_MAX];
+    if (!realpath(luaL_checkstring(L, 1), path))
+        return 0;
+    lua_pushstring(L, path);
+    return 1;
+}
+
 int luaopen_sessile_system(lua_State *L)
 {
-    static const luaL_Reg functions[] = {{"isatty", system_isatty},
-                                         {"columns", system_columns},
-                                         {"files", system_files},
-                                         {"kind", system_kind},
-                                         {"is_own", system_is_own},
-                                         {"seconds", system_seconds},
-                                         {NULL, NULL}};
+    static const luaL_Reg functions[] = {
+        {"isatty", system_isatty},   {"columns", system_columns},
+        {"files", system_files},     {"kind", system_kind},
+        {"is_own", system_is_own},   {"real", system_real},
+        {"seconds", system_seconds}, {NULL, NULL}};
     luaL_newlib(L, functions);
     return 1;
 }

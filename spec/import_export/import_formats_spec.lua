@@ -363,6 +363,64 @@ describe("on the command line", function()
     assert.equal(3, select(3, cli.sessile("import " .. home .. "/empty")))
   end)
 
+  it("a message that repeats an earlier one comes in from another source, not again from the same",
+    function()
+      local home, say = cli.home(), '{"role":"user","content":"go on"}\n'
+      cli.write(home .. "/one.jsonl", say)
+      cli.write(home .. "/two.jsonl", say)
+      cli.done "new --id talk"
+      local function brings(words, input)
+        return cli.json(("import %s --into talk"):format(words), input).messages
+      end
+      assert.equal(1, brings(home .. "/one.jsonl"))
+      assert.equal(1, brings(home .. "/two.jsonl"))
+      assert.equal(0, brings(home .. "/one.jsonl"))
+      cli.write(home .. "/one.jsonl", say .. say)
+      assert.equal(1, brings(home .. "/one.jsonl"))
+      os.execute(("ln -s two.jsonl %s/link.jsonl"):format(home))
+      assert.equal(0, brings(home .. "/link.jsonl"))
+      -- What comes out of a pipe has no name: it is new each time.
+      assert.equal(1, brings("- --from jsonl", say))
+      assert.equal(1, brings("- --from jsonl", say))
+      assert.equal(5, #cli.json "show talk")
+      local document = '[{"role":"user","content":"go on"}]'
+      cli.write(home .. "/three.json", document)
+      cli.write(home .. "/four.json", document)
+      assert.equal(1, brings(home .. "/three.json"))
+      assert.equal(1, brings(home .. "/four.json"))
+      assert.equal(0, brings(home .. "/three.json"))
+    end)
+
+  it("an entry that repeats an earlier one comes in from another log, not again from the same",
+    function()
+      local home = cli.home()
+      for _, name in ipairs { "one", "two" } do
+        cli.write(home .. "/" .. name .. ".jsonl",
+          '{"id":"00000001","type":"custom","data":{"mine":1}}\n'
+          .. '{"id":"00000002","type":"message","data":{"role":"user","content":"hello"}}\n')
+      end
+      cli.done "new --id talk"
+      local function customs()
+        local count = 0
+        for _ in cli.done "export talk --format jsonl":gmatch '"mine"' do
+          count = count + 1
+        end
+        return count
+      end
+      for i, name in ipairs { "one", "two", "one", "two" } do
+        cli.done(("import %s/%s.jsonl --into talk"):format(home, name))
+        assert.equal(math.min(i, 2), customs())
+      end
+    end)
+
+  it("a recording that names itself is known by its name wherever its file is", function()
+    local home = cli.home()
+    cli.done "new --id talk"
+    os.execute(("cp %spi-tree.jsonl %s/moved.jsonl"):format(folder, home))
+    assert.equal(13, cli.json("import " .. folder .. "pi-tree.jsonl --into talk").messages)
+    assert.equal(0, cli.json(("import %s/moved.jsonl --into talk"):format(home)).messages)
+  end)
+
   it("a document from a pipe is read as from a file", function()
     local text = cli.read(folder .. "anthropic.json")
     assert.equal(6, cli.json("import - --id a", text).messages)

@@ -4,6 +4,7 @@
 
 local hints = require "sessile.cli.hints"
 local import = require "sessile.import"
+local has_system, system = pcall(require, "sessile.system")
 
 local recordings = {}
 
@@ -29,6 +30,7 @@ end
 function recordings.open(path, from)
   local records, told, code = import.open(path == "-" and io.stdin or path, from)
   if records then
+    records.path = path ~= "-" and (has_system and system.real(path) or path) or nil
     return records, told
   end
   return nil, ("%s: %s"):format(hints.shown(path), told), code, step_for(code, from, told)

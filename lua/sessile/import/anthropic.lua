@@ -59,7 +59,7 @@ function anthropic.document(opened, shape)
     and (span.kind(system) == "string" or span.kind(system) == "array")
   local source = document.digest("anthropic", opened, arrays)
   return document.records("anthropic", opened, function(collector)
-    collector.source = source
+    collector:identify(source)
     collector.settings.model = shape.by_path.model and span.string(shape.by_path.model.raw)
     document.keep_rest(collector, shape, opened, { system = is_text or nil })
     if is_text then

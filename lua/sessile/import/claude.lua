@@ -18,7 +18,7 @@ local parts = require "sessile.import.parts"
 local span = require("sessile.core").span
 local turns = require "sessile.import.turns"
 
-local claude = {}
+local claude = { has_name = true }
 
 -- ---------------------------------------------------------------- messages of several lines
 

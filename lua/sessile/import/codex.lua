@@ -18,7 +18,7 @@ local parts = require "sessile.import.parts"
 local span = require("sessile.core").span
 local turns = require "sessile.import.turns"
 
-local codex = {}
+local codex = { has_name = true }
 
 local function whole(raw)
   return math.tointeger(tonumber(raw or "")) or 0

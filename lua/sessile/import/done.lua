@@ -16,6 +16,14 @@ local function is_of(fields, from, source)
   return span.string(fields.from) == from and span.string(fields.source) == source
 end
 
+-- An entry of this import: in another session, equal custom entries before it are not of it.
+local function begin(self)
+  if self.is_into and not self.begun then
+    self.plain = {}
+  end
+  self.begun = true
+end
+
 -- A turn entry: the lines that its messages came from.
 local function read_turn(self, entry, data, from, source)
   local _, metadata = span.object(data.metadata or "")
@@ -23,6 +31,7 @@ local function read_turn(self, entry, data, from, source)
   if not members or not is_of(own, from, source) or not span.string(data.first) then
     return
   end
+  begin(self)
   local lines = span.array(own.lines or "") or {}
   local first = hex(span.string(data.first))
   for i, raw in ipairs(lines) do
@@ -47,23 +56,44 @@ local function read_compaction(self, entry, data, from, source)
     local members, own = span.object(type(metadata) == "table" and metadata.imported or "")
     local at = members and is_of(own, from, source) and math.tointeger(tonumber(own.at))
     if at then
+      begin(self)
       self.compactions[at] = entry.id
       self.newest = entry.id
     end
   end
 end
 
---- Reads a session.
+-- A custom entry: a line that was kept, the mark of an import, or anything else.
+local function read_custom(self, json, from, source)
+  local read = kept.read(json)
+  if read and read.source then
+    if read.from == from and read.source == source and read.at then
+      begin(self)
+      self.customs[read.at] = math.max(self.customs[read.at] or 0, read.part or 1)
+    end
+    return
+  end
+  local _, fields = span.object(json)
+  local members, own = span.object(fields and fields.imported or "")
+  if members and is_of(own, from, source) then
+    return begin(self)
+  end
+  local digest = kept.digest("", json)
+  self.plain[digest] = (self.plain[digest] or 0) + 1
+end
+
+--- Reads a session. is_into: it is not a session of this recording alone.
 ---@param session table
 ---@param from string
 ---@param source string?
+---@param is_into boolean
 ---@return table? done
 ---@return string? message
 ---@return string? code
-function done.read(session, from, source)
+function done.read(session, from, source, is_into)
   local self = setmetatable({
     messages = {}, ends = {}, customs = {}, compactions = {}, plain = {}, parents = {},
-    source = source, labels = nil,
+    source = source, labels = nil, is_into = is_into,
   }, done)
   local entries, message, code = session:entries()
   if not entries then
@@ -84,13 +114,7 @@ function done.read(session, from, source)
       end
     elseif source and entry.type == "custom" then
       local _, fields = span.object(entry.json)
-      local read = kept.read(fields.data)
-      if read and read.from == from and read.source == source and read.at then
-        self.customs[read.at] = math.max(self.customs[read.at] or 0, read.part or 1)
-      elseif not read or not read.source then
-        local digest = kept.digest("", fields.data)
-        self.plain[digest] = (self.plain[digest] or 0) + 1
-      end
+      read_custom(self, fields.data, from, source)
     end
   end
   return self
@@ -118,7 +142,8 @@ function done:has_custom(place)
   return place.at ~= nil and (self.customs[place.at] or 0) >= (place.part or 1)
 end
 
---- Takes one custom entry with this data; false if there is none left.
+--- Takes one custom entry with this data; false if there is none left. Such an entry does not say
+--- where it came from.
 ---@param json string
 ---@return boolean
 function done:take_plain(json)

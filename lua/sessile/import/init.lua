@@ -12,7 +12,8 @@ local import = {}
 --- The formats, by name. A format of lines is a module with records(lines) and
 --- recognises(fields of the first line, head). A format of one JSON document is a module with
 --- `enter`, the paths of the arrays that are read later, document(opened, shape) and
---- recognises(shape, head). `head` is the beginning of the file.
+--- recognises(shape, head). `head` is the beginning of the file. `has_name`: a recording of this
+--- format says in its first lines which one it is.
 ---@type table<string, table>
 import.formats = {
   pi = require "sessile.import.pi",
@@ -121,6 +122,8 @@ function import.open(file, from)
     return nil, message, code
   end
   records.size, records.opened = opened.size, opened
+  records.has_name = records.has_name or import.formats[from].has_name or false
+  records.path = type(file) == "string" and file or nil
   return records, from
 end
 

@@ -247,6 +247,19 @@ local function is_state_list(opened, array)
     and (fields.values or fields.checkpoint or fields.channel_values or fields.config) ~= nil
 end
 
+-- The records of a thread. Without an id it has no name of its own.
+local function records_of(opened, source, thread, run)
+  local records = document.records("langgraph", opened, function(collector)
+    collector:identify(source)
+    if thread then
+      collector:session(thread)
+    end
+    run(collector)
+  end)
+  records.has_name = thread ~= nil
+  return records
+end
+
 --- Whether a file with this beginning has the format.
 ---@param shape sessile.import.shape
 ---@param head string
@@ -273,11 +286,7 @@ function langgraph.document(opened, shape)
   if not (top and is_state_list(opened, top)) then
     local names = names_of(shape)
     local source = document.digest("langgraph", opened, arrays, names.thread)
-    return document.records("langgraph", opened, function(collector)
-      collector.source = source
-      if names.thread then
-        collector:session(names.thread)
-      end
+    return records_of(opened, source, names.thread, function(collector)
       document.keep_rest(collector, shape, opened, {})
       document.feed(collector, opened, shape, arrays, feed)
     end)
@@ -291,11 +300,7 @@ function langgraph.document(opened, shape)
   end
   local source = document.digest("langgraph", opened, {}, (names.thread or "") .. " "
     .. (names.id or ""))
-  return document.records("langgraph", opened, function(collector)
-    collector.source = source
-    if names.thread then
-      collector:session(names.thread)
-    end
+  return records_of(opened, source, names.thread, function(collector)
     local tree = { count = 0, root = { children = {}, key = false } }
     for _, one in ipairs(states) do
       feed_state(collector, opened, one, tree)

@@ -116,7 +116,7 @@ function openai.document(opened, shape)
   local source = document.digest("openai", opened, arrays,
     is_text(input) and input.raw or nil)
   local records = document.records("openai", opened, function(collector)
-    collector.source = source
+    collector:identify(source)
     collector.model = by_path.model and span.string(by_path.model.raw)
     collector.settings.model = collector.model
     document.keep_rest(collector, shape, opened,

@@ -22,7 +22,7 @@ local parts = require "sessile.import.parts"
 local span = require("sessile.core").span
 local turns = require "sessile.import.turns"
 
-local pi = {}
+local pi = { has_name = true }
 
 local ROLE = {
   user = "user", assistant = "assistant", system = "system",

@@ -52,12 +52,11 @@ end
 
 -- ---------------------------------------------------------------- where it goes on
 
--- The entry of a record's parent.
+-- The entry of a record's parent. In another session, what follows the part that was imported
+-- earlier follows everything that came meanwhile.
 local function base_of(self, parent)
-  if parent == nil then
-    return self.newest or self.base
-  end
-  return parent and self.entries[parent] or self.base
+  local base = parent == nil and self.newest or parent and self.entries[parent] or self.base
+  return self.done.is_into and base == self.done.newest and self.top or base
 end
 
 function put.go_to(self, target)
@@ -246,10 +245,26 @@ end
 
 -- ---------------------------------------------------------------- other records
 
+-- Marks where an import into another session begins, before an entry that does not say where it
+-- came from.
+local function begin(self)
+  if not self.done.is_into or self.done.begun then
+    return true
+  end
+  self.done.begun, self.done.plain = true, {}
+  return self.session:custom {
+    imported = { from = self.from, source = self.records.source },
+  }
+end
+
 -- Writes a line that is not a message.
 local function put_line(self, record)
   local done
   if record.plain then
+    local ok, message, code = begin(self)
+    if not ok then
+      return nil, message, code
+    end
     done = self.done:take_plain(record.json)
   else
     done = self.done:has_custom(put.place_of(self, record.at, record.part))

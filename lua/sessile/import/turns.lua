@@ -89,6 +89,9 @@ end
 ---@class sessile.import.records  called for the next record
 ---@field from string
 ---@field source string?  what tells the recording from others; known with the first record
+---@field has_name boolean?  the recording has a name of its own, which its first line tells
+---@field path string?    where it is; nil: nobody knows
+---@field salt string?    what else than its first line tells it from others
 ---@field offset integer  bytes that were read
 ---@field size integer?   of all
 ---@field title string?   what it was called last
@@ -318,6 +321,12 @@ function collector:compaction(fields)
   })
 end
 
+--- Sets what tells the recording from others. A `salt` of the records is part of it.
+---@param digest string
+function collector:identify(digest)
+  self.source = self.salt and kept.digest(self.salt, digest) or digest
+end
+
 -- The place of the current line.
 function collector:place()
   return { from = self.from, source = self.source, at = self.at, part = self.part }
@@ -434,7 +443,7 @@ function turns.records(lines, from, feed, close)
     self.offset = offset or self.offset + #line + 1
     self.line_end = self.offset
     if not self.source and line:find "[^ \t\r]" then
-      self.source = kept.digest(from, line)
+      self:identify(kept.digest(from, line))
     end
     if part then
       self:keep(line, part == 1 and "it is longer than is read as one" or nil)

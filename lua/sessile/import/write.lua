@@ -5,9 +5,13 @@
 --
 -- Each write stores its origin: a turn metadata.imported = {from, source, lines, bytes}, a custom
 -- entry {from, at, source}, a summary metadata.imported = {from, source, at}. Another import reads
--- these, goes through the recording from its beginning, and writes what is missing.
+-- these, goes through the recording from its beginning, and writes what is missing. So a message is
+-- identified by its recording and its line in it, never by its text. If a recording has no name of
+-- its own and is imported into another session, its path identifies it. One from a pipe is always
+-- new.
 
 local compaction = require "sessile.import.compaction"
+local core = require "sessile.core"
 local progress = require "sessile.import.done"
 local writes = require "sessile.import.put"
 
@@ -78,13 +82,15 @@ end
 
 -- Reads what earlier imports wrote.
 function Writer:read_session()
-  local done, message, code = progress.read(self.session, self.from, self.records.source)
+  local done, message, code = progress.read(self.session, self.from, self.records.source,
+    self.options.session ~= nil)
   if not done then
     return nil, message, code
   end
   self.done = done
   self.base = done.base or (self.made or self.resumed) and ROOT or self.session:head()
   self.head = self.session:head()
+  self.top = self.head
   self.newest = nil
   return true
 end
@@ -247,6 +253,9 @@ function write.into(store, records, options)
     counts = { messages = 0, turns = 0, customs = 0, refused = 0, unread = 0, compactions = 0,
       summaries = 0, branches = 0, strays = 0, before = 0 },
   }, Writer)
+  if options.session and not records.has_name then
+    records.salt = records.path or tostring(core.now())
+  end
   local ok, message, code = true, nil, nil
   for record in records do
     ok, message, code = put(self, record)

@@ -145,7 +145,8 @@ return {
   about = [[
     Lines that are not messages become custom entries, so nothing is lost. If you import
     a file again, the import continues where it stopped, after a crash or when the file
-    has grown.]],
+    has grown. With --into, a file is identified by its path, unless its recording has an
+    id; standard input is new each time.]],
   run = function(app, args)
     common.check_new_id(app, args.id)
     local is_folder = has_system and args.file ~= "-" and system.kind(args.file) == "folder"
