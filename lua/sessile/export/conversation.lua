@@ -167,7 +167,8 @@ function conversation.each(source, emit)
     local id = text:match '^{"id":"(%x+)"'
     if on_path[id] then
       local _, fields = span.object(text)
-      if span.string(fields.type) == "message" then
+      local kind = span.string(fields.type)
+      if kind == "message" or kind == "branch_summary" then
         local said = conversation.read(fields.data)
         said.entry = id
         self:put(said)

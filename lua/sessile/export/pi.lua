@@ -1,15 +1,19 @@
 --- pi: the whole session with all branches in the format of the pi coding agent (JSON Lines).
 --
--- Owns: the form of an entry. Lines that were imported from pi are written unchanged; entries that
--- were added since are written as version 3. Must never change a line of pi, except that a list
--- (version 1) that has become a tree gets ids.
+-- Owns: the lines. Lines that were imported from pi are written unchanged; entries that were added
+-- since are written as version 3, so that pi gives a model the same messages as the session. Must
+-- never change a line of pi, except that a list (version 1) that has become a tree gets ids.
+--
+-- A compaction that pi does not have (one that keeps older messages, edits some, or takes another
+-- one back) becomes a branch: it begins at the line whose context is the longest beginning of the
+-- new one, and the other messages are copied there.
 
+local contexts = require "sessile.export.pi_context"
 local conversation = require "sessile.export.conversation"
 local kept = require "sessile.import.kept"
 local parts = require "sessile.import.parts"
+local pi_message = require "sessile.export.pi_message"
 local span = require("sessile.core").span
-
-local ROLE = { tool = "toolResult" }
 
 local Writer = {}
 Writer.__index = Writer
@@ -29,188 +33,92 @@ local function flush(self)
   end)
   for _, one in ipairs(window) do
     self.write(one.text .. "\n")
+    self.leaf = one.name or self.leaf
   end
   self.window = {}
 end
 
 -- A list that has become a tree keeps the order of the log: a parent precedes its children.
-local function put(self, text, at)
-  table.insert(self.window, { text = text, at = not self.needs_ids and at or nil })
+local function put(self, text, at, name)
+  table.insert(self.window, { text = text, at = not self.needs_ids and at or nil, name = name })
 end
 
 -- ---------------------------------------------------------------- ids and parents
 
--- The id of the parent in pi, as JSON.
-local function parent_of(self, id)
-  return self.names[id] or "null"
+-- The id of the parent in pi, as JSON: above, or that of the entry's parent.
+local function parent_of(self, entry)
+  return entry.above or self.names[entry.parent] or "null"
 end
 
--- A line of pi, with an id and a parent if it needs them and has none.
-local function with_ids(self, inside, fields, entry)
-  if fields.id or not self.needs_ids then
-    return inside, fields.id
+-- A line of pi, with an id and a parent if it needs them and has none, or if it is a copy.
+local function with_ids(self, line_raw, entry)
+  local inside = line_raw:match "^%s*{(.*)}%s*$" or ""
+  local members, fields = span.object(line_raw)
+  if entry.copy then
+    inside = parts.rest(members or {}, { id = 1, parentId = 1 })
+  elseif fields.id or not self.needs_ids then
+    return inside, fields.id, fields.parentId
   end
-  return ('"id":"%s","parentId":%s%s'):format(entry.id, parent_of(self, entry.parent),
-    inside ~= "" and "," .. inside or ""), '"' .. entry.id .. '"'
+  local name, parent = '"' .. entry.id .. '"', parent_of(self, entry)
+  return ('"id":%s,"parentId":%s%s'):format(name, parent, inside ~= "" and "," .. inside or ""),
+    name, parent
 end
 
--- The beginning of a new entry.
-local function head_of(self, kind, entry)
-  if not self.has_ids and not self.needs_ids then
-    return ('{"type":"%s","timestamp":%s'):format(kind, entry.timestamp)
+-- Records a line that has an id. facts: as for Contexts:line.
+local function know(self, entry, name, parent, facts)
+  if name then
+    self.contexts:line(name, parent ~= "null" and parent or nil, facts)
+    self.names[entry.id] = name
   end
-  return ('{"type":"%s","id":"%s","parentId":%s,"timestamp":%s'):format(kind, entry.id,
-    parent_of(self, entry.parent), entry.timestamp)
 end
 
--- ---------------------------------------------------------------- messages that came from pi
-
--- Puts calls back to their places among the blocks.
-local function content_with_calls(fields, places)
-  local blocks = span.array(fields.content or "[]") or {}
-  local calls = span.array(fields.tool_calls or "null")
-  if not calls then
-    return fields.content
+-- Adds a line for a new entry. facts: what the line does to the context.
+local function put_new(self, kind, entry, rest, facts)
+  if not self.has_ids then
+    return put(self, ('{"type":"%s","timestamp":%s%s}'):format(kind, entry.timestamp, rest))
   end
-  local at = span.array(places or "null")
-  local out, stays, next_call = {}, 1, 1
-  for i = 1, #blocks + #calls do
-    local is_call = at and math.tointeger(tonumber(at[next_call])) == i - 1
-      or not at and stays > #blocks
-    if is_call and calls[next_call] or not blocks[stays] then
-      local _, own = span.object(calls[next_call])
-      local inside = own.pi and own.pi:match "^{(.*)}$" or ""
-      next_call = next_call + 1
-      out[i] = ('{"type":"toolCall","id":%s,"name":%s,"arguments":%s%s}'):format(own.id, own.name,
-        span.string(own.arguments), inside ~= "" and "," .. inside or "")
-    else
-      out[i] = blocks[stays]
-      stays = stays + 1
-    end
-  end
-  return "[" .. table.concat(out, ",") .. "]"
+  local name, parent = '"' .. entry.id .. '"', parent_of(self, entry)
+  put(self, ('{"type":"%s","id":%s,"parentId":%s,"timestamp":%s%s}'):format(kind, name, parent,
+    entry.timestamp, rest), nil, name)
+  know(self, entry, name, parent, facts)
 end
 
-local function original(fields, own)
-  local _, message = span.object(own.message or "null")
-  if type(message) == "table" and message.role then
-    return own.message
-  end
-  local role = span.string(fields.role)
-  local is_tool = role == "tool"
-  local rest = own.message and own.message:match "^{(.*)}$" or ""
-  local text = parts.object {
-    { "role", '"' .. (ROLE[role] or role) .. '"' },
-    { "content", role == "assistant" and content_with_calls(fields, own.calls_at)
-      or fields.content },
-    { "toolCallId", is_tool and fields.tool_call_id or nil },
-    { "toolName", is_tool and fields.name or nil },
-    { "isError", is_tool and fields.is_error or nil },
-    { "model", fields.model }, { "timestamp", fields.timestamp },
-  }
-  return rest ~= "" and text:sub(1, -2) .. "," .. rest .. "}" or text
-end
+-- ---------------------------------------------------------------- messages
 
 local function put_original(self, entry, fields, own)
   local line_raw = own.line or "{}"
   local _, line = span.object(line_raw)
-  local inside, name = with_ids(self, line_raw:match "^{(.*)}$" or "", line, entry)
-  self.names[entry.id] = name
+  local inside, name, parent = with_ids(self, line_raw, entry)
+  know(self, entry, name, parent, { key = entry.key })
   if line.type then
-    return put(self, "{" .. inside .. "}")
+    return put(self, "{" .. inside .. "}", nil, name)
   end
   put(self, ('{"type":"message"%s,"message":%s}'):format(inside ~= "" and "," .. inside or "",
-    original(fields, own)))
+    pi_message.original(fields, own)), nil, name)
 end
 
--- ---------------------------------------------------------------- messages of anybody else
+local function put_message(self, entry, message, start)
+  put_new(self, "message", entry, ',"message":' .. message, { key = entry.key, start = start })
+end
 
-local ZERO = '{"input":0,"output":0,"cacheRead":0,"cacheWrite":0,"total":0}'
-
-local function usage_of(raw)
-  local _, usage = span.object(raw or "null")
-  usage = type(usage) == "table" and usage or {}
-  local function n(name)
-    return math.tointeger(tonumber(usage[name])) or 0
+-- The results of a message, a line for each. Returns the entry of the rest of the message, which
+-- follows them, and the name of the first line.
+local function put_results(self, entry, said, fields, has_more)
+  local start
+  for i, result in ipairs(said.results) do
+    local is_last = i == #said.results and not has_more
+    local own = is_last and entry or { id = ("%s-%d"):format(entry.id, i), above = entry.above,
+      parent = entry.parent, timestamp = entry.timestamp }
+    local name = fields.name or self.tools[span.string(result.id)] or '"unknown"'
+    put_message(self, own, pi_message.result(result, name, fields, entry), start)
+    start = start or self.names[own.id]
+    entry = is_last and entry or { id = entry.id, key = entry.key, parent = own.id,
+      timestamp = entry.timestamp }
   end
-  return ('{"input":%d,"output":%d,"cacheRead":%d,"cacheWrite":%d,"cost":%s}'):format(n "input",
-    n "output", n "cache_read", n "cache_write", ZERO)
+  return entry, start
 end
 
--- The time of the message, else of the entry, in ms.
-local function time_of(fields, entry)
-  return fields.timestamp and math.tointeger(tonumber(fields.timestamp))
-    or parts.time(span.string(entry.timestamp)) or 0
-end
-
--- Thinking and pictures have other names in pi.
-local function block_of(raw)
-  local members, fields = span.object(raw)
-  local kind = members and span.string(fields.type)
-  if kind == "thinking" and fields.signature and not fields.thinkingSignature then
-    local rest = parts.rest(members, { type = 1, signature = 1 })
-    return '{"type":"thinking",' .. (rest ~= "" and rest .. "," or "") .. '"thinkingSignature":'
-      .. fields.signature .. "}"
-  elseif kind == "image" and fields.source then
-    local _, own = span.object(fields.source)
-    if type(own) == "table" and own.data and own.media_type then
-      return ('{"type":"image","data":%s,"mimeType":%s}'):format(own.data, own.media_type)
-    end
-  end
-  return raw
-end
-
-local function list_of(said)
-  if said.text then
-    return { ('{"type":"text","text":%s}'):format(said.text) }
-  end
-  local out = {}
-  for i, raw in ipairs(said.blocks or {}) do
-    out[i] = block_of(raw)
-  end
-  return out
-end
-
-local function blocks_of(said)
-  return "[" .. table.concat(list_of(said), ",") .. "]"
-end
-
-local function assistant(said, fields, entry)
-  local list = list_of(said)
-  for _, call in ipairs(said.calls) do
-    local value = span.valid(call.arguments) and call.arguments or span.quote(call.arguments)
-    list[#list + 1] = ('{"type":"toolCall","id":%s,"name":%s,"arguments":%s}'):format(call.id,
-      call.name, value)
-  end
-  return parts.object {
-    { "role", '"assistant"' }, { "content", "[" .. table.concat(list, ",") .. "]" },
-    { "api", '"sessile"' }, { "provider", '"sessile"' }, { "model", fields.model or '"unknown"' },
-    { "usage", usage_of(fields.usage) },
-    { "stopReason", #said.calls > 0 and '"toolUse"' or '"stop"' },
-    { "timestamp", tostring(time_of(fields, entry)) },
-  }
-end
-
-local function put_message(self, entry, message)
-  put(self, head_of(self, "message", entry) .. ',"message":' .. message .. "}")
-  self.names[entry.id] = self.has_ids and '"' .. entry.id .. '"' or nil
-end
-
-local function put_result(self, entry, result, fields)
-  local content = result.content
-  if content and span.string(content) then
-    content = ('[{"type":"text","text":%s}]'):format(content)
-  elseif not content or span.kind(content) ~= "array" then
-    content = "[]"
-  end
-  put_message(self, entry, parts.object {
-    { "role", '"toolResult"' }, { "toolCallId", result.id },
-    { "toolName", fields.name or self.tools[span.string(result.id)] or '"unknown"' },
-    { "content", content }, { "isError", result.is_error and "true" or "false" },
-    { "timestamp", tostring(time_of(fields, entry)) },
-  })
-end
-
+-- A message of anybody else.
 local function put_other(self, entry, raw, fields)
   local said = conversation.read(raw)
   local _, metadata = span.object(fields.metadata or "null")
@@ -219,45 +127,34 @@ local function put_other(self, entry, raw, fields)
     self.tools[span.string(call.id)] = call.name
   end
   local has_more = said.role ~= "tool" and said.blocks ~= nil and #said.blocks > 0
-  for i, result in ipairs(said.results) do
-    if i == #said.results and not has_more then
-      put_result(self, entry, result, fields)
-    else -- one message of ours, several of pi's: each but the last has a name of its own
-      local own = { id = ("%s-%d"):format(entry.id, i), parent = entry.parent,
-        timestamp = entry.timestamp }
-      put_result(self, own, result, fields)
-      entry = { id = entry.id, parent = own.id, timestamp = entry.timestamp }
-    end
-  end
+  local start
+  entry, start = put_results(self, entry, said, fields, has_more)
   if #said.results > 0 and not has_more then
     return
   elseif said.role == "assistant" then
-    put_message(self, entry, assistant(said, fields, entry))
+    put_message(self, entry, pi_message.assistant(said, fields, entry), start)
   elseif kind == "branch_summary" then
-    put(self, ('%s,"fromId":"root","summary":%s}'):format(head_of(self, "branch_summary", entry),
-      said.text or '""'))
-    self.names[entry.id] = self.has_ids and '"' .. entry.id .. '"' or nil
+    local from = self.names[span.string(metadata.from or nil)] or '"root"'
+    put_new(self, "branch_summary", entry, (',"fromId":%s,"summary":%s'):format(from,
+      said.text or '""'), { key = entry.key, start = start })
   elseif said.role == "user" and not kind then
-    put_message(self, entry, parts.object {
-      { "role", '"user"' }, { "content", blocks_of(said) },
-      { "timestamp", tostring(time_of(fields, entry)) },
-    })
+    put_message(self, entry, pi_message.user(said, fields, entry), start)
   else
-    put(self, ('%s,"customType":%s,"content":%s,"display":true}'):format(
-      head_of(self, "custom_message", entry), span.quote(kind or said.role), blocks_of(said)))
-    self.names[entry.id] = self.has_ids and '"' .. entry.id .. '"' or nil
+    put_new(self, "custom_message", entry, (',"customType":%s,"content":%s,"display":true')
+      :format(span.quote(kind or said.role), pi_message.blocks(said)),
+      { key = entry.key, start = start })
   end
 end
 
--- ---------------------------------------------------------------- other entries
+-- Where a message of ours was imported from, if that was a compaction of pi.
+local function of_a_compaction(raw)
+  local _, fields = span.object(raw)
+  local _, metadata = span.object(fields.metadata or "null")
+  local _, imported = span.object(type(metadata) == "table" and metadata.imported or "null")
+  return type(imported) == "table" and span.string(imported.from or nil) == "pi"
+end
 
-local KINDS = {}
-
-function KINDS.message(self, entry, raw)
-  if self.after_turn then
-    flush(self)
-    self.after_turn = false
-  end
+local function put_any(self, entry, raw)
   local _, fields = span.object(raw)
   local members, own = span.object(fields.pi or "null")
   if members and (own.line or own.message) then
@@ -266,6 +163,22 @@ function KINDS.message(self, entry, raw)
     put_other(self, entry, raw, fields)
   end
 end
+
+local KINDS = {}
+
+function KINDS.message(self, entry, raw)
+  if self.after_turn then
+    flush(self)
+    self.after_turn = false
+  end
+  if of_a_compaction(raw) and not self.needs_ids then
+    self.compaction = { entry = entry, key = entry.id } -- its own line comes next
+    return
+  end
+  put_any(self, entry, raw)
+end
+
+KINDS.branch_summary = KINDS.message
 
 -- A turn stores the lines that its messages came from.
 function KINDS.turn(self, _, raw)
@@ -285,63 +198,165 @@ function KINDS.turn(self, _, raw)
   self.after_turn = true
 end
 
-function KINDS.custom(self, entry, raw)
-  local read = kept.read(raw)
-  if not (read and read.from == "pi") then
-    put(self, ('%s,"customType":%s,"data":%s}'):format(head_of(self, "custom", entry),
-      span.quote(read and read.from or "sessile"), raw))
+-- ---------------------------------------------------------------- compactions
+
+-- A message that a compaction wrote, as JSON.
+local function inserted(self, key)
+  local id, n = key:match "^(%x+)%.(%d+)$"
+  local _, entry = span.object(self.source:entry(id).json)
+  local _, data = span.object(entry.data)
+  for _, raw in ipairs(span.array(data.inserted or "[]") or {}) do
+    local _, one = span.object(raw)
+    if one.n == n then
+      return one.message
+    end
+  end
+  error(("EDAMAGED: compaction %s wrote no message %s"):format(id, n), 0)
+end
+
+local function message_of(self, key)
+  if key:find(".", 1, true) then
+    return inserted(self, key)
+  end
+  local _, entry = span.object(self.source:entry(key).json)
+  return entry.data
+end
+
+-- The text of a message that pi's summary can stand for, as JSON.
+local function summary_of(self, key)
+  if not (key or ""):find(".", 1, true) then
+    return nil
+  end
+  local _, fields = span.object(inserted(self, key))
+  return span.string(fields.role) == "user" and fields.content and span.string(fields.content)
+    and fields.content or nil
+end
+
+-- Copies the messages of `list` after the first `count` behind a line.
+local function put_copies(self, entry, list, above, count)
+  for i = count + 1, #list do
+    local copy = { id = ("%s-%d"):format(entry.id, i), key = list[i], copy = true,
+      above = above or "null", timestamp = entry.timestamp }
+    put_any(self, copy, message_of(self, list[i]))
+    above = self.names[copy.id]
+  end
+  self.copies = self.copies + #list - count
+  return above
+end
+
+-- Whether a compaction repeats one of pi.
+local function repeats(data)
+  for _, one in ipairs(span.array(data.inserted or "[]") or {}) do
+    local _, fields = span.object(one)
+    if of_a_compaction(fields.message) then
+      return true
+    end
+  end
+  return false
+end
+
+function KINDS.compaction(self, entry, raw)
+  flush(self)
+  local list = self.contexts:after(entry.id)
+  local _, data = span.object(raw)
+  if repeats(data) and not self.needs_ids then
+    self.compaction = { entry = entry, list = list } -- its own line comes next
+    return
+  elseif not list or not self.has_ids then
     return
   end
+  local before = self.names[entry.parent]
+  local above, count = self.contexts:longest_beginning(before, list)
+  local undone = span.string(data.uncompacts or nil)
+  if undone then
+    local was, most = self.contexts:longest_beginning(self.names[self.contexts.parents[undone]],
+      list)
+    above, count = most > count and was or above, math.max(count, most)
+  end
+  local first = count < #list and self.contexts:first_kept(before, list)
+  local summary = first and summary_of(self, list[1])
+  if summary then
+    put_new(self, "compaction", entry, (',"summary":%s,"firstKeptEntryId":%s,"tokensBefore":%s')
+      :format(summary, first ~= "" and first or '""', data.tokens_before or "0"), { list = list })
+  else
+    self.names[entry.id] = put_copies(self, entry, list, above, count) or false
+  end
+end
+
+-- ---------------------------------------------------------------- other entries
+
+-- A line that was kept.
+local function put_kept(self, entry, read)
   local line = read.line
   local _, fields = span.object(line)
   fields = type(fields) == "table" and span.valid(line) and fields or {}
-  if fields.type and self.label and span.string(fields.type) == "label" then
+  local kind = fields.type and span.string(fields.type)
+  local name, parent
+  if kind == "label" and self.label then
     self.label = nil
+  elseif kind == "session" then
+    if self.needs_ids then
+      line = '{"version":3,' .. parts.rest(span.object(line), { version = 1 }) .. "}"
+    end
+  elseif kind == "compaction" and self.needs_ids then
+    return -- it counts lines of a list; the entry before it says the same
   end
-  if fields.type and span.string(fields.type) == "session" and self.needs_ids then
-    local members = span.object(line)
-    line = '{"version":3,' .. parts.rest(members, { version = 1 }) .. "}"
-  elseif fields.type and self.needs_ids and not fields.id then
-    local inside = line:match "^%s*{(.*)}%s*$"
-    line = "{" .. with_ids(self, inside, fields, entry) .. "}"
+  if kind and kind ~= "session" then
+    local inside
+    inside, name, parent = with_ids(self, line, entry)
+    line = self.needs_ids and "{" .. inside .. "}" or line
   end
   -- A piece of a long line is continued in the next one.
   local last = self.window[#self.window]
   if read.part and read.part > 1 and last then
     last.text = last.text .. line
+    return
+  end
+  put(self, line, read.at, name)
+  local own = kind == "compaction" and self.compaction
+  if own then
+    know(self, own.entry, name, parent, own)
+    self.compaction = nil
   else
-    put(self, line, read.at)
+    know(self, entry, name, parent)
   end
 end
 
-function KINDS.compaction(self, entry, raw)
-  flush(self)
-  local _, data = span.object(raw)
-  for _, one in ipairs(span.array(data.inserted or "[]") or {}) do
-    local _, fields = span.object(one)
-    if (fields.message or ""):find('"imported":{', 1, true)
-      and fields.message:find('"from":"pi"', 1, true) then
-      return -- its own line comes next
-    end
+function KINDS.custom(self, entry, raw)
+  local read = kept.read(raw)
+  if read and read.from == "pi" then
+    return put_kept(self, entry, read)
   end
-  if not data.context then
-    return
-  end
-  local first = span.string(data.firstKeptEntryId or nil)
-  put(self, ('%s,"summary":%s,"firstKeptEntryId":%s,"tokensBefore":%s}'):format(
-    head_of(self, "compaction", entry),
-    data.summary and span.string(data.summary) and data.summary
-      or '"(Older messages were left out.)"',
-    first and self.names[first] or '""', data.tokens_before or "0"))
-  self.names[entry.id] = self.has_ids and '"' .. entry.id .. '"' or nil
+  put_new(self, "custom", entry, (',"customType":%s,"data":%s'):format(
+    span.quote(read and read.from or "sessile"), raw))
 end
 
 function KINDS.label(self, entry, raw)
   local _, data = span.object(raw)
   local target = self.names[entry.parent]
   if target and span.string(data.label or nil) then
-    self.label = ('%s,"targetId":%s%s}'):format(head_of(self, "label", entry), target,
-      data.off == "true" and "" or ',"label":' .. data.label)
+    self.label = { entry, (',"targetId":%s%s'):format(target,
+      data.off == "true" and "" or ',"label":' .. data.label) }
+  end
+end
+
+-- A label whose own line did not come.
+local function put_label(self)
+  local label = self.label
+  self.label = nil
+  if label then
+    put_new(self, "label", label[1], label[2])
+  end
+end
+
+-- pi goes on at the last line of the file.
+local function put_head(self, head)
+  local name = self.names[head] or nil
+  if self.has_ids and self.contexts:nearest(self.leaf) ~= self.contexts:nearest(name) then
+    put_new(self, "custom", { id = "head-" .. head, parent = head,
+      timestamp = ('"%s"'):format(parts.stamp(self.source.facts.modified)) },
+      ',"customType":"sessile","data":{}')
+    flush(self)
   end
 end
 
@@ -361,48 +376,64 @@ local function look(self, source)
       end
     elseif kind == "head" then
       moved = true
+    elseif kind == "compaction" then
+      local _, data = span.object(entry.data)
+      strange = strange or not repeats(data)
     elseif kind == "message" then
       local _, fields = span.object(entry.data)
       local _, own = span.object(fields.pi or "null")
-      strange = strange or type(own) ~= "table"
+      strange = strange or type(own) ~= "table" and not of_a_compaction(entry.data)
     end
   end
   self.needs_ids = version == 1 and (moved or strange)
   self.has_ids = self.needs_ids or version ~= 1
 end
 
+local PATH = { message = true, turn = true, compaction = true, branch_summary = true }
+
+local function put_entry(self, text)
+  local _, entry = span.object(text)
+  local one = { id = span.string(entry.id), parent = span.string(entry.parent_id) or "",
+    timestamp = entry.timestamp }
+  one.key = one.id
+  local kind = span.string(entry.type)
+  if kind ~= "custom" then
+    put_label(self)
+  end
+  if PATH[kind] then
+    self.contexts:entry(one, kind, entry.data)
+  end
+  if KINDS[kind] then
+    KINDS[kind](self, one, entry.data)
+  end
+  if self.names[one.id] == nil then
+    self.names[one.id] = self.names[one.parent]
+  end
+end
+
 ---@param source table  of sessile.export.source
 ---@param write fun(chunk: string)
 ---@return {notes: string[]}
 return function(source, write)
-  local self = setmetatable({ write = write, window = {}, names = {}, tools = {},
-    after_turn = false }, Writer)
+  local self = setmetatable({ source = source, write = write, window = {}, names = {}, tools = {},
+    contexts = contexts.new(), copies = 0, after_turn = false }, Writer)
   look(self, source)
   if not self.has_header then
     write(('{"type":"session","version":3,"id":%s,"timestamp":"%s","cwd":"/"}\n'):format(
       span.quote(source.facts.id), parts.stamp(source.facts.created)))
   end
   for text in source:texts() do
-    local _, entry = span.object(text)
-    local one = { id = span.string(entry.id), parent = span.string(entry.parent_id) or "",
-      timestamp = entry.timestamp }
-    local kind = span.string(entry.type)
-    if self.label and kind ~= "custom" then
-      put(self, self.label)
-      self.label = nil
-    end
-    if KINDS[kind] then
-      KINDS[kind](self, one, entry.data)
-    end
-    self.names[one.id] = self.names[one.id] or self.names[one.parent]
+    put_entry(self, text)
   end
-  if self.label then
-    put(self, self.label)
-  end
+  put_label(self)
   flush(self)
+  put_head(self, source.facts.head)
   local notes = {}
   if self.needs_ids then
     notes[1] = "the recording was a list (version 1); it is a tree now (version 3)"
   end
+  conversation.note(notes, self.copies,
+    "%d message is there twice: pi has no compaction like the one that kept it",
+    "%d messages are there twice: pi has no compaction like those that kept them")
   return { notes = notes }
 end

@@ -96,7 +96,8 @@ end
 ---@field size integer?   of all
 ---@field title string?   what it was called last
 ---@field settings {model: string?, thinking: string?}
----@field head string?    the key of the message that the recording continues from
+---@field head string|false|nil  the key of the message that the recording continues from; false:
+---                       it begins anew
 ---@field strays integer  messages whose parent is not there
 ---@field failed string?  why reading ended early
 local collector = {}
@@ -291,10 +292,14 @@ end
 --- Records the parent of a line that is not a message, for the lines that name it as their parent.
 ---@param key string
 ---@param parent string|false|nil
-function collector:link(key, parent)
+---@param is_head boolean?  the recording continues from here if this is its last line
+function collector:link(key, parent, is_head)
   settle(self, {
     key = key, parent = parent, bytes = 200,
     put = function(found)
+      if is_head then
+        self.head = found or false
+      end
       return found or false
     end,
   })

@@ -202,7 +202,7 @@ end
 -- Writes the title, settings and metadata of the recording, and how much of it was read.
 local function finish(self)
   local session, records = self.session, self.records
-  local head = records.head and self.entries[records.head]
+  local head = records.head == false and ROOT or self.entries[records.head]
   local target = self.head ~= self.base and self.done.newest ~= self.head
     and not self.made and self.head -- somebody went on with the session meanwhile
     or head or self.newest
