@@ -145,7 +145,7 @@ $(OBJ)/tests/%.o: tests/%.c Makefile
 
 $(OBJ)/examples/%.o: examples/%.c Makefile
 	@mkdir -p $(@D)
-	$(COMPILE) -Iengine/include $(CPPFLAGS) $(CFLAGS) -c $< -o $@
+	$(COMPILE) -DPOLICIES='"$(CURDIR)/policies"' -Iengine/include $(CPPFLAGS) $(CFLAGS) -c $< -o $@
 
 # ---- the library ---------------------------------------------------------------------
 # One object in which every hidden name is local: no internal name can meet a host's.

@@ -14,6 +14,10 @@
 #include <string.h>
 #include "sessile.h"
 
+#ifndef POLICIES
+#define POLICIES "policies" /* the folder of the shipped ones; make gives its own */
+#endif
+
 /* Every failure ends here: the error has a code and a sentence that says what to do. */
 static void must(sessile_status status, const sessile_error *err)
 {
@@ -72,7 +76,7 @@ int main(int argc, char **argv)
             return 1;
         }
     }
-    step.name = argc > 2 ? argv[2] : "policies/sliding_window.lua";
+    step.name = argc > 2 ? argv[2] : POLICIES "/sliding_window.lua";
     sessile_store_options_init(&options);
     options.key_source = SESSILE_KEY_SECRET; /* sealed: unreadable without it */
     options.key = "an example keeps no secrets";

@@ -3,15 +3,16 @@
 --
 --     build/bin/sessile policy test examples/keep_last_spec.lua
 local T = require "sessile.testing"
+local here = debug.getinfo(1, "S").source:match "^@(.*/)" or "./" -- the folder of this file
 
 describe("keep_last", function()
-  local policy = T.load("examples/keep_last.lua", { turns = 4 })
+  local policy = T.load(here .. "keep_last.lua", { turns = 4 })
 
   T.laws(policy)
   T.faults(policy)
 
   it("keeps the system message and the newest turns", function()
-    local r = policy:run(T.fixture "examples/demo-session.jsonl")
+    local r = policy:run(T.fixture(here .. "demo-session.jsonl"))
     assert.lawful(r)
     assert.tool_pairs(r)
     assert.keeps(r, { "system", "last_user" })

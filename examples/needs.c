@@ -10,6 +10,10 @@
 #include <stdlib.h>
 #include "sessile.h"
 
+#ifndef POLICIES
+#define POLICIES "policies" /* the folder of the shipped ones; make gives its own */
+#endif
+
 #define FOUR_TIMES(text) text text text text
 
 static void must(sessile_status status, const sessile_error *err)
@@ -83,7 +87,7 @@ int main(void)
 
     sessile_store_options_init(&options);
     options.config.window = 8000;
-    options.policy_path = "policies";
+    options.policy_path = POLICIES;
     sessile_session_options_init(&who);
     who.id = sessile_text("barnacles");
     must(sessile_open(&store, "ram:", &options, &err), &err);

@@ -93,8 +93,7 @@ if arg[1] then
   return work(arg[1], tonumber(arg[2]))
 end
 local folder = io.popen("mktemp -d"):read "l"
-local again = ("%s run '%s' '%s'"):format(os.getenv "SESSILE_BIN" or "build/bin/sessile", arg[0],
-  folder)
+local again = ("'%s' '%s' '%s' '%s'"):format(arg[-2], arg[-1], arg[0], folder)
 local _, how = os.execute("exec " .. again .. " 500")
 assert(how == "signal", "it should have been killed")
 assert(os.execute(again))

@@ -8,10 +8,13 @@ built.root = os.getenv "SESSILE_ROOT" or "."
 built.folder = os.getenv "SESSILE_BUILD" or "build"
 built.worker = built.folder .. "/libexec/sessile-worker"
 
---- The executable, from the root, so that a test may run it in another folder.
 built.binary = os.getenv "SESSILE_BIN" or built.folder .. "/bin/sessile"
-if built.binary:sub(1, 1) ~= "/" then
-  built.binary = shell.line "pwd" .. "/" .. built.binary
+
+-- Whole paths, so that a test may run things in another folder.
+for name, path in pairs(built) do
+  if path:sub(1, 1) ~= "/" then
+    built[name] = shell.line "pwd" .. "/" .. path
+  end
 end
 
 return built

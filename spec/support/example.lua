@@ -9,12 +9,14 @@ local example = { temp = temp, build = built.folder, command = built.binary }
 
 local quiet = "env -u OPENAI_BASE_URL -u OPENAI_MODEL -u OPENAI_API_KEY "
 
---- Standard output, standard error, and the exit status of a command line. settings: more
---- of the environment, as NAME=value words.
+--- Standard output, standard error, and the exit status of a command line, run in an empty folder:
+--- an example runs from any. `examples/` in it is the project's. settings: more of the environment,
+--- as NAME=value words.
 function example.shell(line, settings)
-  local dir = temp.dir()
-  local _, _, status = os.execute(("%s%s %s >%s/out 2>%s/err"):format(quiet, settings or "", line,
-    dir, dir))
+  local dir, elsewhere = temp.dir(), temp.dir()
+  line = line:gsub(" (examples/)", function(path) return (" %s/%s"):format(built.root, path) end)
+  local _, _, status = os.execute(("cd %s && %s%s %s >%s/out 2>%s/err"):format(elsewhere, quiet,
+    settings or "", line, dir, dir))
   return temp.read(dir .. "/out"), temp.read(dir .. "/err"), status
 end
 

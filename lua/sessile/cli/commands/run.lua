@@ -14,7 +14,8 @@ return {
   arguments = { { "script", "a Lua file, or `-`: standard input" } },
   raw = true,
   about = [[
-    If the script returns an integer, it is the exit code.]],
+    If the script returns an integer, it is the exit code. As with the program lua, arg[0] is the
+    script; arg[-2] and arg[-1] are the words before it: the path of sessile, and "run".]],
   run = function(_, args)
     local path = args.script
     local chunk, message
@@ -28,7 +29,8 @@ return {
       return nil, message, missing and "ENOTFOUND" or "EINVALID",
         missing and "Give the path of a Lua file." or "Mend the script."
     end
-    local words = table.move(args.rest, 1, #args.rest, 1, { [0] = path })
+    local words = table.move(args.rest, 1, #args.rest, 1, { [0] = path, [-1] = "run",
+      [-2] = arg[0] })
     _G.arg = words
     local ok, result = xpcall(chunk, debug.traceback, table.unpack(words))
     if not ok then
