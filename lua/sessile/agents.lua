@@ -40,9 +40,16 @@ local function settings_of(store, who, name)
   if not own then
     return NOTHING
   elseif not own.ready then
-    local ready, message, code = inherited.resolve(who, store._core, own)
+    local function named(message)
+      return ("agent '%s': %s"):format(name, message)
+    end
+    local tell = store._on_policy_error
+    local ready, message, code = inherited.resolve(who, store._core, own,
+      tell and function(why, kind, key)
+        tell(named(why), kind, ("agents.%s.%s"):format(name, key))
+      end)
     if not ready then
-      return nil, ("agent '%s': %s"):format(name, message), code
+      return nil, named(message), code
     end
     ready.ttl = own.ttl
     own.ready = ready

@@ -29,11 +29,11 @@ function inherited.names(more)
 end
 
 --- Checked options with policies loaded and triggers resolved. nil, message, code if a policy
---- cannot be loaded; raises if triggers are wrong.
-function inherited.resolve(who, store, opts)
+--- cannot be loaded, unless there is an on_error, as for policy.load; raises if triggers are wrong.
+function inherited.resolve(who, store, opts, on_error)
   local when = triggers.resolve(who, opts.triggers)
   local checkpoint = triggers.checkpoints(who, opts.checkpoint)
-  local own, message, code = policy.load(who, store, opts)
+  local own, message, code = policy.load(who, store, opts, on_error)
   if not own then
     return nil, message, code
   end

@@ -39,6 +39,7 @@ local open_options = settings.add_to {
   model_name = "string", encoding = "string", encoding_path = "string|table", count = "callable",
   worker = "string", limits = "table", ttl = "any", fallback = "any", triggers = "any",
   agent_info = "table", checkpoint = "any", store = "string", user = "string", agents = "table",
+  on_policy_error = "callable",
 }
 
 local limit_names = {}

@@ -133,16 +133,19 @@ function policy.resolve(who, store, spec)
 end
 
 --- Loads the fields policy and fallback of `given`. Returns {policy=, fallback=}, each the result
---- of policy.resolve, or nil if the field is; nil, message, code.
-function policy.load(who, store, given)
+--- of policy.resolve, or nil if the field is; nil, message, code. on_error(message, code,
+--- name): is told of one that cannot be loaded, which is then {failed = message, code = code}.
+function policy.load(who, store, given, on_error)
   local loaded = {}
   for _, name in ipairs { "policy", "fallback" } do
     if given[name] ~= nil then
-      local message, code
-      loaded[name], message, code = policy.resolve(who, store, given[name])
-      if not loaded[name] then
+      local found, message, code = policy.resolve(who, store, given[name])
+      if not found and not on_error then
         return nil, message, code
+      elseif not found then
+        on_error(message, code, name)
       end
+      loaded[name] = found or { failed = message, code = code }
     end
   end
   return loaded

@@ -43,6 +43,8 @@ local on_conflicts = { fail = true, append = true, branch = true }
 local function one_of(who, self, given, own)
   if given ~= nil then
     return policy.resolve(who, self._store_core, given)
+  elseif own and own.failed then
+    return nil, own.failed, own.code
   end
   return own or {}
 end
@@ -153,7 +155,9 @@ function starters.branch(self, id, given)
   if ok then
     ok, message, code = names.fields(self, "session:branch", opts, "base")
   end
-  if ok then
+  if ok and summary ~= true and opts.policy == nil then
+    chosen = { none = true, fallback = {} } -- only a summary asks a policy
+  elseif ok then
     chosen, message, code = choose("session:branch", self, opts)
   end
   if not chosen then

@@ -327,9 +327,10 @@ local meta = object.class {
 }
 
 --- Wraps an opened core store. defaults: the options of sessile.open. nil, message, code
---- if one of their policies cannot be loaded.
+--- if one of their policies cannot be loaded and nobody wants to be told (on_policy_error).
 function store.wrap(handle, url, defaults)
-  local own, message, code = inherited.resolve("sessile.open", handle, defaults)
+  local own, message, code = inherited.resolve("sessile.open", handle, defaults,
+    defaults.on_policy_error)
   if not own then
     handle:close()
     return nil, message, code
@@ -343,6 +344,7 @@ function store.wrap(handle, url, defaults)
     _checkpoint = own.checkpoint,
     _triggers = own.triggers or false,
     _model = own.model or false,
+    _on_policy_error = defaults.on_policy_error or false,
     _ttl = life.check_default("sessile.open: option 'ttl'", defaults.ttl),
     _agent = defaults.agent or "main",
     _user = defaults.user or false,

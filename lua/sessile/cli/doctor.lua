@@ -253,8 +253,8 @@ local function sealing(add, app, cfg)
     key_file(add, globals.key_file or key and key.source == "file" and key.value
       or not key and paths.default_key() or nil)
   end
-  local store, message, code, step = app:store()
-  if not store and code == "ENOTFOUND" then
+  local store, message, _, step, absent = app:store()
+  if not store and absent then
     add("sealed", "ok", (globals.plain or cfg and cfg.key == false) and "a new store will be plain"
       or ("a new store will be sealed, its key from %s%s"):format(source,
         given and "" or ", which is made then"))
@@ -444,6 +444,7 @@ end
 ---@return sessile.cli.finding[]
 function doctor.findings(app)
   local list, configured = {}, {}
+  app.warned_of_policy = true -- it is a finding
   local cfg = configuration(configured, app)
   installed(list, cfg)
   table.move(configured, 1, #configured, #list + 1, list)

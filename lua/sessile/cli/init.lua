@@ -15,6 +15,7 @@ local json = require "sessile.cli.json"
 local options = require "sessile.cli.options"
 local registry = require "sessile.cli.registry"
 local sessions = require "sessile.cli.sessions"
+local show = require "sessile.config.show"
 local terminal = require "sessile.cli.terminal"
 
 local cli = {}
@@ -120,19 +121,43 @@ function app:config()
   return found
 end
 
+-- Warns once of a configured policy that cannot be loaded, and names the line that sets it.
+local function warn_of_policy(self, message, _, key)
+  if self.warned_of_policy then
+    return
+  end
+  self.warned_of_policy = true
+  local cfg = self:config()
+  local origin = cfg:origin(key)
+  if origin.from == "default" then
+    origin = cfg:origin(key:match "[^.]*$") -- an agent without a policy of its own has the store's
+  end
+  self:note(("%s: %s%s You can read sessions; a command that runs the policy fails.")
+    :format(show.origin(origin), message, message:find "?$" and "" or "."))
+end
+
 --- Opens the store that was named on the command line or in the configuration. create: create it if
---- it is missing.
+--- it is missing. A policy that cannot be loaded is a warning: reading needs none.
 ---@param create boolean?
 ---@param more table?  further options of sessile.open
+---@return table? store
+---@return string? message
+---@return string? code
+---@return string|false|nil step
+---@return boolean? absent  there is no store
 function app:store(create, more)
   if not self.opened then
     local known, wrong, kind, hint = self:config()
     if not known then
       return nil, wrong, kind, hint
     end
-    local store, message, code, step = sessions.open(self.globals, create, more)
+    local options = { on_policy_error = function(...) warn_of_policy(self, ...) end }
+    for name, value in pairs(more or {}) do
+      options[name] = value
+    end
+    local store, message, code, step, absent = sessions.open(self.globals, create, options)
     if not store then
-      return nil, message, code, step
+      return nil, message, code, step, absent
     end
     self.opened = store
   end
@@ -143,8 +168,8 @@ end
 ---@return table? store
 ---@return string? message
 function app:store_if_any()
-  local store, message, code, step = self:store()
-  if not store and code ~= "ENOTFOUND" then
+  local store, message, code, step, absent = self:store()
+  if not store and not absent then
     self.fail(message, code, step)
   end
   return store, message

@@ -184,6 +184,7 @@ end
 ---@return string? message
 ---@return string? code
 ---@return string? step
+---@return boolean? absent  there is no store, and none was created
 function sessions.open(globals, create, more)
   local url, folder = sessions.place(globals)
   if globals.plain and globals.key_file then
@@ -207,7 +208,7 @@ function sessions.open(globals, create, more)
       return nil, message, code, step
     elseif not found and not create then
       return nil, ("there is no store at %s"):format(terminal.line(folder or url)), "ENOTFOUND",
-        "Make a session there with `sessile new`, or name another store with --store."
+        "Make a session there with `sessile new`, or name another store with --store.", true
     end
   end
   local options = sessions.options(globals)

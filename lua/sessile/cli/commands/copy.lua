@@ -34,7 +34,9 @@ return {
       store = args.to, key_file = args.to_key_file, plain = args.to_plain,
       timeout = app.globals.timeout, network = app.globals.network,
     }
-    local store = app:keep(app.try(sessions.open(there, true)))
+    local store = app:keep(app.try(sessions.open(there, true, {
+      on_policy_error = function() end, -- app:store() has warned of it
+    })))
     local copy = app:keep(app.try_or({
       EEXISTS = ("Give it another name there: sessile copy %s %s --id NEW"):format(
         hints.id(session.id), hints.quoted(args.to)),
