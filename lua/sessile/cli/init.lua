@@ -151,11 +151,11 @@ function app:store(create, more)
     if not known then
       return nil, wrong, kind, hint
     end
-    local options = { on_policy_error = function(...) warn_of_policy(self, ...) end }
+    local given = { on_policy_error = function(...) warn_of_policy(self, ...) end }
     for name, value in pairs(more or {}) do
-      options[name] = value
+      given[name] = value
     end
-    local store, message, code, step, absent = sessions.open(self.globals, create, options)
+    local store, message, code, step, absent = sessions.open(self.globals, create, given)
     if not store then
       return nil, message, code, step, absent
     end
