@@ -219,6 +219,7 @@ static sessile_status look_at_entry(void *arg, sessile_id id, const char *text,
         buf_clear(&h->decoded);
         if (place.value.type == JSON_STRING ? json_string(&h->decoded, place.value) : 0)
             return fail_nomem(err);
+        h->decoded.size = find_strip(h->decoded.data, h->decoded.size);
         if (place.value.type == JSON_NUMBER)
             buf_put(&h->decoded, place.value.at, place.value.size);
         if (h->decoded.failed ||

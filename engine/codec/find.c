@@ -88,8 +88,52 @@ int find_in_text(const find_query *q, const char *text, size_t size, size_t *at)
     return 1;
 }
 
+/* What follows ESC in a control sequence of a terminal, ESC [ parameters intermediates
+ * final; of any other sequence only the first byte, since its text may be shown. */
+enum { PLAIN, ESCAPED, PARAMETERS, INTERMEDIATES };
+
+/* How many of the bytes at data continue the sequence that *state is in. */
+static size_t in_sequence(int *state, const char *data, size_t size)
+{
+    size_t i = 0;
+
+    if (*state == ESCAPED && size) {
+        *state = data[0] == '[' ? PARAMETERS : PLAIN;
+        i = strchr("[]PX^_", data[0]) && data[0];
+    }
+    while (*state == PARAMETERS && i < size)
+        if (data[i] >= '0' && data[i] <= '?')
+            i++;
+        else
+            *state = INTERMEDIATES;
+    while (*state == INTERMEDIATES && i < size)
+        if (data[i] >= ' ' && data[i] <= '/') {
+            i++;
+        } else {
+            *state = PLAIN;
+            i += data[i] >= '@' && data[i] <= '~';
+        }
+    return i;
+}
+
+size_t find_strip(char *text, size_t size)
+{
+    int state = PLAIN;
+    size_t kept = 0;
+
+    for (size_t i = 0; i < size; i++) {
+        i += in_sequence(&state, text + i, size - i);
+        if (i < size && text[i] == '\033')
+            state = ESCAPED;
+        else if (i < size)
+            text[kept++] = text[i];
+    }
+    return kept;
+}
+
 static int find_in_string(const find_query *q, json string, size_t *out)
 {
+    int sequence = PLAIN;
     const char *at = string.at + 1, *end = string.at + string.size - 1;
     size_t before = 0, have = 0, used, size;
 
@@ -97,6 +141,9 @@ static int find_in_string(const find_query *q, json string, size_t *out)
         const char *stop = memchr(at, '\\', (size_t)(end - at));
         char decoded[4];
         size = (size_t)((stop ? stop : end) - at);
+        used = in_sequence(&sequence, at, size);
+        at += used;
+        size -= used;
         if (go_on(q, at, size, &have, &used))
             goto found;
         before += size;
@@ -104,6 +151,12 @@ static int find_in_string(const find_query *q, json string, size_t *out)
         if (!stop)
             break;
         size = json_unescape(&at, end, decoded);
+        if (in_sequence(&sequence, decoded, size) == size)
+            continue;
+        if (decoded[0] == '\033') {
+            sequence = ESCAPED;
+            continue;
+        }
         if (go_on(q, decoded, size, &have, &used))
             goto found;
         before += size;
@@ -129,6 +182,19 @@ static int in_one(const find_query *q, json value, find_place *out)
     return find_in_value(q, value, &out->at);
 }
 
+/* A member of a block, or of arguments, that proves something to a provider, and says
+ * nothing: signature, thinkingSignature, encrypted_content. */
+static int is_sealed(json key)
+{
+    static const char end[] = "ignature", start[] = "encrypted";
+    const char *name = key.at + 1;
+    size_t size = key.size - 2;
+
+    return (size >= sizeof end &&
+            !memcmp(name + size - (sizeof end - 1), end, sizeof end - 1)) ||
+           (size >= sizeof start - 1 && !memcmp(name, start, sizeof start - 1));
+}
+
 static int ends_number(char c)
 {
     return c == ',' || c == ']' || c == '}';
@@ -147,6 +213,8 @@ static int in_all(const find_query *q, json value, find_place *out)
             at += one.size;
             if (at < end && *at == ':') {
                 at++;
+                if (is_sealed(one) && at < end && *at == '"')
+                    at += json_of(at, (size_t)(end - at)).size;
                 continue;
             }
         } else if (*at == '-' || (*at >= '0' && *at <= '9')) {
@@ -173,12 +241,10 @@ static int is_one_of(json key, const char *const *names)
 
 /* Fields of a block or call that are not text for people. */
 static const char *const not_text[] = {
-    "type",        "id",         "tool_use_id",       "tool_call_id",
-    "call_id",     "signature",  "thought_signature", "data",
-    "source",      "image_url",  "input_audio",       "file",
-    "inline_data", "inlineData", "encrypted_content", "media_type",
-    "mime_type",   "mimeType",   "cache_control",     "metadata",
-    NULL};
+    "type",          "id",         "tool_use_id", "tool_call_id", "call_id",
+    "data",          "source",     "image_url",   "input_audio",  "file",
+    "inline_data",   "inlineData", "media_type",  "mime_type",    "mimeType",
+    "cache_control", "metadata",   NULL};
 
 static int in_content(const find_query *q, json value, int nested, find_place *out);
 
@@ -188,7 +254,7 @@ static int in_block(const find_query *q, json block, int nested, find_place *out
     json_iter it = json_begin(block);
 
     while (json_next(&it)) {
-        if (is_one_of(it.key, not_text))
+        if (is_one_of(it.key, not_text) || is_sealed(it.key))
             continue;
         if (is_one_of(it.key, blocks) ? in_content(q, it.value, nested + 1, out)
                                       : in_all(q, it.value, out))

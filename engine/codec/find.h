@@ -3,7 +3,8 @@
  *
  * The search covers what somebody said or saw: the content in any form, what a model
  * thought, the arguments and results of tools. It skips names of members, ids,
- * signatures, and data that is not text (images, files). A match never spans two values.
+ * signatures, what is encrypted, data that is not text (images, files), and control
+ * sequences of terminals. A match never spans two values.
  */
 #ifndef CODEC_FIND_H
 #define CODEC_FIND_H
@@ -27,9 +28,12 @@ void find_deinit(find_query *q);
 /* 1 when it occurs in text (UTF-8), first at byte *at. The time is linear in the text,
  * for every query. */
 int find_in_text(const find_query *q, const char *text, size_t size, size_t *at);
-/* The same in the decoded text of a JSON string (*at is a byte of that), or in the
- * text of a number. */
+/* The same in the decoded text of a JSON string without control sequences (*at is a byte
+ * of that), or in the text of a number. */
 int find_in_value(const find_query *q, json value, size_t *at);
+
+/* Removes the control sequences of terminals from a text; returns the size that is left. */
+size_t find_strip(char *text, size_t size);
 
 /* Where in a message. */
 typedef struct find_place {

@@ -27,6 +27,7 @@ static const luaL_Reg modules[] = {
     {"sessile.markdown", luaopen_sessile_markdown},
     {"sessile.disk", luaopen_sessile_disk},
     {"sessile.process", luaopen_sessile_process},
+    {"sessile.pager", luaopen_sessile_pager},
     {"sessile.line", luaopen_sessile_line},
     {"sessile.screen", luaopen_sessile_screen},
     {NULL, NULL},

@@ -1678,8 +1678,9 @@ typedef struct sessile_search sessile_search;
  * that list. Within a session it looks at the title, the labels (without "pinned"), then
  * at messages and branch summaries of all branches in the order of the log. Of a message
  * it searches the text of the content in any of its forms, the reasoning of the model,
- * and arguments and results of tools, with JSON escapes decoded. It does not search names
- * of members, ids, or data that is not text.
+ * and arguments and results of tools, with JSON escapes decoded and without the control
+ * sequences of terminals. It does not search names of members, ids, signatures, or data
+ * that is encrypted or not text.
  *
  * There is no index. Logs are opened and read one at a time, and a step reads a few
  * megabytes, so that the host can stop after any step. Close *out with

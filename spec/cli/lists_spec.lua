@@ -241,3 +241,46 @@ describe("a bar", function()
     assert.is_nil(progress.text("x", 9, 9, 1, 80):find "left")
   end)
 end)
+
+describe("search", function()
+  local function texts(words)
+    local found = {}
+    for i, hit in ipairs(json(words)) do
+      found[i] = ("%s %s"):format(hit.session, hit.entry)
+    end
+    return found
+  end
+
+  before_each(function()
+    run [[
+      for _, id in ipairs { "often", "once" } do
+        local s = store:create { id = id }
+        for n = 1, id == "often" and 60 or 1 do
+          assert(s:append { role = "user", content = "a needle " .. n })
+        end
+        s:close()
+      end
+    ]]
+  end)
+
+  it("prints 50 hits unless more are asked for; with --json all", function()
+    local out, err = done "search needle"
+    assert.equal(50, select(2, out:gsub("a needle", "")))
+    has(err, "The first 50 hits. For more: --limit N")
+    out, err = done "search needle --limit 100"
+    assert.equal(61, select(2, out:gsub("a needle", "")))
+    has(err, "61 hits in 2 sessions.")
+    assert.equal(61, #json "search needle")
+    assert.equal(2, #json "search needle --limit 2")
+    has(select(2, done "search needle --limit 61"), "61 hits in 2 sessions.")
+  end)
+
+  it("has the newest session first, or the one with the most hits", function()
+    assert.equal("once 00000001", texts("search needle")[1])
+    assert.equal("often 00000001", texts("search needle --sort hits")[1])
+    assert.equal("once 00000001", texts("search needle --sort hits")[61])
+    assert.same({ "often 00000001", "often 00000002" },
+      texts("search needle --sort hits --limit 2"))
+    cli.fails(2, "search needle --sort luck", "newest", "hits")
+  end)
+end)

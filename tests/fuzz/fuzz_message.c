@@ -105,6 +105,7 @@ static void seek(const buf *text, const char *what, int exact)
             FUZZ_CHECK(json_string(&said, place.value) == 0);
         else
             buf_put(&said, place.value.at, place.value.size);
+        said.size = find_strip(said.data, said.size);
         FUZZ_CHECK(place.field && place.at <= said.size && size <= said.size - place.at);
         FUZZ_CHECK((exact ? strncmp : strncasecmp)(said.data + place.at, what, size) ==
                    0);

@@ -13,6 +13,7 @@ local help = require "sessile.cli.help"
 local hints = require "sessile.cli.hints"
 local json = require "sessile.cli.json"
 local options = require "sessile.cli.options"
+local pager = require "sessile.cli.pager"
 local registry = require "sessile.cli.registry"
 local sessions = require "sessile.cli.sessions"
 local show = require "sessile.config.show"
@@ -50,7 +51,31 @@ app.__index = app
 
 --- Writes data.
 function app:out(text)
-  io.stdout:write(text)
+  if self.page then
+    self.page[#self.page + 1] = text
+  else
+    io.stdout:write(text)
+  end
+end
+
+--- Collects the output of this command, and what it has to say, for a pager that is shown when the
+--- command ends; if a person reads it, and does not ask for no pager.
+---@param args table
+function app:paged(args)
+  self.page = pager.is_wanted(self, args) and {} or nil
+end
+
+--- Shows what was collected, or is on its way to stdout.
+function app:flush()
+  if self.page then
+    local text, notes = table.concat(self.page), self.page.notes or {}
+    self.page = nil
+    pager.show(text)
+    for _, note in ipairs(notes) do
+      io.stderr:write(note, "\n")
+    end
+  end
+  io.stdout:flush()
 end
 
 --- The id of a session as a line of its own: unchanged for a script, made safe for a terminal.
@@ -63,6 +88,11 @@ end
 --- Prints a message on stderr; with --json as a line of JSON.
 function app:note(text)
   text = terminal.safe(hints.fill(text, self.globals))
+  if self.page and #self.page > 0 then
+    self.page.notes = self.page.notes or {}
+    table.insert(self.page.notes, text) -- below the text that it is about
+    return
+  end
   io.stderr:write(self.json and json.line { note = text } or text, "\n")
 end
 
@@ -317,6 +347,7 @@ end
 ---@return string|false|nil step
 function app:run(command, args)
   local returned = table.pack(xpcall(command.run, caught, self, args))
+  self:flush()
   local ending = not returned[1] and returned[2]
   for i = #self.kept, 1, -1 do
     self.kept[i]:close()

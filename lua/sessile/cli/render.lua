@@ -133,8 +133,9 @@ end
 ---@param message table
 ---@param paint fun(text: string, colour: string): string
 ---@param now integer
+---@param columns integer?  wrap at this width
 ---@return string
-function render.message(message, paint, now)
+function render.message(message, paint, now, columns)
   local facts = render.facts(message)
   local heading = { paint(render.role(message), render.colour(message)) }
   if facts.time and facts.time > 0 then
@@ -147,12 +148,14 @@ function render.message(message, paint, now)
     ("%s  %s"):format(paint(facts.key or "--------", "dim"), table.concat(heading, "  ")),
   }
   local text = terminal.safe(render.text(message)):gsub("%s+$", "")
+  local function add(lines)
+    out[#out + 1] = "  " .. terminal.fold(lines, columns and columns - 2):gsub("\n", "\n  ")
+  end
   if text ~= "" then
-    out[#out + 1] = "  " .. text:gsub("\n", "\n  ")
+    add(text)
   end
   for _, call in ipairs(render.calls(message)) do
-    out[#out + 1] = ("  → %s(%s)"):format(terminal.line(call.name),
-      terminal.line(call.arguments))
+    add(("→ %s(%s)"):format(terminal.line(call.name), terminal.line(call.arguments)))
   end
   return table.concat(out, "\n") .. "\n"
 end

@@ -189,6 +189,52 @@ function terminal.wrap(text, columns, indent)
   return table.concat(lines, "\n" .. (indent or ""))
 end
 
+-- Where a line of safe text that is wider than `columns` is broken: the last byte that stays, and
+-- the first of the next line. At the last space that fits; a longer word is cut between characters.
+local function break_of(line, columns, indent)
+  local width, space, from = 0, nil, nil
+  for at, code in utf8.codes(line) do
+    width = width + (code == 9 and 8 or char_width(code))
+    if width > columns and at > indent + 1 then
+      from = at
+      break
+    elseif code == 32 and at > indent then
+      space = at
+    end
+  end
+  if not from then
+    return nil
+  elseif line:sub(from, from) == " " then
+    return from - 1, line:find("[^ ]", from) or #line + 1
+  end
+  return space and space - 1 or from - 1, space and space + 1 or from
+end
+
+--- Safe text with every line broken at spaces, to fit into `columns` columns. What follows a break
+--- is indented as its line is. Without `columns`, or with very few, the text unchanged.
+---@param text string
+---@param columns integer?
+---@return string
+function terminal.fold(text, columns)
+  if not columns or columns < 20 then
+    return text
+  end
+  return (text:gsub("[^\n]+", function(line)
+    local indent = line:match "^ *"
+    indent = #indent <= columns // 2 and indent or ""
+    local lines = {}
+    while true do
+      local last, first = break_of(line, columns, #indent)
+      if not last or first > #line then
+        lines[#lines + 1] = line
+        return table.concat(lines, "\n")
+      end
+      lines[#lines + 1] = line:sub(1, last)
+      line = indent .. line:sub(first)
+    end
+  end))
+end
+
 --- A table. A column whose heading ends in ">" is aligned to the right.
 ---@param headings string[]
 ---@param rows string[][]  safe text

@@ -203,6 +203,43 @@ static void escapes_are_read_before_they_are_compared(void **state)
     session_closed(s);
 }
 
+static void signatures_and_encrypted_content_are_not_found(void **state)
+{
+    const place *p = *state;
+    sessile_session *s = session_made(p->store, "a");
+
+    say_json(
+        s,
+        "{\"role\":\"assistant\",\"content\":[{\"type\":\"thinking\",\"thinking\":\"hm\","
+        "\"thinkingSignature\":\"needle\"},{\"type\":\"text\",\"text\":\"x\","
+        "\"textSignature\":\"needle\"}]}");
+    say_json(s,
+             "{\"role\":\"assistant\",\"reasoning\":[{\"encrypted_content\":\"needle\"}],"
+             "\"content\":[{\"type\":\"x\",\"y\":{\"thoughtSignature\":\"needle\","
+             "\"signature\":\"needle\",\"encryptedContent\":\"needle\",\"z\":\"here: "
+             "needle\"}}]}");
+    assert_found(p->store, "needle", "a message 2 assistant content [here: |needle|]\n");
+    session_closed(s);
+}
+
+static void control_sequences_are_not_found_and_part_no_word(void **state)
+{
+    const place *p = *state;
+    sessile_session *s = session_made(p->store, "a");
+
+    say_json(s, "{\"role\":\"tool\",\"tool_call_id\":\"c\",\"content\":\"x "
+                "\\u001b[1;31mnee\\u001b[0mdle\\u001b[0m y\"}");
+    say_json(s, "{\"role\":\"user\",\"content\":\"\\u001b]0;a title\\u0007 "
+                "\\u001b\\u001b[2Jz\"}");
+    say_json(s, "{\"role\":\"user\",\"content\":\"an array[31m of them\"}");
+    assert_found(p->store, "needle", "a message 1 tool content [x |needle| y]\n");
+    assert_found(p->store, "31m", "a message 3 user content [an array[|31m| of them]\n");
+    assert_found(p->store, "0;a", "a message 2 user content [|0;a| title\a z]\n");
+    assert_found(p->store, "2J", "");
+    assert_found(p->store, "\033", "");
+    session_closed(s);
+}
+
 static void letters_large_and_small_are_one_unless_asked(void **state)
 {
     const place *p = *state;
@@ -544,6 +581,8 @@ int main(void)
         OVER(text_is_found_in_every_part_of_a_message),
         OVER(what_nobody_said_is_not_found),
         OVER(escapes_are_read_before_they_are_compared),
+        OVER(signatures_and_encrypted_content_are_not_found),
+        OVER(control_sequences_are_not_found_and_part_no_word),
         OVER(letters_large_and_small_are_one_unless_asked),
         OVER(what_is_shown_around_it_has_whole_characters),
         OVER(the_newest_session_is_searched_first),

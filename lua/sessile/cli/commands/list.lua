@@ -6,6 +6,7 @@ local common = require "sessile.cli.common"
 local core = require "sessile.core"
 local filters = require "sessile.cli.filters"
 local hints = require "sessile.cli.hints"
+local pager = require "sessile.cli.pager"
 local sessions = require "sessile.cli.sessions"
 local terminal = require "sessile.cli.terminal"
 
@@ -93,7 +94,7 @@ return {
     { "--sort WHAT", "the order: newest or largest first, titles from A",
       choices = core.sorts(), default = "modified" },
     { "--offset N", "skip the first N", integer = true },
-    common.limit,
+    common.limit, pager.option,
   },
   run = function(app, args)
     if args.only and args.agent and args.only ~= args.agent then
@@ -101,6 +102,7 @@ return {
         hints.shown(args.agent)), "EUSAGE"
     end
     args.agent = args.only or args.agent
+    app:paged(args)
     local asked = asked_for(app, args)
     local store, message = app:store_if_any()
     -- Short ids must differ from those of all rows, so all are read; JSON has whole ids.
@@ -134,7 +136,7 @@ return {
       return
     end
     print_table(app, rows, short, args.long)
-    io.stdout:flush()
+    app:flush()
     for _, row in ipairs(rows) do
       if row.message and row.message ~= "" then
         app:note(terminal.line(("%s: %s"):format(row.id or "a log", row.message)))

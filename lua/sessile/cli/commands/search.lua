@@ -1,10 +1,11 @@
 --- search: searches all sessions for a text.
 --
--- Owns: the output; hits are printed as they are found. Must never print unsafe text, nor stop
--- because a session cannot be searched.
+-- Owns: the output, and its order. Must never print unsafe text, nor stop because a session cannot
+-- be searched.
 
 local filters = require "sessile.cli.filters"
 local hints = require "sessile.cli.hints"
+local pager = require "sessile.cli.pager"
 local progress = require "sessile.cli.progress"
 local terminal = require "sessile.cli.terminal"
 
@@ -12,6 +13,7 @@ local plural = terminal.plural
 
 local ROLES = { "user", "assistant", "system", "developer", "tool", "function", "model" }
 local FEWEST = 20 -- columns for a text, however narrow the terminal
+local LIMIT, ALL = 50, 1 << 53 -- hits that are printed; with --json
 
 -- A text on one line. Spaces at its ends are kept, since they adjoin the hit.
 local function inert(text)
@@ -80,49 +82,101 @@ local function tell_unread(app, unread)
   end
 end
 
--- Prints hits as they are found; with --json all at the end.
-local function show(app, store, text, asked)
+-- The hits by session, {hit, …}, in the order in which they are found, and the unread.
+local function found_by(app, store, text, asked)
   local bar, finish = progress.bar(app, "searching")
-  local columns, at = terminal.columns() or 100, nil
-  local list, unread, hits, sessions = {}, {}, 0, 0
+  local sessions, unread, at = {}, {}, nil
   asked.on_step = function(step)
     bar(step.index - 1, step.total)
   end
   for hit in app.try(store:search(text, asked)) do
-    if app.json then
-      list[#list + 1] = as_json(hit)
-    elseif hit.kind == "unread" then
+    local key = ("%s\0%s\0%s"):format(hit.session, hit.agent, hit.user)
+    if hit.kind == "unread" then
       unread[#unread + 1] = hit
+    elseif key ~= at then
+      sessions[#sessions + 1], at = { hit }, key
     else
-      finish()
-      local key = ("%s\0%s\0%s"):format(hit.session, hit.agent, hit.user)
-      if key ~= at then
-        app:out((at and "\n" or "") .. heading(app, hit))
-        at, sessions = key, sessions + 1
-      end
-      hits = hits + 1
-      app:out(line(app, hit, columns))
-      io.stdout:flush()
+      table.insert(sessions[#sessions], hit)
     end
   end
   finish()
-  if app.json then
-    app:print_json(app.array(list))
-    return
+  return sessions, unread
+end
+
+-- Those with the most hits first; of the same number, the newest.
+local function by_hits(sessions)
+  local place = {}
+  for i, session in ipairs(sessions) do
+    place[session] = i
   end
+  table.sort(sessions, function(a, b)
+    return #a > #b or #a == #b and place[a] < place[b]
+  end)
+end
+
+-- At most `limit` hits. Returns how many there are.
+local function cut(sessions, limit)
+  local hits = 0
+  for i, session in ipairs(sessions) do
+    if hits >= limit then
+      sessions[i] = nil
+    end
+    for n = limit - hits + 1, #session do
+      session[n] = nil
+    end
+    hits = hits + #session
+  end
+  return hits
+end
+
+local function print_json(app, sessions, unread)
+  local list = {}
+  for _, session in ipairs(sessions) do
+    for _, hit in ipairs(session) do
+      list[#list + 1] = as_json(hit)
+    end
+  end
+  for _, hit in ipairs(unread) do
+    list[#list + 1] = as_json(hit)
+  end
+  app:print_json(app.array(list))
+end
+
+local function show(app, store, text, asked, sort)
+  local limit = asked.limit or not app.json and LIMIT or ALL
+  -- One more than is printed shows that there are more.
+  asked.limit = sort == "newest" and limit < ALL and limit + 1 or nil
+  local sessions, unread = found_by(app, store, text, asked)
+  if sort == "hits" then
+    by_hits(sessions)
+  end
+  local more = cut(sessions, limit + 1) > limit
+  local hits = cut(sessions, limit)
+  if app.json then
+    return print_json(app, sessions, unread)
+  end
+  local columns = terminal.columns() or 100
+  for i, session in ipairs(sessions) do
+    app:out((i > 1 and "\n" or "") .. heading(app, session[1]))
+    for _, hit in ipairs(session) do
+      app:out(line(app, hit, columns))
+    end
+  end
+  app:flush()
   tell_unread(app, unread)
-  if hits == 0 then
+  if more then
+    app:note(("The first %s. For more: --limit N; for fewer: --role, --since, --agent."):format(
+      plural(hits, "hit")))
+  elseif hits == 0 then
     app:note(("'%s' was not found."):format(hints.shown(text)))
-  elseif asked.limit and hits >= asked.limit then
-    app:note(("The first %s: --limit N for more."):format(plural(hits, "hit")))
   else
-    app:note(("%s in %s."):format(plural(hits, "hit"), plural(sessions, "session")))
+    app:note(("%s in %s."):format(plural(hits, "hit"), plural(#sessions, "session")))
   end
 end
 
 return {
-  summary = "search all sessions for a text, newest first",
-  usage = "search QUERY [--agent NAME] [--role ROLE] [--since WHEN] [--limit N]",
+  summary = "search all sessions for a text",
+  usage = "search QUERY [--agent NAME] [--role ROLE] [--since WHEN] [--sort WHAT] [--limit N]",
   examples = [[
     sessile search 'connection refused'                 in titles, labels and messages
     sessile search --role user deadline                 only what users said
@@ -135,10 +189,15 @@ return {
     { "--head", "only messages on the path to the head" },
     filters.options[1], filters.options[2], filters.options[3], filters.options[4],
     filters.options[5],
-    { "--limit N", "at most N hits", integer = true },
+    { "--sort WHAT", "the order of sessions: newest first, or most hits first",
+      choices = { "newest", "hits" }, default = "newest" },
+    { "--limit N", "at most N hits (else 50; with --json all)", integer = true },
+    pager.option,
   },
   about = [[
-    Every log is opened and read; there is no index. Hits are printed as they are found.
+    Sessions are ordered by their newest message, or with --sort hits by the number of
+    hits; hits of one session are in the order of its log. Every log is opened and read;
+    there is no index. Signatures, encrypted content and terminal escapes are not searched.
     A session that cannot be read is named at the end. To see a whole message: sessile
     show ID@ENTRY]],
   run = function(app, args)
@@ -147,6 +206,7 @@ return {
     asked.agent, asked.limit, asked.exact = app.globals.agent, args.limit, args.exact
     asked.head_only = args.head
     asked.roles = args.role and #args.role > 0 and args.role or nil
-    return show(app, store, args.query, asked)
+    app:paged(args)
+    return show(app, store, args.query, asked, args.sort)
   end,
 }

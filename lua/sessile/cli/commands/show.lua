@@ -5,6 +5,7 @@
 local entries = require "sessile.cli.entries"
 local hints = require "sessile.cli.hints"
 local json = require "sessile.cli.json"
+local pager = require "sessile.cli.pager"
 local render = require "sessile.cli.render"
 local span = require("sessile.core").span
 local terminal = require "sessile.cli.terminal"
@@ -42,7 +43,7 @@ local function show_entry(app, session, id)
   end
   for _, found in ipairs(session:messages { from = id, limit = 1 } or {}) do
     if render.facts(found).key == id then
-      app:out(render.message(found, app.paint, app.now()))
+      app:out(render.message(found, app.paint, app.now(), terminal.columns()))
       return
     end
   end
@@ -54,12 +55,13 @@ local WAIT_MS = 60000
 
 -- Prints messages. first: no message was printed before.
 local function show_messages(app, list, first)
-  local now = app.now()
+  local now, columns = app.now(), terminal.columns()
   for i, found in ipairs(list) do
     if app.json then
       app:out(json.line(render.json(app, found)) .. "\n")
     else
-      app:out((first and i == 1 and "" or "\n") .. render.message(found, app.paint, now))
+      app:out((first and i == 1 and "" or "\n") .. render.message(found,
+        app.paint, now, columns))
     end
   end
 end
@@ -108,6 +110,7 @@ return {
     { "--last N", "only the newest N messages", integer = true },
     { "--follow", "then print each new message, until Ctrl-C" },
     { "--for TIME", "with --follow: stop after this time: 90, 5m", time = true },
+    pager.option,
   },
   about = [[
     Prints every message from the first to the newest, also those that were compacted
@@ -120,7 +123,11 @@ return {
         "sessile show " .. hints.id(session.id) .. " --follow"
     elseif args["for"] and not args.follow then
       return nil, "--for goes with --follow", "EUSAGE"
-    elseif entry then
+    end
+    if not args.follow then
+      app:paged(args)
+    end
+    if entry then
       return show_entry(app, session, entry)
     end
     local changed, seen, code
