@@ -32,7 +32,7 @@ int find_in_text(const find_query *q, const char *text, size_t size, size_t *at)
  * of that), or in the text of a number. */
 int find_in_value(const find_query *q, json value, size_t *at);
 
-/* Removes the control sequences of terminals from a text; returns the size that is left. */
+/* Removes the control sequences of terminals; returns the size that is left. */
 size_t find_strip(char *text, size_t size);
 
 /* Where in a message. */
