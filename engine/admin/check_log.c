@@ -132,8 +132,7 @@ static void tell_tail(sessile_check *c, const log_tail *tail)
     else
         r = check_add(c, SESSILE_WARNING, SESSILE_OK,
                       "the last write was cut off: %" PRIu64 " bytes from byte %" PRIu64
-                      " on were never acknowledged, or they are damaged and nothing "
-                      "follows them; opening the session sets them aside",
+                      " on were never acknowledged; opening the session sets them aside",
                       tail->bytes, tail->offset);
     if (r) {
         r->f.offset = tail->offset;

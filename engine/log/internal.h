@@ -60,11 +60,15 @@ struct log {
     /* The number of lines of an unfinished write before `end`, while a scan that began at
      * the index's anchor has not met a commit. */
     uint64_t in_write;
+    struct {                /* where the last scan stopped */
+        uint64_t at, index; /* offset; the id that the line there should have */
+    } stopped;
     log_index index;
     struct log *before;               /* log_close_with() */
     struct log_damage_record *damage; /* NULL: not damaged (damage.c) */
     int judged; /* the log's bytes are damaged or cut; not: a visitor refused an entry */
-    uint64_t proved; /* entries that a proof outside the log shows to have been durable */
+    uint64_t
+        proved; /* entries known to have been written, by the index or by log_judge() */
 
     struct {
         buf lines, scratch; /* append: what is written; what is sealed */
@@ -121,8 +125,9 @@ reader_found reader_skip(reader *r, uint64_t index, sessile_error *err);
  */
 sessile_status log_scan(log_t *log, uint64_t size, log_visit visit, void *arg,
                         sessile_error *err);
-/* Judges the bytes between log->end and size. OK: a torn end, or a write in progress.
- * DAMAGED: one of the lines says that a missing entry was durable. */
+/* Judges the bytes between log->end and size, which log_scan() has just read. OK: a torn
+ * end, or a write in progress. DAMAGED: one of the lines says that a missing entry was
+ * durable, or the first bad line was written whole. */
 sessile_status log_judge(log_t *log, uint64_t size, sessile_error *err);
 /* Under the exclusive lock: scans, judges, and sets a torn end aside. Adds its bytes to
  * *torn. */

@@ -190,8 +190,9 @@ static sessile_status collect(log_t *log, sessile_error *err)
         }
         if (found == READER_FAILED)
             status = err->code;
-        else if (!status && d->size > r.at)
-            status = pass_bytes(log, r.at, d->size - r.at, err);
+        else if (!status && r.have > r.pos) /* its newline may be another byte now */
+            status = take_stretch(log, log->buffers.piece.data + r.pos,
+                                  r.have - r.pos - 1, r.at, err);
         break;
     }
     if (!status)

@@ -17,6 +17,12 @@
  * The index is a second proof: its last block names an entry that was durable when the
  * block was written. If V is before that entry, the log is damaged.
  *
+ * The newest write has no later line to speak for it. There the bytes themselves decide.
+ * A write that was interrupted is a beginning of itself, or lacks sectors, which are
+ * zeros. So what looks like a line, has its newline and no such sector, was written
+ * whole. If it is not good, it was changed later, perhaps after it was acknowledged: the
+ * log is damaged.
+ *
  * A line need not open to be a proof. A writer never claims more than was synced, so a
  * false claim is damage or forgery, and in both cases the log must not be cut. (When
  * proofs had to open, a header from another log made every later line useless, and the
@@ -29,6 +35,10 @@
 #include <string.h>
 
 #include "log/internal.h"
+
+/* A device writes this many bytes as a whole or not at all; larger units are multiples.
+ */
+#define SECTOR UINT64_C(512)
 
 /* ---------------------------------------------------------------------- in order */
 
@@ -70,6 +80,8 @@ sessile_status log_scan(log_t *log, uint64_t size, log_visit visit, void *arg,
         size_t text_size;
         line l;
         uint64_t start = r.at, index = log->end.count + pending;
+        log->stopped.at = start;
+        log->stopped.index = index;
         reader_found found = reader_next(&r, index, &text, &text_size, err);
         if (found == READER_FAILED) {
             status = err ? err->code : SESSILE_IO;
@@ -135,6 +147,90 @@ static char *find_line_start(char *text, size_t size)
     return found;
 }
 
+/* 1 when a sector of a stretch at `at` never reached the device: zeros, from the start of
+ * the sector, or of what was appended, up to wherever a later write begins. */
+static int lacks_sector(const log_t *log, const char *text, size_t size, uint64_t at)
+{
+    const char *zero = text, *end = text + size;
+    while (zero < end && (zero = memchr(zero, 0, (size_t)(end - zero)))) {
+        size_t zeros = 1;
+        while (zero + zeros < end && zero[zeros] == 0)
+            zeros++;
+        uint64_t from = at + (uint64_t)(zero - text);
+        if (from == log->end.bytes || from % SECTOR == 0 || zeros >= SECTOR)
+            return 1;
+        zero += zeros;
+    }
+    return 0;
+}
+
+/* 1 when a stretch begins or ends as a line does. Other bytes are not from this engine.
+ */
+static int is_like_a_line(const char *text, size_t size)
+{
+    return size >= LINE_START_SIZE && (!memcmp(text, LINE_START, LINE_START_SIZE) ||
+                                       !memcmp(text + size - 2, "\"}", 2));
+}
+
+/* 1: the rest of the log would be a good line if its last byte were a newline; -1: error.
+ */
+static int lacks_only_newline(log_t *log, uint64_t at, uint64_t size, sessile_error *err)
+{
+    size_t got = 0;
+    line l;
+    if (size - at < LOG_SHORTEST || size - at > LINE_LONGEST)
+        return 0;
+    buf_clear(&log->buffers.piece);
+    buf_clear(&log->buffers.text);
+    if (buf_reserve(&log->buffers.piece, (size_t)(size - at)) != 0) {
+        fail_nomem(err);
+        return -1;
+    }
+    if (log->st.table->read(log->handle, log->stopped.index, at, log->buffers.piece.data,
+                            (size_t)(size - at), &got, err))
+        return -1;
+    if (got != size - at)
+        return 0;
+    line_verdict verdict = line_open(&log->key, log->depth, log->buffers.piece.data,
+                                     got - 1, 0, &l, &log->buffers.text, err);
+    return verdict == LINE_FAILED ? -1 : verdict == LINE_GOOD && l.commit != 0;
+}
+
+/* 1: what stands where the scan stopped is a line that was written whole; 0: it may be
+ * the beginning of a write, or was never one; -1: error. */
+static int was_written_whole(log_t *log, uint64_t size, sessile_error *err)
+{
+    reader r;
+    char *text;
+    size_t text_size;
+    reader_init(&r, log, log->stopped.at, size);
+    for (;;) {
+        uint64_t at = r.at;
+        reader_found found = reader_next(&r, log->stopped.index, &text, &text_size, err);
+        if (found == READER_FAILED)
+            return -1;
+        if (found == READER_END && at == log->stopped.at)
+            return lacks_only_newline(log, at, size, err);
+        if (found != READER_LINE || lacks_sector(log, text, text_size, at))
+            return 0;
+        if (is_like_a_line(text, text_size))
+            return 1;
+    }
+}
+
+/* Remembers that the entry at which the scan stopped was written, and is damaged. */
+static sessile_status fail_written_whole(log_t *log, sessile_error *err)
+{
+    log->judged = 1;
+    if (log->proved < log->stopped.index + 1)
+        log->proved = log->stopped.index + 1;
+    return fail(err, SESSILE_DAMAGED,
+                "%s is damaged at byte %llu, entry %08llx: the line there was written "
+                "whole and cannot be opened any more. Nothing was changed",
+                log->name, (unsigned long long)log->stopped.at,
+                (unsigned long long)log->stopped.index);
+}
+
 sessile_status log_judge(log_t *log, uint64_t size, sessile_error *err)
 {
     sessile_status status = SESSILE_OK;
@@ -171,15 +267,12 @@ sessile_status log_judge(log_t *log, uint64_t size, sessile_error *err)
             break;
         }
     }
-    if (!status && !log_has_locks(log->st.table)) {
-        /* each append is whole or not there at all: nothing tears here */
-        log->judged = 1;
-        status = fail(err, SESSILE_DAMAGED,
-                      "%s is damaged at byte %llu, entry %08llx: what is there was "
-                      "written whole and is not what was written. Nothing was changed",
-                      log->name, (unsigned long long)log->end.bytes,
-                      (unsigned long long)log->end.count);
-    }
+    /* without locks each append is whole or not there at all: nothing tears */
+    int whole = status                          ? 0
+                : !log_has_locks(log->st.table) ? 1
+                                                : was_written_whole(log, size, err);
+    if (whole != 0)
+        status = whole > 0 ? fail_written_whole(log, err) : err->code;
     log_trim(log);
     return status;
 }

@@ -71,6 +71,44 @@ describe("a damaged session", function()
     assert.is_true(assert(store:check()).ok)
   end)
 
+  -- The newest write of a store, changed by `hurt` after it was acknowledged.
+  local function check_newest(over, hurt)
+    local s <close> = assert(over:create "newest")
+    for i = 1, 3 do
+      assert(s:append { role = "user", content = "said " .. i })
+    end
+    s:close()
+    hurt()
+    assert.equal("EDAMAGED", over:list { prefix = "newest" }[1].status)
+    local report = assert(over:check "newest")
+    assert.equal(1, report.damaged)
+    assert.equal(1, report.lost)
+    assert.equal("00000003", report.findings[#report.findings].entry)
+    assert.matches("damaged at byte %d+, entry 00000003", report.findings[1].what)
+    report = assert(over:check { id = "newest", salvage = true })
+    assert.equal(1, report.salvaged)
+    local again <close> = assert(over:resume "newest")
+    assert.equal("tombstone", again:entry("00000003").type)
+    assert.equal("00000004", assert(again:append { role = "user", content = "on" }))
+  end
+
+  it("keeps the id of the newest entry, when that is what was hurt", function()
+    local path = folder .. "/agents/main/newest.jsonl"
+    check_newest(store, function() spoil(path, "said 3") end)
+    assert.matches("said 3", (cli.read(folder .. "/agents/main/newest.replaced-1"):lower()))
+  end)
+
+  it("keeps it in a database too", function()
+    if not os.execute "command -v sqlite3 >/dev/null" then
+      return pending "sqlite3 is not installed"
+    end
+    local path = folder .. "/store.db"
+    check_newest(stores.open("sqlite:" .. path, { key = false }), function()
+      assert(os.execute(("sqlite3 %s \"UPDATE entries SET line = CAST(replace(CAST(line AS TEXT),"
+        .. " 'said 3', 'SAID 3') AS BLOB)\""):format(path)))
+    end)
+  end)
+
   it("is named by check when there is none", function()
     local report, message, code = store:check "nobody"
     assert.is_nil(report)

@@ -84,7 +84,7 @@ static void check_piece(const sample *s, const char *bytes, size_t from, size_t 
 }
 
 /* A damaged log that is open: only to be read, and nothing in it is made up. */
-static void look_past(sample *s, log_t *log, seen *found, const char *bytes)
+static void look_past(sample *s, log_t *log, seen *found, const char *bytes, size_t size)
 {
     sessile_error err = {0};
     /* another log's header is for the session above to refuse, which knows its name */
@@ -104,7 +104,8 @@ static void look_past(sample *s, log_t *log, seen *found, const char *bytes)
         assert_string_equal(found->texts[i], s->all.texts[i]);
     }
     assert_int_equal(s->lost, log_lost(log));
-    assert_true(found->count <= s->all.count);
+    /* what was put behind the last line may stand where one more was */
+    assert_true(found->count <= s->all.count + (size > s->size));
 }
 
 /* The rule. The log's file holds these bytes. */
@@ -128,7 +129,7 @@ static verdict judge(sample *s, const char *bytes, size_t size)
     } else if (log_damage(log, NULL)) {
         assert_int_equal(torn, 0);
         assert_int_equal(after, size);
-        look_past(s, log, &found, bytes);
+        look_past(s, log, &found, bytes, size);
         log_close(log);
     } else {
         assert_int_equal(log_count(log), found.count);

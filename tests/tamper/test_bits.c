@@ -2,9 +2,10 @@
  * test_bits.c: no bit of a log can be changed without somebody being told.
  *
  * Owns promise 4, on logs of 64 KB. After each flip, opening refuses and changes nothing,
- * or, for a bit of the last write, sets that write aside and reports it. What was
- * acknowledged is never missing, and never shown as anything else than it was, without
- * one of the two.
+ * also for a bit of the last write: it was written whole, so it is no torn end. One
+ * exception: a byte that becomes 0 where a sector begins looks like a sector that was
+ * never written. What was acknowledged is never missing, and never shown as anything else
+ * than it was, without being reported.
  */
 #include <stdarg.h>
 #include <stddef.h>
@@ -29,7 +30,10 @@ static void flip(sample *s, size_t at, int bit, figures *f)
 {
     verdict v = look_flipped(s, at, bit);
     assert_int_not_equal(v, WHOLE);
-    assert_true(v == REFUSED || at >= s->last);
+    if (v != REFUSED && !(at >= s->last && at % 512 == 0 && s->bytes[at] == 1 << bit))
+        print_error("byte %zu, bit %d: taken for a torn end\n", at, bit);
+    assert_true(v == REFUSED ||
+                (at >= s->last && at % 512 == 0 && s->bytes[at] == 1 << bit));
     f->refused += v == REFUSED;
     f->aside += v == SET_ASIDE;
 }
@@ -52,7 +56,7 @@ static void flip_everywhere(kit_mode mode, size_t stride)
         else if (at % stride == phase)
             flip(&s, at, (int)(random_next(&seed) % 8), &f);
     }
-    assert_true(f.refused > 0 && f.aside > 0);
+    assert_true(f.refused > 0);
     assert_int_equal(look(&s, s.bytes, s.size), WHOLE);
     printf("# figure: flipped bits of a 64 KB log (%s) refused = %lu\n", kit_names[mode],
            f.refused);
