@@ -3,6 +3,7 @@
 -- A host's model may return a text, a message, or a provider's nested tool calls; a tool may return
 -- any value. This file makes one kind of message of them. It never writes and never calls anybody.
 
+local characters = require "sessile.characters"
 local core = require "sessile.core"
 local span = require("sessile.core").span
 
@@ -146,11 +147,39 @@ function answers.answered(message)
   return ids
 end
 
---- The message that answers a call. failed: the text says what went wrong.
+local DEEPEST = 200 -- more than JSON may be nested; a table that contains itself ends there
+
+-- A value with change(text, at) instead of each text in it: the same table if nothing changes, else
+-- a copy. at: a JSON pointer.
+local function with_texts(value, at, change, depth)
+  if type(value) == "string" then
+    return change(value, at)
+  elseif type(value) ~= "table" or depth > DEEPEST then
+    return value
+  end
+  local copy, changed = {}, false
+  for key, inner in pairs(value) do
+    local own = with_texts(inner, ("%s/%s"):format(at, type(key) == "number" and key - 1 or key),
+      change, depth + 1)
+    local name = type(key) == "string" and change(key, at) or key
+    copy[name], changed = own, changed or own ~= inner or name ~= key
+  end
+  return changed and setmetatable(copy, getmetatable(value)) or value
+end
+
+--- The message that answers a call. failed: the text says what went wrong. Content that is not
+--- UTF-8 becomes readable, and `metadata.bytes` keeps its bytes: {at, b64}, ….
 function answers.result(call, content, failed)
+  local kept = {}
+  content = with_texts(content, "/content", function(bytes, at)
+    local text, original = characters.readable(bytes, at)
+    kept[#kept + 1] = original
+    return text
+  end, 1)
   return {
     role = "tool", tool_call_id = call.id, author = call.name, content = content,
-    metadata = failed and { error = true } or nil,
+    metadata = (failed or #kept > 0)
+      and { error = failed or nil, bytes = #kept > 0 and kept or nil } or nil,
   }
 end
 
@@ -183,6 +212,10 @@ function answers.of_tool(call, value, reason)
     return answers.result(call, value)
   end
   local text, message = core.text(value)
+  if not text then
+    text = core.text(with_texts(value, "", characters.escaped, 1))
+    text = text and characters.bytes(text)
+  end
   if not text then
     return answers.result(call, "the tool's result cannot be written: " .. message, true)
   end

@@ -4,6 +4,7 @@ local loops = require "spec.support.loops"
 local messages = require "spec.support.messages"
 local stores = require "spec.support.stores"
 local sessile = require "sessile"
+local core = require "sessile.core"
 
 local user, contents = messages.user, messages.contents
 local call = loops.call
@@ -66,6 +67,37 @@ describe("an agent", function()
     assert.same(expected, run())
   end)
 
+  it("keeps what a tool returned that is not UTF-8: text for the model, and its bytes", function()
+    local results = {
+      c1 = "caf\xE9 \u{10FF41} \0", c2 = { ["\xFFname"] = "\xFF", size = 2 },
+      c3 = { { type = "text", text = "good" }, { type = "text", text = "\xC3" } },
+    }
+    local model = loops.model { call({ "get", "c1" }, { "get", "c2" }, { "get", "c3" },
+      { "fail", "c4" }), "ok" }
+    assert(sessile.agent { session = s, model = model, tools = {
+      get = function(_, ctx) return results[ctx.call] end,
+      fail = function() return nil, "no \xFE" end,
+    } }:run "go")
+    local list = s:messages()
+    local function bytes(message)
+      local all = {}
+      for i, one in ipairs(message.metadata.bytes) do
+        all[i] = one.at .. "=" .. core.base64_bytes(one.b64)
+      end
+      return table.concat(all, " ")
+    end
+    assert.equal("caf\u{FFFD} \u{10FF41} \0", list[3].content)
+    assert.equal("/content=" .. results.c1, bytes(list[3]))
+    assert.equal('{"size":2,"\u{FFFD}name":"\u{FFFD}"}', list[4].content)
+    assert.equal('/content={"size":2,"\xFFname":"\xFF"}', bytes(list[4]))
+    assert.equal("\u{FFFD}", list[5].content[2].text)
+    assert.equal("/content/1/text=\xC3", bytes(list[5]))
+    assert.equal("\xC3", results.c3[2].text) -- the tool's own table
+    assert.equal("no \u{FFFD}", list[6].content)
+    assert.is_true(list[6].metadata.error)
+    assert.equal("/content=no \xFE", bytes(list[6]))
+  end)
+
   it("goes on when on_event raises, and says so", function()
     local outcome = assert(sessile.agent { session = s, model = loops.model { "ok" },
       on_event = function(event) if event.type == "model" then error "oops" end end }:run "go")
@@ -76,18 +108,18 @@ describe("an agent", function()
   it("tells the model what went wrong with a call", function()
     local model = loops.model {
       call({ "nope", "c1" }, { "ok", "c2", "{not json" }, { "ok", "c3", "[1" },
-        { "raises", "c4" }, { "fails", "c5" }, { "odd", "c6" }, { "bytes", "c7" }), "done",
+        { "raises", "c4" }, { "fails", "c5" }, { "odd", "c6" }, { "long", "c7" }), "done",
     }
     local outcome = assert(sessile.agent { session = s, model = model, tools = {
       ok = function() return "never" end,
       raises = function() error { code = 500 } end,
       fails = function() return nil, "no such file" end,
       odd = function() return { f = print } end,
-      bytes = function() return "\xff\xfe" end,
+      long = function() return ("x"):rep(9 << 20) end,
     } }:run "go")
     assert.equal("completed", outcome.status)
     local results = s:messages { role = "tool" }
-    for i, pattern in ipairs { "no tool called 'nope'; there are: bytes, fails, odd, ok, raises",
+    for i, pattern in ipairs { "no tool called 'nope'; there are: fails, long, odd, ok, raises",
       "arguments are not JSON", "arguments are not JSON", "the tool failed: ",
       "^no such file$", "result cannot be written", "result cannot be kept" } do
       assert.matches(pattern, results[i].content)

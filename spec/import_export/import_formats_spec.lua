@@ -1,6 +1,7 @@
 -- Recordings of other agents and of providers' APIs: what each becomes, and that nothing is lost.
 
 local cli = require "spec.support.cli"
+local core = require "sessile.core"
 local import = require "sessile.import"
 local kept = require "sessile.import.kept"
 local recordings = require "spec.support.recordings"
@@ -104,6 +105,9 @@ describe("nothing is lost of", function()
             for _, custom in ipairs(customs_of(session)) do
               found = found or custom.line == line
             end
+            for value in (found and "" or line):gmatch '"([^"]*[\x80-\xFF][^"]*)"' do
+              found = log:find(core.base64(value), 1, true) ~= nil
+            end
             assert.is_true(found, line)
           end
         end
@@ -120,6 +124,59 @@ describe("nothing is lost of", function()
       end
     end)
   end
+end)
+
+-- Tools return any bytes, and some agents write them as they come.
+describe("a message that is not UTF-8 comes in", function()
+  local function comes_in(name, text, expected)
+    local path = temp.dir() .. "/it." .. name
+    temp.write(path, text)
+    local session, counts = assert(recordings.into(store, path))
+    assert.equal(0, counts.unread + counts.refused)
+    local last
+    for _, message in ipairs(session:messages()) do
+      last = message.metadata and message.metadata.bytes and message or last
+    end
+    assert.truthy(last.json:find(expected, 1, true), last.json)
+    assert.same({ { at = expected:find "^\"text\"" and "/content/0/text" or "/content",
+      b64 = core.base64 "caf\xE9 \u{10FF41}\n" } }, last.metadata.bytes)
+    local again = select(2, recordings.into(store, path, { id = session.id }))
+    assert.equal(0, again.messages + again.customs)
+  end
+
+  for name, lines in pairs {
+    pi = {
+      '{"type":"session","version":3,"id":"b","timestamp":"2026-02-03T10:00:00.000Z"}',
+      '{"type":"message","id":"1","parentId":null,"message":{"role":"user",'
+        .. '"content":"\u{10FF41}"}}',
+      '{"type":"message","id":"2","parentId":"1","message":{"role":"toolResult","toolCallId":"c",'
+        .. '"toolName":"t","content":[{"type":"text","text":"caf\xE9 \u{10FF41}\\n"}]}}',
+    },
+    claude = {
+      '{"uuid":"1","parentUuid":null,"sessionId":"s","type":"user","message":{"role":"user",'
+        .. '"content":"caf\xE9 \u{10FF41}\\n"},"isMeta":true}',
+    },
+    codex = {
+      '{"timestamp":"2026-04-01T09:00:00.000Z","type":"session_meta","payload":{"id":"x"}}',
+      '{"timestamp":"2026-04-01T09:00:00.000Z","type":"response_item","payload":{"type":'
+        .. '"function_call_output","call_id":"c","output":"caf\xE9 \u{10FF41}\\n"}}',
+    },
+    jsonl = { '{"role":"user","content":"caf\xE9 \u{10FF41}\\n"}' },
+    openai = { '[{"role":"user","content":"caf\xE9 \u{10FF41}\\n"}]' },
+    langgraph = { '[{"type":"human","content":"caf\xE9 \u{10FF41}\\n"}]' },
+  } do
+    it("from " .. name, function()
+      comes_in(name, table.concat(lines, "\n"),
+        name == "pi" and '"text":"caf\u{FFFD} \u{10FF41}\\n"' or '"caf\u{FFFD} \u{10FF41}\\n"')
+    end)
+  end
+
+  it("and a line that is no message keeps its bytes", function()
+    local path = temp.dir() .. "/it.jsonl"
+    temp.write(path, '{"role":"user","content":"x"}\n{"type":"note","text":"\xE9 \u{10FF41}"}\n')
+    local session = assert(recordings.into(store, path))
+    assert.equal('{"type":"note","text":"\xE9 \u{10FF41}"}', customs_of(session)[1].line)
+  end)
 end)
 
 describe("pi", function()

@@ -17,7 +17,7 @@ local ROLES = { user = true, assistant = true, system = true }
 
 local function feed(collector, text)
   local members, fields = parts.members(text)
-  if not (members and utf8.len(text)) then
+  if not members then
     return collector:keep(text, "it is no JSON object, or has a key twice")
   end
   local role = span.string(fields.role)

@@ -188,7 +188,7 @@ end
 
 local function feed(collector, raw)
   local members, fields = parts.members(raw)
-  if not (members and utf8.len(raw)) then
+  if not members then
     return collector:keep(raw, not span.valid(raw) and kept.unreadable(raw)
       or "it is no JSON object, or has a key twice")
   end

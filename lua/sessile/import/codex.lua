@@ -103,7 +103,7 @@ end
 
 local function feed(collector, line)
   local members, fields = parts.members(line)
-  if not (members and utf8.len(line)) then
+  if not members then
     return collector:keep(line, not span.valid(line) and kept.unreadable(line)
       or "it is no JSON object, or has a key twice")
   elseif fields.payload then

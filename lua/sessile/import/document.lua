@@ -6,6 +6,7 @@
 -- A document is read twice: first its shape (the members, and where long arrays begin), then each
 -- array. So a `system` that comes after the messages is known in time.
 
+local characters = require "sessile.characters"
 local kept = require "sessile.import.kept"
 local source = require "sessile.import.source"
 local span = require("sessile.core").span
@@ -413,7 +414,7 @@ function document.feed(collector, opened, shape, arrays, feed)
       at = at + 1
       collector.at, collector.offset = at, to
       if text then
-        feed(collector, text)
+        feed(collector, characters.escaped(text))
       else
         document.keep_range(collector, opened, from, to, "it is longer than is read as one")
       end

@@ -2,6 +2,7 @@
 --
 -- Owns: the list of formats, and their detection. Must never open a store or print.
 
+local characters = require "sessile.characters"
 local document = require "sessile.import.document"
 local source = require "sessile.import.source"
 local span = require("sessile.core").span
@@ -110,7 +111,7 @@ function import.open(file, from)
     opened:close()
     return nil, ("there is no format '%s'"):format(from), "ENOTFOUND"
   end
-  from = from or recognised(head)
+  from = from or recognised(characters.escaped(head))
   if not from then
     opened:close()
     return nil, looks_like(head), "EINVALID"

@@ -8,6 +8,7 @@
 -- the whole line. Messages are in the order of the file; those of an exported log keep their
 -- parents, so its branches are restored.
 
+local characters = require "sessile.characters"
 local kept = require "sessile.import.kept"
 local span = require("sessile.core").span
 local turns = require "sessile.import.turns"
@@ -91,7 +92,7 @@ local function entry(collector, fields)
   elseif kind == "session" then
     collector:session(span.string(data.session), span.string(data.title))
     return false -- the line itself is kept too
-  elseif kind == "custom" then
+  elseif kind == "custom" and not characters.has_escapes(fields.data) then
     collector:custom(fields.data, nil, { plain = true })
     return true
   end
@@ -101,7 +102,7 @@ end
 local function feed(collector, line)
   local members, fields = span.object(line)
   local done, why
-  if not (members and utf8.len(line)) then
+  if not members then
     why = kept.unreadable(line)
   elseif span.string(fields.id) and fields.type and fields.data then
     done, why = entry(collector, fields)

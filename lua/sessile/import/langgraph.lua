@@ -12,6 +12,7 @@
 -- A state without its messages becomes a custom entry. Messages in LangChain's constructor form
 -- ({lc, type, id, kwargs}) are read too.
 
+local characters = require "sessile.characters"
 local document = require "sessile.import.document"
 local parts = require "sessile.import.parts"
 local span = require("sessile.core").span
@@ -126,12 +127,9 @@ end
 
 -- Adds one message. facts: those of the tree, if it is part of one.
 local function feed(collector, text, tree)
-  local json, why, facts
-  if utf8.len(text) then
-    json, why, facts = message_of(text)
-  end
+  local json, why, facts = message_of(text)
   if not json then
-    collector:keep(text, why or "it is not UTF-8")
+    collector:keep(text, why)
     return false
   end
   for name, value in pairs(tree or {}) do
@@ -225,7 +223,7 @@ local function feed_state(collector, opened, one, tree)
       if not text then
         document.keep_range(collector, opened, from, to, "it is longer than is read as one")
         child = node
-      elseif feed(collector, text, { key = child.key, parent = node.key }) then
+      elseif feed(collector, characters.escaped(text), { key = child.key, parent = node.key }) then
         node.children[text] = child
       else
         child.key = node.key

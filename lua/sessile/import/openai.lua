@@ -61,7 +61,7 @@ end
 
 local function feed(collector, text)
   local members, fields = parts.members(text)
-  if not (members and utf8.len(text)) then
+  if not members then
     return collector:keep(text, "it is no JSON object, or has a key twice")
   elseif items.is_kind(span.string(fields.type)) then
     local done, why = items.feed(collector, text)

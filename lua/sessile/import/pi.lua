@@ -281,7 +281,7 @@ end
 
 local function feed(collector, line)
   local members, fields = parts.members(line)
-  if not (members and utf8.len(line)) and not span.valid(line) then
+  if not members and not span.valid(line) then
     return collector:keep(line, kept.unreadable(line))
   elseif not (members and span.string(fields.type)) then
     collector:keep(line, "it is no entry: it has no type, or a key twice")

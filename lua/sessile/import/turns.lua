@@ -9,6 +9,8 @@
 -- A recording may be a tree: a message names its parent, and a turn ends if the next message does
 -- not follow the last one. A message whose parent was not read yet waits for it, up to a limit.
 
+local bytes = require "sessile.import.bytes"
+local characters = require "sessile.characters"
 local kept = require "sessile.import.kept"
 local span = require("sessile.core").span
 
@@ -275,6 +277,7 @@ end
 ---@param json string
 ---@param facts sessile.import.facts
 function collector:message(json, facts)
+  json = bytes.message(json)
   facts.lines = facts.lines or self.at
   facts.offset = facts.offset or self.line_end
   settle(self, {
@@ -310,7 +313,7 @@ end
 --- first: string|false|nil, line: string, side: boolean?}
 function collector:compaction(fields)
   local at = self.at
-  local json = kept.custom(self:place(), fields.line)
+  local json = kept.custom(self:place(), characters.bytes(fields.line))
   settle(self, {
     key = fields.key or {}, parent = fields.parent, bytes = #json + 200,
     put = function(parent)
@@ -318,7 +321,7 @@ function collector:compaction(fields)
       local first = fields.first and self.known[fields.first]
       push(self, {
         kind = "compaction", key = fields.key, parent = parent, at = at, json = json,
-        summary = fields.summary, first = first == true and fields.first or first,
+        summary = bytes.text(fields.summary), first = first == true and fields.first or first,
       })
       self.head = not fields.side and fields.key or self.head
       return true
@@ -360,7 +363,7 @@ end
 ---@param why string?  why it could not be read as a message
 ---@param more table?
 function collector:keep(line, why, more)
-  self:custom(kept.custom(self:place(), line), why, more)
+  self:custom(kept.custom(self:place(), characters.bytes(line)), why, more)
 end
 
 --- Sets or removes a label, and keeps the line.
@@ -372,7 +375,7 @@ function collector:label(line, target, name, off)
   local means = target and self.known[target]
   target = means == true and target or means
   self:keep(line, nil, target and name
-    and { label = { target = target, name = name, off = off } } or nil)
+    and { label = { target = target, name = bytes.text(name), off = off } } or nil)
 end
 
 --- Sets the usage of the last message, or of the one that is being collected.
@@ -386,7 +389,7 @@ end
 
 --- Sets the name of the recorded session.
 function collector:session(id, title)
-  push(self, { kind = "session", id = id, title = title })
+  push(self, { kind = "session", id = bytes.text(id), title = bytes.text(title) })
 end
 
 -- ---------------------------------------------------------------- records
@@ -453,7 +456,7 @@ function turns.records(lines, from, feed, close)
     if part then
       self:keep(line, part == 1 and "it is longer than is read as one" or nil)
     elseif line:find "[^ \t\r]" then
-      feed(self, line, at)
+      feed(self, characters.escaped(line), at)
     end
     return true
   end, close)

@@ -10,6 +10,7 @@
 -- its own and is imported into another session, its path identifies it. One from a pipe is always
 -- new.
 
+local bytes = require "sessile.import.bytes"
 local compaction = require "sessile.import.compaction"
 local core = require "sessile.core"
 local progress = require "sessile.import.done"
@@ -211,7 +212,7 @@ local function finish(self)
     ok, message, code = writes.go_to(self, target)
   end
   if ok and records.title and session.title == "" and not self.options.session then
-    ok, message, code = session:set_title(clip(records.title))
+    ok, message, code = session:set_title(clip(bytes.text(records.title)))
   end
   if ok and not self.options.session then
     local now, settings = session:settings() or {}, {}

@@ -128,7 +128,7 @@ end
 
 -- ---------------------------------------------------------------- results
 
--- Writes one result. If the log refuses it (too long, not UTF-8), writes an error result instead.
+-- Writes one result. If the log refuses it (too long), writes an error result instead.
 local function write(loop, call, done)
   local id, message, code = loop.transcript:result(done.message)
   if not id and (code == "EINVALID" or code == "ELIMIT") then
