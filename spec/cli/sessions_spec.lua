@@ -354,3 +354,71 @@ describe("a question", function()
     assert.equal(0, #json "sessions list")
   end)
 end)
+
+describe("a session of a user", function()
+  before_each(function()
+    done "new --id bug --user ann"
+    done "new --id bug --user bob"
+  end)
+
+  local function users(words)
+    local found = {}
+    for i, row in ipairs(json("list " .. (words or ""))) do
+      found[i] = row.user
+    end
+    table.sort(found)
+    return found
+  end
+
+  it("is made with --user, and deleted with it", function()
+    assert.same({ "ann", "bob" }, users())
+    assert.equal("cid", json("new --id cid --user cid").user)
+    done "delete cid --yes"
+    local err = fails(2, "delete bug --yes", "user ann", "user bob")
+    has(err, "--user")
+    done "delete bug --user ann --yes"
+    assert.same({ "bob" }, users())
+    fails(3, "delete bug --user ann --yes")
+    assert.same({ "bob" }, users())
+  end)
+
+  it("that was hidden is restored with --user", function()
+    done "delete bug --user ann --soft"
+    done "delete bug --user bob --soft"
+    assert.same({}, users())
+    done "undelete bug --user bob"
+    assert.same({ "bob" }, users())
+    assert.same({ "ann" }, users "--status deleted")
+  end)
+end)
+
+describe("delete --yes", function()
+  it("is no answer for a session that is not named by its whole id", function()
+    done "new --id bug-42 --title Slow"
+    done "append bug-42 hello"
+    done "label bug-42 1 release"
+    for _, name in ipairs { "bug", "last", "Slow", "release" } do
+      for _, flag in ipairs { "--yes", "--force" } do
+        local err = fails(2, ("delete %s %s"):format(name, flag), "bug-42 permanently?")
+        has(err, "delete bug-42 --yes")
+      end
+    end
+    assert.equal(1, #json "list")
+    done "delete bug --soft"
+    done "undelete bug-42"
+    done "delete bug-42 --yes"
+    assert.equal(0, #json "list")
+  end)
+end)
+
+describe("a reason", function()
+  it("is an argument or --reason, of `suspend` and `cancel`", function()
+    done "new --id s"
+    done "suspend s --reason 'approval by ann'"
+    has(done "info s", "approval by ann")
+    done "cancel s --reason 'nobody answered'"
+    assert.equal("ann is asked", json("suspend s 'ann is asked'").reason)
+    fails(2, "cancel s once --reason twice", "exclude each other")
+    done "cancel s"
+  end)
+end)

@@ -216,13 +216,14 @@ end
 
 --- Resumes the session that `name` names: an id, a prefix of one, a title, a label or "last".
 ---@param name string
-function app:session(name)
+---@param user string?  only one of this user
+function app:session(name, user)
   local store, message, code, step = self:store()
   if not store then
     return nil, message, code, step
   end
   local session
-  session, message, code, step = sessions.resume(store, name, self.globals.agent)
+  session, message, code, step = sessions.resume(store, name, self.globals.agent, user)
   if not session then
     if code == "ESEALED" and not step then -- the store's keyring did open
       step = message:find("forgotten", 1, true) and "See the others: sessile list"

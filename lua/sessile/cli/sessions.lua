@@ -285,8 +285,9 @@ end
 
 local function row_name(row)
   local title = row.title and row.title ~= "" and "  " .. terminal.line(row.title) or ""
-  return ("  %s  (agent %s)%s"):format(terminal.line(row.id or "?"),
-    terminal.line(row.agent or "?"), title)
+  local user = row.user and row.user ~= "" and ", user " .. terminal.line(row.user) or ""
+  return ("  %s  (agent %s%s)%s"):format(terminal.line(row.id or "?"),
+    terminal.line(row.agent or "?"), user, title)
 end
 
 -- Whether its messages can be read. Those of a damaged session can.
@@ -384,17 +385,17 @@ local FINAL = {
 
 -- The session with exactly this id, which saves listing all sessions; else the rows if they were
 -- read; else perhaps why it cannot be opened.
-local function resume_exact(store, name, agent)
+local function resume_exact(store, name, agent, user)
   if name == "" or name == "last" then
     return nil
   end
-  local session, message, code = store:resume { id = name, agent = agent }
+  local session, message, code = store:resume { id = name, agent = agent, user = user }
   if not session and FINAL[code] then
     return nil, nil, message, code
   elseif not session or agent then
     return session
   end
-  local rows = store:list { prefix = name } or {}
+  local rows = store:list { prefix = name, user = user } or {}
   local same = matching(rows, function(row) return row.id == name end)
   if #same > 1 then
     session:close() -- another agent has one of this id
@@ -407,12 +408,12 @@ local FEW = 8
 
 -- The rows that can match a name: by a prefix of the id, the title, or a label; for `last`, the
 -- newest few. And whether these are all rows of the store.
-local function candidates(store, name, agent)
+local function candidates(store, name, agent, user)
   if name == "" or name == "last" then
-    local rows, message, code = store:list { agent = agent, limit = FEW }
+    local rows, message, code = store:list { agent = agent, user = user, limit = FEW }
     return rows, rows and #rows < FEW or message, code
   end
-  local rows, message, code = store:list { agent = agent, prefix = name }
+  local rows, message, code = store:list { agent = agent, user = user, prefix = name }
   if not rows then
     return nil, message, code
   end
@@ -422,7 +423,7 @@ local function candidates(store, name, agent)
   end
   for _, field in ipairs { "title", "label" } do
     local more
-    more, message, code = store:list { agent = agent, [field] = name }
+    more, message, code = store:list { agent = agent, user = user, [field] = name }
     if not more then
       return nil, message, code
     end
@@ -439,15 +440,15 @@ end
 
 -- As sessions.find. All rows are read only if no candidate matches, because the error names logs
 -- that cannot be read.
-local function find(store, name, agent)
-  local rows, whole, code = candidates(store, name, agent)
+local function find(store, name, agent, user)
+  local rows, whole, code = candidates(store, name, agent, user)
   if not rows then
     return nil, whole, code
   end
   local row, message, step
   row, message, code, step = sessions.find(rows, name)
   if not row and code == "ENOTFOUND" and whole ~= true then
-    rows, message, code = store:list { agent = agent }
+    rows, message, code = store:list { agent = agent, user = user }
     if not rows then
       return nil, message, code
     end
@@ -461,8 +462,9 @@ end
 ---@param store table
 ---@param name string
 ---@param agent string?  only of this agent
-function sessions.resume(store, name, agent)
-  local session, rows, message, code = resume_exact(store, name, agent)
+---@param user string?   only of this user
+function sessions.resume(store, name, agent, user)
+  local session, rows, message, code = resume_exact(store, name, agent, user)
   if session then
     return session, session.torn
   elseif code then
@@ -472,10 +474,12 @@ function sessions.resume(store, name, agent)
   if rows then
     row, message, code, step = sessions.find(rows, name)
   else
-    row, message, code, step = find(store, name, agent)
+    row, message, code, step = find(store, name, agent, user)
   end
   if not row then
-    local deleted = code == "ENOTFOUND" and store:list { agent = agent, status = "deleted" }
+    local deleted = code == "ENOTFOUND" and store:list {
+      agent = agent, user = user, status = "deleted",
+    }
     local gone = deleted and name ~= "last" and sessions.find(deleted, name)
     if gone then
       return nil, ("session %s was deleted"):format(hints.shown(gone.id)), code,

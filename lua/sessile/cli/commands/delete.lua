@@ -9,32 +9,51 @@ local terminal = require "sessile.cli.terminal"
 
 -- The session to delete, and why it cannot be opened, if it cannot. A session that cannot be opened
 -- or is deleted softly must be named by its whole id.
-local function target(app, name)
-  local session, message, code, step = app:session(name)
+local function target(app, name, user)
+  local session, message, code, step = app:session(name, user)
   if session then
     local which = { id = session.id, agent = session.agent, user = session.user }
     session:close()
     app.damaged, app.damage = nil, nil -- the damage does not matter any more
     return which
   elseif code == "EUSAGE" or name == "last" then
-    return nil, message, code, step
+    return nil, message, code, step and step:gsub("add %-%-agent%.$", "add --agent or --user.")
   end
-  return { id = name, agent = app.globals.agent }, message, code, step
+  return { id = name, agent = app.globals.agent, user = user }, message, code, step
+end
+
+-- Asks. --yes answers only for a session that was named by its whole id: a prefix, a title or
+-- `last` may be another session than the one that was meant.
+local function confirm(app, args, which)
+  local is_whole = which.id == args.id
+  local sure, message, code, step = ask.sure(app, { yes = is_whole and (args.yes or args.force) },
+    ("Delete session %s permanently"):format(hints.shown(which.id)))
+  if sure == nil and not is_whole then
+    step = ("Nothing was changed. Without a question only a whole id is deleted: "
+      .. "sessile delete %s --yes"):format(hints.id(which.id))
+  end
+  if sure == nil then
+    app.fail(message, code, step)
+  elseif not sure then
+    app:note "Nothing was changed."
+    app.stop(1)
+  end
 end
 
 return {
   summary = "delete a session, permanently or softly",
-  usage = "delete ID [--soft] [--dry-run] [--yes]",
+  usage = "delete ID [--user NAME] [--soft] [--dry-run] [--yes]",
   examples = [[
     sessile delete bug-42 --soft  hide it; `sessile undelete bug-42` restores it
     sessile delete bug-42         delete it permanently; asks first]],
   arguments = { common.session },
   options = {
+    { "--user NAME", "only a session of this user", is = "user" },
     { "--soft", "only mark it; it can be undeleted until it is purged" },
     { "--reason TEXT", "the reason, kept with a soft deletion" },
     { "--actor NAME", "who deleted it, kept with a soft deletion" },
     { "--dry-run", "print the session that would be deleted, delete nothing" },
-    ask.option,
+    { "--yes", "do not ask, if ID is the whole id" },
     { "--force", "the same as --yes" },
   },
   about = [[
@@ -42,7 +61,7 @@ return {
     overwritten first. The store's key still opens copies elsewhere, such as backups. To
     make those unreadable too, use `sessile forget USER`.]],
   run = function(app, args)
-    local which, message, code, step = target(app, args.id)
+    local which, message, code, step = target(app, args.id, args.user)
     if not which or args.dry_run then
       app.try(not message, message, code, step) -- it cannot be opened
       app:result({ id = which.id, agent = which.agent, dry_run = true },
@@ -53,8 +72,7 @@ return {
       return
     end
     if not args.soft then
-      args.yes = args.yes or args.force
-      ask.must(app, args, ("Delete session %s permanently"):format(hints.shown(which.id)))
+      confirm(app, args, which)
     end
     local store = app:store()
     local gone, failed, failed_code

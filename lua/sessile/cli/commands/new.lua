@@ -7,13 +7,15 @@ local hints = require "sessile.cli.hints"
 
 return {
   summary = "create a session and print its id",
-  usage = "new [--id ID] [--title TEXT] [--agent NAME] [--uuid-v4]",
+  usage = "new [--id ID] [--title TEXT] [--agent NAME] [--user NAME] [--uuid-v4]",
   examples = [[
     sessile new                                   with a generated id (a UUIDv7)
     sessile new --id bug-42 --title 'Slow start'  with an id that you can type]],
   options = {
     { "--id ID", "the session's id: any text" },
     { "--title TEXT", "the title" },
+    { "--user NAME", "the user that it is for; `sessile forget NAME` makes it unreadable",
+      is = "user" },
     { "--ttl TIME", "expire this long after the newest entry: 30d; see `sessile purge`",
       time = true },
     { "--uuid-v4", "generate a UUID of version 4 instead of 7" },
@@ -24,10 +26,10 @@ return {
       EEXISTS = "Choose another id, or go on with that session: sessile show "
         .. hints.id(args.id or ""),
     }, app:need_store(true):create {
-      id = args.id, title = args.title, agent = app.globals.agent,
+      id = args.id, title = args.title, agent = app.globals.agent, user = args.user,
       uuid = args.uuid_v4 and "v4" or nil, ttl = args.ttl and args.ttl .. "ms" or nil,
     }))
-    app:result({ id = session.id, agent = session.agent, title = args.title },
+    app:result({ id = session.id, agent = session.agent, user = args.user, title = args.title },
       app.id_line(session.id))
   end,
 }

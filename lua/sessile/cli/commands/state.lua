@@ -7,6 +7,16 @@ local sessile = require "sessile"
 
 local commands = {}
 
+-- The reason: the last argument, or --reason.
+local reason_option = { "--reason TEXT", "the same as REASON" }
+local function reason_of(app, args)
+  local given = args.because
+  if given and args.reason then
+    app.fail("REASON and --reason exclude each other", "EUSAGE")
+  end
+  return given or args.reason
+end
+
 -- archive and cancel print nothing; with --json the new status.
 local function print_status(app, session)
   local life = app.json and session:life()
@@ -32,10 +42,11 @@ commands.cancel = {
   summary = "end a suspension and cancel pending runs, without an answer",
   usage = "cancel ID [REASON]",
   examples = [[sessile cancel bug-42 'nobody answered'  the session continues where it was]],
-  arguments = { common.session, { "reason", "the reason", "?" } },
+  arguments = { common.session, { "reason", "the reason", "?", field = "because" } },
+  options = { reason_option },
   run = function(app, args)
     local session = app:open(args.id)
-    app.try(session:cancel(args.reason))
+    app.try(session:cancel(reason_of(app, args)))
     print_status(app, session)
   end,
 }
@@ -60,8 +71,9 @@ commands.suspend = {
   examples = [[
     sessile suspend bug-42 'approval by ann'    then: sessile answer bug-42 'go ahead'
     sessile suspend last --state '{"step": 3}'  with state for whoever continues]],
-  arguments = { common.session, { "reason", "what the session waits for", "?" } },
-  options = { { "--state JSON", "a value to keep with the suspension" } },
+  arguments = { common.session, { "reason", "what the session waits for", "?",
+    field = "because" } },
+  options = { reason_option, { "--state JSON", "a value to keep with the suspension" } },
   about = [[
     Reading, labels and settings work as before. Adding to the conversation fails until
     the suspension ends. `sessile info` shows what the session waits for.]],
@@ -71,10 +83,11 @@ commands.suspend = {
     if wrong then
       app.fail("--state: " .. wrong:gsub("^sessile%.decode: ", ""), "EUSAGE")
     end
+    local reason = reason_of(app, args)
     local outcome = app.try(session:suspend {
-      reason = args.reason, state = args.state and sessile.json(args.state),
+      reason = reason, state = args.state and sessile.json(args.state),
     })
-    app:result({ session = session.id, entry = outcome.suspension, reason = args.reason },
+    app:result({ session = session.id, entry = outcome.suspension, reason = reason },
       outcome.suspension .. "\n")
     if not app.json then
       local id = hints.id(session.id)

@@ -5,18 +5,21 @@ local sessions = require "sessile.cli.sessions"
 
 return {
   summary = "restore a session that was deleted softly",
-  usage = "undelete ID",
+  usage = "undelete ID [--user NAME]",
   examples = [[
     sessile list --status deleted  list deleted sessions
     sessile undelete bug-42        restore one]],
   arguments = { { "id", "the session's id, a beginning of it, or its title",
     is = "deleted session" } },
-  options = { { "--actor NAME", "who restores it, kept in the log" } },
+  options = {
+    { "--user NAME", "only a session of this user", is = "user" },
+    { "--actor NAME", "who restores it, kept in the log" },
+  },
   run = function(app, args)
     local store = app:need_store()
-    local rows = app.try(app:list(store, { status = "deleted" }))
+    local rows = app.try(app:list(store, { status = "deleted", user = args.user }))
     local row, message, code, step = sessions.find(rows, args.id)
-    local others = not row and code == "ENOTFOUND" and app:list(store, {})
+    local others = not row and code == "ENOTFOUND" and app:list(store, { user = args.user })
     local other = others and sessions.find(others, args.id)
     if other then
       return nil, ("session %s is not deleted"):format(hints.shown(other.id)), code,
