@@ -100,6 +100,18 @@ function answers.text(message)
   return table.concat(parts, "\n")
 end
 
+--- The members of a message in which endpoints report a model's reasoning as text.
+answers.reasoning_members = { "reasoning_content", "reasoning" }
+
+--- The reasoning of a message as text; nil: it has none.
+function answers.reasoning(message)
+  for _, name in ipairs(answers.reasoning_members) do
+    if type(message[name]) == "string" and message[name] ~= "" then
+      return message[name]
+    end
+  end
+end
+
 --- The calls of a message that it does not answer itself: {id, name, arguments}, each id once.
 --- arguments: JSON text, or the table of a content block.
 function answers.calls(message)

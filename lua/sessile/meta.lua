@@ -1505,6 +1505,7 @@ function Session:close() end
 ---@field step integer 0 before the first request
 ---@field cancelled fun(): boolean
 ---@field on_text? fun(text: string) for a model: reports text as it arrives, as events "text"
+---@field on_reasoning? fun(text: string) for a model: the same for its reasoning: events "reasoning"
 ---@field call? string of a tool: the call's id
 ---@field tool? string its name
 ---@field attempt? integer how often this call was started, including this time
@@ -1525,12 +1526,12 @@ function Session:close() end
 ---@alias sessile.Reducer fun(state: any, events: sessile.Event[]): any
 
 ---@class sessile.Event
----@field type "start"|"interrupted"|"message"|"context"|"model"|"text"|"overflow"|"compact"|
----"tool_start"|"tool_end"|"turn"|"done"|"paused"|"error"
+---@field type "start"|"interrupted"|"message"|"context"|"model"|"reasoning"|"text"|
+---"overflow"|"compact"|"tool_start"|"tool_end"|"turn"|"done"|"paused"|"error"
 ---@field step integer
 ---@field call? {id: string, name: string, arguments: string|table}
 ---@field message? sessile.Message|string of overflow and error: what was said
----@field text? string of text: a piece of the answer
+---@field text? string of text and reasoning: a piece of it
 ---@field [string] any
 
 ---@class sessile.SendOptions: sessile.Inherited

@@ -128,6 +128,46 @@ describe("sessile.model", function()
       messages = { { role = "user", content = "hello" } } }, body)
   end)
 
+  http("keeps the reasoning, and sends it back with the calls that it led to", function()
+    local function told_by(chunks, request)
+      local port, requests = serve(chunks)
+      local told = {}
+      local function note(kind)
+        return function(text) told[#told + 1] = kind .. text end
+      end
+      local answer = assert(model_at(port)(request or hello, { on_text = note "text ",
+        on_reasoning = note "reasoning " }))
+      return answer, told, requests
+    end
+    local answer, told = told_by { [[json(200, '{"choices":[{"message":{"role":"assistant",'
+      .. '"content":"4","reasoning_content":"2 and 2"},"finish_reason":"stop"}]}')]] }
+    assert.same({ role = "assistant", content = "4", reasoning_content = "2 and 2" }, answer)
+    assert.same({ "reasoning 2 and 2", "text 4" }, told)
+
+    answer, told = told_by { [[sse()
+      event '{"choices":[{"delta":{"reasoning":"Two "}}]}'
+      event '{"choices":[{"delta":{"reasoning":"and two","content":null}}]}'
+      event '{"choices":[{"delta":{"content":"4","reasoning":7}}]}'
+      event '[DONE]']] }
+    assert.same({ role = "assistant", content = "4", reasoning = "Two and two" }, answer)
+    assert.same({ "reasoning Two ", "reasoning and two", "text 4" }, told)
+
+    answer = told_by { [[sse() -- empty reasoning is kept with a call: it has to go back
+      event('{"choices":[{"delta":{"reasoning_content":"","tool_calls":[{"index":0,"id":"a",'
+        .. '"function":{"name":"run","arguments":"{}"}}]}}]}')
+      event '[DONE]']] }
+    assert.equal("", answer.reasoning_content)
+    local _, _, requests = told_by({ plain }, { messages = {
+      { role = "user", content = "go" }, answer,
+      { role = "tool", tool_call_id = "a", content = "done" },
+      { role = "assistant", content = "fine", reasoning_content = "not sent back" },
+      { role = "user", content = "and now?" } } })
+    local sent = sessile.decode(requests(1):match "\n\n(.*)$").messages
+    assert.equal("", sent[2].reasoning_content)
+    assert.equal("run", sent[2].tool_calls[1]["function"].name)
+    assert.is_nil(sent[4].reasoning_content)
+  end)
+
   http("puts a stream together, however it is cut", function()
     local events = table.concat({
       ": a comment\r\n\r\n",

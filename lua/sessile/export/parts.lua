@@ -3,6 +3,7 @@
 -- Owns: the known shapes (OpenAI's, Anthropic's, pi's). An unknown part is shown as JSON; nothing
 -- is left out.
 
+local answers = require "sessile.answers"
 local characters = require "sessile.characters"
 local core = require "sessile.core"
 local text_kit = require "sessile.export.text"
@@ -121,8 +122,9 @@ function parts.of(message)
       id = type(message.tool_call_id) == "string" and message.tool_call_id or nil,
       error = message.is_error == true or message.isError == true } }
   end
-  if type(message.reasoning_content) == "string" then
-    list[1] = { kind = "thinking", text = message.reasoning_content }
+  local reasoning = answers.reasoning(message)
+  if reasoning then
+    list[1] = { kind = "thinking", text = reasoning }
   end
   add_content(list, message.content)
   if type(message.refusal) == "string" then

@@ -12,7 +12,7 @@
 --   then for each step
 --     context                     the messages were read
 --     model                       the request is sent
---     text                        a piece of the answer, from a model that streams
+--     reasoning, text             a piece of the answer, from a model that streams
 --     overflow, compact, context, model   once, if the request was too long
 --     message                     the model's message is written
 --     tool_start, tool_end        for each call, in order
@@ -207,7 +207,10 @@ end
 local function ask(self, request)
   self:emit { type = "model", messages = #request.messages }
   -- A piece of an answer is no event for the reducer, which gets the whole message.
-  local ctx = self:about { on_text = function(text) tell(self, { type = "text", text = text }) end }
+  local ctx = self:about {
+    on_text = function(text) tell(self, { type = "text", text = text }) end,
+    on_reasoning = function(text) tell(self, { type = "reasoning", text = text }) end,
+  }
   local ok, answer, reason, code = pcall(self.model, request, ctx)
   if not ok then
     return nil, "the model raised: " .. calls.say(answer)

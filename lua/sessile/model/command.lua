@@ -88,6 +88,10 @@ function command.ask(self, request, about)
     return nil, ("the program %s printed no answer"):format(name), "EIO"
   elseif plain == false and about.on_text then
     local text = type(answer) == "string" and answer or answers.text(answer)
+    local reasoning = type(answer) == "table" and answers.reasoning(answer)
+    if reasoning and about.on_reasoning then
+      about.on_reasoning(reasoning)
+    end
     if text ~= "" then
       about.on_text(text)
     end

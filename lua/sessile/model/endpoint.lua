@@ -199,7 +199,8 @@ end
 
 -- Reads the answer. Returns the message; or nil, a failure, and whether something was shown.
 local function read(self, wire, about, secrets)
-  local stream, parts, failure, wrong = openai.stream(about.on_text), {}, {}, nil
+  local stream = openai.stream(about.on_text, about.on_reasoning)
+  local parts, failure, wrong = {}, {}, nil
   local reader = events.reader(function(data)
     local ok, why, said = stream:take(data)
     if not ok then
@@ -242,7 +243,12 @@ local function read(self, wire, about, secrets)
   message, why = openai.decode(table.concat(parts))
   if not message then
     return nil, { code = "EIO", message = short(secrets, why) }
-  elseif about.on_text and message.content ~= "" then
+  end
+  local reasoning = answers.reasoning(message)
+  if about.on_reasoning and reasoning then
+    about.on_reasoning(reasoning)
+  end
+  if about.on_text and message.content ~= "" then
     about.on_text(message.content)
   end
   return message
@@ -306,7 +312,7 @@ local function rest(seconds, about)
   return true
 end
 
---- Sends the request. about: on_text, stopped, wait. Returns the message; nil, message, code.
+--- Sends the request. about: on_text, on_reasoning, stopped, wait. Returns the message; nil, message, code.
 function endpoint.ask(self, request, about)
   about.deadline = core.now() + self.timeout_ms * WHOLE
   local tries = 0

@@ -21,7 +21,8 @@ local function about_of(second, wait)
     return { on_text = second, wait = wait }
   end
   local given = type(second) == "table" and second or {}
-  return { on_text = given.on_text, stopped = given.cancelled, wait = wait }
+  return { on_text = given.on_text, on_reasoning = given.on_reasoning,
+    stopped = given.cancelled, wait = wait }
 end
 
 -- ---------------------------------------------------------------- the kinds

@@ -57,6 +57,8 @@ local function sort_blocks(content)
 end
 
 -- Adds one message. It may become several, because each result of a call is a message there.
+-- Reasoning goes back with the calls that it led to, also if it is empty: endpoints that reason
+-- refuse such a message without it. In other messages some endpoints refuse it.
 local function add(list, message)
   local role = ROLES[message.role] or message.role
   local content, calls = message.content, {}
@@ -74,10 +76,14 @@ local function add(list, message)
     -- Blocks of text alone are a text, which every endpoint understands.
     content = sorted.images and role ~= "tool" and sorted.parts or answers.text(message)
   end
-  list[#list + 1] = {
+  local added = {
     role = role, content = content == core.null and "" or content or "",
     tool_calls = #calls > 0 and calls or nil, tool_call_id = message.tool_call_id,
   }
+  for _, name in ipairs(#calls > 0 and answers.reasoning_members or {}) do
+    added[name] = type(message[name]) == "string" and message[name] or nil
+  end
+  list[#list + 1] = added
 end
 
 --- The body of a request as JSON text; nil and an error. more: additional members: stream, …
@@ -181,8 +187,13 @@ function openai.decode(text)
   if why then
     return nil, why
   end
-  return { role = "assistant", content = content, tool_calls = calls,
+  local message = { role = "assistant", content = content, tool_calls = calls,
     usage = openai.usage(body.usage), metadata = metadata_of(choice.finish_reason) }
+  for _, name in ipairs(answers.reasoning_members) do
+    local text = said[name]
+    message[name] = type(text) == "string" and (calls or text ~= "") and text or nil
+  end
+  return message
 end
 
 -- ---------------------------------------------------------------- streamed
@@ -190,10 +201,11 @@ end
 local Stream = {}
 Stream.__index = Stream
 
---- Joins a streamed answer. on_text(text) gets its text piece by piece; it may be nil.
-function openai.stream(on_text)
-  return setmetatable({ parts = {}, size = 0, calls = {}, on_text = on_text, shown = false,
-    ended = false }, Stream)
+--- Joins a streamed answer. on_text(text) gets its text piece by piece, on_reasoning(text) its
+--- reasoning; both may be nil.
+function openai.stream(on_text, on_reasoning)
+  return setmetatable({ parts = {}, reasoning = {}, size = 0, calls = {}, on_text = on_text,
+    on_reasoning = on_reasoning, shown = false, ended = false }, Stream)
 end
 
 -- The call that a piece belongs to. Most endpoints number the calls; others send each call whole,
@@ -239,6 +251,29 @@ local function take_call(self, piece)
   return true
 end
 
+local function report(self, to, text)
+  if to then
+    self.shown = true
+    to(text)
+  end
+end
+
+-- Some endpoints send the same text in both members: it is reported once.
+local function take_reasoning(self, delta)
+  for _, name in ipairs(answers.reasoning_members) do
+    local text = delta[name]
+    if type(text) == "string" then
+      self.size = self.size + #text
+      self.reasoning[name] = self.reasoning[name] or {}
+      table.insert(self.reasoning[name], text)
+    end
+  end
+  local text = answers.reasoning(delta)
+  if text then
+    report(self, self.on_reasoning, text)
+  end
+end
+
 --- Adds the data of one event. Returns true; or nil, an error, and the endpoint's own error
 --- ({message, code}) if it sent one.
 function Stream:take(data)
@@ -268,6 +303,7 @@ function Stream:take(data)
       return nil, why
     end
   end
+  take_reasoning(self, delta)
   local text = text_of(delta.content)
   if text == "" and type(delta.refusal) == "string" then
     text = delta.refusal
@@ -278,10 +314,7 @@ function Stream:take(data)
   end
   if text ~= "" then
     self.parts[#self.parts + 1] = text
-    if self.on_text then
-      self.shown = true
-      self.on_text(text)
-    end
+    report(self, self.on_text, text)
   end
   return true
 end
@@ -299,9 +332,14 @@ function Stream:message()
     local arguments = table.concat(call.arguments)
     calls[i] = { id = call.id, name = call.name, arguments = arguments ~= "" and arguments or "{}" }
   end
-  return { role = "assistant", content = table.concat(self.parts),
+  local message = { role = "assistant", content = table.concat(self.parts),
     tool_calls = #calls > 0 and calls or nil, usage = self.usage,
     metadata = metadata_of(self.reason) }
+  for name, parts in pairs(self.reasoning) do
+    local text = table.concat(parts)
+    message[name] = (#calls > 0 or text ~= "") and text or nil
+  end
+  return message
 end
 
 return openai
