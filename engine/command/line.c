@@ -241,8 +241,12 @@ static char *prompt_of(EditLine *el)
 static int reading_close(lua_State *L)
 {
     reading *r = lua_touserdata(L, 1);
-    if (r->el)
+    if (r->el) {
+        /* Or libedit would set the terminal itself, and throw away what was typed ahead.
+         */
+        el_set(r->el, EL_EDITMODE, 0);
         el_end(r->el);
+    }
     if (r->locale)
         uselocale(r->locale);
     if (r->utf8)

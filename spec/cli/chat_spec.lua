@@ -23,6 +23,8 @@ cli.each_test(function(path)
     model("echo", ([[cat >%s/request; printf 'I hear you']]):format(home)),
     model("rich", [[cat >/dev/null
       printf '{"content":"\\u001b[2Jboo\\u202e","usage":{"input":7,"output":2}}']]),
+    model("deep", [[cat >/dev/null
+      printf '{"content":"It is 4.","reasoning_content":"2 and 2"}']]),
     model("bad", "echo 'no quota' >&2; exit 1"),
     model("half", "printf 'half of it'; exit 1"))
 end)
@@ -76,6 +78,41 @@ describe("chat", function()
 
   it("shows nothing that a terminal would obey", function()
     assert.equal("boo\n", done "chat talk --model rich --once hi")
+  end)
+
+  it("keeps the model's reasoning, and prints the answer alone", function()
+    assert.equal("It is 4.\n", done "chat talk --model deep --once hi")
+    assert.equal("2 and 2", json("show talk")[2].message.reasoning_content)
+    has(done "show talk", "(thinking) 2 and 2")
+  end)
+
+  it("names no command that does not exist", function()
+    cli.write(home .. "/known.lua", [[ -- its modules need those of the executable
+      local slash = require "sessile.cli.chat.slash"
+      local known = { names = slash.names(require "sessile.cli.chat.own"), told = {} }
+      for _, name in ipairs(require "sessile.cli.registry".names()) do
+        known.told[name] = slash.here({ session = { id = "talk" } },
+          ("Then: sessile %s talk 7."):format(name))
+      end
+      print(require "sessile".encode(known))]])
+    local known = cli.decoded((done(("run %s/known.lua"):format(home))))
+    local names, count = {}, 0
+    for _, name in ipairs(known.names) do
+      names[name] = true
+    end
+    for _, file in ipairs { "init", "own", "slash", "flow", "lines", "exchange" } do
+      local text = cli.read(("lua/sessile/cli/chat/%s.lua"):format(file)):gsub("%-%-[^\n]*", "")
+      for name in text:gmatch "%f[%w/]/(%l+)%f[%W]" do
+        assert.truthy(names[name], ("%s.lua: /%s"):format(file, name))
+        count = count + 1
+      end
+    end
+    assert.truthy(count > 5)
+    for name, told in pairs(known.told) do -- what commands tell to do next
+      local typed = told:match "^Then: /(%l+) 7%.$"
+      assert.truthy(typed == name and names[name] or told == "Then: type a message 7."
+        or told == ("Then: sessile %s talk 7."):format(name), told)
+    end
   end)
 
   it("keeps what was said when the model fails, and what it said until then", function()

@@ -9,6 +9,17 @@ local home
 terminal.each_test(function(path)
   home = path
   cli.write(home .. "/echo.sh", [[cat >/dev/null; printf 'I hear '; sleep 0.1; printf 'you.']])
+  cli.write(home .. "/wide.sh", [[cat >/dev/null; sleep 1.5; i=0
+    while [ $i -lt 60 ]; do printf 'bre'; printf 'ad '; i=$((i+1)); done; printf 'the end.']])
+  cli.write(home .. "/rich.lua", ([[return function(_, ctx)
+      local text = io.open("%s/rich.md"):read "a"
+      ctx.on_reasoning "Let me "
+      ctx.on_reasoning "think."
+      for at = 1, #text, 3 do
+        ctx.on_text(text:sub(at, at + 2))
+      end
+      return { content = text, reasoning_content = "Let me think." }
+    end]]):format(home))
   -- Speaks until it is stopped, and tries to take the terminal over.
   cli.write(home .. "/slow.sh", ([[cat >/dev/null; i=0
     while [ $i -lt 300 ]; do
@@ -16,18 +27,21 @@ terminal.each_test(function(path)
     done; echo late >%s/late]]):format(home))
   cli.configure(([[return { model = "echo", models = {
     echo = { command = { "/bin/sh", "%s/echo.sh" }, window = 4000 },
-    slow = { command = { "/bin/sh", "%s/slow.sh" } } } }]]):format(home, home))
+    rich = { lua = "%s/rich.lua" },
+    wide = { command = { "/bin/sh", "%s/wide.sh" } },
+    slow = { command = { "/bin/sh", "%s/slow.sh" } } } }]]):format(home, home, home, home))
 end)
 
 -- A test with a shell in which `chat` starts a chat.
-local function seen(name, test, options)
+local function seen(name, test, options, coloured)
   terminal.test(name, function(screen)
     screen:enter(("chat() { (echo $BASHPID >%s/pid; exec %s %s chat \"$@\"); }; clear"):format(home,
       cli.quote(cli.binary), options or ""))
     screen:wait(function(text) return text:find "^%$%s*$" end)
     test(screen)
   end, 80, 30, function()
-    return ("NO_COLOR=1 LC_ALL=C.UTF-8 XDG_STATE_HOME=%s/state"):format(home)
+    return ("%s LC_ALL=C.UTF-8 XDG_STATE_HOME=%s/state"):format(coloured and "" or "NO_COLOR=1",
+      home)
   end)
 end
 
@@ -35,11 +49,11 @@ describe("a chat at a terminal", function()
   seen("answers as it comes, and leaves the terminal as it was", function(screen)
     local before = screen:modes()
     screen:enter "clear; chat talk"
-    screen:wait "talk echo 0/4.0k >"
+    screen:wait "talk >"
     screen:enter "grüße 漢字, what?"
-    local text = screen:wait "I hear you.\ntalk echo"
+    local text = screen:wait "I hear you.\ntalk >"
     has(text, "grüße 漢字, what?")
-    screen:wait "/4.0k >\n"
+    screen:wait "talk >\n"
     screen:keys "C-d"
     screen:wait "To continue later: "
     assert.equal(before, screen:modes())
@@ -52,17 +66,17 @@ describe("a chat at a terminal", function()
     screen:enter "chat talk"
     screen:wait ">"
     screen:enter "one"
-    screen:wait "I hear you.\ntalk echo"
+    screen:wait "I hear you.\ntalk >"
     screen:enter "/tree"
     screen:wait "assistant"
     screen:keys "q"
-    screen:wait "/tree\ntalk echo"
+    screen:wait "/tree\ntalk >"
     screen:enter "/tre x"
     screen:wait "Did you mean /tree?"
     screen:enter "/compact keep the names"
     screen:wait "tokens"
     screen:enter "/title A talk"
-    screen:wait "A talk echo"
+    screen:wait "A talk >"
     screen:enter "/label start"
     screen:enter "/sessions label list"
     screen:wait "start"
@@ -70,14 +84,16 @@ describe("a chat at a terminal", function()
     screen:wait "has no checkpoint 'nowhere'"
     screen:enter "/fork 1"
     screen:wait "To continue there: "
+    screen:enter "/branch 1"
+    screen:wait "Go on from there: type a message"
     screen:enter "/delete"
     screen:wait "/delete is not for a chat"
     screen:enter "/undo"
     screen:wait "took back: one"
     screen:enter "//slash"
-    screen:wait "I hear you.\nA talk echo"
+    screen:wait "I hear you.\nA talk >"
     screen:enter "/retry"
-    screen:wait "/retry\nI hear you.\nA talk echo"
+    screen:wait "/retry\nI hear you.\nA talk >"
     screen:enter "/quit"
     screen:wait "To continue later: "
     local messages = cli.json "show talk"
@@ -88,7 +104,7 @@ describe("a chat at a terminal", function()
   seen("stops an answer at Ctrl-C, keeps what was said, and is as before", function(screen)
     local before = screen:modes()
     screen:enter "clear; chat talk --model slow"
-    screen:wait "talk slow 0 >"
+    screen:wait "talk >"
     screen:enter "go"
     screen:wait "word 3"
     screen:keys "C-c"
@@ -108,11 +124,78 @@ describe("a chat at a terminal", function()
     assert.is_nil((io.open(home .. "/late")))
   end)
 
+  seen("keeps the lines that are typed while the model answers, in their order", function(screen)
+    screen:enter "chat talk"
+    screen:wait ">"
+    screen:enter "one"
+    screen:enter "two"
+    screen:enter "three"
+    screen:type "fo" -- and a line that is not ended yet
+    screen:wait(function(text)
+      return select(2, text:gsub("I hear you%.", "")) == 3 and text:find "talk > fo\n"
+    end)
+    screen:enter "ur"
+    screen:wait(function(text) return select(2, text:gsub("I hear you%.", "")) == 4 end)
+    local said = {}
+    for _, row in ipairs(cli.json "show talk") do
+      said[#said + 1] = row.message.role == "user" and row.message.content or nil
+    end
+    assert.same({ "one", "two", "three", "four" }, said)
+  end)
+
+  seen("makes a session with the first message, not before", function(screen)
+    screen:enter "clear; chat talk"
+    screen:wait "talk >"
+    screen:enter "/tree"
+    screen:wait "nothing was said yet"
+    screen:enter "/model slow"
+    screen:wait "/model slow\ntalk >"
+    screen:enter "/model echo"
+    screen:keys "C-d"
+    screen:wait(function(text) return text:find "\n%$%s*$" end)
+    assert.same({}, cli.json "list")
+    screen:enter "clear; chat --system 'Be brief.'"
+    screen:wait "\n>\n"
+    screen:enter "one"
+    screen:wait "I hear you.\n>"
+    screen:keys "C-d"
+    screen:wait "To continue later: "
+    assert.equal("Be brief.", cli.json("show last")[1].message.content)
+  end)
+
+  seen("breaks lines between words, and shows for how long it waits", function(screen)
+    screen:enter "clear; chat talk --model wide"
+    screen:wait "talk >"
+    screen:enter "go"
+    screen:wait "waiting for the model, 1 s"
+    local text = screen:wait "the end.\ntalk >"
+    assert.falsy(text:find("waiting", 1, true))
+    local words = text:match "go\n(bread.*)the end"
+    assert.equal(60, select(2, words:gsub("bread%f[%s]", "")))
+  end)
+
+  seen("shows Markdown as styles and reasoning dimmed, and obeys neither", function(screen)
+    cli.write(home .. "/rich.md", "# A title\n\nThis is **very bold** and `code`, `\27[31mred` and "
+      .. "**open\n\n- a point\n\n```lua\nlocal **x** = 1\n```\nThe end.\n")
+    screen:enter "clear; chat talk --model rich"
+    screen:wait "talk >"
+    screen:enter "go"
+    local text = screen:wait "The end.\ntalk >"
+    has(text, "Let me think.\n\nA title\n\nThis is very bold and code, red and **open\n\n"
+      .. "• a point\n\n```lua\nlocal **x** = 1\n```\n")
+    local styled = screen:screen(true)
+    for _, part in ipairs { "\27%[2mLet", "\27%[[0;]*1m[^A\n]*A", "\27%[1mvery", "\27%[36mcode",
+      "\27%[36m\27?[^\n]*local %*%*x%*%* = 1" } do
+      assert.truthy(styled:find(part), part .. "\n" .. styled:gsub("\27", "^"))
+    end
+    assert.falsy(styled:find("\27[31m", 1, true))
+  end, nil, true)
+
   seen("puts the terminal back when it is killed", function(screen)
     for _, doing in ipairs { "typing", "answer" } do
       local before = screen:modes()
       screen:enter "clear; chat talk --model slow; echo ENDED"
-      screen:wait "talk slow"
+      screen:wait "talk >"
       if doing == "answer" then
         screen:enter "go"
         screen:wait "word 1"
@@ -129,7 +212,7 @@ describe("a chat at a terminal", function()
     screen:paste "line one\nline two"
     screen:wait "line two"
     screen:keys "Enter"
-    screen:wait "I hear you.\ntalk echo"
+    screen:wait "I hear you.\ntalk >"
     assert.equal("line one\nline two", cli.json("show talk")[1].message.content)
   end)
 
@@ -137,7 +220,7 @@ describe("a chat at a terminal", function()
     screen:enter "chat talk"
     screen:wait ">"
     screen:enter "a secret"
-    screen:wait "I hear you.\ntalk echo"
+    screen:wait "I hear you.\ntalk >"
     screen:keys "C-d"
     screen:wait "To continue later: "
     assert.is_nil((os.execute(("grep -rq 'a secret' %s/state %s/data 2>/dev/null"):format(home,
@@ -152,7 +235,7 @@ describe("a chat at a terminal", function()
     screen:enter "chat talk"
     screen:wait ">"
     screen:enter "an open word"
-    screen:wait "I hear you.\ntalk echo"
+    screen:wait "I hear you.\ntalk >"
     screen:keys "C-d"
     screen:wait "To continue later: "
     assert(os.execute(("grep -rq 'an open word' %s/state/sessile/history"):format(home)))
@@ -164,14 +247,14 @@ describe("a chat at a terminal", function()
     screen:keys "Up"
     screen:wait "> an open word"
     screen:keys "C-c"
-    screen:wait "an open word^C\ntalk echo"
+    screen:wait "an open word^C\ntalk >"
     screen:keys "C-d"
     screen:wait "To continue later: "
     assert(os.execute(("rm -r %s/state"):format(home)))
     screen:enter "clear; chat talk --no-history"
     screen:wait ">"
     screen:enter "not this one"
-    screen:wait "I hear you.\ntalk echo"
+    screen:wait "I hear you.\ntalk >"
     assert.is_nil((io.open(home .. "/state")))
   end, "--plain")
 end)

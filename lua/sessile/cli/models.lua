@@ -1,10 +1,12 @@
 --- models: finds the model to ask: the one that was typed, else the session's, else the agent's.
 --
--- Must never ask a model.
+-- Owns: the line that is shown while a model is asked, and Ctrl-C meanwhile in a chat. Must never
+-- ask a model by itself.
 
 local hints = require "sessile.cli.hints"
 local json = require "sessile.cli.json"
 local model = require "sessile.model"
+local progress = require "sessile.cli.progress"
 local registry = require "sessile.cli.registry"
 
 local models = {}
@@ -17,6 +19,34 @@ local SET_UP = "Set one in the configuration: model = { endpoint = \"…\", name
 ---@field ask fun(request: table, ctx: any): any, string?, string?
 ---@field name string       recorded with its answers
 ---@field window integer?
+
+-- A model function that shows for how long it waits, until the first piece of an answer.
+-- app.stopped, if there is one, tells whether to stop.
+local function awaited(app, ask)
+  return function(request, given)
+    local ctx = type(given) == "table" and given or { on_text = given }
+    local show, finish = progress.wait(app)
+    local _ <close> = setmetatable({}, { __close = finish })
+    local arrived
+    local about = setmetatable({
+      cancelled = function()
+        if not arrived then
+          show "waiting for the model,"
+        end
+        return app.stopped and app.stopped() or ctx.cancelled and ctx.cancelled() or false
+      end,
+    }, { __index = ctx })
+    for _, name in ipairs { "on_text", "on_reasoning" } do
+      local report = ctx[name]
+      about[name] = report and function(text)
+        arrived = true
+        finish()
+        report(text)
+      end
+    end
+    return ask(request, about)
+  end
+end
 
 --- The model `name` of the configuration, or the model of the agent if `name` is nil. On failure
 --- nil, a sentence, a code and a step; the code is "ENOTFOUND" if no model is configured.
@@ -50,17 +80,18 @@ function models.of(app, name, agent)
     return nil, message, code, false
   end
   local about = model.about(spec, { models = config.models })
-  return { ask = ask, window = about.window,
+  return { ask = awaited(app, ask), window = about.window,
     name = about.name or not name and configured.model_name or "model" }
 end
 
 --- The same for a session: the model that was typed, else the one in its settings if it is
 --- configured, else the agent's.
 ---@param app sessile.cli.app
----@param session sessile.Session
+---@param session sessile.Session?  nil: it is not made yet
 ---@param name string?
-function models.of_session(app, session, name)
-  if not name then
+---@param agent string?  of a session that is not made yet
+function models.of_session(app, session, name, agent)
+  if session and not name then
     local settings, message, code = session:settings()
     if not settings then
       return nil, message, code
@@ -70,7 +101,7 @@ function models.of_session(app, session, name)
       name = settings.model
     end
   end
-  return models.of(app, name, session.agent)
+  return models.of(app, name, session and session.agent or agent)
 end
 
 --- A model function for a command. If no model is configured, the function fails when it is called,

@@ -1,7 +1,7 @@
---- progress: a progress bar on stderr for work that takes longer than a second.
+--- progress: a line on stderr for work that takes longer than a second.
 --
--- Owns: the line that it draws, and removes at the end: how much is done, how fast, and how long
--- the rest takes. Must never write to anything but a terminal.
+-- Owns: the line that it draws, and removes at the end: a bar (how much is done, how fast, and how
+-- long the rest takes), or how long it has waited. Must never write to anything but a terminal.
 
 local has_system, system = pcall(require, "sessile.system")
 local terminal = require "sessile.cli.terminal"
@@ -46,26 +46,18 @@ function progress.text(label, done, all, seconds, columns, bytes)
   return ("%s [%s%s] %s"):format(label, ("#"):rep(full), (" "):rep(width - full), words)
 end
 
---- Returns show(done, all), which may be called often, and finish(), which removes the bar and may
---- be called again.
----@param app sessile.cli.app
----@param label string
----@param bytes boolean?  the numbers are bytes
----@return fun(done: integer, all: integer) show
----@return fun() finish
-function progress.bar(app, label, bytes)
+-- A line that is drawn at most every tenth of a second, after a second: show(text_of), where
+-- text_of(seconds since it began) returns its text; and finish(), which removes it.
+local function line_of(app)
   local quiet = app.json or not terminal.is_terminal(2) or os.getenv "TERM" == "dumb"
   local seconds = has_system and system.seconds or os.time
   local began, last, drawn = seconds(), nil, 0
-  local function show(done, all)
-    if quiet or all <= 0 then
-      return
-    end
+  local function show(text_of)
     local now = seconds()
-    if now - began < AFTER or last and now - last < EVERY then
+    if quiet or now - began < AFTER or last and now - last < EVERY then
       return
     end
-    local text = progress.text(label, done, all, now - began, terminal.columns() or 80, bytes)
+    local text = text_of(now - began)
     local width = terminal.width(text)
     io.stderr:write("\r", text, (" "):rep(drawn - width))
     io.stderr:flush()
@@ -79,6 +71,37 @@ function progress.bar(app, label, bytes)
     end
   end
   return show, finish
+end
+
+--- Returns show(done, all), which may be called often, and finish(), which removes the bar and may
+--- be called again.
+---@param app sessile.cli.app
+---@param label string
+---@param bytes boolean?  the numbers are bytes
+---@return fun(done: integer, all: integer) show
+---@return fun() finish
+function progress.bar(app, label, bytes)
+  local show, finish = line_of(app)
+  return function(done, all)
+    if all > 0 then
+      show(function(seconds)
+        return progress.text(label, done, all, seconds, terminal.columns() or 80, bytes)
+      end)
+    end
+  end, finish
+end
+
+--- The same for work whose end is not known: show(words) shows for how long it has been waited.
+---@param app sessile.cli.app
+---@return fun(words: string) show
+---@return fun() finish
+function progress.wait(app)
+  local show, finish = line_of(app)
+  return function(words)
+    show(function(seconds)
+      return ("%s %d s"):format(words, seconds // 1)
+    end)
+  end, finish
 end
 
 return progress

@@ -3,6 +3,7 @@
 -- Owns: how content, calls and results look as text. Must never return stored text unchanged: all
 -- of it goes through terminal.safe or terminal.line.
 
+local answers = require "sessile.answers"
 local terminal = require "sessile.cli.terminal"
 
 local render = {}
@@ -147,10 +148,17 @@ function render.message(message, paint, now, columns)
   local out = {
     ("%s  %s"):format(paint(facts.key or "--------", "dim"), table.concat(heading, "  ")),
   }
-  local text = terminal.safe(render.text(message)):gsub("%s+$", "")
-  local function add(lines)
-    out[#out + 1] = "  " .. terminal.fold(lines, columns and columns - 2):gsub("\n", "\n  ")
+  local function add(lines, colour)
+    lines = terminal.fold(lines, columns and columns - 2)
+    for line in (lines .. "\n"):gmatch "(.-)\n" do
+      out[#out + 1] = "  " .. (colour and line ~= "" and paint(line, colour) or line)
+    end
   end
+  local reasoning = answers.reasoning(message)
+  if reasoning then
+    add((terminal.safe("(thinking) " .. reasoning):gsub("%s+$", "")), "dim")
+  end
+  local text = terminal.safe(render.text(message)):gsub("%s+$", "")
   if text ~= "" then
     add(text)
   end

@@ -1,59 +1,163 @@
 --- chat: a conversation with a model, line by line.
 --
--- Owns: the loop (prompt, line, answer), the chat's own commands, the reports. Must never run a
--- tool. Ctrl-C stops an answer or drops a line; Ctrl-D ends the chat.
+-- Owns: the loop (prompt, line, answer) and the reports. The session is made with the first
+-- message. Must never run a tool. Ctrl-C stops an answer or drops a line; Ctrl-D ends the chat.
 
-local entries = require "sessile.cli.entries"
 local exchange = require "sessile.cli.chat.exchange"
+local flow = require "sessile.cli.chat.flow"
 local hints = require "sessile.cli.hints"
 local line = require "sessile.line"
 local lines = require "sessile.cli.chat.lines"
-local models = require "sessile.cli.models"
-local registry = require "sessile.cli.registry"
+local own = require "sessile.cli.chat.own"
 local slash = require "sessile.cli.chat.slash"
 local terminal = require "sessile.cli.terminal"
 
+---@class sessile.cli.chat
+---@field app sessile.cli.app
+---@field session sessile.Session?      nil until something was said
+---@field make fun(): sessile.Session?, string?, string?, string?  makes the session
+---@field name string?                  the session's id, if it was typed
+---@field agent string?
+---@field system string?                the system message, which goes before the first one
+---@field policy any
+---@field policy_name string?           as it was typed
+---@field model_typed string?
+---@field place string?                 of the store, if the history is a file
 local chat = {}
+chat.__index = chat
+
+-- ---------------------------------------------------------------- the session
+
+--- The session, which is made if there is none yet. Nil, message, code, step if it cannot be.
+function chat:begin()
+  if self.session then
+    return self.session
+  end
+  local session, message, code, step = self.make()
+  if not session then
+    return nil, message, code, step
+  end
+  self.session, self.agent = session, session.agent
+  local ok = true
+  if self.later then
+    ok, message, code = session:settings(self.later)
+  end
+  if not ok then
+    return nil, message, code
+  end
+  return session
+end
+
+--- Sets settings of the session; without one, of that which is made.
+function chat:settings(given)
+  if self.session then
+    return self.session:settings(given)
+  end
+  self.later = given
+  return true
+end
+
+-- Adds the system message to the conversation, unless it is there already.
+local function say_system(self)
+  local text = self.system
+  self.system = nil
+  if not text or text == "" then
+    return true
+  end
+  local list, message, code = self.session:messages { role = "system", last = 1 }
+  if not list then
+    return nil, message, code
+  elseif list[1] and list[1].content == text then
+    return true
+  end
+  return self.session:append { role = "system", content = text }
+end
+
+--- One question and its answer. given: show, reason, stopped, as for exchange.run. text nil: the
+--- turn that is under way goes on.
+function chat:exchange(given, text)
+  local session, message, code, step = self:begin()
+  if not session then
+    return nil, message, code, step
+  end
+  local ok
+  ok, message, code = say_system(self)
+  if not ok then
+    return nil, message, code
+  end
+  given.session, given.model, given.policy = session, self.model, self.policy
+  given.window, given.reserve = self.window, self.reserve
+  return exchange.run(given, text)
+end
+
+--- What prints an answer: on a terminal in lines of its width, with styles if it shows colours;
+--- elsewhere unchanged. Returns show(text), reason(text) or nil, and finish().
+function chat.printer(app)
+  local columns = terminal.columns()
+  local function out(text)
+    app:out(text)
+  end
+  if not columns then
+    local last = "\n"
+    return function(text)
+      last = text:sub(-1)
+      out(text)
+      io.stdout:flush()
+    end, nil, function()
+      out(last ~= "\n" and "\n" or "")
+    end
+  end
+  local styled = app.paint("x", "dim") ~= "x"
+  local answer = flow.open { out = out, columns = columns, paint = styled and app.paint or nil }
+  local function shown(method)
+    return function(text)
+      answer[method](answer, text)
+      io.stdout:flush()
+    end
+  end
+  return shown "feed", shown "reasoning", function() answer:finish() end
+end
 
 -- ---------------------------------------------------------------- what is said of it
 
-local function say(self, text, colour)
+function chat:say(text, colour)
   self.app:out((colour and self.app.paint(text, colour) or text) .. "\n")
 end
 
 local function failed(self, message, _, step)
-  say(self, "! " .. terminal.safe(tostring(message)):gsub("[%s.]+$", "") .. ".", "red")
+  self:say("! " .. terminal.safe(tostring(message)):gsub("[%s.]+$", "") .. ".", "red")
   if step then
-    say(self, terminal.safe(hints.fill(slash.here(self, step), self.app.globals)))
+    self:say(terminal.safe(hints.fill(slash.here(self, step), self.app.globals)))
   end
 end
 
--- 1234 as "1.2k".
-local function short(n)
-  if n < 1000 then return ("%d"):format(n) end
-  return (n < 99950 and "%.1fk" or "%.0fk"):format(n / 1000)
-end
+local GENERATED = ("^" .. ("%x"):rep(8) .. "%-" .. ("%x"):rep(4) .. "%-7") -- an id of the engine's
 
+-- "Slow start 62% > ": the name, if it was chosen, and how full the window is, from a half on.
 local function prompt_of(self)
-  local session, paint = self.session, self.app.paint
-  local function part(text, colour)
+  local session, paint, words = self.session, self.app.paint, ""
+  local function add(text, colour)
     local painted = paint(text, colour)
-    return painted == text and text
-      or painted:gsub("\27%[%d+m", "\1%0\1") -- what takes no room
+    words = words .. (painted == text and text
+      or painted:gsub("\27%[%d+m", "\1%0\1")) .. " " -- what takes no room
   end
-  local name = terminal.line(session.title ~= "" and session.title or session.id)
-  local tokens = session:tokens()
-  local window = self.window and "/" .. short(self.window) or ""
-  return ("%s %s > "):format(part(terminal.cut(name, 24), "bold"),
-    part(("%s %s%s"):format(terminal.cut(terminal.line(self.model.name), 24),
-      tokens and short(tokens) or "?", window), "dim"))
+  local name = session and (session.title ~= "" and session.title or session.id) or self.name
+  if name and not name:find(GENERATED) then
+    add(terminal.cut(terminal.line(name), 24), "bold")
+  end
+  local tokens = session and self.window and session:tokens()
+  local share = tokens and tokens * 100 // self.window or 0
+  if share >= 50 then
+    add(("%d%%"):format(share), share >= 90 and "yellow" or "dim")
+  end
+  return words .. "> "
 end
 
 -- Reports a compaction, and the command that shows it.
 local function tell_compaction(self, outcome)
   local tokens, policy = outcome.tokens or {}, outcome.policy or {}
   if tokens.before and tokens.after then
-    say(self, ("· compacted by %s: %s → %s tokens, %d messages left the context; /why says which")
+    self:say(("· compacted by %s: %s → %s tokens, %d messages left the context; /why says which")
       :format(terminal.line(policy.name or "a policy"), terminal.number(tokens.before),
         terminal.number(tokens.after), #(outcome.removals or policy.removals or {})), "dim")
   end
@@ -65,18 +169,18 @@ local function tell(self, outcome)
   end
   local policy = outcome.policy
   if policy and policy.refused then
-    say(self, ("· the policy %s was refused: %s"):format(terminal.line(policy.name or "?"),
+    self:say(("· the policy %s was refused: %s"):format(terminal.line(policy.name or "?"),
       terminal.line(policy.message or "?")), "yellow")
   end
   local metadata = outcome.reply and outcome.reply.metadata
   if type(metadata) == "table" and metadata.finish_reason then
-    say(self, ("· the answer ended early: %s"):format(terminal.line(metadata.finish_reason)),
+    self:say(("· the answer ended early: %s"):format(terminal.line(metadata.finish_reason)),
       "yellow")
   end
   if outcome.status == "completed" then
     return
   elseif outcome.code == "ECANCELLED" then
-    say(self, outcome.kept and "· stopped; the answer so far is kept, marked as interrupted"
+    self:say(outcome.kept and "· stopped; the answer so far is kept, marked as interrupted"
       or "· stopped before the answer began; your message is kept (/retry asks again)", "dim")
   else
     failed(self, outcome.error or outcome.reason or outcome.status, outcome.code,
@@ -85,215 +189,33 @@ local function tell(self, outcome)
   end
 end
 
--- One question and its answer on the terminal.
-local function ask(self, text)
-  local last
+--- Runs f(…) with the terminal in our hands: what is typed meanwhile is not shown but read
+--- afterwards, and Ctrl-C is told by line.interrupted.
+function chat:busy(f, ...)
   line.busy(true)
-  local ok, outcome, message, code = pcall(exchange.run, {
-    session = self.session, model = self.model, policy = self.policy, window = self.window,
-    reserve = self.reserve, stopped = line.interrupted,
-    show = function(piece)
-      last = piece:sub(-1)
-      self.app:out(piece)
-      io.stdout:flush()
-    end,
-  }, text)
+  self.app.stopped = line.interrupted
+  local returned = table.pack(pcall(f, ...))
+  self.app.stopped = nil
   line.busy(false)
-  if not ok then
-    error(outcome, 0)
-  elseif last and last ~= "\n" then
-    self.app:out "\n"
+  if not returned[1] then
+    error(returned[2], 0)
   end
+  return table.unpack(returned, 2, returned.n)
+end
+
+--- One question and its answer on the terminal.
+function chat:ask(text)
+  local show, reason, finish = chat.printer(self.app)
+  local outcome, message, code, step = self:busy(self.exchange, self,
+    { show = show, reason = reason, stopped = line.interrupted }, text)
+  finish()
   if not outcome then
-    return nil, message, code
+    return nil, message, code, step
   end
   tell(self, outcome)
 end
 
--- ---------------------------------------------------------------- the chat's own commands
-
-local own = {}
-
--- Prints words, wrapped at the width of the terminal.
-local function say_words(self, text)
-  local columns = terminal.columns() or 80
-  local row = ""
-  for word in text:gmatch "%S+" do
-    if row ~= "" and terminal.width(row) + 1 + terminal.width(word) >= columns then
-      say(self, row)
-      row = "  " .. word
-    else
-      row = row == "" and word or row .. " " .. word
-    end
-  end
-  say(self, row)
-end
-
-local function help(self)
-  local rows = {}
-  for name, row in pairs(own) do
-    if row.about then
-      rows[#rows + 1] = { "/" .. name .. (row.usage and " " .. row.usage or ""), row.about }
-    end
-  end
-  table.sort(rows, function(a, b) return a[1] < b[1] end)
-  local more = {}
-  for _, name in ipairs(slash.names(own)) do
-    more[#more + 1] = not own[name] and "/" .. name or nil
-  end
-  for _, row in ipairs(rows) do
-    say(self, ("  %-26s %s"):format(row[1], row[2]))
-  end
-  say_words(self, "As on the command line, about this session: " .. table.concat(more, " "))
-  say_words(self, "To send a line that begins with /, type //. \\ at the end goes on in "
-    .. "the next. Tools are not run here. Ctrl-C stops an answer, Ctrl-D ends the chat.")
-end
-
-own.help = { about = "this", run = help }
-own["?"] = { run = help }
-own.quit = { about = "end the chat; everything is kept", run = function(self) self.over = true end }
-own.exit = { run = own.quit.run }
-
-own.title = { usage = "TEXT", about = "call the session so", run = function(self, rest)
-  if rest == "" then
-    return say(self, terminal.line(self.session.title ~= "" and self.session.title or "(none)"))
-  end
-  local ok, message, code = self.session:set_title(rest)
-  if not ok then
-    return nil, message, code
-  end
-end }
-
-own.model = { usage = "[NAME]", about = "ask another of the configured models from now on",
-  run = function(self, rest)
-    if rest == "" then
-      return say(self, terminal.line(self.model.name))
-    end
-    local found, message, code, step = models.of(self.app, rest, self.session.agent)
-    if not found then
-      return nil, message, code, step
-    end
-    local ok
-    ok, message, code = self.session:settings { model = rest }
-    if not ok then
-      return nil, message, code
-    end
-    chat.take_model(self, found)
-  end }
-
-own.compact = { usage = "[INSTRUCTIONS]", about = "make the context smaller now",
-  run = function(self, rest)
-    local words = {}
-    if self.policy_name then
-      words = { "--policy", self.policy_name }
-    elseif not self.app:config():for_agent(self.session.agent).policy then
-      words = { "--policy", "summarize" } -- somebody asked for it, and named none
-    end
-    words[#words + 1] = self.model_typed and "--model" or nil
-    words[#words + 1] = self.model_typed
-    words[#words + 1] = "--"
-    words[#words + 1] = rest ~= "" and rest or nil
-    return slash.run(self, assert(registry.load "compact"), words)
-  end }
-
-own.why = { usage = "[ENTRY]", about = "what became of a message; alone: what was compacted",
-  run = function(self, rest)
-    local command = assert(registry.load(rest == "" and "log" or "why"))
-    return slash.run(self, command, rest == "" and {} or { rest })
-  end }
-
-own.label = { usage = "[ENTRY] NAME", about = "name an entry; alone: the newest message",
-  run = function(self, rest)
-    local words, wrong = slash.words(rest)
-    if not words then
-      return nil, wrong, "EUSAGE"
-    elseif #words == 1 then
-      local last = self.session:messages { last = 1 }
-      table.insert(words, 1, last and last[1] and last[1].id or "head")
-    end
-    local first = words[1]
-    local name = (first == "rm" or first == "list") and "label " .. first or "label"
-    if name ~= "label" then
-      table.remove(words, 1)
-    end
-    return slash.run(self, assert(registry.load(name)), words)
-  end }
-
-own.usage = { about = "tokens of the context, and of all requests", run = function(self)
-  local tokens, about = self.session:tokens()
-  local usage, message, code = self.session:usage()
-  if not tokens or not usage then
-    return nil, message or about, code
-  end
-  say(self, ("context  %s tokens%s (%s)"):format(terminal.number(tokens),
-    self.window and " of " .. terminal.number(self.window) or "",
-    type(about) == "table" and about.source or "counted"))
-  say(self, ("in all   %s in, %s out, %s from a cache"):format(terminal.number(usage.input),
-    terminal.number(usage.output), terminal.number(usage.cache_read)))
-end }
-
--- The newest message of the user.
-local function last_question(self)
-  local list, message, code = self.session:messages { role = "user", last = 1 }
-  if not list then
-    return nil, message, code
-  elseif #list == 0 then
-    return nil, "nothing was said yet", "ENOTFOUND", false
-  end
-  return list[1]
-end
-
-own.retry = { about = "ask the last question again, on a new branch", run = function(self)
-  local question, message, code, step = last_question(self)
-  if not question then
-    return nil, message, code, step
-  end
-  local moved
-  moved, message, code = self.session:branch(question.id, { policy = false })
-  if not moved then
-    return nil, message, code
-  end
-  return ask(self, nil)
-end }
-
-own.undo = { about = "undo the last question; it stays in the tree",
-  run = function(self)
-    local question, message, code, step = last_question(self)
-    if not question then
-      return nil, message, code, step
-    end
-    local before = self.session:messages { at = question.id, last = 2 } or {}
-    local moved
-    if #before > 1 then
-      moved, message, code = self.session:branch(before[1].id, { policy = false })
-    else
-      moved, message, code = self.session:clear()
-    end
-    if not moved then
-      return nil, message, code
-    end
-    say(self, "· took back: " .. terminal.cut(terminal.line(question.content), 60), "dim")
-  end }
-
-own.fork = { usage = "[ENTRY]", about = "a new session from here, or from an entry",
-  run = function(self, rest)
-    local at, message, code, step
-    if rest ~= "" then
-      at, message, code, step = entries.find(self.session, rest)
-      if not at then
-        return nil, message, code, step
-      end
-    end
-    local fork
-    fork, message, code = self.session:fork(at)
-    if not fork then
-      return nil, message, code
-    end
-    say(self, terminal.line(fork.id), "cyan")
-    say(self, hints.fill("To continue there: sessile chat " .. hints.id(fork.id), self.app.globals),
-      "dim")
-    fork:close()
-  end }
+-- ---------------------------------------------------------------- the loop
 
 local function complete(text)
   local typed = text:match "^/(%S*)$"
@@ -309,13 +231,11 @@ local function complete(text)
   return list
 end
 
--- ---------------------------------------------------------------- the loop
-
 --- Sets the model, and its window.
-function chat.take_model(self, model)
-  local config, agent = self.app:config(), self.session.agent
+function chat:take_model(model)
+  local config, agent = self.app:config(), self.agent
   local function configured(name)
-    local value = config:value(("agents.%s.%s"):format(agent, name))
+    local value = agent and config:value(("agents.%s.%s"):format(agent, name))
     return value ~= nil and value or config:value(name)
   end
   self.model = model
@@ -334,9 +254,8 @@ local function read(self)
   return text, why
 end
 
---- Runs the chat until it ends. self: app, session, policy, policy_name, model_typed, place (the
---- store of the history file, or nil). Call take_model first.
-function chat.run(self)
+--- Runs the chat until it ends. Call take_model first.
+function chat:run()
   self.lines = lines.open(self.session, self.place)
   while not self.over do
     local text, why = read(self)
@@ -348,15 +267,24 @@ function chat.run(self)
       if text:sub(1, 1) == "/" and text:sub(1, 2) ~= "//" then
         result, message, code, step = slash.execute(self, text:sub(2), own)
       else
-        result, message, code = ask(self, (text:gsub("^//", "/")))
+        result, message, code, step = self:ask((text:gsub("^//", "/")))
       end
       if result == nil and message then
         failed(self, message, code, step)
       end
     end
   end
-  say(self, hints.fill("To continue later: sessile chat " .. hints.id(self.session.id),
-    self.app.globals), "dim")
+  if self.session then
+    self:say(hints.fill("To continue later: sessile chat " .. hints.id(self.session.id),
+      self.app.globals), "dim")
+  end
+end
+
+--- A chat. given: the fields of a chat.
+---@param given sessile.cli.chat
+---@return sessile.cli.chat
+function chat.new(given)
+  return setmetatable(given, chat)
 end
 
 return chat

@@ -62,7 +62,7 @@ end
 -- The messages of the user in this session.
 local function said_in(session)
   local list = {}
-  for _, message in ipairs(session:messages { role = "user", last = 200 } or {}) do
+  for _, message in ipairs(session and session:messages { role = "user", last = 200 } or {}) do
     if type(message.content) == "string" and terminal.safe(message.content) == message.content then
       list[#list + 1] = message.content
     end
@@ -71,7 +71,7 @@ local function said_in(session)
 end
 
 --- The lines of a chat. place: the place of the store if the history is a file; nil: it is none.
----@param session sessile.Session
+---@param session sessile.Session?
 ---@param place string?
 function lines.open(session, place)
   local path = place and file_of(place)

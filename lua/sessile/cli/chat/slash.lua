@@ -18,6 +18,8 @@ local NOT_HERE = {
   man = true, migrate = true, backup = true,
 }
 
+local NOTHING_SAID = "nothing was said yet, so there is no session"
+
 -- Splits a line into words as a shell does, with quotes and backslashes. Nil and a sentence if a
 -- quote is not closed.
 function slash.words(text)
@@ -61,21 +63,6 @@ local function lent(session)
   })
 end
 
---- Rewrites commands about the session in a sentence as they are typed in the chat.
-function slash.here(chat, text)
-  local id = hints.id(chat.session.id):gsub("%p", "%%%0")
-  return (text:gsub("%f[%w/]sessile (%l+) " .. id .. "%f[%s\0,.;)]", "/%1"))
-end
-
--- The app for a command. Every session that it opens is that of the chat.
-local function app_for(chat)
-  local app = chat.app
-  return setmetatable({
-    kept = {},
-    session = function() return lent(chat.session) end,
-    note = function(self, text) app.note(self, slash.here(chat, text)) end,
-  }, { __index = app })
-end
 
 -- The command that the words name, and the number of words in its name.
 local function command_of(words)
@@ -97,11 +84,40 @@ local function is_here(command)
     or command.name == "list" or command.name == "search")
 end
 
+--- Rewrites commands about the session in a sentence as they are typed in the chat. To go on with
+--- the session somebody who is in it types a message.
+function slash.here(chat, text)
+  if not chat.session then
+    return text
+  end
+  local id = hints.id(chat.session.id):gsub("%p", "%%%0")
+  return (text:gsub("%f[%w/]sessile (%l+) " .. id .. "%f[%s\0,.;)]", function(name)
+    if name == "resume" or name == "chat" then
+      return "type a message"
+    end
+    local command = registry.load(name)
+    return command and is_here(command) and "/" .. name or nil
+  end))
+end
+
+-- The app for a command. Every session that it opens is that of the chat.
+local function app_for(chat)
+  local app = chat.app
+  return setmetatable({
+    kept = {},
+    session = function() return lent(chat.session) end,
+    note = function(self, text) app.note(self, slash.here(chat, text)) end,
+  }, { __index = app })
+end
+
 --- Runs a command of the command line on the session of the chat. Returns what its run returns.
 ---@param chat table
 ---@param command sessile.cli.command
 ---@param words string[]  after its name
 function slash.run(chat, command, words)
+  if takes_session(command) and not chat.session then
+    return nil, NOTHING_SAID, "ENOTFOUND", "Type a message first."
+  end
   local typed = table.move(words, 1, #words, 1, {})
   if takes_session(command) then
     table.insert(typed, 1, "last")
@@ -147,7 +163,9 @@ function slash.execute(chat, text, own)
   if name == "sessions" and rest ~= "" then -- as the command line has it
     name, rest = rest:match "^(%S*)%s*(.-)%s*$"
   end
-  if own[name] then
+  if own[name] and not own[name].alone and not chat.session then
+    return nil, NOTHING_SAID, "ENOTFOUND", "Type a message first."
+  elseif own[name] then
     return own[name].run(chat, rest)
   end
   local words, wrong = slash.words(name .. " " .. rest)

@@ -1,29 +1,34 @@
 --- chat: talks to the configured model in a session.
 --
 -- Owns: the start of a chat (session, model, system prompt), and the single exchange of a pipe.
--- Must never create a session before a model is known.
+-- Must never create a session before something is said.
 
 local chat = require "sessile.cli.chat"
 local common = require "sessile.cli.common"
-local exchange = require "sessile.cli.chat.exchange"
 local hints = require "sessile.cli.hints"
 local models = require "sessile.cli.models"
 local options = require "sessile.cli.options"
 local sessions = require "sessile.cli.sessions"
 local terminal = require "sessile.cli.terminal"
 
--- The session with that name, and whether it was created.
+-- The session with that name, if there is one, and a function that makes it.
 local function session_of(app, name, policy)
   local store = app:need_store(true, { policy = policy }) -- a wrong one fails here
+  local function make()
+    local session, message, code = store:create { id = name, agent = app.globals.agent }
+    if not session and code == "EEXISTS" and name then -- made meanwhile
+      session = app:session(name)
+    end
+    return session and app:keep(session), message, code,
+      code == "EEXISTS" and "It is another agent's: choose another name." or nil
+  end
   if name then
     local session, message, code, step = app:session(name)
-    if session or code ~= "ENOTFOUND" or name == "last" then
-      return app:keep(app.try(session, message, code, step)), false
+    if session or code ~= "ENOTFOUND" or name == "last" or step then
+      return app:keep(app.try(session, message, code, step)), make
     end
   end
-  return app:keep(app.try_or({
-    EEXISTS = "It was deleted, or is another agent's: choose another name.",
-  }, store:create { id = name, agent = app.globals.agent })), true
+  return nil, make
 end
 
 -- The text of --system.
@@ -45,17 +50,6 @@ local function system_of(given)
   return (text:gsub("\n$", ""))
 end
 
--- Adds the system prompt to the conversation, unless it is there already.
-local function say_system(app, session, text)
-  if not text or text == "" then
-    return
-  end
-  local list = app.try(session:messages { role = "system", last = 1 })
-  if not (list[1] and list[1].content == text) then
-    app.try(session:append { role = "system", content = text })
-  end
-end
-
 local function as_json(app, session, outcome, made)
   local usage = outcome.usage or {}
   local last = outcome.compactions[#outcome.compactions]
@@ -68,20 +62,19 @@ local function as_json(app, session, outcome, made)
 end
 
 -- One exchange: the answer goes to stdout, everything else to stderr.
-local function once(app, talk, text, made)
-  local session, shown, last = talk.session, false, ""
-  local outcome = app.try(exchange.run({
-    session = session, model = talk.model, policy = talk.policy, window = talk.window,
-    reserve = talk.reserve, stopped = function() return false end,
-    show = not app.json and function(piece)
-      shown, last = true, piece:sub(-1)
-      app:out(piece)
-      io.stdout:flush()
-    end or nil,
-  }, text))
-  if shown and last ~= "\n" then
-    app:out "\n"
+local function once(app, talk, text)
+  local made = not talk.session
+  local show, reason, finish = chat.printer(app)
+  local given = { stopped = function() return false end }
+  if not app.json then
+    given.show, given.reason = show, reason
   end
+  local outcome, message, code, step = talk:exchange(given, text)
+  if not app.json then
+    finish()
+  end
+  app.try(outcome, message, code, step)
+  local session = talk.session
   for _, one in ipairs(outcome.compactions) do
     app:note(("Compacted: %s → %s tokens"):format(terminal.number(one.tokens.before),
       terminal.number(one.tokens.after)))
@@ -132,20 +125,21 @@ local function place_of(app, args)
   return folder or url
 end
 
---- Talks in an open session. `resume` uses it too.
-local function talk_in(app, args, session, made)
-  local model = app.try(models.of_session(app, session, args.model))
-  local policy = options.policy(args.policy, args.option or {})
-  say_system(app, session, args.system_text)
-  local talk = { app = app, session = session, policy = policy, policy_name = args.policy,
-    model_typed = args.model, place = place_of(app, args) }
-  chat.take_model(talk, model)
+--- Talks in a session. `resume` uses it too. make: makes the session if there is none.
+local function talk_in(app, args, session, make)
+  local agent = session and session.agent or app.globals.agent
+  local model = app.try(models.of_session(app, session, args.model, agent))
+  local talk = chat.new { app = app, session = session, make = make, name = args.id, agent = agent,
+    policy = options.policy(args.policy, args.option or {}), policy_name = args.policy,
+    model_typed = args.model, system = args.system_text, place = place_of(app, args) }
+  talk:take_model(model)
   if args.text then
-    return once(app, talk, args.text, made)
+    return once(app, talk, args.text)
   end
-  app:out(app.paint(("%s · %s · /help · tools are not run here\n"):format(
-    terminal.line(session.id), terminal.line(model.name)), "dim"))
-  chat.run(talk)
+  talk:say(("%s · %s · /help · tools are not run here"):format(
+    terminal.line(session and session.id or args.id or "a new session"),
+    terminal.line(model.name)), "dim")
+  talk:run()
 end
 
 return {
@@ -168,9 +162,10 @@ return {
   about = [[
     Configure the model first: model = { endpoint = "https://…/v1", name = "…", key =
     { env = "API_KEY" } }, { command = { "program" } } or a name among `models`; see
-    `sessile config`. Your message is on disk before the model is asked. Ctrl-C stops an
-    answer: the part that arrived is kept, with a mark. /help lists the commands. Tools
-    are not run. The arrow keys recall lines that you typed. For a store that is not
+    `sessile config`. A new session is made with your first message, which is on disk
+    before the model is asked. Ctrl-C stops an answer: the part that arrived is kept,
+    with a mark. The model's reasoning is kept too, and shown dimmed on a terminal.
+    /help lists the commands. Tools are not run. The arrow keys recall lines that you typed. For a store that is not
     sealed, these lines are kept in $XDG_STATE_HOME/sessile/history, which only you can
     read; a sealed session keeps its own.]],
   talk_in = talk_in,
@@ -192,7 +187,6 @@ return {
       app.try(models.of(app))
     end
     local policy = common.policy(app, args.policy, args.option)
-    local session, made = session_of(app, args.id, policy)
-    return talk_in(app, args, session, made)
+    return talk_in(app, args, session_of(app, args.id, policy))
   end,
 }
