@@ -1505,7 +1505,7 @@ function Session:close() end
 ---@field step integer 0 before the first request
 ---@field cancelled fun(): boolean
 ---@field on_text? fun(text: string) for a model: reports text as it arrives, as events "text"
----@field on_reasoning? fun(text: string) for a model: the same for its reasoning: events "reasoning"
+---@field on_reasoning? fun(text: string) the same for its reasoning, as events "reasoning"
 ---@field call? string of a tool: the call's id
 ---@field tool? string its name
 ---@field attempt? integer how often this call was started, including this time

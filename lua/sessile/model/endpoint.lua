@@ -312,7 +312,8 @@ local function rest(seconds, about)
   return true
 end
 
---- Sends the request. about: on_text, on_reasoning, stopped, wait. Returns the message; nil, message, code.
+--- Sends the request. about: on_text, on_reasoning, stopped, wait.
+--- Returns the message; nil, message, code.
 function endpoint.ask(self, request, about)
   about.deadline = core.now() + self.timeout_ms * WHOLE
   local tries = 0

@@ -190,8 +190,8 @@ function openai.decode(text)
   local message = { role = "assistant", content = content, tool_calls = calls,
     usage = openai.usage(body.usage), metadata = metadata_of(choice.finish_reason) }
   for _, name in ipairs(answers.reasoning_members) do
-    local text = said[name]
-    message[name] = type(text) == "string" and (calls or text ~= "") and text or nil
+    local given = said[name]
+    message[name] = type(given) == "string" and (calls or given ~= "") and given or nil
   end
   return message
 end

@@ -165,9 +165,10 @@ return {
     `sessile config`. A new session is made with your first message, which is on disk
     before the model is asked. Ctrl-C stops an answer: the part that arrived is kept,
     with a mark. The model's reasoning is kept too, and shown dimmed on a terminal.
-    /help lists the commands. Tools are not run. The arrow keys recall lines that you typed. For a store that is not
-    sealed, these lines are kept in $XDG_STATE_HOME/sessile/history, which only you can
-    read; a sealed session keeps its own.]],
+    /help lists the commands. Tools are not run. The arrow keys recall lines that you
+    typed. For a store that is not sealed, these lines are kept in
+    $XDG_STATE_HOME/sessile/history, which only you can read; a sealed session keeps its
+    own.]],
   talk_in = talk_in,
   is_talk = is_talk,
   run = function(app, args)
