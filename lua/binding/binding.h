@@ -389,6 +389,15 @@ struct binding_guard *binding_guard(lua_State *L);
 /* Frees the block at once. */
 void binding_guard_free(struct binding_guard *guard);
 
+/* Raises a sentence at the line of the program that called the library: with the function
+ * that on_misuse(function) was given. */
+int binding_misuse(lua_State *L, const char *format, ...);
+binding_function binding_on_misuse;
+
+/* Pushes the field of the table at `table` (anything else has none); returns its type. No
+ * metamethod runs: text belongs to the table, which keeps it. */
+int binding_raw_field(lua_State *L, int table, const char *name);
+
 /* Fields of the table at `table` (nil: none). The text is anchored by the table. Wrong
  * types raise, naming the field. */
 sessile_slice binding_field_bytes(lua_State *L, int table, const char *name);

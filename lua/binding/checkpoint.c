@@ -23,7 +23,7 @@ int binding_session_checkpoint(lua_State *L, struct binding_session *session)
     binding_get_fields(L, 2, options_fields, &options);
     if (binding_field_json(L, 2, "metadata", &options.metadata))
         return 3;
-    if (lua_getfield(L, 2, "state") != LUA_TNIL &&
+    if (binding_raw_field(L, 2, "state") != LUA_TNIL &&
         binding_json(L, -1, 0, "state", &options.state))
         return 3;
     return binding_done_id(L, sessile_checkpoint(session->handle, &options, &id, &err),
@@ -91,26 +91,14 @@ int binding_session_delete_checkpoint(lua_State *L, struct binding_session *sess
 
 int binding_agent_info(lua_State *L, int table, sessile_agent_info *out)
 {
-    int failed;
+    int at, failed = 0;
     memset(out, 0, sizeof *out);
-    if (!lua_istable(L, table))
-        return 0;
-    if (lua_getfield(L, table, "agent_info") != LUA_TTABLE) {
-        lua_pop(L, 1);
-        return 0;
+    if (binding_raw_field(L, table, "agent_info") == LUA_TTABLE) {
+        at = lua_gettop(L);
+        out->version = binding_field_bytes(L, at, "version");
+        out->config = binding_field_bytes(L, at, "config");
+        if (binding_raw_field(L, at, "tools") != LUA_TNIL)
+            failed = binding_json(L, -1, 0, "agent_info.tools", &out->tools);
     }
-    out->version = binding_field_bytes(L, -1, "version");
-    out->config = binding_field_bytes(L, -1, "config");
-    lua_getfield(L, -1, "tools");
-    lua_remove(L, -2);
-    if (lua_isnil(L, -1)) {
-        lua_pop(L, 1);
-        return 0;
-    }
-    failed = binding_json(L, -1, 0, "agent_info.tools", &out->tools);
-    if (failed)
-        return failed;
-    lua_rawsetp(L, table, out); /* keeps the text */
-    lua_pop(L, 1);
-    return 0;
+    return failed; /* what *out borrows stays on the stack */
 }

@@ -37,7 +37,7 @@ void binding_counter(lua_State *L, int table, sessile_store_options *out)
         lua_pushnil(L);
         return;
     }
-    if (lua_getfield(L, table, "count") == LUA_TNIL)
+    if (binding_raw_field(L, table, "count") == LUA_TNIL)
         return;
     counter = lua_newuserdatauv(L, sizeof *counter, 1);
     counter->thread = lua_newthread(L);

@@ -10,23 +10,16 @@
 
 #define MESSAGES(...) BINDING_FIELD(sessile_messages_options, __VA_ARGS__)
 static const struct binding_field messages_fields[] = BINDING_FIELDS(
-    MESSAGES("from", ID, from), MESSAGES("at", ID, at), MESSAGES("role", ROLE, role));
+    MESSAGES("from", ID, from), MESSAGES("at", ID, at), MESSAGES("role", ROLE, role),
+    MESSAGES("limit", COUNT, limit), MESSAGES("last", COUNT, last));
 
 /* session:messages{from, limit, last, role, at} -> list; nil, message, code */
 int binding_session_messages(lua_State *L, struct binding_session *session)
 {
     sessile_messages_options options;
     sessile_message *list = NULL;
-    lua_Integer limit = binding_field_integer(L, 2, "limit", -1);
-    lua_Integer last = binding_field_integer(L, 2, "last", -1);
-    if (limit == 0 || last == 0) { /* for the engine 0 is no restriction */
-        lua_newtable(L);
-        return 1;
-    }
     sessile_messages_options_init(&options);
     binding_get_fields(L, 2, messages_fields, &options);
-    options.limit = limit < 0 ? 0 : (size_t)limit;
-    options.last = last < 0 ? 0 : (size_t)last;
     struct binding_result got = binding_result(L);
     got.status = sessile_messages(session->handle, &options, &list, &got.count, &got.err);
     return binding_result_messages(L, &got, list);

@@ -26,7 +26,7 @@ static void read_events(lua_State *L, sessile_triggers *out)
     names = lua_newuserdatauv(L, (out->event_count + 1) * sizeof *names, 0);
     for (size_t i = 0; i < out->event_count; i++) {
         if (lua_rawgeti(L, list, (lua_Integer)(i + 1)) != LUA_TSTRING)
-            luaL_error(L, "trigger 'events': a list of names expected");
+            binding_misuse(L, "trigger 'events': a list of names expected");
         names[i] = lua_tostring(L, -1);
         lua_pop(L, 1);
     }
@@ -38,14 +38,14 @@ static void read_events(lua_State *L, sessile_triggers *out)
 static int read_triggers(lua_State *L, int table, const char *name, sessile_triggers *out)
 {
     memset(out, 0, sizeof *out);
-    if (!lua_istable(L, table) || lua_getfield(L, table, name) != LUA_TTABLE)
+    if (!lua_istable(L, table) || binding_raw_field(L, table, name) != LUA_TTABLE)
         return 0;
     int at = lua_gettop(L);
     out->messages = binding_field_count(L, at, "messages", UINT64_MAX);
     out->interval_ms = binding_field_count(L, at, "interval_ms", UINT64_MAX);
     out->share = (unsigned)binding_field_count(L, at, "share", UINT_MAX);
     out->overflow = binding_field_boolean(L, at, "overflow");
-    if (lua_getfield(L, at, "events") == LUA_TTABLE)
+    if (binding_raw_field(L, at, "events") == LUA_TTABLE)
         read_events(L, out);
     return 1;
 }

@@ -57,7 +57,7 @@ sessile_slice *binding_records(lua_State *L, int index, size_t *count)
     for (i = 0; i < n; i++) {
         /* a string that the table holds stays where it is */
         if (lua_rawgeti(L, index, (lua_Integer)(i + 1)) != LUA_TSTRING)
-            luaL_error(L, "record %d is no string", (int)(i + 1));
+            binding_misuse(L, "record %d is no string", (int)(i + 1));
         list[i].data = lua_tolstring(L, -1, &list[i].size);
         lua_pop(L, 1);
     }

@@ -125,7 +125,7 @@ void binding_get_fields(lua_State *L, int table, const struct binding_field *fie
                         void *out)
 {
     for (; fields->name && lua_istable(L, table); fields++) {
-        if (lua_getfield(L, table, fields->name) != LUA_TNIL)
+        if (binding_raw_field(L, table, fields->name) != LUA_TNIL)
             get_field(L, table, fields, (char *)out + fields->offset);
         lua_pop(L, 1);
     }

@@ -79,10 +79,10 @@ static struct binding_run *run_new(lua_State *L, int options, sessile_run_option
     lua_pushvalue(L, 1);
     lua_setiuservalue(L, at, RUN_SESSION);
     if (lua_istable(L, options)) {
-        lua_getfield(L, options, "policy");
+        binding_raw_field(L, options, "policy");
         out->config.policy = binding_policy_opt(L, -1);
         lua_setiuservalue(L, at, RUN_POLICY);
-        lua_getfield(L, options, "fallback");
+        binding_raw_field(L, options, "fallback");
         out->config.fallback = binding_policy_opt(L, -1);
         lua_setiuservalue(L, at, RUN_FALLBACK);
     }
@@ -111,8 +111,8 @@ static int read_messages(lua_State *L, int list, sessile_slice **out, size_t *co
     size_t n = (size_t)lua_rawlen(L, list);
     for (size_t i = 1; i <= n; i++) {
         if (lua_rawgeti(L, list, (lua_Integer)i) != LUA_TTABLE) {
-            return luaL_error(L, "message %d: table expected, got %s", (int)i,
-                              luaL_typename(L, -1));
+            return binding_misuse(L, "message %d: table expected, got %s", (int)i,
+                                  luaL_typename(L, -1));
         }
         lua_pop(L, 1);
     }
@@ -161,7 +161,7 @@ int binding_session_turn(lua_State *L, struct binding_session *session)
         (failed = binding_field_json(L, 3, "metadata", &options.metadata)) ||
         (failed = read_messages(L, 2, &messages, &count)))
         return failed;
-    if (lua_istable(L, 3) && lua_getfield(L, 3, "state") != LUA_TNIL) {
+    if (lua_istable(L, 3) && binding_raw_field(L, 3, "state") != LUA_TNIL) {
         failed = binding_json(L, -1, 0, "state", &options.state);
         if (failed)
             return failed;
@@ -234,8 +234,8 @@ int binding_session_answer(lua_State *L, struct binding_session *session)
     read_options(L, 2, &options);
     memset(&answer, 0, sizeof answer);
     pending_run = binding_field_id(L, 2, "pending_run");
-    lua_getfield(L, 2, "text");
-    lua_getfield(L, 2, "failed");
+    binding_raw_field(L, 2, "text");
+    binding_raw_field(L, 2, "failed");
     given = !lua_isnil(L, -2) || !lua_isnil(L, -1);
     answer.status = lua_isnil(L, -2) ? SESSILE_IO : SESSILE_OK;
     answer.text = binding_field_bytes(L, 2, lua_isnil(L, -2) ? "failed" : "text");
@@ -308,7 +308,8 @@ static int run_step(lua_State *L, struct binding_run *run)
     sessile_status status;
     sessile_need need;
     sessile_error err;
-    luaL_argcheck(L, run->asks == SESSILE_NEED_NONE, 1, "the run waits for an answer");
+    if (run->asks != SESSILE_NEED_NONE)
+        return binding_misuse(L, "run:step: the run waits for an answer: give it first");
     lua_settop(L, 1);
     memset(&need, 0, sizeof need);
     status = sessile_run_step(run->handle, &need, &err);
@@ -326,6 +327,11 @@ static int run_step(lua_State *L, struct binding_run *run)
 }
 
 /* ------------------------------------------------------------------ answers */
+
+static int asked_nothing(lua_State *L, const char *method)
+{
+    return binding_misuse(L, "run:%s: the run asked nothing: step it", method);
+}
 
 /* Gives the answer; its text is the string on top (or nil), which the run keeps. */
 static int give(lua_State *L, struct binding_run *run, sessile_answer *answer)
@@ -348,12 +354,15 @@ static int run_reply(lua_State *L, struct binding_run *run)
 {
     sessile_answer answer;
     sessile_error err;
-    luaL_argcheck(L, run->asks != SESSILE_NEED_NONE, 1, "the run asked nothing");
+    if (run->asks == SESSILE_NEED_NONE)
+        return asked_nothing(L, "reply");
     lua_settop(L, 2);
     memset(&answer, 0, sizeof answer);
     answer.status = SESSILE_OK;
     if (run->asks == SESSILE_NEED_MODEL) {
-        luaL_argcheck(L, lua_type(L, 2) == LUA_TSTRING, 2, "the model's text expected");
+        if (lua_type(L, 2) != LUA_TSTRING)
+            return binding_misuse(L, "run:reply: the model's text expected, got %s",
+                                  luaL_typename(L, 2));
         return give(L, run, &answer);
     }
     if (run->asks == SESSILE_NEED_STATE) {
@@ -386,7 +395,8 @@ static int run_reply(lua_State *L, struct binding_run *run)
 
 static int run_defer(lua_State *L, struct binding_run *run)
 {
-    luaL_argcheck(L, run->asks != SESSILE_NEED_NONE, 1, "the run asked nothing");
+    if (run->asks == SESSILE_NEED_NONE)
+        return asked_nothing(L, "defer");
     return binding_run_defer(L, run);
 }
 
@@ -395,7 +405,8 @@ static int run_fail(lua_State *L, struct binding_run *run)
 {
     sessile_answer answer;
     luaL_checkstring(L, 2);
-    luaL_argcheck(L, run->asks != SESSILE_NEED_NONE, 1, "the run asked nothing");
+    if (run->asks == SESSILE_NEED_NONE)
+        return asked_nothing(L, "fail");
     lua_settop(L, 2);
     memset(&answer, 0, sizeof answer);
     answer.status = run->asks == SESSILE_NEED_MODEL ? SESSILE_IO : SESSILE_POLICY;

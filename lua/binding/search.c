@@ -64,12 +64,12 @@ const struct binding_child_class binding_search_class = {
 static unsigned roles_of(lua_State *L, int table)
 {
     unsigned bits = 0;
-    if (lua_getfield(L, table, "roles") == LUA_TTABLE) {
+    if (binding_raw_field(L, table, "roles") == LUA_TTABLE) {
         for (lua_Integer i = 1; lua_rawgeti(L, -1, i) != LUA_TNIL; i++) {
             const char *name = lua_tostring(L, -1);
             sessile_role role = binding_role_of(name);
             if (role == SESSILE_ROLE_NONE)
-                luaL_error(L, "option 'roles': unknown role '%s'", name ? name : "?");
+                binding_misuse(L, "option 'roles': unknown role '%s'", name ? name : "?");
             bits |= 1u << role;
             lua_pop(L, 1);
         }
@@ -97,7 +97,7 @@ int binding_store_search(lua_State *L, struct binding_store *store)
     sessile_search_options_init(&options);
     binding_get_fields(L, 2, search_fields, &options);
     options.roles = roles_of(L, 2);
-    lua_getfield(L, 2, "sessions");
+    binding_raw_field(L, 2, "sessions");
     luaL_checktype(L, 3, LUA_TTABLE);
     binding_list_options(L, 3, &which);
     options.sessions = &which;

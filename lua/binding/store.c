@@ -72,13 +72,13 @@ int binding_one_of(lua_State *L, int table, const char *name, const char *const 
     for (i = 0; values[i]; i++)
         if (strcmp(text, values[i]) == 0)
             return i;
-    return luaL_error(L, "option '%s': unknown value '%s'", name, text);
+    return binding_misuse(L, "option '%s': unknown value '%s'", name, text);
 }
 
 static void read_limits(lua_State *L, int table, sessile_limits *out)
 {
     const sessile_limit *limit;
-    if (lua_getfield(L, table, "limits") == LUA_TNIL) {
+    if (binding_raw_field(L, table, "limits") == LUA_TNIL) {
         lua_pop(L, 1);
         return;
     }
@@ -297,7 +297,7 @@ static sessile_sort sort_of(lua_State *L, int table)
     for (int i = 0; (name = sessile_sort_name((sessile_sort)i)); i++)
         if (strcmp(text, name) == 0)
             return (sessile_sort)i;
-    luaL_error(L, "option 'sort': unknown value '%s'", text);
+    binding_misuse(L, "option 'sort': unknown value '%s'", text);
     return SESSILE_SORT_MODIFIED;
 }
 
@@ -365,7 +365,7 @@ sessile_policy *binding_policy_opt(lua_State *L, int index)
         return NULL;
     policy = luaL_checkudata(L, index, binding_policy_class.name);
     if (!policy->handle)
-        luaL_error(L, "the policy is closed");
+        binding_misuse(L, "the policy is closed");
     return policy->handle;
 }
 

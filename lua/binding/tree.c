@@ -143,8 +143,8 @@ static const char **read_types(lua_State *L, int index, size_t *count)
     const char **types = lua_newuserdatauv(L, (n + 1) * sizeof *types, 0);
     for (i = 0; i < n; i++) {
         if (lua_rawgeti(L, index, (lua_Integer)(i + 1)) != LUA_TSTRING) {
-            luaL_error(L, "types: a list of strings expected, got a %s in it",
-                       luaL_typename(L, -1));
+            binding_misuse(L, "types: a list of strings expected, got a %s in it",
+                           luaL_typename(L, -1));
         }
         types[i] = lua_tostring(L, -1);
         lua_pop(L, 1);

@@ -6,6 +6,7 @@
  * anchored there. A wrong type is the caller's mistake and raises; a value the engine
  * could refuse is left to the engine, whose refusal is returned.
  */
+#include <stdarg.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
@@ -73,27 +74,51 @@ int binding_done_row(lua_State *L, sessile_status status, const struct binding_r
     return 1;
 }
 
+static const char misuse_key = 0;
+
+int binding_on_misuse(lua_State *L)
+{
+    luaL_checktype(L, 1, LUA_TFUNCTION);
+    lua_settop(L, 1);
+    lua_rawsetp(L, LUA_REGISTRYINDEX, &misuse_key);
+    return 0;
+}
+
+int binding_misuse(lua_State *L, const char *format, ...)
+{
+    va_list arguments;
+    int known = lua_rawgetp(L, LUA_REGISTRYINDEX, &misuse_key) == LUA_TFUNCTION;
+    va_start(arguments, format);
+    lua_pushvfstring(L, format, arguments);
+    va_end(arguments);
+    if (known)
+        lua_call(L, 1, 0);
+    return lua_error(L);
+}
+
 /* ------------------------------------------------------------------ fields of options */
 
-/* Pushes the field; returns its type. Everything but a table counts as an empty one. */
-static int field(lua_State *L, int table, const char *name)
+int binding_raw_field(lua_State *L, int table, const char *name)
 {
     if (!lua_istable(L, table)) {
         lua_pushnil(L);
         return LUA_TNIL;
     }
-    return lua_getfield(L, table, name);
+    table = lua_absindex(L, table);
+    lua_pushstring(L, name);
+    return lua_rawget(L, table);
 }
 
 static void wrong_field(lua_State *L, const char *name, const char *wanted)
 {
-    luaL_error(L, "option '%s': %s expected, got %s", name, wanted, luaL_typename(L, -1));
+    binding_misuse(L, "option '%s': %s expected, got %s", name, wanted,
+                   luaL_typename(L, -1));
 }
 
 sessile_slice binding_field_bytes(lua_State *L, int table, const char *name)
 {
     sessile_slice slice = {NULL, 0};
-    int type = field(L, table, name);
+    int type = binding_raw_field(L, table, name);
     if (type == LUA_TSTRING)
         slice.data = lua_tolstring(L, -1, &slice.size);
     else if (type != LUA_TNIL)
@@ -106,7 +131,7 @@ const char *binding_field_string(lua_State *L, int table, const char *name)
 {
     sessile_slice slice = binding_field_bytes(L, table, name);
     if (slice.data && strlen(slice.data) != slice.size)
-        luaL_error(L, "option '%s': the string holds a zero byte", name);
+        binding_misuse(L, "option '%s': the string holds a zero byte", name);
     return slice.data;
 }
 
@@ -114,7 +139,7 @@ lua_Integer binding_field_integer(lua_State *L, int table, const char *name,
                                   lua_Integer fallback)
 {
     lua_Integer value = fallback;
-    int type = field(L, table, name);
+    int type = binding_raw_field(L, table, name);
     if (type != LUA_TNIL) {
         int exact = 0;
         if (type == LUA_TNUMBER)
@@ -130,8 +155,8 @@ uint64_t binding_field_count(lua_State *L, int table, const char *name, uint64_t
 {
     lua_Integer value = binding_field_integer(L, table, name, 0);
     if (value < 0 || (uint64_t)value > most) {
-        luaL_error(L, value < 0 ? "option '%s' is negative" : "option '%s' is too large",
-                   name);
+        binding_misuse(
+            L, value < 0 ? "option '%s' is negative" : "option '%s' is too large", name);
     }
     return (uint64_t)value;
 }
@@ -143,7 +168,7 @@ int binding_timeout(lua_Integer ms)
 
 int binding_field_timeout(lua_State *L, int table, const char *name, int *out)
 {
-    int given = field(L, table, name) != LUA_TNIL;
+    int given = binding_raw_field(L, table, name) != LUA_TNIL;
     lua_pop(L, 1);
     *out = binding_timeout(given ? binding_field_integer(L, table, name, 0) : 0);
     return given;
@@ -152,7 +177,7 @@ int binding_field_timeout(lua_State *L, int table, const char *name, int *out)
 int binding_field_boolean(lua_State *L, int table, const char *name)
 {
     int value;
-    field(L, table, name);
+    binding_raw_field(L, table, name);
     value = lua_toboolean(L, -1);
     lua_pop(L, 1);
     return value;
@@ -173,8 +198,8 @@ sessile_id binding_field_id(lua_State *L, int table, const char *name)
     sessile_id id = SESSILE_NO_ID;
     sessile_slice text = binding_field_bytes(L, table, name);
     if (text.data && !parse_id(text, &id)) {
-        luaL_error(L, "option '%s': an entry id of 8 hex digits expected, got '%s'", name,
-                   text.data);
+        binding_misuse(L, "option '%s': an entry id of 8 hex digits expected, got '%s'",
+                       name, text.data);
     }
     return id;
 }
@@ -220,7 +245,7 @@ sessile_role binding_field_role(lua_State *L, int table, const char *name)
     const char *text = binding_field_string(L, table, name);
     sessile_role role = binding_role_of(text);
     if (text && role == SESSILE_ROLE_NONE)
-        luaL_error(L, "option '%s': unknown role '%s'", name, text);
+        binding_misuse(L, "option '%s': unknown role '%s'", name, text);
     return role;
 }
 
@@ -233,7 +258,7 @@ sessile_reason binding_field_reason(lua_State *L, int table, const char *name)
     for (reason = SESSILE_REASON_TURN; reason <= SESSILE_REASON_MANUAL; reason++)
         if (strcmp(text, sessile_reason_name((sessile_reason)reason)) == 0)
             return (sessile_reason)reason;
-    luaL_error(L, "option '%s': unknown reason '%s'", name, text);
+    binding_misuse(L, "option '%s': unknown reason '%s'", name, text);
     return SESSILE_REASON_MANUAL;
 }
 
@@ -259,7 +284,7 @@ int binding_field_json(lua_State *L, int table, const char *name, sessile_slice 
     int pushed;
     out->data = NULL;
     out->size = 0;
-    switch (field(L, table, name)) {
+    switch (binding_raw_field(L, table, name)) {
     case LUA_TNIL:
         return 0;
     case LUA_TTABLE:

@@ -4,13 +4,13 @@
 -- agent are loaded once, for the first session of that agent.
 
 local inherited = require "sessile.inherited"
-local life = require "sessile.life"
 local options = require "sessile.options"
 local triggers = require "sessile.triggers"
 
 local agents = {}
 
-local kinds = inherited.add_to { model = "callable", ttl = "any" }
+local kinds = options.shape("sessile.open: agents", inherited.kinds,
+  { model = "callable", ttl = "span|no" })
 
 local NOTHING = {}
 
@@ -25,9 +25,6 @@ function agents.check(who, given)
     local copy = options.check(label, one, kinds)
     triggers.resolve(label, copy.triggers) -- raises before anything opens
     triggers.checkpoints(label, copy.checkpoint)
-    if copy.ttl then
-      life.check_default(label .. ": option 'ttl'", copy.ttl)
-    end
     checked[name] = copy
   end
   return checked

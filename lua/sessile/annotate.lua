@@ -98,7 +98,8 @@ end
 
 -- ---------------------------------------------------------------- pauses
 
-local suspend_options = { reason = "string", state = "any" }
+local suspend_options =
+  options.shape("session:suspend", { reason = "string", state = "any" })
 
 --- Pauses the session: until resume_with or cancel, adding to the conversation fails with
 --- ESUSPENDED, in any process. Returns the outcome, status "paused".

@@ -6,11 +6,13 @@ local options = require "sessile.options"
 
 local checkpoints = {}
 
-local make_options = { state = "any", name = "string", metadata = "table", keep = "number" }
-local list_options = {
-  name = "string", named = "boolean", since = "number", ["until"] = "number", reason = "string",
-}
-local restore_options = { force = "boolean" }
+local make_options = options.shape("session:checkpoint",
+  { state = "any", name = "string", metadata = "table", keep = "positive" })
+local list_options = options.shape("session:checkpoints", {
+  name = "string", named = "boolean", since = "moment", ["until"] = "moment",
+  reason = { "manual", "periodic", "event", "threshold" },
+})
+local restore_options = options.shape("session:restore", { force = "boolean" })
 
 -- The id of a checkpoint, given by its id, its name (the newest counts), or its row. A row names
 -- its session, because the same ids exist in every session.

@@ -16,15 +16,15 @@ local function check_text(who, text)
 end
 
 function methods:count(text)
-  return self._core:count(check_text("Encoding:count", text))
+  return self._core:count(check_text("encoding:count", text))
 end
 
 function methods:encode(text)
-  return self._core:encode(check_text("Encoding:encode", text))
+  return self._core:encode(check_text("encoding:encode", text))
 end
 
 function methods:decode(ids)
-  options.expect("table", ids, "Encoding:decode: a list of ids")
+  options.expect("table", ids, "encoding:decode: a list of ids")
   return self._core:decode(ids)
 end
 
@@ -46,11 +46,13 @@ local function folders(given)
   return table.concat(list, ":")
 end
 
+local open_options =
+  options.shape("sessile.encoding", { pattern = "string", folders = "string|strings" })
+
 --- See meta.lua.
 function encoding.open(name, opts)
   check_text("sessile.encoding", name)
-  local given = options.check("sessile.encoding", opts,
-    { pattern = "string", folders = "string|table" })
+  local given = options.check("sessile.encoding", opts, open_options)
   local handle, message, code = core.encoding(paths.expand(name),
     { pattern = given.pattern, folders = folders(given.folders) })
   if not handle then

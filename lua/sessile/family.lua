@@ -14,12 +14,10 @@ local family = {}
 local methods = {}
 family.methods = methods
 
-local function new_options(more)
-  return options.add(settings.add_to(inherited.add_to {
-    id = "string", agent = "string", user = "string", title = "string", metadata = "table",
-    uuid = "string", model = "callable",
-  }), more)
-end
+local new_options = {
+  id = "string", agent = "string", user = "string", title = "string", metadata = "table",
+  uuid = { "v4", "v7" }, model = "callable",
+}
 
 -- Makes a session with the core's function. Its policy, fallback, triggers, model and settings are
 -- those given, else those that the store has for its agent, else those of this session.
@@ -43,7 +41,8 @@ end
 
 -- ---------------------------------------------------------------- forks
 
-local fork_options = new_options()
+local fork_options =
+  options.shape("session:fork", inherited.kinds, settings.kinds, new_options)
 
 --- A new session of the same store with everything up to an entry (its id or label; nil: the
 --- head). fork(options) forks at the head.
@@ -60,7 +59,7 @@ end
 
 -- ---------------------------------------------------------------- children
 
-local child_options = new_options { context = "boolean" }
+local child_options = options.shape("session:child", fork_options, { context = "boolean" })
 
 --- A session for a sub-agent, linked to this one. context = true: it starts as a fork at the head;
 --- else it is empty.
@@ -159,10 +158,10 @@ local function summarize(self, opts)
   return text
 end
 
-local merge_options = {
-  summary = "string|boolean", role = "string", metadata = "table", into = "table",
-  model = "callable", prompt = "string", max_tokens = "number",
-}
+local merge_options = options.shape("session:merge", {
+  summary = "string|boolean", role = options.roles, metadata = "table", into = "table",
+  model = "callable", prompt = "string", max_tokens = "positive",
+})
 
 --- Appends the result of this child to its parent, as a message that starts no turn. summary: the
 --- text, or true to ask the model. Returns the message's id in the parent.
@@ -188,7 +187,8 @@ function methods:merge(given)
   end)
 end
 
-local discard_options = { reason = "string", into = "table" }
+local discard_options =
+  options.shape("session:discard", { reason = "string", into = "table" })
 
 --- Records in the parent that this child has no result. The child does not change.
 function methods:discard(given)

@@ -70,7 +70,7 @@ local function about_session(session)
       return readers[key] and readers[key]() or nil
     end,
     __newindex = function()
-      error("ctx.session is read-only", 2)
+      options.misuse "ctx.session is read-only"
     end,
   })
 end
@@ -96,9 +96,13 @@ local function context_of(self, need)
 end
 
 -- step: true when the run is done, a need, or nil, message, code.
--- reply(value): answers a need with the model's text, or with what the hook returned.
 -- defer: stores the run as a pending run, to be answered later, and ends it.
-object.forward(methods, "step reply defer")
+object.forward(methods, "step defer")
+
+--- Answers a need with the model's text, or with what the hook returned.
+function methods:reply(value)
+  return self._core:reply(value)
+end
 
 --- Answers a need with a failure.
 function methods:fail(reason)
@@ -125,6 +129,7 @@ end
 
 --- Answers a need with the configured model and hooks, as turn, compact and plan do.
 function methods:answer(need)
+  options.expect("table", need, "run:answer: a need")
   if need.kind == "model" then
     local text, reason = ask(self._model, need.request, self._session)
     if not text then
@@ -168,7 +173,7 @@ local meta = object.class {
 --- `fallback`; model: a function, or false.
 function host.wrap(run, session, kind, chosen, model, state)
   if model and not options.callable(model) then
-    error("the model is not a function", 2)
+    options.misuse "the model is not a function"
   end
   return setmetatable({
     _core = run,

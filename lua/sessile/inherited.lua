@@ -10,14 +10,12 @@ local triggers = require "sessile.triggers"
 local inherited = {}
 
 local kinds = {
-  policy = "any", fallback = "any", triggers = "any", checkpoint = "any", window = "number",
-  reserve = "number", timeout_ms = "timeout", isolation = "isolation",
+  policy = "any", fallback = "any", triggers = "table|no", checkpoint = "table|no",
+  window = "count", reserve = "count", timeout_ms = "timeout", isolation = { "none", "worker" },
 }
 
---- The kinds of these options and of `more`, for options.check.
-function inherited.add_to(more)
-  return options.add(options.add({}, kinds), more)
-end
+--- The shape of these options, for options.shape.
+inherited.kinds = kinds
 
 --- The names of these options and `more`, as a list.
 function inherited.names(more)

@@ -10,7 +10,9 @@ local answers = require "sessile.answers"
 local core = require "sessile.core"
 local encoding = require "sessile.encoding"
 local host = require "sessile.host"
+local inherited = require "sessile.inherited"
 local key = require "sessile.key"
+local life = require "sessile.life"
 local migrate = require "sessile.migrate"
 local model = require "sessile.model"
 local options = require "sessile.options"
@@ -32,20 +34,20 @@ local sessile = {
   key = { env = key.env, file = key.file, command = key.command, secret = key.secret },
 }
 
-local open_options = settings.add_to {
-  agent = "string", key = "any", suite = "string", durability = "string",
-  timeout_ms = "timeout", network = "boolean", window = "number", reserve = "number",
-  policy = "any", model = "callable", policy_path = "string|table", isolation = "isolation",
-  model_name = "string", encoding = "string", encoding_path = "string|table", count = "callable",
-  worker = "string", limits = "table", ttl = "any", fallback = "any", triggers = "any",
-  agent_info = "table", checkpoint = "any", store = "string", user = "string", agents = "table",
+local open_options = options.shape("sessile.open", inherited.kinds, settings.kinds, {
+  agent = "string", key = "any", suite = "string", durability = { "sync", "none" },
+  network = "boolean", model = "callable", policy_path = "string|strings",
+  model_name = "string", encoding = "string", encoding_path = "string|strings",
+  count = "callable", worker = "string", limits = "table", ttl = "span|table",
+  agent_info = "table", store = "string", user = "string", agents = "table",
   on_policy_error = "callable",
-}
+})
 
-local limit_names = {}
+local limits = {}
 for _, limit in ipairs(core.limits()) do
-  limit_names[limit.name] = "number"
+  limits[limit.name] = "count"
 end
+options.shape("sessile.open: limits", limits)
 
 -- The URL of a store; nil, message, code.
 local function place(url)
@@ -73,7 +75,7 @@ local function open_core(where, given)
     durability = given.durability, timeout_ms = given.timeout_ms, network = given.network,
     window = given.window,
     reserve = given.reserve, policy_path = paths.policy_path(given.policy_path),
-    limits = options.check("sessile.open: limits", given.limits, limit_names),
+    limits = options.check("sessile.open: limits", given.limits, limits),
     model = given.model_name, count = given.count,
     encoding = given.encoding and paths.encoding(given.encoding),
     encoding_path = paths.encodings(given.encoding_path),
@@ -102,6 +104,7 @@ function sessile.open(url, opts)
   end
   triggers.resolve("sessile.open", given.triggers) -- raises before anything opens
   given.agents = agents.check("sessile.open", given.agents)
+  given.ttl = life.check_default("sessile.open: option 'ttl'", given.ttl)
   if url == nil then
     url = given.store
   end
@@ -126,10 +129,12 @@ function sessile.config(path)
   return require "sessile.config".load(path)
 end
 
+local keys_options = options.shape("sessile.keys_init", { key = "any", suite = "string" })
+
 --- Creates the keyring of a store, and the user's key file if it is needed and missing. Does not
 --- open the store. EEXISTS: the store has a keyring.
 function sessile.keys_init(url, opts)
-  local given = options.check("sessile.keys_init", opts, { key = "any", suite = "string" })
+  local given = options.check("sessile.keys_init", opts, keys_options)
   options.expect("string?", url, "sessile.keys_init: a path or URL")
   local where, why, missing = place(url)
   if not where then
@@ -148,11 +153,13 @@ sessile.migrate = migrate.migrate
 
 --- Marks a table as an array, so that an empty one is written as []. Returns it.
 function sessile.array(list)
+  options.expect("table?", list, "sessile.array: a list")
   return core.array(list or {})
 end
 
 --- A value that is written as exactly this JSON text.
 function sessile.json(text)
+  options.expect("string", text, "sessile.json: a JSON text")
   return core.json(text)
 end
 
@@ -193,5 +200,13 @@ sessile.pause = send.pause
 
 --- A model, its tools and hooks, which can run on any session.
 sessile.agent = agent.make
+
+for prefix, functions in pairs {
+  ["sessile."] = sessile, ["sessile.key."] = sessile.key, ["store:"] = store.methods,
+  ["session:"] = session.methods, ["run:"] = host.methods, ["agent:"] = agent.methods,
+  ["encoding:"] = encoding.methods,
+} do
+  options.exact(prefix, functions)
+end
 
 return sessile

@@ -13,7 +13,7 @@ function keys:keys()
   return self._core:keys()
 end
 
-local rotate_options = { key = "any", make = "boolean" }
+local rotate_options = options.shape("store:rotate", { key = "any", make = "boolean" })
 
 --- Starts a new epoch, whose key seals new sessions; with `key`, changes the secret of the store.
 function keys:rotate(given)
@@ -33,7 +33,8 @@ function keys:rotate(given)
   return self._core:rotate { key_source = source, key = value, make = opts.make }
 end
 
-local reseal_options = { suite = "string", progress = "callable" }
+local reseal_options =
+  options.shape("store:reseal", { suite = "string", progress = "callable" })
 
 --- Seals the logs of older epochs again with the newest one. Returns the final state.
 function keys:reseal(given)

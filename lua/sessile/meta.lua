@@ -70,8 +70,21 @@ function sessile.encoding(name, options) end
 ---@field checkpoint? sessile.CheckpointRules|false when turns make checkpoints automatically
 ---@field window? integer the model's window in tokens; 0 in a store: unlimited
 ---@field reserve? integer tokens to keep free in the window
----@field timeout_ms? integer|string longest wait for another writer; "5s"; -1: for ever
+---@field timeout_ms? integer|string longest wait for another writer: ms, or "5s"; -1: for ever
 ---@field isolation? "none"|"worker" where policy files run: in this process or a separate one
+
+---What the loops of a store, a session, an agent and a send can all configure: see Session:send.
+---@class sessile.LoopSettings
+---@field tools? table<string, sessile.Tool|function>
+---@field before? sessile.Before|sessile.Before[]
+---@field after? sessile.After|sessile.After[]
+---@field reducer? sessile.Reducer
+---@field max_steps? integer requests to the model; 50
+---@field on_event? fun(event: sessile.Event)
+---@field parallel? boolean|fun(tasks: function[]) several calls of one message: nil or true:
+---in parallel in a coroutine; a function: runs all tasks and returns when they have ended
+---@field commit? "step"|"turn" "step": each message is on disk before the next step; "turn":
+---all of them become one turn at the end
 
 ---Defaults: `sessile config`.
 ---@class sessile.Limits
@@ -85,7 +98,13 @@ function sessile.encoding(name, options) end
 ---@field policy_memory? integer bytes of a policy's Lua state
 ---@field policy_result? integer bytes a proposal may write
 
----@class sessile.OpenOptions: sessile.Inherited
+---The version of an agent, kept in checkpoints.
+---@class sessile.AgentInfo
+---@field version? string
+---@field config? string
+---@field tools? string[]
+
+---@class sessile.OpenOptions: sessile.Inherited, sessile.LoopSettings
 ---@field agent? string default agent of sessions; "main"
 ---@field key? sessile.Key|string|false false: a plain store; nil: $SESSILE_KEY or a key file, and
 ---  plain over an adapter, which takes 32 bytes as well
@@ -95,14 +114,6 @@ function sessile.encoding(name, options) end
 ---@field ttl? number|string|table<string, number|string> of new sessions: seconds, "30d"; or
 ---one for each agent
 ---@field model? sessile.Model
----@field tools? table<string, sessile.Tool|function> of its sessions' loops, like those after it:
----@field before? sessile.Before|sessile.Before[]
----@field after? sessile.After|sessile.After[]
----@field reducer? sessile.Reducer
----@field max_steps? integer
----@field on_event? fun(event: sessile.Event)
----@field parallel? boolean|fun(tasks: function[])
----@field commit? "step"|"turn"
 ---@field model_name? string model to count tokens for; else the model that a session's turns or
 ---settings name last
 ---@field encoding? string "o200k_base", "cl100k_base", or a path of a .tiktoken or tokenizer.json;
@@ -112,7 +123,7 @@ function sessile.encoding(name, options) end
 ---it returns nil if it does not know. It must not yield or use sessile
 ---@field policy_path? string|string[] folders to search for policies
 ---@field worker? string the program for isolated policies; else the installed one
----@field agent_info? {version: string?, config: string?, tools: string[]?} kept in checkpoints
+---@field agent_info? sessile.AgentInfo
 ---@field limits? sessile.Limits
 ---@field store? string the store, if the url is nil
 ---@field user? string default user of sessions
@@ -441,6 +452,8 @@ function key.secret(text) end
 
 ---@class sessile.HostPolicy
 ---@field name? string
+---@field version? any
+---@field about? string
 ---@field options? table
 ---@field merge? fun(previous: sessile.Message[]?, next: sessile.State, ctx: sessile.Context): any
 ---@field summarize? fun(state: sessile.State, ctx: sessile.Context): any
@@ -511,25 +524,24 @@ function State:pairs_of(i) end
 ---@field sealed boolean
 local Store = {}
 
----@class sessile.SessionOptions: sessile.Inherited
----@field id? string|{session_id: string, user_id: string}
+---A table that names a session: of a list, a search or subsessions; an origin or a parent.
+---@alias sessile.Row sessile.Listed|sessile.Hit|sessile.Subsession|sessile.Link
+
+---Names a session: an id, the host's ids of its user and session, or a row that names it.
+---@class sessile.Named
+---@field id? sessile.OuterId|sessile.Row
 ---@field session_id? string
 ---@field user_id? string
 ---@field agent? string
 ---@field user? string
+
+---@class sessile.SessionOptions: sessile.Named, sessile.Inherited, sessile.LoopSettings
 ---@field title? string of a new session
 ---@field metadata? table of a new session
 ---@field ttl? number|string|false of a new session: seconds, "30d"; false: never
 ---@field uuid? "v4"|"v7"
 ---@field model? sessile.Model
----@field tools? table<string, sessile.Tool|function> of its loops, like the fields after it:
----@field before? sessile.Before|sessile.Before[]
----@field after? sessile.After|sessile.After[]
----@field reducer? sessile.Reducer
----@field max_steps? integer
----@field on_event? fun(event: sessile.Event)
----@field parallel? boolean|fun(tasks: function[])
----@field commit? "step"|"turn"
+---@field agent_info? sessile.AgentInfo
 
 ---Creates a session; without an id it gets a new one.
 ---@param opts? string|sessile.SessionOptions
@@ -538,8 +550,10 @@ local Store = {}
 ---@return string? code
 function Store:create(opts) end
 
----Opens a session that exists.
----@param opts string|sessile.SessionOptions
+---Opens a session that exists. Without an agent it is that of the store's default agent, else the
+---only one of this id and user; several: EINVALID, which names them. A store that was opened with
+---`agent` finds only that agent's. ENOTFOUND.
+---@param opts string|sessile.Row|sessile.SessionOptions
 ---@return sessile.Session? session
 ---@return string? message
 ---@return string? code
@@ -552,7 +566,7 @@ function Store:resume(opts) end
 ---@return string? code
 function Store:session(opts) end
 
----@class sessile.PutOptions: sessile.Inherited
+---@class sessile.PutOptions: sessile.Inherited, sessile.LoopSettings
 ---@field id? string default: the session's
 ---@field agent? string
 ---@field user? string
@@ -596,12 +610,12 @@ function Store:put(source, opts) end
 ---@field user? string only of this user
 ---@field label? string only with this label
 ---@field search? string only with this text in the title
----@field since? integer ms: modified then or later
----@field until? integer ms: modified before
+---@field since? integer|string modified then or later: ms, "2026-02-01" (UTC), or "24h" ago
+---@field until? integer|string modified before
 ---@field status? string|string[] only of these; nil: all but the deleted
 ---@field sort? sessile.Sort
 ---@field offset? integer skip this number
----@field limit? integer maximum
+---@field limit? integer maximum; 0: none
 
 ---The sessions, newest first: by the time of the newest entry. Only logs that are new or
 ---changed are opened; with `limit`, only as many as needed.
@@ -618,15 +632,15 @@ function Store:list(opts) end
 ---@field title? string
 ---@field user? string
 ---@field label? string
----@field since? integer ms
----@field until? integer ms
+---@field since? integer|string
+---@field until? integer|string
 ---@field status? string|string[]
 ---@field sort? sessile.Sort
 ---@field role? string only messages of this role, no titles and labels
 ---@field roles? string[] of these
 ---@field exact? boolean true: "A" is not "a"
 ---@field head_only? boolean only messages on the path to the head
----@field limit? integer maximum of hits
+---@field limit? integer maximum of hits; 0: none
 ---@field on_step? fun(step: sessile.Hit) called after each step, to show progress
 
 ---@class sessile.Hit
@@ -661,18 +675,25 @@ function Store:list(opts) end
 ---@return string? code
 function Store:search(text, opts) end
 
+---@class sessile.UndeleteOptions: sessile.Named
+---@field actor? string who does it
+
+---@class sessile.DeleteOptions: sessile.UndeleteOptions
+---@field soft? boolean
+---@field reason? string
+
 ---Deletes a session permanently, or softly: then it can be undeleted until it is purged. An adapter
 ---returns true, or false if it kept the session; it has no soft deletion (EUNSUPPORTED).
----@param which string|sessile.OuterId|{id: string|table, agent: string?, user: string?}
----@param opts? {soft: boolean?, reason: string?, actor: string?}
+---@param which string|sessile.Row|sessile.DeleteOptions
+---@param opts? sessile.DeleteOptions
 ---@return {id_hash: string, time: integer, bytes: integer?}|boolean|nil gone
 ---@return string? message
 ---@return string? code
 function Store:delete(which, opts) end
 
 ---Restores a session that was deleted softly.
----@param which string|{id: string|table, agent: string?, user: string?}
----@param opts? {actor: string?}
+---@param which string|sessile.Row|sessile.UndeleteOptions
+---@param opts? sessile.UndeleteOptions
 ---@return true? ok
 ---@return string? message
 ---@return string? code
@@ -726,15 +747,18 @@ function Store:count(text) end
 
 ---Tokens of messages outside of a session.
 ---@param list sessile.Message[]
----@param opts? {model?: string, tools?: table[], system?: string}
+---@param opts? {model: string?, tools: table[]?, system: string?}
 ---@return integer? tokens
 ---@return sessile.Tokens|string info
 ---@return string? code
 function Store:count_messages(list, opts) end
 
+---@class sessile.CheckOptions: sessile.Named
+---@field salvage? boolean replace a damaged log; the old one is kept
+---@field on_step? fun(step: table) called after each log
+
 ---Checks one session or all of them. Changes nothing, unless `salvage` is set.
----@param opts? string|{id: string?, agent: string?, user: string?, salvage: boolean?,
----on_step: fun(step: table)?}
+---@param opts? string|sessile.Row|sessile.CheckOptions
 ---@return sessile.Report? report
 ---@return string? message
 ---@return string? code
@@ -858,7 +882,7 @@ local Session = {}
 ---@return string? code
 function Session:append(message) end
 
----@class sessile.ForkOptions: sessile.Inherited
+---@class sessile.ForkOptions: sessile.Inherited, sessile.LoopSettings
 ---@field id? string of the fork; nil: a new one
 ---@field agent? string nil: the session's
 ---@field user? string nil: the session's; "": nobody's
@@ -920,15 +944,19 @@ function Session:subsessions() end
 ---@return string? code
 function Session:merge(opts) end
 
+---@class sessile.DiscardOptions
+---@field reason? string
+---@field into? sessile.Session a handle of the parent
+
 ---Records in the parent that this child has no result. The child does not change.
----@param opts? {reason: string?, into: sessile.Session?}
+---@param opts? sessile.DiscardOptions
 ---@return true? done
 ---@return string? message
 ---@return string? code
 function Session:discard(opts) end
 
 ---@class sessile.TurnOptions: sessile.Inherited
----@field usage? table what the provider reported
+---@field usage? table what the provider reported: {input =, output =, cache_read =, cache_write =}
 ---@field model? sessile.Model|string the host's function, or the name of the model that answered
 ---@field model_name? string
 ---@field metadata? table
@@ -951,10 +979,11 @@ function Session:turn(messages, opts) end
 ---@field fallback? sessile.PolicySpec|false
 ---@field model? sessile.Model
 ---@field instructions? string
----@field reason? string
+---@field reason? "turn"|"threshold"|"overflow"|"timer"|"event"|"manual" recorded; "manual"
 ---@field window? integer
 ---@field reserve? integer
 ---@field timeout_ms? integer|string longest wait of each of its calls for another writer
+---@field isolation? "none"|"worker"
 
 ---Runs a policy on the context at the head.
 ---@param opts? sessile.CompactOptions
@@ -974,6 +1003,7 @@ function Session:compact(opts) end
 ---@field window? integer
 ---@field reserve? integer
 ---@field timeout_ms? integer|string longest wait of each of its calls for another writer
+---@field isolation? "none"|"worker"
 
 ---Moves the head to an entry, where the conversation continues; the other branch stays in the log.
 ---If the summary fails, the branch is made without one: outcome.policy gives the reason.
@@ -1066,8 +1096,10 @@ function Session:leaves() end
 function Session:export(opts) end
 
 ---@class sessile.CheckpointRules
+---@field strategy? "manual"|"periodic"|"event"|"threshold" adds a condition if none is given:
+---periodic: interval = "5m"; threshold: share = 0.8; event: needs `events`; manual: takes none
 ---@field messages? integer after this number of new messages since the last one
----@field seconds? integer|string each time this time has passed since then
+---@field interval? number|string each time this time has passed since then: 300 (seconds), "5m"
 ---@field share? number when this share of the window is exceeded
 ---@field events? string[] when a turn names one of these
 ---@field keep? integer number kept; 50
@@ -1104,7 +1136,8 @@ function Session:checkpoint(opts) end
 ---@field metadata? table
 
 ---The checkpoints that are kept, newest first.
----@param opts? {name: string?, named: boolean?, since: integer?, until: integer?, reason: string?}
+---@param opts? {name: string?, named: boolean?, since: integer|string|nil,
+---until: integer|string|nil, reason: string?} since, until: as of a list
 ---@return sessile.Checkpoint[]? list
 ---@return string? message
 ---@return string? code
@@ -1245,8 +1278,15 @@ function Session:why(name) end
 ---@return string? code
 function Session:uncompact(id, opts) end
 
+---@class sessile.MessagesOptions
+---@field from? string the first entry
+---@field at? string the end of the path; nil: the head
+---@field limit? integer maximum, counted from the first; 0: none
+---@field last? integer only this number of the newest; 0: all
+---@field role? sessile.Role
+
 ---Every message from the root to the head, compacted or not.
----@param opts? {from: string?, at: string?, limit: integer?, last: integer?, role: string?}
+---@param opts? sessile.MessagesOptions
 ---@return sessile.Message[]? list
 ---@return string? message
 ---@return string? code
@@ -1312,7 +1352,7 @@ function Session:clear() end
 function Session:set_title(title) end
 
 ---Sets how long its calls wait for another writer.
----@param timeout_ms integer -1: for ever; 0: the lock is tried once
+---@param timeout_ms integer|string ms, or "5s"; -1: for ever; 0: the lock is tried once
 ---@return true? ok
 ---@return string? message
 ---@return string? code
@@ -1327,11 +1367,11 @@ function Session:sync() end
 ---Waits until others have written entries after `after`, or after everything that this handle has
 ---read. Reading calls then return them. Nothing else runs in this Lua state meanwhile. A store that
 ---is a table of functions: EUNSUPPORTED.
----@param options? { after?: string, timeout_ms?: integer } timeout_ms nil: no limit
+---@param opts? {after: string?, timeout_ms: integer|string|nil} timeout_ms nil or -1: for ever
 ---@return boolean? changed false: timeout
 ---@return string id_or_message the newest entry: the next `after`
 ---@return string? code
-function Session:watch(options) end
+function Session:watch(opts) end
 
 ---The number of turns, single appends and compactions on the path to the head.
 ---@return integer? count
@@ -1342,7 +1382,7 @@ function Session:event_count() end
 ---Tokens of the context: the provider's report plus a count of what follows it. After a compaction,
 ---or without a report, everything is counted. model: count for this model. tools and system (a
 ---prompt outside the messages) are added unless the report includes them.
----@param opts? {model?: string, tools?: table[], system?: string, at?: string}
+---@param opts? {model: string?, tools: table[]?, system: string?, at: string?}
 ---@return integer? tokens
 ---@return sessile.Tokens|string info
 ---@return string? code
@@ -1368,7 +1408,7 @@ function Session:tokens(opts) end
 ---The usage that providers reported, over the whole log and all branches. For the size of the
 ---context, use tokens(). With `by`, a list of groups that add up to it: days oldest first, others
 ---largest first.
----@param opts? {by?: "day"|"model"|"agent"}
+---@param opts? {by: "day"|"model"|"agent"|nil}
 ---@return sessile.Usage|sessile.UsageGroup[]|nil usage
 ---@return string? message
 ---@return string? code
@@ -1534,19 +1574,9 @@ function Session:close() end
 ---@field text? string of text and reasoning: a piece of it
 ---@field [string] any
 
----@class sessile.SendOptions: sessile.Inherited
+---@class sessile.SendOptions: sessile.Inherited, sessile.LoopSettings
 ---@field model? sessile.Model
 ---@field model_name? string recorded with its messages
----@field tools? table<string, sessile.Tool|function>
----@field before? sessile.Before|sessile.Before[]
----@field after? sessile.After|sessile.After[]
----@field reducer? sessile.Reducer
----@field max_steps? integer requests to the model; 50
----@field on_event? fun(event: sessile.Event)
----@field parallel? boolean|fun(tasks: function[]) several calls of one message: nil or true:
----in parallel in a coroutine; a function: runs all tasks and returns when they have ended
----@field commit? "step"|"turn" "step": each message is on disk before the next step; "turn":
----all of them become one turn at the end
 ---@field event? string what happened: fires a trigger, or a checkpoint, that lists it
 ---@field metadata? table of the turn
 ---@field on_conflict? "fail"|"append"
@@ -1606,7 +1636,9 @@ function Session:save(opts) end
 ---@field store? sessile.Store
 local Agent = {}
 
----@class sessile.RunOptions: sessile.AgentOptions
+---@class sessile.RunOptions: sessile.SendOptions
+---@field session? sessile.Session|string
+---@field store? sessile.Store
 ---@field messages? sessile.Message[] without a session: earlier messages
 
 ---Runs with a message; nil continues an interrupted run. Options override the agent's.

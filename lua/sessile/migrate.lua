@@ -10,9 +10,9 @@ local paths = require "sessile.paths"
 
 local migrate = {}
 
-local place_options = {
+local place_options = options.shape("sessile.migrate: from", {
   url = "string", key = "any", suite = "string", timeout_ms = "timeout", network = "boolean",
-}
+})
 
 -- A store as the core takes it: an open one, or its URL and options. nil, message, code.
 local function place(who, given)
@@ -60,10 +60,10 @@ local function run(from, to, opts)
   return object.drive(work, opts.progress)
 end
 
-local migrate_options = {
+local migrate_options = options.shape("sessile.migrate", {
   change = "boolean", into = "boolean", fresh = "boolean", replace = "boolean",
-  mirror = "boolean", whole = "boolean", parts = "table", progress = "callable",
-}
+  mirror = "boolean", whole = "boolean", parts = "strings", progress = "callable",
+})
 
 --- Copies every session of one store into another; see sessile.migrate in meta.lua.
 function migrate.migrate(from, to, given)
@@ -96,7 +96,8 @@ local function is_there(path)
   return file ~= nil and file:close()
 end
 
-local backup_options = { keys = "string", update = "boolean", progress = "callable" }
+local backup_options = options.shape("store:backup",
+  { keys = "string", update = "boolean", progress = "callable" })
 
 --- Methods of a store.
 migrate.methods = {}

@@ -9,13 +9,15 @@
 -- A handle's own state is in fields that start with an underscore. Assigning to a field that cannot
 -- be set raises an error, so that a misspelled `s.titel = …` is noticed.
 
+local options = require "sessile.options"
+
 local object = {}
 
---- Adds methods that only call the method of the same name of what is in `_core`.
+--- Adds methods without arguments that only call the method of the same name of what is in `_core`.
 function object.forward(methods, names)
   for name in names:gmatch "%S+" do
-    methods[name] = function(self, ...)
-      return self._core[name](self._core, ...)
+    methods[name] = function(self)
+      return self._core[name](self._core)
     end
   end
 end
@@ -74,7 +76,7 @@ function object.class(spec)
   function meta.__newindex(self, key, value)
     local write = writers[key]
     if not write then
-      error(("%s has no field '%s' that can be set"):format(spec.name, tostring(key)), 2)
+      options.misuse(("%s has no field '%s' that can be set"):format(spec.name, tostring(key)))
     end
     write(self, value)
   end

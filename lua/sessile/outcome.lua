@@ -3,6 +3,8 @@
 -- An outcome can be used after its run has ended. Its `context` is read from the session on first
 -- use. A plan contains everything, because nothing of it is stored.
 
+local options = require "sessile.options"
+
 local outcome = {}
 
 -- The ids of a turn's messages. The entries of a turn are adjacent, and the last is the turn
@@ -66,7 +68,7 @@ function meta.__index(self, key)
   end
   local list, info = self._session:context { at = self.head }
   if not list then
-    error(("outcome.%s: %s"):format(key, info), 2)
+    options.misuse(("outcome.%s: %s"):format(key, info))
   end
   rawset(self, "context", list)
   if rawget(self, "tokens") == nil then

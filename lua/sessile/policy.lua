@@ -28,6 +28,7 @@ local host_fields = {
 for name in pairs(hooks) do
   host_fields[name] = "callable"
 end
+options.shape("sessile.open: policy", host_fields)
 
 --- The names of hooks.
 policy.hooks, policy.host_fields = hooks, host_fields

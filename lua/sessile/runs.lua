@@ -10,33 +10,36 @@ local options = require "sessile.options"
 local outcome = require "sessile.outcome"
 local policy = require "sessile.policy"
 local triggers = require "sessile.triggers"
+local usage = require "sessile.usage"
 
 local starters, methods = {}, {}
 
 -- ---------------------------------------------------------------- starting
 
 -- `model` is the host's function, or the name of the model that spoke, which is recorded.
-local turn_options = inherited.add_to {
+local turn_options = options.shape("session:turn", inherited.kinds, {
   usage = "table", model = "callable|string", model_name = "string", metadata = "table",
-  base = "string", on_conflict = "string", event = "string", state = "any",
-}
-local compact_options = {
-  policy = "any", model = "callable", instructions = "string", reason = "string",
-  window = "number", reserve = "number", timeout_ms = "timeout", isolation = "isolation",
-  fallback = "any",
-}
+  base = "string", on_conflict = { "fail", "append", "branch" }, event = "string", state = "any",
+})
 
-local branch_options = {
-  summary = "any", policy = "any", model = "callable", model_name = "string",
-  instructions = "string", base = "string", on_conflict = "string", window = "number",
-  reserve = "number", timeout_ms = "timeout", isolation = "isolation",
+local waits = {
+  window = "count", reserve = "count", timeout_ms = "timeout",
+  isolation = inherited.kinds.isolation,
 }
-local answer_options = {
+local compact_options = options.shape("session:compact", waits, {
+  policy = "any", fallback = "any", model = "callable", instructions = "string",
+  reason = { "turn", "threshold", "overflow", "timer", "event", "manual" },
+})
+options.shape("session:plan", compact_options)
+
+local branch_options = options.shape("session:branch", waits, {
+  summary = "string|boolean", policy = "any", model = "callable", model_name = "string",
+  instructions = "string", base = "string", on_conflict = { "fail", "append" },
+})
+local answer_options = options.shape("session:answer", {
   pending_run = "string", failed = "string", policy = "any", model = "callable",
   timeout_ms = "timeout",
-}
-
-local on_conflicts = { fail = true, append = true, branch = true }
+})
 
 -- What a call gives, else the session's (which is the store's where the session gave none).
 -- Returns what policy.resolve does, or a table that says nothing.
@@ -62,28 +65,10 @@ local function choose(who, self, opts)
   return { handle = chosen.handle, hosts = chosen.hosts, none = chosen.none, fallback = fallback }
 end
 
-local function check_list(who, messages)
-  options.expect("table", messages, who .. ": a list of messages")
-  if messages.role ~= nil or (#messages == 0 and next(messages) ~= nil) then
-    options.misuse(who .. ": a list of messages expected, got one: write {message}")
-  end
-  for i, message in ipairs(messages) do
-    if type(message) ~= "table" then
-      options.misuse(("%s: message %d: a table expected, got %s"):format(who, i, type(message)))
-    end
-  end
-end
-
-local function check_conflict(who, opts)
-  if opts.on_conflict and not on_conflicts[opts.on_conflict] then
-    options.misuse(who .. ": option 'on_conflict': \"fail\", \"append\" or \"branch\" expected")
-  end
-end
-
 function starters.turn(self, messages, given)
-  check_list("session:turn", messages)
+  options.messages("session:turn", messages)
   local opts = options.check("session:turn", given, turn_options)
-  check_conflict("session:turn", opts)
+  usage.check("session:turn", opts.usage or {})
   local chosen, message, code = choose("session:turn", self, opts)
   if chosen then
     local ok
@@ -145,11 +130,7 @@ end
 
 function starters.branch(self, id, given)
   local opts = options.check("session:branch", given, branch_options)
-  check_conflict("session:branch", opts)
   local summary = opts.summary
-  if summary ~= nil and type(summary) ~= "string" and type(summary) ~= "boolean" then
-    options.misuse("session:branch: option 'summary': a text, or true, expected")
-  end
   local entry, message, code = names.entry(self, "session:branch", id)
   local ok, chosen = entry ~= nil, nil
   if ok then
@@ -202,30 +183,35 @@ end
 
 -- ---------------------------------------------------------------- methods
 
--- Starts a run of that kind and steps it to its end.
-local function driven(kind)
-  return function(self, ...)
-    local run, message, code = starters[kind](self, ...)
-    if not run then
-      return nil, message, code
-    end
-    return host.drive(run)
+-- Steps a run to its end.
+local function driven(run, message, code)
+  if not run then
+    return nil, message, code
   end
+  return host.drive(run)
 end
 
 --- The messages of one turn, written as one commit; then policies run. Returns the outcome.
-methods.turn = driven "turn"
+function methods:turn(messages, given)
+  return driven(starters.turn(self, messages, given))
+end
 
 --- Runs a policy on the context at the head. Returns the outcome.
-methods.compact = driven "compact"
+function methods:compact(given)
+  return driven(starters.compact(self, given))
+end
 
 --- Moves the head to an entry, where the conversation goes on. summary: a text, or true to ask
 --- for one. Returns the outcome.
-methods.branch = driven "branch"
+function methods:branch(id, given)
+  return driven(starters.branch(self, id, given))
+end
 
 --- Goes on with a pending run: text is what the model said; nil: it is asked again (or
 --- failed= says why there is no answer). Returns the outcome.
-methods.answer = driven "answer"
+function methods:answer(text, given)
+  return driven(starters.answer(self, text, given))
+end
 
 --- As compact, but nothing is written. Returns what would be.
 function methods:plan(given)
@@ -248,5 +234,7 @@ function methods:plan(given)
   end
   return outcome.plan(result, before, after, diff.make)
 end
+
+options.exact("session:", starters)
 
 return { starters = starters, methods = methods }

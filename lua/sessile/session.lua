@@ -24,9 +24,9 @@ object.forward(methods, "head leaves event_count clear sync life labels pending_
 
 -- ---------------------------------------------------------------- reading
 
-local messages_options = {
-  from = "string", at = "string", limit = "number", last = "number", role = "string",
-}
+local messages_options = options.shape("session:messages", {
+  from = "string", at = "string", limit = "count", last = "count", role = options.roles,
+})
 
 --- Every message from the root to the head, compacted or not, oldest first.
 function methods:messages(given)
@@ -38,10 +38,10 @@ function methods:messages(given)
   return self._core:messages(opts)
 end
 
-local context_options = {
-  at = "string", model = "string", tools = "table", system = "string", window = "number",
-  reserve = "number",
-}
+local context_options = options.shape("session:context", {
+  at = "string", model = "string", tools = "table", system = "string", window = "count",
+  reserve = "count",
+})
 
 --- The messages that the model would get, and {tokens, low, high, source, head, dropped, orphans,
 --- unanswered, lost}; with a window also room, the tokens left in it less the reserve. model, tools
@@ -88,7 +88,7 @@ for _, name in ipairs { "entry", "path", "children", "siblings" } do
   end
 end
 
-local entries_options = { types = "table" }
+local entries_options = options.shape("session:entries", { types = "strings" })
 
 --- An iterator over the entries in the order of the log. It raises if one cannot be read.
 function methods:entries(given)
@@ -122,7 +122,8 @@ function methods:common_ancestor(a, b)
   return self._core:common_ancestor(first, second)
 end
 
-local tree_options = { types = "table", labelled = "boolean" }
+local tree_options =
+  options.shape("session:tree", { types = "strings", labelled = "boolean" })
 
 -- The fields of a node that are read on first use: `entry`, and its `timestamp`.
 local function node_meta(self)
@@ -175,7 +176,8 @@ function methods:tree(given)
   return tree
 end
 
-local tokens_options = { model = "string", tools = "table", system = "string", at = "string" }
+local tokens_options = options.shape("session:tokens",
+  { model = "string", tools = "table", system = "string", at = "string" })
 
 --- Tokens of the context, and {tokens, low, high, source}. model: count for this model; tools,
 --- system: sent in addition to the messages; at: an entry instead of the head.
@@ -187,16 +189,12 @@ function methods:tokens(given)
   return self._core:tokens(opts)
 end
 
-local groupings = { day = true, model = true, agent = true }
+local usage_options = options.shape("session:usage", { by = { "day", "model", "agent" } })
 
---- The sum of the usage that providers reported: {input, output, cache_read, cache_write}. With
---- `by`, a list of sums for each day (UTC), model or agent, with key, reports, first and last.
+--- The usage that providers reported, over the whole log: {input, output, cache_read, cache_write};
+--- with `by`, a list of groups.
 function methods:usage(given)
-  local by = options.check("session:usage", given, { by = "string" }).by
-  if by and not groupings[by] then
-    options.misuse(("session:usage: option 'by': day, model or agent expected, got %s"):format(by))
-  end
-  return self._core:usage(by)
+  return self._core:usage(options.check("session:usage", given, usage_options).by)
 end
 
 -- ---------------------------------------------------------------- writing
@@ -210,6 +208,7 @@ end
 --- Appends an entry of the host, which never enters the context. Returns its id.
 function methods:custom(data, source)
   options.expect("table", data, "session:custom: a table")
+  options.expect("string?", source, "session:custom: a source")
   return self._core:custom(data, source)
 end
 
@@ -221,25 +220,18 @@ end
 
 --- Sets how many milliseconds its calls wait for another writer; -1: for ever.
 function methods:set_timeout(timeout_ms)
-  local ms = options.check("session:set_timeout", { timeout_ms = timeout_ms },
-    { timeout_ms = "timeout" }).timeout_ms
-  if not ms then
-    options.misuse("session:set_timeout: milliseconds, or a time as \"5s\", expected")
-  end
+  local ms = options.value("session:set_timeout: timeout_ms", timeout_ms, "timeout")
   return self._core:set_timeout(ms)
 end
 
-local watch_options = { after = "string", timeout_ms = "timeout" }
+local watch_options =
+  options.shape("session:watch", { after = "string", timeout_ms = "timeout" })
 
 --- Waits until others have written entries after `after`, or after everything this handle has read.
 --- Returns true, or false after timeout_ms (nil: no limit), and the id of the newest entry, which
 --- is the next `after`. Nothing else runs in this Lua state meanwhile.
 function methods:watch(given)
   local opts = options.check("session:watch", given, watch_options)
-  local timeout_ms = opts.timeout_ms or -1
-  if timeout_ms < -1 or timeout_ms ~= math.floor(timeout_ms) then
-    options.misuse("session:watch: timeout_ms: a whole number of milliseconds expected, or -1")
-  end
   local ok, message, code = names.fields(self, "session:watch", opts, "after")
   if not ok then
     return nil, message, code
@@ -261,7 +253,7 @@ function methods:why(key)
   return why.make(found)
 end
 
-local uncompact_options = { dry_run = "boolean" }
+local uncompact_options = options.shape("session:uncompact", { dry_run = "boolean" })
 
 --- Undoes a compaction: the one given, or the newest one in force. Returns the messages that
 --- returned and those that left.

@@ -9,6 +9,7 @@ local inherited = require "sessile.inherited"
 local keys = require "sessile.keys"
 local life = require "sessile.life"
 local migrate = require "sessile.migrate"
+local named = require "sessile.named"
 local object = require "sessile.object"
 local options = require "sessile.options"
 local session = require "sessile.session"
@@ -19,36 +20,13 @@ local store = {}
 local methods = {}
 store.methods = methods
 
-local session_options = settings.add_to(inherited.add_to {
-  id = "string|table", session_id = "string", user_id = "string", agent = "string",
-  user = "string", title = "string", metadata = "table", uuid = "string", model = "callable",
-  ttl = "any", agent_info = "table",
-})
-
--- The id of a session: a string, {session_id=, user_id=}, or a field of the options.
-local function identity(who, given, kinds)
-  if type(given) == "string" then
-    return { id = given }
-  end
-  local opts = options.check(who, given, kinds or session_options)
-  local structured = type(opts.id) == "table" and opts.id or opts
-  if type(opts.id) == "table" then
-    options.check(who .. ": id", opts.id, { session_id = "string", user_id = "string" })
-  end
-  if structured.session_id then
-    opts.id = structured.session_id
-  elseif type(opts.id) == "table" then
-    options.misuse(who .. ": id: session_id is missing")
-  end
-  opts.user = opts.user or structured.user_id
-  return opts
-end
-
-local function uuid_version(who, uuid)
-  if uuid ~= nil and uuid ~= "v4" and uuid ~= "v7" then
-    options.misuse(("%s: option 'uuid': \"v4\" or \"v7\" expected"):format(who))
-  end
-  return uuid
+local session_options = options.shape("store:create", inherited.kinds, settings.kinds,
+  named.fields, {
+    title = "string", metadata = "table", uuid = { "v4", "v7" }, model = "callable",
+    ttl = "span|no", agent_info = "table",
+  })
+for _, who in ipairs { "store:resume", "store:session" } do
+  options.shape(who, session_options)
 end
 
 -- A core session of this store as a session. defaults: policy, fallback, triggers, model,
@@ -60,19 +38,17 @@ local function adopt(self, handle, defaults)
   return made
 end
 
+local info_options = options.shape("sessile.open: agent_info",
+  { version = "string", config = "string", tools = "strings" })
+
 -- The version of an agent, for its checkpoints.
 local function agent_info(who, given)
-  return given and options.check(who .. ": agent_info", given,
-    { version = "string", config = "string", tools = "table" })
+  return given and options.check(who .. ": agent_info", given, info_options)
 end
 
--- kind: the core's method of that name.
-local function make(self, kind, given)
+-- Opens a session. kind: the core's method of that name. opts: checked.
+local function open_session(self, kind, opts)
   local who = "store:" .. kind
-  local opts = identity(who, given)
-  if kind ~= "create" and opts.id == nil then
-    options.misuse(who .. ": the id of a session expected")
-  end
   local agent = opts.agent or self._agent
   local own, theirs, message, code = agents.resolve(self, who, agent, opts)
   if not own then
@@ -86,10 +62,10 @@ local function make(self, kind, given)
   local handle
   handle, message, code = self._core[kind](self._core, {
     id = opts.id, agent = opts.agent, user = opts.user or self._user or nil, title = opts.title,
-    metadata = opts.metadata, uuid = uuid_version(who, opts.uuid),
+    metadata = opts.metadata, uuid = opts.uuid,
     window = opts.window, reserve = opts.reserve, timeout_ms = opts.timeout_ms,
     isolation = opts.isolation,
-    ttl_ms = life.ttl(who .. ": option 'ttl'", ttl, self._ttl, agent),
+    ttl_ms = life.ttl(ttl, self._ttl, agent),
     agent_info = agent_info(who, opts.agent_info) or self._agent_info,
   })
   if not handle then
@@ -102,20 +78,47 @@ end
 
 --- Creates a session; EEXISTS: it exists. Without an id it gets a new one.
 function methods:create(given)
-  return make(self, "create", given)
+  return open_session(self, "create", named.check("store:create", given, session_options))
 end
 
---- Opens a session that exists; ENOTFOUND.
+-- The agents that have a session of this id and user, but for the default agent.
+local function agents_with(self, id, user)
+  local found = {}
+  for _, row in ipairs(self._core:list { prefix = id } or {}) do
+    if row.id == id and row.agent ~= self._agent and (row.user or "") == user then
+      found[#found + 1] = row.agent
+    end
+  end
+  return found
+end
+
+--- Opens a session that exists; ENOTFOUND. Without an agent it is the default agent's, else the
+--- only one of that id; EINVALID: there are several. In a store that was opened for an agent, only
+--- that agent's.
 function methods:resume(given)
-  return make(self, "resume", given)
+  local opts = named.one("store:resume", given, session_options)
+  local made, message, code = open_session(self, "resume", options.add({}, opts))
+  if code ~= "ENOTFOUND" or opts.agent or self._is_of_one_agent then
+    return made, message, code
+  end
+  local found = agents_with(self, opts.id, opts.user or self._user or "")
+  if #found > 1 then
+    table.sort(found)
+    return nil, ('there are %d sessions "%s": name the agent, one of %s'):format(#found,
+      opts.id, table.concat(found, ", ")), "EINVALID"
+  elseif #found == 0 then
+    return made, message, code
+  end
+  opts.agent = found[1]
+  return open_session(self, "resume", opts)
 end
 
 --- Opens a session, or creates it.
 function methods:session(given)
-  return make(self, "session", given)
+  return open_session(self, "session", named.one("store:session", given, session_options))
 end
 
-local put_options = settings.add_to(inherited.add_to {
+local put_options = options.shape("store:put", inherited.kinds, settings.kinds, {
   id = "string", agent = "string", user = "string", model = "callable",
 })
 
@@ -143,29 +146,16 @@ function methods:put(source, given)
   return adopt(self, handle, defaults)
 end
 
-local list_options = {
+local list_options = options.shape("store:list", {
   agent = "string", prefix = "string", title = "string", user = "string", label = "string",
-  search = "string", since = "number", ["until"] = "number", status = "string|table",
-  sort = "string", offset = "number", limit = "number",
-}
-
-local sorts = {}
-for _, name in ipairs(core.sorts()) do
-  sorts[name] = true
-end
+  search = "string", since = "moment", ["until"] = "moment", status = "string|strings",
+  sort = core.sorts(), offset = "count", limit = "count",
+})
 
 -- The options of a list as the core takes them.
 local function core_list(who, opts)
   if opts.title == "" then
     opts.title = nil -- the engine's word for any
-  end
-  opts.offset = math.max(opts.offset or 0, 0)
-  if opts.limit and opts.limit <= 0 then
-    opts.limit, opts.offset = 1, math.maxinteger -- nobody: the engine's 0 is everybody
-  end
-  if opts.sort and not sorts[opts.sort] then
-    options.misuse(("%s: option 'sort': one of %s expected, got \"%s\""):format(who,
-      table.concat(core.sorts(), ", "), opts.sort))
   end
   if opts.status then
     opts.lives = life.statuses(who, opts.status)
@@ -181,12 +171,11 @@ function methods:list(given)
     options.check("store:list", given, list_options)))
 end
 
-local search_options = {
-  agent = "string", prefix = "string", title = "string", user = "string", label = "string",
-  since = "number", ["until"] = "number", status = "string|table", sort = "string",
-  roles = "table", role = "string", exact = "boolean", head_only = "boolean",
-  limit = "number", on_step = "callable",
-}
+local search_options = options.shape("store:search", list_options, {
+  roles = "strings", role = options.roles, exact = "boolean", head_only = "boolean",
+  on_step = "callable",
+})
+search_options.search, search_options.offset = nil, nil
 
 --- An iterator over the titles, labels and messages that contain a text, in the sessions that list
 --- would return for the same options, newest first. Logs are read while it runs. A session that
@@ -197,19 +186,22 @@ function methods:search(text, given)
   local opts = options.check("store:search", given, search_options)
   local limit, on_step = opts.limit, opts.on_step
   local roles = opts.roles or opts.role and { opts.role } or nil
+  for _, role in ipairs(roles or {}) do
+    options.value("store:search: option 'roles'", role, options.roles)
+  end
   opts.limit, opts.on_step, opts.roles, opts.role = nil, nil, nil, nil
   local search, message, code = self._core:search {
     text = text, exact = opts.exact, head_only = opts.head_only, roles = roles,
-    limit = limit and math.max(limit, 1), sessions = core_list("store:search", opts),
+    limit = limit, sessions = core_list("store:search", opts),
   }
   if not search then
     return nil, message, code
   end
   local function next_hit()
-    while not (limit and limit <= 0) do
+    while true do
       local step, why, wrong = search:step()
       if not step and why then
-        error(("%s [%s]"):format(why, wrong), 2)
+        options.misuse(("%s [%s]"):format(why, wrong))
       elseif not step then
         break
       end
@@ -235,27 +227,26 @@ function methods:count(text)
   return self._core:count(text)
 end
 
+local count_options = options.shape("store:count_messages",
+  { model = "string", tools = "table", system = "string" })
+
 --- Tokens of messages outside of a session, and {tokens, low, high, source, each, missing}.
 --- model: count for this model; tools, system: sent in addition to the messages.
 function methods:count_messages(list, given)
-  options.expect("table", list, "store:count_messages: a list of messages")
-  local opts = options.check("store:count_messages", given,
-    { model = "string", tools = "table", system = "string" })
+  options.messages("store:count_messages", list)
+  local opts = options.check("store:count_messages", given, count_options)
   return self._core:count_messages(list, opts)
 end
 
-local check_options = {
-  id = "string", agent = "string", user = "string", salvage = "boolean",
-  on_step = "callable",
-}
+local check_options = options.shape("store:check", named.fields,
+  { salvage = "boolean", on_step = "callable" })
 
---- Checks one session (an id, or {id=, agent=, user=}), or all of them. Nothing is changed, unless
---- salvage = true: then a damaged log is rewritten, with a tombstone for each lost entry, and the
---- old log is kept. on_step(step) is called after each
---- log. Returns {ok, sessions, entries, bytes, lost, damaged, salvaged, findings}.
+--- Checks one session (an id, a row, or {id=, agent=, user=}), or all of them. Changes nothing,
+--- unless salvage = true: then a damaged log is rewritten, with a tombstone for each lost entry,
+--- and the old log is kept. on_step(step) is called after each log. Returns {ok, sessions, entries,
+--- bytes, lost, damaged, salvaged, findings}.
 function methods:check(given)
-  local opts = options.check("store:check", type(given) == "string" and { id = given } or given,
-    check_options)
+  local opts = named.check("store:check", given, check_options)
   local check, message, code = self._core:check {
     id = opts.id, agent = opts.agent, user = opts.user, salvage = opts.salvage,
   }
@@ -345,8 +336,9 @@ function store.wrap(handle, url, defaults)
     _triggers = own.triggers or false,
     _model = own.model or false,
     _on_policy_error = defaults.on_policy_error or false,
-    _ttl = life.check_default("sessile.open: option 'ttl'", defaults.ttl),
+    _ttl = defaults.ttl,
     _agent = defaults.agent or "main",
+    _is_of_one_agent = defaults.agent ~= nil,
     _user = defaults.user or false,
     _agents = defaults.agents,
     _settings = settings.take("sessile.open", defaults),

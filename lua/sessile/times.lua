@@ -47,4 +47,18 @@ function times.date(year, month, day)
   return days(year, month, day) * 86400000
 end
 
+--- A moment in ms since 1970, given as a date (UTC) "2026-02-01" or as an age "24h" before `now`
+--- (ms); nil: it is neither.
+---@param text string
+---@param now integer
+---@return integer? ms
+function times.moment(text, now)
+  local year, month, day = text:match "^(%d%d%d%d)%-(%d%d)%-(%d%d)$"
+  if year then
+    return times.date(tonumber(year), tonumber(month), tonumber(day))
+  end
+  local age = times.ms(text)
+  return age and now - age
+end
+
 return times

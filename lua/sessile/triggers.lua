@@ -142,6 +142,9 @@ for name, kind in pairs(triggers.checkpoint_fields) do
   program_fields[name] = kind
 end
 
+options.shape("sessile.open: triggers", triggers.fields)
+options.shape("sessile.open: checkpoint", program_fields)
+
 local function checked(who, label, given, fields, read)
   local copy = options.check(who .. ": " .. label, given, fields)
   return read(copy, function(name, what)

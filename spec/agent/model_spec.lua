@@ -101,7 +101,7 @@ describe("sessile.model", function()
       { { endpoint = "http://x", name = "m", timeout_ms = "soon" },
         "option 'timeout_ms': milliseconds" },
       { { endpoint = "http://x", name = "m", headers = { ["a b"] = "c" } }, "headers: names" },
-      { { command = "prog" }, "table expected" },
+      { { command = "prog" }, "list of strings expected" },
       { { command = {} }, "the program first" },
     } do
       local ok, message = pcall(sessile.model, wrong[1])

@@ -233,7 +233,7 @@ describe("what send is given", function()
       ["tool 'x': unknown option 'repeatble', did you mean 'repeatable'"] =
         { tools = { x = { run = print, repeatble = true } } },
       ["option 'before': number 1 is no function"] = { before = { 1 } },
-      ["'max_steps': at least 1"] = { max_steps = 0 },
+      ["'max_steps': whole number from 1 expected, got 0"] = { max_steps = 0 },
       ["'commit': \"step\" or \"turn\""] = { commit = "never" },
     } do
       local ok, message = pcall(s.send, s, "a", given)

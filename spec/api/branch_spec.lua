@@ -207,10 +207,8 @@ stores.each_kind("a branch in", function(open)
     assert.equal(7, #other:messages())
     assert(s:branch("00000002", { on_conflict = "append" }))
     assert.equal("00000002", other:head())
-    value, message, code = s:branch("00000003", { on_conflict = "branch" })
-    assert.is_nil(value)
-    assert.equal("EINVALID", code)
-    assert.matches("append", message)
+    assert.has_error(function() s:branch("00000003", { on_conflict = "branch" }) end,
+      [[session:branch: option 'on_conflict': "fail" or "append" expected, got "branch"]])
   end)
 
   it("names the nearest entries when there is none of that id", function()

@@ -368,10 +368,12 @@ describe("hints", function()
     local _, err = done "list --agent nobody"
     has(err, "agent 'nobody'")
     has_not(err, "Make one")
-    _, err = done "list --limit 0"
+    _, err = done "list --offset 1"
     has(err, "1 session")
     has_not(err, "Make one")
-    assert.equal("", select(2, done "list --json --limit 0"))
+    assert.equal("", select(2, done "list --json --offset 1"))
+    has(done "list --limit 0", "one") -- 0 is no limit
+    has(done "list --json --limit 0", '"one"')
   end)
 end)
 

@@ -187,7 +187,7 @@ describe("a trigger", function()
       { { events = { deploy = true } }, "a list of names" },
       { { events = { "a", nil, "b" } }, "event 2: a name expected" },
       { { events = { "\xff" } }, "event 1: a name expected" },
-      { 50, "table of options expected" },
+      { 50, "table or false expected, got 50" },
     } do
       for _, call in ipairs {
         function() sessile.open("ram:", { triggers = case[1] }) end,

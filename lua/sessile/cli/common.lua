@@ -35,7 +35,7 @@ common.window = {
 }
 common.reserve = { "--reserve N", "tokens to keep free in the window", integer = true }
 common.redact = { "--redact", "replace keys, passwords, addresses and names of home directories" }
-common.limit = { "--limit N", "list at most N", integer = true }
+common.limit = { "--limit N", "list at most N (0: all)", integer = true }
 
 -- ---------------------------------------------------------------- checks
 

@@ -23,17 +23,12 @@ filters.options = {
 -- The time (ms) that was typed: a date (UTC), or an age.
 local function moment(app, option, text)
   if not text then return nil end
-  local year, month, day = text:match "^(%d%d%d%d)%-(%d%d)%-(%d%d)$"
-  if year then
-    local ms = times.date(tonumber(year), tonumber(month), tonumber(day))
-    if ms then return ms end
-  end
-  local span = not year and times.ms(text)
-  if not span then
+  local ms = times.moment(text, app.now())
+  if not ms then
     app.fail(("option '%s': '%s' is neither a date (2026-02-01) nor an age (24h, 7d)"):format(
       option, hints.shown(text)), "EUSAGE")
   end
-  return app.now() - span
+  return ms
 end
 
 --- The times of --since and --until, in ms.

@@ -65,10 +65,10 @@ function export.names(agent)
   return names
 end
 
-local export_options = {
+local export_options = options.shape("session:export", {
   format = "string", to = "string", redact = "boolean|table", write = "callable",
   on_step = "callable",
-}
+})
 
 -- Raised if `write` fails: session:export returns nil, message, code.
 local Refusal = {}

@@ -14,12 +14,10 @@ local agent = {}
 local methods = {}
 agent.methods = methods
 
-local function kinds(more)
-  return options.add(options.add({ session = "any", store = "any" }, send.kinds), more)
-end
-
-local agent_kinds = kinds { name = "string" }
-local run_kinds = kinds { messages = "table" }
+local agent_kinds = options.shape("sessile.agent", send.kinds,
+  { session = "any", store = "table", name = "string" })
+local run_kinds = options.shape("agent:run", send.kinds,
+  { session = "any", store = "table", messages = "table" })
 
 -- The session of a run: a session, or an id in the store, which is created if missing. nil: none
 -- was given; nil, message, code.
@@ -58,6 +56,7 @@ function methods:run(message, given)
   if not on and why then
     return nil, why, code
   end
+  options.messages(who, opts.messages or {})
   if on and opts.messages then
     options.misuse("agent:run: option 'messages': the session holds what was said before")
   elseif not on and not input and not opts.messages then

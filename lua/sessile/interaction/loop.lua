@@ -24,6 +24,7 @@ local calls = require "sessile.interaction.calls"
 local core = require "sessile.core"
 local host = require "sessile.host"
 local outcome = require "sessile.outcome"
+local reports = require "sessile.usage"
 
 local loop = {}
 
@@ -276,7 +277,7 @@ local function count_usage(self, usage)
       self.usage[name] = (self.usage[name] or 0) + count
     end
   end
-  return usage
+  return reports.sound(usage)
 end
 
 -- The reducer's next state. If it fails, nil, and a line is added to the log.

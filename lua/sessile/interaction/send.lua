@@ -17,9 +17,9 @@ local whole = require "sessile.interaction.whole"
 
 local send = {}
 
-send.kinds = settings.add_to(inherited.add_to {
-  model = "callable", model_name = "string", metadata = "table", on_conflict = "string",
-  event = "string",
+send.kinds = options.shape("session:send", inherited.kinds, settings.kinds, {
+  model = "callable", model_name = "string", metadata = "table",
+  on_conflict = { "fail", "append" }, event = "string",
 })
 
 --- The options of a send that its turns are given.
@@ -38,6 +38,7 @@ local function input_of(who, given)
   elseif #given == 0 then
     options.misuse(who .. ": a message or a list of messages expected, got an empty table")
   end
+  options.messages(who, given)
   return given
 end
 
@@ -95,10 +96,12 @@ function session.methods:state()
   return { messages = list, head = info.head, tokens = info.tokens, value = value }
 end
 
+local save_options = options.shape("session:save", { on_conflict = send.kinds.on_conflict })
+
 --- Writes what a send could not write, and what the host's store did not accept. Returns true, nil
 --- if there was nothing, or nil, message, code. given: on_conflict.
 function session.methods:save(given)
-  local opts = options.check("session:save", given, { on_conflict = "string" })
+  local opts = options.check("session:save", given, save_options)
   local waits = pending[self]
   if self.unsaved > 0 then
     local ok, message, code = self._core:save()
@@ -195,7 +198,8 @@ function session.methods:send(message, given)
   return send.run("session:send", self, input, opts, settings.take("session:send", opts))
 end
 
-local stateless = options.add({ messages = "table", message = "any", session = "any" }, send.kinds)
+local stateless = options.shape("sessile.send", send.kinds,
+  { messages = "table", message = "string|table", session = "table" })
 
 --- The same without a session. given: messages (the last one is new), model, tools and other
 --- options; with `session` it is session:send.
@@ -212,6 +216,7 @@ function send.send(given)
     return send.run("sessile.send", opts.session, input, opts, chosen)
   end
   local before = opts.messages or {}
+  options.messages("sessile.send", before)
   if not input and #before == 0 then
     options.misuse("sessile.send: messages expected")
   end
@@ -219,8 +224,10 @@ function send.send(given)
 end
 
 send.input_of = input_of
+local pause_options = options.shape("sessile.pause", { reason = "string", state = "any" })
+
 send.pause = function(given)
-  return calls.pause(options.check("sessile.pause", given, { reason = "string", state = "any" }))
+  return calls.pause(options.check("sessile.pause", given, pause_options))
 end
 
 return send

@@ -11,13 +11,13 @@ local settings = {}
 --- Option kinds, in addition to `model` and `policy`.
 settings.kinds = {
   tools = "table", before = "table|callable", after = "table|callable", reducer = "callable",
-  max_steps = "number", on_event = "callable", parallel = "boolean|callable",
-  commit = "string",
+  max_steps = "positive", on_event = "callable", parallel = "boolean|callable",
+  commit = { "step", "turn" },
 }
 
-local tool_kinds = {
+local tool_kinds = options.shape("sessile.open: tool", {
   run = "callable", parameters = "table", description = "string", repeatable = "boolean",
-}
+})
 
 -- Tools as the loop needs them: {name = {run=, …}}. A function is short for { run = … }.
 local function check_tools(who, tools)
@@ -70,12 +70,6 @@ function settings.take(who, given)
       taken[name] = check_hooks(who, name, taken[name])
     end
   end
-  if taken.max_steps and taken.max_steps < 1 then
-    options.misuse(who .. ": option 'max_steps': at least 1 expected")
-  end
-  if taken.commit and taken.commit ~= "step" and taken.commit ~= "turn" then
-    options.misuse(who .. ": option 'commit': \"step\" or \"turn\" expected")
-  end
   return taken
 end
 
@@ -90,11 +84,6 @@ function settings.over(under, over)
     merged[name] = value
   end
   return merged
-end
-
---- Adds the names of the settings to a table of option kinds; returns it.
-function settings.add_to(kinds)
-  return options.add(kinds, settings.kinds)
 end
 
 return settings

@@ -99,10 +99,13 @@ function command.ask(self, request, about)
   return answer
 end
 
+local command_options = options.shape("sessile.model: command", {
+  command = "strings", name = "string", timeout_ms = "timeout", window = "count",
+})
+
 --- Checks a table of options and returns the command; nil, message, code. Raises for wrong options.
 function command.make(who, given)
-  local opts = options.check(who, given, { command = "table", name = "string",
-    timeout_ms = "timeout", window = "number" })
+  local opts = options.check(who, given, command_options)
   local words = {}
   for i, word in ipairs(opts.command) do
     if type(word) ~= "string" or word:find("\0", 1, true) then

@@ -350,14 +350,16 @@ local function check_headers(who, given)
   return given
 end
 
+local endpoint_options = options.shape("sessile.model: endpoint", {
+  endpoint = "string", name = "string", key = "any", headers = "table", insecure = "boolean",
+  ca = "string", wait = "callable", timeout_ms = "timeout", max_tokens = "positive",
+  window = "count",
+})
+
 --- Checks a table of options and returns the endpoint; nil, message, code. Raises for wrong
 --- options.
 function endpoint.make(who, given)
-  local opts = options.check(who, given, {
-    endpoint = "string", name = "string", key = "any", headers = "table", insecure = "boolean",
-    ca = "string", wait = "callable", timeout_ms = "timeout", max_tokens = "number",
-    window = "number",
-  })
+  local opts = options.check(who, given, endpoint_options)
   local where, why = endpoint.address(opts.endpoint)
   if not where then
     options.misuse(("%s: endpoint: %s"):format(who, why))

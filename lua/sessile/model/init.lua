@@ -27,8 +27,11 @@ end
 
 -- ---------------------------------------------------------------- the kinds
 
+local file_options = options.shape("sessile.model: lua",
+  { lua = "string", name = "string", window = "count" })
+
 local function from_file(who, given)
-  local opts = options.check(who, given, { lua = "string", name = "string", window = "number" })
+  local opts = options.check(who, given, file_options)
   local path = paths.expand(opts.lua)
   local chunk, why = loadfile(path, "t")
   if not chunk then
@@ -58,8 +61,10 @@ local function named(name, models, depth)
   return named(spec, models, depth + 1)
 end
 
+local make_options = options.shape("sessile.model", { models = "table" })
+
 local function check_models(who, given)
-  return options.check(who, given, { models = "table" }).models
+  return options.check(who, given, make_options).models
 end
 
 --- A function that asks a model: function(request, on_text or ctx) -> answer, or nil, message,

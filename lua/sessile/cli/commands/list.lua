@@ -114,7 +114,7 @@ return {
     local short, all = sessions.short_ids(rows, some and store:list {} or nil), #rows
     if not app.json then
       local first = (args.offset or 0) + 1
-      local last = args.limit and math.min(first + args.limit - 1, all) or all
+      local last = (args.limit or 0) > 0 and math.min(first + args.limit - 1, all) or all
       rows = table.move(rows, first, math.max(last, first - 1), 1, {})
     end
     if app.json then
@@ -122,8 +122,8 @@ return {
     end
     if #rows == 0 then
       if all > 0 then
-        app:note(("None of %d session%s is shown: --limit %d, --offset %d"):format(all,
-          all == 1 and "" or "s", args.limit or all, args.offset or 0))
+        app:note(("None of %d session%s is shown: --offset %d"):format(all,
+          all == 1 and "" or "s", args.offset or 0))
       elseif store and is_narrow(args) then
         app:note "There are no such sessions. See all: sessile list"
       elseif store and app.globals.agent then

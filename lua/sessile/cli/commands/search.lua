@@ -144,6 +144,7 @@ end
 
 local function show(app, store, text, asked, sort)
   local limit = asked.limit or not app.json and LIMIT or ALL
+  limit = limit > 0 and limit or ALL
   -- One more than is printed shows that there are more.
   asked.limit = sort == "newest" and limit < ALL and limit + 1 or nil
   local sessions, unread = found_by(app, store, text, asked)
@@ -191,7 +192,7 @@ return {
     filters.options[5],
     { "--sort WHAT", "the order of sessions: newest first, or most hits first",
       choices = { "newest", "hits" }, default = "newest" },
-    { "--limit N", "at most N hits (else 50; with --json all)", integer = true },
+    { "--limit N", "at most N hits (0: all; else 50, with --json all)", integer = true },
     pager.option,
   },
   about = [[
