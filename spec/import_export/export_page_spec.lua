@@ -237,4 +237,47 @@ describe("the page of an export", function()
       assert.truthy(dom:find('id="' .. link .. '"', 1, true), "a link that leads to " .. link)
     end
   end)
+
+  -- What a reader would do is done by a script in a copy of the page without its policy.
+  local function probe(script)
+    local page = cli.read(home .. "/page.html"):gsub("<meta http%-equiv[^>]*>", "")
+    local at = assert(page:find("</body>", 1, true))
+    write(home .. "/probe.html", page:sub(1, at - 1) .. "<script>" .. script .. "</script>"
+      .. page:sub(at))
+    local dom, console = open(home .. "/probe.html")
+    return dom and (dom:match "<title>PROBE ([^<]*)" or error(console))
+  end
+
+  it("leads to the right places from its outline, among 1,000 messages", function()
+    local lines = {}
+    for i = 1, 1000 do
+      lines[i] = ('{"role":"%s","content":"%s"}'):format(i % 4 == 1 and "user" or "assistant",
+        ("A paragraph.\\n\\n"):rep(i * 7 % 41))
+    end
+    write(home .. "/talk.jsonl", table.concat(lines, "\n"))
+    done(("import %s/talk.jsonl --from jsonl --id talk"):format(home))
+    done(("export talk %s/page.html"):format(home))
+    local tops = probe [[window.onload = function() {
+      var links = document.querySelectorAll("#outline a"), n = links.length, tops = [];
+      var want = [n - 3, 5, n >> 1, n - 40, 20];
+      function next() {
+        if (!want.length) { document.title = "PROBE " + n + ":" + tops.join(" "); return; }
+        var link = links[want.shift()];
+        link.click();
+        setTimeout(function() {
+          tops.push(Math.round(document.getElementById(link.hash.slice(1))
+            .getBoundingClientRect().top));
+          next();
+        }, 600);
+      }
+      next();
+    }]]
+    if tops then
+      local count, places = tops:match "^(%d+):(.*)$"
+      assert.equal("250", count)
+      for top in places:gmatch "%S+" do -- just below the bar
+        assert.truthy(math.abs(top - 72) <= 3, tops)
+      end
+    end
+  end)
 end)

@@ -1,6 +1,7 @@
 --- style: the style of the page, one text whose hash is in the policy of the page.
 --
--- Must never have url() or an import, so that nothing is fetched.
+-- Must never have url() or an import, so that nothing is fetched; nor content-visibility, whose
+-- guessed heights make links lead past their places.
 
 return [[
 :root{
@@ -100,8 +101,7 @@ button:disabled{opacity:.4;cursor:default}
 /* messages */
 main{min-width:0}
 main h2{padding-bottom:.4rem;border-bottom:1px solid var(--line)}
-.m{display:grid;grid-template-columns:minmax(0,1fr);margin:0;padding:.45rem 0;
-  content-visibility:auto;contain-intrinsic-size:auto 6rem;position:relative}
+.m{display:grid;grid-template-columns:minmax(0,1fr);margin:0;padding:.45rem 0;position:relative}
 .m>header{display:flex;flex-wrap:wrap;align-items:baseline;gap:.1rem .7rem;font-size:.78rem;
   color:var(--faint)}
 .m h3{margin:0;font:650 .78rem/1.5 var(--sans);letter-spacing:.02em;color:var(--dim)}
@@ -154,8 +154,7 @@ hr{border:0;border-top:1px solid var(--line);margin:1.6em 0}
 .args{margin:.2rem 0 .8rem}.args dt{font:.76rem var(--mono);color:var(--dim);margin-top:.4rem}
 .args dd{margin:0}.args pre{margin:.15rem 0}
 /* what is not said: notes */
-.note{font-size:.8rem;color:var(--faint);margin:.25rem 0;padding:.1rem 0;
-  content-visibility:auto;contain-intrinsic-size:auto 1.6rem}
+.note{font-size:.8rem;color:var(--faint);margin:.25rem 0;padding:.1rem 0}
 .note b{font-weight:600}
 .note .fold{font-size:.8rem;border:0;padding:0}
 .note.turn-end{text-align:right}
@@ -198,9 +197,8 @@ footer{margin-top:4rem;padding-top:1rem;border-top:1px solid var(--line);color:v
   --dim:#444;
     --faint:#777;--line:#ccc;--user-soft:#f2f5fa;--out-soft:#fbf4ee}
   .tools-bar,.outline,.skip{display:none!important}.columns{display:block}
-  .m,.note{content-visibility:visible;break-inside:avoid-page}
+  .m,.note{break-inside:avoid-page}
   pre{max-height:none;white-space:pre-wrap}
   .m.out .body{opacity:1}.body a[href^=http]::after{content:" (" attr(href) ")";font-size:.8em}
 }
-@media (prefers-reduced-motion:no-preference){html{scroll-behavior:smooth}}
 ]]
