@@ -7,8 +7,9 @@
 --   user, assistant             the same role; lines of one message.id become one message
 --   isMeta                      metadata.kind "meta": it starts no turn
 --   compact_boundary and the isCompactSummary message after it    a compaction
---   isSidechain                 a branch of its own
---   summary, ai-title, custom-title    the title
+--   isSidechain                 a branch of its own; in a file of its own (agent-ID.jsonl) a child
+--   summary, ai-title, custom-title    the title; a summary only of a message in this file
+--   cwd, gitBranch              metadata of the session
 -- Other fields of a line or its message are kept under "claude". Other lines (system, progress,
 -- attachment, file-history-snapshot, …) become custom entries; the parent of a line that follows
 -- one of them is the message before it.
@@ -180,10 +181,23 @@ local TITLES = {
 
 local function take_title(collector, kind, fields)
   local rank, name = TITLES[kind][1], TITLES[kind][2]
-  local text = span.string(fields[name])
-  if text and rank >= (collector.title_rank or 0) then
+  local text, leaf = span.string(fields[name]), span.string(fields.leafUuid)
+  if kind == "summary" and leaf then
+    collector.summaries = collector.summaries or {}
+    table.insert(collector.summaries, { leaf = leaf, text = text })
+  elseif text and rank >= (collector.title_rank or 0) then
     collector.title, collector.title_rank = text, rank
   end
+end
+
+-- The file of a sub-agent has the id of the session that began it, and a side chain only.
+local function set_name(collector, session, fields)
+  if collector.named then
+    return
+  end
+  local agent = fields.isSidechain == "true" and span.string(fields.agentId)
+  collector.named, collector.is_agent = true, agent and true or false
+  collector:session(agent and "agent-" .. agent or session, nil, agent and session or nil)
 end
 
 local function feed(collector, raw)
@@ -193,11 +207,11 @@ local function feed(collector, raw)
       or "it is no JSON object, or has a key twice")
   end
   local kind, session = span.string(fields.type), span.string(fields.sessionId)
-  if session and not collector.named then
-    collector.named = true
-    collector:session(session)
+  if session then
+    set_name(collector, session, fields)
+    collector:ran(span.string(fields.cwd), span.string(fields.gitBranch))
   end
-  local side = fields.isSidechain == "true"
+  local side = fields.isSidechain == "true" and not collector.is_agent
   local line = {
     key = span.string(fields.uuid), side = side,
     parent = span.string(fields.parentUuid),
@@ -262,7 +276,13 @@ end
 ---@param lines fun(): string?, integer?, integer?
 ---@return sessile.import.records
 function claude.records(lines)
-  return turns.records(lines, "claude", feed, flush)
+  return turns.records(lines, "claude", feed, function(collector)
+    flush(collector)
+    for _, one in ipairs(not collector.title and collector.summaries or {}) do
+      -- Claude Code also writes summaries of other sessions.
+      collector.title = collector.known[one.leaf] ~= nil and one.text or collector.title
+    end
+  end)
 end
 
 return claude

@@ -5,7 +5,8 @@
 -- items.
 --
 -- What maps:
---   session_meta                the session's id
+--   session_meta                the session's id, folder and git branch, and who began it
+--   thread_name_updated         the title
 --   response_item               see items.lua
 --   turn_context                settings: model, thinking
 --   event_msg token_count       the usage of the assistant's last message
@@ -41,8 +42,19 @@ end
 -- What lines do that are also kept as custom entries.
 local KINDS = {}
 
+-- The first one is of this session. A session that goes on with another one has its lines too.
 function KINDS.session_meta(collector, payload)
-  collector:session(span.string(payload.id), nil)
+  if collector.named then
+    return
+  end
+  local _, source = parts.members(payload.source)
+  local _, kind = parts.members(source and source.subagent)
+  local _, spawned = parts.members(kind and kind.thread_spawn)
+  local _, git = parts.members(payload.git)
+  collector.named = true
+  collector:session(span.string(payload.id), nil,
+    spawned and span.string(spawned.parent_thread_id) or nil)
+  collector:ran(span.string(payload.cwd), git and span.string(git.branch))
 end
 
 function KINDS.turn_context(collector, payload)
@@ -53,7 +65,11 @@ function KINDS.turn_context(collector, payload)
 end
 
 function KINDS.event_msg(collector, payload)
-  local usage = span.string(payload.type) == "token_count" and usage_of(payload.info)
+  local kind = span.string(payload.type)
+  if kind == "thread_name_updated" then
+    collector.title = span.string(payload.thread_name) or collector.title
+  end
+  local usage = kind == "token_count" and usage_of(payload.info)
   if usage and collector.assistant then
     collector.assistant.usage = usage
   elseif usage then

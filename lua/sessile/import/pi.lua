@@ -179,6 +179,7 @@ function KINDS.session(collector, _, fields)
   collector.settings.model = span.string(fields.modelId) or collector.settings.model
   collector.settings.thinking = span.string(fields.thinkingLevel) or collector.settings.thinking
   collector:session(span.string(fields.id), span.string(fields.title or fields.name))
+  collector:ran(span.string(fields.cwd))
 end
 
 function KINDS.session_info(collector, _, fields)

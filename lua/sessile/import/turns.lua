@@ -67,6 +67,7 @@ end
 ---@field kind "session"|"turn"|"custom"|"compaction"
 ---@field id string?        session: the recorded id
 ---@field title string?     session
+---@field begun_by string?  session: of a sub-agent, the id of the session that began it
 ---@field messages string[]? turn: JSON texts
 ---@field lines (integer|integer[])[]?  turn: the lines that each message was made of
 ---@field keys (string|string[]|false)[]? turn: what the recording calls each message
@@ -97,6 +98,8 @@ end
 ---@field offset integer  bytes that were read
 ---@field size integer?   of all
 ---@field title string?   what it was called last
+---@field about {cwd: string?, branch: string?}?  where it ran
+---@field is_empty boolean?  it was read to its end, and no message was in it
 ---@field settings {model: string?, thinking: string?}
 ---@field head string|false|nil  the key of the message that the recording continues from; false:
 ---                       it begins anew
@@ -387,9 +390,20 @@ function collector:usage(usage)
   end
 end
 
---- Sets the name of the recorded session.
-function collector:session(id, title)
-  push(self, { kind = "session", id = bytes.text(id), title = bytes.text(title) })
+--- Sets the name of the recorded session. parent: the id of the session that began it.
+function collector:session(id, title, parent)
+  push(self, { kind = "session", id = bytes.text(id), title = bytes.text(title),
+    begun_by = bytes.text(parent) })
+end
+
+--- Sets where the session ran: cwd, the folder where it began, and branch, of git, the latest.
+---@param cwd string?
+---@param branch string?
+function collector:ran(cwd, branch)
+  local about = self.about or {}
+  self.about = about
+  about.cwd = about.cwd or cwd ~= "" and cwd or nil
+  about.branch = branch ~= "" and branch or about.branch
 end
 
 -- ---------------------------------------------------------------- records

@@ -57,16 +57,33 @@ local function resume(self, options, skip)
       "EEXISTS"
   end
   self.unchanged = skip and own.bytes and own.bytes == self.records.size
+  self.counts.before = self.unchanged and math.tointeger(own.messages) or 0
   return session
+end
+
+-- Creates a session: a child, if the store has the session that it was begun by.
+local function create(self, made)
+  local link = self.recorded_parent
+  local parent = link and self.store:resume { id = link, agent = made.agent }
+  if not parent then
+    return self.store:create(made)
+  end
+  local session, message, code = parent:child(made)
+  if session then
+    parent:sync()
+  end
+  parent:close()
+  return session, message, code
 end
 
 local function make_session(self)
   local options = self.options
   local id = options.id or self.recorded_id or options.default_id
-  local session, message, code = self.store:create {
+  local session, message, code = create(self, {
     id = id, title = options.title or self.recorded_title, agent = options.agent,
-    metadata = { imported = { from = self.from, source = self.records.source } },
-  }
+    metadata = { imported = { from = self.from, source = self.records.source,
+      parent = self.recorded_parent } },
+  })
   if not session and code == "EEXISTS" and self.records.source then
     session, message, code = resume(self, { id = id, agent = options.agent },
       options.skip_unchanged)
@@ -148,6 +165,7 @@ local function put(self, record)
         self.recorded_id = self.recorded_id or id
       end
       self.recorded_title = self.recorded_title or record.title and clip(record.title)
+      self.recorded_parent = self.recorded_parent or record.begun_by
     end
     return true
   elseif self.session and not self.done then
@@ -181,6 +199,7 @@ local function vouch(self)
   local session, records, counts = self.session, self.records, self.counts
   local imported = {
     from = self.from, source = records.source, bytes = records.offset > 0 and records.offset or nil,
+    parent = self.recorded_parent,
   }
   local own = (session:metadata() or {}).imported
   if self.options.session then
@@ -197,7 +216,12 @@ local function vouch(self)
     ok, message, code = session:custom { imported = imported }
     return ok and true, message, code
   end
-  return session:metadata { imported = imported }
+  imported.messages = counts.before + counts.messages
+  local metadata = { imported = imported }
+  for name, value in pairs(records.about or {}) do
+    metadata[name] = clip(bytes.text(value))
+  end
+  return session:metadata(metadata)
 end
 
 -- Writes the title, settings and metadata of the recording, and how much of it was read.
@@ -211,8 +235,10 @@ local function finish(self)
   if target and session:head() ~= target then
     ok, message, code = writes.go_to(self, target)
   end
-  if ok and records.title and session.title == "" and not self.options.session then
-    ok, message, code = session:set_title(clip(bytes.text(records.title)))
+  local title = session.title == "" and not self.options.session
+    and (records.title or self.options.title_of and self.options.title_of(self.recorded_id))
+  if ok and title then
+    ok, message, code = session:set_title(clip(bytes.text(title)))
   end
   if ok and not self.options.session then
     local now, settings = session:settings() or {}, {}
@@ -235,9 +261,11 @@ end
 ---@param store table
 ---@param records sessile.import.records
 ---@param options {from: string, id: string?, title: string?, agent: string?, session: table?,
---- default_id: string?, skip_unchanged: boolean?, on_step: fun(offset: integer, size: integer?)?}
---- session: write into this one; default_id: of a recording that has none; skip_unchanged: of one
---- that was imported to its end and has the same length, only the beginning is read
+--- default_id: string?, title_of: (fun(id: string?): string?)?, skip_unchanged: boolean?,
+--- on_step: fun(offset: integer, size: integer?)?}
+--- session: write into this one; default_id, title_of: of a recording that has none;
+--- skip_unchanged: of one that was imported to its end and has the same length, only the beginning
+--- is read
 ---@return table? session
 ---@return sessile.import.counts|string counts_or_message
 ---@return string? code
@@ -271,6 +299,7 @@ function write.into(store, records, options)
     ok, message, code = nil, records.failed, "EIO"
   end
   if ok and not self.session then
+    records.is_empty = true
     return nil, nothing(self), "EINVALID"
   end
   self.counts.resumed = self.resumed
