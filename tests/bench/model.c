@@ -68,15 +68,17 @@ static void grow(sessile_session *s, size_t count)
 
 /* A call as an agent makes it: the context is read, the model answers, question and
  * answer are written, durably. */
-static void bench_call(sessile_store *store)
+static void bench_call(sessile_store *store, size_t messages)
 {
     static samples added, bare;
     static const char line[2 * MESSAGE + 400] = "";
-    sessile_session *s = open_session(store, "call");
+    sessile_session *s =
+        open_session(store, messages == MESSAGES ? "call-of-1000" : "call-of-100");
     sessile_error err;
     int fd = floor_open("floor");
     off_t end = 0;
-    grow(s, MESSAGES);
+    char label[80];
+    grow(s, messages);
     for (int i = -5; i < (int)rounds(200); i++) {
         char texts[2][2 * MESSAGE];
         sessile_slice list[2] = {message_text(texts[0], 0), message_text(texts[1], 1)};
@@ -95,8 +97,8 @@ static void bench_call(sessile_store *store)
             sample_round(&added, t - asked, &bare, f, NULL, 0);
     }
     close(fd);
-    row_print(&(row){"call of a model, what a session adds, 1000", &added, &bare, NULL,
-                     "as many bytes written, synced", 0, 5});
+    snprintf(label, sizeof label, "call of a model, what a session adds, %zu", messages);
+    row_print(&(row){label, &added, &bare, NULL, "as many bytes written, synced", 0, 5});
     close_session(s);
 }
 
@@ -171,7 +173,8 @@ int main(int argc, char **argv)
     bench_begin(argc, argv);
     sessile_store *store =
         open_store("model", SESSILE_KEY_SECRET, SESSILE_SYNC, NULL, NULL);
-    bench_call(store);
+    bench_call(store, 100);
+    bench_call(store, MESSAGES);
     bench_branch(store);
     bench_compact(store);
     sessile_store_close(store);
