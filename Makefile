@@ -5,7 +5,8 @@
 #   make help     all targets
 #
 # Only what tests or measures, `demo` and `deps` may call apt-get, and only for packages that
-# are absent; `make` alone compiles. Dependencies are plain -l flags, so that this file can be
+# are absent; `make` alone compiles, or says which are (DEPS=no: libraries of your own are used
+# instead). Dependencies are plain -l flags, so that this file can be
 # read on a machine which has no compiler yet.
 
 VERSION := $(shell sed -n 's/^.define SESSILE_VERSION "\(.*\)"/\1/p' engine/include/sessile.h 2>/dev/null)
@@ -17,12 +18,17 @@ BUILD_PACKAGES := gcc libc6-dev binutils lua5.4 liblua5.4-dev uuid-dev libsodium
                   libmodpbase64-dev libzstd-dev libpcre2-dev lua-argparse
 BUILD_PACKAGES += libsqlite3-dev libpq-dev libcurl4-openssl-dev
 BUILD_PACKAGES += libcmark-gfm-dev libcmark-gfm-extensions-dev libncurses-dev libedit-dev
-TEST_PACKAGES  := pkg-config libcmocka-dev libcjson-dev lua-busted postgresql sqlite3
+TEST_PACKAGES  := pkg-config libcmocka-dev libcjson-dev lua-busted postgresql sqlite3 luajit
 CHECK_PACKAGES := clang-format-14 lua-check cppcheck lua-socket lua-sec
 BENCH_PACKAGES := libsqlite3-dev postgresql
 SOAK_PACKAGES  := clang libclang-rt-14-dev
 # What looks at terminals and pages as a person does; specs that need one say so without it.
 VIEW_PACKAGES  := tmux chromium zsh fish man-db
+
+# Said before anything is compiled.
+COMPILING := $(filter all build everything install,$(or $(MAKECMDGOALS),all))
+MISSING   := $(if $(COMPILING),$(if $(filter no,$(DEPS)),,$(shell .ci/deps --missing $(BUILD_PACKAGES))))
+$(if $(MISSING),$(error Packages are missing. As root, type: apt-get install $(MISSING)))
 
 # ---- flags ---------------------------------------------------------------------------
 # OPT and HARDEN are what the other builds (asan, coverage) replace. CFLAGS, CPPFLAGS and
@@ -101,13 +107,14 @@ WORKER := $(if $(WORKERS),$(BUILD)/libexec/sessile-worker)
 ENCODINGS := $(patsubst engine/tokens/data/%.zst,$(BUILD)/share/sessile/encodings/%.bpe,\
                $(call sources,engine/tokens/data/*.zst))
 
-.PHONY: all build demo test check asan tsan valgrind bench coverage install clean help deps
+.PHONY: always all build demo test check asan tsan valgrind bench coverage install clean help deps
 .PHONY: deps-build deps-test deps-check deps-bench deps-soak
 .PHONY: format accuracy mutants everything stores threaded warnings headers lint fuzz fuzzers benches promises soak
 .DELETE_ON_ERROR:
 .SECONDARY:
 
 all: build
+always:
 build: $(A) $(if $(ENGINE),$(SO)) $(CORE) $(BIN) $(WORKER) $(ENCODINGS) $(BUILD)/sessile.pc
 everything: build $(BUILD)/internal.a $(TESTS) $(STORE_OBJECTS) $(FUZZERS) $(BENCHES) $(SAMPLES)
 
@@ -117,6 +124,11 @@ everything: build $(BUILD)/internal.a $(TESTS) $(STORE_OBJECTS) $(FUZZERS) $(BEN
 $(OBJ)/engine/policy/%.o $(OBJ)/engine/command/%.o $(OBJ)/engine/worker/%.o: DOOR = -I$(LUA_INCLUDE)
 $(OBJ)/engine/session/store_handle.o: DOOR = -DSESSILE_LIBEXEC='"$(PREFIX)/libexec/sessile"'
 $(OBJ)/engine/tokens/encoding.o: DOOR = -DSESSILE_SHARE='"$(PREFIX)/share/sessile"'
+# Built again for another prefix.
+$(OBJ)/engine/session/store_handle.o $(OBJ)/engine/tokens/encoding.o: $(OBJ)/prefix
+$(OBJ)/prefix: always
+	@mkdir -p $(@D)
+	@echo '$(PREFIX)' | cmp -s - $@ || echo '$(PREFIX)' > $@
 $(OBJ)/engine/codec/%.o: DOOR = -I/usr/include/uuid
 $(OBJ)/engine/store/postgres/%.o: DOOR = -I/usr/include/postgresql
 $(OBJ)/tests/bench/bare_postgres.o $(OBJ)/tests/support/postgres_stores.o \
@@ -385,6 +397,13 @@ benches: $(BENCHES) $(WORKER) $(ENCODINGS)
 accuracy: build
 	@$(BIN) run tests/accuracy/accuracy.lua $(FILE)
 
+# A folder where neither shells, Lua, compilers nor programs look.
+P = $(abspath $(PREFIX))
+say_environment = printf '%s\n' 'To use it from there, put these lines into your shell, or into its profile:' \
+    'export PATH="$(P)/bin:$$PATH"' \
+    'export LUA_PATH_5_4="$(P)/share/lua/5.4/?.lua;$(P)/share/lua/5.4/?/init.lua;;" LUA_CPATH_5_4="$(P)/lib/lua/5.4/?.so;;"' \
+    'export PKG_CONFIG_PATH="$(P)/lib/pkgconfig" LD_LIBRARY_PATH="$(P)/lib"'
+
 D = $(DESTDIR)$(PREFIX)
 install: build
 	install -d $(D)/include $(D)/lib/pkgconfig $(D)/lib/lua/5.4/sessile $(D)/bin \
@@ -413,6 +432,7 @@ install: build
 	@[ -n "$(DESTDIR)" ] || ! command -v ldconfig >/dev/null || \
 	    ! ldconfig -v -N 2>/dev/null | grep -q '^$(PREFIX)/lib:' || \
 	    echo 'Programs find libsessile.so once you have run: ldconfig'
+	@[ -n "$(DESTDIR)" ] || case "$(PREFIX)" in /usr | /usr/local) ;; *) $(say_environment) ;; esac
 
 clean:
 	rm -rf build build-asan build-tsan build-coverage build-werror build-fuzz

@@ -8,6 +8,12 @@ stage=$(mktemp -d) || exit 1
 trap 'rm -rf "$stage"' EXIT
 number=0
 
+# Objects that know their prefix are compiled again for it: in a copy, other tests use the build.
+mkdir -p "$stage/build/obj"
+cp -a "$build/obj/engine" "$build/obj/lua" "$stage/build/obj"
+cp -a "$build/include" "$build/share" "$stage/build"
+build=$stage/build
+
 report() {
     number=$((number + 1))
     if [ "$1" = 0 ]; then echo "ok $number - $2"; else echo "not ok $number - $2"; fi
@@ -65,5 +71,26 @@ exported() {
 exported "libsessile.a exports sessile_* only" '^sessile_' -g "$stage/usr/lib/libsessile.a"
 exported "libsessile.so exports sessile_* only" '^sessile_' -D "$stage/usr/lib/libsessile.so"
 exported "core.so exports luaopen_* only" '^luaopen_' -D "$stage/usr/lib/lua/5.4/sessile/core.so"
+
+# A prefix that nothing looks into: the lines that it prints are all that is needed.
+make --no-print-directory install BUILD="$build" PREFIX="$stage/mine" >"$stage/printed" 2>&1
+grep '^export ' "$stage/printed" >"$stage/environment"
+[ "$(wc -l <"$stage/environment")" = 3 ] &&
+    env -i HOME="$stage" PATH=/usr/bin:/bin sh -c ". $stage/environment
+        cd / && sessile --version && lua5.4 -e 'require \"sessile\"' &&
+        cc -o $stage/third $stage/host.c \$(pkg-config --cflags --libs sessile) && $stage/third" \
+        >"$stage/said" 2>&1
+report $? "make install PREFIX= prints the lines that it needs"
+
+# Without the packages: what to type, before anything is compiled.
+mkdir "$stage/bare" && printf '#!/bin/sh\nexit 1\n' >"$stage/bare/dpkg-query" && chmod +x "$stage/bare/dpkg-query"
+! PATH="$stage/bare:$PATH" make --no-print-directory BUILD="$stage/none" >"$stage/said" 2>&1 &&
+    grep -q 'apt-get install gcc ' "$stage/said" && [ ! -e "$stage/none" ]
+report $? "make without the packages names the command that installs them"
+
+# Another Lua than 5.4.
+! LUA_PATH="lua/?.lua;lua/?/init.lua" luajit -e 'require "sessile"' >"$stage/said" 2>&1 &&
+    grep -q 'sessile needs Lua 5.4' "$stage/said"
+report $? "LuaJIT is told that sessile needs Lua 5.4"
 
 echo "1..$number"
