@@ -5,14 +5,15 @@
 cd "$(dirname "$0")/../.." || exit 1
 build=${SESSILE_BUILD:-build}
 stage=$(mktemp -d) || exit 1
-trap 'rm -rf "$stage"' EXIT
+copy=$(mktemp -d "$PWD/build-install.XXXXXX") || exit 1 # beside lua/, as a build has to be
+trap 'rm -rf "$stage" "$copy"' EXIT
 number=0
 
 # Objects that know their prefix are compiled again for it: in a copy, other tests use the build.
-mkdir -p "$stage/build/obj"
-cp -a "$build/obj/engine" "$build/obj/lua" "$stage/build/obj"
-cp -a "$build/include" "$build/share" "$stage/build"
-build=$stage/build
+mkdir "$copy/obj"
+cp -a "$build/obj/engine" "$build/obj/lua" "$copy/obj"
+cp -a "$build/include" "$build/share" "$copy"
+build=$copy
 
 report() {
     number=$((number + 1))
