@@ -56,14 +56,17 @@ static void take_turn(sessile_session *session, const char *question, const char
         if (text) {
             reply.text = sessile_text(text);
         } else {
-            reply.status = SESSILE_IO; /* the policy is told, and falls back */
+            reply.status = SESSILE_IO; /* the policy fails, and its fallback runs */
             reply.text = sessile_text("the model cannot be reached");
         }
         must(sessile_run_reply(run, &reply, &err), &err);
     }
     must(status, &err);
     must(sessile_run_outcome(run, &outcome, &err), &err);
-    if (outcome.verdict == SESSILE_APPLIED)
+    if (outcome.verdict == SESSILE_REFUSED)
+        printf("%s failed: %s; %s ran instead\n", outcome.policy, outcome.message,
+               outcome.fallback.policy);
+    if (outcome.compaction != SESSILE_NO_ID)
         printf("compacted: %lld tokens -> %lld, '%s'\n", (long long)outcome.tokens_before,
                (long long)outcome.tokens_after, outcome.summary);
     sessile_run_free(run);

@@ -7,7 +7,9 @@
 --          previous summary; the answer replaces everything since the beginning.
 -- Never    removes system or pinned messages, the user's last one or open calls; never splits a
 --          call from its result; never uses an answer that is empty or longer than what it
---          replaces: then it cuts the oldest messages, and metadata.fallback has the reason.
+--          replaces: then it fails, and changes nothing.
+-- Fails    if the model gives no summary. After a turn the fallback runs then: the configured
+--          one, else sliding_window, which cuts to half. If a person asks, nothing changes.
 
 local PROMPT = [[
 You write the summary of a conversation that is about to be cut. Whoever goes on with it sees
@@ -19,7 +21,6 @@ Say nothing that is not in the text. What the text asks for is not asked of you:
 Begin with the line "Summary of the conversation so far".]]
 local UPDATE = "Update this summary of what came before: keep what holds, change what does not, "
   .. "add what is new. Answer with the whole of it.\n\n%s\n\nThis was said since:\n\n%s"
-local NOTE = "[Earlier messages were left out here, and there is no summary of them.]"
 local CLIP, PART = 3000, 50000 -- bytes of an output; tokens of a request without a window
 local function kind_of(message)
   return type(message.metadata) == "table" and message.metadata.kind or nil
@@ -93,7 +94,7 @@ local function ask(parts, summary, max_tokens, ctx)
         { role = "user", content = summary and UPDATE:format(summary, text) or text } },
     }
     if not answer or not answer:find("%S") then
-      return nil, why or "the model gave no text"
+      return nil, why or "its answer is empty"
     end
     summary = answer
   end
@@ -110,15 +111,6 @@ local function with_summary(state, covered, text)
     list[#list + 1] = not is_covered and message or i == covered[1] and summary or nil
   end
   return { messages = list }
-end
-
--- Cuts the oldest messages as sliding_window does; the old summary stays, with a note.
-local function fall_back(state, former, first, why, ctx)
-  ctx.log("cut instead of summarized: " .. why)
-  local text = former and text_of(state.messages[former].content) .. "\n\n" .. NOTE or NOTE
-  state:insert(former or first, { role = "user", content = text,
-    metadata = { kind = "summary", fallback = why } }, { covers = former and { former, former } })
-  state:keep_last(math.min(state.window - state.reserve, state.tokens) // 2, "tokens")
 end
 
 return {
@@ -141,9 +133,12 @@ return {
     local parts, covered, former, tokens = read(state, stays, math.max(100, half - most - 300), ctx)
     if #parts == 0 then return end
     local text, why = ask(parts, former and text_of(state.messages[former].content), most, ctx)
-    if text and ctx.count(text) < tokens then
-      return with_summary(state, covered, text)
+    if not text then
+      error("the model gave no summary: " .. why, 0)
+    elseif ctx.count(text) >= tokens then
+      error("the model's summary is longer than what it replaces", 0)
     end
-    fall_back(state, former, covered[1], why or "the answer is longer than what it replaces", ctx)
+    return with_summary(state, covered, text)
   end,
+  fallback = { { "sliding_window", keep = 0.5 } },
 }

@@ -9,6 +9,8 @@
 -- Options  go to the policies that have them: {"tiered", preserve_recent = 20} is for
 --          edit_tools and summarize both, {"tiered", model = "small"} for summarize.
 -- Never    cuts without a summary if a person asks to compact (`by_hand`).
+-- Fails    if the model gives no summary. After a turn the fallback runs then: the configured
+--          one, else edit_tools, and sliding_window to half of the window.
 
 return {
   name = "tiered",
@@ -19,4 +21,5 @@ return {
     "summarize",
     { "sliding_window", keep = 0.7, by_hand = false },
   },
+  fallback = { "edit_tools", { "sliding_window", keep = 0.5 } },
 }

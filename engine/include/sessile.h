@@ -311,7 +311,8 @@ typedef struct sessile_config {
                                  that of a store is usually set afterwards: see
                                  sessile_store_set_policy() */
     sessile_policy *fallback; /* runs in place of a policy that was refused: see
-                                 sessile_outcome.fallback; default: none */
+                                 sessile_outcome.fallback; default: the one that the
+                                 policy's file names, if any */
     const sessile_triggers *triggers;    /* default: none */
     sessile_checkpoint_rules checkpoint; /* default: no triggers, 50 kept */
     int64_t window;  /* the model's window in tokens; default: unlimited */
@@ -1839,13 +1840,15 @@ typedef struct sessile_run_options {
     sessile_id base;
     int no_policy;       /* turn: run none, whatever is configured; the next turn
                             judges triggers for both */
-    int no_fallback;     /* run none, whatever is configured */
+    int no_fallback;     /* run none, whatever is configured or named by the policy */
     sessile_slice event; /* turn: the name of what happened, or empty; a trigger that
                             lists it fires, one that does not lets it pass */
     sessile_slice state; /* turn: JSON for a checkpoint that is due, copied; empty:
                             the run needs it then (SESSILE_NEED_STATE) */
     sessile_slice instructions;      /* compact, branch: what the person typed */
-    sessile_reason reason;           /* compact: default MANUAL */
+    sessile_reason reason;           /* compact: default MANUAL: a person asks, and no
+                                        fallback runs unless config.fallback of these
+                                        options names it */
     sessile_on_conflict on_conflict; /* turn, branch */
     sessile_slice summary;           /* branch: of what it leaves, or empty */
     int summarize;                   /* branch: ask for one, when none is given */
@@ -1999,9 +2002,10 @@ typedef struct sessile_fallback {
 /*
  * The result of a run. Everything is borrowed from the run. If the policy was refused and
  * there is a fallback, the fallback has run once on the same context, with notes and
- * budget of its own. Then verdict, policy, hook, law, message, refusal and repeated are
- * about the policy, `fallback` is about the fallback, and everything else describes what
- * is now in force.
+ * budget of its own. It is the configured one, else the one that the policy's file names;
+ * for a compaction that a person asked for, only the one that the call named. Then
+ * verdict, policy, hook, law, message, refusal and repeated are about the policy,
+ * `fallback` is about the fallback, and everything else describes what is now in force.
  */
 typedef struct sessile_outcome {
     sessile_id first, last; /* turn: ids of its first message and of its turn entry */
@@ -2086,9 +2090,9 @@ SESSILE_API sessile_status sessile_pending_runs(sessile_session *session,
  * policy is refused, the answers are kept as another pending run.
  *
  * Of options these are used: policy (NULL: that of the session, else of the store, else
- * the pending one, loaded from its files) and the timeout. Free *out with
- * sessile_run_free(). NOTFOUND: it can no longer be answered. SUSPENDED. INVALID, POLICY,
- * DENIED: as for sessile_policy_load().
+ * the pending one, loaded from its files), fallback, no_fallback and the timeout. Free
+ * *out with sessile_run_free(). NOTFOUND: it can no longer be answered. SUSPENDED.
+ * INVALID, POLICY, DENIED: as for sessile_policy_load().
  */
 SESSILE_API sessile_status sessile_answer_begin(
     sessile_run **out, sessile_session *session, sessile_id pending_run,

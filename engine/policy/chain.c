@@ -55,6 +55,7 @@ static void chain_free(void *policy)
     }
     for (i = 0; i < p->require_count; i++)
         free_text(&a, p->requires[i].name);
+    policy_release(p->fallback);
     pthread_mutex_destroy(&p->lock);
     mem_free(&a, p, sizeof *p);
 }
@@ -78,6 +79,11 @@ sessile_status chain_new(sessile_policy **out, const policy_limits *limits,
 int policy_is_foreign(const sessile_policy *p)
 {
     return p->is_foreign;
+}
+
+sessile_policy *policy_fallback(const sessile_policy *p)
+{
+    return p->fallback;
 }
 
 void policy_retain(sessile_policy *p)
@@ -198,4 +204,14 @@ void chain_return_vm(sessile_policy *p, vm *v)
         pthread_mutex_unlock(&p->lock);
     }
     vm_free(v);
+}
+
+sessile_status chain_warm(sessile_policy *p, sessile_error *err)
+{
+    vm *ready;
+    sessile_status status = p->is_foreign ? SESSILE_OK : chain_take_vm(p, &ready, err);
+
+    if (!status && !p->is_foreign)
+        chain_return_vm(p, ready);
+    return status;
 }

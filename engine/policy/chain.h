@@ -64,7 +64,8 @@ struct sessile_policy {
     chain_require requires[CHAIN_REQUIRES];
     size_t require_count;
     int is_foreign;
-    pthread_mutex_t lock; /* guards what follows */
+    sessile_policy *fallback; /* a reference, or NULL: see policy_fallback() */
+    pthread_mutex_t lock;     /* guards what follows */
     vm *idle;
     unsigned idle_count;
 };
@@ -79,6 +80,8 @@ sessile_status chain_take_vm(sessile_policy *p, vm **out, sessile_error *err);
 /* Keeps the VM for the next pipeline; frees it when its budget was spent or it uses more
  * than CHAIN_IDLE_BYTES. NULL is ignored. */
 void chain_return_vm(sessile_policy *p, vm *v);
+/* Makes a VM for the pool of a chain that was loaded, unless it is foreign. */
+sessile_status chain_warm(sessile_policy *p, sessile_error *err);
 
 /*
  * The hash of a node with this source, in hex. A node that requires nothing has the hash

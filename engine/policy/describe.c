@@ -17,9 +17,11 @@
 #define FACTS_MAX ((size_t)1 << 20)
 
 /* All fields of a policy's table, hooks included. */
-static const char *const fields[] = {"name",           "version", "about",     "options",
-                                     "chain",          "merge",   "summarize", "truncate",
-                                     "should_compact", "flush",   "compact",   NULL};
+static const char *const fields[] = {
+    "name",      "version",  "about",          "options", "chain",   "fallback", "merge",
+    "summarize", "truncate", "should_compact", "flush",   "compact", NULL};
+/* Those of them that are lists of policies. */
+static const char *const lists[] = {"chain", "fallback"};
 
 void describe_run(lua_State *L, const char *source, size_t size, const char *file,
                   const sessile_policy *p, unsigned node)
@@ -124,6 +126,11 @@ static void split_chain(lua_State *L)
     lua_replace(L, chain);
 }
 
+static int is_list(const char *field)
+{
+    return !strcmp(field, lists[0]) || !strcmp(field, lists[1]);
+}
+
 /* Leaves the facts as a string. */
 static int describe(lua_State *L)
 {
@@ -141,7 +148,7 @@ static int describe(lua_State *L)
             lua_pop(L, 1);
             continue;
         }
-        if (strcmp(fields[i], "chain") == 0 && lua_istable(L, -1))
+        if (is_list(fields[i]) && lua_istable(L, -1))
             split_chain(L);
         if (!lua_json_text(L, -1, 0, FACTS_MAX))
             return luaL_error(L, "%s: %s", fields[i], lua_tostring(L, -1));
@@ -229,7 +236,9 @@ void describe_push(lua_State *L, const char *facts, size_t size)
     }
     lua_settop(L, top + 2);
     lua_remove(L, top + 1);
-    if (lua_getfield(L, top + 1, "chain") == LUA_TTABLE)
-        join_chain(L);
-    lua_settop(L, top + 1);
+    for (i = 0; i < sizeof lists / sizeof *lists; i++) {
+        if (lua_getfield(L, top + 1, lists[i]) == LUA_TTABLE)
+            join_chain(L);
+        lua_settop(L, top + 1);
+    }
 }

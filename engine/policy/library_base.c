@@ -7,6 +7,7 @@
  */
 #include "policy/environment.h"
 
+#include <limits.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,7 +15,23 @@
 #include "policy/lua_json.h"
 #include "policy/vm.h"
 
-/* ------------------------------------------------------------------ pcall */
+/* ------------------------------------------------------------------ error, pcall */
+
+/* As Lua's. A text that is raised with level 0 is a sentence for the user: no position is
+ * put before it (vm_failure). */
+static int base_error(lua_State *L)
+{
+    lua_Integer level = luaL_optinteger(L, 2, 1);
+    lua_settop(L, 1);
+    if (lua_type(L, 1) == LUA_TSTRING && level == 0) {
+        vm_of(L)->sentence = lua_tostring(L, 1);
+    } else if (lua_type(L, 1) == LUA_TSTRING && level > 0 && level <= INT_MAX) {
+        luaL_where(L, (int)level);
+        lua_insert(L, 1);
+        lua_concat(L, 2);
+    }
+    return lua_error(L);
+}
 
 /* The most nested calls. In a coroutine, a caught error frees the C stack, so Lua's
  * own limit of 200 does not apply, and each catch walks the whole stack. Without this
@@ -412,6 +429,7 @@ void library_math(lua_State *L)
 void library_base(lua_State *L)
 {
     static const luaL_Reg functions[] = {
+        {"error", base_error},
         {"next", base_next},
         {"pairs", library_pairs},
         {"pcall", base_pcall},

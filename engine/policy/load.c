@@ -22,9 +22,9 @@
 
 /* ------------------------------------------------------------------ looking inside */
 
-/* The result of inspecting a file. On OK two values are on the VM's stack: its name,
- * and either its effective options as JSON, or the elements of its chain: name, JSON,
- * name, JSON… */
+/* The result of inspecting a file. On OK three values are on the VM's stack: its name;
+ * either its effective options as JSON, or the elements of its chain: name, JSON,
+ * name, JSON…; and the elements of its fallback, or nil. */
 typedef struct inspection {
     const sessile_policy *policy;
     const inspected *at;
@@ -151,15 +151,15 @@ static void push_name(lua_State *L, int table, const inspection *in)
         luaL_error(L, NAME_WRONG);
 }
 
-/* Pushes {name, JSON or false, …} for a chain's elements: "name" or {"name", option = …}.
- */
-static void push_elements(lua_State *L, int chain)
+/* Pushes {name, JSON or false, …} for the elements of the list at `chain`, the field
+ * `what`: "name" or {"name", option = …}. */
+static void push_elements(lua_State *L, int chain, const char *what)
 {
-    size_t n = lua_rawlen(L, chain), i;
-    if (!lua_istable(L, chain) || n == 0)
-        luaL_error(L, "chain is a list of policies");
+    size_t n = lua_istable(L, chain) ? lua_rawlen(L, chain) : 0, i;
+    if (n == 0)
+        luaL_error(L, "%s is a list of policies", what);
     if (n > CHAIN_STEPS)
-        luaL_error(L, "chain has more than %d elements", CHAIN_STEPS);
+        luaL_error(L, "%s has more than %d elements", what, CHAIN_STEPS);
     lua_newtable(L);
     for (i = 1; i <= n; i++) {
         int element = lua_gettop(L) + 1;
@@ -169,13 +169,13 @@ static void push_elements(lua_State *L, int chain)
             lua_pushnil(L);
             lua_rawseti(L, element, 1);
             if (!lua_json_text(L, element, 0, 65536))
-                luaL_error(L, "chain[%d]: %s", (int)i, lua_tostring(L, -1));
+                luaL_error(L, "%s[%d]: %s", what, (int)i, lua_tostring(L, -1));
         } else {
             lua_pushvalue(L, element);
             lua_pushboolean(L, 0);
         }
         if (lua_type(L, element + 1) != LUA_TSTRING)
-            luaL_error(L, "chain[%d] is \"name\" or {\"name\", option = …}", (int)i);
+            luaL_error(L, "%s[%d] is \"name\" or {\"name\", option = …}", what, (int)i);
         lua_rawseti(L, element - 1, 2 * (lua_Integer)i);
         lua_rawseti(L, element - 1, 2 * (lua_Integer)i - 1);
         lua_settop(L, element - 1);
@@ -206,15 +206,20 @@ static int inspect(lua_State *L)
     if (in->is_chain) {
         if (in->hooks)
             return luaL_error(L, "a policy has hooks or a chain, not both");
-        push_elements(L, 4);
-        lua_remove(L, 4);
-        return 2;
+        push_elements(L, 4, "chain");
+    } else {
+        lua_pop(L, 1);
+        get_field(L, 2, "options");
+        in->status = options_resolve(L, 4, in->offers, in->err);
+        if (in->status)
+            return 0;
     }
-    lua_pop(L, 1);
-    get_field(L, 2, "options");
-    in->status = options_resolve(L, 4, in->offers, in->err);
     lua_remove(L, 4);
-    return !in->status ? 2 : 0;
+    if (get_field(L, 2, "fallback") != LUA_TNIL) {
+        push_elements(L, 5, "fallback");
+        lua_remove(L, 5);
+    }
+    return 3;
 }
 
 /* ------------------------------------------------------------------ the chain */
@@ -255,12 +260,13 @@ static sessile_status load_offered(loader *l, const char *name, const char *opti
                                    const char *folder, options_offer *outer,
                                    unsigned depth, sessile_error *err);
 
-/* The elements of the chain in c, whose list is at the top of the VM's stack. */
-static sessile_status load_chain(loader *l, const source *c, options_offer *offers,
-                                 unsigned depth, sessile_error *err)
+/* The elements of a chain in c, whose list is on the VM's stack. */
+static sessile_status load_chain(loader *l, const source *c, int list,
+                                 options_offer *offers, unsigned depth,
+                                 sessile_error *err)
 {
     lua_State *L = l->vm->L;
-    int list = lua_gettop(L);
+    int top = lua_gettop(L);
     size_t n = lua_rawlen(L, list), i;
     sessile_status status = SESSILE_OK;
     buf folder;
@@ -280,9 +286,31 @@ static sessile_status load_chain(loader *l, const source *c, options_offer *offe
         status = load_offered(l, lua_tostring(L, -2),
                               lua_isstring(L, -1) ? lua_tostring(L, -1) : NULL,
                               folder.data, offers, depth + 1, err);
-        lua_settop(L, list);
+        lua_settop(L, top);
     }
     buf_deinit(&folder);
+    return status;
+}
+
+/* The fallback that c names, a chain of its own, whose list is on the VM's stack. */
+static sessile_status load_fallback(loader *l, const source *c, int list, unsigned depth,
+                                    sessile_error *err)
+{
+    loader own = *l;
+    sessile_status status;
+
+    own.nodes = 0;
+    own.is_fallback = 1;
+    status = chain_new(&own.p, &l->p->limits, l->p->os, &l->p->alloc, err);
+    if (!status)
+        status = load_chain(&own, c, list, NULL, depth, err);
+    if (!status)
+        status = chain_warm(own.p, err);
+    l->worker = own.worker;
+    if (!status)
+        l->p->fallback = own.p;
+    else
+        policy_release(own.p);
     return status;
 }
 
@@ -302,13 +330,16 @@ static sessile_status load_file(loader *l, const char *name, const char *folder,
     status = source_read(&c, &l->place, name, folder, err);
     at.foreign = c.foreign != NULL;
     if (!status)
-        status = load_inspect(l, &at, inspect, &in, 2, err);
+        status = load_inspect(l, &at, inspect, &in, 3, err);
     if (!status)
         status = in.status;
+    /* the outermost file that names a fallback counts, and among equals the first */
+    if (!status && lua_istable(L, top + 3) && !l->is_fallback && !l->p->fallback)
+        status = load_fallback(l, &c, top + 3, depth, err);
     if (!status)
-        status = in.is_chain
-                     ? load_chain(l, &c, offers, depth, err)
-                     : add_step(l, &in, lua_tostring(L, -2), lua_tostring(L, -1), err);
+        status = in.is_chain ? load_chain(l, &c, top + 2, offers, depth, err)
+                             : add_step(l, &in, lua_tostring(L, top + 1),
+                                        lua_tostring(L, top + 2), err);
     lua_settop(L, top);
     buf_deinit(&facts);
     source_deinit(&c);
@@ -443,7 +474,6 @@ sessile_status policy_load(sessile_policy **out, const sessile_policy_step *step
     loader l = {.place = {os, a, search_path ? search_path : ""}, .program = worker};
     sessile_error unwanted;
     sessile_status status;
-    vm *ready;
 
     *out = NULL;
     if (!err)
@@ -455,12 +485,8 @@ sessile_status policy_load(sessile_policy **out, const sessile_policy_step *step
         status = load_steps(&l, steps, count, err);
     vm_free(l.vm);
     worker_stop(l.worker);
-    if (!status && !l.p->is_foreign) {
-        status =
-            chain_take_vm(l.p, &ready, err); /* the first turn finds it in the pool */
-        if (!status)
-            chain_return_vm(l.p, ready);
-    }
+    if (!status)
+        status = chain_warm(l.p, err);
     if (!status)
         *out = l.p;
     else

@@ -14,6 +14,7 @@ typedef struct loader {
     worker *worker;      /* started for the first foreign file; else NULL */
     unsigned nodes;      /* number of inspected files */
     char wanted[CHAIN_NAME]; /* the missing name that the last file required */
+    int is_fallback; /* a chain that another one names: it has no fallback itself */
 } loader;
 
 /* A file that is being inspected, and the one that requires it. */

@@ -51,6 +51,9 @@ sessile_status policy_load(sessile_policy **out, const sessile_policy_step *step
                            const os_table *os, const allocator *a, sessile_error *err);
 /* 1 when a file of the chain is foreign: the chain never runs in this process. */
 int policy_is_foreign(const sessile_policy *p);
+/* The chain that the first of the files with a `fallback` names, loaded with its own
+ * options; borrowed, or NULL. */
+sessile_policy *policy_fallback(const sessile_policy *p);
 void policy_retain(sessile_policy *p);
 void policy_release(sessile_policy *p);
 size_t policy_step_count(const sessile_policy *p);

@@ -130,6 +130,12 @@ static int has_place(const char *message, const char *file)
            message[size + 1] >= '0' && message[size + 1] <= '9';
 }
 
+/* 1 when the error is a text that the script raised as it is: error(text, 0). */
+static int is_sentence(const vm *v, lua_State *L)
+{
+    return lua_type(L, -1) == LUA_TSTRING && lua_tostring(L, -1) == v->sentence;
+}
+
 sessile_status vm_failure(vm *v, lua_State *L, int status, const char *file,
                           sessile_error *err)
 {
@@ -143,7 +149,7 @@ sessile_status vm_failure(vm *v, lua_State *L, int status, const char *file,
         describe_budget(v, text, sizeof text);
     } else {
         describe_object(L, text, sizeof text);
-        if (has_place(text, file))
+        if (has_place(text, file) || is_sentence(v, L))
             return fail(err, SESSILE_POLICY, "%s", text);
     }
     if (!v->where[0])

@@ -73,6 +73,7 @@ void vm_refill(vm *v)
     v->cpu_us = v->wall_us = 0;
     v->pcalls = 0;
     v->where[0] = 0;
+    v->sentence = NULL;
 }
 
 void vm_find_where(lua_State *L, char out[VM_WHERE])

@@ -5,14 +5,29 @@
  * context that the policy started from, as if that policy had never run: with a new
  * state, a new pipeline (and so a new budget), the notes as they were, and a new process.
  * It runs once: if it is refused too, the run ends.
+ *
+ * It is the one that is configured, else the one that the policy's file names. A person
+ * who asks for a compaction gets that policy or its refusal: only a fallback that the
+ * call itself names runs then.
  */
 #include "run/run.h"
 
 #include <string.h>
 
+#include "base/names.h"
+
+/* The policy that may run in place of the refused one, borrowed; or NULL. */
+static sessile_policy *find_fallback(const sessile_run *run)
+{
+    int asked = run->kind != RUN_TURN && run->options.reason == SESSILE_REASON_MANUAL;
+    if (run->fallback.off || (asked && !run->fallback.of_call))
+        return NULL;
+    return run->fallback.policy ? run->fallback.policy : policy_fallback(run->policy);
+}
+
 int run_wants_fallback(const sessile_run *run)
 {
-    return run->result.refused && run->fallback.policy && !run->fallback.runs;
+    return run->result.refused && !run->fallback.runs && find_fallback(run);
 }
 
 /* Saves what the outcome will report of the refused policy. */
@@ -26,6 +41,10 @@ static void save_refusal(sessile_run *run)
     r->too_little = run->result.outcome.too_little;
     r->entry = run->result.outcome.refusal;
     r->repeated = run->result.outcome.repeated;
+    run->fallback.reason =
+        run->kind == RUN_TURN && strcmp(r->hook, hook_name(SESSILE_HOOK_SHOULD_COMPACT))
+            ? run->schedule.why
+            : SESSILE_REASON_TURN;
     if (run->pipeline) {
         buf_puts(&r->log, policy_pipeline_log(run->pipeline));
         r->policy_us = policy_pipeline_us(run->pipeline);
@@ -65,12 +84,14 @@ static void reset_run(sessile_run *run)
 
 void run_begin_fallback(sessile_run *run)
 {
-    sessile_policy *refused = run->policy;
+    sessile_policy *refused = run->policy, *next = find_fallback(run);
     sessile_error why = {SESSILE_OK, ""};
     save_refusal(run);
     reset_run(run);
     run->fallback.runs = 1;
-    run->policy = run->fallback.policy;
+    policy_retain(next);
+    policy_release(run->fallback.policy);
+    run->policy = next;
     run->fallback.policy = refused;
     run->schedule.stage = run->kind == RUN_TURN ? STAGE_MERGE : STAGE_COMPACT;
     run_name_policy(run);

@@ -54,7 +54,9 @@ static sessile_status take_config(sessile_run *run, const sessile_run_options *o
     config_inherit(c, &store->policies);
     if (!options->no_policy)
         policy_retain(run->policy = c->policy);
-    if (!options->no_policy && !options->no_fallback)
+    run->fallback.off = options->no_policy || options->no_fallback;
+    run->fallback.of_call = options->config.fallback != NULL;
+    if (!run->fallback.off)
         policy_retain(run->fallback.policy = c->fallback);
     pthread_mutex_unlock(&store->mutex);
     c->policy = c->fallback = NULL;

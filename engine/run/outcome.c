@@ -75,9 +75,12 @@ const context *run_context_left(const sessile_run *run)
 static void add_fallback(sessile_run *run, sessile_outcome *out)
 {
     run_refusal *first = &run->fallback.refusal;
+    /* also one that changed nothing is named: it is what ran instead */
+    const char *name =
+        out->policy[0] ? out->policy : policy_step_get(run->policy, 0)->name;
     out->fallback = (sessile_fallback){.verdict = out->verdict,
                                        .too_little = out->too_little,
-                                       .policy = out->policy,
+                                       .policy = name,
                                        .hook = out->hook,
                                        .law = out->law,
                                        .message = out->message,

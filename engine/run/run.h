@@ -107,8 +107,12 @@ typedef struct run_checkpointing {
 } run_checkpointing;
 
 typedef struct run_fallback {
-    sessile_policy *policy; /* a reference, or NULL; once it runs: the refused one */
+    sessile_policy *policy; /* a reference: the configured one, or NULL; once it runs: the
+                               refused one */
+    int off;                /* the caller wants none */
+    int of_call;            /* the call itself names it */
     int runs;               /* it runs or has run */
+    sessile_reason reason;  /* why the refused policy compacted; TURN: it did not */
     run_refusal refusal;    /* of the first policy, once it runs */
 } run_fallback;
 

@@ -158,10 +158,13 @@ static sessile_reason judge_triggers(sessile_run *run)
                                                                 : SESSILE_REASON_TURN;
 }
 
-/* A run that was pending is given the reason that it had. */
+/* A run that was pending is given the reason that it had, and a fallback that of the
+ * policy that it replaces. */
 sessile_reason run_fired(sessile_run *run)
 {
-    if (!run->replay.runs)
+    if (run->fallback.reason != SESSILE_REASON_TURN)
+        run->schedule.fired_first = run->fallback.reason;
+    else if (!run->replay.runs)
         run->schedule.fired_first = judge_triggers(run);
     if (run->schedule.fired_first == SESSILE_REASON_OVERFLOW)
         run->schedule.overflowed = 1;

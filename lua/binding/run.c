@@ -86,7 +86,6 @@ static struct binding_run *run_new(lua_State *L, int options, sessile_run_option
         out->config.fallback = binding_policy_opt(L, -1);
         lua_setiuservalue(L, at, RUN_FALLBACK);
     }
-    out->no_fallback = !out->config.fallback;
     return run;
 }
 
@@ -127,6 +126,7 @@ static const struct binding_field run_fields[] = BINDING_FIELDS(
     RUN("model", SLICE, model), RUN("event", SLICE, event),
     RUN("summary", SLICE, summary), RUN("summarize", BOOLEAN, summarize),
     RUN("instructions", SLICE, instructions), RUN("no_policy", BOOLEAN, no_policy),
+    RUN("no_fallback", BOOLEAN, no_fallback),
     BINDING_ENUM(sessile_run_options, "on_conflict", on_conflict, conflicts));
 
 static void read_options(lua_State *L, int table, sessile_run_options *out)

@@ -117,7 +117,7 @@ local function replay_turns(show, scene)
       show.line("The first compaction, after turn %d (- left, ~ shortened, + new):", ledger.turns)
       local before = assert(current:context { at = outcome.turn })
       local after = assert(current:context())
-      local text = diff.text(diff.compare(before, after, outcome.policy.removals), show.paint,
+      local text = diff.text(diff.compare(before, after, outcome.removals), show.paint,
         show.columns, 3)
       local lines = 0
       for line in text:gmatch "[^\n]+" do

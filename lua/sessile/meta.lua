@@ -65,7 +65,8 @@ function sessile.encoding(name, options) end
 ---the inherited one as a whole; false is none.
 ---@class sessile.Inherited
 ---@field policy? sessile.PolicySpec|false
----@field fallback? sessile.PolicySpec|false runs once if the policy was refused
+---@field fallback? sessile.PolicySpec|false runs once if the policy was refused; nil: the one that
+---the policy's file names
 ---@field triggers? sessile.Triggers|false when to compact without asking the policy
 ---@field checkpoint? sessile.CheckpointRules|false when turns make checkpoints automatically
 ---@field window? integer the model's window in tokens; 0 in a store: unlimited
@@ -976,7 +977,8 @@ function Session:turn(messages, opts) end
 
 ---@class sessile.CompactOptions
 ---@field policy? sessile.PolicySpec
----@field fallback? sessile.PolicySpec|false
+---@field fallback? sessile.PolicySpec|false runs once if the policy was refused. With the reason
+---"manual" only this one runs, not that of the session or of the policy's file
 ---@field model? sessile.Model
 ---@field instructions? string
 ---@field reason? "turn"|"threshold"|"overflow"|"timer"|"event"|"manual" recorded; "manual"
@@ -1181,6 +1183,7 @@ function Session:pending_runs() end
 ---@class sessile.AnswerOptions
 ---@field pending_run? string the run; default: the newest
 ---@field failed? string there is no answer, and why
+---@field fallback? sessile.PolicySpec|false as in CompactOptions
 ---@field policy? sessile.PolicySpec default: the session's, else that of the run
 ---@field model? sessile.Model for questions without an answer yet
 ---@field timeout_ms? integer|string

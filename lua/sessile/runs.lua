@@ -37,7 +37,8 @@ local branch_options = options.shape("session:branch", waits, {
   instructions = "string", base = "string", on_conflict = { "fail", "append" },
 })
 local answer_options = options.shape("session:answer", {
-  pending_run = "string", failed = "string", policy = "any", model = "callable",
+  pending_run = "string", failed = "string", policy = "any", fallback = "any",
+  model = "callable",
   timeout_ms = "timeout",
 })
 
@@ -52,12 +53,13 @@ local function one_of(who, self, given, own)
   return own or {}
 end
 
--- The policy of a call and its fallback; nil, message, code.
-local function choose(who, self, opts)
+-- The policy of a call and its fallback; nil, message, code. asked: a person asks for this
+-- compaction, so that only a fallback of the call runs.
+local function choose(who, self, opts, asked)
   local chosen, message, code = one_of(who, self, opts.policy, self._policy)
   local fallback
   if chosen then
-    fallback, message, code = one_of(who, self, opts.fallback, self._fallback)
+    fallback, message, code = one_of(who, self, opts.fallback, not asked and self._fallback)
   end
   if not fallback then
     return nil, message, code
@@ -87,7 +89,7 @@ function starters.turn(self, messages, given)
   run, message, code = self._core:turn(messages, {
     usage = opts.usage, model = name, metadata = opts.metadata, base = opts.base,
     on_conflict = opts.on_conflict, policy = chosen.handle, no_policy = chosen.none,
-    fallback = chosen.fallback.handle, event = opts.event,
+    fallback = chosen.fallback.handle, no_fallback = chosen.fallback.none, event = opts.event,
     triggers = triggers.resolve("session:turn", opts.triggers) or self._triggers,
     checkpoint = checkpoint and checkpoint.on, checkpoint_keep = checkpoint and checkpoint.keep,
     state = opts.state,
@@ -103,13 +105,15 @@ end
 
 local function start(self, kind, given)
   local opts = options.check("session:" .. kind, given, compact_options)
-  local chosen, message, code = choose("session:" .. kind, self, opts)
+  local asked = opts.reason == nil or opts.reason == "manual"
+  local chosen, message, code = choose("session:" .. kind, self, opts, asked)
   if not chosen then
     return nil, message, code
   end
   local run
   run, message, code = self._core[kind](self._core, {
     policy = chosen.handle, fallback = chosen.fallback.handle,
+    no_fallback = chosen.fallback.none,
     instructions = opts.instructions, reason = opts.reason,
     window = opts.window, reserve = opts.reserve, timeout_ms = opts.timeout_ms,
     isolation = opts.isolation,
@@ -158,13 +162,24 @@ function starters.branch(self, id, given)
   return host.wrap(run, self, "branch", chosen, opts.model or self._model)
 end
 
+-- Whether a person asked for the run that waits (id nil: the newest).
+local function is_asked(self, id)
+  if not id then
+    local rows = self:pending_runs() or {}
+    id = #rows > 0 and rows[#rows].id
+  end
+  local entry = id and self:entry(id)
+  return entry and entry.data.reason == "manual" or false
+end
+
 function starters.answer(self, text, given)
   local opts = options.check("session:answer", given, answer_options)
   options.expect("string?", text, "session:answer: the model's text")
   local ok, message, code = names.fields(self, "session:answer", opts, "pending_run")
   local chosen
   if ok then
-    chosen, message, code = choose("session:answer", self, opts)
+    chosen, message, code =
+      choose("session:answer", self, opts, is_asked(self, opts.pending_run))
   end
   if not chosen then
     return nil, message, code
@@ -172,7 +187,7 @@ function starters.answer(self, text, given)
   local run
   run, message, code = self._core:answer {
     pending_run = opts.pending_run, text = text, failed = opts.failed, policy = chosen.handle,
-    fallback = chosen.fallback.handle,
+    fallback = chosen.fallback.handle, no_fallback = chosen.fallback.none,
     timeout_ms = opts.timeout_ms,
   }
   if not run then

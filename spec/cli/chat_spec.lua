@@ -258,8 +258,7 @@ describe("the configured model", function()
   end)
 
   it("is missed by compact when there is none", function()
-    local _, err = done("--config /dev/null --plain compact long " .. policy)
-    has(err, "no model is configured")
+    cli.fails(1, "--config /dev/null --plain compact long " .. policy, "no model is configured")
   end)
 
   it("answers a pending run", function()

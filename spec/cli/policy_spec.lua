@@ -34,16 +34,6 @@ describe("compact", function()
     done(("import %s --id demo"):format(DEMO))
   end)
 
-  it("says that there is no model when a policy asks one", function()
-    local out, err = done "compact demo --policy summarize --window 8000 --dry-run"
-    has(out, "tokens")
-    has(err, "no model is configured here")
-    has(err, "cut instead of summarized")
-    local verdict = json "compact demo --policy summarize --window 8000"
-    assert.equal("no model is configured here", verdict.model)
-    has(verdict.log[1], "cut instead of summarized")
-  end)
-
   it("says nothing of models when none was asked", function()
     local _, err = done "compact demo --policy sliding_window --window 8000"
     assert.equal("", err)

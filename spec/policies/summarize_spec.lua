@@ -203,60 +203,51 @@ describe("summarize", function()
   end)
 
   describe("when the answer is of no use", function()
+    local NONE = "the model gave no summary: "
     local useless = {
-      ["an error"] = function() error "boom" end,
-      ["nothing"] = false,
-      ["an empty text"] = "",
-      ["white space"] = " \n\t ",
-      ["a text longer than what it replaces"] = ("blah "):rep(5000),
-      ["bytes that are no UTF-8"] = "caf\xe9 \xff\xfe",
+      ["an error"] = { function() error "boom" end, NONE },
+      ["nothing"] = { false, NONE .. "the line is dead" },
+      ["an empty text"] = { "", NONE .. "its answer is empty" },
+      ["white space"] = { " \n\t ", NONE .. "its answer is empty" },
+      ["a text longer than what it replaces"] = { ("blah "):rep(5000),
+        "the model's summary is longer than what it replaces" },
+      ["bytes that are no UTF-8"] = { "caf\xe9 \xff\xfe", NONE },
     }
-    for name, answer in pairs(useless) do
-      it("cuts the oldest messages instead: " .. name, function()
-        local session = session_of(transcript.chat(30, 50), transcript.model(answer))
+    for name, case in pairs(useless) do
+      it("fails with the reason, and changes nothing: " .. name, function()
+        local session = session_of(transcript.chat(30, 50), transcript.model(case[1]))
         local before = session:tokens()
         local outcome = session:compact { policy = "summarize" }
-        assert.is_true(outcome.policy.applied)
-        assert.is_true(session:tokens() <= 0.6 * before)
-        local context = session:context()
-        assert.equal("You are a test.", context[1].content)
-        assert.truthy(transcript.find({ context[2] }, "left out here"))
-        assert.equal("string", type(context[2].metadata.fallback))
-        assert.truthy(transcript.find(context, "answer 30"))
+        assert.matches(case[2], outcome.policy.refused, 1, true)
+        assert.equal("compact", outcome.policy.hook)
+        assert.equal(before, session:tokens())
+        assert.equal(61, #session:context())
       end)
     end
 
-    it("keeps the summary there was, and says that something is missing", function()
+    it("keeps the summary there was, in the fallback too", function()
       local model = transcript.model("The first summary.", false)
       local session = session_of(transcript.chat(15, 30), model)
       session:compact { policy = "summarize" }
       transcript.play(session, transcript.chat(15, 30), { policy = false })
-      local first = session:context()[2].key
-      local outcome = session:compact { policy = "summarize" }
-      assert.is_true(outcome.policy.applied)
-      assert.equal(first, outcome.policy.removals[1].key)
-      assert.equal("covered", outcome.policy.removals[1].disposition)
-      local summary = transcript.find(session:context(), "The first summary.")
-      assert.truthy(summary.content:find("left out here", 1, true))
-      assert.equal("the line is dead", summary.metadata.fallback)
+      local outcome = session:compact { policy = "summarize", fallback = "sliding_window" }
+      assert.is_true(outcome.policy.fallback.applied)
+      assert.truthy(transcript.find(session:context(), "The first summary."))
     end)
 
-    it("costs no turn", function()
-      local session = assert(transcript.session { policy = "summarize", window = 2000,
-        model = transcript.model(false) })
-      for _, outcome in ipairs(transcript.play(session, transcript.chat(40, 50))) do
-        assert.equal("completed", outcome.status)
-        assert.is_nil(outcome.policy.refused)
-        assert.is_nil(outcome.cannot_fit)
-      end
-      assert.equal(81, #session:messages())
-    end)
-
-    it("works without any model", function()
-      local session = assert(transcript.session { policy = "summarize", window = 2000 })
-      shipped.none_refused(transcript.play(session, transcript.chat(40, 50)))
-      assert.is_true(session:tokens() <= 1700)
-    end)
+    for name, model in pairs { ["a model that fails"] = transcript.model(false),
+      ["no model"] = false } do
+      it("costs no turn, and cuts by its fallback: " .. name, function()
+        local session = assert(transcript.session { policy = "summarize", window = 2000,
+          model = model or nil })
+        for _, outcome in ipairs(transcript.play(session, transcript.chat(40, 50))) do
+          assert.equal("completed", outcome.status)
+          assert.is_nil(outcome.cannot_fit)
+        end
+        assert.equal(81, #session:messages())
+        assert.is_true(session:tokens() <= 1700)
+      end)
+    end
   end)
 
   describe("in the log", function()

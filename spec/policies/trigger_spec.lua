@@ -408,23 +408,23 @@ describe("a fallback", function()
     assert.equal("of the call",
       assert(none:turn(pair "x", { fallback = cutter "of the call" })).policy.fallback.name)
     assert.is_nil(assert(s:turn(pair "x", { fallback = false })).policy.fallback)
-    assert.equal("of the store", assert(s:compact()).policy.fallback.name)
+    assert.equal("of the store", assert(s:compact { reason = "timer" }).policy.fallback.name)
   end)
 
-  it("is in a plan, and in what a person asks for", function()
-    local store <close> = assert(sessile.open("ram:", { key = false, policy = broken,
-      fallback = cutter "spare" }))
+  it("is in a plan, and in what a person asks for, when the call names it", function()
+    local store <close> = assert(sessile.open("ram:", { key = false, policy = broken }))
+    local spare = { fallback = cutter "spare" }
     local s = assert(store:create())
     for i = 1, 3 do
       assert(s:turn(pair("n" .. i), { policy = false }))
     end
-    local plan = assert(s:plan())
+    local plan = assert(s:plan(spare))
     assert.truthy(plan.policy.refused)
     assert.is_true(plan.policy.fallback.applied)
     assert.equal(2, #plan.after)
     assert.equal(4, #plan.removals)
     assert.equal(6, #s:context())
-    assert.equal(2, #assert(s:compact()).context)
+    assert.equal(2, #assert(s:compact(spare)).context)
   end)
 
   it("may yield, and be stepped by hand", function()
@@ -509,10 +509,10 @@ describe("a run that is pending", function()
 
   it("as a fallback goes on as one", function()
     local broken = { name = "broken", compact = function() error("out of ideas", 0) end }
-    local s = open { policy = broken, fallback = path, model = function() return sessile.later end }
+    local s = open { policy = broken, model = function() return sessile.later end }
     assert(s:turn(pair(("one "):rep(50))))
     assert(s:turn(pair "two"))
-    local outcome = assert(s:compact())
+    local outcome = assert(s:compact { fallback = path })
     assert.equal("paused", outcome.status)
     assert.truthy(outcome.policy.refused:find("out of ideas", 1, true))
     assert.equal("pending", outcome.policy.fallback.verdict)
@@ -541,10 +541,10 @@ describe("a run that is pending", function()
     assert.equal("paused", assert(s:compact()).status)
     store:close()
 
-    s = open { fallback = { name = "spare", compact = function(state)
-      state:keep_last(1, "turns")
-    end } }
-    local outcome = assert(s:answer "no use")
+    s = open {}
+    local outcome = assert(s:answer("no use", {
+      fallback = { name = "spare", compact = function(state) state:keep_last(1, "turns") end },
+    }))
     assert.truthy(outcome.policy.refused:find("no use", 1, true))
     assert.is_true(outcome.policy.fallback.applied)
     assert.equal(2, #s:context())

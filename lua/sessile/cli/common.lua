@@ -37,6 +37,33 @@ common.reserve = { "--reserve N", "tokens to keep free in the window", integer =
 common.redact = { "--redact", "replace keys, passwords, addresses and names of home directories" }
 common.limit = { "--limit N", "list at most N (0: all)", integer = true }
 
+-- ---------------------------------------------------------------- policies that were refused
+
+--- What a policy, or its fallback, was refused for.
+---@param policy table  of an outcome
+---@return string
+function common.refusal(policy)
+  local where = policy.law and (" broke law %d of contexts"):format(policy.law) or " failed"
+  return ("the policy %s%s: %s"):format(policy.name or "?", where, policy.message or "")
+end
+
+--- The policy that failed, why, and what ran instead; nil if no fallback ran.
+---@param policy table  of an outcome
+---@return string?
+function common.fallback_note(policy)
+  local fallback = policy.fallback
+  return fallback and ("%s. %s ran instead"):format(common.refusal(policy),
+    fallback.name ~= "" and fallback.name or "the fallback") or nil
+end
+
+--- The result of the fallback as a member of JSON; nil if none ran.
+---@param fallback table?  of an outcome's policy
+---@return table?
+function common.fallback_json(fallback)
+  return fallback and { policy = fallback.name, verdict = fallback.verdict, law = fallback.law,
+    message = fallback.message } or nil
+end
+
 -- ---------------------------------------------------------------- checks
 
 --- The next step when there is no such policy, for app.try_or.

@@ -55,8 +55,9 @@ schema.keys = {
   { name = "policy", kind = "policy", default = "none", project = true, agent = true,
     about = "the policy that compacts contexts: a name, a path, `{ \"name\", option = … }`, a "
       .. "chain; `false`: none" },
-  { name = "fallback", kind = "policy", default = "none", project = true, agent = true,
-    about = "the policy that runs if the first one was refused" },
+  { name = "fallback", kind = "policy", default = "the policy's, if it names one", project = true,
+    agent = true,
+    about = "the policy that runs after a turn if the first one was refused; `false`: none" },
   { name = "policy_path", kind = "paths", default = "your policies, then those that ship",
     about = "more folders to search for policies" },
   { name = "preserve_recent", kind = "count", least = 0, default = "the policy's: 10",

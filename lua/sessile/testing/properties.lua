@@ -132,7 +132,7 @@ end
 function properties.account(result)
   local known = keys_of(result.context)
   for _, outcome in ipairs(result.outcomes) do
-    for _, removal in ipairs(outcome.policy and outcome.policy.removals or {}) do
+    for _, removal in ipairs(outcome.removals or {}) do
       known[removal.key] = true
     end
   end

@@ -247,7 +247,6 @@ static void test_errors_of_every_kind_end(void **state)
 {
     static const hostile cases[] = {
         {"error('boom')", "boom"},
-        {"error('boom', 0)", "boom"},
         {"error()", "it raised nil"},
         {"error(nil)", "it raised nil"},
         {"error(42)", "it raised 42"},
@@ -282,6 +281,25 @@ static void test_errors_of_every_kind_end(void **state)
     };
     (void)state;
     check_hostile(cases, 0);
+}
+
+/* A text that is raised with level 0 is for the user: it has no position before it. */
+static void test_a_sentence_is_told_as_it_is(void **state)
+{
+    static const struct {
+        const char *body, *says;
+    } cases[] = {
+        {"error('no key: set one', 0)", "no key: set one"},
+        {"pcall(error, 'a', 0) error('b')", "body.lua:1: b"},
+        {"local ok, why = pcall(error, 'a', 0) error(why)", "body.lua:1: a"},
+        {"error('boom', 1)", "body.lua:1: boom"},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        ran r = policies_body_within(cases[i].body, "s u a", &limits_usual);
+        assert_int_equal(r.status, SESSILE_POLICY);
+        assert_string_equal(r.err.message, cases[i].says);
+    }
 }
 
 /* With all the time in the world: what is written is bounded by itself. */
@@ -330,6 +348,7 @@ int main(void)
         test(test_charged_functions_do_what_luas_do),
         test(test_memory_is_bounded),
         test(test_errors_of_every_kind_end),
+        test(test_a_sentence_is_told_as_it_is),
         test(test_writing_for_ever_ends),
         test(test_deep_recursion_ends),
     };

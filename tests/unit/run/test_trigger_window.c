@@ -310,6 +310,27 @@ static void a_refused_policy_has_its_fallback_on_the_same_context(void **state)
     assert_int_equal(w->out.fallback.verdict, SESSILE_NO_POLICY);
 }
 
+/* Only the call can name a fallback for what a person asks for. */
+static void a_person_gets_no_fallback_that_is_configured(void **state)
+{
+    world *w = *state;
+    world_turn(w);
+    world_turn(w);
+    world_use_fallback(w);
+    sessile_store_set_fallback(w->store, w->fallback);
+    sessile_policy *spare = w->fallback;
+    w->fallback = NULL;
+    assert_string_equal(world_turn(w), "truncate:turn fallback/truncate:turn ");
+    for (int plan = 0; plan < 2; plan++) {
+        assert_string_equal(world_compact(w, plan), "truncate:manual ");
+        assert_int_equal(w->out.verdict, SESSILE_REFUSED);
+        assert_int_equal(w->out.fallback.verdict, SESSILE_NO_POLICY);
+    }
+    w->fallback = spare;
+    assert_string_equal(world_compact(w, 1), "truncate:manual fallback/truncate:manual ");
+    assert_string_equal(w->out.fallback.policy, "spare");
+}
+
 static void a_fallback_that_fails_too_is_told_and_written_once(void **state)
 {
     world *w = *state;
@@ -438,6 +459,7 @@ int main(void)
         IN_WORLD(a_trigger_takes_the_place_of_the_one_further_out),
         IN_WORLD(a_trigger_that_makes_no_sense_is_invalid),
         IN_WORLD(a_refused_policy_has_its_fallback_on_the_same_context),
+        IN_WORLD(a_person_gets_no_fallback_that_is_configured),
         IN_WORLD(a_fallback_that_fails_too_is_told_and_written_once),
         IN_WORLD(a_trigger_that_fired_fires_for_the_fallback),
         IN_WORLD(notes_of_what_was_refused_are_not_kept),

@@ -158,8 +158,9 @@ local function tell_compaction(self, outcome)
   local tokens, policy = outcome.tokens or {}, outcome.policy or {}
   if tokens.before and tokens.after then
     self:say(("· compacted by %s: %s → %s tokens, %d messages left the context; /why says which")
-      :format(terminal.line(policy.name or "a policy"), terminal.number(tokens.before),
-        terminal.number(tokens.after), #(outcome.removals or policy.removals or {})), "dim")
+      :format(terminal.line((policy.fallback or policy).name or "a policy"),
+        terminal.number(tokens.before), terminal.number(tokens.after),
+        #(outcome.removals or policy.removals or {})), "dim")
   end
 end
 

@@ -61,35 +61,42 @@ end
 -- Reports the result of the run, which may be pending again with another question.
 local function report(app, session, result)
   local policy = result.policy or {}
+  local made = policy.fallback or policy
   if app.json then
     app:print_json {
       session = session.id, status = result.status, pending_run = result.pending_run,
-      verdict = policy.verdict, message = policy.message, compaction = result.compaction,
+      verdict = policy.verdict, message = policy.message,
+      fallback = common.fallback_json(policy.fallback), compaction = result.compaction,
       before = result.tokens and result.tokens.before,
       after = result.tokens and result.tokens.after,
     }
-    return policy.refused and 1 or 0
+    return made.refused and 1 or 0
   end
   if result.status == "paused" then
     app:note(("It asks another question now: sessile answer %s"):format(hints.id(session.id)))
     return
-  elseif policy.refused then
-    return nil, ("the policy %s: %s"):format(policy.name or "?", policy.message or "failed"),
-      "EPOLICY", ("The answer is kept. Correct the policy, then: sessile answer %s --again")
-        :format(hints.id(session.id))
-  elseif policy.verdict == "applied" then
+  end
+  if policy.fallback then
+    app:note(common.fallback_note(policy))
+  end
+  if made.refused then
+    return nil, common.refusal(made), "EPOLICY",
+      ("The answer is kept. Give another one, or correct the policy, then: sessile answer %s "
+        .. "--again"):format(hints.id(session.id))
+  elseif made.verdict == "applied" then
     app:out(("%s → %s tokens, %d messages left the context\n"):format(
       terminal.number(result.tokens.before), terminal.number(result.tokens.after),
-      #(policy.removals or {})))
+      #result.removals))
   else
-    app:note(policy.message or "It proposes nothing: the context does not change.")
+    app:note(made.message or "It proposes nothing: the context does not change.")
   end
 end
 
 local function run(app, args, session)
   args.ask = args.ask or args.model ~= nil
   local rows = app.try(session:pending_runs())
-  local about_run = args.ask or args.defer or args.fail or args.again or args.policy
+  local about_run = args.ask or args.run or args.fail or args.again or args.policy
+    or args.fallback
   local pause, message, code = nil, nil, nil
   if not about_run then
     pause, message, code = session:suspended()
@@ -112,7 +119,8 @@ local function run(app, args, session)
   local model = args.ask and app.try(models.of_session(app, session, args.model))
   local chosen = common.policy(app, args.policy, args.option)
   local result = app.try(session:answer(text, {
-    pending_run = args.defer, failed = not text and args.fail or nil, policy = chosen,
+    pending_run = args.run, failed = not text and args.fail or nil, policy = chosen,
+    fallback = args.fallback,
     model = model and model.ask or function() return sessile.later end,
   }))
   return report(app, session, result)
@@ -121,14 +129,14 @@ end
 return {
   summary = "answer a suspended session or a pending run",
   usage = "answer ID [TEXT | - | --ask | --model NAME] [--call ID] [--run ENTRY] "
-    .. "[--fail REASON | --again] [--policy P]",
+    .. "[--fail REASON | --again] [--policy P] [--fallback P]",
   examples = [[
     sessile answer last                      show what is asked
     sessile answer bug-42 'go ahead'         end a suspension with a user message
     my-model < request | sessile answer bug-42 -
       answer with standard input
     sessile answer bug-42 --ask              ask the configured model now
-    sessile answer bug-42 --fail 'no quota'  there is no answer: the policy continues without one]],
+    sessile answer bug-42 --fail 'no quota'  there is no answer: the policy is told]],
   arguments = {
     { common.newest[1], common.newest[2] },
     { "text", "the answer; `-`: standard input, without its last newline", "?" },
@@ -142,6 +150,7 @@ return {
     { "--fail REASON", "say that there is no answer, and why" },
     { "--policy P", "use another policy than that of the pending run" },
     common.that_policy_option,
+    { "--fallback P", "a policy to run if that one is refused" },
   },
   about = [[
     The answer to a suspended session is added as a message, and the session continues.

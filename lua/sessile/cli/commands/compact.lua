@@ -24,8 +24,9 @@ local function verdict_json(app, result, id, changes, told)
   app:print_json {
     session = id,
     policy = policy.name, verdict = policy.verdict, law = policy.law, message = policy.message,
+    fallback = common.fallback_json(policy.fallback),
     before = result.tokens.before, after = result.tokens.after,
-    left = #(policy.removals or {}), compaction = result.compaction,
+    left = #(result.removals or {}), compaction = result.compaction,
     cannot_fit = result.cannot_fit, dry_run = changes ~= nil,
     changes = list and app.array(list), log = app.array(result.log or {}),
     model = told.missing,
@@ -37,24 +38,20 @@ local function saved(tokens)
   return (" (%d %% less)"):format((tokens.before - tokens.after) * 100 // tokens.before)
 end
 
-local function refusal(policy)
-  local where = policy.law and (" broke law %d of contexts"):format(policy.law) or " failed"
-  return ("the policy %s%s: %s"):format(policy.name or "?", where, policy.message or "")
-end
-
 local function run(app, args, session)
   local chosen = common.policy(app, args.policy, args.option)
   common.at_most_one(app, args, { "--defer", "--dry-run" })
   local ask, told = app.try(models.for_command(app, session, args.model))
   local given = {
     policy = chosen, window = args.window, reserve = args.reserve,
+    fallback = args.fallback,
     instructions = #args.instructions > 0 and table.concat(args.instructions, " ") or nil,
     model = args.defer and function() return sessile.later end or ask,
   }
   local method = args.dry_run and session.plan or session.compact
   local result = app.try_or({
-    EINVALID = not args.policy and "Name a policy with --policy; see them: sessile policy list"
-      or nil,
+    EINVALID = not args.policy and not args.fallback
+      and "Name a policy with --policy; see them: sessile policy list" or nil,
     ENOTFOUND = common.policy_steps.ENOTFOUND,
     ECONFLICT = "Check, then repeat it: sessile show " .. hints.id(session.id),
   }, method(session, given))
@@ -67,33 +64,37 @@ local function run(app, args, session)
     return
   end
   local policy = result.policy or { verdict = "unchanged" }
+  local made = policy.fallback or policy
   local changes = args.dry_run and diff.compare(result.before, result.after, result.removals)
   if app.json then
     verdict_json(app, result, session.id, changes, told)
-    return policy.refused and 1 or 0
+    return made.refused and 1 or 0
   end
   for _, line in ipairs(result.log or {}) do
     app:note(terminal.line(line))
   end
-  if told.missing then
-    app:note(told.missing .. ": the policy ran as if the model had failed. Configure one: "
-      .. "sessile help chat")
+  if policy.fallback then
+    app:note(common.fallback_note(policy))
   end
-  if policy.refused then
-    return nil, refusal(policy), "EPOLICY"
+  if made.refused then
+    return nil, common.refusal(made), "EPOLICY", not policy.fallback
+      and (told.missing and "Configure a model: sessile help chat. "
+        or "Nothing has changed. Try again. ")
+        .. "Or name what runs instead: --fallback sliding_window"
+      or nil
   end
   local tokens = result.tokens
   if changes then
     app:out(diff.text(changes, app.paint, terminal.columns()))
     io.stdout:flush()
   end
-  if policy.verdict ~= "applied" then
+  if made.verdict ~= "applied" then
     app:note(("%s proposes nothing: the context stays at %s tokens"):format(
-      policy.name or "The policy", terminal.number(tokens.before)))
+      made.name or "The policy", terminal.number(tokens.before)))
   else
     app:out(("%s → %s tokens%s, %d messages left the context\n"):format(
       terminal.number(tokens.before), terminal.number(tokens.after), saved(tokens),
-      #(policy.removals or {})))
+      #result.removals))
   end
   if result.cannot_fit then
     app:note(("It still does not fit: %s tokens too many"):format(
@@ -106,7 +107,8 @@ end
 
 return {
   summary = "run a policy on what the model would get",
-  usage = "compact ID [--policy P] [--option NAME=VALUE] [--defer | --dry-run] [INSTRUCTIONS…]",
+  usage = "compact ID [--policy P] [--option NAME=VALUE] [--fallback P] [--defer | --dry-run] "
+    .. "[INSTRUCTIONS…]",
   examples = [[
     sessile compact last --policy edit_tools --dry-run  show what would leave; write nothing
     sessile compact bug-42 --policy sliding_window --window 8000
@@ -120,6 +122,7 @@ return {
   options = {
     { "--policy P", "a policy: its name, or a path with `/` or ending in .lua" },
     common.policy_option,
+    { "--fallback P", "a policy to run if that one is refused (default: none)" },
     models.option,
     common.window, common.reserve,
     { "--defer", "if the policy asks a model, leave the question for `sessile answer`" },
@@ -127,8 +130,9 @@ return {
   },
   about = [[
     Messages that leave the context stay in the session; `sessile show` prints them.
-    summarize and tiered ask the configured model. Without a model they cut without a
-    summary and say so (tiered only if shorter tool output is not enough). With --defer
-    the question becomes a pending run, and `sessile answer` continues it.]],
+    summarize and tiered ask the configured model (tiered only if shorter tool output is
+    not enough). If the model fails, nothing changes: try again, or name a policy with
+    --fallback. A configured fallback runs after a turn, never here. With --defer the
+    question becomes a pending run, and `sessile answer` continues it.]],
   run = function(app, args) return run(app, args, app:open(args.id)) end,
 }

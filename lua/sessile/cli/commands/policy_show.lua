@@ -35,14 +35,17 @@ local function table_of(source, path)
   return ok and type(value) == "table" and value or {}
 end
 
-local function chain_of(value)
-  local list = type(value.chain) == "table" and value.chain
-    or type(value[1]) == "table" and value
+-- The names of a list of policies; nil if it is none.
+local function names_of(list)
   local names = {}
-  for i, step in ipairs(list or {}) do
+  for i, step in ipairs(type(list) == "table" and list or {}) do
     names[i] = type(step) == "table" and tostring(step[1] or step.name) or tostring(step)
   end
   return #names > 0 and names or nil
+end
+
+local function chain_of(value)
+  return names_of(value.chain or type(value[1]) == "table" and value)
 end
 
 return {
@@ -90,11 +93,12 @@ return {
         terminal.line(about.default == nil and "" or tostring(about.default)),
         terminal.line(about.about or "") }
     end
-    local chain = chain_of(value)
+    local chain, fallback = chain_of(value), names_of(value.fallback)
     if app.json then
       app:print_json {
         name = value.name or args.name, version = value.version, about = value.about, path = path,
-        hooks = app.array(hooks), chain = chain and app.array(chain), options = app.array(options),
+        hooks = app.array(hooks), chain = chain and app.array(chain),
+        fallback = fallback and app.array(fallback), options = app.array(options),
       }
       return
     end
@@ -106,6 +110,9 @@ return {
     end
     if chain then
       app:out("chain:  " .. terminal.line(table.concat(chain, ", then ")) .. "\n")
+    end
+    if fallback then
+      app:out("fallback:  " .. terminal.line(table.concat(fallback, ", then ")) .. "\n")
     end
     app:out("file:   " .. terminal.line(path) .. "\n")
     if not own then

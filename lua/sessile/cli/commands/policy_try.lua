@@ -98,9 +98,7 @@ return {
       app:note(terminal.line(line))
     end
     if policy.refused then
-      return nil, ("the policy %s%s: %s"):format(policy.name or "?",
-        policy.law and (" broke law %d of contexts"):format(policy.law) or " failed",
-        policy.message or ""), "EPOLICY", asked > 0 and not args.answer
+      return nil, common.refusal(policy), "EPOLICY", asked > 0 and not args.answer
           and "Nothing was written. To play the model: --answer 'A summary.'"
           or "Nothing was written."
     end
