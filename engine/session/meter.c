@@ -10,9 +10,11 @@
  * two reports is what the messages between them took. The ratio of that to our counts is
  * taken from the newest segments: their median, weighted by size, which no single odd
  * segment (an image, thoughts that are not sent again, a cache that was not counted)
- * moves. System prompt and tools are in both reports, and so in no difference. Rejected:
- * a least-squares line (one odd segment moves it); the ratio of totals (it includes the
- * system prompt and tools, which are in no message).
+ * moves. System prompt and tools are in both reports, and so in no difference. But the
+ * messages take no more than the whole report: the newest segments may differ from the
+ * rest, so a ratio that makes more of them is lowered to that. Rejected: a least-squares
+ * line (one odd segment moves it); the ratio of totals alone (it includes the system
+ * prompt and tools, which are in no message).
  *
  * Must never depend on anything but the path: what a handle has seen before, which index
  * was there, or whether it was folded or walked, changes no figure.
@@ -23,23 +25,6 @@
 #include <string.h>
 
 #include "session/meter.h"
-
-/* ------------------------------------------------------------------ sums */
-
-const char *meter_source(const context *c)
-{
-    token_sums sums;
-
-    meter_sum(c, &sums);
-    if (sums.by[TOKENS_ESTIMATE] || !c->count)
-        return TOKEN_SOURCE_ESTIMATE;
-    if (sums.by[TOKENS_FITTED])
-        return TOKEN_SOURCE_FITTED;
-    for (int i = TOKEN_UNITS - 1; i > 0; i--)
-        if (sums.by[i])
-            return token_unit_name((token_unit)i);
-    return TOKEN_SOURCE_ESTIMATE;
-}
 
 /* ------------------------------------------------------------------ walking to an entry
  */
@@ -190,31 +175,6 @@ static void fit_unit(const token_meter *m, const sessile_session *s, unsigned un
     out->ratio = median(good, n, all);
 }
 
-static void make_fit(const sessile_session *s, token_meter *m)
-{
-    if (m->fit_known)
-        return;
-    memset(m->fit, 0, sizeof m->fit);
-    for (unsigned unit = 0; m->report && unit < TOKENS_FITTED; unit++)
-        fit_unit(m, s, unit, &m->fit[unit]);
-    m->fit_known = 1;
-}
-
-sessile_status session_fit_locked(sessile_session *s, sessile_id at,
-                                  meter_ratio out[TOKEN_UNITS], sessile_error *err)
-{
-    sessile_status status;
-    token_meter other, *m;
-
-    memset(out, 0, TOKEN_UNITS * sizeof *out);
-    status = meter_at(s, at, &other, &m, err);
-    if (status || !has_report(s, m))
-        return status;
-    make_fit(s, m);
-    memcpy(out, m->fit, sizeof m->fit);
-    return SESSILE_OK;
-}
-
 int64_t meter_scale(int64_t tokens, const meter_ratio *ratio)
 {
     int64_t r = ratio->ratio;
@@ -291,7 +251,7 @@ void meter_read(const token_sums *sums, const meter_ratio fit[TOKEN_UNITS], int 
     out->source = sources[worst];
 }
 
-/* ------------------------------------------------------------------ the context */
+/* ------------------------------------------------------------------ sums of contexts */
 
 static sessile_status sum_all(sessile_session *s, token_meter *m, sessile_error *err)
 {
@@ -339,6 +299,68 @@ static sessile_status sum_reported(sessile_session *s, token_meter *m, token_sum
     return status;
 }
 
+/* ------------------------------------------------------------------ the fit, bounded */
+
+/* Lowers the ratios until the messages of the newest report, `sums`, take no more than it
+ * says. */
+static void bound_fit(token_meter *m, const token_sums *sums, int exact)
+{
+    int64_t fitted = 0, rest = 0, room;
+    sessile_tokens part;
+
+    for (unsigned unit = 0; unit < TOKEN_UNITS; unit++)
+        if (read_unit(unit, sums->by[unit], sums->messages, &m->fit[unit], exact,
+                      &part) == RUNG_FITTED &&
+            m->fit[unit].ratio)
+            fitted += part.tokens;
+        else
+            rest += part.tokens;
+    room = m->reported > rest ? m->reported - rest : 0;
+    for (unsigned unit = 0; fitted > room && unit < TOKEN_UNITS; unit++)
+        if (m->fit[unit].ratio)
+            m->fit[unit].ratio = m->fit[unit].ratio * room / fitted + !room;
+}
+
+static sessile_status make_fit(sessile_session *s, token_meter *m, sessile_error *err)
+{
+    sessile_status status = SESSILE_OK;
+    int is_fitted = 0;
+    token_sums sums;
+
+    if (m->fit_known)
+        return SESSILE_OK;
+    memset(m->fit, 0, sizeof m->fit);
+    for (unsigned unit = 0; m->report && unit < TOKENS_FITTED; unit++) {
+        fit_unit(m, s, unit, &m->fit[unit]);
+        is_fitted |= m->fit[unit].ratio != 0;
+    }
+    if (is_fitted) {
+        status = sum_reported(s, m, &sums, err);
+        if (!status)
+            bound_fit(m, &sums, session_exact_unit(s));
+    }
+    m->fit_known = !status;
+    return status;
+}
+
+sessile_status session_fit_locked(sessile_session *s, sessile_id at,
+                                  meter_ratio out[TOKEN_UNITS], sessile_error *err)
+{
+    sessile_status status;
+    token_meter other, *m;
+
+    memset(out, 0, TOKEN_UNITS * sizeof *out);
+    status = meter_at(s, at, &other, &m, err);
+    if (status || !has_report(s, m))
+        return status;
+    status = make_fit(s, m, err);
+    if (!status)
+        memcpy(out, m->fit, sizeof m->fit);
+    return status;
+}
+
+/* ------------------------------------------------------------------ the context */
+
 /* What the newest report counted beside the messages: system prompt and tools that are no
  * entries. Known only by a fit; else it would be the error of our counts. */
 static sessile_status find_outside(sessile_session *s, token_meter *m, int exact,
@@ -371,8 +393,9 @@ sessile_status session_outside_locked(sessile_session *s, sessile_id at, int64_t
     status = meter_at(s, at, &other, &m, err);
     if (status || !has_report(s, m))
         return status;
-    make_fit(s, m);
-    status = find_outside(s, m, session_exact_unit(s), err);
+    status = make_fit(s, m, err);
+    if (!status)
+        status = find_outside(s, m, session_exact_unit(s), err);
     *out = m->outside;
     return status;
 }
@@ -411,18 +434,20 @@ static sessile_status count_all(sessile_session *s, token_meter *m, int exact,
 static sessile_status read_at(sessile_session *s, token_meter *m, sessile_tokens *out,
                               int *beside, sessile_error *err)
 {
-    int exact = session_exact_unit(s);
+    int exact = session_exact_unit(s), has = has_report(s, m);
+    int is_of_context =
+        has && s->tree.nodes[m->report].context_at == s->tree.nodes[m->upto].context_at;
+    sessile_status status = SESSILE_OK;
 
     *beside = 1;
-    if (has_report(s, m)) {
-        make_fit(s, m);
-    } else {
+    if (!has) {
         memset(m->fit, 0, sizeof m->fit);
         m->fit_known = 0;
+    } else if (!is_of_context || m->since.messages) {
+        status = make_fit(s, m, err);
     }
-    if (!has_report(s, m) ||
-        s->tree.nodes[m->report].context_at != s->tree.nodes[m->upto].context_at)
-        return count_all(s, m, exact, out, beside, err);
+    if (status || !is_of_context)
+        return status ? status : count_all(s, m, exact, out, beside, err);
     *beside = 0;
     meter_read(&m->since, m->fit, exact, out);
     add_known(out, m->reported, 0);
@@ -454,8 +479,9 @@ sessile_status session_tokens_with_locked(sessile_session *s, sessile_id at,
         return status;
     m = *found;
     if (has_report(s, &m)) {
-        make_fit(s, &m);
-        status = find_outside(s, &m, exact, err);
+        status = make_fit(s, &m, err);
+        if (!status)
+            status = find_outside(s, &m, exact, err);
     }
     meter_sum(c, &m.all);
     m.all_known = 1;

@@ -73,6 +73,8 @@ void meter_follow(sessile_session *s, sessile_id id, int64_t reported);
 void meter_forget(sessile_session *s);
 /* The sums of a context's items. */
 void meter_sum(const struct context *c, token_sums *out);
+/* In what the counts of a context were taken, the least of them. Static. */
+const char *meter_source(const struct context *c);
 
 /* ---- meter.c */
 
@@ -90,7 +92,4 @@ void meter_read(const token_sums *sums, const meter_ratio fit[TOKEN_UNITS], int 
 int64_t meter_scale(int64_t tokens, const meter_ratio *ratio);
 /* The counts of a context's items in the model's own tokens, where a ratio is known. */
 void meter_scale_context(struct context *c, const meter_ratio fit[TOKEN_UNITS]);
-/* In what the counts of a context were taken, the least of them. Static. */
-const char *meter_source(const struct context *c);
-
 #endif

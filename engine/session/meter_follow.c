@@ -27,6 +27,21 @@ void meter_sum(const context *c, token_sums *out)
         token_sums_add(out, c->items[i].unit, c->items[i].tokens);
 }
 
+const char *meter_source(const context *c)
+{
+    token_sums sums;
+
+    meter_sum(c, &sums);
+    if (sums.by[TOKENS_ESTIMATE] || !c->count)
+        return TOKEN_SOURCE_ESTIMATE;
+    if (sums.by[TOKENS_FITTED])
+        return TOKEN_SOURCE_FITTED;
+    for (int i = TOKEN_UNITS - 1; i > 0; i--)
+        if (sums.by[i])
+            return token_unit_name((token_unit)i);
+    return TOKEN_SOURCE_ESTIMATE;
+}
+
 static int64_t sum_of(const token_sums *sums)
 {
     int64_t all = 0;

@@ -211,6 +211,38 @@ describe("a count", function()
     assert.equal("fitted", source)
     assert.is_true(tokens > 4000 and tokens < 7000, tokens)
   end)
+
+  it("says of the same messages what was reported, whatever the newest ones take", function()
+    open()
+    local all = 0
+    for i = 1, 100 do
+      -- the model has few tokens for the long texts of the beginning, many for the later ones
+      local words = ("stone %d in the river "):format(i):rep(i <= 40 and 60 or 4)
+      assert(s:turn({ { role = "user", content = words } }, { policy = false }))
+      local counted = s:messages({ last = 1 })[1].tokens
+      all = all + math.floor(counted * (i <= 40 and 0.7 or 1.4))
+      assert(s:append { role = "assistant", content = "", usage = { input = all, output = 1 } })
+    end
+    for _, more in ipairs { false, "one more question about the stone in the river" } do
+      if more then
+        assert(s:append { role = "user", content = more })
+      end
+      local before, source = told(s:tokens())
+      assert.equal("usage", source)
+      local outcome = assert(s:compact { policy = { compact = function(state)
+        state:keep_last(10, "messages")
+      end } })
+      assert.is_true(outcome.tokens.after < before / 4)
+      assert(s:uncompact())
+      local after, info = s:tokens()
+      assert.equal("fitted", info.source)
+      assert.is_true(info.low <= before and before <= info.high,
+        ("%d is not in %d..%d (%d)"):format(before, info.low, info.high, after))
+      assert.is_true(math.abs(after - before) <= 8)
+      local id = s:messages({ last = 1 })[1].id
+      assert(s:branch(id)) -- back to where the report is of the whole context
+    end
+  end)
 end)
 
 describe("a policy", function()
