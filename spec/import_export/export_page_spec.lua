@@ -2,9 +2,9 @@
 -- becomes an element. Needs chromium; elsewhere it is pending.
 
 local cli = require "spec.support.cli"
-local decode = require("sessile").decode
 local payloads = require "spec.support.payloads"
-local done, write = cli.done, cli.write
+local sessile = require "sessile"
+local decode, done, json, write = sessile.decode, cli.done, cli.json, cli.write
 local home
 
 cli.each_test(function(path) home = path end)
@@ -235,6 +235,51 @@ describe("the page of an export", function()
       or dom:find("◆ Checkpoint %x+: here"))
     for link in dom:gmatch 'href="#([^"]+)"' do
       assert.truthy(dom:find('id="' .. link .. '"', 1, true), "a link that leads to " .. link)
+    end
+  end)
+
+  it("shows edits as diffs, code in colours, and what a compaction did", function()
+    local function call(id, name, arguments)
+      return sessile.encode { role = "assistant", content = "", tool_calls = { { id = id,
+        name = name, arguments = sessile.encode(arguments) } } } .. "\n" .. sessile.encode { role = "tool",
+        tool_call_id = id, content = "done" } .. "\n"
+    end
+    write(home .. "/talk.jsonl", sessile.encode { role = "user",
+      content = "Fix it.\n\n```lua\nlocal x = 'a<b' -- no 42\n```\n" } .. "\n"
+      .. call("c1", "Edit", { file_path = "/src/a.lua", old_string = "one\ntwo\nthree",
+        new_string = "one\n<two>\nthree" })
+      .. call("c2", "edit", { path = "a.py", edits = { { oldText = "x", newText = "y" } } })
+      .. call("c3", "apply_patch", { input = "*** Begin Patch\n@@\n-int a;\n+int b;" })
+      .. call("c4", "write", { path = "a.js", content = "return 7; // seven" })
+      .. call("c5", "write", { path = "a.unknown", content = "return 8" })
+      .. ('{"role":"user","content":"more"}\n{"role":"assistant","content":"done"}\n'):rep(3))
+    done(("import %s/talk.jsonl --from jsonl --id talk"):format(home))
+    write(home .. "/facts.lua", [[local store = require "sessile".open(arg[1])
+      local s = store:resume "talk"
+      for i = 1, 3 do assert(s:custom { kind = "note", n = i }) end]])
+    done(("run %s/facts.lua %s"):format(home, cli.store()))
+    done "compact talk --policy sliding_window --option messages=4"
+    done(("export talk %s/page.html"):format(home))
+    local page = cli.read(home .. "/page.html")
+    local function has(part)
+      assert.truthy(page:find(part, 1, true), part)
+    end
+    has '<span class="hk">local</span> x = <span class="hs">&#39;a&lt;b&#39;</span> '
+    has '<span class="hn">-- no 42</span>'
+    has(' one\n<span class="del">-two</span>\n<span class="ins">+&lt;two&gt;</span>\n three</pre>')
+    has '<span class="del">-x</span>\n<span class="ins">+y</span></pre>'
+    has '<span class="at">@@</span>\n<span class="del">-int a;</span>\n'
+    has '<span class="hk">return</span> <span class="hd">7</span>; <span class="hn">// seven</span>'
+    has '<pre tabindex="0">return 8</pre>'
+    has "3 entries that programs wrote"
+    local count, entries = page:match 'left out</td><td class="right">(%d+)</td>(.-)</tr>'
+    local row = json("log talk")[1]
+    assert.equal(row.lost, tonumber(count))
+    assert.truthy(entries:find('href="#e-00000001"', 1, true), entries)
+    local dom, console = open(home .. "/page.html")
+    if dom then
+      check_document(dom)
+      assert.is_nil(console:find("CONSOLE", 1, true), console)
     end
   end)
 

@@ -244,6 +244,19 @@ end
 -- Labels are shown at their messages.
 local SILENT = { label = true, session = true }
 
+-- What hangs on an entry. Entries of a host's own stand together in one fold.
+local function write_notes(self, node, write)
+  local own = {}
+  for _, child in ipairs(node and node.children or {}) do
+    if child.type == "custom" then
+      own[#own + 1] = message.note(self.source:entry(child.id))
+    elseif not child.is_path and not SILENT[child.type] then
+      write(message.note(self.source:entry(child.id)))
+    end
+  end
+  write(message.folded(own))
+end
+
 local function write_node(self, node, thread, before, write)
   if node.type == "message" or node.type == "branch_summary" then
     local entry = self.source:entry(node.id)
@@ -262,11 +275,7 @@ local function write_node(self, node, thread, before, write)
   else
     write(message.note(self.source:entry(node.id), self.index.rows[node.id]))
   end
-  for _, child in ipairs(node.children) do
-    if not child.is_path and not SILENT[child.type] then
-      write(message.note(self.source:entry(child.id)))
-    end
-  end
+  write_notes(self, node, write)
   write(parting_note(self, node.id))
 end
 
@@ -274,11 +283,7 @@ local function write_thread(self, thread, n, write)
   if n == 1 then
     write '<section aria-label="Conversation">\n<h2>Conversation</h2>\n'
     local root = self.tree.nodes["00000000"]
-    for _, child in ipairs(root and root.children or {}) do
-      if not child.is_path and not SILENT[child.type] then
-        write(message.note(self.source:entry(child.id)))
-      end
-    end
+    write_notes(self, root, write)
     write(root and parting_note(self, root.id) or "")
   else
     write(('<section class="aside" aria-label="Branch %d">\n<h2 id="branch-%d">Branch %d</h2>\n')

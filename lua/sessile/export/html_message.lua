@@ -3,6 +3,9 @@
 -- Owns: how text, calls, results and notes look in HTML. Stored text goes through text.html or
 -- sessile.markdown; it is never used for a class, an id or another attribute.
 
+local account = require "sessile.export.account"
+local code_kit = require "sessile.export.code"
+local edits = require "sessile.export.edits"
 local notes = require "sessile.export.notes"
 local parts = require "sessile.export.parts"
 local span = require("sessile.core").span
@@ -18,19 +21,38 @@ local function plain(content)
   return '<pre class="plain">' .. html(content) .. "</pre>\n"
 end
 
+local UNESCAPED = { ["&amp;"] = "&", ["&lt;"] = "<", ["&gt;"] = ">", ["&quot;"] = '"',
+  ["&#39;"] = "'" }
+
+-- Markdown; its code has colours if it says in which language it is.
 local function prose(content)
-  return has_markdown and markdown.html(text.lines(content)) or plain(content)
+  local out = has_markdown and markdown.html(text.lines(content))
+  return out and out:gsub('(<p class="lang">([^<]*)</p><pre tabindex="0"><code>)([^<]*)',
+    function(before, language, source)
+      return before .. code_kit.html(source:gsub("&#?%w+;", UNESCAPED), language)
+    end) or plain(content)
 end
 
-local function code(content)
-  return '<pre tabindex="0">' .. html(content) .. "</pre>\n"
+local function code(content, language)
+  return '<pre tabindex="0">' .. code_kit.html(content, language) .. "</pre>\n"
+end
+
+local DIFF = { ["-"] = "del", ["+"] = "ins", ["@"] = "at" }
+
+local function diff(lines)
+  local out = {}
+  for i, line in ipairs(lines) do
+    local shown = html((line[1] == "@" and "" or line[1]) .. line[2])
+    out[i] = DIFF[line[1]] and ('<span class="%s">%s</span>'):format(DIFF[line[1]], shown) or shown
+  end
+  return '<pre class="diff" tabindex="0">' .. table.concat(out, "\n") .. "</pre>\n"
 end
 
 -- brief, size: escaped already.
-local function fold(class, title, brief, size, body)
-  return ('<details class="fold%s"><summary><b>%s</b><span class="brief">%s</span><span '
-    .. 'class="size num">%s</span></summary>\n%s</details>\n'):format(class, title, brief, size,
-    body)
+local function fold(class, title, brief, size, body, is_open)
+  return ('<details class="fold%s"%s><summary><b>%s</b><span class="brief">%s</span><span '
+    .. 'class="size num">%s</span></summary>\n%s</details>\n'):format(class,
+    is_open and " open" or "", title, brief, size, body)
 end
 
 local function lines_of(content)
@@ -53,20 +75,42 @@ local function brief_of(fields)
   return nil
 end
 
--- Arguments as a list of names and values; anything but an object is unchanged.
+-- The language of an argument: that of the file that a call names, or of a shell.
+local function language_of(name, fields)
+  if name == "command" or name == "cmd" then
+    return "sh"
+  end
+  local path = fields.path or fields.file_path
+  path = path and span.string(path)
+  return path and code_kit.language(path)
+end
+
+local SHORT = 40 -- lines: a diff of so many is not folded
+
+-- Arguments as a list of names and values, edits as diffs; anything but an object is unchanged.
+-- Returns the body, a brief text, and whether it is to be seen at once.
 local function arguments(raw)
   local members, fields = span.object(raw)
   if not members or #members == 0 then
-    return code(raw), text.cut(text.line(raw), 120)
+    return code(raw), text.cut(text.line(raw), 120), false
   end
-  local out = { '<dl class="args">\n' }
-  for i, member in ipairs(members) do
-    out[i + 1] = ("<dt><bdi>%s</bdi></dt><dd>%s</dd>\n"):format(html(text.line(member.key)),
-      code(span.string(member.raw) or member.raw))
+  local diffs, shown = edits.of(raw)
+  local brief = brief_of(fields)
+  local out, lines = { '<dl class="args">\n' }, 0
+  for _, member in ipairs(members) do
+    local is_brief = diffs and brief == span.string(member.raw) -- it is in the summary
+    if not (is_brief or shown and shown[member.key]) then
+      out[#out + 1] = ("<dt><bdi>%s</bdi></dt><dd>%s</dd>\n"):format(html(text.line(member.key)),
+        code(span.string(member.raw) or member.raw, language_of(member.key, fields)))
+    end
   end
   out[#out + 1] = "</dl>\n"
-  return table.concat(out), text.cut(text.line(brief_of(fields)
-    or span.string(members[1].raw) or members[1].raw), 120)
+  for _, one in ipairs(diffs or {}) do
+    out[#out + 1] = diff(one)
+    lines = lines + #one
+  end
+  return table.concat(out), text.cut(text.line(brief
+    or span.string(members[1].raw) or members[1].raw), 120), diffs ~= nil and lines <= SHORT
 end
 
 -- ---------------------------------------------------------------- parts
@@ -89,8 +133,8 @@ function shows.thinking(part)
 end
 
 function shows.call(part)
-  local body, brief = arguments(part.text)
-  return fold(" call", html(text.line(part.name)), html(brief), "", body)
+  local body, brief, is_open = arguments(part.text)
+  return fold(" call", html(text.line(part.name)), html(brief), "", body, is_open)
 end
 
 function shows.result(part)
@@ -201,8 +245,19 @@ function message.note(entry, row)
   end
   return ('<div class="note%s num" id="e-%s"><b>%s</b> %s <a class="id" href="#e-%s">%s</a>%s'
     .. "</div>\n"):format(class, entry.id, html(text.line(title or "")),
-    html(text.line(sentence)), entry.id, entry.id, entry.type == "compaction" and written(entry)
-      or "")
+    html(text.line(sentence)), entry.id, entry.id, entry.type == "compaction"
+      and account(entry, row) .. written(entry) or "")
+end
+
+--- Several entries that are not for readers, in one fold.
+---@param list string[]  what message.note returned for each
+---@return string
+function message.folded(list)
+  if #list < 2 then
+    return list[1] or ""
+  end
+  return '<div class="note aside">' .. fold("", "facts", ("%s entries that programs wrote")
+    :format(number(#list)), "", table.concat(list)) .. "</div>\n"
 end
 
 return message

@@ -9,6 +9,7 @@ return [[
   --line:#e4e0d8;--link:#1d5a96;--user:#2f5fa8;--user-soft:#eef3fa;--tool:#8b8378;
   --out:#a9571b;--out-soft:#fbf1e8;--mark:#2c7a51;--branch:#7650ad;--error:#b3352f;
   --area:#c8d8ec;--bar:#5b84bd;--bar-tool:#c9c2b5;--hit:#ffe58a;
+  --word:#8a3a94;--text:#2f6b2f;--num:#8a5a00;--del:#fbe4e2;--ins:#e0f2e3;
   --sans:system-ui,-apple-system,"Segoe UI",Roboto,"Helvetica Neue","Liberation Sans",sans-serif;
   --serif:Charter,"Bitstream Charter","Iowan Old Style","Palatino Linotype",Georgia,
     "Liberation Serif",serif;
@@ -18,12 +19,14 @@ return [[
   --paper:#16181b;--raised:#1d2024;--sunk:#202327;--ink:#dddad4;--dim:#9a968e;--faint:#75726c;
   --line:#2e3237;--link:#8ab8ea;--user:#86aee6;--user-soft:#1c2430;--tool:#8d887f;
   --out:#dc9a64;--out-soft:#2a211a;--mark:#6fc195;--branch:#b699e2;--error:#ee8a80;
-  --area:#263a54;--bar:#6f98d0;--bar-tool:#4c4a46;--hit:#6b5a12;color-scheme:dark}}
+  --area:#263a54;--bar:#6f98d0;--bar-tool:#4c4a46;--hit:#6b5a12;
+  --word:#cf9be0;--text:#9ccf8f;--num:#d9b36a;--del:#40211f;--ins:#1d3524;color-scheme:dark}}
 :root[data-theme=dark]{
   --paper:#16181b;--raised:#1d2024;--sunk:#202327;--ink:#dddad4;--dim:#9a968e;--faint:#75726c;
   --line:#2e3237;--link:#8ab8ea;--user:#86aee6;--user-soft:#1c2430;--tool:#8d887f;
   --out:#dc9a64;--out-soft:#2a211a;--mark:#6fc195;--branch:#b699e2;--error:#ee8a80;
-  --area:#263a54;--bar:#6f98d0;--bar-tool:#4c4a46;--hit:#6b5a12;color-scheme:dark}
+  --area:#263a54;--bar:#6f98d0;--bar-tool:#4c4a46;--hit:#6b5a12;
+  --word:#cf9be0;--text:#9ccf8f;--num:#d9b36a;--del:#40211f;--ins:#1d3524;color-scheme:dark}
 :root[data-theme=light]{color-scheme:light}
 *{box-sizing:border-box}
 html{scroll-padding-top:4.5rem;-webkit-text-size-adjust:100%}
@@ -129,6 +132,11 @@ pre{margin:.6em 0;padding:.8rem 1rem;background:var(--sunk);border-radius:.5rem;
   line-height:1.5;max-height:34rem;tab-size:4}
 pre code{font-size:1em}
 pre.plain{white-space:pre-wrap;background:none;padding:0;font:inherit;max-height:none}
+.hk{color:var(--word)}.hs{color:var(--text)}.hd{color:var(--num)}
+.hn{color:var(--dim);font-style:italic}
+.diff span{display:inline-block;min-width:100%}
+.diff .del{background:var(--del)}.diff .ins{background:var(--ins)}.diff .at{color:var(--dim)}
+.account{margin:.6rem 0 .2rem}.account th{font-weight:600;color:var(--dim)}
 .lang{margin:.8em 0 -.35em!important;font:.72rem var(--mono);color:var(--faint)}
 .wide{overflow:auto;margin:.8em 0}
 table{border-collapse:collapse;font-size:.92em}
