@@ -241,8 +241,8 @@ describe("the page of an export", function()
   it("shows edits as diffs, code in colours, and what a compaction did", function()
     local function call(id, name, arguments)
       return sessile.encode { role = "assistant", content = "", tool_calls = { { id = id,
-        name = name, arguments = sessile.encode(arguments) } } } .. "\n" .. sessile.encode { role = "tool",
-        tool_call_id = id, content = "done" } .. "\n"
+        name = name, arguments = sessile.encode(arguments) } } } .. "\n"
+        .. sessile.encode { role = "tool", tool_call_id = id, content = "done" } .. "\n"
     end
     write(home .. "/talk.jsonl", sessile.encode { role = "user",
       content = "Fix it.\n\n```lua\nlocal x = 'a<b' -- no 42\n```\n" } .. "\n"
