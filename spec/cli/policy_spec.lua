@@ -79,6 +79,12 @@ describe("compact", function()
 end)
 
 describe("policy replay", function()
+  it("of a recording without a message is an error", function()
+    local path = cli.home() .. "/nothing.jsonl"
+    cli.write(path, '{"type":"session","version":3,"id":"x"}\n')
+    cli.fails(1, "policy replay sliding_window " .. path, "no message", "nothing.jsonl")
+  end)
+
   it("passes options", function()
     local ledger = json(("policy replay examples/keep_last.lua %s --option turns=4"):format(DEMO))
     assert.is_true(#ledger.replays[1].compactions > 0)

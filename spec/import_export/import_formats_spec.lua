@@ -126,6 +126,87 @@ describe("nothing is lost of", function()
   end
 end)
 
+describe("a recording", function()
+  it("of another format than --from says is refused, and told", function()
+    local other = folder .. "openai.json"
+    for from, name in pairs { pi = "claude.jsonl", openai = "claude.jsonl", jsonl = "pi-tree.jsonl",
+      claude = "codex.jsonl", anthropic = "pi-tree.jsonl" } do
+      local none, message, code = recordings.into(store, folder .. name, { from = from })
+      assert.same({ nil, "EINVALID" }, { none, code })
+      local format = recordings.format(name)
+      assert.truthy(message:find(("looks like %s: use --from %s"):format(format, format), 1, true),
+        message)
+    end
+    assert.same({}, store:list())
+    local _, counts = assert(recordings.into(store, other, { from = "codex" }))
+    assert.truthy(counts.looks_like:find("looks like openai", 1, true))
+    _, counts = assert(recordings.into(store, other))
+    assert.is_nil(counts.looks_like)
+  end)
+
+  it("may begin with a byte order mark", function()
+    for _, name in ipairs { "pi-tree.jsonl", "claude.jsonl", "openai.json", "jsonl.jsonl" } do
+      local path = temp.dir() .. "/" .. name
+      temp.write(path, "\u{FEFF}" .. temp.read(folder .. name))
+      local _, expected = assert(recordings.into(store, folder .. name, { id = "x" .. name }))
+      local session, counts = assert(recordings.into(store, path, { id = name }))
+      assert.same(expected, counts)
+      session:close()
+      counts = select(2, recordings.into(store, path, { id = name, skip_unchanged = true }))
+      assert.is_true(counts.unchanged)
+    end
+    local path = temp.dir() .. "/utf16.json"
+    temp.write(path, "\xFF\xFE[\0{\0")
+    assert.truthy(select(2, import.open(path)):find("iconv", 1, true))
+  end)
+
+  it("with a message over the limit says which, and what the limit is", function()
+    local path = temp.dir() .. "/long.jsonl"
+    temp.write(path, '{"role":"user","content":"x"}\n{"role":"user","content":"'
+      .. ("y"):rep(9 << 20) .. '"}\n')
+    local _, counts = assert(recordings.into(store, path))
+    assert.equal(2, counts.first.at)
+    assert.truthy(counts.first.why:find("longer than 8323072 bytes", 1, true))
+  end)
+end)
+
+-- The times of all messages, compacted or not.
+local function times_of(session)
+  local list = {}
+  for entry in session:entries { types = { "message" } } do
+    list[#list + 1] = entry.data.timestamp or false
+  end
+  return list
+end
+
+describe("messages keep their times:", function()
+  for name, first in pairs {
+    ["pi-tree.jsonl"] = 1770112802000, ["claude.jsonl"] = 1772352000000,
+    ["codex.jsonl"] = 1775034000100, ["langgraph.json"] = 1777629602000,
+  } do
+    it(name, function()
+      local session = load(name)
+      local times = times_of(session)
+      assert.equal(first, times[1])
+      for _, time in ipairs(times) do
+        assert.is_truthy(time)
+      end
+      for _, message in ipairs(session:context()) do
+        assert.is_truthy(message.timestamp) -- summaries too
+      end
+    end)
+  end
+
+  it("an exported log", function()
+    local path = temp.dir() .. "/it.jsonl"
+    local entry = '{"id":"0000000%d","parent_id":"0000000%d",'
+      .. '"timestamp":"2026-05-01T09:00:00.000Z","type":"message","data":%s}\n'
+    temp.write(path, entry:format(1, 0, '{"role":"user","content":"a"}')
+      .. entry:format(2, 1, '{"role":"user","content":"b","timestamp":5}'))
+    assert.same({ 1777626000000, 5 }, times_of(assert(recordings.into(store, path))))
+  end)
+end)
+
 -- Tools return any bytes, and some agents write them as they come.
 describe("a message that is not UTF-8 comes in", function()
   local function comes_in(name, text, expected)

@@ -30,6 +30,7 @@ local function others(counts)
   return text .. ("\n%s could not be read as %s, kept as custom; first: line %d: %s"):format(
     terminal.plural(counts.unread, "line"), counts.unread == 1 and "a message" or "messages",
     counts.first.at or 0, terminal.line(counts.first.why))
+    .. (counts.looks_like and "\n" .. counts.looks_like or "")
 end
 
 --- What an import brought, as a sentence.

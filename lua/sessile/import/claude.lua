@@ -130,7 +130,7 @@ local function add_user(collector, line, message, fields, raw)
   end
   if fields.isCompactSummary == "true" and text_of(message.content) ~= "" then
     collector:compaction { key = line.key, parent = parent, line = raw, side = line.side,
-      summary = text_of(message.content) }
+      summary = text_of(message.content), time = line.timestamp }
     chain.group, chain.keys = nil, {}
     return
   end

@@ -109,7 +109,8 @@ local function feed_line(collector, line, members, fields)
     items.flush(collector)
     local summary = summary_of(payload)
     if summary then
-      return collector:compaction { summary = summary, line = line }
+      return collector:compaction { summary = summary, line = line,
+        time = parts.time(span.string(fields.timestamp)) }
     end
   elseif payload and KINDS[kind] then
     KINDS[kind](collector, payload)

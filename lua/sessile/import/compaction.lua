@@ -9,9 +9,9 @@ local sessile = require "sessile"
 
 local compaction = {}
 
-local function summary_of(text, place)
+local function summary_of(text, place, time)
   return {
-    role = "user", content = text,
+    role = "user", content = text, timestamp = time,
     metadata = { kind = "summary",
       imported = { from = place.from, source = place.source, at = place.at } },
   }
@@ -20,9 +20,10 @@ end
 --- A message that holds the summary, as JSON.
 ---@param text string
 ---@param place sessile.import.place
+---@param time integer?
 ---@return string json
-function compaction.message(text, place)
-  return assert(sessile.encode(summary_of(text, place)))
+function compaction.message(text, place, time)
+  return assert(sessile.encode(summary_of(text, place, time)))
 end
 
 -- The messages that must stay, with their calls and results. Without a first message these are the
@@ -50,10 +51,11 @@ end
 ---@param text string
 ---@param place sessile.import.place
 ---@param first string?  the entry of the first message that stays
+---@param time integer?
 ---@return boolean? done
 ---@return string? message
 ---@return string? code
-function compaction.apply(session, text, place, first)
+function compaction.apply(session, text, place, first, time)
   local outcome, message, code = session:compact {
     policy = {
       name = "import",
@@ -62,7 +64,7 @@ function compaction.apply(session, text, place, first)
           return nil
         end
         local stays, list, covers = find_staying(state, first), {}, {}
-        local summary = summary_of(text, place)
+        local summary = summary_of(text, place, time)
         for i, one in ipairs(state.messages) do
           if stays[i] then
             list[#list + 1] = one

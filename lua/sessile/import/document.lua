@@ -236,7 +236,7 @@ function document.shape(opened, enter)
     return nil, message, code
   end
   local self
-  self, message, code = reader(opened, 0)
+  self, message, code = reader(opened, opened.begin)
   if not self then
     return nil, message, code
   end
@@ -416,7 +416,7 @@ function document.feed(collector, opened, shape, arrays, feed)
       if text then
         feed(collector, characters.escaped(text))
       else
-        document.keep_range(collector, opened, from, to, "it is longer than is read as one")
+        document.keep_range(collector, opened, from, to, source.too_long)
       end
       coroutine.yield()
     end

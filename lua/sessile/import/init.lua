@@ -50,6 +50,8 @@ local function looks_like(head)
   local first = first_line(head)
   if first == "" then
     return "it is empty"
+  elseif head:find "^\xFF\xFE" or head:find "^\xFE\xFF" then
+    return "it is of no known format: it is UTF-16; convert it: iconv -f UTF-16 -t UTF-8"
   elseif head:find "%z" then
     return "it is of no known format: it is no text"
   elseif not first:find "^[%[{]" then
@@ -111,7 +113,10 @@ function import.open(file, from)
     opened:close()
     return nil, ("there is no format '%s'"):format(from), "ENOTFOUND"
   end
-  from = from or recognised(characters.escaped(head))
+  local seen = recognised(characters.escaped(head))
+  local other = from and seen ~= from and seen
+    and ("it looks like %s: use --from %s, or leave it out"):format(seen, seen) or nil
+  from = from or seen
   if not from then
     opened:close()
     return nil, looks_like(head), "EINVALID"
@@ -120,8 +125,9 @@ function import.open(file, from)
   records, message, code = records_of(import.formats[from], opened)
   if not records then
     opened:close()
-    return nil, message, code
+    return nil, other and message .. "; " .. other or message, code
   end
+  records.looks_like = other
   records.size, records.opened = opened.size, opened
   records.has_name = records.has_name or import.formats[from].has_name or false
   records.path = type(file) == "string" and file or nil

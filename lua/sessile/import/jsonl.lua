@@ -1,6 +1,7 @@
 --- jsonl: reads JSON Lines with one message or one exported entry on each line.
 --
--- Must never change a message: its text is written to the log unchanged.
+-- Must never change a message: its text is written to the log unchanged. A message of an exported
+-- entry gets the entry's time if it has none.
 --
 -- A message is an object with a known role. An exported entry is an object with id, type and data:
 -- the data of a message entry is a message, a turn entry ends its turn, a session entry names the
@@ -10,6 +11,7 @@
 
 local characters = require "sessile.characters"
 local kept = require "sessile.import.kept"
+local parts = require "sessile.import.parts"
 local span = require("sessile.core").span
 local turns = require "sessile.import.turns"
 
@@ -65,6 +67,13 @@ local function message(collector, raw, key, parent)
   return true
 end
 
+-- A message without a time gets that of its entry, since another log gives it another.
+local function with_time(raw, stamp)
+  local members, fields = span.object(raw)
+  local ms = members and not fields.timestamp and parts.time(span.string(stamp))
+  return ms and ('{%s,"timestamp":%d}'):format(parts.rest(members, {}), ms) or raw
+end
+
 -- Entries on the path that are not messages: their children get their parents.
 local BETWEEN = { turn = true, compaction = true, branch_summary = true }
 
@@ -73,7 +82,7 @@ local function entry(collector, fields)
   local kind, key = span.string(fields.type), span.string(fields.id)
   local parent = span.string(fields.parent_id) or nil
   if kind == "message" then
-    return message(collector, fields.data, key, parent)
+    return message(collector, with_time(fields.data, fields.timestamp), key, parent)
   elseif kind == "session" then
     collector:link(key, false)
   elseif BETWEEN[kind] then

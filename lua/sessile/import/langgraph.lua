@@ -9,12 +9,13 @@
 --   tool_calls {name, args, id}          tool_calls; args becomes the JSON text
 --   usage_metadata                       usage
 --   other fields of a message            under "langgraph"
--- A state without its messages becomes a custom entry. Messages in LangChain's constructor form
--- ({lc, type, id, kwargs}) are read too.
+-- A message has the time of the first state that it is in. A state without its messages becomes a
+-- custom entry. Messages in LangChain's constructor form ({lc, type, id, kwargs}) are read too.
 
 local characters = require "sessile.characters"
 local document = require "sessile.import.document"
 local parts = require "sessile.import.parts"
+local source = require "sessile.import.source"
 local span = require("sessile.core").span
 local turns = require "sessile.import.turns"
 
@@ -87,7 +88,7 @@ local function read(text)
 end
 
 -- Converts a message; nil and a sentence if it is none.
-local function message_of(text)
+local function message_of(text, time)
   local role, members, fields, wrapper = read(text)
   if not role then
     return nil, members and "it is no message of a known type"
@@ -120,14 +121,15 @@ local function message_of(text)
     { "tool_calls", calls and "[" .. table.concat(calls, ",") .. "]" or nil },
     { "tool_call_id", call_id },
     { "is_error", role == "tool" and span.string(fields.status) == "error" and "true" or nil },
-    { "model", model and span.quote(model) }, { "usage", usage and turns.usage_json(usage) },
+    { "timestamp", time and tostring(time) }, { "model", model and span.quote(model) },
+    { "usage", usage and turns.usage_json(usage) },
     { "langgraph", own },
   }, nil, { starts_turn = role == "user", usage = usage, model = model or nil }
 end
 
 -- Adds one message. facts: those of the tree, if it is part of one.
-local function feed(collector, text, tree)
-  local json, why, facts = message_of(text)
+local function feed(collector, text, tree, time)
+  local json, why, facts = message_of(text, time)
   if not json then
     collector:keep(text, why)
     return false
@@ -221,9 +223,10 @@ local function feed_state(collector, opened, one, tree)
       collector.at = number()
       child = { children = {}, key = "#" .. collector.at }
       if not text then
-        document.keep_range(collector, opened, from, to, "it is longer than is read as one")
+        document.keep_range(collector, opened, from, to, source.too_long)
         child = node
-      elseif feed(collector, characters.escaped(text), { key = child.key, parent = node.key }) then
+      elseif feed(collector, characters.escaped(text), { key = child.key, parent = node.key },
+        parts.time(one.names.time)) then
         node.children[text] = child
       else
         child.key = node.key
@@ -246,9 +249,9 @@ local function is_state_list(opened, array)
 end
 
 -- The records of a thread. Without an id it has no name of its own.
-local function records_of(opened, source, thread, run)
+local function records_of(opened, digest, thread, run)
   local records = document.records("langgraph", opened, function(collector)
-    collector:identify(source)
+    collector:identify(digest)
     if thread then
       collector:session(thread)
     end
@@ -283,10 +286,12 @@ function langgraph.document(opened, shape)
   local top = shape.kind == "array" and arrays[1]
   if not (top and is_state_list(opened, top)) then
     local names = names_of(shape)
-    local source = document.digest("langgraph", opened, arrays, names.thread)
-    return records_of(opened, source, names.thread, function(collector)
+    local digest = document.digest("langgraph", opened, arrays, names.thread)
+    return records_of(opened, digest, names.thread, function(collector)
       document.keep_rest(collector, shape, opened, {})
-      document.feed(collector, opened, shape, arrays, feed)
+      document.feed(collector, opened, shape, arrays, function(_, text)
+        feed(collector, text, nil, parts.time(names.time))
+      end)
     end)
   end
   local state = {}
@@ -296,9 +301,9 @@ function langgraph.document(opened, shape)
     names.thread = states[i].names.thread or names.thread
     names.id = states[i].names.id or names.id
   end
-  local source = document.digest("langgraph", opened, {}, (names.thread or "") .. " "
+  local digest = document.digest("langgraph", opened, {}, (names.thread or "") .. " "
     .. (names.id or ""))
-  return records_of(opened, source, names.thread, function(collector)
+  return records_of(opened, digest, names.thread, function(collector)
     local tree = { count = 0, root = { children = {}, key = false } }
     for _, one in ipairs(states) do
       feed_state(collector, opened, one, tree)

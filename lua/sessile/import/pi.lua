@@ -94,11 +94,19 @@ local function is_content(raw)
   return kind == "string" or kind == "array"
 end
 
+-- The time of a message, else of its line.
+local function time_of(timestamp, stamp)
+  if timestamp and span.kind(timestamp) == "number" then
+    return timestamp
+  end
+  local ms = parts.time(span.string(stamp))
+  return ms and tostring(ms)
+end
+
 -- A user message of that kind, with all fields of the original.
 local function shown(content, kind, timestamp, line, message)
   return parts.object {
-    { "role", '"user"' }, { "content", content },
-    { "timestamp", timestamp and span.kind(timestamp) == "number" and timestamp or nil },
+    { "role", '"user"' }, { "content", content }, { "timestamp", timestamp },
     { "metadata", ('{"kind":"%s"}'):format(kind) },
     { "pi", parts.object { { "line", line }, { "message", message } } },
   }
@@ -107,17 +115,18 @@ end
 --- Converts a message of pi; nil if that would lose something.
 ---@param line_members sessile.span.member[]
 ---@param raw string  the value of "message"
+---@param stamp string?  the value of the line's "timestamp"
 ---@return string? json
 ---@return table? facts
 ---@return boolean? meant  it is nothing that a model was to see
-function pi.message(line_members, raw)
+function pi.message(line_members, raw, stamp)
   local members, fields = parts.members(raw)
   local name = members and span.string(fields.role) or ""
   local line = parts.braced(parts.rest(line_members, { type = 1, message = 1 }))
   if members and OWN[name] then
     local content, kind = OWN[name](fields)
     if is_content(content) then
-      return shown(content, kind, fields.timestamp, line, raw), {}
+      return shown(content, kind, time_of(fields.timestamp, stamp), line, raw), {}
     end
     return nil, nil, fields.excludeFromContext == "true"
   end
@@ -156,7 +165,8 @@ function pi.message(line_members, raw)
     move("isError", "is_error", "true false")
   end
   move("model", "model", "string")
-  move("timestamp", "timestamp", "number")
+  taken.timestamp = fields.timestamp and span.kind(fields.timestamp) == "number" and 1 or nil
+  out[#out + 1] = { "timestamp", time_of(fields.timestamp, stamp) }
 
   -- The whole usage is also kept under "pi": it has costs and perhaps more.
   local usage = turns.usage(fields.usage)
@@ -220,7 +230,7 @@ function KINDS.compaction(collector, line, fields, _, key, parent)
   local index = math.tointeger(tonumber(fields.firstKeptEntryIndex))
   collector:compaction {
     key = key, parent = parent, summary = summary, line = line,
-    first = first or index and "#" .. index,
+    first = first or index and "#" .. index, time = parts.time(span.string(fields.timestamp)),
   }
   return true
 end
@@ -252,7 +262,7 @@ local function feed_entry(collector, line, members, fields)
     end
   end
   if kind == "message" and fields.message then
-    local json, own, hidden = pi.message(members, fields.message)
+    local json, own, hidden = pi.message(members, fields.message, fields.timestamp)
     if json then
       collector.settings.model = own.model or collector.settings.model
       own.key, own.parent = key, parent
@@ -264,7 +274,7 @@ local function feed_entry(collector, line, members, fields)
   elseif SHOWN[kind] then
     local content, what = SHOWN[kind](fields)
     if is_content(content) then
-      return collector:message(shown(content, what, nil, line), facts)
+      return collector:message(shown(content, what, time_of(nil, fields.timestamp), line), facts)
     end
     link()
     return collector:keep(line, "it holds no content")

@@ -300,14 +300,14 @@ local function put_compaction(self, record)
     first = ("%08x"):format(tonumber(first, 16) - 1) -- its last message stands before it
   end
   if done then
-    done, message, code = compaction.apply(self.session, record.summary, place, first)
+    done, message, code = compaction.apply(self.session, record.summary, place, first, record.time)
   end
   if done then
     self.counts.compactions = self.counts.compactions + 1
     name_entry(self, record.key, self.session:head())
   elseif done == false then
     done, message, code = put_turn(self, {
-      messages = { compaction.message(record.summary, place) }, lines = { record.at },
+      messages = { compaction.message(record.summary, place, record.time) }, lines = { record.at },
       keys = { record.key or false }, usages = {}, parent = record.parent,
     })
     self.counts.messages = self.counts.messages - 1

@@ -11,6 +11,10 @@ local BLOCK = 64 * 1024
 --- MiB.)
 source.longest = 8 * 1024 * 1024 - 65536
 
+--- Why a longer one is not read.
+source.too_long = ("it is longer than %d bytes, the most that is read as one"):format(
+  source.longest)
+
 --- A longer text is kept in pieces of this size, which fit into an entry in any encoding.
 source.piece = 1024 * 1024
 
@@ -22,7 +26,8 @@ local FAILED = { [2] = "ENOTFOUND", [13] = "EDENIED" } -- by errno
 ---@class sessile.import.source
 ---@field file file*
 ---@field size integer?  bytes, when the file can tell
----@field at integer     bytes that were given out as lines
+---@field begin integer  where its text begins
+---@field at integer     where the last line that was given out ends
 local methods = {}
 methods.__index = methods
 
@@ -44,14 +49,15 @@ function source.open(file)
     end
     file = opened
   end
-  local self = setmetatable({ file = file, buffer = "", at = 0 }, methods)
+  local self = setmetatable({ file = file }, methods)
   local block, why = file:read(BLOCK) -- a folder opens like a file, and then does not read
   if why then
     return nil, reason(why), "EINVALID"
   end
-  self.buffer = block or ""
+  self.begin = block and block:sub(1, 3) == "\u{FEFF}" and 3 or 0 -- a byte order mark
+  self.buffer, self.at = (block or ""):sub(self.begin + 1), self.begin
   self.size = file:seek "end"
-  if self.size and not file:seek("set", #self.buffer) then
+  if self.size and not file:seek("set", #(block or "")) then
     self.size = nil
   end
   return self
@@ -99,7 +105,7 @@ function methods:make_seekable()
       return nil, "it cannot be copied to a file to be read twice: " .. reason(why), "EIO"
     end
   end
-  self.file, self.size = copy, copy:seek "end"
+  self.file, self.size, self.begin = copy, copy:seek "end", 0
   return self:seek(0)
 end
 

@@ -12,6 +12,7 @@
 local bytes = require "sessile.import.bytes"
 local characters = require "sessile.characters"
 local kept = require "sessile.import.kept"
+local source = require "sessile.import.source"
 local span = require("sessile.core").span
 
 local turns = {}
@@ -86,6 +87,7 @@ end
 ---                         was not meant to be one
 ---@field label {target: string, name: string, off: boolean?}? custom: to be set first
 ---@field key string?       compaction: what the recording calls it
+---@field time integer?     compaction: when, in ms
 ---@field summary string?   compaction: the text
 ---@field first string|false|nil compaction: the key of the first message that stays; nil: none
 
@@ -100,6 +102,7 @@ end
 ---@field title string?   what it was called last
 ---@field about {cwd: string?, branch: string?}?  where it ran
 ---@field is_empty boolean?  it was read to its end, and no message was in it
+---@field looks_like string?  a sentence, if it may be of another format
 ---@field settings {model: string?, thinking: string?}
 ---@field head string|false|nil  the key of the message that the recording continues from; false:
 ---                       it begins anew
@@ -313,7 +316,7 @@ end
 
 --- Adds a compaction: the messages before it were replaced by a summary.
 ---@param fields {key: string?, parent: string|false|nil, summary: string,
---- first: string|false|nil, line: string, side: boolean?}
+--- first: string|false|nil, line: string, side: boolean?, time: integer?}
 function collector:compaction(fields)
   local at = self.at
   local json = kept.custom(self:place(), characters.bytes(fields.line))
@@ -324,7 +327,8 @@ function collector:compaction(fields)
       local first = fields.first and self.known[fields.first]
       push(self, {
         kind = "compaction", key = fields.key, parent = parent, at = at, json = json,
-        summary = bytes.text(fields.summary), first = first == true and fields.first or first,
+        time = fields.time, summary = bytes.text(fields.summary),
+        first = first == true and fields.first or first,
       })
       self.head = not fields.side and fields.key or self.head
       return true
@@ -468,7 +472,7 @@ function turns.records(lines, from, feed, close)
       self:identify(kept.digest(from, line))
     end
     if part then
-      self:keep(line, part == 1 and "it is longer than is read as one" or nil)
+      self:keep(line, part == 1 and source.too_long or nil)
     elseif line:find "[^ \t\r]" then
       feed(self, characters.escaped(line), at)
     end

@@ -32,6 +32,7 @@ local write = {}
 ---@field before integer       messages that an earlier import had brought
 ---@field resumed boolean?     it went on with a session that an earlier import had begun
 ---@field unchanged boolean?   it was skipped
+---@field looks_like string?   a sentence, if lines could not be read and another format may fit
 
 local Writer = {}
 Writer.__index = Writer
@@ -298,12 +299,14 @@ function write.into(store, records, options)
   if ok and records.failed then
     ok, message, code = nil, records.failed, "EIO"
   end
-  if ok and not self.session then
-    records.is_empty = true
-    return nil, nothing(self), "EINVALID"
+  if not self.session and (ok or code == "EINVALID") then
+    records.is_empty = ok
+    return nil, (ok and nothing(self) or message)
+      .. (records.looks_like and "; " .. records.looks_like or ""), "EINVALID"
   end
   self.counts.resumed = self.resumed
   self.counts.unchanged = self.unchanged or nil
+  self.counts.looks_like = self.counts.unread > 0 and records.looks_like or nil
   if ok and self.done then
     ok, message, code = finish(self)
   end

@@ -105,6 +105,10 @@ return {
         triggers = chosen.triggers, fallback = chosen.fallback,
       })
       finish()
+      if ledger and ledger.messages == 0 then
+        ledger, message, code = nil, "there is no message in it, so there is nothing to replay",
+          "EINVALID"
+      end
       if not ledger then
         return nil, ("%s: %s"):format(hints.shown(file), message), code
       end
