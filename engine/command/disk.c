@@ -7,11 +7,12 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
-#include <sys/sysmacros.h>
 #include <unistd.h>
 
 #include <lauxlib.h>
@@ -40,15 +41,15 @@ static void set_boolean(lua_State *L, const char *name, int value)
     lua_setfield(L, -2, name);
 }
 
-/* look(path): {kind, mode, owner, own, writable, device = "8:1", free, size, read_only,
- * network = a name or nil} of a file or folder, links not followed; or nil, a message and
- * errno */
+/* look(path): {kind, mode, owner, own, writable, free, size, read_only,
+ * network = a name or nil} of a file or folder, links not followed; real = its path
+ * without links; or nil, a message and errno */
 static int disk_look(lua_State *L)
 {
     const char *path = luaL_checkstring(L, 1);
     struct stat st;
     struct statvfs fs;
-    char network[64] = "";
+    char network[64] = "", real[PATH_MAX];
     int fd;
 
     if (lstat(path, &st) != 0)
@@ -59,12 +60,14 @@ static int disk_look(lua_State *L)
                       : S_ISLNK(st.st_mode) ? "link"
                                             : "other");
     lua_setfield(L, -2, "kind");
+    if (realpath(path, real)) {
+        lua_pushstring(L, real);
+        lua_setfield(L, -2, "real");
+    }
     set_integer(L, "mode", st.st_mode & 07777);
     set_integer(L, "owner", (lua_Integer)st.st_uid);
     set_boolean(L, "own", st.st_uid == geteuid());
     set_boolean(L, "writable", faccessat(AT_FDCWD, path, W_OK, AT_EACCESS) == 0);
-    lua_pushfstring(L, "%d:%d", (int)major(st.st_dev), (int)minor(st.st_dev));
-    lua_setfield(L, -2, "device");
     if (statvfs(path, &fs) == 0) {
         lua_pushnumber(L, (lua_Number)fs.f_bavail * (lua_Number)fs.f_frsize);
         lua_setfield(L, -2, "free");

@@ -145,7 +145,7 @@ binding_function binding_encoding;
 
 /* http.c */
 void binding_request_open(lua_State *L);
-binding_function binding_http_library, binding_post, binding_sleep;
+binding_function binding_http_library, binding_request, binding_sleep;
 
 /* session.c */
 void binding_session_open(lua_State *L);

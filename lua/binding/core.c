@@ -83,7 +83,7 @@ static const luaL_Reg functions[] = {
     {"count", core_count},
     {"encoding", binding_encoding},
     {"http_library", binding_http_library},
-    {"post", binding_post},
+    {"request", binding_request},
     {"sleep", binding_sleep},
     {NULL, NULL},
 };

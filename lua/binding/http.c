@@ -218,9 +218,11 @@ static int set_options(struct binding_request *r, const char *url, const char *c
     SET(CURLOPT_PROTOCOLS_STR, "http,https");
     SET(CURLOPT_PATH_AS_IS, 1L);
     SET(CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_1_1);
-    SET(CURLOPT_POST, 1L);
-    SET(CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)size);
-    SET(CURLOPT_POSTFIELDS, body);
+    if (body) { /* else it is a GET */
+        SET(CURLOPT_POST, 1L);
+        SET(CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)size);
+        SET(CURLOPT_POSTFIELDS, body);
+    }
     SET(CURLOPT_HTTPHEADER, r->headers);
 
     SET(CURLOPT_FOLLOWLOCATION, 0L);
@@ -248,10 +250,11 @@ static int set_options(struct binding_request *r, const char *url, const char *c
     return refused ? -1 : 0;
 }
 
-/* post(url, {headers = {lines}, body =, idle_ms =, whole_ms =, most =, ca =}) -> request;
- * nil, message, code. idle_ms: without a byte; whole_ms: for all of it; most: bytes of
- * the answer's body. Nothing is sent before the first read(). */
-int binding_post(lua_State *L)
+/* request(url, {headers = {lines}, body =, idle_ms =, whole_ms =, most =, ca =}) ->
+ * request; nil, message, code. Without a body it is a GET, else a POST. idle_ms: without
+ * a byte; whole_ms: for all of it; most: bytes of the answer's body. Nothing is sent
+ * before the first read(). */
+int binding_request(lua_State *L)
 {
     const char *url = luaL_checkstring(L, 1), *ca;
     struct binding_request *r;
@@ -276,7 +279,7 @@ int binding_post(lua_State *L)
     r->multi = curl.curl_multi_init();
     if (!r->easy || !r->multi || take_headers(L, 2, r))
         return binding_fail_with(L, SESSILE_NOMEM, "no memory for a request");
-    if (set_options(r, url, ca, body.data ? body.data : "", body.size, whole_ms))
+    if (set_options(r, url, ca, body.data, body.size, whole_ms))
         return binding_fail_with(L, SESSILE_UNSUPPORTED,
                                  "this libcurl lacks an option that is needed");
     if (curl.curl_multi_add_handle(r->multi, r->easy) != CURLM_OK)

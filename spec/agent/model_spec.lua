@@ -456,7 +456,7 @@ describe("sessile.model", function()
     local folder = temp.dir()
     local port = serve({ "sse() " .. piece "a" .. " sleep(2)", plain }, folder)
     local function post()
-      return assert(core.post(("http://127.0.0.1:%d/"):format(port), { headers = {}, body = "{}",
+      return assert(core.request(("http://127.0.0.1:%d/"):format(port), { headers = {}, body = "{}",
         idle_ms = 5000, whole_ms = 5000, most = 1000 }))
     end
     local one <close>, none = post(), post()
@@ -475,7 +475,7 @@ describe("sessile.model", function()
     assert.equal("", post():read(0))
     for _, wrong in ipairs { {}, { headers = 1 }, { headers = {}, body = {} },
       { headers = {}, idle_ms = "soon" }, { headers = {}, ca = "a\0b" } } do
-      assert.is_false(pcall(core.post, "http://127.0.0.1/", wrong))
+      assert.is_false(pcall(core.request, "http://127.0.0.1/", wrong))
     end
   end)
 

@@ -4,6 +4,7 @@ local decode = require("sessile").decode
 local terminal = require "sessile.cli.terminal"
 
 local cli = require "spec.support.cli"
+local expect = require "spec.support.expect"
 local binary, quote, read, write = cli.binary, cli.quote, cli.read, cli.write
 local sessile, done, json, no_traceback = cli.sessile, cli.done, cli.json, cli.no_traceback
 local home
@@ -27,8 +28,11 @@ describe("new and append", function()
   it("print ids, alone, on stdout", function()
     local out, err = done "new --id bug-42 --title 'Slow start'"
     assert.equal("bug-42\n", out)
+    expect.has(err, ("A key for your sessions was made: %s/config/sessile/key. Keep a copy")
+      :format(cli.home()))
+    out, err = done "append bug-42 'why is it slow?'"
+    assert.equal("00000001\n", out)
     assert.equal("", err)
-    assert.equal("00000001\n", done "append bug-42 'why is it slow?'")
     assert.equal("00000002\n", done("append bug-42 - --role assistant", "it reads twice\n"))
     assert.equal(2, (select(3, sessile "append bug-42"))) -- standard input is empty
     local list = json "show bug-42"

@@ -2,7 +2,9 @@
 -- Files only: what doctor finds in a folder.
 
 local cli = require "spec.support.cli"
+local endpoints = require "spec.support.endpoints"
 local expect = require "spec.support.expect"
+local mounts = require "sessile.cli.mounts"
 local project = require "spec.support.project"
 local decode = require("sessile").decode
 local has = expect.has
@@ -95,7 +97,26 @@ return {
   end)
 end)
 
+describe("a reserve that leaves nothing of the window", function()
+  it("is refused, for every agent, with the line that sets it", function()
+    local path = own "return { window = 1000,\n reserve = 1000 }"
+    has(fails(1, "config"), path .. ":2: 'reserve': 1000 tokens of the window of 1000")
+    path = own "return { reserve = 900,\n agents = { coder = { window = 800 } } }"
+    has(fails(1, "list"), path
+      .. ":1: 'reserve': 900 tokens of the window of 800 of the agent coder")
+    own "return { window = 1000, reserve = 999, agents = { coder = { reserve = 0 } } }"
+    done "config"
+    own "return { reserve = 8000 }"
+    done "config"
+  end)
+end)
+
 describe("config init", function()
+  it("writes what is in examples/config.lua", function()
+    done "config init"
+    assert.equal(cli.read "examples/config.lua", cli.read(home .. "/config/sessile/config.lua"))
+  end)
+
   it("writes one that compacts at 80 % of the window, for its owner alone", function()
     local out = done "config init"
     local path = home .. "/config/sessile/config.lua"
@@ -276,6 +297,73 @@ describe("doctor", function()
     assert.equal("warn", finding(report, "sealed").state)
     os.execute(("sed -i s/hello/hullo/ %s/data/sessile/agents/main/a.jsonl"):format(home))
     assert.equal("warn", finding(json "doctor --plain", "sessions").state)
+  end)
+
+  it("says what memory is", function()
+    local report = json "doctor --store ram:"
+    assert.is_true(report.ok)
+    has(finding(report, "place").text, "end with it")
+    assert.equal("ok", finding(report, "sealed").state)
+    assert.is_false(pcall(finding, report, "file system"))
+  end)
+
+  it("names the mount that holds the store", function()
+    local lines = {
+      "20 1 8:1 / / rw - ext4 /dev/sda1 rw", "21 20 8:1 /a /home rw - ext4 /dev/sda1 rw",
+      "22 21 0:9 / /home/ann\\040b rw - nfs4 server:/ann rw", "23 20 0:8 / /homes rw - tmpfs t rw",
+      "24 20 8:2 / /srv rw - xfs /dev/sdb rw", "25 20 8:3 / /srv rw - btrfs /dev/sdc rw",
+    }
+    for path, expected in pairs { ["/"] = "ext4 /", ["/home"] = "ext4 /home",
+      ["/home/bob/x"] = "ext4 /home", ["/home/ann b/x"] = "nfs4 /home/ann b",
+      ["/homes/x"] = "tmpfs /homes", ["/hom"] = "ext4 /", ["/srv/x"] = "btrfs /srv" } do
+      local at = 0
+      local kind, where = mounts.of(path, function()
+        at = at + 1
+        return lines[at]
+      end)
+      assert.equal(expected, ("%s %s"):format(kind, where))
+    end
+    os.execute(("ln -s /proc %s/link"):format(home))
+    local report = cli.decoded((sessile(("--json doctor --store %s/link/none"):format(home))))
+    has(finding(report, "file system").text, "proc, on /proc")
+  end)
+
+  describe("of an endpoint", function()
+    local function found(answer, ...)
+      if not pcall(require, "socket") then
+        return nil
+      end
+      local port, request = endpoints.serve { answer }
+      own(('return { model = { endpoint = "http://127.0.0.1:%d/v1", name = "small" } }'):format(
+        port))
+      local report = cli.decoded((sessile("--json doctor" .. (... or ""))))
+      return finding(report, "endpoint"), request
+    end
+
+    it("says whether it answers, and has the model", function()
+      local one, request = found [[json(200, '{"data":[{"id":"small"}]}')]]
+      if not one then
+        return pending "the package lua-socket is not installed"
+      end
+      assert.same({ "ok", "GET /v1/models HTTP/1.1" }, { one.state, request(1):match "^[^\n]+" })
+      has(one.text, "has the model small")
+      one = found [[json(200, '{"data":[{"id":"large"}]}')]]
+      assert.equal("warn", one.state)
+      has(one.next, "large")
+      assert.equal("ok", found([[json(404, '{}')]]).state)
+      assert.equal("warn", found([[json(503, 'x')]]).state)
+      one = found [[json(401, '{}')]]
+      assert.equal("bad", one.state)
+      has(one.text, "refuses the key")
+    end)
+
+    it("says that it does not, and asks nobody with --offline", function()
+      own 'return { model = { endpoint = "http://127.0.0.1:1/v1", name = "small" } }'
+      local out, _, code = sessile "doctor"
+      assert.equal(1, code)
+      has(out, "http://127.0.0.1:1/v1 does not answer")
+      assert.equal("ok", finding(json "doctor --offline", "endpoint").state)
+    end)
   end)
 
   it("knows a configuration that does not do", function()

@@ -41,7 +41,8 @@ local function answer(client, n)
     head[#head + 1] = line
   until line == ""
   if not exists "early" then
-    write(n .. ".request", table.concat(head, "\n") .. "\n" .. client:receive(size))
+    local body = size > 0 and client:receive(size) or ""
+    write(n .. ".request", table.concat(head, "\n") .. "\n" .. body)
   end
   local function send(text)
     return client:send(text)

@@ -1,12 +1,14 @@
 --- doctor: the checks of `sessile doctor`.
 --
 -- Owns: the checks; each adds a finding {group, name, state, text, next}. Must never show a key,
--- create a store, ask a model, or leave a file behind.
+-- create a store, ask a model anything, or leave a file behind.
 
 local core = require "sessile.core"
 local disk = require "sessile.disk"
+local endpoints = require "sessile.cli.endpoints"
 local hints = require "sessile.cli.hints"
 local json = require "sessile.cli.json"
+local mounts = require "sessile.cli.mounts"
 local paths = require "sessile.paths"
 local sessile = require "sessile"
 local sessions = require "sessile.cli.sessions"
@@ -121,12 +123,12 @@ local function modules(add, cfg)
     argparse or "missing: the command line cannot be parsed",
     not argparse and "Install it: apt-get install lua-argparse" or nil)
   local model = cfg and cfg:for_agent(nil).model
-  local endpoint = type(model) == "table" and model.endpoint
+  local url = type(model) == "table" and model.endpoint
   local library = core.http_library()
   if library then
     add("libcurl", "ok", library)
-  elseif endpoint then
-    add("libcurl", "bad", "missing, and the model is at " .. show.url(endpoint),
+  elseif url then
+    add("libcurl", "bad", "missing, and the model is at " .. show.url(url),
       "Install it: apt-get install libcurl4")
   else
     add("libcurl", "ok", "missing: only models at an endpoint need it")
@@ -147,7 +149,7 @@ end
 
 -- ---------------------------------------------------------------- the configuration
 
-local function configuration(list, app)
+local function configuration(list, app, offline)
   local add = under(list, "Configuration")
   local cfg, message, code, step = app:config()
   if not cfg then
@@ -177,6 +179,7 @@ local function configuration(list, app)
   end
   local model = cfg:for_agent(nil).model
   add("model", "ok", model and show.model(model) or "none: chat and summaries want one")
+  endpoints.check(add, cfg, offline)
   return cfg
 end
 
@@ -184,21 +187,6 @@ end
 
 local function octal(mode)
   return ("%04o"):format(mode)
-end
-
--- The type of the file system on a device, and where it is mounted.
-local function file_system(device)
-  local file, kind, where = io.open "/proc/self/mountinfo", nil, nil
-  for line in file and file:lines() or function() end do
-    local on, point, type_ = line:match "^%d+ %d+ (%d+:%d+) %S+ (%S+) .- %- (%S+)"
-    if on == device then
-      kind, where = type_, point
-    end
-  end
-  if file then
-    file:close()
-  end
-  return kind, where
 end
 
 -- The folder, or its nearest ancestor that exists; "." for a bare name.
@@ -244,9 +232,13 @@ local function key_file(add, path)
   end
 end
 
-local function sealing(add, app, cfg)
+local function sealing(add, app, cfg, is_memory)
   local source, given = sessions.key_source(app.globals)
   local globals = app.globals
+  if is_memory then
+    add("sealed", "ok", "memory is never sealed")
+    return nil
+  end
   local env = os.getenv "SESSILE_KEY"
   if not globals.plain and (env == nil or env == "" or globals.key_file) then
     local key = cfg and cfg.key
@@ -306,7 +298,7 @@ local function volume(add, folder, cfg, globals)
     add("file system", "bad", at .. " cannot be looked at")
     return
   end
-  local kind, where = file_system(seen.device)
+  local kind, where = mounts.of(seen.real or at)
   local leave = globals.network or cfg and cfg.network
   local name = seen.network or kind or "of a kind that /proc does not show"
   if seen.read_only then
@@ -388,12 +380,13 @@ local function store_of(list, app, cfg)
     if database then
       file_of(add, database)
     else
-      add("place", "ok", show.url(url))
+      add("place", "ok", scheme and scheme.place == "memory"
+        and "ram: holds sessions in one process; they end with it" or show.url(url))
     end
   else
     permissions(add, folder)
   end
-  local store = sealing(add, app, cfg)
+  local store = sealing(add, app, cfg, scheme and scheme.place == "memory")
   local newest = store and contents(add, app, store)
   if folder or database then
     volume(add, folder or database:match "^(.+)/[^/]*$" or ".", cfg, app.globals)
@@ -441,11 +434,12 @@ end
 
 --- Runs all checks.
 ---@param app sessile.cli.app
+---@param offline boolean?  ask no endpoint
 ---@return sessile.cli.finding[]
-function doctor.findings(app)
+function doctor.findings(app, offline)
   local list, configured = {}, {}
   app.warned_of_policy = true -- it is a finding
-  local cfg = configuration(configured, app)
+  local cfg = configuration(configured, app, offline)
   installed(list, cfg)
   table.move(configured, 1, #configured, #list + 1, list)
   local newest

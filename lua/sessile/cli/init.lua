@@ -14,9 +14,11 @@ local hints = require "sessile.cli.hints"
 local json = require "sessile.cli.json"
 local options = require "sessile.cli.options"
 local pager = require "sessile.cli.pager"
+local paths = require "sessile.paths"
 local registry = require "sessile.cli.registry"
 local sessions = require "sessile.cli.sessions"
 local show = require "sessile.config.show"
+local system = require "sessile.system"
 local terminal = require "sessile.cli.terminal"
 
 local cli = {}
@@ -151,6 +153,19 @@ function app:config()
   return found
 end
 
+--- Runs make() and tells of the key file that it made, if it made one. Returns what make() does.
+function app:telling_of_key(make)
+  local path = paths.default_key()
+  local was = path and system.kind(path)
+  local result = table.pack(make())
+  if path and not was and system.kind(path) then
+    self.told_of_key = true
+    self:note(("A key for your sessions was made: %s. Keep a copy of it elsewhere, for example in "
+      .. "a password manager: without it nobody can read the sessions."):format(path))
+  end
+  return table.unpack(result, 1, result.n)
+end
+
 -- Warns once of a configured policy that cannot be loaded, and names the line that sets it.
 local function warn_of_policy(self, message, _, key)
   if self.warned_of_policy then
@@ -185,7 +200,9 @@ function app:store(create, more)
     for name, value in pairs(more or {}) do
       given[name] = value
     end
-    local store, message, code, step, absent = sessions.open(self.globals, create, given)
+    local store, message, code, step, absent = self:telling_of_key(function()
+      return sessions.open(self.globals, create, given)
+    end)
     if not store then
       return nil, message, code, step, absent
     end

@@ -242,6 +242,13 @@ local function fill(self, options)
   end
 end
 
+-- An error with the place of the key that it is about.
+local function placed(self, at, why)
+  local origin = self:origin(at)
+  return ("%s%s: %s"):format(origin.file or "the configuration", origin.line
+    and ":" .. origin.line or "", why)
+end
+
 -- The error of an unknown name of a model.
 local function missing_model(self)
   local function look(at, model)
@@ -260,12 +267,25 @@ local function missing_model(self)
       why, at = look("models." .. name, model)
     end
   end
-  if not why then
-    return nil
+  return why and placed(self, at, why)
+end
+
+-- The error of a reserve that leaves nothing of a window, for any agent.
+local function too_much_reserve(self)
+  local agents = { false }
+  for agent in pairs(self.values.agents or {}) do
+    agents[#agents + 1] = agent
   end
-  local origin = self:origin(at)
-  return ("%s%s: %s"):format(origin.file or "the configuration", origin.line
-    and ":" .. origin.line or "", why)
+  for _, agent in ipairs(agents) do
+    local own = self:for_agent(agent or nil)
+    local window, reserve = own.window, own.reserve
+    if window and window > 0 and reserve and reserve >= window then
+      local at = agent and self.origins[("agents.%s.reserve"):format(agent)]
+        and ("agents.%s.reserve"):format(agent) or "reserve"
+      return placed(self, at, ("'%s': %d tokens of the window of %d%s: nothing is left of it")
+        :format(at, reserve, window, agent and " of the agent " .. agent or ""))
+    end
+  end
 end
 
 --- Merges files; later ones override earlier ones. nil, message, code.
@@ -280,9 +300,9 @@ function merge.of(files)
     take_file(inner, one)
   end
   take_environment(inner)
-  local missing = missing_model(inner)
-  if missing then
-    return nil, missing, "EINVALID"
+  local wrong = missing_model(inner) or too_much_reserve(inner)
+  if wrong then
+    return nil, wrong, "EINVALID"
   end
   local options = {}
   fill(inner, options)

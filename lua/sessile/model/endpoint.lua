@@ -259,24 +259,38 @@ local function variable(name)
   return value ~= "" and value or nil
 end
 
+-- The headers that may be sent there, and their secrets; nil, message, code.
+local function permitted_headers(self)
+  local lines, secrets, code = headers_of(self)
+  if lines and #secrets > 0 and not self.where.secure and not self.where.here
+    and not self.insecure then
+    return nil, "the key would be sent over a connection that anybody can read: use https, "
+      .. "or say insecure = true", "EDENIED"
+  end
+  return lines, secrets, code
+end
+
+-- Sends a request; without a body it is a GET. nil, message, code.
+local function send(self, url, lines, body, idle_ms, whole_ms)
+  return core.request(url, {
+    headers = lines, body = body, ca = self.ca or variable "SSL_CERT_FILE", most = MOST,
+    idle_ms = idle_ms, whole_ms = whole_ms,
+  })
+end
+
 -- One request. Returns the message; or nil, a failure, and whether something was shown.
 local function try(self, request, about)
-  local lines, secrets, code = headers_of(self)
+  local lines, secrets, code = permitted_headers(self)
   if not lines then
     return nil, { code = code, message = secrets }
-  elseif #secrets > 0 and not self.where.secure and not self.where.here and not self.insecure then
-    return nil, { code = "EDENIED", message = "the key would be sent over a connection that "
-      .. "anybody can read: use https, or say insecure = true" }
   end
   local body, why = body_of(self, request)
   if not body then
     return nil, { code = "EINVALID", message = "the request cannot be written: " .. why }
   end
   local wire
-  wire, why, code = core.post(self.where.url, {
-    headers = lines, body = body, ca = self.ca or variable "SSL_CERT_FILE", most = MOST,
-    idle_ms = self.timeout_ms, whole_ms = math.max(1, about.deadline - core.now()),
-  })
+  wire, why, code = send(self, self.where.url, lines, body, self.timeout_ms,
+    math.max(1, about.deadline - core.now()))
   if not wire then
     return nil, { code = code, message = why }
   end
@@ -335,6 +349,41 @@ function endpoint.ask(self, request, about)
       end
     end
   end
+end
+
+--- Asks which models there are; no model is asked anything. Returns the status of the answer, and
+--- the set of names if it has them; nil, message, code: there was no answer.
+function endpoint.models(self, timeout_ms)
+  local lines, secrets, code = permitted_headers(self)
+  if not lines then
+    return nil, secrets, code
+  end
+  local where = self.where
+  local url = where.text:gsub("/chat/completions$", "/models") .. where.url:sub(#where.text + 1)
+  local wire, why
+  wire, why, code = send(self, url, lines, nil, timeout_ms, timeout_ms)
+  if not wire then
+    return nil, why, code
+  end
+  local guard <close> = wire
+  local parts = {}
+  local piece
+  repeat
+    piece, why, code = guard:read(SLICE)
+    parts[#parts + 1] = piece
+  until not piece
+  if why then
+    return nil, short(secrets, why), code
+  end
+  local answer, names = answers.decode(table.concat(parts)), nil
+  for _, one in ipairs(type(answer) == "table" and type(answer.data) == "table"
+    and answer.data or {}) do
+    if type(one) == "table" and type(one.id) == "string" then
+      names = names or {}
+      names[one.id] = true
+    end
+  end
+  return guard:status(), names
 end
 
 -- ---------------------------------------------------------------- making one

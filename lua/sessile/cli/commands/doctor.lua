@@ -36,18 +36,20 @@ end
 
 return {
   summary = "check the installation, and whether the store is safe to use here",
-  usage = "doctor",
+  usage = "doctor [--offline]",
   examples = [[
     sessile doctor                               findings marked ok, warn or bad, with advice
     sessile doctor --store /mnt/shared/sessions  check whether a store can be there
     sessile doctor --json | jq '.findings[] | select(.state != "ok")'
       for a program]],
+  options = { { "--offline", "do not look whether the models' endpoints answer" } },
   about = [[
     Changes nothing, except that it creates, locks and removes a file in the store's
-    folder to check that locks work. It shows no key and asks no model. The exit code is
-    1 if something is bad.]],
-  run = function(app)
-    local findings = doctor.findings(app)
+    folder to check that locks work. It shows no key. Of the endpoint of a model it asks
+    which models there are, for at most 5 seconds; no model is asked anything. The exit
+    code is 1 if something is bad.]],
+  run = function(app, args)
+    local findings = doctor.findings(app, args.offline)
     local of = count(findings)
     if app.json then
       for _, one in ipairs(findings) do

@@ -26,7 +26,9 @@ commands["keys init"] = {
     choose the suite, or to copy the key before anything is written.]],
   run = function(app, args)
     local known = app.try(app:config())
-    app.try(sessions.init(app.globals, args.suite))
+    app:telling_of_key(function()
+      return app.try(sessions.init(app.globals, args.suite))
+    end)
     local source = sessions.key_source(app.globals)
     if app.json then
       app:print_json { made = true, key = source }
@@ -34,7 +36,9 @@ commands["keys init"] = {
       app:out "The store exists. It is plain: nothing in it is sealed.\n"
     else
       app:out("The store exists and is sealed. Its key is in " .. source .. ".\n")
-      app:note "Keep a copy of the key elsewhere: without it nobody can read the sessions."
+      if not app.told_of_key then
+        app:note "Keep a copy of the key elsewhere: without it nobody can read the sessions."
+      end
     end
   end,
 }
