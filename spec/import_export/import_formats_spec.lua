@@ -377,6 +377,47 @@ describe("codex", function()
     assert.equal(0, select(2, session:context()).unanswered)
   end)
 
+  it("a compaction leaves the recorded context", function()
+    local path, lines = temp.dir() .. "/compacted.jsonl", {}
+    local function add(kind, payload)
+      lines[#lines + 1] = ('{"timestamp":"2026-04-01T09:00:%02d.000Z","type":"%s","payload":%s}')
+        :format(#lines, kind, payload)
+    end
+    local function message(role, text)
+      return ('{"type":"message","role":"%s","content":[{"type":"%s_text","text":"%s"}]}'):format(
+        role, role == "user" and "input" or "output", text)
+    end
+    add("session_meta", '{"id":"compacted"}')
+    for i = 1, 4 do
+      add("response_item", message("user", "question " .. i))
+      add("response_item", message("assistant", ("answer %d "):format(i):rep(40)))
+    end
+    add("compacted", ('{"message":"","replacement_history":[%s]}'):format(table.concat({
+      message("user", "question 2"), message("user", "question 4"),
+      message("user", "What was done: four answers."),
+      '{"type":"compaction","encrypted_content":"x"}' }, ",")))
+    add("response_item", message("user", "question 5"))
+    temp.write(path, table.concat(lines, "\n") .. "\n")
+    local session, counts = assert(recordings.into(store, path))
+    assert.same({ 9, 1, 0 }, { counts.messages, counts.compactions, counts.summaries })
+    local context = session:context()
+    local ids = {}
+    for i, one in ipairs(context) do
+      ids[i] = one.content[1].text:sub(1, 11)
+    end
+    -- The newest messages stay with any compaction.
+    assert.same({ "question 2", "question 4", "answer 4 an", "What was do", "question 5" }, ids)
+    assert.equal("summary", context[4].metadata.kind)
+    assert.is_nil(context[1].metadata)
+    session:close()
+    counts = select(2, recordings.into(store, path))
+    assert.equal(0, counts.messages + counts.compactions + counts.customs)
+    session = assert(store:resume "compacted")
+    assert(session:branch(session:entries { types = { "compaction" } }().id, { policy = false }))
+    assert(session:uncompact())
+    assert.equal(8, #session:context())
+  end)
+
   it("the first form has bare items", function()
     local session, counts = load "codex-first.jsonl"
     assert.equal("0001-codex-first", session.id)
@@ -442,6 +483,35 @@ describe("langgraph", function()
     local session = load "langgraph-state.json"
     assert.equal("thread-honey", session.id)
     assert.same({ "user: Is the honey ripe?", "assistant: Not yet." }, said(session:messages()))
+  end)
+end)
+
+describe("LangChain's messages_to_dict", function()
+  it("comes in whole", function()
+    local session, counts = load "langgraph-dict.json"
+    assert.same({ 6, 0 }, { counts.messages, counts.unread })
+    assert.same({ "system: You know clouds.", "user: Will it rain?", "assistant: , call_s",
+      "tool: grey, call_s", "assistant: Take a coat.", "user: Will it rain?" },
+      said(session:messages()))
+    assert.equal('{"hour": 6}', session:messages()[3].tool_calls[1].arguments:gsub("%s+", " "):gsub(
+      "{ ", "{"):gsub(" }", "}"))
+  end)
+end)
+
+describe("a file for fine-tuning", function()
+  it("has every conversation, each from the root", function()
+    local session, counts = load "finetune.jsonl"
+    assert.same({ 10, 2 }, { counts.messages, counts.unread })
+    assert.same({ "user: Red breast?", "assistant: A robin." }, said(session:messages()))
+    local list = {}
+    for _, leaf in ipairs(session:leaves()) do
+      assert(session:branch(leaf.id or leaf, { policy = false }))
+      list[#list + 1] = #session:messages()
+    end
+    table.sort(list)
+    assert.same({ 2, 3, 5 }, list)
+    local again = select(2, recordings.into(store, folder .. "finetune.jsonl", { id = session.id }))
+    assert.equal(0, again.messages + again.customs)
   end)
 end)
 

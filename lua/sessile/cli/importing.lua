@@ -29,7 +29,7 @@ local function others(counts)
   end
   return text .. ("\n%s could not be read as %s, kept as custom; first: line %d: %s"):format(
     terminal.plural(counts.unread, "line"), counts.unread == 1 and "a message" or "messages",
-    counts.first.at or 0, terminal.line(counts.first.why))
+    math.abs(counts.first.at or 0), terminal.line(counts.first.why))
     .. (counts.looks_like and "\n" .. counts.looks_like or "")
 end
 
@@ -37,7 +37,8 @@ end
 ---@param counts sessile.import.counts
 ---@return string
 function importing.said(counts)
-  if counts.unchanged or counts.resumed and counts.messages + counts.customs == 0 then
+  if counts.unchanged or counts.before > 0
+    and counts.messages + counts.customs + counts.compactions == 0 then
     return "nothing new to import"
   end
   return ("%s in %s%s%s"):format(terminal.plural(counts.messages, "message"),

@@ -10,7 +10,7 @@
 --   response_item               see items.lua
 --   turn_context                settings: model, thinking
 --   event_msg token_count       the usage of the assistant's last message
---   compacted                   a compaction with that summary
+--   compacted                   a compaction: to its replacement_history, else to that summary
 -- All lines except items are also kept as custom entries, and so are unknown lines.
 
 local items = require "sessile.import.items"
@@ -94,6 +94,18 @@ local function summary_of(payload)
   return #texts > 0 and table.concat(texts, "\n\n") or nil
 end
 
+-- The messages that replaced the history, as JSON; nil if the recording does not tell.
+local function history_of(collector, payload)
+  local list = {}
+  local reader = { from = collector.from, at = collector.at, usage_json = turns.usage_json,
+    message = function(_, json) list[#list + 1] = json end }
+  for _, item in ipairs(span.array(payload.replacement_history or "") or {}) do
+    items.feed(reader, item)
+  end
+  items.flush(reader)
+  return #list > 0 and list or nil
+end
+
 local function feed_line(collector, line, members, fields)
   local kind = span.string(fields.type)
   local _, payload = parts.members(fields.payload)
@@ -109,8 +121,10 @@ local function feed_line(collector, line, members, fields)
     items.flush(collector)
     local summary = summary_of(payload)
     if summary then
-      return collector:compaction { summary = summary, line = line,
-        time = parts.time(span.string(fields.timestamp)) }
+      return collector:compaction {
+        summary = summary, history = history_of(collector, payload), line = line,
+        time = parts.time(span.string(fields.timestamp)),
+      }
     end
   elseif payload and KINDS[kind] then
     KINDS[kind](collector, payload)

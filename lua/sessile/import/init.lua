@@ -20,6 +20,7 @@ import.formats = {
   pi = require "sessile.import.pi",
   claude = require "sessile.import.claude",
   codex = require "sessile.import.codex",
+  finetune = require "sessile.import.finetune",
   openai = require "sessile.import.openai",
   anthropic = require "sessile.import.anthropic",
   langgraph = require "sessile.import.langgraph",
@@ -38,7 +39,7 @@ function import.names()
 end
 
 -- The order of detection: formats with stricter conditions come first.
-local ORDER = { "pi", "codex", "claude", "jsonl", "langgraph", "anthropic", "openai" }
+local ORDER = { "pi", "codex", "claude", "jsonl", "finetune", "langgraph", "anthropic", "openai" }
 
 -- The first line that is not blank, as far as it was read.
 local function first_line(head)

@@ -10,7 +10,8 @@
 --   usage_metadata                       usage
 --   other fields of a message            under "langgraph"
 -- A message has the time of the first state that it is in. A state without its messages becomes a
--- custom entry. Messages in LangChain's constructor form ({lc, type, id, kwargs}) are read too.
+-- custom entry. Messages in LangChain's constructor form
+-- ({lc, type, id, kwargs}) and those of messages_to_dict ({type, data}) are read too.
 
 local characters = require "sessile.characters"
 local document = require "sessile.import.document"
@@ -71,7 +72,10 @@ local function calls_of(raw)
   return #out > 0 and out or nil
 end
 
--- The fields of a message in either form, and its role.
+-- A role as ChatMessage has it: any word.
+local OWN = { user = "user", assistant = "assistant", system = "system", developer = "developer" }
+
+-- The fields of a message in any form, and its role.
 local function read(text)
   local members, fields = parts.members(text)
   if not members then
@@ -84,7 +88,14 @@ local function read(text)
     local _, inner = parts.members(fields.kwargs)
     return role, kwargs, inner, parts.rest(members, { kwargs = 1 })
   end
-  return ROLES[span.string(fields.type) or ""], members, fields, ""
+  local kind = span.string(fields.type)
+  local wrapper = ""
+  if kind and parts.members(fields.data) then -- of messages_to_dict
+    wrapper = parts.rest(members, { data = 1 })
+    members, fields = parts.members(fields.data)
+  end
+  local own = kind == "chat" and span.string(fields.role) or ""
+  return ROLES[kind or ""] or OWN[own] or ROLES[own], members, fields, wrapper
 end
 
 -- Converts a message; nil and a sentence if it is none.

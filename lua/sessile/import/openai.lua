@@ -59,23 +59,33 @@ local function with_calls(text, members, fields)
   return "{" .. table.concat(out, ",") .. "}"
 end
 
+--- Adds a message as the API has it; keeps anything else. Returns whether it is one.
+---@param collector table
+---@param text string
+---@param facts sessile.import.facts
+---@return boolean
+function openai.message(collector, text, facts)
+  local members, fields = parts.members(text)
+  local role = members and span.string(fields.role) or ""
+  if not ROLES[role] then
+    collector:keep(text, not members and "it is no JSON object, or has a key twice"
+      or not fields.role and "it has no role" or "unknown role " .. fields.role:sub(1, 40))
+    return false
+  end
+  facts.starts_turn, facts.usage = jsonl.starts_turn(fields), turns.usage(fields.usage)
+  facts.model = span.string(fields.model)
+  collector:message(with_calls(text, members, fields), facts)
+  return true
+end
+
 local function feed(collector, text)
   local members, fields = parts.members(text)
-  if not members then
-    return collector:keep(text, "it is no JSON object, or has a key twice")
-  elseif items.is_kind(span.string(fields.type)) then
+  if members and items.is_kind(span.string(fields.type)) then
     local done, why = items.feed(collector, text)
     return not done and collector:keep(text, why) or nil
   end
   items.flush(collector)
-  if not ROLES[span.string(fields.role) or ""] then
-    return collector:keep(text, not fields.role and "it has no role"
-      or "unknown role " .. fields.role:sub(1, 40))
-  end
-  collector:message(with_calls(text, members, fields), {
-    starts_turn = jsonl.starts_turn(fields), usage = turns.usage(fields.usage),
-    model = span.string(fields.model),
-  })
+  openai.message(collector, text, {})
 end
 
 --- Whether a file with this beginning has the format.

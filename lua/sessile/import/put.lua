@@ -300,7 +300,10 @@ local function put_compaction(self, record)
     first = ("%08x"):format(tonumber(first, 16) - 1) -- its last message stands before it
   end
   if done then
-    done, message, code = compaction.apply(self.session, record.summary, place, first, record.time)
+    done, message, code = compaction.apply(self.session, {
+      text = record.summary, place = place, first = first, time = record.time,
+      history = record.history,
+    })
   end
   if done then
     self.counts.compactions = self.counts.compactions + 1

@@ -88,6 +88,7 @@ end
 ---@field label {target: string, name: string, off: boolean?}? custom: to be set first
 ---@field key string?       compaction: what the recording calls it
 ---@field time integer?     compaction: when, in ms
+---@field history string[]?  compaction: the messages of the new context, if it is recorded
 ---@field summary string?   compaction: the text
 ---@field first string|false|nil compaction: the key of the first message that stays; nil: none
 
@@ -316,7 +317,7 @@ end
 
 --- Adds a compaction: the messages before it were replaced by a summary.
 ---@param fields {key: string?, parent: string|false|nil, summary: string,
---- first: string|false|nil, line: string, side: boolean?, time: integer?}
+--- first: string|false|nil, line: string, side: boolean?, time: integer?, history: string[]?}
 function collector:compaction(fields)
   local at = self.at
   local json = kept.custom(self:place(), characters.bytes(fields.line))
@@ -327,7 +328,7 @@ function collector:compaction(fields)
       local first = fields.first and self.known[fields.first]
       push(self, {
         kind = "compaction", key = fields.key, parent = parent, at = at, json = json,
-        time = fields.time, summary = bytes.text(fields.summary),
+        time = fields.time, history = fields.history, summary = bytes.text(fields.summary),
         first = first == true and fields.first or first,
       })
       self.head = not fields.side and fields.key or self.head
