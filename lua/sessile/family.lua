@@ -4,6 +4,7 @@
 -- the entries. No session is ever deleted here.
 
 local agents = require "sessile.agents"
+local core = require "sessile.core"
 local inherited = require "sessile.inherited"
 local names = require "sessile.names"
 local options = require "sessile.options"
@@ -19,9 +20,9 @@ local new_options = {
   uuid = { "v4", "v7" }, model = "callable",
 }
 
--- Makes a session with the core's function. Its policy, fallback, triggers, model and settings are
--- those given, else those that the store has for its agent, else those of this session.
-local function make(self, who, opts, core)
+-- Makes a session with new(), a function of the core. Its policy, fallback, triggers, model and
+-- settings are those given, else those that the store has for its agent, else those of this session.
+local function make(self, who, opts, new)
   local taken = settings.over(self._settings, settings.take(who, opts))
   local agent = opts.agent ~= self.agent and opts.agent or nil
   local own, theirs, message, code = agents.resolve(self._store, who, agent, opts)
@@ -30,7 +31,7 @@ local function make(self, who, opts, core)
   end
   inherited.fill(opts, theirs)
   local handle
-  handle, message, code = core()
+  handle, message, code = new()
   if not handle then
     return nil, message, code
   end
@@ -158,6 +159,11 @@ local function summarize(self, opts)
   return text
 end
 
+-- A name as JSON can have it: text, or {b64 =}, as logs have it.
+local function as_text(name)
+  return utf8.len(name) and name or { b64 = core.base64(name) }
+end
+
 local merge_options = options.shape("session:merge", {
   summary = "string|boolean", role = options.roles, metadata = "table", into = "table",
   model = "callable", prompt = "string", max_tokens = "positive",
@@ -179,7 +185,8 @@ function methods:merge(given)
     end
   end
   local metadata = options.add(
-    { kind = "child_summary", child = self.id, agent = self.agent }, opts.metadata)
+    { kind = "child_summary", child = as_text(self.id), agent = as_text(self.agent) },
+    opts.metadata)
   return with_parent(self, "session:merge", opts.into, function(parent)
     return parent._core:merged(self._core, {
       role = opts.role or "user", content = text, metadata = metadata,

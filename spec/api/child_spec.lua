@@ -45,6 +45,15 @@ stores.each_kind("a child in", function(open)
     assert.equal("plan", said(s))
   end)
 
+  it("is merged whatever bytes its agent and id are", function()
+    local child = assert(s:child { agent = "\xff\xfe", id = "\0\x80" })
+    assert(child:append(user "search"))
+    assert(child:merge { summary = "found it" })
+    assert.equal("merged", s:subsessions()[1].state)
+    assert.same({ kind = "child_summary", child = { b64 = "AIA=" }, agent = { b64 = "//4=" } },
+      s:messages { last = 1 }[1].metadata)
+  end)
+
   it("is merged as a message that starts no turn", function()
     local child = assert(s:child { agent = "searcher", id = "c" })
     assert(child:append(user "search"))

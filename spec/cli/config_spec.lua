@@ -50,6 +50,12 @@ return {
     assert.is_nil(out:find("reserve", 1, true), out)
   end)
 
+  it("shows names that are not UTF-8", function()
+    own 'return { agents = { ["\\xff\\xfe"] = { window = 5 } } }'
+    assert.truthy(done "config":find("agents%.\u{FFFD}\u{FFFD}%.window +5"))
+    assert.equal(5, value(json "config", "agents.\u{FFFD}\u{FFFD}.window").value)
+  end)
+
   it("prints the same as JSON, with units", function()
     local path = own 'return { timeout_ms = "2m", limits = { id = 100 } }'
     local list = json "config"

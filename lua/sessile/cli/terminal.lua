@@ -120,7 +120,7 @@ local function char_width(code)
   return within(code, WIDE) and 2 or 1
 end
 
---- The width of safe text in columns.
+--- The width of safe text in columns. A byte that is not UTF-8 is shown as one column.
 ---@param text string
 ---@return integer
 function terminal.width(text)
@@ -128,7 +128,7 @@ function terminal.width(text)
     return #text
   end
   local width = 0
-  for _, code in utf8.codes(text) do
+  for _, code in utf8.codes(characters.repaired(text)) do
     width = width + char_width(code)
   end
   return width
@@ -139,6 +139,7 @@ end
 ---@param columns integer
 ---@return string
 function terminal.cut(text, columns)
+  text = characters.repaired(text)
   if terminal.width(text) <= columns then
     return text
   end
@@ -154,6 +155,7 @@ function terminal.cut(text, columns)
 end
 
 local function pad(text, columns, right)
+  text = characters.repaired(text)
   local gap = (" "):rep(columns - terminal.width(text))
   return right and gap .. text or text .. gap
 end

@@ -66,7 +66,7 @@ local function as_text(app, cfg, rows)
   end
   local lines = {}
   for i, row in ipairs(rows) do
-    lines[i] = { row.name, terminal.cut(terminal.line(row.text), 60),
+    lines[i] = { terminal.line(row.name), terminal.cut(terminal.line(row.text), 60),
       terminal.line(show.origin(row.origin)) }
   end
   app:print_table({ "key", "value", "from" }, lines, nil, { [3] = "dim", heading = "dim" })
