@@ -16,8 +16,6 @@
 #include <string.h>
 #include <lauxlib.h>
 
-#define WRITE_DEPTH 128
-
 /* Addresses that serve as keys of the registry and of our metatables. */
 static const char array_key, verbatim_key, meter_key;
 static const char kind_key, data_key;
@@ -150,7 +148,7 @@ typedef struct writer {
     const char *problem; /* why writing failed; the path is in frames */
     int too_much;        /* it was a bound */
     lua_json_charge charge;
-    frame frames[WRITE_DEPTH + 1];
+    frame frames[LUA_JSON_DEPTH + 1];
 } writer;
 
 /* Makes room for more bytes; or returns 0 and records the problem. */
@@ -431,8 +429,8 @@ static int write_table(writer *w, int index, int empty_is_array)
         index = lua_gettop(w->L);
         kind = kind_of(w->L, index);
     }
-    if (w->depth >= WRITE_DEPTH) {
-        w->problem = "it is nested deeper than 128";
+    if (w->depth >= LUA_JSON_DEPTH) {
+        w->problem = "it is nested deeper than any message may be: flatten it";
         w->too_much = 1;
         return 0;
     }

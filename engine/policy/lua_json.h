@@ -21,17 +21,21 @@
 /* Registers the metatables in the registry of L; idempotent. */
 void lua_json_open(lua_State *L);
 
+/* Levels of nesting that can be written and read: the greatest limits.depth, and what an
+ * entry has around a message. The engine checks limits.depth itself. */
+#define LUA_JSON_DEPTH 1008
+
 /* Pushes the value of checked JSON text. Raises only for lack of memory, or nesting
- * beyond 200 (the engine's own limit on checked text is lower). */
+ * beyond LUA_JSON_DEPTH. */
 void lua_json_push(lua_State *L, const char *text, size_t size);
 /* Pushes only member `name` of an object, or nil; the rest is not converted. */
 void lua_json_push_member(lua_State *L, const char *text, size_t size, const char *name);
 
 /* Pushes the JSON text of the value at index as a string and returns 1. Or pushes a
  * sentence (such as "metadata.x: a function cannot be JSON") and returns 0: for NaN
- * and infinities, functions, userdata, mixed tables, cycles, nesting beyond 128, and
- * text beyond max_size. message 1 applies the rule for content and tool_calls. Reads
- * raw: no metamethod runs. */
+ * and infinities, functions, userdata, mixed tables, cycles, nesting beyond
+ * LUA_JSON_DEPTH, and text beyond max_size. message 1 applies the rule for content and
+ * tool_calls. Reads raw: no metamethod runs. */
 int lua_json_text(lua_State *L, int index, int message, size_t max_size);
 /* The same; *too_much is 1 when nesting or max_size was the reason. */
 int lua_json_bounded(lua_State *L, int index, int message, size_t max_size,

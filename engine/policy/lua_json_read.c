@@ -12,8 +12,6 @@
 #include <string.h>
 #include <lauxlib.h>
 
-#define READ_DEPTH 200
-
 /* A place in checked text. Nothing is read at end or beyond it, whatever the text is. */
 typedef struct reader {
     lua_State *L;
@@ -238,8 +236,8 @@ static void read_object(reader *r)
 
 static void read_value(reader *r)
 {
-    if (++r->depth > READ_DEPTH)
-        luaL_error(r->L, "JSON is nested deeper than %d", READ_DEPTH);
+    if (++r->depth > LUA_JSON_DEPTH)
+        luaL_error(r->L, "JSON is nested deeper than %d", LUA_JSON_DEPTH);
     luaL_checkstack(r->L, 6, "JSON is nested too deep");
     switch (peek(r)) {
     case '{':

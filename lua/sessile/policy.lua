@@ -33,14 +33,20 @@ options.shape("sessile.open: policy", host_fields)
 --- The names of hooks.
 policy.hooks, policy.host_fields = hooks, host_fields
 
+-- Hooks, or nothing but what a policy says of itself: like a file, it may have no hook.
 local function is_host(spec)
-  for name in pairs(hooks) do
-    if spec[name] ~= nil then
+  local other = false
+  for name in pairs(spec) do
+    if hooks[name] then
       return true
     end
+    other = other or not host_fields[name]
   end
-  return false
+  return not other
 end
+
+-- What a policy without hooks runs.
+local function idle() end
 
 local function is_chain(spec)
   return type(spec[1]) == "table" or #spec >= 2
@@ -53,6 +59,9 @@ local function host_step(who, spec, position, resolved)
     if spec[name] then
       bits = bits | bit
     end
+  end
+  if bits == 0 then
+    spec, bits = { options = spec.options, name = spec.name, truncate = idle }, hooks.truncate
   end
   local name = spec.name or ("host" .. position)
   if resolved.hosts[name] then

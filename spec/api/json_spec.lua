@@ -157,6 +157,32 @@ describe("what is not a message", function()
       .. ("["):rep(30) .. ("]"):rep(30) .. "}"))
   end)
 
+  it("is nested as deep as the limit says, in texts and in tables", function()
+    local function nested(depth)
+      local value = { type = "text", text = "x" }
+      for _ = 1, depth - 2 do value = { x = value } end -- a message is a level, and the leaf
+      return { role = "user", content = "x", metadata = value }
+    end
+    for _, limit in ipairs { 3, 20, 128, 1000 } do
+      local other <close> = assert(sessile.open("ram:", { limits = { depth = limit } }))
+      local deep = assert(other:create())
+      local id = assert(deep:append(nested(limit)))
+      assert(deep:turn({ nested(limit) }, { policy = { truncate = function(state)
+        assert.equal(2, #state.messages)
+        state:replace(1, { content = state.messages[1].content })
+      end } }))
+      assert.same(nested(limit), deep:messages { last = 1 }[1])
+      assert.same(nested(limit).metadata, deep:entry(id).data.metadata)
+      assert.equal(2, #deep:context())
+      for _, wrong in ipairs { nested(limit + 1),
+        sessile.json(assert(sessile.encode(nested(limit + 1)))) } do
+        local value, message, code = deep:append(wrong)
+        fails("ELIMIT", value, message, code)
+        assert.matches("depth", message)
+      end
+    end
+  end)
+
   it("is LIMIT when it is too long, and names the limit", function()
     local value, message, code = s:append { role = "user", content = ("x"):rep(10001) }
     fails("ELIMIT", value, message, code)

@@ -97,10 +97,6 @@ stores.each_kind("host functions as a policy in", function(open)
       for _, name in ipairs(names) do
         policy[name] = function() order[#order + 1] = name end
       end
-      -- A table without any hook is no policy of functions: the empty one runs nothing.
-      if bits == 0 then
-        policy.should_compact = function() return false end
-      end
       local outcome = assert(s:turn({ user "a" }, { policy = policy }))
       assert.same(names, order)
       assert.equal("unchanged", outcome.policy.verdict)
@@ -108,6 +104,15 @@ stores.each_kind("host functions as a policy in", function(open)
       assert.same({ "a" }, contents(outcome.context))
     end)
   end
+
+  it("may be left out of a table that has a name, as of a file", function()
+    for _, policy in ipairs { { name = "idle" }, { options = { n = 1 }, about = "nothing" },
+      { { name = "idle" }, { name = "idler", truncate = function() end } } } do
+      local outcome = assert(s:turn({ user "a" }, { policy = policy }))
+      assert.equal("unchanged", outcome.policy.verdict)
+      assert.equal("unchanged", assert(s:compact { policy = policy }).policy.verdict)
+    end
+  end)
 
   it("give merge what was there before, which is nil at first", function()
     local before = {}
@@ -221,7 +226,7 @@ stores.each_kind("host functions as a policy in", function(open)
   end)
 
   it("raise for what is no policy", function()
-    for _, policy in ipairs { 1, {}, { sumarize = print }, { 1, 2 }, { merge = 1 } } do
+    for _, policy in ipairs { 1, { sumarize = print }, { 1, 2 }, { merge = 1 } } do
       assert.has_error(function() s:turn({ user "a" }, { policy = policy }) end)
     end
     assert.same({}, assert(s:messages()))
