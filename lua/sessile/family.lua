@@ -21,7 +21,7 @@ local new_options = {
 }
 
 -- Makes a session with new(), a function of the core. Its policy, fallback, triggers, model and
--- settings are those given, else those that the store has for its agent, else those of this session.
+-- settings are those given, else those that the store has for its agent, else those of this one.
 local function make(self, who, opts, new)
   local taken = settings.over(self._settings, settings.take(who, opts))
   local agent = opts.agent ~= self.agent and opts.agent or nil
