@@ -141,10 +141,12 @@ describe("state of send", function()
 
   it("stays what it was when the send is paused, fails, or the reducer does", function()
     local store <close> = assert(sessile.open("ram:", { reducer = function(state, events)
-      if events[2].message.content == "bad" then
-        error "cannot"
-      elseif events[2].message.content == "worse" then
-        return { f = print }
+      for _, event in ipairs(events) do
+        if event.message and event.message.content == "bad" then
+          error "cannot"
+        elseif event.message and event.message.content == "worse" then
+          return { f = print }
+        end
       end
       return (state or 0) + 1
     end }))
@@ -165,6 +167,77 @@ describe("state of send", function()
     assert.equal(1, s:state().value)
     assert(s:send("good", { model = loops.model { "ok" } }))
     assert.equal(2, s:state().value)
+  end)
+end)
+
+describe("a reducer", function()
+  local dir
+
+  temp.each_test(function(path) dir = path end)
+
+  -- What was said, in order: its state is a text.
+  local function reducer(_, events)
+    local words = {}
+    for _, event in ipairs(events) do
+      if event.type == "message" then
+        words[#words + 1] = event.message.content
+      elseif event.type == "tool_end" then
+        words[#words + 1] = "<" .. event.message.content .. ">"
+      end
+    end
+    return table.concat(words, " ")
+  end
+
+  it("sees the model's reply, and only what came since it was called", function()
+    local store <close> = assert(sessile.open("ram:", { reducer = reducer }))
+    local s = assert(store:session "s")
+    assert(s:send("a", { model = loops.model { "ok" } }))
+    assert.equal("a ok", s:state().value)
+    assert(s:send("b", { model = loops.model { "fine" } }))
+    assert.equal("b fine", s:state().value)
+  end)
+
+  for _, commit in ipairs { "step", "turn" } do
+    it("sees what was before a pause, in this process and in another: " .. commit, function()
+      for _, same in ipairs { true, false } do
+        local path = dir .. "/" .. commit .. tostring(same)
+        local given = { key = false, reducer = reducer, commit = commit, tools = {
+          t = function() return "x" end,
+          ask = function() return sessile.pause { reason = "may I?" } end,
+        } }
+        local store = assert(sessile.open(path, given))
+        local s = assert(store:session "s")
+        local first = loops.model { call { "t", "c1" }, call { "ask", "c2" } }
+        assert.equal("paused", assert(s:send("a", { model = first })).status)
+        if not same then
+          store:close()
+          store = assert(sessile.open(path, given))
+          s = assert(store:resume "s")
+        end
+        assert(s:resume_with { role = "tool", tool_call_id = "c2", content = "yes" })
+        assert.equal("completed", assert(s:send(nil, { model = loops.model { "done" } })).status)
+        local seen = s:state().value
+        assert.matches("^a ", seen)
+        assert.matches("yes", seen)
+        assert.matches("done$", seen)
+        assert.equal(same, seen:find("<x>", 1, true) ~= nil)
+        store:close()
+      end
+    end)
+  end
+end)
+
+describe("a tool that ran", function()
+  it("is the event 'tool' of the turn that follows", function()
+    local store <close> = assert(sessile.open("ram:", { tools = { t = function() return "x" end },
+      checkpoint = { strategy = "event", events = { "tool" }, state = function() return 1 end } }))
+    local s = assert(store:session "s")
+    assert(s:send("a", { model = loops.model { "no tool" } }))
+    assert.equal(0, #s:checkpoints())
+    local outcome = assert(s:send("b", { model = loops.model { call { "t", "c1" }, "ok" } }))
+    assert.truthy(outcome.checkpoint)
+    assert.equal(1, #s:checkpoints())
+    assert.equal("event", s:checkpoints()[1].reason)
   end)
 end)
 

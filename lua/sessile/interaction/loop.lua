@@ -17,6 +17,9 @@
 --     message                     the model's message is written
 --     tool_start, tool_end        for each call, in order
 --   turn                          the last message is written and policies have run
+--
+-- A turn that follows a tool has the event "tool", unless the host gives it another one.
+--
 --   done | paused | error         the end, always exactly one
 
 local answers = require "sessile.answers"
@@ -35,13 +38,14 @@ local default_steps = 50
 
 --- A loop that is ready to run. spec: session (or nil), transcript, model, tools, before,
 --- after, reducer, max_steps, parallel, on_event, input (a list, or nil), stopped (function),
---- state (function: the reducer's state until now), policy, fallback, policy_model, beside (another
---- loop runs on the same handle, and its open calls are not answered here).
+--- state (function: the reducer's state until now), events (that the reducer has not seen yet),
+--- policy, fallback, policy_model, beside (another loop runs on the same handle, and its open calls
+--- are not answered here).
 function loop.new(spec)
   local self = setmetatable(spec, Loop)
   self.tools = self.tools or {}
   self.max_steps = self.max_steps or default_steps
-  self.step, self.ids, self.log, self.events = 0, {}, {}, {}
+  self.step, self.ids, self.log, self.events = 0, {}, {}, self.events or {}
   self.usage = {}
   return self
 end
@@ -280,7 +284,8 @@ local function count_usage(self, usage)
   return reports.sound(usage)
 end
 
--- The reducer's next state. If it fails, nil, and a line is added to the log.
+-- The reducer's next state, from all events since it was called last. If it fails, nil, and a line
+-- is added to the log.
 local function reduce(self)
   if not self.reducer then
     return nil
@@ -290,7 +295,9 @@ local function reduce(self)
     self.log[#self.log + 1] = "the state could not be read: " .. message
     return nil
   end
-  local ok, after = pcall(self.reducer, before, self.events)
+  local events = self.events
+  self.events = {}
+  local ok, after = pcall(self.reducer, before, events)
   if not ok then
     self.log[#self.log + 1] = "the reducer raised: " .. calls.say(after)
     return nil
@@ -309,17 +316,28 @@ local function write(self, message, final)
   if not usage and type(message.usage) == "table" then
     message.usage = nil
   end
-  local state = final and reduce(self) or nil
+  local event, state = { type = "message", message = message, step = self.step }, nil
+  if final then
+    self.events[#self.events + 1] = event -- the reducer sees the reply, which has no id yet
+    state = reduce(self)
+  end
   local written, why, code = self.transcript:answer(message, {
     final = final, usage = usage, total = self.usage, state = state,
+    event = self.ran_tools and "tool" or nil,
   })
   if not written then
     return nil, why, code
   end
   if type(written) == "table" then
     table.move(written.ids, 1, #written.ids, #self.ids + 1, self.ids)
+    self.ran_tools = false
   end
-  self:emit { type = "message", message = message, id = self.ids[#self.ids] }
+  event.id = self.ids[#self.ids]
+  if final then
+    tell(self, event)
+  else
+    self:emit(event)
+  end
   return written
 end
 
@@ -382,6 +400,7 @@ local function act(self, open)
   if not ran then
     return failed(self, message, code)
   end
+  self.ran_tools = true
   return ran.pause and paused(self, ran.pause) or nil
 end
 

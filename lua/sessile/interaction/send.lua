@@ -48,6 +48,9 @@ end
 local states = setmetatable({}, { __mode = "k" })
 -- The number of loops that run on each handle.
 local running = setmetatable({}, { __mode = "k" })
+-- For each session: the events that no reducer has seen, of a loop that is paused or failed, and
+-- the head that it left: {events=, head=}.
+local unreduced = setmetatable({}, { __mode = "k" })
 -- For each session: what a loop could not write: {messages=, options=}.
 local pending = setmetatable({}, { __mode = "k" })
 
@@ -79,6 +82,34 @@ local function state_of(self)
     end
     id = entry.parent_id
   end
+end
+
+-- The messages of the path after the newest turn that has a state, and after `head`, as events.
+local function said_since(self, head)
+  local found, events, id = {}, {}, self:head()
+  while type(id) == "string" and (not head or tonumber(id, 16) > tonumber(head, 16)) do
+    local entry = self:entry(id)
+    local metadata = entry and entry.type == "turn" and entry.data.metadata
+    if not entry or type(metadata) == "table" and metadata.state ~= nil then
+      break
+    elseif entry.type == "message" then
+      found[#found + 1] = { type = "message", message = entry.data, id = id, step = 0 }
+    end
+    id = entry.parent_id
+  end
+  for i = #found, 1, -1 do
+    events[#events + 1] = found[i]
+  end
+  return events
+end
+
+-- What the reducer has to see first: the events of a loop that did not end, and, when it goes on,
+-- what was said since.
+local function carried(self, goes_on)
+  local left = unreduced[self] or { events = {} }
+  local events = table.move(left.events, 1, #left.events, 1, {})
+  local said = goes_on and said_since(self, left.head) or {}
+  return table.move(said, 1, #said, #events + 1, events)
 end
 
 --- The state after the last send: {messages=, head=, tokens=, value=}: the context, its last entry,
@@ -149,6 +180,7 @@ local function on_session(who, self, input, opts, chosen)
     state = function() return state_of(self) end,
   }
   options.add(spec, chosen)
+  spec.events = spec.reducer and carried(self, input == nil) or nil
   if input == nil and running[self] then
     return nil, who .. ": a loop runs on this session: it has to end before another can go on "
       .. "with it", "EBUSY"
@@ -162,6 +194,8 @@ local function on_session(who, self, input, opts, chosen)
   if not ok then
     error(outcome, 0)
   end
+  unreduced[self] = spec.reducer and outcome and outcome.status ~= "completed"
+    and { events = spec.events, head = self:head() } or nil
   if spec.transcript.unsaved then
     pending[self] = spec.transcript.unsaved
   end

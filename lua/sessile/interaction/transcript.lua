@@ -126,7 +126,7 @@ function transcript.suspend(self, pause)
   return outcome and outcome.suspension, message, code
 end
 
---- The options of a turn. about: state, final.
+--- The options of a turn. about: state, final, event (what happened before it).
 function transcript.turn_options(self, about)
   local writing = self.writing
   local metadata = writing.metadata
@@ -138,6 +138,7 @@ function transcript.turn_options(self, about)
   if not about.final then
     given.policy, given.event = false, nil -- the rest of the turn is still to come
   end
+  given.event = given.event or about.event
   return given
 end
 
