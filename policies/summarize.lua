@@ -120,7 +120,7 @@ return {
     model = { type = "string", about = "the model to ask; the host's own when not given" },
     prompt = { type = "string", about = "what the model is told, instead of the built-in text" },
     max_tokens = { type = "integer", default = 1500, min = 50, about = "of a summary" },
-    preserve_recent = { type = "integer", default = 12, min = 2, about = "messages left alone" },
+    preserve_recent = { type = "integer", default = 10, min = 2, about = "messages left alone" },
     share = { type = "number", default = 0.8, min = 0.05, max = 1, about = "of the window" },
   },
   should_compact = function(state, ctx)

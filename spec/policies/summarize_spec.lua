@@ -27,7 +27,7 @@ describe("summarize", function()
     assert.equal("Nine questions were answered.", context[2].content)
     assert.equal("user", context[2].role)
     assert.equal("summary", context[2].metadata.kind)
-    assert.equal(1 + 1 + 12, #context)
+    assert.equal(1 + 1 + 10, #context)
   end)
 
   it("keeps the newest preserve_recent messages word for word", function()
@@ -126,7 +126,7 @@ describe("summarize", function()
     local context = session:context()
     assert.equal("Short.", context[2].content)
     assert.equal("the long one", context[3].content)
-    assert.truthy(transcript.find({ context[4] }, "step 9"))
+    assert.truthy(transcript.find({ context[4] }, "step 11"))
   end)
 
   it("never splits a call from its results", function()
@@ -273,7 +273,7 @@ describe("summarize", function()
     it("accounts for every message as covered by the summary", function()
       local session = session_of(transcript.chat(15, 30), transcript.model "Short.")
       local outcome = session:compact { policy = "summarize" }
-      assert.equal(18, #outcome.policy.removals)
+      assert.equal(20, #outcome.policy.removals)
       for _, removal in ipairs(outcome.policy.removals) do
         assert.equal("covered", removal.disposition)
       end

@@ -73,7 +73,7 @@ describe("tiered", function()
     local session = assert(transcript.session { policy = false, model = model })
     transcript.play(session, transcript.chat(20, 50))
     assert.is_true(session:compact { policy = "tiered" }.policy.applied)
-    assert.equal(1 + 1 + 12, #session:context())
+    assert.equal(1 + 1 + 10, #session:context())
     assert.equal("summarize", names_of(transcript.compactions(session)[1]))
   end)
 
