@@ -127,6 +127,11 @@ describe("policy try", function()
   it("lets somebody play the model", function()
     local out = done "policy try summarize demo --window 12000 --answer 'They fixed the cache.'"
     has(out, "They fixed the cache.")
+    local ledger = json "policy try summarize demo --window 12000 --answer 'They did it.'".ledger
+    assert.equal(1, ledger.inserted.messages)
+    assert.equal(0, ledger.inserted.before)
+    assert.is_true(ledger.inserted.after > 0)
+    assert.is_true(math.abs(ledger.beside.before - ledger.beside.after) <= 12) -- rounding
   end)
 end)
 

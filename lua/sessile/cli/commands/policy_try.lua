@@ -13,16 +13,18 @@ local function signed(n)
   return (n < 0 and "-" or "+") .. number(math.abs(n))
 end
 
--- A ledger of the tokens: one row for each of kept, replaced, covered, lost and new messages, and
--- one for what the provider counted beside the messages, such as system prompt and tools.
+-- A ledger of the tokens: one row for each of kept, replaced, covered, lost and inserted messages,
+-- and one for what the provider counted beside the messages, such as system prompt and tools.
 local function ledger(result, changes)
-  local sums, order = {}, { "kept", "replaced", "covered", "lost", "new", "beside" }
+  local sums, order = {}, { "kept", "replaced", "covered", "lost", "inserted", "beside" }
   for _, name in ipairs(order) do
     sums[name] = { messages = 0, before = 0, after = 0 }
   end
   for _, change in ipairs(changes) do
     local facts = render.facts(change.message)
-    local tokens = facts.key and facts.tokens or 0 -- a message that the engine adds counts as 0
+    -- what the engine adds for a call without an answer counts as 0
+    local is_inserted = change.sign == "+" or change.sign == "~"
+    local tokens = (facts.key or is_inserted) and facts.tokens or 0
     local was = change.was and render.facts(change.was).tokens or 0
     local row
     if change.sign == "=" then
@@ -30,7 +32,7 @@ local function ledger(result, changes)
     elseif change.sign == "~" then
       row = sums.replaced
     elseif change.sign == "+" then
-      row = sums.new
+      row = sums.inserted
     else
       row, was, tokens = sums[change.disposition or "lost"] or sums.lost, tokens, 0
     end
@@ -45,9 +47,9 @@ local function ledger(result, changes)
   local rows = {}
   for _, name in ipairs(order) do
     local row = sums[name]
-    if row.messages > 0 or row.before > 0 then
-      rows[#rows + 1] = { name, number(row.messages), number(row.before), number(row.after),
-        signed(row.after - row.before) }
+    if row.messages > 0 or row.before ~= 0 or row.after ~= 0 then
+      rows[#rows + 1] = { name, name == "beside" and "" or number(row.messages),
+        number(row.before), number(row.after), signed(row.after - row.before) }
     end
   end
   rows[#rows + 1] = { "in all", "", number(result.tokens.before), number(result.tokens.after),
@@ -105,6 +107,9 @@ return {
     app:out(diff.text(changes, app.paint, terminal.columns()))
     app:out "\n"
     app:print_table({ "", "MESSAGES>", "BEFORE>", "AFTER>", "TOKENS>" }, rows, nil, {})
+    if sums.beside.before ~= 0 or sums.beside.after ~= 0 then
+      app:note "beside: the system prompt and tools that the provider counted, and rounding"
+    end
     if asked > 0 and not args.answer then
       app:note "No model is configured: the policy ran as if the model had failed."
     end
