@@ -287,7 +287,7 @@ sessile_status sessile_usage_groups(sessile_session *session, sessile_usage_by b
     API_OUT(out, NULL);
     API_OUT(count, 0);
     API_NEED(session);
-    if (by < SESSILE_USAGE_BY_DAY || by > SESSILE_USAGE_BY_AGENT)
+    if (by < SESSILE_USAGE_BY_DAY || by > SESSILE_USAGE_BY_DAY_AND_MODEL)
         return fail(err, SESSILE_INVALID,
                     "usage is grouped by day, model or agent, not by %d", (int)by);
     return session_usage_groups(session, by, out, count, err);

@@ -92,6 +92,8 @@ int json_plain(json value, const char **data, size_t *size);
 /* A number that is an integer in range: 0, else -1 (also for 1e2 and 1.0). */
 int json_int(json value, int64_t *out);
 int json_uint(json value, uint64_t *out);
+/* Any finite number, whatever the locale; exact to about 15 digits. 0 or -1. */
+int json_double(json value, double *out);
 
 /* Writing. Strings are escaped minimally ("\"", "\\", control characters as \u00xx or
  * their short forms); data must be UTF-8. */

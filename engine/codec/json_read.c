@@ -389,6 +389,40 @@ int json_uint(json value, uint64_t *out)
     return 0;
 }
 
+int json_double(json value, double *out)
+{
+    static const double tens[] = {1e1, 1e2, 1e4, 1e8, 1e16, 1e32, 1e64, 1e128, 1e256};
+    const char *at = value.at, *end = value.at + value.size;
+    int is_negative, behind = 0, scale = 0, exponent = 0;
+    unsigned power;
+
+    *out = 0;
+    if (value.type != JSON_NUMBER)
+        return -1;
+    is_negative = *at == '-';
+    for (at += is_negative; at < end && *at != 'e' && *at != 'E'; at++) {
+        if (*at == '.') {
+            behind = 1;
+        } else {
+            *out = *out * 10 + (*at - '0');
+            scale -= behind;
+        }
+    }
+    if (at < end) {
+        int below = at + 1 < end && at[1] == '-';
+        for (at += 1 + (at[1] == '-' || at[1] == '+'); at < end && exponent < 1000; at++)
+            exponent = exponent * 10 + (*at - '0');
+        scale += below ? -exponent : exponent;
+    }
+    power = (unsigned)(scale < 0 ? -scale : scale);
+    for (size_t i = 0; i < sizeof tens / sizeof *tens; i++)
+        if (power >> i & 1)
+            *out = scale < 0 ? *out / tens[i] : *out * tens[i];
+    if (is_negative)
+        *out = -*out;
+    return *out - *out == 0 && power < 512 ? 0 : -1;
+}
+
 int json_int(json value, int64_t *out)
 {
     uint64_t n;

@@ -426,6 +426,14 @@ static int first_count(json usage, const char *const *names, int64_t *out)
     return 0;
 }
 
+int usage_cost(json usage, double *out)
+{
+    json cost = json_get(usage, "cost");
+    if (cost.type == JSON_OBJECT)
+        cost = json_get(cost, "total");
+    return json_double(cost, out) == 0 && *out >= 0;
+}
+
 int usage_read(json usage, sessile_usage *out)
 {
     static const char *const input[] = {"input", "input_tokens", "prompt_tokens", NULL};

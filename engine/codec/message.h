@@ -56,5 +56,7 @@ int message_call_id(const char *text, size_t size, uint64_t id, buf *out);
  * cache_write|cacheWrite| cache_creation_input_tokens. Missing: 0. Returns 1 when any was
  * there. */
 int usage_read(json usage, sessile_usage *out);
+/* What the report says that it cost, in US dollars: 1, or 0 when it says nothing. */
+int usage_cost(json usage, double *out);
 
 #endif

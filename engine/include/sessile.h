@@ -1154,13 +1154,19 @@ typedef enum sessile_usage_by {
     SESSILE_USAGE_BY_MODEL, /* the model named by the turn, else by its last message that
                                names one, else by the setting "model" at that time; "":
                                unknown */
-    SESSILE_USAGE_BY_AGENT  /* the agent of the session; to add up many sessions */
+    SESSILE_USAGE_BY_AGENT, /* the agent of the session; to add up many sessions */
+    SESSILE_USAGE_BY_DAY_AND_MODEL /* one row for each model of a day */
 } sessile_usage_by;
 
 /* The usage of one group. */
 typedef struct sessile_usage_group {
-    sessile_slice key; /* borrowed from the list */
+    sessile_slice key;   /* borrowed from the list */
+    sessile_slice model; /* by model, by day and model: its name, borrowed; else empty */
     sessile_usage usage;
+    double cost;               /* in US dollars: the sum of what reports say themselves
+                                  ("cost" of the usage: a number, or an object with
+                                  "total") */
+    sessile_usage uncosted;    /* the part of usage whose reports say no cost */
     uint64_t reports;          /* number of turns and messages that reported it */
     int64_t first_ms, last_ms; /* times of the first and the last of these entries */
 } sessile_usage_group;

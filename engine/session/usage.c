@@ -13,6 +13,8 @@
 #include "base/map.h"
 #include "base/text.h"
 
+enum { DAY_SIZE = 10 }; /* "2026-11-21" */
+
 typedef struct group {
     size_t key, key_size; /* in the names */
     sessile_usage_group sum;
@@ -23,6 +25,7 @@ typedef struct part {
     sessile_id id;
     uint32_t group;
     sessile_usage usage;
+    double cost; /* below 0: it says none */
 } part;
 
 typedef struct grouping {
@@ -34,6 +37,7 @@ typedef struct grouping {
     size_t part_count, part_capacity;
     map known;
     buf names, model, setting; /* model: of the newest message that named one */
+    buf key;                   /* of a group, put together */
     const allocator *alloc;
 } grouping;
 
@@ -67,11 +71,19 @@ static int group_of(grouping *g, const entry *e, uint32_t *out)
     switch (g->by) {
     case SESSILE_USAGE_BY_DAY:
         time_print(e->time_ms, day);
-        return find_group(g, day, 10, out);
+        return find_group(g, day, DAY_SIZE, out);
     case SESSILE_USAGE_BY_MODEL:
         if (g->model.size)
             model = &g->model;
         return find_group(g, model->data, model->size, out);
+    case SESSILE_USAGE_BY_DAY_AND_MODEL:
+        if (g->model.size)
+            model = &g->model;
+        time_print(e->time_ms, day);
+        buf_clear(&g->key);
+        buf_put(&g->key, day, DAY_SIZE);
+        buf_put(&g->key, model->data, model->size);
+        return g->key.failed ? -1 : find_group(g, g->key.data, g->key.size, out);
     default:
         return find_group(g, g->s->identity.agent, g->s->identity.agent_size, out);
     }
@@ -81,6 +93,31 @@ static int append_name(buf *out, json value)
 {
     buf_clear(out);
     return value.type == JSON_STRING ? json_string(out, value) : 0;
+}
+
+static double cost_of(json report)
+{
+    double cost;
+    return usage_cost(report, &cost) ? cost : -1;
+}
+
+static void add_report(sessile_usage_group *sum, const sessile_usage *usage, double cost)
+{
+    usage_add(&sum->usage, usage);
+    if (cost >= 0)
+        sum->cost += cost;
+    else
+        usage_add(&sum->uncosted, usage);
+}
+
+static void remove_report(sessile_usage_group *sum, const part *p)
+{
+    usage_subtract(&sum->usage, &p->usage);
+    if (p->cost >= 0)
+        sum->cost = sum->cost > p->cost ? sum->cost - p->cost : 0;
+    else
+        usage_subtract(&sum->uncosted, &p->usage);
+    sum->reports--;
 }
 
 static void stamp(sessile_usage_group *sum, int64_t ms)
@@ -105,8 +142,9 @@ static int add_message(grouping *g, const entry *e)
     if (group_of(g, e, &at) || mem_grow(g->alloc, (void **)&g->parts, &g->part_capacity,
                                         g->part_count + 1, sizeof *g->parts))
         return -1;
-    g->parts[g->part_count++] = (part){e->id, at, usage};
-    usage_add(&g->groups[at].sum.usage, &usage);
+    g->parts[g->part_count++] =
+        (part){e->id, at, usage, cost_of(json_get(e->data, "usage"))};
+    add_report(&g->groups[at].sum, &usage, g->parts[g->part_count - 1].cost);
     stamp(&g->groups[at].sum, e->time_ms);
     return 0;
 }
@@ -114,7 +152,7 @@ static int add_message(grouping *g, const entry *e)
 static int add_turn(grouping *g, const entry *e)
 {
     sessile_usage last, all;
-    json model = json_get(e->data, "model");
+    json model = json_get(e->data, "model"), usage, total;
     sessile_id first;
     const char *text;
     size_t size;
@@ -130,12 +168,14 @@ static int add_turn(grouping *g, const entry *e)
             const part *p = &g->parts[i];
             if (p->id < first)
                 continue;
-            usage_subtract(&g->groups[p->group].sum.usage, &p->usage);
-            g->groups[p->group].sum.reports--;
+            remove_report(&g->groups[p->group].sum, p);
         }
         if (group_of(g, e, &at))
             return -1;
-        usage_add(&g->groups[at].sum.usage, &all);
+        usage = json_get(e->data, "usage");
+        total = json_get(usage, "total");
+        add_report(&g->groups[at].sum, &all,
+                   cost_of(total.type == JSON_OBJECT ? total : usage));
         stamp(&g->groups[at].sum, e->time_ms);
     }
     /* What the next one does not say is what the settings say. */
@@ -206,7 +246,10 @@ static int compare(const sessile_usage_group *a, const sessile_usage_group *b, i
     order = size ? memcmp(a->key.data, b->key.data, size) : 0;
     if (order)
         return order;
-    return a->key.size < b->key.size ? -1 : a->key.size > b->key.size;
+    if (a->key.size != b->key.size)
+        return a->key.size < b->key.size ? -1 : 1;
+    /* Of one day: the model that took more comes first. */
+    return x == y ? 0 : x > y ? -1 : 1;
 }
 
 static int by_day(const void *a, const void *b)
@@ -239,10 +282,21 @@ static sessile_status give_groups(const grouping *g, sessile_usage_group **out,
         if (from->sum.reports == 0) /* a turn has taken its place */
             continue;
         (*out)[*count] = from->sum;
-        (*out)[(*count)++].key = (sessile_slice){text + from->key, from->key_size};
+        sessile_slice key = {text + from->key, from->key_size};
+        if (g->by == SESSILE_USAGE_BY_MODEL)
+            (*out)[*count].model = key;
+        if (g->by == SESSILE_USAGE_BY_DAY_AND_MODEL) {
+            (*out)[*count].model =
+                (sessile_slice){key.data + DAY_SIZE, key.size - DAY_SIZE};
+            key.size = DAY_SIZE;
+        }
+        (*out)[(*count)++].key = key;
     }
     if (rows)
-        qsort(*out, rows, sizeof **out, g->by == SESSILE_USAGE_BY_DAY ? by_day : by_size);
+        qsort(*out, rows, sizeof **out,
+              g->by == SESSILE_USAGE_BY_DAY || g->by == SESSILE_USAGE_BY_DAY_AND_MODEL
+                  ? by_day
+                  : by_size);
     return SESSILE_OK;
 }
 
@@ -262,6 +316,7 @@ sessile_status session_usage_groups(sessile_session *s, sessile_usage_by by,
     buf_init(&g.names, a);
     buf_init(&g.model, a);
     buf_init(&g.setting, a);
+    buf_init(&g.key, a);
     status = session_refresh_locked(s, err);
     if (!status)
         status = visit_all(s, &g, err);
@@ -272,6 +327,7 @@ sessile_status session_usage_groups(sessile_session *s, sessile_usage_by by,
     buf_deinit(&g.names);
     buf_deinit(&g.model);
     buf_deinit(&g.setting);
+    buf_deinit(&g.key);
     mem_free(a, g.groups, g.capacity * sizeof *g.groups);
     mem_free(a, g.parts, g.part_capacity * sizeof *g.parts);
     return status;

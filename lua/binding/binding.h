@@ -277,6 +277,7 @@ enum binding_kind {
     BINDING_TIME,    /* an int64_t; left out when it is 0 */
     BINDING_INDEX,   /* a number from 0, as one from 1 */
     BINDING_BOOLEAN, /* an int */
+    BINDING_NUMBER,  /* a double; only written */
     BINDING_ID,
     BINDING_KEY,
     BINDING_TEXT,   /* a char pointer; left out when NULL or empty */

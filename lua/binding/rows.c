@@ -34,6 +34,10 @@ static void set_field(lua_State *L, const struct binding_field *field, const voi
     case BINDING_BOOLEAN:
         binding_set_boolean(L, name, *(const int *)member);
         break;
+    case BINDING_NUMBER:
+        lua_pushnumber(L, *(const double *)member);
+        lua_setfield(L, -2, name);
+        break;
     case BINDING_ID:
         binding_set_id(L, name, *(const sessile_id *)member);
         break;

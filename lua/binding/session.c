@@ -266,13 +266,17 @@ static const struct binding_row usage_row = BINDING_ROW(
     USAGE("cache_read", INTEGER, cache_read), USAGE("cache_write", INTEGER, cache_write));
 
 #define GROUP(...) BINDING_FIELD(sessile_usage_group, __VA_ARGS__)
-static const struct binding_row group_row =
-    BINDING_ROW(sessile_usage_group, NULL, GROUP("key", STRING, key),
-                GROUP("reports", INTEGER, reports), GROUP("first", INTEGER, first_ms),
-                GROUP("last", INTEGER, last_ms), GROUP("input", INTEGER, usage.input),
-                GROUP("output", INTEGER, usage.output),
-                GROUP("cache_read", INTEGER, usage.cache_read),
-                GROUP("cache_write", INTEGER, usage.cache_write));
+static const struct binding_row group_row = BINDING_ROW(
+    sessile_usage_group, NULL, GROUP("key", STRING, key), GROUP("model", STRING, model),
+    GROUP("cost", NUMBER, cost), GROUP("reports", INTEGER, reports),
+    GROUP("first", INTEGER, first_ms), GROUP("last", INTEGER, last_ms),
+    GROUP("input", INTEGER, usage.input), GROUP("output", INTEGER, usage.output),
+    GROUP("cache_read", INTEGER, usage.cache_read),
+    GROUP("cache_write", INTEGER, usage.cache_write),
+    GROUP("uncosted_input", INTEGER, uncosted.input),
+    GROUP("uncosted_output", INTEGER, uncosted.output),
+    GROUP("uncosted_cache_read", INTEGER, uncosted.cache_read),
+    GROUP("uncosted_cache_write", INTEGER, uncosted.cache_write));
 
 /* -> {{key, input, …, reports, first, last}, …}; times in ms */
 static int usage_groups(lua_State *L, sessile_session *handle, sessile_usage_by by)
@@ -284,13 +288,13 @@ static int usage_groups(lua_State *L, sessile_session *handle, sessile_usage_by 
 }
 
 /* session:usage() -> {input, output, cache_read, cache_write}
- * session:usage("day"|"model"|"agent") -> a list of groups */
+ * session:usage("day"|"model"|"agent"|"day_and_model") -> a list of groups */
 static int session_usage(lua_State *L, struct binding_session *session)
 {
     sessile_usage usage;
     sessile_error err;
     if (!lua_isnoneornil(L, 2)) {
-        static const char *const by[] = {"day", "model", "agent", NULL};
+        static const char *const by[] = {"day", "model", "agent", "day_and_model", NULL};
         return usage_groups(L, session->handle,
                             (sessile_usage_by)luaL_checkoption(L, 2, NULL, by));
     }

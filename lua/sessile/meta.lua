@@ -1400,6 +1400,12 @@ function Session:tokens(opts) end
 ---The reports of one day, model or agent.
 ---@class sessile.UsageGroup
 ---@field key string "2026-11-21" (UTC); the model's or agent's name ("": unknown)
+---@field model string by "model" and "day_and_model": the model ("": unknown); else ""
+---@field cost number US dollars that reports say themselves (`cost` of a usage)
+---@field uncosted_input integer of input: the part whose reports say no cost; so are the next three
+---@field uncosted_output integer
+---@field uncosted_cache_read integer
+---@field uncosted_cache_write integer
 ---@field input integer
 ---@field output integer
 ---@field cache_read integer
@@ -1411,7 +1417,7 @@ function Session:tokens(opts) end
 ---The usage that providers reported, over the whole log and all branches. For the size of the
 ---context, use tokens(). With `by`, a list of groups that add up to it: days oldest first, others
 ---largest first.
----@param opts? {by: "day"|"model"|"agent"|nil}
+---@param opts? {by: "day"|"model"|"agent"|"day_and_model"|nil}
 ---@return sessile.Usage|sessile.UsageGroup[]|nil usage
 ---@return string? message
 ---@return string? code

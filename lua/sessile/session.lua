@@ -189,7 +189,8 @@ function methods:tokens(given)
   return self._core:tokens(opts)
 end
 
-local usage_options = options.shape("session:usage", { by = { "day", "model", "agent" } })
+local usage_options = options.shape("session:usage", { by = { "day", "model",
+  "agent", "day_and_model" } })
 
 --- The usage that providers reported, over the whole log: {input, output, cache_read, cache_write};
 --- with `by`, a list of groups.

@@ -206,7 +206,7 @@ local ENTRIES = {
   ["usage"] = {
     plain = { "usage talk", "INPUT", "OUTPUT", "all" },
     json = { "usage --by day", "total.input", "total.reports", "by", "groups" },
-    wrong = { "usage --by model --since 7d", 2, "--by model" },
+    wrong = { "usage --by year", 2, "--by" },
   },
   ["stats"] = {
     plain = { "stats talk", "TURN", "█", "▼", "◆ here", "messages" },

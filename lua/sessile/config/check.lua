@@ -6,6 +6,7 @@
 local core = require "sessile.core"
 local models = require "sessile.config.models"
 local policies = require "sessile.policy"
+local prices = require "sessile.prices"
 local read = require "sessile.config.read"
 local schema = require "sessile.config.schema"
 local triggers = require "sessile.triggers"
@@ -234,6 +235,27 @@ function kinds.models(at, value, from)
   for name, one in pairs(read.table(at, value)) do
     read.text(at, name)
     made[name] = models.check(at .. "." .. name, one, from)
+  end
+  return made
+end
+
+local price_fields = {}
+for _, field in ipairs(prices.fields) do
+  price_fields[field] = true
+end
+
+function kinds.prices(at, value)
+  local made = {}
+  for model, price in pairs(read.table(at, value)) do
+    read.text(at, model)
+    made[model] = {}
+    for field, number in pairs(read.among(at .. "." .. model, price, price_fields)) do
+      if type(number) ~= "number" or not (number >= 0 and number < math.huge) then
+        wrong(("%s.%s.%s"):format(at, model, field), "dollars for a million tokens expected, got "
+          .. read.shown(number))
+      end
+      made[model][field] = number
+    end
   end
   return made
 end

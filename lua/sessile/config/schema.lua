@@ -87,6 +87,9 @@ schema.keys = {
     about = "new sessions expire this long after their newest entry" },
   { name = "retention", kind = "time", default = "90d",
     about = "how long `purge` keeps softly deleted sessions" },
+  { name = "prices", kind = "prices", default = "list prices",
+    about = "what models cost, in US dollars for a million tokens, beside the shipped list: "
+      .. "`{ [\"my-model\"] = { input = 0.5, output = 2 } }`, also `cache_read`, `cache_write`" },
   { name = "agents", kind = "agents", default = "none", project = true,
     about = "settings of single agents: `{ coder = { policy = …, window = … } }`" },
 }

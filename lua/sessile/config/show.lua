@@ -132,6 +132,7 @@ local kinds = {
   model = show.model,
   store = show.url, triggers = when, checkpoint = when,
   ttl = function(v) return v and show.time(v) or "never" end,
+  prices = literal,
   policy = function(v) return not v and "none" or type(v) == "string" and v or literal(v) end,
   paths = function(v) return table.concat(v, ":") end,
 }

@@ -26,9 +26,19 @@ local USAGE = {
 }
 local ORDER = { "input", "output", "cache_read", "cache_write" }
 
+-- What a request cost in US dollars, if its usage says so: a number, or an object with `total`.
+local function cost_of(raw)
+  if raw and span.kind(raw) == "object" then
+    local _, fields = span.object(raw)
+    raw = fields and fields.total
+  end
+  local cost = raw and span.kind(raw) == "number" and tonumber(raw)
+  return cost and cost >= 0 and cost < math.huge and cost or nil
+end
+
 --- Reads a provider's usage object; nil if it has none of the four fields.
 ---@param raw string?  JSON text
----@return table<string, integer>?
+---@return table<string, number>?  {input, output, cache_read, cache_write, cost?}
 function turns.usage(raw)
   if not raw or span.kind(raw) ~= "object" then
     return nil
@@ -48,11 +58,12 @@ function turns.usage(raw)
       end
     end
   end
+  usage.cost = cost_of(fields.cost)
   return found and usage or nil
 end
 
---- The four numbers as JSON, in a fixed order, followed by the members in `more`.
----@param usage table<string, integer>
+--- The four numbers as JSON, in a fixed order, then the cost, followed by the members in `more`.
+---@param usage table<string, number>
 ---@param more string?
 ---@return string
 function turns.usage_json(usage, more)
@@ -60,6 +71,7 @@ function turns.usage_json(usage, more)
   for i, name in ipairs(ORDER) do
     parts[i] = ('"%s":%d'):format(name, usage[name])
   end
+  parts[#parts + 1] = usage.cost and ('"cost":%.12g'):format(usage.cost)
   parts[#parts + 1] = more
   return "{" .. table.concat(parts, ",") .. "}"
 end
@@ -124,13 +136,16 @@ end
 ---@param usages (table|false)[]
 ---@return string? json
 function turns.usage_of(usages)
-  local total, newest = { input = 0, output = 0, cache_read = 0, cache_write = 0 }, nil
+  local total, newest = { input = 0, output = 0, cache_read = 0, cache_write = 0, cost = 0 }, nil
   for _, usage in ipairs(usages) do
     local size = 0
     for _, name in ipairs(usage and ORDER or {}) do
       -- A recording may have any numbers; sums stay integers.
       total[name] = math.min(total[name] + math.max(0, math.min(usage[name], 1 << 50)), 1 << 53)
       size = size + usage[name]
+    end
+    if usage then -- a sum of which a part is not known says nothing
+      total.cost = total.cost and usage.cost and total.cost + usage.cost or nil
     end
     if size ~= 0 then
       newest = usage -- an aborted answer reports zeros, which say nothing of the context

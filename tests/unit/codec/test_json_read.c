@@ -8,6 +8,7 @@
 #include <stddef.h>
 #include <setjmp.h>
 #include <stdint.h>
+#include <math.h>
 #include <string.h>
 
 #include "base/text.h"
@@ -171,6 +172,26 @@ static void integers_are_exact_or_nothing(void **state)
     uint64_t u;
     size_t i;
     (void)state;
+    static const struct {
+        const char *text;
+        double value;
+    } doubles[] = {{"0", 0},
+                   {"-0.5", -0.5},
+                   {"3.14159265358979", 3.14159265358979},
+                   {"1e3", 1000},
+                   {"2.5E-3", 0.0025},
+                   {"1E+2", 100},
+                   {"1e300", 1e300},
+                   {"123456789012", 123456789012.0},
+                   {"4.9e-300", 4.9e-300}};
+    double d;
+    for (i = 0; i < sizeof doubles / sizeof *doubles; i++) {
+        assert_int_equal(json_double(of(doubles[i].text), &d), 0);
+        assert_true(fabs(d - doubles[i].value) <= 1e-14 * fabs(doubles[i].value));
+    }
+    assert_int_equal(json_double(of("1e400"), &d), -1);
+    assert_int_equal(json_double(of("1e99999999999"), &d), -1);
+    assert_int_equal(json_double(of("\"1\""), &d), -1);
     assert_int_equal(json_int(of("9223372036854775807"), &n), 0);
     assert_true(n == INT64_MAX);
     assert_int_equal(json_int(of("-9223372036854775808"), &n), 0);
