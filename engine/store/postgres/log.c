@@ -222,6 +222,13 @@ static int sensible(uint64_t count, uint64_t bytes)
 
 /* ---------------------------------------------------------------------- open */
 
+void pg_log_tag(pg_log *log, const unsigned char *tag)
+{
+    log->has_tag = tag != NULL;
+    if (tag)
+        memcpy(log->tag, tag, sizeof log->tag);
+}
+
 static sessile_status log_new(pg_store *ps, const char *folder, const char *name,
                               pg_log **out, sessile_error *err)
 {
@@ -281,6 +288,8 @@ sessile_status pg_open(void *self, const char *folder, const char *name,
         log->count = (uint64_t)pg_int(ps, r.of[0], 0, 1);
         log->bytes = (uint64_t)pg_int(ps, r.of[0], 0, 2);
         log->updated_ns = pg_time_ns(ps, r.of[0], 0, 4);
+        pg_log_tag(log, pg_tag(ps, r.of[0], 0, 3));
+        log->settled = pg_null(ps, r.of[0], 0, 5) ? log->bytes : 0;
         if (!sensible(log->count, log->bytes)) {
             status = absurd(log, err);
         } else if (pg_rows(ps, r.of[1]) > 0 &&
@@ -330,15 +339,15 @@ sessile_status pg_look(pg_call *call, const pg_log *log, pg_seen *out, sessile_e
         return status;
     const PGresult *row = r.of[0];
     if (pg_rows(ps, row) == 1) {
-        size_t size;
-        const char *tag = pg_bytes(ps, row, 0, 3, &size);
+        const unsigned char *tag = pg_tag(ps, row, 0, 3);
         out->there = !pg_null(ps, row, 0, 0);
         out->named = !pg_null(ps, row, 0, 5);
         out->count = (uint64_t)pg_int(ps, row, 0, 1);
         out->bytes = (uint64_t)pg_int(ps, row, 0, 2);
         out->updated_ns = pg_time_ns(ps, row, 0, 4);
         out->leads_to = (uint64_t)pg_int(ps, row, 0, 6);
-        out->has_tag = size == sizeof out->tag;
+        out->replicated = !pg_null(ps, row, 0, 7);
+        out->has_tag = tag != NULL;
         if (out->has_tag)
             memcpy(out->tag, tag, sizeof out->tag);
     }
@@ -362,6 +371,9 @@ sessile_status pg_size(sessile_backend_log *handle, uint64_t *bytes, int64_t *mt
         log->count = seen.count;
         log->bytes = seen.bytes;
         log->updated_ns = seen.updated_ns;
+        pg_log_tag(log, seen.has_tag ? seen.tag : NULL);
+        if (!seen.replicated)
+            log->settled = log->bytes;
     }
     if (!seen.there)
         pg_prefetch_drop(log->ps, &log->prefetch);

@@ -22,6 +22,16 @@
 /* What a log's row says, and where its name leads. */
 #define ROW "count, bytes, tag, updated"
 
+/* NULL unless commits wait for standbys. */
+#define REPLICATED                                                                       \
+    "CASE WHEN current_setting('synchronous_standby_names', true) <> '' THEN 1::bigint " \
+    "END"
+
+/* A process of the server that is no longer ours. */
+#define OLD_PROCESS                                 \
+    " FROM pg_stat_get_activity($1::bigint::int) a" \
+    " WHERE a.backend_start = $2::timestamptz"
+
 /*
  * The fence: the row is changed if it still ends there, and only then are there records.
  * Two that come at once wait for one another at the row; the later one then looks at what
@@ -76,23 +86,24 @@ static const char *const texts[PG_STATEMENTS] = {
                   " SELECT m.id, r.n - 1, r.at, r.line FROM made m,"
                   " unnest($5::bigint[], $6::bytea[]) WITH ORDINALITY AS r(at, line, n))"
                   " SELECT id FROM made",
-    [PG_OPEN] = "SELECT id, " ROW " " BY_NAME,
+    [PG_OPEN] = "SELECT id, " ROW ", " REPLICATED " " BY_NAME,
     [PG_OPEN_LINES] = OPEN_LINES,
     [PG_LOOK] =
         "SELECT s.id, s.count, s.bytes, s.tag, s.updated,"
         " CASE WHEN s.name IS NULL THEN NULL ELSE 1::bigint END,"
         " (SELECT n.id FROM @sessions n"
-        " WHERE n.agent = $2::text AND n.name = $3::text)"
+        " WHERE n.agent = $2::text AND n.name = $3::text), " REPLICATED
         " FROM (VALUES ($1::bigint)) AS v(id) LEFT JOIN @sessions s ON s.id = v.id",
     [PG_LINES] = LINES,
     [PG_FIND] = FIND,
     [PG_APPEND] = APPEND,
     /* of this transaction alone */
     [PG_UNSYNCED] = "SELECT set_config('synchronous_commit', 'off', true)",
-    /* A lock is something to write down: so this commit is one to be synced, and with it
-     * all that the server wrote down before. */
-    [PG_SYNC] = "SELECT 1::bigint FROM @sessions WHERE id = $1::bigint"
-                " FOR NO KEY UPDATE",
+    /* A lock is something to write down: so this commit is one to be synced and
+     * replicated, and with it all that the server wrote down before. Neither appends nor
+     * others who sync wait for such a lock. */
+    [PG_SYNC] = "SELECT count, bytes, tag FROM @sessions WHERE id = $1::bigint"
+                " FOR KEY SHARE",
 
     [PG_LIST] = "SELECT agent, name, " STAT_ROW " FROM @sessions WHERE name IS NOT NULL"
                 " AND (agent, name) > ($1::text, $2::text)"
@@ -196,12 +207,17 @@ static const char *const texts[PG_STATEMENTS] = {
     [PG_WATCH] = "UPDATE @sessions SET watched = now() + $2::bigint * interval '1 ms'"
                  " WHERE id = $1::bigint AND (watched IS NULL"
                  " OR watched < now() + $2::bigint * interval '0.5 ms')",
-    [PG_ALIVE] = "SELECT CASE WHEN pg_terminate_backend(a.pid) THEN 1 ELSE 0 END::bigint"
-                 " FROM pg_stat_get_activity($1::bigint::int) a"
-                 " WHERE a.backend_start = $2::timestamptz",
+    /* A commit that waits for standbys is left to wait. Where there are such waits, only
+     * a process that is seen to be elsewhere is ended: one that commits might wait next.
+     */
+    [PG_BURY] = "SELECT CASE WHEN a.wait_event = 'SyncRep' OR " REPLICATED " IS NOT NULL"
+                " AND a.state = 'active' AND COALESCE(a.wait_event_type, '')"
+                " NOT IN ('Client', 'Lock', 'Timeout') THEN 0"
+                " WHEN pg_terminate_backend(a.pid) THEN 1 ELSE 0 END::bigint" OLD_PROCESS,
+    [PG_END] = "SELECT pg_terminate_backend(a.pid)" OLD_PROCESS,
     /* a commit behind all that was committed before; nothing where nobody replicates */
-    [PG_SETTLE] = "UPDATE @store SET version = version"
-                  " WHERE current_setting('synchronous_standby_names', true) <> ''",
+    [PG_SETTLE] = "SELECT version::bigint FROM @store WHERE " REPLICATED " IS NOT NULL"
+                  " FOR KEY SHARE",
 };
 
 void pg_sql_put(buf *out, const char *sql, const char *schema)

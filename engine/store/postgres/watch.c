@@ -150,7 +150,7 @@ static sessile_status lease(watching *w, sessile_error *err)
     call.stop = w->stop;
     pg_arg_int(&s, log->id);
     pg_arg_int(&s, LEASE_MS);
-    sessile_status status = pg_ask(&call, &s, 1, log->name, &r, err);
+    sessile_status status = pg_put(&call, &s, 1, log->name, &r, err);
     if (status == SESSILE_DENIED) { /* who may only read */
         error_clear(err);
         w->deaf = 1;
