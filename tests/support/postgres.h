@@ -29,7 +29,7 @@ void postgres_own_free(postgres_server *server);
 /* A standby of `of`, ended and freed like one of the caller's own. From now on `of` waits
  * at each commit until the standby has it. */
 postgres_server *postgres_replica(const postgres_server *of, const char **why);
-/* "stop", "crash" (as pg_ctl's immediate), "kill" (SIGKILL to all its processes), 
+/* "stop", "crash" (as pg_ctl's immediate), "kill" (SIGKILL to all its processes),
  * "again" (starts it after any of these), "promote" (a standby becomes a primary).
  * 0: done. */
 int postgres_do(const postgres_server *server, const char *word);
