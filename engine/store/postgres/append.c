@@ -42,7 +42,7 @@ static sessile_status elsewhere(pg_call *call, pg_log *log, const sessile_log_en
         return fail(err, SESSILE_NOTFOUND, "%s was removed or replaced: open it again",
                     log->name);
     }
-    if (seen.bytes < end->bytes || seen.count < end->count) {
+    if (seen.size < end->bytes) {
         return fail(err, SESSILE_TRUNCATED, "%s is shorter than what is known of it",
                     log->name);
     }
@@ -117,7 +117,7 @@ sessile_status pg_append(sessile_backend_log *handle, sessile_log_end *end,
         memcpy(end->tag, new_tag, sizeof end->tag);
         if (log->bytes <= end->bytes) {
             log->count = end->count;
-            log->bytes = end->bytes;
+            log->bytes = log->size = end->bytes;
             pg_log_tag(log, end->tag);
         }
         if (log->settled < end->bytes)

@@ -100,6 +100,7 @@ typedef enum pg_statement {
     PG_LOOK,
     PG_LINES,
     PG_FIND,
+    PG_BEHIND,
     PG_APPEND,
     PG_UNSYNCED,
     PG_SYNC,
@@ -364,7 +365,8 @@ typedef struct pg_log {
     char *folder, *name;
     uint64_t id;
     pthread_mutex_t mutex; /* all that follows */
-    uint64_t count, bytes; /* as last seen */
+    uint64_t count, bytes; /* as its row was last seen */
+    uint64_t size; /* the same, but for a row that lies (sql.c) */
     int has_tag;
     unsigned char tag[16];
     uint64_t settled; /* bytes of it that are known to be as safe as what is answered */
@@ -398,7 +400,7 @@ void pg_prefetch_age(pg_store *ps, pg_prefetch *prefetch);
 typedef struct pg_seen {
     int there; /* its row */
     int named; /* and it still has its name */
-    uint64_t count, bytes;
+    uint64_t count, bytes, size;
     int has_tag;
     unsigned char tag[16];
     int64_t updated_ns;

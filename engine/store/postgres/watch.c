@@ -173,7 +173,7 @@ static sessile_status watch_look(watching *w, int *changed, sessile_error *err)
     call.stop = w->stop;
     sessile_status status = pg_look(&call, w->log, &seen, err);
     *changed =
-        !status && (!seen.there || seen.bytes != w->bytes || seen.leads_to != w->log->id);
+        !status && (!seen.there || seen.size != w->bytes || seen.leads_to != w->log->id);
     return status;
 }
 
