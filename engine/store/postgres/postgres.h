@@ -366,7 +366,7 @@ typedef struct pg_log {
     uint64_t id;
     pthread_mutex_t mutex; /* all that follows */
     uint64_t count, bytes; /* as its row was last seen */
-    uint64_t size; /* the same, but for a row that lies (sql.c) */
+    uint64_t size;         /* the same, but for a row that lies (sql.c) */
     int has_tag;
     unsigned char tag[16];
     uint64_t settled; /* bytes of it that are known to be as safe as what is answered */
