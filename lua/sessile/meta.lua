@@ -1362,8 +1362,8 @@ function Session:set_title(title) end
 function Session:set_timeout(timeout_ms) end
 
 ---Syncs everything that this handle wrote or read. The next write records that it is safe. Needed
----with durability "none", and to rely on a write that returned "io" and was found later: a PostgreSQL
----primary can show what its standbys do not have yet, and this returns "busy" until they have it.
+---with durability "none", and to rely on a write that failed with EIO and was found later: a
+---PostgreSQL primary can show what its standbys do not have yet. EBUSY: they still do not have it.
 ---@return true? ok
 ---@return string? message
 ---@return string? code
