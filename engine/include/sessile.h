@@ -1043,12 +1043,14 @@ SESSILE_API sessile_status sessile_session_close(sessile_session *session,
                                                  sessile_error *err);
 
 /*
- * Syncs everything that this handle wrote. The next write records that the earlier ones
- * are safe: if they are damaged later, the status is DAMAGED, and they are never taken
- * for a torn end. Needed only with durability NONE, for instance after a long import,
- * before its last entry. IO: it is unknown whether the writes are safe, and the handle
- * writes nothing more; open the session again and look. CANCELLED: see
- * sessile_interrupt(). FORKED, CLOSED.
+ * Syncs everything that this handle wrote or read. The next write records that the
+ * earlier ones are safe: if they are damaged later, the status is DAMAGED, and they are
+ * never taken for a torn end. Needed with durability NONE, for instance after a long
+ * import, before its last entry; and to rely on a write that returned IO and was found
+ * when the session was opened again: a PostgreSQL primary can show what its synchronous
+ * standbys do not have yet. IO: it is unknown whether the writes are safe, and the handle
+ * writes nothing more; open the session again and look. BUSY: the standbys did not answer
+ * in time; call it again. CANCELLED: see sessile_interrupt(). FORKED, CLOSED.
  */
 SESSILE_API sessile_status sessile_session_sync(sessile_session *session,
                                                 sessile_error *err);

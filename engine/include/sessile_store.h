@@ -176,8 +176,9 @@ typedef struct sessile_backend {
                              const unsigned char new_tag[16], int *poisoned,
                              sessile_error *err);
 
-    /* Makes everything durable that was appended before the call. IO: it is unknown what
-     * is durable. */
+    /* Makes everything durable that was appended before the call, and everything that was
+     * read through this handle. IO: it is unknown what is durable. BUSY: not in time, and
+     * the call may be repeated. */
     sessile_status (*sync)(sessile_backend_log *log, sessile_error *err);
 
     /* Copies the bytes from offset to the end of the log into a piece of its own, named

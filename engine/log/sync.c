@@ -5,6 +5,7 @@
  * meanwhile wait; that sync covers their entries, or one of them makes the next sync. So
  * sixteen writers pay for two syncs. Must never sync again after a sync has failed: the
  * kernel has marked the pages clean, and a second sync would report a false success.
+ * (BUSY is no failure: a database waits for its standbys, and can be asked again.)
  *
  * Handles of one log in one process also share syncs, in store/file/shared.c. Processes
  * sync for themselves.
@@ -97,7 +98,8 @@ sessile_status log_settle(log_t *log, sessile_error *err)
         return status;
     status = table->sync(log->handle, err);
     if (status) {
-        log_poison(log, err);
+        if (status != SESSILE_BUSY)
+            log_poison(log, err);
         return status;
     }
     log_note_progress(log, log->end.count, log->end.count);
@@ -138,7 +140,7 @@ sessile_status log_sync_stoppable(log_t *log, sessile_id target, log_stop stop, 
     uint64_t covered = log->sync.written; /* before the sync begins */
     pthread_mutex_unlock(&log->sync.mutex);
     status = log->st.table->sync(log->handle, err);
-    if (status)
+    if (status && status != SESSILE_BUSY)
         log_poison(log, err);
     pthread_mutex_lock(&log->sync.mutex);
     log->sync.busy = 0;

@@ -1361,7 +1361,9 @@ function Session:set_title(title) end
 ---@return string? code
 function Session:set_timeout(timeout_ms) end
 
----With durability "none": writes everything to the device. The next write records that it is safe.
+---Syncs everything that this handle wrote or read. The next write records that it is safe. Needed
+---with durability "none", and to rely on a write that failed with EIO and was found later: a
+---PostgreSQL primary can show what its standbys do not have yet. EBUSY: they still do not have it.
 ---@return true? ok
 ---@return string? message
 ---@return string? code

@@ -173,6 +173,8 @@ static sessile_status obey(inside *in, const node_order *order, node_reply *r,
         r->number = (uint64_t)changed;
         return status;
     }
+    case NODE_SYNC:
+        return sessile_session_sync(in->session, err);
     case NODE_CLOSE:
         status = sessile_session_close(in->session, err);
         in->session = NULL;

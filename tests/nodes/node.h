@@ -27,6 +27,7 @@ typedef enum node_word {
     NODE_RESTORE,     /* id: the checkpoint */
     NODE_TIMEOUT,     /* number: ms, of the session's calls from now on */
     NODE_WATCH,       /* number: timeout in ms; answer.number: 1 when there was news */
+    NODE_SYNC,        /* the session */
     NODE_CLOSE        /* the session */
 } node_word;
 

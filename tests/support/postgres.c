@@ -41,12 +41,14 @@ static void server_free(postgres_server *s)
     free(s);
 }
 
-/* Asks the script for the server that `state` names. */
-static postgres_server *ask(const char *state, long owner, const char **why)
+/* Asks the script for the server that `state` names; of: whose standby it shall be. */
+static postgres_server *ask(const char *state, long owner, const postgres_server *of,
+                            const char **why)
 {
-    char command[2200], line[2048], *absent = NULL;
+    char command[3300], line[2048], *absent = NULL;
     postgres_server *s = calloc(1, sizeof *s);
-    snprintf(command, sizeof command, "'%s' start '%s' %ld", script(), state, owner);
+    snprintf(command, sizeof command, "'%s' %s '%s' %ld '%s'", script(),
+             of ? "replica" : "start", state, owner, of ? of->state : "");
     FILE *from = popen(command, "r");
     while (from && fgets(line, sizeof line, from)) {
         take(&s->url, line, "SESSILE_TEST_POSTGRES");
@@ -82,7 +84,7 @@ static void find_shared(void)
 {
     const char *run = getenv("SESSILE_TEST_RUN"), *owner = getenv("SESSILE_TEST_RUN_PID");
     if (run && owner) {
-        shared = ask(run, atol(owner), &shared_why);
+        shared = ask(run, atol(owner), NULL, &shared_why);
         return;
     }
     shared = by_hand = postgres_own(&shared_why);
@@ -96,7 +98,7 @@ const postgres_server *postgres_shared(const char **why)
     return shared;
 }
 
-postgres_server *postgres_own(const char **why)
+static postgres_server *another(const postgres_server *of, const char **why)
 {
     const char *tmp = getenv("TMPDIR");
     char state[1024];
@@ -105,7 +107,17 @@ postgres_server *postgres_own(const char **why)
         *why = "no folder for temporary files";
         return NULL;
     }
-    return ask(state, (long)getpid(), why);
+    return ask(state, (long)getpid(), of, why);
+}
+
+postgres_server *postgres_own(const char **why)
+{
+    return another(NULL, why);
+}
+
+postgres_server *postgres_replica(const postgres_server *of, const char **why)
+{
+    return another(of, why);
 }
 
 int postgres_do(const postgres_server *server, const char *word)

@@ -26,8 +26,12 @@ const postgres_server *postgres_shared(const char **why);
  * above. Free also ends it when it was killed. */
 postgres_server *postgres_own(const char **why);
 void postgres_own_free(postgres_server *server);
-/* "stop", "crash" (as pg_ctl's immediate), "kill" (SIGKILL to all its processes), or
- * "again" (starts it after any of these). 0: done. */
+/* A standby of `of`, ended and freed like one of the caller's own. From now on `of` waits
+ * at each commit until the standby has it. */
+postgres_server *postgres_replica(const postgres_server *of, const char **why);
+/* "stop", "crash" (as pg_ctl's immediate), "kill" (SIGKILL to all its processes),
+ * "again" (starts it after any of these), "promote" (a standby becomes a primary).
+ * 0: done. */
 int postgres_do(const postgres_server *server, const char *word);
 
 /* A URL of a schema that nobody else has: url and `schema=NAME`; for postgres_drop(),

@@ -42,7 +42,7 @@ static sessile_status elsewhere(pg_call *call, pg_log *log, const sessile_log_en
         return fail(err, SESSILE_NOTFOUND, "%s was removed or replaced: open it again",
                     log->name);
     }
-    if (seen.bytes < end->bytes || seen.count < end->count) {
+    if (seen.size < end->bytes) {
         return fail(err, SESSILE_TRUNCATED, "%s is shorter than what is known of it",
                     log->name);
     }
@@ -115,10 +115,14 @@ sessile_status pg_append(sessile_backend_log *handle, sessile_log_end *end,
         end->count += count;
         end->bytes += size;
         memcpy(end->tag, new_tag, sizeof end->tag);
-        if (log->bytes < end->bytes) {
+        if (log->bytes <= end->bytes) {
             log->count = end->count;
-            log->bytes = end->bytes;
+            log->bytes = log->size = end->bytes;
+            pg_log_tag(log, end->tag);
         }
+        if (log->settled < end->bytes)
+            log->settled =
+                end->bytes; /* its commit was waited for, and those before it */
         if (ps->unsynced)
             remember(log, end->count, data, size);
     } else if (took == PG_UNKNOWN) {
@@ -128,23 +132,50 @@ sessile_status pg_append(sessile_backend_log *handle, sessile_log_end *end,
     return status;
 }
 
+/* 1: the last record that was put is the one in r. */
+static int is_there(const pg_store *ps, const PGresult *r, const unsigned char hash[32])
+{
+    unsigned char found[32];
+    size_t size;
+    if (pg_rows(ps, r) != 1)
+        return 0;
+    const char *line = pg_bytes(ps, r, 0, 1, &size);
+    hash256(found, line, size, NULL, 0);
+    return memcmp(found, hash, sizeof found) == 0;
+}
+
+/* 1: the log still holds what the handle has seen of it, or is removed and has nothing to
+ * lose. Under the mutex. */
+static int still_holds(const pg_log *log, const PGresult *row)
+{
+    const pg_store *ps = log->ps;
+    if (pg_rows(ps, row) != 1)
+        return 1;
+    uint64_t bytes = (uint64_t)pg_int(ps, row, 0, 1);
+    const unsigned char *tag = pg_tag(ps, row, 0, 2);
+    return bytes > log->bytes ||
+           (bytes == log->bytes &&
+            (!tag || !log->has_tag || memcmp(tag, log->tag, sizeof log->tag) == 0));
+}
+
 /*
- * Where appends are waited for, the server has synced what it acknowledged:
- * pool.c sees to that. Else this is a commit that is waited for: the server
- * brings its log of changes to the disk in the order in which they were made, so what was
- * acknowledged before is there with it. But a server that failed meanwhile has forgotten
- * what was not, and would sync the rest: so our last record is looked at, in the same
- * transaction, and those before it are older.
+ * What is acknowledged is safe where appends are waited for: pool.c sees to that. What is
+ * merely seen may not be, when commits wait for standbys; and what was appended without
+ * waiting is not. For both this is a commit that is waited for: the server writes its
+ * changes down, and sends them to its standbys, in the order in which they were made, so
+ * what was there before is safe with it. But a server that failed meanwhile has forgotten
+ * what was not synced, and a standby that took its place what was not sent: so the end of
+ * the log and our last record are looked at, in the same transaction.
  */
 sessile_status pg_sync(sessile_backend_log *handle, sessile_error *err)
 {
     pg_log *log = pg_log_of(handle);
     pg_store *ps = log->ps;
-    unsigned char hash[32], found[32];
+    unsigned char hash[32];
     pg_results r;
     pthread_mutex_lock(&log->mutex);
-    int bad = log->poisoned;
-    uint64_t end = log->put_end;
+    int bad = log->poisoned, needed = ps->unsynced || log->settled < log->bytes;
+    uint64_t end = log->put_end, seen = log->bytes;
     memcpy(hash, log->put_hash, sizeof hash);
     pthread_mutex_unlock(&log->mutex);
     if (bad) {
@@ -152,28 +183,27 @@ sessile_status pg_sync(sessile_backend_log *handle, sessile_error *err)
                     "nobody can tell whether an append to %s took place: open it again",
                     log->name);
     }
-    if (!ps->unsynced)
+    if (!needed)
         return SESSILE_OK;
     pg_call call = pg_log_call(log);
-    call.primary = 1;
     pg_step s[2] = {pg_step_of(PG_SYNC), pg_step_of(PG_LINES)};
     pg_arg_int(&s[0], log->id);
     pg_arg_int(&s[1], log->id);
     pg_arg_int(&s[1], end > 0 ? end - 1 : 0);
     pg_arg_int(&s[1], 1);
     pg_arg_int(&s[1], INT64_MAX);
-    sessile_status status = pg_ask(&call, s, 2, log->name, &r, err);
+    sessile_status status = pg_settle(&call, s, end > 0 ? 2 : 1, log->name, &r, err);
     if (status)
         return status;
-    int there = pg_rows(ps, r.of[0]) > 0, same = pg_rows(ps, r.of[1]) == 1;
-    if (same) {
-        size_t size;
-        const char *line = pg_bytes(ps, r.of[1], 0, 1, &size);
-        hash256(found, line, size, NULL, 0);
-        same = memcmp(found, hash, sizeof hash) == 0;
-    }
+    pthread_mutex_lock(&log->mutex);
+    int removed = pg_rows(ps, r.of[0]) == 0;
+    int same =
+        still_holds(log, r.of[0]) && (end == 0 || removed || is_there(ps, r.of[1], hash));
+    if (same && log->settled < seen)
+        log->settled = seen;
+    pthread_mutex_unlock(&log->mutex);
     pg_results_free(ps, &r);
-    if (there && end > 0 && !same) { /* a log that was removed has nothing to lose */
+    if (!same) {
         return fail(err, SESSILE_IO,
                     "the server failed and lost what had been appended to %s and was not "
                     "synced: open it again to see what is there",

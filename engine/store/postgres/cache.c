@@ -135,7 +135,7 @@ sessile_status pg_cache_write(sessile_backend_log *handle, uint64_t offset,
     pthread_mutex_lock(&log->mutex);
     pg_prefetch_drop(ps, &log->cached);
     pthread_mutex_unlock(&log->mutex);
-    sessile_status status = pg_ask(&call, s, 4, log->name, &r, err);
+    sessile_status status = pg_put(&call, s, 4, log->name, &r, err);
     if (status)
         return status;
     int there = pg_rows(ps, r.of[0]) > 0, put = pg_rows(ps, r.of[3]) > 0;
@@ -183,7 +183,7 @@ sessile_status pg_list_cache_get(void *self, const char *folder, char **out, siz
 static sessile_status put_cache(pg_call *call, const pg_step *s, sessile_error *err)
 {
     pg_results r;
-    sessile_status status = pg_ask(call, s, 1, "a list", &r, err);
+    sessile_status status = pg_put(call, s, 1, "a list", &r, err);
     if (status) {
         if (call->absent) {
             error_clear(err);

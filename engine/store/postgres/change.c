@@ -10,13 +10,17 @@
  *  1. The server is asked, over a new connection, to end the old one's process, until
  *     there is none of that number that began at that time. A process that is gone
  *     neither commits nor reads what was sent to it: from then on the data do not move by
- *     our hand. It has told all others before it is gone whether it committed.
+ *     our hand. It has told all others before it is gone whether it committed. One that
+ *     waits for synchronous standbys with its commit is not ended: that would show all
+ *     others a change that one machine has.
  *  2. Then the data are looked at (the probe): they hold the change or not. If they do,
  *     it took place, once. If not, it never will, and the change can be sent again while
  *     there is time.
- *  3. A process that is ended while its commit waits for synchronous standbys leaves the
- *     change behind, seen by all, on this one machine. So it is acknowledged only when a
- *     commit of ours behind it (SETTLE) has been through that wait.
+ *  3. A change can be seen that no standby has: when the server was started again, or
+ *     somebody ended the wait of its commit. So what is found is acknowledged only when a
+ *     commit of ours behind it (SETTLE) has been through that wait, and it is still there
+ *     then: a standby may have taken the primary's place. pg_sync() does so for what a
+ *     handle has read.
  * Standbys are not asked any of this: they know of no process of the primary's, and may
  * not have got what it committed.
  * Where the old process cannot be ended (a pooler or a server that does not tell), every
@@ -47,7 +51,7 @@ static int buried(pg_call *call, old_process old)
     pg_store *ps = call->ps;
     for (int tries = 0; old.pid != 0; tries++) {
         pg_results r;
-        pg_step s = pg_step_of(PG_ALIVE);
+        pg_step s = pg_step_of(PG_BURY);
         pg_arg_int(&s, (uint64_t)old.pid);
         pg_arg_int(&s, (uint64_t)old.since);
         if (pg_ask(call, &s, 1, "a broken connection", &r, NULL))
@@ -75,14 +79,17 @@ static sessile_status unknown(const pg_store *ps, const char *what, int *took,
 }
 
 /* It took place: is it kept as well as what is answered? */
-static sessile_status took_place(pg_call *call, const char *what, int *took,
-                                 sessile_error *err)
+static sessile_status took_place(pg_call *call, const char *what, pg_probe probe,
+                                 void *arg, int *took, sessile_error *err)
 {
     pg_results r;
     pg_step s = pg_step_of(PG_SETTLE);
-    if (pg_ask(call, &s, 1, what, &r, NULL))
+    int yes = 0;
+    if (pg_settle(call, &s, 1, what, &r, NULL))
         return unknown(call->ps, what, took, err);
     pg_results_free(call->ps, &r);
+    if (probe(call, arg, &yes, NULL) || !yes)
+        return unknown(call->ps, what, took, err);
     *took = PG_TOOK_PLACE;
     return SESSILE_OK;
 }
@@ -98,7 +105,7 @@ static sessile_status give_up(pg_call *call, pg_ended ended, old_process old,
     if (!buried(&grace, old) || probe(&grace, arg, &yes, NULL))
         return unknown(call->ps, what, took, err);
     if (yes)
-        return took_place(&grace, what, took, err);
+        return took_place(&grace, what, probe, arg, took, err);
     return pg_say_late(call, ended, what, err);
 }
 
@@ -127,7 +134,7 @@ sessile_status pg_change(pg_call *call, const pg_step *steps, int count, const c
             }
             if (yes) {
                 pg_results_free(ps, out);
-                return took_place(call, what, took, err);
+                return took_place(call, what, probe, arg, took, err);
             }
             if (!out->wrong)
                 return SESSILE_OK;
@@ -144,7 +151,7 @@ sessile_status pg_change(pg_call *call, const pg_step *steps, int count, const c
             if (probe(call, arg, &yes, err))
                 return unknown(ps, what, took, err);
             if (yes)
-                return took_place(call, what, took, err);
+                return took_place(call, what, probe, arg, took, err);
             maybe = 0;
         }
         if (pg_over(ps, call->until_us)) {

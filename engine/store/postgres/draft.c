@@ -303,8 +303,16 @@ sessile_status pg_remove(sessile_backend_log *handle, uint64_t head, sessile_err
     if (status || done)
         return status;
     status = pg_look(&call, log, &seen, err);
-    if (status || (!seen.there && seen.leads_to == 0))
-        return status; /* somebody else has removed it */
+    if (status)
+        return status;
+    if (!seen.there && seen.leads_to == 0) { /* somebody else has removed it */
+        pg_results r;
+        pg_step settle = pg_step_of(PG_SETTLE);
+        status = pg_settle(&call, &settle, 1, log->name, &r, err);
+        if (!status)
+            pg_results_free(ps, &r);
+        return status;
+    }
     return fail(err, SESSILE_CONFLICT,
                 "%s was written to or replaced meanwhile: it was left alone", log->name);
 }

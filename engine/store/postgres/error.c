@@ -212,6 +212,13 @@ const char *pg_bytes(const pg_store *ps, const PGresult *r, int row, int column,
     return ps->lib.PQgetvalue(r, row, column);
 }
 
+const unsigned char *pg_tag(const pg_store *ps, const PGresult *r, int row, int column)
+{
+    size_t size;
+    const char *tag = pg_bytes(ps, r, row, column, &size);
+    return size == 16 ? (const unsigned char *)tag : NULL;
+}
+
 const char *pg_text(const pg_store *ps, const PGresult *r, int row, int column)
 {
     size_t size; /* libpq puts a NUL behind every value */

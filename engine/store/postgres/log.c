@@ -132,7 +132,8 @@ static void keep(pg_store *ps, pg_prefetch *prefetch)
     pthread_mutex_unlock(&ps->mutex);
 }
 
-/* The rows of a result as one stretch of bytes; the first row is record `first`. */
+/* The rows of a result as one stretch of bytes, up to the first that does not follow the
+ * one before it; the first row is record `first`. */
 static sessile_status stretch(const pg_log *log, const PGresult *r, int at_column,
                               uint64_t first, pg_prefetch *out, sessile_error *err)
 {
@@ -140,11 +141,16 @@ static sessile_status stretch(const pg_log *log, const PGresult *r, int at_colum
     int rows = pg_rows(ps, r);
     size_t total = 0, size;
     memset(out, 0, sizeof *out);
+    out->from = rows > 0 ? (uint64_t)pg_int(ps, r, 0, at_column) : 0;
     for (int i = 0; i < rows; i++) {
+        if ((uint64_t)pg_int(ps, r, i, at_column) != out->from + total) {
+            rows =
+                i; /* somebody else changed the table: what is missing reads as blanks */
+            break;
+        }
         (void)pg_bytes(ps, r, i, at_column + 1, &size);
         total += size;
     }
-    out->from = rows > 0 ? (uint64_t)pg_int(ps, r, 0, at_column) : 0;
     out->read_us = ps->os->clock_us(ps->os->ud);
     out->first = first;
     out->next = first + (uint64_t)rows;
@@ -156,14 +162,6 @@ static sessile_status stretch(const pg_log *log, const PGresult *r, int at_colum
         return fail_nomem(err);
     for (int i = 0; i < rows; i++) {
         const char *line = pg_bytes(ps, r, i, at_column + 1, &size);
-        if ((uint64_t)pg_int(ps, r, i, at_column) != out->from + out->size) {
-            mem_free(&ps->alloc, out->data, out->capacity);
-            memset(out, 0, sizeof *out);
-            return fail(err, SESSILE_IO,
-                        "rows of %s are missing in the table \"entries\" of %s: somebody "
-                        "else changed it",
-                        log->name, ps->url.where);
-        }
         memcpy(out->data + out->size, line, size);
         out->size += size;
     }
@@ -206,21 +204,14 @@ sessile_status pg_same_bytes(pg_call *call, const pg_log *log, uint64_t index,
     return status;
 }
 
-/* A row that no log of ours has. */
-static sessile_status absurd(const pg_log *log, sessile_error *err)
-{
-    return fail(err, SESSILE_IO,
-                "the row of %s in the table \"sessions\" of %s cannot be right: somebody "
-                "else changed it",
-                log->name, log->ps->url.where);
-}
-
-static int sensible(uint64_t count, uint64_t bytes)
-{
-    return bytes <= INT64_MAX / 2 && count <= bytes;
-}
-
 /* ---------------------------------------------------------------------- open */
+
+void pg_log_tag(pg_log *log, const unsigned char *tag)
+{
+    log->has_tag = tag != NULL;
+    if (tag)
+        memcpy(log->tag, tag, sizeof log->tag);
+}
 
 static sessile_status log_new(pg_store *ps, const char *folder, const char *name,
                               pg_log **out, sessile_error *err)
@@ -281,10 +272,11 @@ sessile_status pg_open(void *self, const char *folder, const char *name,
         log->count = (uint64_t)pg_int(ps, r.of[0], 0, 1);
         log->bytes = (uint64_t)pg_int(ps, r.of[0], 0, 2);
         log->updated_ns = pg_time_ns(ps, r.of[0], 0, 4);
-        if (!sensible(log->count, log->bytes)) {
-            status = absurd(log, err);
-        } else if (pg_rows(ps, r.of[1]) > 0 &&
-                   (uint64_t)pg_int(ps, r.of[1], 0, 0) == log->id) {
+        pg_log_tag(log, pg_tag(ps, r.of[0], 0, 3));
+        log->settled = pg_null(ps, r.of[0], 0, 5) ? log->bytes : 0;
+        log->size = (uint64_t)pg_int(ps, r.of[0], 0, 6);
+        if (pg_rows(ps, r.of[1]) > 0 && (uint64_t)pg_int(ps, r.of[1], 0, 0) == log->id &&
+            pg_int(ps, r.of[1], 0, 1) == 0) {
             status = stretch(log, r.of[1], 1, 0, &log->prefetch, err);
             keep(ps, &log->prefetch);
         }
@@ -330,20 +322,21 @@ sessile_status pg_look(pg_call *call, const pg_log *log, pg_seen *out, sessile_e
         return status;
     const PGresult *row = r.of[0];
     if (pg_rows(ps, row) == 1) {
-        size_t size;
-        const char *tag = pg_bytes(ps, row, 0, 3, &size);
+        const unsigned char *tag = pg_tag(ps, row, 0, 3);
         out->there = !pg_null(ps, row, 0, 0);
         out->named = !pg_null(ps, row, 0, 5);
         out->count = (uint64_t)pg_int(ps, row, 0, 1);
         out->bytes = (uint64_t)pg_int(ps, row, 0, 2);
         out->updated_ns = pg_time_ns(ps, row, 0, 4);
         out->leads_to = (uint64_t)pg_int(ps, row, 0, 6);
-        out->has_tag = size == sizeof out->tag;
+        out->replicated = !pg_null(ps, row, 0, 7);
+        out->size = (uint64_t)pg_int(ps, row, 0, 8);
+        out->has_tag = tag != NULL;
         if (out->has_tag)
             memcpy(out->tag, tag, sizeof out->tag);
     }
     pg_results_free(ps, &r);
-    return sensible(out->count, out->bytes) ? SESSILE_OK : absurd(log, err);
+    return SESSILE_OK;
 }
 
 sessile_status pg_size(sessile_backend_log *handle, uint64_t *bytes, int64_t *mtime_ms,
@@ -358,17 +351,21 @@ sessile_status pg_size(sessile_backend_log *handle, uint64_t *bytes, int64_t *mt
     if (status)
         return status;
     pthread_mutex_lock(&log->mutex);
-    if (seen.there && seen.bytes >= log->bytes) {
+    if (seen.there && seen.size >= log->size) {
+        log->size = seen.size;
         log->count = seen.count;
         log->bytes = seen.bytes;
         log->updated_ns = seen.updated_ns;
+        pg_log_tag(log, seen.has_tag ? seen.tag : NULL);
+        if (!seen.replicated)
+            log->settled = log->bytes;
     }
     if (!seen.there)
         pg_prefetch_drop(log->ps, &log->prefetch);
     pg_prefetch_age(log->ps, &log->prefetch);
     pg_prefetch_age(log->ps, &log->cached);
     log->replaced = seen.leads_to != 0 && seen.leads_to != log->id;
-    *bytes = log->bytes;
+    *bytes = log->size;
     *mtime_ms = log->updated_ns / 1000000;
     pthread_mutex_unlock(&log->mutex);
     return SESSILE_OK;
@@ -412,6 +409,36 @@ static int from_prefetch(pg_log *log, uint64_t offset, char *out, size_t size,
     return *got == size;
 }
 
+/* Blanks for `wanted` bytes from offset on, up to those that are there, or to the end of
+ * the log, at `end`. *index: the record that begins behind them; UINT64_MAX: none is
+ * known. */
+static sessile_status fill(pg_call *call, const pg_log *log, uint64_t offset,
+                           uint64_t end, size_t wanted, char *out, size_t *filled,
+                           uint64_t *index, sessile_error *err)
+{
+    pg_step s = pg_step_of(PG_BEHIND);
+    pg_results r;
+    *index = UINT64_MAX;
+    pg_arg_int(&s, log->id);
+    pg_arg_int(&s, offset);
+    pg_arg_int(&s, end);
+    sessile_status status = pg_ask(call, &s, 1, log->name, &r, err);
+    if (status)
+        return status;
+    if (pg_rows(call->ps, r.of[0]) > 0) {
+        end = (uint64_t)pg_int(call->ps, r.of[0], 0, 0);
+        *index = (uint64_t)pg_int(call->ps, r.of[0], 0, 1);
+    }
+    pg_results_free(call->ps, &r);
+    *filled = wanted < end - offset ? wanted : (size_t)(end - offset);
+    memset(out, ' ', *filled);
+    if (*filled == end - offset)
+        out[*filled - 1] = '\n';
+    else
+        *index = UINT64_MAX;
+    return SESSILE_OK;
+}
+
 static sessile_status find(pg_call *call, const pg_log *log, uint64_t offset,
                            uint64_t *index, sessile_error *err)
 {
@@ -441,7 +468,7 @@ sessile_status pg_read(sessile_backend_log *handle, uint64_t index, uint64_t off
         return SESSILE_OK;
     pthread_mutex_lock(&log->mutex);
     int all = from_prefetch(log, offset, to, size, got, &next);
-    uint64_t count = log->count, bytes = log->bytes;
+    uint64_t count = log->count, bytes = log->size;
     pthread_mutex_unlock(&log->mutex);
     at += *got;
     if (next == UINT64_MAX)
@@ -476,23 +503,25 @@ sessile_status pg_read(sessile_backend_log *handle, uint64_t index, uint64_t off
                 return SESSILE_OK;
             pg_seen seen; /* is this its end, or is it gone? */
             status = pg_look(&call, log, &seen, err);
-            if (!status && seen.there && at >= seen.bytes)
+            if (!status && seen.there && at >= seen.size)
                 return SESSILE_OK;
+            next = UINT64_MAX;
             if (!status && !seen.there) {
                 /* also when a part was there already: the rest cannot be had */
                 status = fail(err, SESSILE_NOTFOUND, "%s was removed", log->name);
-            } else if (!status && searched && at < bytes) {
-                status = fail(err, SESSILE_IO,
-                              "rows of %s are missing in the table \"entries\" of %s: "
-                              "somebody else changed it",
-                              log->name, call.ps->url.where);
+            } else if (!status && searched && at < bytes) { /* rows are lost */
+                size_t filled = 0;
+                status = fill(&call, log, at, bytes, size - *got, to + *got, &filled,
+                              &next, err);
+                *got += filled;
+                at += filled;
+                all = *got == size;
             }
             if (status) {
                 *got = 0;
                 return status;
             }
-            bytes = seen.bytes; /* it may have grown since the rows were asked for */
-            next = UINT64_MAX;
+            bytes = seen.size; /* it may have grown since the rows were asked for */
             continue;
         }
         int last = more.next - next < rows && more.from + more.size < at + want;

@@ -13,11 +13,13 @@
 
 enum { PAUSE_FIRST_MS = 10, PAUSE_MOST_MS = 400 };
 
-/* What the server would like to tell a person is not printed. */
-static void drop_notice(void *arg, const PGresult *r)
+/* What the server would like to tell a person is not printed. But that somebody ended a
+ * commit's wait for standbys is told in no other way. */
+static void hear_notice(void *arg, const PGresult *r)
 {
-    (void)arg;
-    (void)r;
+    pg_conn *c = arg;
+    const char *where = c->lib->PQresultErrorField(r, PG_DIAG_SOURCE_FUNCTION);
+    c->unwaited |= where && strcmp(where, "SyncRepWaitForLSN") == 0;
 }
 
 void pg_finish(pg_store *ps, pg_conn *c)
@@ -144,7 +146,8 @@ static sessile_status connect_once(pg_call *call, unsigned tries, pg_conn **out,
         pg_finish(ps, c);
         return fail_nomem(err);
     }
-    lib->PQsetNoticeReceiver(c->pg, drop_notice, NULL);
+    c->lib = lib;
+    lib->PQsetNoticeReceiver(c->pg, hear_notice, c);
     /* so that an error has its SQLSTATE in its text: there is no other way to it */
     lib->PQsetErrorVerbosity(c->pg, PQERRORS_VERBOSE);
     PostgresPollingStatusType step = lib->PQstatus(c->pg) == CONNECTION_BAD

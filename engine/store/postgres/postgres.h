@@ -100,6 +100,7 @@ typedef enum pg_statement {
     PG_LOOK,
     PG_LINES,
     PG_FIND,
+    PG_BEHIND,
     PG_APPEND,
     PG_UNSYNCED,
     PG_SYNC,
@@ -135,7 +136,8 @@ typedef enum pg_statement {
     PG_DRAFT_LOOK,
     PG_REMOVE,
     PG_WATCH,
-    PG_ALIVE,
+    PG_BURY,
+    PG_END,
     PG_SETTLE,
     PG_STATEMENTS,
     PG_ONCE = PG_STATEMENTS /* not prepared: its text comes with the step */
@@ -186,6 +188,8 @@ typedef struct pg_conn {
     int32_t pid;   /* of the server's process; 0: unknown */
     int64_t since; /* when that began, by the server */
     int standby;   /* it was one when the connection was made: it may lag */
+    int unwaited;  /* a commit was made, and its wait for standbys was ended by others */
+    const pg_lib *lib;
     unsigned char prepared[PG_STATEMENTS];
 } pg_conn;
 
@@ -281,6 +285,15 @@ pg_ended pg_answer(pg_call *call, pg_conn *c, const pg_step *steps, int count,
 sessile_status pg_ask(pg_call *call, const pg_step *steps, int count, const char *what,
                       pg_results *out, sessile_error *err);
 
+/* The same of a change that may be lost: its commit is not waited for. */
+enum { PG_PUT_MOST = 4 };
+sessile_status pg_put(pg_call *call, const pg_step *steps, int count, const char *what,
+                      pg_results *out, sessile_error *err);
+/* The same of a commit that changes nothing, on the primary: with its answer, all that
+ * was committed there before is as safe as what is answered. Steps: SETTLE, or SYNC. */
+sessile_status pg_settle(pg_call *call, const pg_step *steps, int count, const char *what,
+                         pg_results *out, sessile_error *err);
+
 /* Whether a change took place, as the data say: OK and *yes. */
 typedef sessile_status (*pg_probe)(pg_call *call, void *arg, int *yes,
                                    sessile_error *err);
@@ -330,6 +343,8 @@ int64_t pg_int(const pg_store *ps, const PGresult *r, int row, int column);
 int64_t pg_time_ns(const pg_store *ps, const PGresult *r, int row, int column);
 const char *pg_bytes(const pg_store *ps, const PGresult *r, int row, int column,
                      size_t *size);
+/* 16 bytes; NULL: there are none. */
+const unsigned char *pg_tag(const pg_store *ps, const PGresult *r, int row, int column);
 /* A text, without what is in it behind a NUL. */
 const char *pg_text(const pg_store *ps, const PGresult *r, int row, int column);
 
@@ -350,7 +365,11 @@ typedef struct pg_log {
     char *folder, *name;
     uint64_t id;
     pthread_mutex_t mutex; /* all that follows */
-    uint64_t count, bytes; /* as last seen */
+    uint64_t count, bytes; /* as its row was last seen */
+    uint64_t size;         /* the same, but for a row that lies (sql.c) */
+    int has_tag;
+    unsigned char tag[16];
+    uint64_t settled; /* bytes of it that are known to be as safe as what is answered */
     int64_t updated_ns;
     int replaced; /* the name led to another log */
     int poisoned;
@@ -369,6 +388,9 @@ pg_log *pg_log_of(sessile_backend_log *log);
 /* A call through this handle. */
 pg_call pg_log_call(pg_log *log);
 
+/* The tag that its row had when it was last seen; NULL: none. Under the mutex. */
+void pg_log_tag(pg_log *log, const unsigned char *tag);
+
 /* Forgets bytes that were read ahead. */
 void pg_prefetch_drop(pg_store *ps, pg_prefetch *prefetch);
 /* The same when they are no longer fresh. Both under the handle's mutex. */
@@ -378,11 +400,12 @@ void pg_prefetch_age(pg_store *ps, pg_prefetch *prefetch);
 typedef struct pg_seen {
     int there; /* its row */
     int named; /* and it still has its name */
-    uint64_t count, bytes;
+    uint64_t count, bytes, size;
     int has_tag;
     unsigned char tag[16];
     int64_t updated_ns;
     uint64_t leads_to; /* what the name leads to; 0: nothing */
+    int replicated;    /* commits wait for standbys: what is seen may be on one machine */
 } pg_seen;
 sessile_status pg_look(pg_call *call, const pg_log *log, pg_seen *out,
                        sessile_error *err);

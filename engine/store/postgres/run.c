@@ -213,6 +213,8 @@ pg_ended pg_send(pg_call *call, pg_conn *c, const pg_step *steps, int count,
         ended = flush_steps(call, c);
     if (ended == PG_ANSWERED)
         ended = gather_results(call, c, steps, count, preparing, out);
+    if (ended == PG_ANSWERED && c->unwaited)
+        ended = PG_LOST; /* it took place, and cannot be relied on: change.c settles it */
     if (ended != PG_ANSWERED)
         pg_results_free(ps, out);
     return ended;

@@ -22,6 +22,28 @@
 /* What a log's row says, and where its name leads. */
 #define ROW "count, bytes, tag, updated"
 
+/* NULL unless commits wait for standbys. */
+#define REPLICATED                                                                       \
+    "CASE WHEN current_setting('synchronous_standby_names', true) <> '' THEN 1::bigint " \
+    "END"
+
+/* A process of the server that is no longer ours. */
+#define OLD_PROCESS                                 \
+    " FROM pg_stat_get_activity($1::bigint::int) a" \
+    " WHERE a.backend_start = $2::timestamptz"
+
+/* The size of a log (s) whose row and entries do not agree: one byte, which no entry has,
+ * more than there is. So it is found damaged, and all of it can be read. What no gigabyte
+ * of lost entries explains is not believed. */
+#define SIZE                                                                           \
+    "(SELECT CASE WHEN s.count - 1 = e.id AND s.bytes - length(e.line) = e.at"         \
+    " THEN s.bytes ELSE (SELECT CASE WHEN e.at BETWEEN 0 AND t.total + 1073741824"     \
+    " THEN e.at + length(e.line) WHEN s.bytes BETWEEN 0 AND t.total + 1073741824"      \
+    " THEN s.bytes ELSE t.total END + 1 FROM (SELECT COALESCE(sum(length(x.line)), 0)" \
+    "::bigint AS total FROM @entries x WHERE x.session = s.id) t) END"                 \
+    " FROM (SELECT 1) AS one LEFT JOIN LATERAL (SELECT id, at, line FROM @entries m"   \
+    " WHERE m.session = s.id ORDER BY m.id DESC LIMIT 1) e ON true)"
+
 /*
  * The fence: the row is changed if it still ends there, and only then are there records.
  * Two that come at once wait for one another at the row; the later one then looks at what
@@ -52,13 +74,22 @@
 
 /* The record that byte $2 of a log is in, where nobody knows its number. Offsets grow
  * with numbers, so halves are tried; an index on them would make each append dearer. */
-#define FIND                                                                         \
-    "WITH RECURSIVE half(lo, hi) AS (SELECT 0::bigint, count FROM @sessions"         \
-    " WHERE id = $1::bigint UNION ALL SELECT CASE WHEN e.at <= $2::bigint THEN e.id" \
-    " ELSE h.lo END, CASE WHEN e.at <= $2::bigint THEN h.hi ELSE e.id END"           \
-    " FROM half h JOIN @entries e ON e.session = $1::bigint"                         \
-    " AND e.id = (h.lo + h.hi) / 2 WHERE h.hi - h.lo > 1)"                           \
-    " SELECT lo FROM half ORDER BY hi - lo LIMIT 1"
+#define FIND                                                                             \
+    "WITH RECURSIVE half(lo, hi, found) AS (SELECT 0::bigint, COALESCE(max(id), 0) + 1," \
+    " 0::bigint FROM @entries WHERE session = $1::bigint"                                \
+    " UNION ALL SELECT CASE WHEN e.at <= $2::bigint THEN h.lo + (h.hi - h.lo) / 2"       \
+    " ELSE h.lo END, CASE WHEN e.at <= $2::bigint THEN h.hi"                             \
+    " ELSE h.lo + (h.hi - h.lo) / 2 END,"                                                \
+    " CASE WHEN e.at <= $2::bigint THEN e.id ELSE h.found END"                           \
+    " FROM half h LEFT JOIN LATERAL (SELECT m.id, m.at FROM @entries m"                  \
+    " WHERE m.session = $1::bigint AND m.id <= h.lo + (h.hi - h.lo) / 2"                 \
+    " ORDER BY m.id DESC LIMIT 1) e ON true WHERE h.hi - h.lo > 1)"                      \
+    " SELECT found FROM half ORDER BY hi - lo LIMIT 1"
+
+/* Where the bytes begin again that byte $2 is missing before. */
+#define BEHIND                                                                   \
+    "SELECT at, id FROM @entries WHERE session = $1::bigint AND at > $2::bigint" \
+    " AND at < $3::bigint ORDER BY at LIMIT 1"
 
 #define STAT_ROW "id, bytes, updated"
 #define OTHERS                                                                         \
@@ -76,23 +107,26 @@ static const char *const texts[PG_STATEMENTS] = {
                   " SELECT m.id, r.n - 1, r.at, r.line FROM made m,"
                   " unnest($5::bigint[], $6::bytea[]) WITH ORDINALITY AS r(at, line, n))"
                   " SELECT id FROM made",
-    [PG_OPEN] = "SELECT id, " ROW " " BY_NAME,
+    [PG_OPEN] = "SELECT id, " ROW ", " REPLICATED ", " SIZE " FROM @sessions s"
+                " WHERE agent = $1::text AND name = $2::text",
     [PG_OPEN_LINES] = OPEN_LINES,
     [PG_LOOK] =
         "SELECT s.id, s.count, s.bytes, s.tag, s.updated,"
         " CASE WHEN s.name IS NULL THEN NULL ELSE 1::bigint END,"
         " (SELECT n.id FROM @sessions n"
-        " WHERE n.agent = $2::text AND n.name = $3::text)"
+        " WHERE n.agent = $2::text AND n.name = $3::text), " REPLICATED ", " SIZE
         " FROM (VALUES ($1::bigint)) AS v(id) LEFT JOIN @sessions s ON s.id = v.id",
     [PG_LINES] = LINES,
     [PG_FIND] = FIND,
+    [PG_BEHIND] = BEHIND,
     [PG_APPEND] = APPEND,
     /* of this transaction alone */
     [PG_UNSYNCED] = "SELECT set_config('synchronous_commit', 'off', true)",
-    /* A lock is something to write down: so this commit is one to be synced, and with it
-     * all that the server wrote down before. */
-    [PG_SYNC] = "SELECT 1::bigint FROM @sessions WHERE id = $1::bigint"
-                " FOR NO KEY UPDATE",
+    /* A lock is something to write down: so this commit is one to be synced and
+     * replicated, and with it all that the server wrote down before. Neither appends nor
+     * others who sync wait for such a lock. */
+    [PG_SYNC] = "SELECT count, bytes, tag FROM @sessions WHERE id = $1::bigint"
+                " FOR KEY SHARE",
 
     [PG_LIST] = "SELECT agent, name, " STAT_ROW " FROM @sessions WHERE name IS NOT NULL"
                 " AND (agent, name) > ($1::text, $2::text)"
@@ -196,12 +230,17 @@ static const char *const texts[PG_STATEMENTS] = {
     [PG_WATCH] = "UPDATE @sessions SET watched = now() + $2::bigint * interval '1 ms'"
                  " WHERE id = $1::bigint AND (watched IS NULL"
                  " OR watched < now() + $2::bigint * interval '0.5 ms')",
-    [PG_ALIVE] = "SELECT CASE WHEN pg_terminate_backend(a.pid) THEN 1 ELSE 0 END::bigint"
-                 " FROM pg_stat_get_activity($1::bigint::int) a"
-                 " WHERE a.backend_start = $2::timestamptz",
+    /* A commit that waits for standbys is left to wait. Where there are such waits, only
+     * a process that is seen to be elsewhere is ended: one that commits might wait next.
+     */
+    [PG_BURY] = "SELECT CASE WHEN a.wait_event = 'SyncRep' OR " REPLICATED " IS NOT NULL"
+                " AND a.state = 'active' AND COALESCE(a.wait_event_type, '')"
+                " NOT IN ('Client', 'Lock', 'Timeout') THEN 0"
+                " WHEN pg_terminate_backend(a.pid) THEN 1 ELSE 0 END::bigint" OLD_PROCESS,
+    [PG_END] = "SELECT pg_terminate_backend(a.pid)" OLD_PROCESS,
     /* a commit behind all that was committed before; nothing where nobody replicates */
-    [PG_SETTLE] = "UPDATE @store SET version = version"
-                  " WHERE current_setting('synchronous_standby_names', true) <> ''",
+    [PG_SETTLE] = "SELECT version::bigint FROM @store WHERE " REPLICATED " IS NOT NULL"
+                  " FOR KEY SHARE",
 };
 
 void pg_sql_put(buf *out, const char *sql, const char *schema)

@@ -150,7 +150,7 @@ static sessile_status lease(watching *w, sessile_error *err)
     call.stop = w->stop;
     pg_arg_int(&s, log->id);
     pg_arg_int(&s, LEASE_MS);
-    sessile_status status = pg_ask(&call, &s, 1, log->name, &r, err);
+    sessile_status status = pg_put(&call, &s, 1, log->name, &r, err);
     if (status == SESSILE_DENIED) { /* who may only read */
         error_clear(err);
         w->deaf = 1;
@@ -173,7 +173,7 @@ static sessile_status watch_look(watching *w, int *changed, sessile_error *err)
     call.stop = w->stop;
     sessile_status status = pg_look(&call, w->log, &seen, err);
     *changed =
-        !status && (!seen.there || seen.bytes != w->bytes || seen.leads_to != w->log->id);
+        !status && (!seen.there || seen.size != w->bytes || seen.leads_to != w->log->id);
     return status;
 }
 

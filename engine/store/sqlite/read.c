@@ -4,6 +4,9 @@
  * A handle remembers where its last read ended, so reading a whole log is one walk over
  * the index. Elsewhere the caller's hint is tried first, then a binary search: the
  * offsets of entries only grow. Records never change, so what is remembered stays true.
+ *
+ * Bytes that no row has, since one is lost or shorter than it was, are read as blanks and
+ * a newline. So a lost row costs what it held, as a hole in a file does.
  */
 #include "store/sqlite/sqlite.h"
 
@@ -28,14 +31,18 @@ typedef struct reading {
     uint64_t large_at;
 } reading;
 
-/* Where entry id begins; -1: there is none. */
-static int64_t begins(sqlite_conn *c, int64_t session, int64_t id, int *rc)
+/* Where entry *id begins, or the last one before it (ENTRY_AT), or the one behind it
+ * (ENTRY_NEXT); *id is then that one's. -1: there is none. */
+static int64_t begins(sqlite_conn *c, sqlite_query query, int64_t session, int64_t *id,
+                      int *rc)
 {
     int64_t at = -1;
     sqlite3_stmt *st;
-    *rc = sqlite_row(c, QUERY_ENTRY_AT, SQL(sql_int(session), sql_int(id)), &st);
-    if (*rc == SQLITE_ROW)
+    *rc = sqlite_row(c, query, SQL(sql_int(session), sql_int(*id)), &st);
+    if (*rc == SQLITE_ROW) {
         at = sqlite3_column_int64(st, 0);
+        *id = sqlite3_column_int64(st, 1);
+    }
     *rc = sqlite_end(st, *rc);
     return at;
 }
@@ -45,15 +52,17 @@ static int by_halves(sqlite_conn *c, const reading *r, int64_t count, int64_t *f
 {
     int64_t low = 0, high = count; /* entry low does, entry high does not */
     int rc = SQLITE_OK;
+    *first = 0;
     while (high - low > 1 && rc == SQLITE_OK) {
-        int64_t middle = low + (high - low) / 2;
-        int64_t at = begins(c, r->log->id, middle, &rc);
-        if (at >= 0 && (uint64_t)at <= r->offset)
+        int64_t middle = low + (high - low) / 2, id = middle;
+        int64_t at = begins(c, QUERY_ENTRY_AT, r->log->id, &id, &rc);
+        if (at >= 0 && (uint64_t)at <= r->offset) {
             low = middle;
-        else
+            *first = id;
+        } else {
             high = middle;
+        }
     }
-    *first = low;
     return rc;
 }
 
@@ -69,18 +78,21 @@ static int find_first(sqlite_conn *c, reading *r, int64_t *first)
     rc = sqlite_end(st, rc);
     if (rc != SQLITE_OK)
         return rc;
-    if (bytes < 0)
-        return SQLITE_CORRUPT;
     if (r->missing || (uint64_t)bytes <= r->offset)
         return SQLITE_UNDO;
     for (size_t i = 0; i < 2; i++) {
         int64_t hint = r->hints[i];
-        int64_t at = hint >= 0 && hint < count ? begins(c, r->log->id, hint, &rc) : -1;
+        int64_t at = hint >= 0 && hint < count
+                         ? begins(c, QUERY_ENTRY_AT, r->log->id, &hint, &rc)
+                         : -1;
         if (rc != SQLITE_OK)
             return rc;
         if (at < 0 || (uint64_t)at > r->offset)
             continue;
-        int64_t next = hint + 1 < count ? begins(c, r->log->id, hint + 1, &rc) : bytes;
+        int64_t behind = hint;
+        int64_t next = hint + 1 < count
+                           ? begins(c, QUERY_ENTRY_NEXT, r->log->id, &behind, &rc)
+                           : bytes;
         if (rc != SQLITE_OK)
             return rc;
         if ((uint64_t)next > r->offset) {
@@ -101,15 +113,39 @@ static void keep_large(reading *r, uint64_t at, const char *line, size_t size, s
     }
 }
 
-/* There are fewer entries than the log's row said: it was removed between the two
- * statements, or the row lies. */
+/* Blanks up to the offset `until`, as far as they are wanted. */
+static void fill(reading *r, uint64_t until)
+{
+    uint64_t left = until - (r->offset + r->got);
+    size_t take = left < r->size - r->got ? (size_t)left : r->size - r->got;
+    memset(r->out + r->got, ' ', take);
+    r->got += take;
+    if (take == left && take > 0)
+        r->out[r->got - 1] = '\n';
+}
+
+/* There are fewer entries than the log has bytes: it was removed between the two
+ * statements, or the last ones are lost. */
 static int ends_early(sqlite_conn *c, reading *r)
 {
     sqlite3_stmt *st;
     int rc = sqlite_row(c, QUERY_LOG_ROW, SQL(sql_int(r->log->id)), &st);
     r->missing = rc == SQLITE_DONE;
-    sqlite_end(st, rc);
-    return rc == SQLITE_DONE ? SQLITE_OK : rc == SQLITE_ROW ? SQLITE_CORRUPT : rc;
+    if (rc == SQLITE_ROW)
+        fill(r, r->bytes);
+    return sqlite_end(st, rc);
+}
+
+/* A row begins behind what is wanted: entries before it are lost, or the row lies about
+ * where it begins, which the next one shows. *lies: then it is passed over. */
+static int hole(sqlite_conn *c, reading *r, int64_t id, uint64_t at, int *lies)
+{
+    int rc = SQLITE_OK;
+    int64_t next = begins(c, QUERY_ENTRY_NEXT, r->log->id, &id, &rc);
+    *lies = next >= 0 && (uint64_t)next <= at;
+    if (rc == SQLITE_OK && !*lies)
+        fill(r, at);
+    return rc;
 }
 
 static int read_body(sqlite_conn *c, void *arg)
@@ -127,15 +163,23 @@ static int read_body(sqlite_conn *c, void *arg)
         const char *line = sqlite3_column_blob(st, 2);
         size_t size = (size_t)sqlite3_column_bytes(st, 2);
         uint64_t wanted = r->offset + r->got;
-        if (at >= r->bytes) {
-            rc = SQLITE_DONE; /* came since the row was looked at */
+        int lies = 0;
+        if (!line && sqlite3_errcode(c->db) == SQLITE_NOMEM) {
+            rc = SQLITE_NOMEM;
             break;
         }
-        if (!line || at > wanted || wanted - at >= size || size > r->bytes - at) {
-            rc = !line && sqlite3_errcode(c->db) == SQLITE_NOMEM ? SQLITE_NOMEM
-                                                                 : SQLITE_CORRUPT;
-            break;
+        rc = SQLITE_OK;
+        if (at >= r->bytes)
+            continue; /* it came since the log's row was looked at, or lies */
+        size = size < r->bytes - at ? size : (size_t)(r->bytes - at);
+        if (at > wanted) {
+            rc = hole(c, r, sqlite3_column_int64(st, 0), at, &lies);
+            wanted = r->offset + r->got;
         }
+        if (rc != SQLITE_OK || lies || wanted < at || wanted - at >= size)
+            continue;
+        if (r->got == r->size)
+            break;
         size_t skip = (size_t)(wanted - at), take = size - skip;
         take = take < r->size - r->got ? take : r->size - r->got;
         memcpy(r->out + r->got, line + skip, take);

@@ -33,6 +33,7 @@ typedef enum sqlite_query {
     QUERY_ENTRY_PUT,
     QUERY_ENTRY_GROW,
     QUERY_ENTRY_AT,
+    QUERY_ENTRY_NEXT,
     QUERY_ENTRY_FROM,
     QUERY_DRAFT_NEW,
     QUERY_DRAFT_GROW,

@@ -132,42 +132,6 @@ static void what_the_server_says_becomes_an_error_of_ours(void **state)
     postgres_drop(url);
 }
 
-static void rows_that_make_no_sense_are_not_believed(void **state)
-{
-    static const char *const spoilt[] = {
-        "update %s.sessions set bytes = -1",
-        "update %s.sessions set bytes = 9223372036854775807",
-        "update %s.sessions set bytes = 4, count = 9",
-        "update %s.sessions set count = 3, bytes = 12",
-        "delete from %s.entries",
-        "update %s.entries set at = 2",
-    };
-    (void)state;
-    for (size_t i = 0; i < sizeof spoilt / sizeof *spoilt; i++) {
-        char *url = postgres_place(postgres_needed()->url), text[300], bytes[40];
-        sessile_backend_log *log;
-        sessile_error err = {0};
-        size_t got = 0;
-
-        assert_non_null(postgres_make(url));
-        snprintf(text, sizeof text, spoilt[i], postgres_schema(url));
-        postgres_value(url, text, NULL);
-        store st = store_at(url);
-        sessile_status status = st.table->open(st.self, "main", "log", &log, &err);
-        if (!status) {
-            status = st.table->read(log, 0, 0, bytes, 12, &got, &err);
-            /* what is there, and then what is missing */
-            if (!status && got)
-                status = st.table->read(log, 1, got, bytes, 12, &got, &err);
-            st.table->close(log);
-        }
-        assert_int_equal(status, SESSILE_IO);
-        assert_non_null(strstr(err.message, "somebody else changed it"));
-        store_close(&st);
-        postgres_drop(url);
-    }
-}
-
 static void past_the_last_connection_a_call_waits_then_is_busy(void **state)
 {
     char *url = postgres_place(postgres_needed()->url), *one, text[200];
@@ -533,7 +497,6 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_the_server_says_becomes_an_error_of_ours),
-        cmocka_unit_test(rows_that_make_no_sense_are_not_believed),
         cmocka_unit_test(a_statement_past_the_timeout_ends_and_names_it),
         cmocka_unit_test(past_the_last_connection_a_call_waits_then_is_busy),
         cmocka_unit_test(a_hundred_threads_use_no_more_than_the_pool),
