@@ -899,6 +899,15 @@ SESSILE_API sessile_status sessile_purge(sessile_store *store,
                                          sessile_listed **out, size_t *count,
                                          sessile_error *err);
 
+/* Removes what is left of the sessions of forgotten users (sessile_forget()): logs that
+ * nothing opens any more. agent: data NULL: of every agent. dry_run 1: removes nothing.
+ * *count, *bytes: how many logs were removed, or would be, and their size,
+ * also after an error. BUSY, IO, UNSUPPORTED: the store cannot remove logs. */
+SESSILE_API sessile_status sessile_purge_forgotten(sessile_store *store,
+                                                   sessile_slice agent, int dry_run,
+                                                   uint64_t *count, uint64_t *bytes,
+                                                   sessile_error *err);
+
 typedef struct sessile_life_info {
     sessile_life life;
     int64_t ttl_ms, expires_ms, deleted_ms; /* 0: none */

@@ -707,6 +707,13 @@ function Store:undelete(which, opts) end
 ---@return string? code
 function Store:purge(opts) end
 
+---Removes what is left of the sessions of forgotten users (`store:forget`): logs that nothing opens.
+---@param opts? {agent: string?, dry_run: boolean?}
+---@return {sessions: integer, bytes: integer}? removed or with dry_run what would be
+---@return string? message
+---@return string? code
+function Store:purge_forgotten(opts) end
+
 ---@class sessile.Finding
 ---@field severity "note"|"warning"|"damage"
 ---@field code? string as "EDAMAGED"
