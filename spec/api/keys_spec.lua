@@ -196,7 +196,7 @@ describe("the keys of a store", function()
   end)
 
   it("are wrapped by another secret, and the old one is refused", function()
-    assert(store:rotate { key = sessile.key.secret(other) })
+    assert.same({ 1, false }, { store:rotate { key = sessile.key.secret(other) } })
     assert.equal(canary, read(store))
     local refused, message, code = open(dir, sessile.key.secret(hex))
     assert.is_nil(refused)
