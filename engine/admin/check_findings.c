@@ -38,11 +38,14 @@ void check_add_error(sessile_check *c, const sessile_error *err)
     int forgotten = err->code == SESSILE_SEALED &&
                     strstr(err->message, "of this user was forgotten:");
 
-    check_add(c,
-              forgotten                   ? SESSILE_NOTE
-              : err->code == SESSILE_BUSY ? SESSILE_WARNING
-                                          : SESSILE_DAMAGE,
-              err->code, "%s", err->message);
+    check_row *r = check_add(c,
+                             forgotten                   ? SESSILE_NOTE
+                             : err->code == SESSILE_BUSY ? SESSILE_WARNING
+                                                         : SESSILE_DAMAGE,
+                             err->code, "%s", err->message);
+
+    if (forgotten && r)
+        snprintf(r->next, sizeof r->next, "sessile purge --forgotten");
 }
 
 void check_suggest_salvage(sessile_check *c, check_row *r)

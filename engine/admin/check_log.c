@@ -382,8 +382,12 @@ sessile_status check_one_log(sessile_check *c, const check_place *p, sessile_che
         status = session_read_damaged(c->s, &why);
     if (status == SESSILE_NOMEM || c->failed)
         return fail_nomem(err);
-    if (status == SESSILE_NOTFOUND && c->all)
-        return SESSILE_OK; /* deleted meanwhile */
+    if (status == SESSILE_NOTFOUND) /* deleted meanwhile */
+        return c->all ? SESSILE_OK
+                      : fail(err, status,
+                             "%s was removed before it was read: list the "
+                             "sessions",
+                             c->file);
     if (status) {
         check_add_error(c, &why);
     } else {

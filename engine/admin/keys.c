@@ -17,56 +17,10 @@
 #include "base/alloc.h"
 #include "base/text.h"
 #include "admin/list_cache.h"
+#include "admin/places.h"
 #include "session/fold.h"
 
 enum { EPOCHS_MOST = 4096 };
-
-/* ------------------------------------------------------------------ which logs */
-
-typedef struct place {
-    char folder[NAME_SIZE], name[NAME_SIZE];
-} place;
-
-typedef struct places {
-    const allocator *alloc;
-    place *list;
-    size_t count, capacity;
-    int failed;
-} places;
-
-static int add_place(void *arg, const char *folder, const char *name)
-{
-    places *p = arg;
-
-    if (strlen(folder) >= NAME_SIZE || strlen(name) >= NAME_SIZE)
-        return 0; /* no name of ours */
-    if (mem_grow(p->alloc, (void **)&p->list, &p->capacity, p->count + 1,
-                 sizeof *p->list)) {
-        p->failed = 1;
-        return 1;
-    }
-    memcpy(p->list[p->count].folder, folder, strlen(folder) + 1);
-    memcpy(p->list[p->count].name, name, strlen(name) + 1);
-    p->count++;
-    return 0;
-}
-
-static void places_deinit(places *p)
-{
-    if (p->list)
-        mem_free(p->alloc, p->list, p->capacity * sizeof *p->list);
-    memset(p, 0, sizeof *p);
-}
-
-static sessile_status places_find(places *out, sessile_store *st, sessile_error *err)
-{
-    sessile_status status;
-
-    memset(out, 0, sizeof *out);
-    out->alloc = &st->alloc;
-    status = st->backend.table->list(st->backend.self, NULL, add_place, out, err);
-    return !status && out->failed ? fail_nomem(err) : status;
-}
 
 /* ------------------------------------------------------------------ the keyring */
 
@@ -151,7 +105,7 @@ sessile_status keys_status(sessile_store *st, sessile_keys **out, sessile_error 
     keyring_facts(st->keys, &about);
     count = keyring_epochs(st->keys, epochs, EPOCHS_MOST);
     count = count < EPOCHS_MOST ? count : EPOCHS_MOST;
-    status = places_find(&logs, st, err);
+    status = places_find(&logs, st, NULL, err);
     if (status)
         goto out;
     k = host_alloc(&st->alloc, sizeof *k + (count + 1) * sizeof *rows);
@@ -243,7 +197,7 @@ sessile_status reseal_begin(sessile_reseal **out, sessile_store *st, const char 
     if (!status)
         status = keyring_refresh(st->keys, err);
     if (!status)
-        status = places_find(&r->logs, st, err);
+        status = places_find(&r->logs, st, NULL, err);
     if (status) {
         reseal_free(r);
         return status;
@@ -360,7 +314,7 @@ sessile_status reseal_step(sessile_reseal *r, sessile_reseal_state *state,
         goto out;
     if (r->next == r->logs.count && !r->proving) {
         places now;
-        status = places_find(&now, r->store, err);
+        status = places_find(&now, r->store, NULL, err);
         if (status) {
             places_deinit(&now);
             return status;
@@ -396,7 +350,7 @@ static sessile_status count_open(sessile_store *st, const char *user, uint64_t *
     buf text;
 
     buf_init(&text, &st->alloc);
-    status = places_find(&logs, st, err);
+    status = places_find(&logs, st, NULL, err);
     for (size_t i = 0; !status && i < logs.count; i++) {
         const place *at = &logs.list[i];
         log_about log;
@@ -405,7 +359,8 @@ static sessile_status count_open(sessile_store *st, const char *user, uint64_t *
             continue;
         buf_clear(&text);
         *out += !log_peek(&st->backend, st->keys, at->folder, at->name,
-                          session_read_depth(st), &text, &st->alloc, NULL);
+                          session_read_depth(st), st->config.timeout_ms, &text,
+                          &st->alloc, NULL);
     }
     places_deinit(&logs);
     buf_deinit(&text);

@@ -106,7 +106,7 @@ static void fill_peeked(listing *l, list_opened *row, const char *folder,
     }
     buf_init(&text, &st->alloc);
     header_init(&h, &st->alloc);
-    if (!log_peek(&st->backend, st->keys, folder, name, session_read_depth(st), &text,
+    if (!log_peek(&st->backend, st->keys, folder, name, session_read_depth(st), 0, &text,
                   &st->alloc, NULL) &&
         !entry_read(&e, text.data, text.size, NULL) && !header_read(&h, &e, NULL)) {
         row->id = put_text(l, h.id.data, h.id.size);

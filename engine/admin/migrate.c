@@ -91,7 +91,7 @@ static sessile_status place_there(sessile_migration *m, const char *folder,
     buf_init(&text, &from->alloc);
     header_init(&head, &from->alloc);
     status = log_peek(&from->backend, from->keys, folder, name, session_read_depth(from),
-                      &text, &from->alloc, err);
+                      from->config.timeout_ms, &text, &from->alloc, err);
     if (!status)
         status = entry_read(&first, text.data, text.size, err);
     if (!status)

@@ -1,5 +1,6 @@
 /*
- * purge.c: removes the sessions that expired or were deleted softly.
+ * purge.c: removes the sessions that expired or were deleted softly, and what is left of
+ * forgotten users.
  *
  * Candidates come from a list. Each is judged again when it is removed, so that a session
  * that was written to after the list is kept.
@@ -9,6 +10,7 @@
 #include <string.h>
 
 #include "admin/list.h"
+#include "admin/places.h"
 #include "base/alloc.h"
 #include "base/error.h"
 #include "operations/life.h"
@@ -60,4 +62,56 @@ sessile_status session_purge(sessile_store *st, const sessile_purge_options *opt
     *out = rows;
     *count = due;
     return SESSILE_OK;
+}
+
+/* One log: counted if its user was forgotten, and removed unless it is a dry run. */
+static sessile_status purge_forgotten_log(sessile_store *st, const place *at, int dry_run,
+                                          uint64_t *count, uint64_t *total,
+                                          sessile_error *err)
+{
+    uint64_t bytes;
+    log_about log;
+    sessile_status status =
+        log_read_about(&st->backend, at->folder, at->name, 0, 0, &log, NULL);
+    int forgot = status || !log.sealed ? 0 : keyring_forgot(st->keys, &log.key, err);
+
+    if (forgot < 0)
+        return err->code;
+    if (!forgot)
+        return SESSILE_OK;
+    bytes = log.bytes;
+    if (!dry_run)
+        status = log_remove_forgotten(&st->backend, st->keys, at->folder, at->name,
+                                      st->config.timeout_ms, &bytes, err);
+    if (status == SESSILE_CONFLICT || status == SESSILE_NOTFOUND) {
+        error_clear(err); /* it is another one by now, or somebody was quicker */
+        return SESSILE_OK;
+    }
+    if (!status) {
+        *count += 1;
+        *total += bytes;
+    }
+    return status;
+}
+
+sessile_status purge_forgotten(sessile_store *st, sessile_slice agent, int dry_run,
+                               uint64_t *count, uint64_t *bytes, sessile_error *err)
+{
+    char folder[NAME_SIZE];
+    places logs;
+    sessile_status status;
+
+    *count = *bytes = 0;
+    if (!keyring_sealed(st->keys)) /* nobody can be forgotten there */
+        return SESSILE_OK;
+    status = keyring_refresh(st->keys, err);
+    if (status)
+        return status;
+    if (agent.size)
+        keyring_folder_name(st->keys, agent, folder);
+    status = places_find(&logs, st, agent.size ? folder : NULL, err);
+    for (size_t i = 0; !status && i < logs.count; i++)
+        status = purge_forgotten_log(st, &logs.list[i], dry_run, count, bytes, err);
+    places_deinit(&logs);
+    return status;
 }

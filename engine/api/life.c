@@ -85,6 +85,18 @@ sessile_status sessile_purge(sessile_store *store, const sessile_purge_options *
     return session_purge(store, options, out, count, err);
 }
 
+sessile_status sessile_purge_forgotten(sessile_store *store, sessile_slice agent,
+                                       int dry_run, uint64_t *count, uint64_t *bytes,
+                                       sessile_error *err)
+{
+    error_clear(err);
+    API_ZERO(count);
+    API_ZERO(bytes);
+    API_NEED(store);
+    API_TEXT(agent);
+    return purge_forgotten(store, agent, dry_run, count, bytes, err);
+}
+
 const char *sessile_life_name(sessile_life life)
 {
     static const char *const names[] = {"active", "suspended", "archived", "expired",

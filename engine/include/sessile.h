@@ -551,9 +551,11 @@ typedef struct sessile_rotate_options {
 /*
  * Changes the keyring. Logs are not touched. options NULL: adds an epoch, a new master
  * key that seals the sessions created from now on; *epoch (may be NULL) is set to its
- * number. With new_secret, the old secret no longer opens the store (SEALED). The change
- * is durable on return. After a crash the store opens with either the old or the new
- * secret.
+ * number. With new_secret, the old secret no longer opens the store (SEALED). It encrypts
+ * the same master keys again and adds no epoch: *epoch stays, and with an old copy of the
+ * keyring the old secret still opens every log. After a leak: a new secret, a new epoch,
+ * then sessile_reseal_begin(). The change is durable on return. After a crash the store
+ * opens with either the old or the new secret.
  *
  * Handles in other processes keep the keys they have. A handle that was opened with the
  * old secret cannot create sessions until it is opened again (SEALED).
@@ -898,6 +900,15 @@ SESSILE_API sessile_status sessile_purge(sessile_store *store,
                                          const sessile_purge_options *options,
                                          sessile_listed **out, size_t *count,
                                          sessile_error *err);
+
+/* Removes what is left of the sessions of forgotten users (sessile_forget()): logs that
+ * nothing opens any more. agent: data NULL: of every agent. dry_run 1: removes nothing.
+ * *count, *bytes: how many logs were removed, or would be, and their size, also after an
+ * error. BUSY, IO, UNSUPPORTED: the store cannot remove logs. */
+SESSILE_API sessile_status sessile_purge_forgotten(sessile_store *store,
+                                                   sessile_slice agent, int dry_run,
+                                                   uint64_t *count, uint64_t *bytes,
+                                                   sessile_error *err);
 
 typedef struct sessile_life_info {
     sessile_life life;

@@ -68,10 +68,10 @@ static sessile_status inspect_once(log_t **out, store *st, const keyring *k,
     *out = NULL;
     *moved = 0;
     *tail = (log_tail){0, 0, 0, 0};
-    sessile_status status = log_open_unread(&log, st, k, folder, name, depth, a, err);
+    sessile_status status =
+        log_open_unread(&log, st, k, folder, name, depth, timeout_ms, a, err);
     if (status)
         return status;
-    log_set_timeout(log, timeout_ms);
     if (callbacks && (st->table->capabilities & SESSILE_BACKEND_CACHES) != 0) {
         log->index.callbacks = *callbacks;
         log->index.callbacks.fresh = 1;
@@ -94,9 +94,7 @@ static sessile_status inspect_once(log_t **out, store *st, const keyring *k,
         status = log_check_proof(log, size, err);
     status = log_record_damage(log, status, err);
     if (status) {
-        *moved = log_can_retry(log, status) ||
-                 (status == SESSILE_DAMAGED &&
-                  (log_replaced(log) || log_is_being_removed(log)));
+        status = log_check_moved(log, status, moved, err);
         *out = NULL;
         log_close(log);
         return status;

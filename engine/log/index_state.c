@@ -76,13 +76,15 @@ sessile_status log_check_proof(log_t *log, uint64_t size, sessile_error *err)
     if (log->end.count >= ix->proof)
         return SESSILE_OK;
     int cut = ix->proof_bytes > size;
+    uint64_t at, index;
+    log_bad_place(log, &at, &index);
     log->judged = 1;
     return fail(err, cut ? SESSILE_TRUNCATED : SESSILE_DAMAGED,
                 "%s %s at byte %llu, entry %08llx: its index says that %llu entries in "
                 "%llu bytes were written safely. Nothing was changed",
-                log->name, cut ? "is cut off" : "is damaged",
-                (unsigned long long)log->end.bytes, (unsigned long long)log->end.count,
-                (unsigned long long)ix->proof, (unsigned long long)ix->proof_bytes);
+                log->name, cut ? "is cut off" : "is damaged", (unsigned long long)at,
+                (unsigned long long)index, (unsigned long long)ix->proof,
+                (unsigned long long)ix->proof_bytes);
 }
 
 void index_add_entry(log_t *log, uint64_t index, uint64_t bytes_end, uint64_t in_write,

@@ -93,6 +93,10 @@ struct log {
     } sync;
 };
 
+/* What of a log's start is looked at: the clear part of a sealed header is far shorter.
+ */
+#define LOG_LOOK 1024
+
 /* No line is shorter. */
 #define LOG_SHORTEST UINT64_C(64)
 
@@ -155,9 +159,11 @@ sessile_status log_check_exists(log_t *log, sessile_error *err);
 /* 1: the call failed only because another log took the name, and can be tried again with
  * that one. Never with locks: there the old bytes can still be read. */
 int log_can_retry(log_t *log, sessile_status status);
-/* 1 when its first line is damaged only because the log is being removed, or was. (log.c)
- */
-int log_is_being_removed(log_t *log);
+/* After an opening that failed with status: *moved 1: it can be tried again, since
+ * another log has the name or none. Returns status, or BUSY: the handle's time is up, and
+ * whether the log is just being removed is not known. (log.c) */
+sessile_status log_check_moved(log_t *log, sessile_status status, int *moved,
+                               sessile_error *err);
 /* Returns NOTFOUND: the log was removed, or its name was given to another one. */
 sessile_status log_fail_name_gone(const log_t *log, sessile_error *err);
 /* Takes a lock of the backend. BUSY names the process that holds it. */
@@ -173,6 +179,14 @@ void log_damage_free(log_t *log);
 sessile_status log_read_salvaged(log_t *log, sessile_id id, buf *out, int *found,
                                  sessile_error *err);
 
+/* Where the log is damaged: the first line that is not good, which may be in the middle
+ * of a write, after the last scan. */
+static inline void log_bad_place(const log_t *log, uint64_t *at, uint64_t *index)
+{
+    int later = log->stopped.index > log->end.count;
+    *at = later ? log->stopped.at : log->end.bytes;
+    *index = later ? log->stopped.index : log->end.count;
+}
 /* Compares a scanned log of size bytes with the durability proof of the index. If an
  * entry that was durable is missing: TRUNCATED if the log is too short for it, else
  * DAMAGED. */

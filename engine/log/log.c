@@ -66,42 +66,49 @@ static sessile_status read_key(log_t *log, const keyring *k, sessile_error *err)
              : line_read_key_info(&log->key, text, text_size, err);
 }
 
-/* A first line that is none: whoever removes a log overwrites it before its name goes. So
- * it is damage only if the name still leads to it when nobody holds its lock. */
-int log_is_being_removed(log_t *log)
-{
-    enum { WAIT_MS = 1000 };
-    sessile_error ignored = {SESSILE_OK, ""};
-    int replaced = 0;
-    if (!log_has_locks(log->st.table) ||
-        log->st.table->lock(log->handle, SESSILE_LOCK_SHARED, WAIT_MS, &replaced,
-                            &ignored))
-        return 0;
-    log->st.table->unlock(log->handle);
-    return replaced;
-}
-
-/* 1 when the first line says nothing of the log that has the name now. A key that does
+/*
+ * *moved 1: what failed says nothing of the log that has the name now. Whoever removes a
+ * log overwrites its first line before the name goes, so a first line that is none is
+ * damage only if the name still leads to it when nobody holds its lock. A key that does
  * not open may be one that was dropped, since all logs were sealed again after this one
- * was opened. */
-static int is_another_by_now(log_t *log, sessile_status status)
+ * was opened.
+ */
+sessile_status log_check_moved(log_t *log, sessile_status status, int *moved,
+                               sessile_error *err)
 {
-    sessile_error ignored = {SESSILE_OK, ""};
+    sessile_error other = {SESSILE_OK, ""};
     uint64_t size;
     int64_t mtime_ms;
+    int replaced = 0;
+    *moved = log_can_retry(log, status);
     if (status != SESSILE_DAMAGED && status != SESSILE_SEALED)
-        return log_can_retry(log, status);
-    if (log_has_locks(log->st.table))
-        return log_is_being_removed(log);
-    /* log_replaced() is what the store saw when it was asked last */
-    return !log->st.table->size(log->handle, &size, &mtime_ms, &ignored) &&
-           log_replaced(log);
+        return status;
+    if (!log_has_locks(log->st.table)) {
+        /* log_replaced() is what the store saw when it was asked last */
+        *moved = !log->st.table->size(log->handle, &size, &mtime_ms, &other) &&
+                 log_replaced(log);
+        return status;
+    }
+    sessile_status got = log_lock(log->st.table, log->handle, SESSILE_LOCK_SHARED,
+                                  log->timeout_ms, &replaced, &other);
+    if (!got) {
+        log->st.table->unlock(log->handle);
+        *moved = replaced;
+    } else if (got == SESSILE_BUSY || got == SESSILE_CANCELLED) {
+        return fail(
+            err, got,
+            "%s cannot be read while somebody else holds it, perhaps to remove it: "
+            "%s",
+            log->name, other.message);
+    }
+    return status;
 }
 
 /* *moved: the name was gone, or another log's, before the first line was read. */
 static sessile_status attach_once(log_t **out, store *st, const keyring *k,
                                   const char *folder, const char *name, unsigned depth,
-                                  int *moved, const allocator *a, sessile_error *err)
+                                  int timeout_ms, int *moved, const allocator *a,
+                                  sessile_error *err)
 {
     *out = NULL;
     *moved = 0;
@@ -127,10 +134,11 @@ static sessile_status attach_once(log_t **out, store *st, const keyring *k,
     if (!status)
         status = st->table->open(st->self, folder, name, &log->handle, err);
     if (!status) {
+        log_set_timeout(log, timeout_ms);
         status = read_key(log, k, err);
-        *moved = is_another_by_now(log, status);
         if (status && status != SESSILE_NOTFOUND)
             fail_prefix(err, "%s", log->name);
+        status = log_check_moved(log, status, moved, err);
     }
     if (status) {
         log_close(log);
@@ -142,13 +150,13 @@ static sessile_status attach_once(log_t **out, store *st, const keyring *k,
 
 sessile_status log_open_unread(log_t **out, store *st, const keyring *k,
                                const char *folder, const char *name, unsigned depth,
-                               const allocator *a, sessile_error *err)
+                               int timeout_ms, const allocator *a, sessile_error *err)
 {
     sessile_status status = SESSILE_OK;
     int moved = 1;
     for (int i = 0; moved && i < LOG_TRIES; i++) {
         error_clear(err);
-        status = attach_once(out, st, k, folder, name, depth, &moved, a, err);
+        status = attach_once(out, st, k, folder, name, depth, timeout_ms, &moved, a, err);
     }
     return status;
 }
@@ -192,10 +200,10 @@ static sessile_status open_once(log_t **out, store *st, const keyring *k,
     log_t *log;
     *out = NULL;
     *moved = 0;
-    sessile_status status = log_open_unread(&log, st, k, folder, name, depth, a, err);
+    sessile_status status =
+        log_open_unread(&log, st, k, folder, name, depth, timeout_ms, a, err);
     if (status)
         return status;
-    log_set_timeout(log, timeout_ms);
     if (callbacks && (st->table->capabilities & SESSILE_BACKEND_CACHES) != 0)
         log->index.callbacks = *callbacks;
     *out = log;
@@ -236,9 +244,9 @@ out:
         status = log_check_proof(log, size, err);
     status = log_record_damage(log, status, err);
     if (status) {
-        *moved = *moved || log_can_retry(log, status) ||
-                 (status == SESSILE_DAMAGED &&
-                  (log_replaced(log) || log_is_being_removed(log)));
+        int gone = 0;
+        status = log_check_moved(log, status, &gone, err);
+        *moved = *moved || gone;
         *out = NULL;
         log_close(log);
         return status;

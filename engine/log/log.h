@@ -137,7 +137,7 @@ void log_close_with(log_t *log, log_t *old);
  * not opened; only suite and user are known (transfer.h). */
 sessile_status log_open_unread(log_t **out, store *st, const keyring *k,
                                const char *folder, const char *name, unsigned depth,
-                               const allocator *a, sessile_error *err);
+                               int timeout_ms, const allocator *a, sessile_error *err);
 void log_close(log_t *log); /* does not sync */
 /* Called every few milliseconds while log_begin() or log_sync_stoppable() waits. 1 ends
  * the wait with CANCELLED. Set once, after opening. */
@@ -303,7 +303,8 @@ sessile_status log_rewrite(log_t *log, const keyring *k, const char *folder,
 
 /* Appends the header of a log to out and reads nothing else, for lists. */
 sessile_status log_peek(store *st, const keyring *k, const char *folder, const char *name,
-                        unsigned depth, buf *out, const allocator *a, sessile_error *err);
+                        unsigned depth, int timeout_ms, buf *out, const allocator *a,
+                        sessile_error *err);
 
 /* What the first line of a log says in clear about its key. */
 typedef struct log_about {
@@ -337,5 +338,9 @@ sessile_status log_reseal(store *st, const keyring *k, const char *folder,
 sessile_status log_remove(store *st, const keyring *k, const char *folder,
                           const char *name, uint64_t expected, int timeout_ms,
                           uint64_t *bytes, sessile_error *err);
+/* The same, but only if its user was forgotten (keyring_forgot()), else CONFLICT. */
+sessile_status log_remove_forgotten(store *st, const keyring *k, const char *folder,
+                                    const char *name, int timeout_ms, uint64_t *bytes,
+                                    sessile_error *err);
 
 #endif

@@ -277,7 +277,8 @@ static sessile_status peek(log_t *log, unsigned depth, buf *out, sessile_error *
 }
 
 sessile_status log_peek(store *st, const keyring *k, const char *folder, const char *name,
-                        unsigned depth, buf *out, const allocator *a, sessile_error *err)
+                        unsigned depth, int timeout_ms, buf *out, const allocator *a,
+                        sessile_error *err)
 {
     sessile_error local = {SESSILE_OK, ""};
     sessile_status status = SESSILE_OK;
@@ -286,7 +287,7 @@ sessile_status log_peek(store *st, const keyring *k, const char *folder, const c
     for (int i = 0; moved && i < LOG_TRIES; i++) {
         log_t *log;
         error_clear(err);
-        status = log_open_unread(&log, st, k, folder, name, depth, a, err);
+        status = log_open_unread(&log, st, k, folder, name, depth, timeout_ms, a, err);
         if (status)
             return status;
         status = peek(log, depth, out, err);

@@ -10,11 +10,34 @@
 /* The header line of a sealed log, in which its key is, is shorter. */
 #define HEAD_MOST (UINT64_C(16) << 20)
 
+/* OK: nothing opens the log any more, since its user was forgotten. Under its lock, or
+ * before a removal that is refused if another log took the name. */
+static sessile_status check_forgotten(const sessile_backend *table,
+                                      sessile_backend_log *log, const keyring *k,
+                                      const char *name, sessile_error *err)
+{
+    char start[LOG_LOOK];
+    size_t got = 0;
+    logkey_about about;
+    sessile_status status = table->read(log, 0, 0, start, sizeof start, &got, err);
+    int forgot = status || logkey_look(&about, start, got) != 0
+                     ? 0
+                     : keyring_forgot(k, &about, err);
+    if (forgot < 0)
+        return err->code;
+    return status || forgot ? status
+                            : fail(err, SESSILE_CONFLICT,
+                                   "%s is not the log of a user who was forgotten: it "
+                                   "was left alone",
+                                   name);
+}
+
 /* *again: it was replaced, or written to although any bytes were meant, since it was
  * opened. */
 static sessile_status remove_once(store *st, const keyring *k, const char *folder,
                                   const char *name, uint64_t expected, int timeout_ms,
-                                  uint64_t *bytes, int *again, sessile_error *err)
+                                  int forgotten, uint64_t *bytes, int *again,
+                                  sessile_error *err)
 {
     const sessile_backend *table = st->table;
     const int locks = log_has_locks(table);
@@ -31,6 +54,8 @@ static sessile_status remove_once(store *st, const keyring *k, const char *folde
         table->set_timeout(log, timeout_ms);
     if (!status && !replaced)
         status = table->size(log, bytes, &mtime_ms, err);
+    if (!status && !replaced && forgotten)
+        status = check_forgotten(table, log, k, name, err);
     if (!status && !replaced && expected != UINT64_MAX && *bytes != expected) {
         status = fail(err, SESSILE_CONFLICT,
                       "%s was written to meanwhile: it was left alone", name);
@@ -45,9 +70,9 @@ static sessile_status remove_once(store *st, const keyring *k, const char *folde
     return status;
 }
 
-sessile_status log_remove(store *st, const keyring *k, const char *folder,
-                          const char *name, uint64_t expected, int timeout_ms,
-                          uint64_t *bytes, sessile_error *err)
+static sessile_status remove_log(store *st, const keyring *k, const char *folder,
+                                 const char *name, uint64_t expected, int timeout_ms,
+                                 int forgotten, uint64_t *bytes, sessile_error *err)
 {
     sessile_error local = {SESSILE_OK, ""};
     sessile_status status = SESSILE_OK;
@@ -61,10 +86,24 @@ sessile_status log_remove(store *st, const keyring *k, const char *folder,
     }
     for (int i = 0; again && i < LOG_TRIES; i++) {
         error_clear(err);
-        status =
-            remove_once(st, k, folder, name, expected, timeout_ms, bytes, &again, err);
+        status = remove_once(st, k, folder, name, expected, timeout_ms, forgotten, bytes,
+                             &again, err);
     }
     return again ? fail(err, SESSILE_BUSY,
                         "%s is being written to or replaced: try again", name)
                  : status;
+}
+
+sessile_status log_remove(store *st, const keyring *k, const char *folder,
+                          const char *name, uint64_t expected, int timeout_ms,
+                          uint64_t *bytes, sessile_error *err)
+{
+    return remove_log(st, k, folder, name, expected, timeout_ms, 0, bytes, err);
+}
+
+sessile_status log_remove_forgotten(store *st, const keyring *k, const char *folder,
+                                    const char *name, int timeout_ms, uint64_t *bytes,
+                                    sessile_error *err)
+{
+    return remove_log(st, k, folder, name, UINT64_MAX, timeout_ms, 1, bytes, err);
 }

@@ -18,13 +18,20 @@
 #include "log/copy.h"
 #include "log/internal.h"
 
-/* What of a log's start is looked at: the clear part of a header is far shorter. */
-#define LOOK_SIZE 1024
+static sessile_status fail_replaced_again(const char *folder, const char *name,
+                                          sessile_error *err)
+{
+    return fail(
+        err, SESSILE_BUSY,
+        "%s/%s was replaced before each of %d attempts to lock it: try again when "
+        "nobody reseals or salvages it",
+        folder, name, LOG_TRIES);
+}
 
 /* The first bytes of a log. *moved: they are gone, and another log may have the name. */
 static sessile_status read_start(store *st, const char *folder, const char *name,
                                  int locks, int timeout_ms, uint64_t *bytes,
-                                 char text[LOOK_SIZE], size_t *got, int *moved,
+                                 char text[LOG_LOOK], size_t *got, int *moved,
                                  sessile_error *err)
 {
     const sessile_backend *table = st->table;
@@ -33,20 +40,21 @@ static sessile_status read_start(store *st, const char *folder, const char *name
     int replaced = 0;
     *moved = 0;
     sessile_status status = table->open(st->self, folder, name, &log, err);
-    while (!status && locks) {
+    for (int i = 0; !status && locks; i++) {
         status = log_lock(table, log, SESSILE_LOCK_SHARED, timeout_ms, &replaced, err);
         if (status || !replaced)
             break;
         table->close(log);
         log = NULL;
-        status = table->open(st->self, folder, name, &log, err);
+        status = i + 1 < LOG_TRIES ? table->open(st->self, folder, name, &log, err)
+                                   : fail_replaced_again(folder, name, err);
     }
     if (log && table->set_timeout)
         table->set_timeout(log, timeout_ms);
     if (!status)
         status = table->size(log, bytes, &mtime_ms, err);
     if (!status) {
-        status = table->read(log, 0, 0, text, LOOK_SIZE, got, err);
+        status = table->read(log, 0, 0, text, LOG_LOOK, got, err);
         *moved = status == SESSILE_NOTFOUND && !log_has_locks(table);
     }
     if (log)
@@ -60,7 +68,7 @@ sessile_status log_read_about(store *st, const char *folder, const char *name, i
     static const char plain[] = ",\"sessile\":1,\"commit\":1,\"_c\":\"";
     sessile_error local = {SESSILE_OK, ""};
     sessile_status status = SESSILE_OK;
-    char text[LOOK_SIZE];
+    char text[LOG_LOOK];
     size_t got = 0;
     int moved = 1, locks = shared && log_has_locks(st->table);
     err = err ? err : &local;
@@ -95,14 +103,12 @@ static sessile_status attach_locked(log_t **out, store *st, const keyring *k,
                                     const char *folder, const char *name, int timeout_ms,
                                     const allocator *a, sessile_error *err)
 {
-    for (;;) {
+    for (int i = 0; i < LOG_TRIES; i++) {
         int replaced = 0;
-        sessile_status status = log_open_unread(out, st, k, folder, name, 0, a, err);
-        if (status)
+        sessile_status status =
+            log_open_unread(out, st, k, folder, name, 0, timeout_ms, a, err);
+        if (status || !log_has_locks(st->table))
             return status;
-        log_set_timeout(*out, timeout_ms);
-        if (!log_has_locks(st->table))
-            return SESSILE_OK;
         status = log_lock(st->table, (*out)->handle, SESSILE_LOCK_EXCLUSIVE, timeout_ms,
                           &replaced, err);
         if (!status && !replaced)
@@ -112,6 +118,7 @@ static sessile_status attach_locked(log_t **out, store *st, const keyring *k,
         if (status)
             return status;
     }
+    return fail_replaced_again(folder, name, err);
 }
 
 /* Every line behind those in the copy, up to the last commit, which a scan has proved. */

@@ -218,17 +218,23 @@ static int was_written_whole(log_t *log, uint64_t size, sessile_error *err)
     }
 }
 
+static sessile_status fail_damaged(log_t *log, const char *why, sessile_error *err)
+{
+    uint64_t at, index;
+    log_bad_place(log, &at, &index);
+    log->judged = 1;
+    return fail(err, SESSILE_DAMAGED,
+                "%s is damaged at byte %llu, entry %08llx: %s. Nothing was changed",
+                log->name, (unsigned long long)at, (unsigned long long)index, why);
+}
+
 /* Remembers that the entry at which the scan stopped was written, and is damaged. */
 static sessile_status fail_written_whole(log_t *log, sessile_error *err)
 {
-    log->judged = 1;
     if (log->proved < log->stopped.index + 1)
         log->proved = log->stopped.index + 1;
-    return fail(err, SESSILE_DAMAGED,
-                "%s is damaged at byte %llu, entry %08llx: the line there was written "
-                "whole and cannot be opened any more. Nothing was changed",
-                log->name, (unsigned long long)log->stopped.at,
-                (unsigned long long)log->stopped.index);
+    return fail_damaged(
+        log, "the line there was written whole and cannot be opened any more", err);
 }
 
 sessile_status log_judge(log_t *log, uint64_t size, sessile_error *err)
@@ -257,13 +263,8 @@ sessile_status log_judge(log_t *log, uint64_t size, sessile_error *err)
         if (start &&
             line_claims(&log->key, start, text_size - (size_t)(start - text), &l) &&
             l.has_durable && l.durable >= log->end.count) {
-            log->judged = 1;
             status =
-                fail(err, SESSILE_DAMAGED,
-                     "%s is damaged at byte %llu, entry %08llx: a later line says that "
-                     "it was written safely. Nothing was changed",
-                     log->name, (unsigned long long)log->end.bytes,
-                     (unsigned long long)log->end.count);
+                fail_damaged(log, "a later line says that it was written safely", err);
             break;
         }
     }

@@ -77,9 +77,9 @@ sessile_status transfer_begin(transfer **out, const transfer_options *options,
     buf_init(&t->write.bytes, a);
     buf_init(&t->verbatim.out, a);
     buf_init(&t->other, a);
-    sessile_status status =
-        log_open_unread(&t->source.log, options->from, options->from_keys,
-                        options->folder, options->name, options->depth, a, err);
+    sessile_status status = log_open_unread(
+        &t->source.log, options->from, options->from_keys, options->folder, options->name,
+        options->depth, options->timeout_ms, a, err);
     if (!status && options->callbacks && options->from_keys &&
         (options->from->table->capabilities & SESSILE_BACKEND_CACHES) != 0) {
         t->source.log->index.callbacks = *options->callbacks;

@@ -362,7 +362,8 @@ static sessile_status write_copy(const plan *p, sessile_store *to,
     names_place(to, names, new_folder, new_name);
     keyring_user_name(to->keys, names->user, user);
     status = log_open_unread(&source, &from->backend, from->keys, folder, name,
-                             session_read_depth(from), &from->alloc, err);
+                             session_read_depth(from), from->config.timeout_ms,
+                             &from->alloc, err);
     if (!status)
         status =
             log_copy_begin_new(&copy, &to->backend, to->keys, new_folder, new_name, user,

@@ -235,6 +235,9 @@ sessile_status logkey_open(logkey *out, const keyring *k, const char *line, size
         goto damaged;
     master_key = keyring_master_now(k, about.epoch, &why);
     if (!master_key) {
+        /* whose secret is gone, its master key may be gone too (keys_reseal) */
+        if (!why.code && keyring_forgot(k, &about, &why) > 0)
+            return user_fail_forgotten(err);
         /* why the keyring could not be read again says more */
         return why.code ? fail(err, why.code, "%s", why.message) : fail_closed("", err);
     }

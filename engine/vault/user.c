@@ -165,12 +165,34 @@ sessile_status user_secret_open(const keyring *k, const char *user, uint64_t epo
                                 unsigned char out[VAULT_KEY], sessile_error *err)
 {
     sessile_status status = get_secret(k, user, epoch, master_key, out, err);
-    if (status == SESSILE_NOTFOUND) {
-        status = fail(err, SESSILE_SEALED,
-                      "the secret of this user was forgotten: the session cannot be read "
-                      "any more");
-    }
-    return status;
+    return status == SESSILE_NOTFOUND ? user_fail_forgotten(err) : status;
+}
+
+sessile_status user_fail_forgotten(sessile_error *err)
+{
+    return fail(err, SESSILE_SEALED,
+                "the secret of this user was forgotten: the session cannot be read any "
+                "more");
+}
+
+int keyring_forgot(const keyring *k, const logkey_about *log, sessile_error *err)
+{
+    char *blob;
+    size_t size;
+    buf name;
+    if (log->user[0] == '\0' || !k->backend || log->epoch > keyring_epoch(k))
+        return 0;
+    buf_init(&name, k->alloc);
+    blob_name(log->user, log->epoch, &name);
+    sessile_status status =
+        name.failed ? fail_nomem(err)
+                    : k->backend->blob_get(k->self, name.data, &blob, &size, err);
+    buf_deinit(&name);
+    if (!status)
+        host_free(blob);
+    if (status == SESSILE_NOTFOUND)
+        error_clear(err);
+    return !status ? 0 : status == SESSILE_NOTFOUND ? 1 : -1;
 }
 
 sessile_status user_secret_make(const keyring *k, const char *user, uint64_t epoch,

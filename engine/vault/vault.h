@@ -172,6 +172,10 @@ typedef struct logkey_about {
     char user[NAME_SIZE]; /* as in logkey */
 } logkey_about;
 int logkey_look(logkey_about *out, const char *line, size_t size);
+/* 1: the log is sealed with the secret of a user, which is not there any more: the user
+ * was forgotten, and nothing opens the log. 0: no, or it is of a newer epoch than this
+ * keyring. -1: that is not known; err says why. */
+int keyring_forgot(const keyring *k, const logkey_about *log, sessile_error *err);
 
 /* Appends to line (which holds everything before the base64, from the line's first byte
  * at line_start) the base64 of nonce ‖ seal(key; previous tag ‖ entry); AAD = commitment

@@ -127,7 +127,8 @@ binding_store_method binding_store_keys, binding_store_rotate, binding_store_res
 binding_function binding_migrate;
 
 /* life.c */
-binding_store_method binding_store_delete, binding_store_undelete, binding_store_purge;
+binding_store_method binding_store_delete, binding_store_undelete, binding_store_purge,
+    binding_store_purge_forgotten;
 binding_session_method binding_session_life, binding_session_set_ttl,
     binding_session_set_archived;
 

@@ -59,6 +59,21 @@ int binding_store_purge(lua_State *L, struct binding_store *store)
     return binding_result_rows(L, &got, &binding_listed_row, rows);
 }
 
+/* store:purge_forgotten(agent, dry_run) -> {sessions, bytes} */
+int binding_store_purge_forgotten(lua_State *L, struct binding_store *store)
+{
+    sessile_slice agent = binding_opt_bytes(L, 2);
+    uint64_t count, bytes;
+    sessile_error err;
+    if (sessile_purge_forgotten(store->handle, agent, lua_toboolean(L, 3), &count, &bytes,
+                                &err))
+        return binding_fail(L, &err);
+    lua_createtable(L, 0, 2);
+    binding_set_integer(L, "sessions", (int64_t)count);
+    binding_set_integer(L, "bytes", (int64_t)bytes);
+    return 1;
+}
+
 static void more_of_life(lua_State *L, const void *row)
 {
     binding_set_text(L, "status",

@@ -390,6 +390,7 @@ static const struct binding_method store_methods[] = {
     {"delete", .store = binding_store_delete},
     {"undelete", .store = binding_store_undelete},
     {"purge", .store = binding_store_purge},
+    {"purge_forgotten", .store = binding_store_purge_forgotten},
     {"policy", .store = store_policy},
     {"keys", .store = binding_store_keys},
     {"rotate", .store = binding_store_rotate},

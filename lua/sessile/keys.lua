@@ -15,14 +15,16 @@ end
 
 local rotate_options = options.shape("store:rotate", { key = "any", make = "boolean" })
 
---- Starts a new epoch, whose key seals new sessions; with `key`, changes the secret of the store.
+--- Starts a new epoch, whose key seals new sessions; with `key`, changes the secret of the store
+--- and starts no epoch. Returns the newest epoch, and whether it is new.
 function keys:rotate(given)
   local opts = options.check("store:rotate", given, rotate_options)
   if opts.key == nil then
     if opts.make then
       options.misuse("store:rotate: make wants a key: sessile.key.file(path)")
     end
-    return self._core:rotate()
+    local epoch, message, code = self._core:rotate()
+    return epoch, message or true, code
   end
   local source, value, code = key.resolve("store:rotate", opts.key)
   if not source then
@@ -30,7 +32,10 @@ function keys:rotate(given)
   elseif source == "plain" then
     options.misuse("store:rotate: key: a store that is sealed cannot become a plain one")
   end
-  return self._core:rotate { key_source = source, key = value, make = opts.make }
+  local epoch, message, failed = self._core:rotate {
+    key_source = source, key = value, make = opts.make,
+  }
+  return epoch, message or false, failed
 end
 
 local reseal_options =

@@ -84,6 +84,14 @@ function life.store:purge(given)
   }
 end
 
+--- Removes what is left of the sessions of forgotten users. Returns {sessions, bytes}; with
+--- dry_run = true nothing is removed.
+function life.store:purge_forgotten(given)
+  local opts = options.check("store:purge_forgotten", given, { agent = "string",
+    dry_run = "boolean" })
+  return self._core:purge_forgotten(opts.agent, opts.dry_run)
+end
+
 -- ---------------------------------------------------------------- sessions
 
 --- Sets how long after its newest entry the session expires: 90 (seconds), "30d"; nil: never.

@@ -707,6 +707,13 @@ function Store:undelete(which, opts) end
 ---@return string? code
 function Store:purge(opts) end
 
+---Removes what is left of the sessions of forgotten users (`store:forget`), which nothing opens.
+---@param opts? {agent: string?, dry_run: boolean?}
+---@return {sessions: integer, bytes: integer}? removed or with dry_run what would be
+---@return string? message
+---@return string? code
+function Store:purge_forgotten(opts) end
+
 ---@class sessile.Finding
 ---@field severity "note"|"warning"|"damage"
 ---@field code? string as "EDAMAGED"
@@ -789,11 +796,14 @@ function Store:keys() end
 ---@field key? sessile.Key the new secret; nil: the same secret, a new epoch
 ---@field make? boolean with key.file: create it with a random key if missing
 
----Starts a new epoch, whose key seals new sessions; or changes the secret of the store, so that the
----old one no longer opens it. Sessions do not change.
+---Starts a new epoch, whose key seals new sessions; or, with `key`, changes the secret of the
+---store, so that the old one no longer opens it. Sessions do not change. A new secret wraps the
+---same master keys: it starts no epoch, and with an old copy of the keyring the old secret opens
+---every session.
+---After a leak: `rotate{key=…}`, `rotate()`, `reseal()`.
 ---@param opts? sessile.RotateOptions
 ---@return integer? epoch the newest
----@return string? message
+---@return boolean|string new whether this call started it; or the message of the error
 ---@return string? code
 function Store:rotate(opts) end
 

@@ -196,7 +196,7 @@ describe("the keys of a store", function()
   end)
 
   it("are wrapped by another secret, and the old one is refused", function()
-    assert(store:rotate { key = sessile.key.secret(other) })
+    assert.same({ 1, false }, { store:rotate { key = sessile.key.secret(other) } })
     assert.equal(canary, read(store))
     local refused, message, code = open(dir, sessile.key.secret(hex))
     assert.is_nil(refused)
@@ -238,6 +238,47 @@ describe("the keys of a store", function()
     assert.equal(0, assert(store:forget(ann)))
     local again <close> = assert(store:create { id = "t", user = ann })
     assert(again:append { role = "user", content = "new" })
+  end)
+
+  -- A forgotten user's session, and what a check and a list of its store say.
+  local function check_forgotten(id)
+    local none, message, code = store:resume { id = id, user = ann }
+    assert.is_nil(none)
+    assert.equal("ESEALED", code)
+    assert.matches("forgotten", message)
+    local report = assert(store:check())
+    assert.is_true(report.ok)
+    local found = report.findings[1]
+    assert.equal("note", found.severity)
+    assert.matches("forgotten", found.what)
+    assert.equal("sessile purge --forgotten", found.next)
+  end
+
+  it("of a forgotten user stay forgotten, and are no damage, when all is resealed", function()
+    local s <close> = assert(store:create { id = "gone", user = ann })
+    s:close()
+    assert.same({ sessions = 0, bytes = 0 }, assert(store:purge_forgotten()))
+    local sessions = assert(store:forget(ann))
+    check_forgotten "gone"
+    assert(store:rotate())
+    assert.equal(0, assert(store:reseal()).failed)
+    check_forgotten "gone"
+    -- also when the user is back
+    local back <close> = assert(store:create { id = "back", user = ann })
+    assert(back:append { role = "user", content = "hello again" })
+    check_forgotten "gone"
+
+    local before = #store:list()
+    assert.equal(sessions, assert(store:purge_forgotten { dry_run = true }).sessions)
+    assert.equal(before, #store:list())
+    local purged = assert(store:purge_forgotten())
+    assert.equal(sessions, purged.sessions)
+    assert.is_true(purged.bytes > 0)
+    assert.equal(before - sessions, #store:list())
+    assert.same({}, assert(store:check()).findings)
+    assert.equal("hello again", assert(back:messages())[1].content)
+    assert.equal(canary, read(store))
+    assert.same({ sessions = 0, bytes = 0 }, assert(store:purge_forgotten()))
   end)
 
   it("are none in a plain store", function()

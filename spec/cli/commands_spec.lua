@@ -367,7 +367,7 @@ local ENTRIES = {
   },
   ["keys rotate"] = {
     plain = { "keys rotate", "Epoch" },
-    json = { "keys rotate", "epoch", "secret_changed" },
+    json = { "keys rotate", "epoch", "new_epoch", "secret_changed" },
     wrong = { "keys rotate --new-key-file a --new-key-env B", 2, "exclude each other" },
   },
   ["keys reseal"] = {

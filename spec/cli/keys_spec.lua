@@ -78,6 +78,7 @@ describe("sessile keys", function()
     cli.done("append a -", "hello")
     local _, err = cli.done("keys rotate --new-key-file " .. home .. "/new.key")
     assert.matches("--key-file", err, 1, true)
+    assert.matches("still sealed with epoch 1.*keys rotate, then .*keys reseal", err)
     local _, refused, code = cli.sessile "show a"
     assert.equal(7, code)
     cli.no_traceback(refused)
@@ -149,6 +150,20 @@ describe("sessile forget", function()
     cli.done "list"
     cli.done "forget ann --yes"
     assert.not_matches("of-ann", (cli.done "list"), 1, true)
+  end)
+
+  it("leaves what purge --forgotten removes", function()
+    cli.done "forget ann --yes"
+    assert.matches("forgotten", (cli.done "check"))
+    assert.matches("1 session of forgotten users, .*nothing was changed",
+      (cli.done "purge --forgotten --dry-run"))
+    assert.equal(2, #cli.json("list"))
+    local out, err, code = cli.sessile "purge --forgotten"
+    assert.equal(2, code, out)
+    assert.matches("--yes", err, 1, true)
+    assert.equal(1, cli.json("purge --forgotten --yes").forgotten)
+    assert.equal("of-bob", cli.json("list")[1].id)
+    assert.equal(1, #cli.json("list"))
   end)
 
   it("has nothing to forget in a plain store", function()

@@ -245,6 +245,11 @@ static void check_damage(world *w, const char *bytes, size_t size, const char *l
     assert_int_equal(told, expected);
     assert_non_null(strstr(err.message, "sessile check hurt --salvage"));
     assert_non_null(strstr(err.message, "byte"));
+    if (expected == 1) { /* the entry that is hurt, not the first of its write */
+        char entry[20];
+        snprintf(entry, sizeof entry, "entry %08x", (unsigned)about);
+        assert_non_null(strstr(err.message, entry));
+    }
     check_entries(w, s, lost);
     check_reads(s);
     assert_int_equal(

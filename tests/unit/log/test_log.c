@@ -92,12 +92,12 @@ static void peek_shows_the_header_and_the_size(void **state)
         do_write(log, 2, "more", 50);
         buf_init(&out, &k.alloc);
         assert_int_equal(
-            log_peek(&k.st, k.keys, "main", "log", 128, &out, &k.alloc, &err),
+            log_peek(&k.st, k.keys, "main", "log", 128, 0, &out, &k.alloc, &err),
             SESSILE_OK);
         char *header = entry_text(0, "log", 0);
         assert_string_equal(out.data, header);
         assert_int_equal(
-            log_peek(&k.st, k.keys, "main", "none", 128, &out, &k.alloc, &err),
+            log_peek(&k.st, k.keys, "main", "none", 128, 0, &out, &k.alloc, &err),
             SESSILE_NOTFOUND);
         free(header);
         buf_deinit(&out);

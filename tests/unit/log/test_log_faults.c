@@ -17,6 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <fcntl.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -146,6 +147,38 @@ static void sync_covers_only_what_was_written_before_it_began(void **state)
     assert_int_equal(k.os.counts[CALL_SYNC_DATA], 2);
     log_close(log);
     kit_close(&k);
+}
+
+static void first_line_under_a_lock_is_BUSY_when_the_time_is_up(void **state)
+{
+    /* Whoever removes a log overwrites its first line before the name goes. */
+    (void)state;
+    EACH_FILE_MODE
+    {
+        kit k;
+        char path[600];
+        size_t size;
+        uint64_t torn;
+        sessile_error err = {0};
+        log_t *late, *log = kit_begin(&k, mode, path);
+        do_write(log, 1, "gone", 0);
+        do_sync(log);
+        assert_int_equal(log_begin(log, NULL, NULL, &err), SESSILE_OK);
+        char *bytes = file_read_all(path, &size);
+        int fd = open(path, O_WRONLY);
+        assert_true(fd >= 0);
+        memset(bytes, 0, 100);
+        assert_int_equal(pwrite(fd, bytes, 100, 0), 100);
+        close(fd);
+        assert_int_equal(log_open(&late, &k.st, k.keys, "main", "log", 128, 0, NULL, NULL,
+                                  &torn, &k.alloc, &err),
+                         SESSILE_BUSY);
+        log_end(log);
+        assert_int_equal(kit_try(&k, "log", &late, NULL, &torn, &err), SESSILE_DAMAGED);
+        log_close(log);
+        free(bytes);
+        kit_close(&k);
+    }
 }
 
 static void torn_end_under_a_writers_lock_is_left_alone(void **state)
@@ -671,6 +704,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(torn_end_under_a_writers_lock_is_left_alone),
+        cmocka_unit_test(first_line_under_a_lock_is_BUSY_when_the_time_is_up),
         cmocka_unit_test(recovery_interrupted_anywhere_can_be_run_again),
         cmocka_unit_test(hole_in_what_was_never_synced_is_a_torn_end),
         cmocka_unit_test(first_append_settles_what_no_line_proves),

@@ -31,7 +31,8 @@ return {
   about = [[
     Overwrites and removes the user's secret. After that nothing opens those sessions,
     not even in backups of the logs. Only a copy of the secret itself (the store's user-…
-    files) would. The logs stay in the store, unreadable.]],
+    files) would. The logs stay in the store, unreadable, until
+    `sessile purge --forgotten` removes them.]],
   run = function(app, args)
     local store = app:need_store()
     if not store.sealed then

@@ -114,21 +114,25 @@ commands["keys rotate"] = {
     { "--new-key-env NAME", "wrap the keyring with the secret in the variable NAME" },
   },
   about = [[
-    Only the keyring changes; sessions stay as they are. If somebody else has seen the
-    key, change the secret, then run `sessile keys rotate`, then `sessile keys reseal`.]],
+    Only the keyring changes; sessions stay as they are. A new secret wraps the same
+    master keys: with an old copy of the keyring, the old secret still opens every
+    session. If somebody else has seen the secret, change it, then run
+    `sessile keys rotate`, then `sessile keys reseal`.]],
   run = function(app, args)
     common.at_most_one(app, args, { "--new-key-file", "--new-key-env" })
     local store = app:need_store()
     local key = args.new_key_file and sessile.key.file(args.new_key_file)
       or args.new_key_env and sessile.key.env(args.new_key_env) or nil
     local unchanged = "Nothing was changed."
-    local epoch = app.try_or({ ESEALED = unchanged, EINVALID = unchanged },
+    local epoch, new = app.try_or({ ESEALED = unchanged, EINVALID = unchanged },
       store:rotate { key = key, make = args.new_key_file and true or nil })
     if app.json then
-      app:print_json { epoch = epoch, secret_changed = key ~= nil }
+      app:print_json { epoch = epoch, new_epoch = new, secret_changed = key ~= nil }
     elseif key then
       app:out "The secret was changed; the old one no longer opens this store.\n"
       app:note(after_rotate(args))
+      app:note(("No master key was made: new sessions are still sealed with epoch %d. If somebody"
+        .. " has seen the old secret: sessile keys rotate, then sessile keys reseal"):format(epoch))
     else
       app:out(("Epoch %d seals new sessions.\n"):format(epoch))
       app:note "Older sessions keep their key: `sessile keys reseal` seals them again."

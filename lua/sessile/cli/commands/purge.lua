@@ -1,4 +1,5 @@
---- purge: removes expired sessions and those that were deleted softly long ago.
+--- purge: removes expired sessions, those that were deleted softly long ago, and what is left of
+-- forgotten users.
 --
 -- Owns: the list of these sessions, and the confirmation.
 
@@ -22,19 +23,40 @@ local function print_rows(app, rows)
   end
 end
 
+-- What is left of forgotten users: their sessions have no names any more.
+local function forgotten(app, args)
+  local store = app:need_store()
+  local given = { agent = app.globals.agent, dry_run = true }
+  local found = app.try(store:purge_forgotten(given))
+  if found.sessions > 0 and not args.dry_run then
+    ask.must(app, args, ("Remove what is left of %s of forgotten users"):format(
+      terminal.plural(found.sessions, "session")))
+    given.dry_run = false
+    found = app.try(store:purge_forgotten(given))
+  end
+  app:result({ forgotten = found.sessions, bytes = found.bytes, dry_run = args.dry_run or false },
+    ("%s of forgotten users, %s%s\n"):format(terminal.plural(found.sessions, "session"),
+      terminal.bytes(found.bytes), args.dry_run and ": nothing was changed (--dry-run)" or ""))
+end
+
 return {
   summary = "remove expired sessions, and those deleted softly long ago",
-  usage = "purge [--dry-run] [--retention TIME] [--yes]",
+  usage = "purge [--forgotten] [--dry-run] [--retention TIME] [--yes]",
   examples = [[
     sessile purge --dry-run             show what would be removed
-    sessile purge --retention 7d --yes  remove deleted sessions after a week]],
+    sessile purge --retention 7d --yes  remove deleted sessions after a week
+    sessile purge --forgotten           remove what `sessile forget` made unreadable]],
   options = {
+    { "--forgotten", "remove what is left of the sessions of forgotten users instead" },
     { "--dry-run", "only say show what would be removed" },
     { "--retention TIME", "how long a deleted session is kept (else as configured, default 90d)",
       time = true },
     ask.option,
   },
   run = function(app, args)
+    if args.forgotten then
+      return forgotten(app, args)
+    end
     local store = app:need_store()
     local retention = args.retention or app:config().retention
     local given = {
