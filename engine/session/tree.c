@@ -47,15 +47,15 @@ static sessile_status not_path_entry(sessile_session *s, sessile_id id,
         snprintf(what, sizeof what, "has no entry %08" PRIx32, id);
     if (!there)
         return fail(err, SESSILE_NOTFOUND,
-                    "session %s %s that a conversation can go on from%s", shown, what,
+                    "session %s %s from which a conversation can continue%s", shown, what,
                     nearest);
     if (s->tree.nodes[id].parent < id)
         snprintf(about, sizeof about, " about %08" PRIx32, s->tree.nodes[id].parent);
-    return fail(err, SESSILE_NOTFOUND,
-                "entry %08" PRIx32 " of session %s is a %s%s: no conversation goes on "
-                "from it%s",
-                id, shown, entry_type_name((entry_type)s->tree.nodes[id].type), about,
-                nearest);
+    return fail(
+        err, SESSILE_NOTFOUND,
+        "entry %08" PRIx32 " of session %s is of type %s%s: a conversation cannot "
+        "continue from it%s",
+        id, shown, entry_type_name((entry_type)s->tree.nodes[id].type), about, nearest);
 }
 
 sessile_status session_check_at(sessile_session *s, sessile_id id, sessile_error *err)

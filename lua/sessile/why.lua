@@ -46,19 +46,19 @@ local dispositions = {
   covered = function(step) return step.by .. " replaces it, among others" end,
   replaced = function(step) return step.by .. " replaced it" end,
   undone = function(step)
-    return "it was written by compaction " .. (step.compaction.uncompacts or "?")
+    return "it was inserted by compaction " .. (step.compaction.uncompacts or "?")
   end,
 }
 
 local sayings = {}
 
 function sayings.said(step)
-  return ("%s (%s) was said on %s and entered the context."):format(step.key,
+  return ("%s (%s) was added on %s and entered the context."):format(step.key,
     step.role or "a message", time(step.time))
 end
 
 function sayings.written(step)
-  return ("%s (%s) was written by %s; it replaces %s."):format(step.key,
+  return ("%s (%s) was inserted by %s; it replaces %s."):format(step.key,
     step.role or "a message", compaction(step.compaction), keys(step.stands_for))
 end
 
@@ -82,7 +82,7 @@ function sayings.no_message(step)
   end
   return ("%s is an entry of type %s, which never enters the context%s."):format(step.key,
     step.type, step.type == "compaction" and
-    (": messages that it wrote are called %s.1, %s.2 …"):format(step.key, step.key) or "")
+    (": messages that it inserted are called %s.1, %s.2 …"):format(step.key, step.key) or "")
 end
 
 function sayings.orphan(step)

@@ -39,7 +39,7 @@ describe("why", function()
     assert.equal("user", why.steps[1].role)
     assert.equal("The model sees it.", why.verdict)
     assert.equal(why.text, tostring(why))
-    assert.matches("^00000003 %(user%) was said on %d%d%d%d%-", why.text)
+    assert.matches("^00000003 %(user%) was added on %d%d%d%d%-", why.text)
   end)
 
   it("follows a message from summary to summary, oldest first", function()

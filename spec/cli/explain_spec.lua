@@ -37,7 +37,7 @@ describe("why", function()
     local id = compact()
     local out = done "why talk 2"
     has(out, "00000002  assistant  message 2")
-    has(out, "- 00000002 (assistant) was said on ")
+    has(out, "- 00000002 (assistant) was added on ")
     has(out, ("removed by compaction %s (cover 2, manual"):format(id))
     has(out, 'which was told "be brief"')
     has(out, "Its summary: in")
@@ -99,7 +99,7 @@ describe("info", function()
     assert.equal(info.messages - 2, info.in_context)
     local out = done "info talk"
     has(out, ("%d, %d of them in the context"):format(info.messages, info.messages - 3))
-    has(out, ("%d messages, 1 put in"):format(info.messages - 2))
+    has(out, ("%d messages, 1 inserted"):format(info.messages - 2))
   end)
 end)
 
@@ -122,9 +122,9 @@ describe("log", function()
     assert.matches("^ENTRY +WHEN +POLICY +REASON +BEFORE +AFTER +REMOVED +KEPT +IN FORCE +WHAT$",
       lines[1])
     assert.matches("naive +manual .*refused +law %d+ %(%l+%): .*00000006", lines[2])
-    assert.matches("^" .. id .. " .*cover 2 +manual .* 3 +3 +no +3 covered, 1 written$",
+    assert.matches("^" .. id .. " .*cover 2 +manual .* 3 +3 +no +3 covered, 1 inserted$",
       lines[3])
-    assert.matches("takes " .. id .. " back +manual .*yes +1 undone, 3 restored$", lines[4])
+    assert.matches("undoes " .. id .. " +manual .*yes +1 undone, 3 restored$", lines[4])
     local rows = json "log talk"
     assert.equal("refusal", rows[1].kind)
     assert.equal(id, rows[2].id)
@@ -174,7 +174,7 @@ describe("log", function()
     assert.matches("^" .. id .. " .*compaction +on another branch$", lines[3])
     assert.matches("restored +checkpoint %x+, to %x+$", lines[4])
     id = compact()
-    assert.matches("\n" .. id .. " [^\n]*compaction +[^\n]* tokens, 3 covered, 1 written\n",
+    assert.matches("\n" .. id .. " [^\n]*compaction +[^\n]* tokens, 3 covered, 1 inserted\n",
       (done "log talk --all"))
   end)
 end)

@@ -284,3 +284,26 @@ describe("search", function()
     cli.fails(2, "search needle --sort luck", "newest", "hits")
   end)
 end)
+
+describe("list", function()
+  it("shows a session without a title by its first question", function()
+    run [[
+      local s = store:create { id = "none" }
+      assert(s:append { role = "system", content = "be brief" })
+      assert(s:append { role = "user", content = { { type = "tool_result", tool_use_id = "c",
+        content = "a result" } } })
+      assert(s:append { role = "user", content = "why is\n it \27[31mslow?" .. (" and"):rep(40) })
+      local titled = store:create { id = "titled", title = "Slow start" }
+      assert(titled:append { role = "user", content = "why?" })
+      store:create { id = "empty" }
+    ]]
+    local out = done "list"
+    has(out, "why is it slow? and and")
+    has(out, "…")
+    has(out, "Slow start")
+    for _, word in ipairs { "be brief", "a result", "why?", "\27" } do
+      expect.has_not(out, word)
+    end
+    assert.is_nil(json("list")[1].title)
+  end)
+end)

@@ -199,7 +199,7 @@ describe("sessions branch", function()
     has(err, "--yes")
     assert.equal("00000003", json("info s").head)
     local _, said = done "sessions branch s 1 --yes"
-    has(said, "Go on from there")
+    has(said, "Continue from there")
   end)
 end)
 

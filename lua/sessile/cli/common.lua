@@ -15,11 +15,13 @@ common.policy_name = {
   "name", "a policy: its name, or a path with a `/` or ending in .lua", is = "policy",
 }
 
---- The session argument with another name, a longer description or another number of values.
----@param given {name: string?, more: string?, count: string?}
+--- The session argument with another field of args, a longer description or another number of
+--- values.
+---@param given {field: string?, more: string?, count: string?}
 ---@return sessile.cli.argument
 function common.session_as(given)
-  return { given.name or common.session[1], common.session[2] .. (given.more or ""), given.count }
+  return { common.session[1], common.session[2] .. (given.more or ""), given.count,
+    field = given.field }
 end
 
 -- ---------------------------------------------------------------- options

@@ -459,7 +459,7 @@ local function unknown_of_sessions(view, word, words)
       io.stdout:write(list)
       return 0
     end
-    return fail(view, "'sessions' what?", "EUSAGE", "There are:\n" .. list)
+    return fail(view, "'sessions' is not a whole command", "EUSAGE", "There are:\n" .. list)
   end
   local nearest = registry.nearest(word, registry.of_sessions())
   return fail(view, ("there is no command 'sessions %s'"):format(hints.shown(word)), "EUSAGE",
@@ -476,7 +476,8 @@ local function unknown(view, word, words)
       io.stdout:write(group)
       return 0
     end
-    return fail(view, ("'%s' what?"):format(word), "EUSAGE", "There are:\n" .. group)
+    return fail(view, ("'%s' is not a whole command"):format(word), "EUSAGE",
+      "There are:\n" .. group)
   end
   word = group and typed or word
   if registry.absent(word) then

@@ -83,7 +83,7 @@ local function head_of(facts, main, said, when)
     fact("Forked from", link_text(facts.origin)),
     fact("Child of", link_text(facts.parent)),
     fact("In the context", ("%s of %s messages%s"):format(number(said), number(main.messages),
-      #facts.context > said and (", and %s put in"):format(number(#facts.context - said))
+      #facts.context > said and (", and %s inserted"):format(number(#facts.context - said))
       or "")),
     fact("Usage", html(usage_text(facts.usage))),
     fact("Settings", object_text(facts.settings)),

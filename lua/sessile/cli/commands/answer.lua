@@ -106,9 +106,9 @@ local function run(app, args, session)
   elseif message then
     return nil, message, code
   elseif #rows == 0 then
-    return nil, ("session %s is not suspended and has no pending run")
+    return nil, ("session %s is not suspended and has no pending run: there is nothing to answer")
       :format(hints.shown(session.id)), "ENOTFOUND",
-      ("To make one: sessile compact %s --policy P --defer"):format(hints.id(session.id))
+      "See its status: sessile info " .. hints.id(session.id)
   end
   local text = text_of(app, args)
   if args.ask and (text or args.fail or args.again) then

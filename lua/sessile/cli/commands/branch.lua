@@ -28,7 +28,7 @@ local function tell(app, session, result)
   end
   app:out(result.head .. "\n")
   io.stdout:flush()
-  app:note(("Go on from there: %s"):format(hints.go_on(session.id)))
+  app:note(("Continue from there: %s"):format(hints.go_on(session.id)))
 end
 
 local function run(app, args, session, entry)

@@ -8,13 +8,13 @@ local sessions = require "sessile.cli.sessions"
 
 return {
   summary = "copy a whole session into another store, and print its id there",
-  usage = "copy SESSION STORE [--id NEW] [--to-key-file FILE | --to-plain]",
+  usage = "copy ID STORE [--id NEW] [--to-key-file FILE | --to-plain]",
   examples = [[
     sessile copy bug-42 /mnt/backup  every entry and branch, with the same ids
     sessile copy last ./shared --to-key-file ./shared.key --id case-7
       sealed with the other store's key]],
   arguments = {
-    common.session_as { name = "session" },
+    common.session_as { field = "session" },
     { "to", "the other store: a folder or file:FOLDER; created if missing", is = "folder" },
   },
   options = {

@@ -8,14 +8,14 @@ local hints = require "sessile.cli.hints"
 
 return {
   summary = "create a session from another one, up to an entry, and print its id",
-  usage = "fork SESSION [ENTRY] [--id NEW] [--title TEXT]",
+  usage = "fork ID [ENTRY] [--id NEW] [--title TEXT]",
   examples = [[
     sessile fork bug-42                                              everything up to the head
     sessile fork bug-42 0000002a --id bug-42b --title 'Another way'  up to an entry
     sessile fork bug-42@2a                                           the same, as one word
     sessile fork last --to-agent critic                              for another agent]],
   arguments = {
-    common.session_as { name = "session" },
+    common.session_as { field = "session" },
     { "entry", "the last entry to copy (default: the head): its number or a label",
       "?" },
   },
@@ -45,7 +45,7 @@ return {
       head = fork:head(), origin = fork.origin }, app.id_line(fork.id))
     if not app.json then
       io.stdout:flush()
-      app:note(("Go on in it: %s"):format(hints.go_on(fork.id)))
+      app:note(("Continue in it: %s"):format(hints.go_on(fork.id)))
     end
   end,
 }

@@ -62,7 +62,7 @@ end
 
 return {
   summary = "create sessions from recorded conversations",
-  usage = "import FILE|DIR|--all [--from FORMAT] [--id ID | --into ID] [--title TEXT]",
+  usage = "import FILE|FOLDER|--all [--from FORMAT] [--id ID | --into ID] [--title TEXT]",
   examples = [[
     sessile import recorded.jsonl --from pi            a session of the pi coding agent
     sessile import talk.jsonl --id bug-42              one message on each line, with an id of yours

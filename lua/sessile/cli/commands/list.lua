@@ -7,7 +7,9 @@ local core = require "sessile.core"
 local filters = require "sessile.cli.filters"
 local hints = require "sessile.cli.hints"
 local pager = require "sessile.cli.pager"
+local render = require "sessile.cli.render"
 local sessions = require "sessile.cli.sessions"
+local speaker = require "sessile.speaker"
 local terminal = require "sessile.cli.terminal"
 
 local function as_json(app, rows)
@@ -36,7 +38,43 @@ end
 -- The columns to leave out on a narrow terminal, in this order.
 local NARROW = { "SIZE", "CREATED", "MESSAGES>", "USER", "AGENT", "MODIFIED" }
 
-local function print_table(app, rows, short, long)
+-- Sessions of which the first question is looked up, and messages in which it is looked for.
+local MOST, FIRST = 200, 20
+
+-- The first question of a session, on one line; nil: nobody asked anything, or it cannot be read.
+local function question(store, row)
+  local session = row.id and not row.message and store:resume {
+    id = row.id, agent = row.agent, user = row.user ~= "" and row.user or nil,
+  }
+  if not session then
+    return nil
+  end
+  local found
+  for _, message in ipairs(session:messages { limit = FIRST } or {}) do
+    local text = speaker.asks(message) and terminal.line(render.text(message):sub(1, 1000)) or ""
+    if text ~= "" then
+      found = terminal.cut(text, 60)
+      break
+    end
+  end
+  session:close()
+  return found
+end
+
+-- What people know each row by: its title, else its first question.
+local function names_of(store, rows)
+  local names, looked = {}, 0
+  for i, row in ipairs(rows) do
+    names[i] = terminal.line(row.title or "")
+    if names[i] == "" and looked < MOST then
+      looked = looked + 1
+      names[i] = question(store, row) or ""
+    end
+  end
+  return names
+end
+
+local function print_table(app, store, rows, short, long)
   local now = app.now()
   local function time(ms)
     return long and terminal.exact(ms) or terminal.ago(ms, now)
@@ -44,7 +82,7 @@ local function print_table(app, rows, short, long)
   local headings = { "ID", "AGENT", "MESSAGES>", "SIZE>", "CREATED", "MODIFIED", "STATUS", "TITLE" }
   local with_user = long or differs(rows, "user")
   if with_user then table.insert(headings, 3, "USER") end
-  local lines = {}
+  local lines, names = {}, names_of(store, rows)
   for i, row in ipairs(rows) do
     local ok = not row.message
     local cells = {
@@ -55,7 +93,7 @@ local function print_table(app, rows, short, long)
       ok and time(row.created) or "-",
       ok and time(row.modified) or "-",
       terminal.line(row.status or "?"),
-      terminal.line(row.title or ""),
+      names[i],
     }
     if with_user then table.insert(cells, 3, terminal.line(row.user or "")) end
     lines[i] = cells
@@ -86,6 +124,9 @@ return {
   arguments = {
     { "agent", "only sessions of this agent, as --agent", "?", field = "only", is = "agent" },
   },
+  about = [[
+    A session without a title is shown by its first question (of the first 200 such
+    sessions); --title looks only at titles.]],
   options = {
     filters.options[1], filters.options[2], filters.options[3], filters.options[4],
     filters.options[5],
@@ -135,7 +176,7 @@ return {
       end
       return
     end
-    print_table(app, rows, short, args.long)
+    print_table(app, store, rows, short, args.long)
     app:flush()
     for _, row in ipairs(rows) do
       if row.message and row.message ~= "" then

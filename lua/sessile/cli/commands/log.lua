@@ -18,12 +18,15 @@ local function as_json(app, rows)
   app:print_json(app.array(list))
 end
 
--- "3 covered, 1 lost"
+-- Words for people; "lost" is what damage did.
+local SHOWN = { lost = "dropped", written = "inserted" }
+
+-- "3 covered, 1 dropped"
 local function dispositions(row)
   local parts = {}
   for _, name in ipairs { "covered", "replaced", "lost", "undone", "written", "restored" } do
     if row[name] > 0 then
-      parts[#parts + 1] = ("%s %s"):format(number(row[name]), name)
+      parts[#parts + 1] = ("%s %s"):format(number(row[name]), SHOWN[name] or name)
     end
   end
   return #parts > 0 and table.concat(parts, ", ") or "nothing"
@@ -31,7 +34,7 @@ end
 
 local function what(row)
   if row.uncompacts then
-    return "takes " .. row.uncompacts .. " back"
+    return "undoes " .. row.uncompacts
   end
   return terminal.line(row.policy or "-")
 end

@@ -23,7 +23,7 @@ return {
   run = function(app, args)
     common.check_new_id(app, args.id)
     local session = app:keep(app.try_or({
-      EEXISTS = "Choose another id, or go on with that session: sessile show "
+      EEXISTS = "Choose another id, or use that session: sessile show "
         .. hints.id(args.id or ""),
     }, app:need_store(true):create {
       id = args.id, title = args.title, agent = app.globals.agent, user = args.user,

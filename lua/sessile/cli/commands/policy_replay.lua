@@ -60,7 +60,7 @@ end
 
 return {
   summary = "show what a policy would have done to recorded conversations",
-  usage = "policy replay NAME FILE|DIR… [--option NAME=VALUE] [--window N] [--triggers LIST]",
+  usage = "policy replay NAME FILE|FOLDER… [--option NAME=VALUE] [--window N] [--triggers LIST]",
   examples = [[
     sessile policy replay tiered recorded.jsonl --window 100000    one row for each compaction
     sessile policy replay ./mine.lua recordings/ --option turns=4  your policy, over a folder

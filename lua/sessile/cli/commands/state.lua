@@ -46,7 +46,8 @@ commands.cancel = {
   options = { reason_option },
   run = function(app, args)
     local session = app:open(args.id)
-    app.try(session:cancel(reason_of(app, args)))
+    app.try_or({ ENOTFOUND = "See its status: sessile info " .. hints.id(session.id) },
+      session:cancel(reason_of(app, args)))
     print_status(app, session)
   end,
 }
@@ -91,8 +92,8 @@ commands.suspend = {
       outcome.suspension .. "\n")
     if not app.json then
       local id = hints.id(session.id)
-      app:note(("The session is suspended. To go on: sessile answer %s TEXT, or sessile cancel %s")
-        :format(id, id))
+      app:note(("The session is suspended. To continue: sessile answer %s TEXT, or sessile "
+        .. "cancel %s"):format(id, id))
     end
   end,
 }
