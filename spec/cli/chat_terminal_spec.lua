@@ -1,6 +1,7 @@
 -- A chat at a terminal: what is typed and seen, and how the terminal is afterwards.
 
 local cli = require "spec.support.cli"
+local endpoints = require "spec.support.endpoints"
 local expect = require "spec.support.expect"
 local terminal = require "spec.support.terminal"
 local has = expect.has
@@ -190,6 +191,39 @@ describe("a chat at a terminal", function()
     end
     assert.falsy(styled:find("\27[31m", 1, true))
   end, nil, true)
+
+  seen("changes nothing when the model refuses a summary, and says what to do", function(screen)
+    if not pcall(require, "socket") then
+      return pending "the package lua-socket is not installed"
+    end
+    local refusal = "json(429, '{\"error\":{\"message\":\"slow down\"}}', 'retry-after: 0\\r\\n')"
+    local chunks = {}
+    for i = 1, 8 do -- each question is asked four times
+      chunks[i] = refusal
+    end
+    local port = endpoints.serve(chunks)
+    cli.configure(('return { model = { endpoint = "http://127.0.0.1:%d/v1", name = "busy" } }')
+      :format(port))
+    local lines = {}
+    for i = 1, 12 do
+      lines[i] = ('{"role":"%s","content":"%s"}'):format(i % 2 == 1 and "user" or "assistant",
+        ("word "):rep(200))
+    end
+    cli.done("import - --from jsonl --id talk", table.concat(lines, "\n"))
+    local before = cli.json "info talk"
+    screen:enter "clear; chat talk"
+    screen:wait "talk >"
+    screen:enter "/compact --policy summarize --option preserve_recent=2"
+    local text = screen:wait "To try again: /compact."
+    has(text, "slow down")
+    has(text:gsub("%s+", " "), "/compact --fallback sliding_window")
+    assert.equal(before.tokens, cli.json("info talk").tokens)
+    assert.equal(before.head, cli.json("info talk").head)
+    screen:enter("/compact --policy summarize --option preserve_recent=2 --window 2000 "
+      .. "--fallback sliding_window")
+    screen:wait "messages left the context"
+    assert.truthy(cli.json("info talk").tokens < before.tokens)
+  end)
 
   seen("puts the terminal back when it is killed", function(screen)
     for _, doing in ipairs { "typing", "answer" } do

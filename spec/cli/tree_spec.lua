@@ -159,6 +159,11 @@ describe("sessile tree", function()
     done "label talk 2 here"
     done "checkpoint talk before"
     assert.equal(1, select(2, done("tree talk --type label"):gsub("\n", "")))
+    local asked = done "tree talk --type question"
+    assert.falsy(asked:find("assistant", 1, true), asked)
+    for _, entry in ipairs(json("tree talk --type question").entries) do
+      assert.equal("user", entry.role)
+    end
     assert.equal(1, #lines_with(done "tree talk --type label", "[here]"))
     assert.equal(4, select(2, done("tree talk --filter message"):gsub("\n", "")))
     assert.equal("checkpoint", json("tree talk --type checkpoint").entries[1].type)

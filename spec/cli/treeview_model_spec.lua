@@ -161,9 +161,20 @@ describe("the kinds of entries", function()
     s:label("00000002", "here")
     s:checkpoint { name = "cp" }
     local m = look()
-    m:go_to "00000003"
     m:next_kind(1)
-    assert.equal("message", m.kind)
+    assert.equal("question", m.kind)
+    assert.equal("1 4 7", ids(m))
+    m:go_to "00000001"
+    assert.is_true(m:question(1))
+    assert.equal("00000004", m:node().id)
+    m:show "all"
+    assert.is_true(m:question(-1))
+    assert.equal("00000001", m:node().id)
+    assert.is_false(m:question(-1))
+    m:show "question"
+    m:show "all"
+    m:go_to "00000003"
+    m:show "message"
     assert.equal("00000003", m:node().id)
     m:show "label"
     assert.equal("2", ids(m))

@@ -87,7 +87,15 @@ describe("the tree on a terminal", function()
     at:keys("T", "T")
     at:wait "checkpoints  1/1"
     at:keys("T", "T")
+    at:wait "questions  3/3"
+    at:keys("g", "}")
+    at:wait "questions  2/3"
+    at:keys "T"
     at:wait "/8"
+    at:keys("g", "}", "}", "{") -- over the answers
+    tree.selected(at, "1")
+    at:keys "{"
+    at:wait "There is no question above"
   end)
 
   terminal.test("labels and pins, and takes both back", function(at)
@@ -175,7 +183,7 @@ describe("the tree on a terminal", function()
     at:wait "the id 'last' is taken"
     at:keys "R"
     at:wait "is no checkpoint"
-    at:keys("t", "t")
+    at:keys("t", "t", "t")
     at:wait "checkpoints  1/1"
     at:keys("R", "y")
     at:wait "The head is at 00000004 again"
@@ -191,7 +199,7 @@ describe("the tree on a terminal", function()
     assert.truthy(seen:find("○   1  user", 1, true), seen)
     assert.truthy(seen:find("sliding_window", 1, true), seen)
     assert.truthy(seen:find("The model does not see it", 1, true), seen)
-    at:keys("t", "t", "t", "t", "g")
+    at:keys("t", "t", "t", "t", "t", "g")
     at:wait "compactions  1/1"
     assert.truthy(at:wait("in force: yes"):find("compaction +sliding_window"))
   end)

@@ -283,6 +283,31 @@ describe("the page of an export", function()
     end
   end)
 
+  it("is shown in the browser, and says so when there is none", function()
+    done "new --id talk"
+    done "append talk hello"
+    assert(os.execute(("mkdir %s/bin"):format(home)))
+    write(home .. "/bin/xdg-open", ('#!/bin/sh\necho "$1" >%s/new; mv %s/new %s/shown\n')
+      :format(home, home, home))
+    assert(os.execute(("chmod +x %s/bin/xdg-open"):format(home)))
+    local function export(path, words)
+      return cli.sessile("export talk " .. words, nil, ("env -u BROWSER XDG_STATE_HOME=%s/state "
+        .. "PATH=%s"):format(home, path))
+    end
+    local _, err, code = export(home .. "/bin:/usr/bin:/bin", "--open")
+    assert.equal(0, code, err)
+    assert(os.execute(("for i in $(seq 100); do [ -e %s/shown ] && exit; sleep 0.05; done; false")
+      :format(home)))
+    local path = cli.read(home .. "/shown"):gsub("\n", "")
+    assert.equal(home .. "/state/sessile/pages/", path:match "^.*/")
+    assert.truthy(cli.read(path):find("hello", 1, true))
+    assert(os.execute(("test -z \"$(find %s/state/sessile -perm /077)\""):format(home)))
+    _, err, code = export(home, "--open " .. home .. "/talk.html")
+    assert.equal(1, code)
+    assert.truthy(err:find("there is no program that opens files", 1, true), err)
+    assert.falsy(cli.exists(home .. "/talk.html"))
+  end)
+
   -- What a reader would do is done by a script in a copy of the page without its policy.
   local function probe(script)
     local page = cli.read(home .. "/page.html"):gsub("<meta http%-equiv[^>]*>", "")

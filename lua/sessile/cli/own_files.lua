@@ -4,8 +4,12 @@ local files = require "sessile.files"
 
 local own_files = {}
 
--- Creates the missing folders above a path.
-local function folders(path)
+--- Creates the missing folders above a path, which only their user can read.
+---@param path string
+---@return boolean? ok
+---@return string? message
+---@return string? code
+function own_files.folders(path)
   local at = 1
   while true do
     at = path:find("/", at + 1, true)
@@ -27,7 +31,7 @@ end
 ---@return string? message
 ---@return string? code
 function own_files.write(path, text, replace)
-  local ok, message, code = folders(path)
+  local ok, message, code = own_files.folders(path)
   if not ok then
     return nil, message, code
   end

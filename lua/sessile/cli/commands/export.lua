@@ -4,6 +4,7 @@
 -- nor replace one without --yes, nor print unsafe text on a terminal.
 
 local common = require "sessile.cli.common"
+local browser = require "sessile.cli.browser"
 local export = require "sessile.export"
 local folder = require "sessile.cli.export_folder"
 local hints = require "sessile.cli.hints"
@@ -28,6 +29,9 @@ local function format_of(app, args)
     app.fail("--to and --format exclude each other", "EUSAGE", false)
   elseif args.to or args.format then
     return named(app, args.to or args.format, args.to ~= nil or nil)
+  end
+  if args.open and not args.file then
+    return export.find "html"
   end
   local extension = args.file and args.file ~= "-" and args.file:match "%.(%w+)$"
   return export.find(extension and extension:lower() or "json")
@@ -110,12 +114,19 @@ end
 
 local function one(app, args, rules)
   local format = format_of(app, args)
+  local viewer = args.open and app.try(browser.find())
   local session = app:open(args.id)
+  if viewer and not args.file then
+    args.file, args.yes = app.try(browser.place(session.id, format.extension)), true
+  end
   local given = { redact = rules }
   given[format.agent and "to" or "format"] = format.name
   local is_file = args.file and args.file ~= "-"
   local done = is_file and to_file(app, session, args, given)
     or to_stdout(app, session, format, given)
+  if viewer then
+    app.try(browser.show(viewer, args.file))
+  end
   if app.json and is_file then
     app:print_json { session = session.id, file = args.file, format = format.name,
       bytes = done.bytes, redacted = done.redacted and app.array(done.redacted),
@@ -136,9 +147,10 @@ end
 
 return {
   summary = "write a session as JSON, Markdown or HTML",
-  usage = "export ID [FILE] [--format FORMAT | --to AGENT] [--redact] [--yes]",
+  usage = "export ID [FILE] [--format FORMAT | --to AGENT] [--redact] [--open] [--yes]",
   examples = [[
     sessile export last talk.html                 one self-contained HTML page
+    sessile export last --open                    the same page, in the browser
     sessile export bug-42 bug-42.md --redact      without secrets, addresses and names of homes
     sessile export last | jq '.entries | length'  for a program
     sessile export --user ann@example.org ann/    all sessions of a user]],
@@ -154,6 +166,7 @@ return {
     { "--redact-rules FILE", "also replace what these rules find: a Lua file, see below" },
     { "--user USER", "all sessions of a user, as JSON and Markdown, into a folder" },
     { "--all", "all sessions, into a folder" },
+    { "--open", "show it in the browser; without FILE as an HTML page in your state folder" },
     { "--yes", "replace existing files" },
   },
   about = [[
@@ -169,7 +182,9 @@ return {
     if rules == nil and message then
       return nil, message, code, step
     end
-    if args.user or args.all then
+    if args.open and (args.user or args.all or args.file == "-") then
+      return nil, "--open shows one file", "EUSAGE", "Name one session, and a file or none."
+    elseif args.user or args.all then
       return folder.run(app, args, rules)
     elseif not args.id then
       return nil, "which session?", "EUSAGE", "Name one, or `last`; or --user USER, or --all."

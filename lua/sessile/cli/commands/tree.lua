@@ -23,10 +23,11 @@ local function as_text(app, args)
   local session = app:open(args.id or "last")
   local kind, types = args.type, types_of(args.types)
   if not types and kind and kind ~= "all" and kind ~= "label" then
-    types = { kind }
+    types = { kind == "question" and "message" or kind }
   end
   return text.print(app, session, {
-    types = types, labelled = kind == "label", search = args.search, all = args.all,
+    types = types, labelled = kind == "label", questions = kind == "question",
+    search = args.search, all = args.all,
   })
 end
 
@@ -50,8 +51,8 @@ return {
   examples = [[
     sessile tree              on a terminal: choose a session and move in its tree
     sessile tree last --text  ● is in the context, ○ was compacted away or is on another branch
-    sessile tree bug-42 --type label --text
-      entries with a label
+    sessile tree bug-42 --type question --text
+      what people said; label: entries with a label
     sessile tree last --search refund | head
       entries with that text
     sessile branch bug-42 $(sessile tree bug-42 --select)
@@ -60,7 +61,8 @@ return {
       for a program]],
   arguments = { common.newest },
   options = {
-    { "--filter --type WHAT", "only this kind of entry; label: entries with a label",
+    { "--filter --type WHAT", "only this kind of entry; question: what people said; label: "
+      .. "entries with a label",
       choices = nodes.kinds },
     { "--types TYPES", "only entries of these types, separated by commas; as text", many = true },
     { "--search TEXT", "on a terminal: look for it; as text: only entries with it" },
@@ -70,10 +72,10 @@ return {
   },
   about = [[
     On a terminal: arrows move and fold, Enter opens, / searches, t selects the kind of
-    entries, L labels, p pins, b branches from an entry, f forks, ? shows all keys. In a
-    pipe, with --text and with --json the output is text; without ID it is of the newest
-    session. --select without a session prints SESSION@ENTRY; its exit code is 1 if you
-    leave without a choice.]],
+    entries, { and } go to the question before and the next one, L labels, p pins, b
+    branches from an entry, f forks, ? shows all keys. In a pipe, with --text and with
+    --json the output is text; without ID it is of the newest session. --select without a
+    session prints SESSION@ENTRY; its exit code is 1 if you leave without a choice.]],
   run = function(app, args)
     local types = types_of(args.types)
     if args.search == "" then

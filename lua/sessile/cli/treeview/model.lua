@@ -167,20 +167,35 @@ function model:parent()
   return false
 end
 
---- Selects the next place (1) or the one before (-1) where the conversation branches: the entry,
---- or where a branch begins.
+--- Selects the next row (1) or the one before (-1) that is wanted and of the kind that is shown.
 ---@param direction 1|-1
+---@param wanted fun(row: sessile.cli.treeview.row): boolean?
 ---@return boolean
-function model:branch(direction)
+function model:go(direction, wanted)
   local i = (self.visible[self.at] or 0) + direction
   while self.rows[i] do
     local row = self.rows[i]
-    if (row.forks > 0 or row.starts) and self:go_to(row.node.id) then
+    if wanted(row) and self:go_to(row.node.id) then
       return true
     end
     i = i + direction
   end
   return false
+end
+
+--- Selects the next place (1) or the one before (-1) where the conversation branches: the entry,
+--- or where a branch begins.
+---@param direction 1|-1
+---@return boolean
+function model:branch(direction)
+  return self:go(direction, function(row) return row.forks > 0 or row.starts end)
+end
+
+--- Selects what a person said next (1) or before (-1).
+---@param direction 1|-1
+---@return boolean
+function model:question(direction)
+  return self:go(direction, function(row) return nodes.is_question(row.node) end)
 end
 
 -- ---------------------------------------------------------------- folding

@@ -9,8 +9,15 @@ local terminal = require "sessile.cli.terminal"
 
 local nodes = {
   --- What a tree may be narrowed to, in the order in which a key goes through them.
-  kinds = { "all", "message", "checkpoint", "label", "compaction" },
+  kinds = { "all", "question", "message", "checkpoint", "label", "compaction" },
 }
+
+--- Whether a node is what a person said.
+---@param node sessile.Node
+---@return boolean
+function nodes.is_question(node)
+  return node.type == "message" and (node.speaker or node.role) == "user"
+end
 
 --- Whether a node is of such a kind. Labels are shown at what they are on, not as entries.
 ---@param node sessile.Node
@@ -21,6 +28,8 @@ function nodes.is_of(node, kind)
     return node.type ~= "label"
   elseif kind == "label" then
     return #node.labels > 0
+  elseif kind == "question" then
+    return nodes.is_question(node)
   end
   return node.type == kind
 end

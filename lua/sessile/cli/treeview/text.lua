@@ -189,10 +189,11 @@ function text.print(app, session, asked)
   local view = {
     session = session, head = tree.current, paint = app.paint, finder = finder,
     columns = columns, in_context = {}, time = columns < NARROW and SHORT_TIME or TIME,
-    folds = not asked.all and not finder and #tree.list > FEW,
+    folds = not asked.all and not finder and not asked.questions and #tree.list > FEW,
     out = function(line) app:out(line) end,
-    wanted = finder and function(node)
-      local found = finder(nodes.words(session, node)) ~= nil
+    wanted = (finder or asked.questions) and function(node)
+      local found = (not asked.questions or nodes.is_question(node))
+        and (not finder or finder(nodes.words(session, node)) ~= nil)
       count = count + (found and 1 or 0)
       return found
     end,
@@ -215,8 +216,8 @@ function text.print(app, session, asked)
   end
   if view.folds and not app.json then
     app:note "⋮ marks messages that are not shown: --all shows them."
-  elseif finder and count == 0 and not app.json then
-    app:note "No entry has that in it."
+  elseif view.wanted and count == 0 and not app.json then
+    app:note(finder and "No entry has that in it." or "Nobody said anything yet.")
   elseif #tree.list == 0 and not app.json then
     app:note("No entry is of that type. All of them: sessile tree " .. hints.id(session.id))
   end

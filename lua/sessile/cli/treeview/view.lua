@@ -28,7 +28,8 @@ local PREFIX_WAIT = 1000
 local KEYS, PREFIXES = keys.actions(keys.tree)
 
 local HINTS = {
-  { "?", "help" }, { "Enter", "open" }, { "/", "search" }, { "t", "types" }, { "← →", "fold" },
+  { "?", "help" }, { "Enter", "open" }, { "/", "search" }, { "t", "types" }, { "{ }", "question" },
+  { "← →", "fold" },
   { "@", "head" }, { "L", "label" }, { "p", "pin" }, { "b", "branch" }, { "f", "fork" },
   { "q", "leave" },
 }
@@ -239,6 +240,18 @@ end
 function methods:previous_branch()
   if not self.model:branch(-1) then
     self:say(nil, "There is no branch above")
+  end
+end
+
+function methods:next_question()
+  if not self.model:question(1) then
+    self:say(nil, "There is no question below")
+  end
+end
+
+function methods:previous_question()
+  if not self.model:question(-1) then
+    self:say(nil, "There is no question above")
   end
 end
 
