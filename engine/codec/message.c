@@ -346,6 +346,13 @@ static void set_flags(message *out, const content_kinds *kinds)
     }
 }
 
+sessile_role message_speaker(sessile_role role, unsigned flags)
+{
+    int is_written = (flags & (MESSAGE_STARTS_TURN | MESSAGE_KIND)) != 0;
+
+    return role == SESSILE_USER && !is_written ? SESSILE_TOOL : role;
+}
+
 sessile_status message_read(message *out, const char *text, size_t size,
                             message_link **links, size_t *link_count,
                             size_t *link_capacity, const allocator *a, sessile_error *err)
@@ -379,6 +386,17 @@ sessile_status message_read(message *out, const char *text, size_t size,
             *link_count = links_before;
     }
     return status;
+}
+
+sessile_role message_speaker_in(json text)
+{
+    sessile_role role = role_of(json_get(text, "role"));
+    message m;
+
+    if (role == SESSILE_USER && json_get(text, "content").type == JSON_ARRAY &&
+        !message_read(&m, text.at, text.size, NULL, NULL, NULL, NULL, NULL))
+        role = message_speaker(m.role, m.flags);
+    return role;
 }
 
 /* Appends the text of id if it has the given hash: 1 found. */

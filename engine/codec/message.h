@@ -42,6 +42,12 @@ sessile_status message_read(message *out, const char *text, size_t size,
                             size_t *link_capacity, const allocator *a,
                             sessile_error *err);
 
+/* What a message is to a person, by its role and flags: its role; TOOL if it is the user's
+ * and holds only results of tools. */
+sessile_role message_speaker(sessile_role role, unsigned flags);
+/* The same of the text of a message; SESSILE_ROLE_NONE: it has no role. */
+sessile_role message_speaker_in(json text);
+
 /* "user", … Static. */
 const char *role_name(sessile_role role);
 /* The role of a name that json_is() compares; SESSILE_ROLE_NONE: unknown. */

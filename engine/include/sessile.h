@@ -1594,6 +1594,9 @@ typedef struct sessile_node {
                               SESSILE_NO_ID: none */
     uint32_t tokens;       /* tokens of a message; else 0 */
     unsigned char role;    /* of a message: a sessile_role; else SESSILE_ROLE_NONE */
+    unsigned char speaker; /* of a message, to a person: its role; SESSILE_TOOL if it is the
+                              user's and holds only results of tools */
+    unsigned starts_turn : 1; /* 1: the user asks something here */
     unsigned is_path : 1;  /* 1: part of the conversation; 0: a fact */
     unsigned on_path : 1;  /* 1: on the path to the head */
     unsigned is_head : 1;
@@ -1638,8 +1641,8 @@ typedef struct sessile_search_options {
     sessile_slice text; /* the text to find, no pattern; UTF-8, 1 to 1000 bytes */
     int exact;          /* 0: ignore the case of ASCII letters; 1: do not */
     const sessile_list_options *sessions; /* which sessions, in what order; NULL: all */
-    unsigned roles; /* bits 1u << role: search only messages with these roles; 0: messages
-                       of any role, titles and labels */
+    unsigned roles; /* bits 1u << role: search only messages of these speakers (as in
+                       sessile_node); 0: messages of any role, titles and labels */
     int head_only;  /* 1: only messages on the path to the head; 0: the whole log */
     uint64_t limit; /* stop after this number of results; 0: no limit */
 } sessile_search_options;
@@ -1659,7 +1662,7 @@ typedef struct sessile_found {
     sessile_found_kind kind;
     sessile_slice id, agent, user, title; /* the session; UNREAD: as far as known */
     sessile_id entry;  /* the message, or the entry with the label; else SESSILE_NO_ID */
-    sessile_role role; /* MESSAGE: its role */
+    sessile_role role; /* MESSAGE: its speaker, as in sessile_node */
     int64_t time_ms;   /* time of the message or of the label; else of the newest entry of
                           the session */
     const char *field; /* MESSAGE: the member that contains it: "content", "tool_calls",
@@ -2166,7 +2169,7 @@ typedef struct sessile_why_step {
                           it */
     sessile_id at;     /* the entry where it happened */
     int64_t time_ms;   /* time of that entry */
-    sessile_role role; /* SAID, WRITTEN */
+    sessile_role role; /* SAID, WRITTEN: the speaker, as in sessile_node */
     const char *type;  /* NO_MESSAGE: type of the entry; else "" */
     sessile_disposition disposition; /* LEFT */
     sessile_key by; /* LEFT: its substitute, or entry SESSILE_NO_ID; ORPHAN, MOVED: the

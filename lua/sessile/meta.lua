@@ -652,7 +652,7 @@ function Store:list(opts) end
 ---@field user? string
 ---@field title? string of the session
 ---@field entry? string the message, or what the label is on
----@field role? string of a message
+---@field role? string of a message: who speaks; "tool" for results in a message of the user
 ---@field field? string of a message where it is: "content", "tool_calls", …
 ---@field text? string the first occurrence and its surroundings, UTF-8
 ---@field first? integer of the occurrence in text: text:sub(first, last)
@@ -1022,6 +1022,8 @@ function Session:branch(id, opts) end
 ---@field parent? string with some types only: the nearest ancestor of these types
 ---@field type string
 ---@field role? sessile.Role
+---@field speaker? sessile.Role who speaks, to a person: "tool" for results in a message of the user
+---@field starts_turn boolean the user asks something here
 ---@field tokens integer
 ---@field total_tokens integer of all messages from the header to here
 ---@field time integer ms, the entry's
