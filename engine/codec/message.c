@@ -277,6 +277,8 @@ static sessile_status take_field(message *out, json *role, json key, json value,
             return take_once(&out->tool_calls, value, "tool_calls", err);
         if (json_is(key, "tool_call_id"))
             return take_once(&out->tool_call_id, value, "tool_call_id", err);
+        if (json_is(key, "timestamp"))
+            take_first(&out->timestamp, value);
         break;
     case 'u':
         if (json_is(key, "usage"))
@@ -344,6 +346,21 @@ static void set_flags(message *out, const content_kinds *kinds)
     } else if (out->role == SESSILE_USER && !only_results) {
         out->flags |= MESSAGE_STARTS_TURN;
     }
+}
+
+int64_t message_time(json timestamp, int64_t entry_ms)
+{
+    const char *text;
+    size_t size;
+    int64_t ms;
+
+    if (timestamp.type == JSON_STRING) {
+        if (!json_plain(timestamp, &text, &size) || time_parse(text, size, &ms))
+            return entry_ms;
+    } else if (timestamp.type != JSON_NUMBER || json_int(timestamp, &ms)) {
+        return entry_ms;
+    }
+    return ms > 0 && ms < entry_ms ? ms : entry_ms;
 }
 
 sessile_role message_speaker(sessile_role role, unsigned flags)

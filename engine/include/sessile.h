@@ -450,7 +450,8 @@ SESSILE_API const char *sessile_life_name(sessile_life life);
 /* One row of sessile_list(). Text is borrowed from the list. */
 typedef struct sessile_listed {
     sessile_slice id, agent, user, title;
-    int64_t created_ms, modified_ms; /* times of the header and of the newest entry */
+    int64_t created_ms, modified_ms; /* when it was created, and when its newest message
+                                        was said: see sessile_session_modified() */
     uint64_t entries, messages, bytes;
     uint64_t torn;         /* bytes of a torn end that this list set aside when it opened
                               the log; 0: none */
@@ -1101,7 +1102,8 @@ SESSILE_API sessile_slice sessile_session_id(const sessile_session *session);
 SESSILE_API sessile_slice sessile_session_agent(const sessile_session *session);
 SESSILE_API sessile_slice sessile_session_user(const sessile_session *session);
 SESSILE_API int64_t sessile_session_created(const sessile_session *session);
-/* The time of the newest entry. For a fork without new entries: when it was made. */
+/* When its newest message was said. Without messages, or for a fork without new ones: when
+ * it was created. */
 SESSILE_API int64_t sessile_session_modified(sessile_session *session);
 /* The window of the model in tokens that this handle was opened with (0: unlimited), and
  * how much of it is kept free (*reserve; may be NULL). */
@@ -1496,7 +1498,8 @@ typedef struct sessile_message {
                         engine */
     sessile_role role;
     int64_t tokens;
-    int64_t time_ms;    /* time of its entry */
+    int64_t time_ms;    /* when it was said: its "timestamp" (ms since 1970, or a date and
+                           time in text), or the time of its entry */
     sessile_slice json; /* the message as it was given, except for white space */
 } sessile_message;
 
@@ -1604,7 +1607,7 @@ typedef struct sessile_node {
     unsigned in_context : 1; /* 1: the context at the head shows it as it is */
     const char *type;        /* "message", "turn", …; static */
     int64_t total_tokens;    /* tokens of all messages from the header to this entry */
-    int64_t time_ms;         /* time of the entry */
+    int64_t time_ms;         /* when a message was said; else the time of the entry */
 } sessile_node;
 
 /* Selects entries. Call sessile_tree_options_init() first: it selects all. */

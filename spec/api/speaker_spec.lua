@@ -15,7 +15,8 @@ end
 -- A message, who speaks in it, and whether it asks.
 local cases = {
   { { role = "user", content = "why?" }, "user", true },
-  { { role = "assistant", content = { { type = "tool_use", id = "a", name = "f", input = { n = 1 } },
+  { { role = "assistant", content = {
+    { type = "tool_use", id = "a", name = "f", input = { n = 1 } },
     { type = "tool_use", id = "b", name = "f", input = { n = 2 } } } }, "assistant", false },
   { { role = "user", content = { result("a", "needle one") } }, "tool", false },
   { { role = "user", content = { result("b", "two"), { type = "text", text = "go on" } } },
