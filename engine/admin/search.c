@@ -228,8 +228,7 @@ static sessile_status look_at_entry(void *arg, sessile_id id, const char *text,
             return fail_nomem(err);
         t->f.entry = id;
         t->f.role = role;
-        t->f.time_ms =
-            message_time(json_get(e.data, "timestamp"), e.time_ms);
+        t->f.time_ms = message_time(json_get(e.data, "timestamp"), e.time_ms);
         t->f.field = place.field;
     }
     if (h->read < READ_MOST && h->ready_count < FOUND_MOST)

@@ -1102,8 +1102,8 @@ SESSILE_API sessile_slice sessile_session_id(const sessile_session *session);
 SESSILE_API sessile_slice sessile_session_agent(const sessile_session *session);
 SESSILE_API sessile_slice sessile_session_user(const sessile_session *session);
 SESSILE_API int64_t sessile_session_created(const sessile_session *session);
-/* When its newest message was said. Without messages, or for a fork without new ones: when
- * it was created. */
+/* When its newest message was said. Without messages, or for a fork without new ones:
+ * when it was created. */
 SESSILE_API int64_t sessile_session_modified(sessile_session *session);
 /* The window of the model in tokens that this handle was opened with (0: unlimited), and
  * how much of it is kept free (*reserve; may be NULL). */
@@ -1597,11 +1597,11 @@ typedef struct sessile_node {
                               SESSILE_NO_ID: none */
     uint32_t tokens;       /* tokens of a message; else 0 */
     unsigned char role;    /* of a message: a sessile_role; else SESSILE_ROLE_NONE */
-    unsigned char speaker; /* of a message, to a person: its role; SESSILE_TOOL if it is the
-                              user's and holds only results of tools */
+    unsigned char speaker; /* of a message, to a person: its role; SESSILE_TOOL if it is
+                              the user's and holds only results of tools */
     unsigned starts_turn : 1; /* 1: the user asks something here */
-    unsigned is_path : 1;  /* 1: part of the conversation; 0: a fact */
-    unsigned on_path : 1;  /* 1: on the path to the head */
+    unsigned is_path : 1;     /* 1: part of the conversation; 0: a fact */
+    unsigned on_path : 1;     /* 1: on the path to the head */
     unsigned is_head : 1;
     unsigned labelled : 1;   /* 1: it has a label, or is pinned */
     unsigned in_context : 1; /* 1: the context at the head shows it as it is */

@@ -34,7 +34,7 @@ typedef struct grouping {
     size_t part_count, part_capacity;
     map known;
     buf names, model, setting; /* model: of the newest message that named one */
-    int64_t said_ms; /* when the newest message was said */
+    int64_t said_ms;           /* when the newest message was said */
     const allocator *alloc;
 } grouping;
 
@@ -104,8 +104,9 @@ static int add_message(grouping *g, const entry *e)
         return -1;
     if (!usage_get(json_get(e->data, "usage"), &usage))
         return 0;
-    if (group_of(g, g->said_ms, &at) || mem_grow(g->alloc, (void **)&g->parts, &g->part_capacity,
-                                        g->part_count + 1, sizeof *g->parts))
+    if (group_of(g, g->said_ms, &at) ||
+        mem_grow(g->alloc, (void **)&g->parts, &g->part_capacity, g->part_count + 1,
+                 sizeof *g->parts))
         return -1;
     g->parts[g->part_count++] = (part){e->id, at, usage};
     usage_add(&g->groups[at].sum.usage, &usage);

@@ -113,9 +113,9 @@ static void more_of_node(lua_State *L, const void *row)
 #define NODE(...) BINDING_FIELD(sessile_node, __VA_ARGS__)
 static const struct binding_row node_row = BINDING_ROW(
     sessile_node, more_of_node, NODE("id", ID, id), NODE("parent", ID, parent),
-    NODE("type", TEXT, type), NODE("role", ROLE, role),
-    NODE("speaker", ROLE, speaker), NODE("tokens", COUNT, tokens),
-    NODE("total_tokens", INTEGER, total_tokens), NODE("time", INTEGER, time_ms));
+    NODE("type", TEXT, type), NODE("role", ROLE, role), NODE("speaker", ROLE, speaker),
+    NODE("tokens", COUNT, tokens), NODE("total_tokens", INTEGER, total_tokens),
+    NODE("time", INTEGER, time_ms));
 
 /* The list of nodes on top gets its lists of children. */
 static void link_nodes(lua_State *L, const sessile_node *rows, size_t count)
