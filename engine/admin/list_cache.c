@@ -28,17 +28,17 @@
  * All numbers little-endian. Another layout is another word here, and so another box.
  *
  *   head, 24 bytes   rows (8), bytes of all text (8), bytes of the agent's name (8)
- *   row, 96 bytes    size, mtime ns, change time ns, inode, created ms, modified ms, ttl
- *                    ms, deleted ms (8 each), entries, messages, id, user, title (4 each:
- *                    bytes of them; id 0: it is the log's name), name, labels (4 each),
- *                    1: archived, 2: suspended (4)
- *   order, 4 a row   numbers of rows, the newest first: nobody need sort them again
- *   text             the agent's name, then of each row name, id, user, title, labels
+ *   row, 104 bytes   size, mtime ns, change time ns, inode, created ms, modified ms, ttl
+ *                    ms, deleted ms, written ms (8 each), entries, messages, id, user,
+ * title (4 each: bytes of them; id 0: it is the log's name), name, labels (4 each), 1:
+ * archived, 2: suspended (4) order, 4 a row   numbers of rows, the newest first: nobody
+ * need sort them again text             the agent's name, then of each row name, id,
+ * user, title, labels
  */
-static const char what_for[] = "sessile list cache 3:";
+static const char what_for[] = "sessile list cache 4:";
 enum {
     HEAD_SIZE = 24,
-    ROW_SIZE = 96,
+    ROW_SIZE = 104,
     ORDER_SIZE = 4,
     AD_SIZE = sizeof what_for - 1 + NAME_SIZE
 };
@@ -52,14 +52,15 @@ enum { /* places in a row */
        AT_MODIFIED = 40,
        AT_TTL = 48,
        AT_DELETED = 56,
-       AT_ENTRIES = 64,
-       AT_MESSAGES = 68,
-       AT_ID = 72,
-       AT_USER = 76,
-       AT_TITLE = 80,
-       AT_NAME = 84,
-       AT_LABELS = 88,
-       AT_FLAGS = 92
+       AT_WRITTEN = 64,
+       AT_ENTRIES = 72,
+       AT_MESSAGES = 76,
+       AT_ID = 80,
+       AT_USER = 84,
+       AT_TITLE = 88,
+       AT_NAME = 92,
+       AT_LABELS = 96,
+       AT_FLAGS = 100
 };
 
 enum { ARCHIVED = 1, SUSPENDED = 2 }; /* flags */
@@ -281,6 +282,7 @@ void list_cache_get(const list_cache *c, size_t row, list_cache_row *out)
     out->labels = (sessile_slice){text, get32(from + AT_LABELS)};
     out->life = (life_facts){.ttl_ms = (int64_t)get64(from + AT_TTL),
                              .deleted_ms = (int64_t)get64(from + AT_DELETED),
+                             .written_ms = (int64_t)get64(from + AT_WRITTEN),
                              .archived = (get32(from + AT_FLAGS) & ARCHIVED) != 0,
                              .suspended = (get32(from + AT_FLAGS) & SUSPENDED) != 0};
     out->stat.bytes = get64(from + AT_BYTES);
@@ -353,6 +355,7 @@ void list_cache_draft_add(list_cache_draft *d, const list_cache_row *row)
     put32(out + AT_NAME, (uint32_t)row->name.size);
     put64(out + AT_TTL, (uint64_t)row->life.ttl_ms);
     put64(out + AT_DELETED, (uint64_t)row->life.deleted_ms);
+    put64(out + AT_WRITTEN, (uint64_t)row->life.written_ms);
     put32(out + AT_LABELS, (uint32_t)row->labels.size);
     put32(out + AT_FLAGS,
           (row->life.archived ? ARCHIVED : 0u) | (row->life.suspended ? SUSPENDED : 0u));

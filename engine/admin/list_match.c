@@ -131,5 +131,5 @@ int listing_wanted(const listing *l, const list_asked *a)
            has_text(a->title, o->text) &&
            (!o->since_ms || a->modified_ms >= o->since_ms) &&
            (!o->until_ms || a->modified_ms < o->until_ms) && has_label(l, a->labels) &&
-           (lives >> life_state(a->life, a->modified_ms, l->now_ms) & 1);
+           (lives >> life_state(a->life, l->now_ms) & 1);
 }

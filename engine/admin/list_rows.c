@@ -18,9 +18,9 @@ static size_t size_with_nul(const sessile_listed *row)
 
 static void place_in_life(const listing *l, sessile_listed *out, const life_facts *f)
 {
-    out->life = life_state(f, out->modified_ms, l->now_ms);
+    out->life = life_state(f, l->now_ms);
     out->ttl_ms = f->ttl_ms;
-    out->expires_ms = life_expires(f, out->modified_ms);
+    out->expires_ms = life_expires(f);
     out->deleted_ms = f->deleted_ms;
 }
 

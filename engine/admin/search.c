@@ -213,7 +213,7 @@ static sessile_status look_at_entry(void *arg, sessile_id id, const char *text,
     if (entry_read(&e, text, size, NULL) ||
         (e.type != ENTRY_MESSAGE && e.type != ENTRY_BRANCH_SUMMARY))
         return SESSILE_OK;
-    role = role_of(json_get(e.data, "role"));
+    role = message_speaker_in(e.data);
     if ((!h->roles || h->roles >> role & 1) &&
         find_in_message(&h->query, e.data, &place)) {
         buf_clear(&h->decoded);
@@ -228,7 +228,7 @@ static sessile_status look_at_entry(void *arg, sessile_id id, const char *text,
             return fail_nomem(err);
         t->f.entry = id;
         t->f.role = role;
-        t->f.time_ms = e.time_ms;
+        t->f.time_ms = message_time(json_get(e.data, "timestamp"), e.time_ms);
         t->f.field = place.field;
     }
     if (h->read < READ_MOST && h->ready_count < FOUND_MOST)

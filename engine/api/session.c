@@ -5,6 +5,7 @@
 #include "policy/policy.h"
 #include "operations/watch.h"
 #include "session/count.h"
+#include "session/fold.h"
 #include "session/write.h"
 #include "tokens/tokens.h"
 
@@ -149,7 +150,7 @@ int64_t sessile_session_modified(sessile_session *session)
     if (!session || session_lock(session, NULL))
         return 0;
     (void)session_refresh_locked(session, NULL);
-    int64_t ms = session->fold.modified_ms;
+    int64_t ms = fold_modified(session);
     session_unlock(session);
     return ms;
 }

@@ -277,6 +277,8 @@ static sessile_status take_field(message *out, json *role, json key, json value,
             return take_once(&out->tool_calls, value, "tool_calls", err);
         if (json_is(key, "tool_call_id"))
             return take_once(&out->tool_call_id, value, "tool_call_id", err);
+        if (json_is(key, "timestamp"))
+            take_first(&out->timestamp, value);
         break;
     case 'u':
         if (json_is(key, "usage"))
@@ -346,6 +348,28 @@ static void set_flags(message *out, const content_kinds *kinds)
     }
 }
 
+int64_t message_time(json timestamp, int64_t entry_ms)
+{
+    const char *text;
+    size_t size;
+    int64_t ms;
+
+    if (timestamp.type == JSON_STRING) {
+        if (!json_plain(timestamp, &text, &size) || time_parse(text, size, &ms))
+            return entry_ms;
+    } else if (timestamp.type != JSON_NUMBER || json_int(timestamp, &ms)) {
+        return entry_ms;
+    }
+    return ms > 0 && ms < entry_ms ? ms : entry_ms;
+}
+
+sessile_role message_speaker(sessile_role role, unsigned flags)
+{
+    int is_written = (flags & (MESSAGE_STARTS_TURN | MESSAGE_KIND)) != 0;
+
+    return role == SESSILE_USER && !is_written ? SESSILE_TOOL : role;
+}
+
 sessile_status message_read(message *out, const char *text, size_t size,
                             message_link **links, size_t *link_count,
                             size_t *link_capacity, const allocator *a, sessile_error *err)
@@ -379,6 +403,17 @@ sessile_status message_read(message *out, const char *text, size_t size,
             *link_count = links_before;
     }
     return status;
+}
+
+sessile_role message_speaker_in(json text)
+{
+    sessile_role role = role_of(json_get(text, "role"));
+    message m;
+
+    if (role == SESSILE_USER && json_get(text, "content").type == JSON_ARRAY &&
+        !message_read(&m, text.at, text.size, NULL, NULL, NULL, NULL, NULL))
+        role = message_speaker(m.role, m.flags);
+    return role;
 }
 
 /* Appends the text of id if it has the given hash: 1 found. */

@@ -24,7 +24,7 @@ typedef struct message_link {
 typedef struct message {
     sessile_role role;
     unsigned flags;
-    json root, content, tool_calls, tool_call_id, usage, metadata, author;
+    json root, content, tool_calls, tool_call_id, usage, metadata, author, timestamp;
 } message;
 
 /*
@@ -41,6 +41,16 @@ sessile_status message_read(message *out, const char *text, size_t size,
                             message_link **links, size_t *link_count,
                             size_t *link_capacity, const allocator *a,
                             sessile_error *err);
+
+/* When a message was said, ms: its "timestamp" (ms since 1970, or a date and time),
+ * unless that is later than the time of its entry; else the time of its entry. */
+int64_t message_time(json timestamp, int64_t entry_ms);
+
+/* What a message is to a person, by its role and flags: its role; TOOL if it is the
+ * user's and holds only results of tools. */
+sessile_role message_speaker(sessile_role role, unsigned flags);
+/* The same of the text of a message; SESSILE_ROLE_NONE: it has no role. */
+sessile_role message_speaker_in(json text);
 
 /* "user", … Static. */
 const char *role_name(sessile_role role);

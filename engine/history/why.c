@@ -98,7 +98,7 @@ static sessile_status read_inserted(asking *a, step *of, sessile_key key)
     while (!status && json_next(&it)) {
         if (json_uint(json_get(it.value, "n"), &n) || n != key.n)
             continue;
-        of->s.role = role_of(json_get(json_get(it.value, "message"), "role"));
+        of->s.role = message_speaker_in(json_get(it.value, "message"));
         for (int k = 0; !status && k < 2; k++)
             status = compaction_names(a->s, key.entry, json_get(it.value, lists[k]),
                                       &names, a->err);
@@ -181,7 +181,7 @@ static sessile_status begin_account(asking *a, int *ends)
         add_step(a, a->key.n ? SESSILE_WHY_WRITTEN : SESSILE_WHY_SAID, a->key, id, &of);
     if (status)
         return status;
-    of->s.role = (sessile_role)n->role;
+    of->s.role = message_speaker((sessile_role)n->role, n->flags);
     if (a->key.n)
         status = read_inserted(a, of, a->key);
     if (!status && a->key.n)

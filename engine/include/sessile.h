@@ -450,7 +450,8 @@ SESSILE_API const char *sessile_life_name(sessile_life life);
 /* One row of sessile_list(). Text is borrowed from the list. */
 typedef struct sessile_listed {
     sessile_slice id, agent, user, title;
-    int64_t created_ms, modified_ms; /* times of the header and of the newest entry */
+    int64_t created_ms, modified_ms; /* when it was created, and when its newest message
+                                        was said: see sessile_session_modified() */
     uint64_t entries, messages, bytes;
     uint64_t torn;         /* bytes of a torn end that this list set aside when it opened
                               the log; 0: none */
@@ -1114,7 +1115,8 @@ SESSILE_API sessile_slice sessile_session_id(const sessile_session *session);
 SESSILE_API sessile_slice sessile_session_agent(const sessile_session *session);
 SESSILE_API sessile_slice sessile_session_user(const sessile_session *session);
 SESSILE_API int64_t sessile_session_created(const sessile_session *session);
-/* The time of the newest entry. For a fork without new entries: when it was made. */
+/* When its newest message was said. Without messages, or for a fork without new ones:
+ * when it was created. */
 SESSILE_API int64_t sessile_session_modified(sessile_session *session);
 /* The window of the model in tokens that this handle was opened with (0: unlimited), and
  * how much of it is kept free (*reserve; may be NULL). */
@@ -1515,7 +1517,8 @@ typedef struct sessile_message {
                         engine */
     sessile_role role;
     int64_t tokens;
-    int64_t time_ms;    /* time of its entry */
+    int64_t time_ms;    /* when it was said: its "timestamp" (ms since 1970, or a date and
+                           time in text), or the time of its entry */
     sessile_slice json; /* the message as it was given, except for white space */
 } sessile_message;
 
@@ -1613,14 +1616,17 @@ typedef struct sessile_node {
                               SESSILE_NO_ID: none */
     uint32_t tokens;       /* tokens of a message; else 0 */
     unsigned char role;    /* of a message: a sessile_role; else SESSILE_ROLE_NONE */
-    unsigned is_path : 1;  /* 1: part of the conversation; 0: a fact */
-    unsigned on_path : 1;  /* 1: on the path to the head */
+    unsigned char speaker; /* of a message, to a person: its role; SESSILE_TOOL if it is
+                              the user's and holds only results of tools */
+    unsigned starts_turn : 1; /* 1: the user asks something here */
+    unsigned is_path : 1;     /* 1: part of the conversation; 0: a fact */
+    unsigned on_path : 1;     /* 1: on the path to the head */
     unsigned is_head : 1;
     unsigned labelled : 1;   /* 1: it has a label, or is pinned */
     unsigned in_context : 1; /* 1: the context at the head shows it as it is */
     const char *type;        /* "message", "turn", …; static */
     int64_t total_tokens;    /* tokens of all messages from the header to this entry */
-    int64_t time_ms;         /* time of the entry */
+    int64_t time_ms;         /* when a message was said; else the time of the entry */
 } sessile_node;
 
 /* Selects entries. Call sessile_tree_options_init() first: it selects all. */
@@ -1657,8 +1663,8 @@ typedef struct sessile_search_options {
     sessile_slice text; /* the text to find, no pattern; UTF-8, 1 to 1000 bytes */
     int exact;          /* 0: ignore the case of ASCII letters; 1: do not */
     const sessile_list_options *sessions; /* which sessions, in what order; NULL: all */
-    unsigned roles; /* bits 1u << role: search only messages with these roles; 0: messages
-                       of any role, titles and labels */
+    unsigned roles; /* bits 1u << role: search only messages of these speakers (as in
+                       sessile_node); 0: messages of any role, titles and labels */
     int head_only;  /* 1: only messages on the path to the head; 0: the whole log */
     uint64_t limit; /* stop after this number of results; 0: no limit */
 } sessile_search_options;
@@ -1678,7 +1684,7 @@ typedef struct sessile_found {
     sessile_found_kind kind;
     sessile_slice id, agent, user, title; /* the session; UNREAD: as far as known */
     sessile_id entry;  /* the message, or the entry with the label; else SESSILE_NO_ID */
-    sessile_role role; /* MESSAGE: its role */
+    sessile_role role; /* MESSAGE: its speaker, as in sessile_node */
     int64_t time_ms;   /* time of the message or of the label; else of the newest entry of
                           the session */
     const char *field; /* MESSAGE: the member that contains it: "content", "tool_calls",
@@ -2185,7 +2191,7 @@ typedef struct sessile_why_step {
                           it */
     sessile_id at;     /* the entry where it happened */
     int64_t time_ms;   /* time of that entry */
-    sessile_role role; /* SAID, WRITTEN */
+    sessile_role role; /* SAID, WRITTEN: the speaker, as in sessile_node */
     const char *type;  /* NO_MESSAGE: type of the entry; else "" */
     sessile_disposition disposition; /* LEFT */
     sessile_key by; /* LEFT: its substitute, or entry SESSILE_NO_ID; ORPHAN, MOVED: the

@@ -14,7 +14,7 @@
 
 #include "log/internal.h"
 
-#define VERSION 2
+#define VERSION 3
 #define MAGIC   "sessidx1"
 
 #define TRAILER_SIZE 32

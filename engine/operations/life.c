@@ -24,12 +24,11 @@ sessile_status session_life(sessile_session *s, sessile_life_info *out,
         return status;
     status = session_life_facts_locked(s, &f, err);
     if (!status)
-        *out = (sessile_life_info){.life =
-                                       life_state(&f, s->fold.modified_ms,
-                                                  s->store->os->now_ms(s->store->os->ud)),
-                                   .ttl_ms = f.ttl_ms,
-                                   .expires_ms = life_expires(&f, s->fold.modified_ms),
-                                   .deleted_ms = f.deleted_ms};
+        *out = (sessile_life_info){
+            .life = life_state(&f, s->store->os->now_ms(s->store->os->ud)),
+            .ttl_ms = f.ttl_ms,
+            .expires_ms = life_expires(&f),
+            .deleted_ms = f.deleted_ms};
     session_unlock(s);
     return status;
 }

@@ -109,7 +109,7 @@ static sessile_status take_row(void *arg, sessile_id id, const char *text, size_
     to = &r->rows[r->done++];
     to->at = r->text.size;
     to->size = e.data.size;
-    to->time_ms = e.time_ms;
+    to->time_ms = message_time(json_get(e.data, "timestamp"), e.time_ms);
     buf_put(&r->text, e.data.at, e.data.size);
     buf_putc(&r->text, 0);
     return r->text.failed ? fail_nomem(err) : SESSILE_OK;

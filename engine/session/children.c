@@ -202,6 +202,8 @@ static void fill_row(const sessile_session *s, const pick *p, sessile_id id,
     row->id = id;
     row->type = entry_type_name((entry_type)n->type);
     row->role = n->role;
+    row->speaker = (unsigned char)message_speaker((sessile_role)n->role, n->flags);
+    row->starts_turn = (n->flags & MESSAGE_STARTS_TURN) != 0;
     row->tokens = n->tokens;
     row->time_ms = n->time_ms;
     row->first_child = row->next_sibling = SESSILE_NO_ID;

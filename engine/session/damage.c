@@ -28,7 +28,7 @@ sessile_status fold_put_tombstone(void *arg, const log_flaw *lost, sessile_id id
     const fold *f = arg;
     entry_fields fields = {.id = id,
                            .parent = parent_of(f->s, lost, id),
-                           .time_ms = f->s->fold.modified_ms,
+                           .time_ms = f->s->fold.written_ms,
                            .type = ENTRY_TOMBSTONE,
                            .source = SOURCE_SYSTEM,
                            .tokens = -1};

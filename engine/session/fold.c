@@ -188,6 +188,7 @@ static sessile_status fold_message(fold *f, change *c, sessile_error *err)
     c->n.tokens = tokens > UINT32_MAX ? UINT32_MAX : (uint32_t)tokens;
     c->n.link = (uint32_t)first;
     c->n.link_count = (uint32_t)(s->tree.link_count - first);
+    c->n.time_ms = message_time(m.timestamp, c->e.time_ms);
     c->n.role = (uint8_t)m.role;
     c->n.flags = (uint8_t)m.flags;
     c->n.events++;
@@ -404,10 +405,21 @@ static void apply(fold *f, change *c)
         *last = hash64_lasting(c->e.data.at, c->e.data.size);
     }
     /* a fork is younger than the entries it was made with */
-    s->fold.modified_ms =
+    s->fold.written_ms =
         c->e.time_ms > s->header.created_ms ? c->e.time_ms : s->header.created_ms;
+    if (node_is_message(&c->n) && c->n.time_ms > s->fold.said_ms)
+        s->fold.said_ms = c->n.time_ms;
     if (s->tree.node_count % LOG_BLOCK == 0)
         fold_snapshot(s);
+}
+
+int64_t fold_modified(const sessile_session *s)
+{
+    int64_t said = s->fold.said_ms;
+
+    return !said || (s->header.origin.id.size && said < s->header.created_ms)
+               ? s->header.created_ms
+               : said;
 }
 
 sessile_status fold_visit(void *arg, sessile_id id, const char *text, size_t size,
@@ -476,7 +488,8 @@ void fold_savepoint_set(fold *f, fold_savepoint *m)
     m->usage = s->fold.usage;
     m->title = s->fold.title;
     m->title_size = s->fold.title_size;
-    m->modified_ms = s->fold.modified_ms;
+    m->written_ms = s->fold.written_ms;
+    m->said_ms = s->fold.said_ms;
     memcpy(m->model, s->counting.model, sizeof m->model);
     m->last_refusal = s->refusals.last;
     m->last_fallback_refusal = s->refusals.last_fallback;
@@ -513,7 +526,8 @@ void fold_savepoint_rewind(fold *f, const fold_savepoint *m)
         mem_free(&s->store->alloc, s->fold.title, s->fold.title_size + 1);
     s->fold.title = m->title;
     s->fold.title_size = m->title_size;
-    s->fold.modified_ms = m->modified_ms;
+    s->fold.written_ms = m->written_ms;
+    s->fold.said_ms = m->said_ms;
     fold_model(s, m->model);
     s->refusals.last = m->last_refusal;
     s->refusals.last_fallback = m->last_fallback_refusal;

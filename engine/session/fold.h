@@ -25,6 +25,10 @@ typedef struct fold {
 sessile_status fold_visit(void *arg, sessile_id id, const char *text, size_t size,
                           sessile_error *err);
 
+/* When the session was modified, as people see it: when its newest message was said; when
+ * it was made, if it has none, or if it is a fork made later. */
+int64_t fold_modified(const sessile_session *s);
+
 /* The state of the fold before entries are folded and written. If the log refuses them,
  * the fold is rewound to it. */
 typedef struct fold_savepoint {
@@ -34,7 +38,7 @@ typedef struct fold_savepoint {
     sessile_id head, upto;
     sessile_usage usage;
     char *title;
-    int64_t modified_ms;
+    int64_t written_ms, said_ms;
     char model[MODEL_SIZE];
     uint64_t last_refusal, last_fallback_refusal;
 } fold_savepoint;

@@ -128,7 +128,8 @@ typedef struct session_fold {
     sessile_usage usage;
     char *title;
     size_t title_size;
-    int64_t modified_ms;
+    int64_t written_ms; /* time of the newest entry */
+    int64_t said_ms;    /* when the newest message was said; 0: there is none */
     struct usage_part { /* usage of messages that a turn entry may yet replace */
         sessile_id id;
         sessile_usage usage;

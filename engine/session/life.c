@@ -25,6 +25,7 @@ sessile_status session_life_facts_locked(sessile_session *s, life_facts *out,
 
     memset(out, 0, sizeof *out);
     out->ttl_ms = s->header.ttl_ms;
+    out->written_ms = s->fold.written_ms;
     out->archived = FIND(s, LIFE_ARCHIVED) != NULL;
     out->suspended = facts_find(&s->fold.facts, FACT_SUSPEND, 0, "", 0) != NULL;
     if (deleted) {
@@ -54,16 +55,16 @@ sessile_status session_life_facts_locked(sessile_session *s, life_facts *out,
     return status;
 }
 
-int64_t life_expires(const life_facts *f, int64_t modified_ms)
+int64_t life_expires(const life_facts *f)
 {
-    return f->ttl_ms <= 0 || modified_ms > INT64_MAX - LIFE_TTL_MOST
+    return f->ttl_ms <= 0 || f->written_ms > INT64_MAX - LIFE_TTL_MOST
                ? 0
-               : modified_ms + f->ttl_ms;
+               : f->written_ms + f->ttl_ms;
 }
 
-sessile_life life_state(const life_facts *f, int64_t modified_ms, int64_t now_ms)
+sessile_life life_state(const life_facts *f, int64_t now_ms)
 {
-    int64_t expires = life_expires(f, modified_ms);
+    int64_t expires = life_expires(f);
 
     return f->deleted_ms                  ? SESSILE_LIFE_DELETED
            : expires && expires <= now_ms ? SESSILE_LIFE_EXPIRED

@@ -17,15 +17,15 @@
 typedef struct life_facts {
     int64_t ttl_ms;     /* 0: none */
     int64_t deleted_ms; /* 0: it is not deleted */
+    int64_t written_ms; /* time of the newest entry: a time to live counts from it */
     int archived, suspended;
 } life_facts;
 
 sessile_status session_life_facts_locked(sessile_session *s, life_facts *out,
                                          sessile_error *err);
-/* modified_ms: of the newest entry. */
-sessile_life life_state(const life_facts *f, int64_t modified_ms, int64_t now_ms);
+sessile_life life_state(const life_facts *f, int64_t now_ms);
 /* When it expires, or 0. */
-int64_t life_expires(const life_facts *f, int64_t modified_ms);
+int64_t life_expires(const life_facts *f);
 
 /* NOTFOUND, naming the way back, when the session is softly deleted. */
 sessile_status session_check_exists_locked(sessile_session *s, sessile_error *err);

@@ -95,7 +95,8 @@ static void trade(sessile_session *s, sessile_session *t)
     SWAP(fold.usage);
     SWAP(fold.title);
     SWAP(fold.title_size);
-    SWAP(fold.modified_ms);
+    SWAP(fold.written_ms);
+    SWAP(fold.said_ms);
     SWAP(counting.model);
     SWAP(refusals.last);
     SWAP(refusals.last_fallback);

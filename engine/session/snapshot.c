@@ -17,7 +17,7 @@
 #include "base/text.h"
 
 enum {
-    VERSION = 3,
+    VERSION = 4,
     RECORD_SIZE = 44,
     LINK_SIZE = 9,
     PART_SIZE = 4 + 32,
@@ -148,7 +148,8 @@ void fold_snapshot(sessile_session *s)
     put32(&at, s->tree.head);
     put_usage(&at, &s->fold.usage);
     put32(&at, (uint32_t)s->fold.part_count);
-    put64(&at, (uint64_t)s->fold.modified_ms);
+    put64(&at, (uint64_t)s->fold.written_ms);
+    put64(&at, (uint64_t)s->fold.said_ms);
     put32(&at, s->refusals.last ? 1 : 0);
     put32(&at, (uint32_t)s->fold.title_size);
     /* of none, it would be other bytes in each process */
@@ -323,7 +324,8 @@ static sessile_status restore(void *arg, uint64_t count, const void *snapshot,
     s->tree.head = get32(&from);
     get_usage(&from, &s->fold.usage);
     part_count = get32(&from);
-    s->fold.modified_ms = (int64_t)get64(&from);
+    s->fold.written_ms = (int64_t)get64(&from);
+    s->fold.said_ms = (int64_t)get64(&from);
     refused = get32(&from);
     title_size = get32(&from);
     hash = get64(&from);
@@ -460,7 +462,7 @@ void fold_forget(sessile_session *s)
     memset(s->counting.model, 0, sizeof s->counting.model);
     atomic_store(&s->counting.unit, -1);
     memset(&s->fold.usage, 0, sizeof s->fold.usage);
-    s->fold.modified_ms = 0;
+    s->fold.written_ms = s->fold.said_ms = 0;
     s->refusals.last = s->refusals.last_fallback = 0;
     s->compacting.last_at = 0;
     facts_clear(&s->fold.facts);

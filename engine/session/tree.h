@@ -30,7 +30,7 @@ typedef struct node {
     sessile_id context_at; /* nearest compaction with a context on its path, or 0 */
     sessile_id vars_at;    /* nearest compaction with vars on its path, or 0 */
     uint8_t type, role, flags /* MESSAGE_… */, marks /* NODE_… */;
-    int64_t time_ms; /* the entry's time */
+    int64_t time_ms; /* when a message was said; else the entry's time */
 } node;
 
 /* Links to children, made by the first question about children. 0: none. */

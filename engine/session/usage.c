@@ -38,6 +38,7 @@ typedef struct grouping {
     map known;
     buf names, model, setting; /* model: of the newest message that named one */
     buf key;                   /* of a group, put together */
+    int64_t said_ms;           /* when the newest message was said */
     const allocator *alloc;
 } grouping;
 
@@ -63,14 +64,14 @@ static int find_group(grouping *g, const char *key, size_t size, uint32_t *out)
     return 0;
 }
 
-static int group_of(grouping *g, const entry *e, uint32_t *out)
+static int group_of(grouping *g, int64_t ms, uint32_t *out)
 {
     char day[TIME_SIZE];
     const buf *model = &g->setting;
 
     switch (g->by) {
     case SESSILE_USAGE_BY_DAY:
-        time_print(e->time_ms, day);
+        time_print(ms, day);
         return find_group(g, day, DAY_SIZE, out);
     case SESSILE_USAGE_BY_MODEL:
         if (g->model.size)
@@ -79,7 +80,7 @@ static int group_of(grouping *g, const entry *e, uint32_t *out)
     case SESSILE_USAGE_BY_DAY_AND_MODEL:
         if (g->model.size)
             model = &g->model;
-        time_print(e->time_ms, day);
+        time_print(ms, day);
         buf_clear(&g->key);
         buf_put(&g->key, day, DAY_SIZE);
         buf_put(&g->key, model->data, model->size);
@@ -135,17 +136,19 @@ static int add_message(grouping *g, const entry *e)
     json model = json_get(e->data, "model");
     uint32_t at;
 
+    g->said_ms = message_time(json_get(e->data, "timestamp"), e->time_ms);
     if (model.type == JSON_STRING && append_name(&g->model, model))
         return -1;
     if (!usage_get(json_get(e->data, "usage"), &usage))
         return 0;
-    if (group_of(g, e, &at) || mem_grow(g->alloc, (void **)&g->parts, &g->part_capacity,
-                                        g->part_count + 1, sizeof *g->parts))
+    if (group_of(g, g->said_ms, &at) ||
+        mem_grow(g->alloc, (void **)&g->parts, &g->part_capacity, g->part_count + 1,
+                 sizeof *g->parts))
         return -1;
     g->parts[g->part_count++] =
         (part){e->id, at, usage, cost_of(json_get(e->data, "usage"))};
     add_report(&g->groups[at].sum, &usage, g->parts[g->part_count - 1].cost);
-    stamp(&g->groups[at].sum, e->time_ms);
+    stamp(&g->groups[at].sum, g->said_ms);
     return 0;
 }
 
@@ -170,13 +173,13 @@ static int add_turn(grouping *g, const entry *e)
                 continue;
             remove_report(&g->groups[p->group].sum, p);
         }
-        if (group_of(g, e, &at))
+        if (group_of(g, g->said_ms, &at))
             return -1;
         usage = json_get(e->data, "usage");
         total = json_get(usage, "total");
         add_report(&g->groups[at].sum, &all,
                    cost_of(total.type == JSON_OBJECT ? total : usage));
-        stamp(&g->groups[at].sum, e->time_ms);
+        stamp(&g->groups[at].sum, g->said_ms);
     }
     /* What the next one does not say is what the settings say. */
     buf_clear(&g->model);

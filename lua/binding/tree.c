@@ -101,6 +101,7 @@ int binding_session_common_ancestor(lua_State *L, struct binding_session *sessio
 static void more_of_node(lua_State *L, const void *row)
 {
     const sessile_node *node = row;
+    binding_set_boolean(L, "starts_turn", node->starts_turn);
     binding_set_boolean(L, "is_path", node->is_path);
     binding_set_boolean(L, "on_path", node->on_path);
     binding_set_boolean(L, "is_head", node->is_head);
@@ -112,8 +113,9 @@ static void more_of_node(lua_State *L, const void *row)
 #define NODE(...) BINDING_FIELD(sessile_node, __VA_ARGS__)
 static const struct binding_row node_row = BINDING_ROW(
     sessile_node, more_of_node, NODE("id", ID, id), NODE("parent", ID, parent),
-    NODE("type", TEXT, type), NODE("role", ROLE, role), NODE("tokens", COUNT, tokens),
-    NODE("total_tokens", INTEGER, total_tokens), NODE("time", INTEGER, time_ms));
+    NODE("type", TEXT, type), NODE("role", ROLE, role), NODE("speaker", ROLE, speaker),
+    NODE("tokens", COUNT, tokens), NODE("total_tokens", INTEGER, total_tokens),
+    NODE("time", INTEGER, time_ms));
 
 /* The list of nodes on top gets its lists of children. */
 static void link_nodes(lua_State *L, const sessile_node *rows, size_t count)

@@ -411,7 +411,7 @@ function key.secret(text) end
 ---@field id? string entry id ("0000002a"), or the name of a policy's message ("00000016.1")
 ---@field key? string the same
 ---@field tokens? integer
----@field time? integer ms, the entry's
+---@field time? integer ms: its `timestamp` (ms, or a date and time), else the entry's
 ---@field json? string the stored text
 
 ---@class sessile.Entry
@@ -588,7 +588,7 @@ function Store:put(source, opts) end
 ---@field user? string
 ---@field title? string
 ---@field created? integer ms
----@field modified? integer ms
+---@field modified? integer ms: when the newest message was said
 ---@field entries? integer
 ---@field messages? integer
 ---@field bytes integer
@@ -618,7 +618,7 @@ function Store:put(source, opts) end
 ---@field offset? integer skip this number
 ---@field limit? integer maximum; 0: none
 
----The sessions, newest first: by the time of the newest entry. Only logs that are new or
+---The sessions, newest first: by the time of the newest message. Only logs that are new or
 ---changed are opened; with `limit`, only as many as needed.
 ---@param opts? sessile.ListOptions
 ---@return sessile.Listed[]? rows
@@ -652,14 +652,14 @@ function Store:list(opts) end
 ---@field user? string
 ---@field title? string of the session
 ---@field entry? string the message, or what the label is on
----@field role? string of a message
+---@field role? string of a message: who speaks; "tool" for results in a message of the user
 ---@field field? string of a message where it is: "content", "tool_calls", …
 ---@field text? string the first occurrence and its surroundings, UTF-8
 ---@field first? integer of the occurrence in text: text:sub(first, last)
 ---@field last? integer
 ---@field cut_before? boolean there is more before text
 ---@field cut_after? boolean
----@field time? integer ms: of the message or the label; of a title, of the newest entry
+---@field time? integer ms: of the message or the label; of a title, of the newest message
 ---@field code? string
 ---@field message? string
 ---@field index integer which session this is
@@ -1032,9 +1032,11 @@ function Session:branch(id, opts) end
 ---@field parent? string with some types only: the nearest ancestor of these types
 ---@field type string
 ---@field role? sessile.Role
+---@field speaker? sessile.Role who speaks, to a person: "tool" for results in a message of the user
+---@field starts_turn boolean the user asks something here
 ---@field tokens integer
 ---@field total_tokens integer of all messages from the header to here
----@field time integer ms, the entry's
+---@field time integer ms: when a message was said, else the entry's
 ---@field is_path boolean part of the conversation; false: a fact
 ---@field on_path boolean on the path to the head
 ---@field is_head boolean
@@ -1095,6 +1097,7 @@ function Session:leaves() end
 ---@class sessile.ExportOptions
 ---@field format? "json"|"jsonl"|"md"|"html" "json"
 ---@field to? string the format of another agent, instead of `format`
+---@field context? boolean with to = "openai" or "anthropic": only what the model would get
 ---@field redact? boolean|{name: string, pattern: string, fold: boolean?}[] replace what looks
 ---like a secret, an address, a home; a list: additional rules of your own
 ---@field write fun(chunk: string): any, string?, string? gets each chunk; nil, message, code: stop

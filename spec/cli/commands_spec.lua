@@ -83,8 +83,13 @@ local ENTRIES = {
   },
   ["append"] = {
     plain = { "append small -", "00000003\n", stdin = "more\n" },
-    json = { "append small more", "session", "entry" },
+    json = { "append small more", "session", "entry", "entries[1]" },
     wrong = { "append small more --role king", 2, "assistant" },
+  },
+  ["turn"] = {
+    plain = { "turn small -", "00000003\n", stdin = "more\n" },
+    json = { "turn small more", "session", "entries[1]", "status" },
+    wrong = { "turn small more --policy nobody", 3, "sessile policy list" },
   },
   ["show"] = {
     plain = { "show small", "user", "hello again" },

@@ -226,7 +226,8 @@ sessile_status put_state(sessile_session *s, buf *out, sessile_error *err)
                "count %zu refusal %llx torn %llu\nmessages\n",
                (int)s->fold.title_size, s->fold.title ? s->fold.title : "", s->tree.head,
                (long long)s->fold.usage.input, (long long)s->fold.usage.output,
-               (long long)s->fold.usage.cache_read, (long long)s->fold.modified_ms,
+               (long long)s->fold.usage.cache_read,
+               (long long)(s->fold.written_ms + s->fold.said_ms),
                (long long)s->header.created_ms, s->tree.node_count,
                (unsigned long long)s->refusals.last, (unsigned long long)s->torn);
     put_rows(out, rows, count);

@@ -13,9 +13,9 @@ local registry = {}
 -- The commands by heading, in the order of the help. `policy list` is in policy_list.lua; commands
 -- of a family are in the file of the family.
 local GROUPS = {
-  { "Sessions", "new", "append", "show", "list", "search", "info", "chat", "resume", "suspend",
-    "answer", "cancel", "settings", "rename", "archive", "delete", "undelete", "purge", "import",
-    "export", "copy", "children", "usage", "stats" },
+  { "Sessions", "new", "append", "turn", "show", "list", "search", "info", "chat", "resume",
+    "suspend", "answer", "cancel", "settings", "rename", "archive", "delete", "undelete", "purge",
+    "import", "export", "copy", "children", "usage", "stats" },
   { "The tree", "tree", "branch", "fork", "label", "label list", "label rm", "checkpoint",
     "checkpoints", "restore" },
   { "What the model sees", "context", "tokens", "compact", "uncompact", "why", "log", "pin",

@@ -4,6 +4,7 @@
 -- of it goes through terminal.safe or terminal.line.
 
 local answers = require "sessile.answers"
+local speaker = require "sessile.speaker"
 local terminal = require "sessile.cli.terminal"
 
 local render = {}
@@ -107,15 +108,26 @@ function render.brief(message, columns)
   return terminal.cut(text, math.max(columns - terminal.width(calls) - 2, 10)) .. "  " .. calls
 end
 
+-- Whether it tells of an error, or one of its results does.
+local function is_error(message)
+  local blocks = speaker.of(message) == "tool" and message.role == "user" and message.content or {}
+  for _, block in ipairs(blocks) do
+    if block.is_error == true then
+      return true
+    end
+  end
+  return message.is_error == true or message.isError == true
+end
+
 --- "user", or "tool read_file (error)".
 ---@param message table
 ---@return string
 function render.role(message)
-  local role = type(message.role) == "string" and message.role or "?"
+  local role = speaker.of(message)
   if (role == "tool" or role == "function") and type(message.name) == "string" then
     role = role .. " " .. terminal.line(message.name)
   end
-  if message.is_error == true or message.isError == true then
+  if is_error(message) then
     role = role .. " (error)"
   end
   local metadata = message.metadata
@@ -127,7 +139,7 @@ end
 
 --- The colour of a role.
 function render.colour(message)
-  return ROLE_COLOUR[message.role] or "bold"
+  return ROLE_COLOUR[speaker.of(message)] or "bold"
 end
 
 --- A message in full: a heading, the text, the calls.

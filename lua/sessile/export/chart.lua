@@ -34,7 +34,7 @@ local RESULTS = { tool = true, ["function"] = true }
 function chart.read(nodes, after, titles)
   local turns, marks, at, context = {}, {}, {}, 0
   for _, node in ipairs(nodes) do
-    if node.type == "message" and (node.role == "user" and not (turns[#turns] or {}).fresh
+    if node.type == "message" and (node.starts_turn and not (turns[#turns] or {}).fresh
       or #turns == 0) then
       turns[#turns + 1] = { id = node.id, said = 0, tools = 0, context = context, fresh = true }
     end
@@ -42,10 +42,10 @@ function chart.read(nodes, after, titles)
     if node.type == "message" or node.type == "branch_summary" then
       context = context + node.tokens
       if turn then
-        local which = RESULTS[node.role] and "tools" or "said"
+        local which = RESULTS[node.speaker] and "tools" or "said"
         turn[which] = turn[which] + node.tokens
         turn.context = context
-        turn.fresh = node.role == "user" and turn.fresh
+        turn.fresh = node.starts_turn and turn.fresh
       end
     elseif node.type == "compaction" then
       context = after[node.id] or context

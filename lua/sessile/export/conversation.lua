@@ -158,11 +158,17 @@ end
 ---@return {unanswered: integer, orphans: integer}
 function conversation.each(source, emit)
   local on_path = {}
+  local self = setmetatable({ emit = emit, open = {}, answered = {}, unanswered = 0,
+    orphans = 0 }, Mender)
+  if source.context_only then
+    for raw in source:context() do
+      self:put(conversation.read(raw))
+    end
+    return self
+  end
   for _, id in ipairs(source.session:path() or {}) do
     on_path[id] = true
   end
-  local self = setmetatable({ emit = emit, open = {}, answered = {}, unanswered = 0,
-    orphans = 0 }, Mender)
   for text in source:texts() do
     local id = text:match '^{"id":"(%x+)"'
     if on_path[id] then
@@ -220,7 +226,7 @@ function conversation.rest(source, from)
   local found = {}
   local own = source.session:metadata()
   own = type(own) == "table" and own.imported
-  local imported = type(own) == "table" and own.from == from
+  local imported = type(own) == "table" and own.from == from and not source.context_only
   for text in source:texts() do
     local _, fields = span.object(text)
     local kind = span.string(fields.type)

@@ -171,7 +171,7 @@ local function outline_of(self, thread, n)
   local out = { "<ol>\n" }
   local was_user = false
   for _, node in ipairs(thread.nodes) do
-    local is_user = node.type == "message" and node.role == "user"
+    local is_user = node.starts_turn
     local names = self.index.labels[node.id]
     if is_user and not was_user then
       local words = text.cut(text.line(parts.brief(self.source:entry(node.id).data, 120)), 90)
@@ -295,7 +295,7 @@ local function write_thread(self, thread, n, write)
   local before
   for _, node in ipairs(thread.nodes) do
     write_node(self, node, thread, before, write)
-    before = node.type == "message" and node.role or before
+    before = node.type == "message" and node.speaker or before
   end
   write "</section>\n"
 end

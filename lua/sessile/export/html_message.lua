@@ -9,6 +9,7 @@ local edits = require "sessile.export.edits"
 local notes = require "sessile.export.notes"
 local parts = require "sessile.export.parts"
 local span = require("sessile.core").span
+local speaker = require "sessile.speaker"
 local text = require "sessile.export.text"
 
 local has_markdown, markdown = pcall(require, "sessile.markdown")
@@ -158,8 +159,7 @@ local CLASSES = { user = "user", tool = "tool", ["function"] = "tool", assistant
   model = "assistant", system = "system", developer = "system" }
 
 local function heading(entry, data, given)
-  local out = { ("<header><h3>%s</h3>"):format(html(text.line(type(data.role) == "string"
-    and data.role or "?"))) }
+  local out = { ("<header><h3>%s</h3>"):format(html(text.line(speaker.of(data)))) }
   local author = type(data.author) == "string" and data.author or entry.author
   if type(author) == "string" and author ~= "" then
     out[#out + 1] = "<bdi>" .. html(text.line(author)) .. "</bdi>"
@@ -196,14 +196,14 @@ end
 ---@return string
 function message.article(entry, given)
   local data = type(entry.data) == "table" and entry.data or {}
-  local class = CLASSES[data.role] or "other"
+  local class = CLASSES[speaker.of(data)] or "other"
   local out = { ('<article class="m %s%s%s%s" id="e-%s">\n'):format(class,
     given.out and " out" or "", given.turn and " turn" or "",
     given.after and class == "assistant" and " after" or "", given.id) }
   out[#out + 1] = heading(entry, data, given)
   out[#out + 1] = '<div class="body">\n'
   for _, part in ipairs(parts.of(data)) do
-    out[#out + 1] = shows[part.kind](part, data.role)
+    out[#out + 1] = shows[part.kind](part, speaker.of(data))
   end
   out[#out + 1] = "</div>\n"
   out[#out + 1] = "</article>\n"

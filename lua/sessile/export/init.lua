@@ -16,6 +16,7 @@ local export = {}
 ---@field about string      one line for the help
 ---@field module string     returns function(source, write)
 ---@field agent boolean?    another agent's format: `--to NAME`, not `--format NAME`
+---@field api boolean?      a request of an API: it may hold only the context
 
 --- The formats. `agent = true` marks a format of another agent.
 ---@type sessile.export.format[]
@@ -31,9 +32,9 @@ export.formats = {
   { name = "pi", extension = "jsonl", module = "sessile.export.pi", agent = true,
     about = "the pi coding agent: the whole tree; what came from it goes back line for line" },
   { name = "openai", extension = "json", module = "sessile.export.openai", agent = true,
-    about = "a request of OpenAI's Chat Completions" },
+    api = true, about = "a request of OpenAI's Chat Completions" },
   { name = "anthropic", extension = "json", module = "sessile.export.anthropic", agent = true,
-    about = "a request of Anthropic's Messages API" },
+    api = true, about = "a request of Anthropic's Messages API" },
 }
 
 local ALIASES = { markdown = "md", htm = "html" }
@@ -66,7 +67,8 @@ function export.names(agent)
 end
 
 local export_options = options.shape("session:export", {
-  format = "string", to = "string", redact = "boolean|table", write = "callable",
+  format = "string", to = "string", context = "boolean", redact = "boolean|table",
+  write = "callable",
   on_step = "callable",
 })
 
@@ -100,8 +102,8 @@ export.methods = methods
 --- Writes the session in a format (`format`, or `to` for the format of another agent), in chunks of
 --- whole characters. write(chunk) may return nil, message, code to stop the export. redact: true, a
 --- list of rules in addition to the shipped ones, or a redactor of sessile.redact. on_step(entries)
---- is called as entries are read; with redaction each entry is read twice. Returns {format,
---- redacted}.
+--- is called as entries are read; with redaction each entry is read twice. context: only the
+--- messages that the model would get, for an API. Returns {format, redacted}.
 function methods:export(given)
   local opts = options.check("session:export", given, export_options)
   local name = opts.to or opts.format or "json"
@@ -112,9 +114,13 @@ function methods:export(given)
   elseif not opts.write then
     options.misuse "session:export: write: a function that takes each chunk expected"
   end
+  if opts.context and not format.api then
+    options.misuse "session:export: context: expected with to = \"openai\" or \"anthropic\""
+  end
   local redactor = redactor_of(opts.redact)
   local done, why = pcall(source.open, self, redactor, opts.on_step)
   if done then
+    why.context_only = opts.context
     done, why = pcall(require(format.module), why, guarded(opts.write))
   end
   if done then

@@ -8,6 +8,7 @@
 
 local notes = require "sessile.export.notes"
 local parts = require "sessile.export.parts"
+local speaker = require "sessile.speaker"
 local text = require "sessile.export.text"
 
 local has_markdown, markdown = pcall(require, "sessile.markdown")
@@ -99,7 +100,7 @@ end
 
 local function heading(entry, labels)
   local data = entry.data
-  local words = { inline(type(data.role) == "string" and data.role or "?") }
+  local words = { inline(speaker.of(data)) }
   local author = type(data.author) == "string" and data.author or entry.author
   if type(author) == "string" and author ~= "" then
     words[#words + 1] = "(" .. inline(author) .. ")"
@@ -123,7 +124,7 @@ local function message_text(entry, labels)
   local out = { heading({ data = data, id = entry.id, author = entry.author,
     timestamp = entry.timestamp }, labels) }
   for _, part in ipairs(parts.of(data)) do
-    out[#out + 1] = shows[part.kind](part, data.role) .. "\n"
+    out[#out + 1] = shows[part.kind](part, speaker.of(data)) .. "\n"
   end
   return table.concat(out)
 end

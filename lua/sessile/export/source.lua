@@ -249,6 +249,20 @@ function methods:texts()
   end
 end
 
+--- An iterator over the texts of the messages that the model would get.
+function methods:context()
+  local list, message, code = self.session:context()
+  if not list then
+    error(("%s: %s"):format(code, message), 0)
+  end
+  local i = 0
+  return function()
+    i = i + 1
+    local json = list[i] and facts_of(list[i]).json
+    return json and self.redactor and self.redactor:json(json) or json
+  end
+end
+
 --- One entry by its id.
 function methods:entry(id)
   local entry, message, code = self.session:entry(id)

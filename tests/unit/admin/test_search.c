@@ -158,7 +158,7 @@ static void text_is_found_in_every_part_of_a_message(void **state)
                  "a message 3 assistant tool_calls [{\"path\":\"|needle|.c\"}]\n"
                  "a message 4 tool content [result |needle|]\n"
                  "a message 5 assistant content [input |needle|]\n"
-                 "a message 6 user content [nested |needle|]\n"
+                 "a message 6 tool content [nested |needle|]\n"
                  "a message 7 assistant reasoning_content [thought |needle|]\n");
     assert_found(p->store, "8080", "a message 5 assistant content [|8080|]\n");
     session_closed(s);

@@ -446,11 +446,36 @@ static void usage_without_counts_is_none(void **state)
     usage_of("", 0);
 }
 
+static sessile_role speaker_of(const char *text)
+{
+    json whole = {text, strlen(text), JSON_OBJECT};
+    assert_int_equal(read_text(text), SESSILE_OK);
+    assert_int_equal(message_speaker_in(whole), message_speaker(m.role, m.flags));
+    return message_speaker_in(whole);
+}
+
+static void results_in_a_message_of_the_user_are_the_tools(void **state)
+{
+    (void)state;
+    assert_int_equal(speaker_of("{\"role\":\"user\",\"content\":[{\"type\":"
+                                "\"tool_result\",\"tool_use_id\":\"a\"}]}"),
+                     SESSILE_TOOL);
+    assert_int_equal(speaker_of("{\"role\":\"user\",\"content\":[{\"type\":"
+                                "\"tool_result\",\"tool_use_id\":\"a\"},{\"type\":"
+                                "\"text\",\"text\":\"go on\"}]}"),
+                     SESSILE_USER);
+    assert_int_equal(speaker_of("{\"role\":\"user\",\"content\":\"x\","
+                                "\"metadata\":{\"kind\":\"summary\"}}"),
+                     SESSILE_USER);
+    assert_int_equal(speaker_of("{\"role\":\"model\",\"content\":\"x\"}"), SESSILE_MODEL);
+}
+
 #define reads(test) cmocka_unit_test_teardown(test, free_links)
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        reads(results_in_a_message_of_the_user_are_the_tools),
         reads(every_role_has_its_name),
         reads(role_must_be_known),
         reads(names_are_read_through_their_escapes),

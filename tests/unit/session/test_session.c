@@ -158,7 +158,8 @@ static void reopening_gives_the_same_session(void **state)
     assert_int_equal(b->tree.link_count, a->tree.link_count);
     assert_int_equal(b->tree.head, a->tree.head);
     assert_int_equal(b->tree.base, b->tree.head);
-    assert_int_equal(b->fold.modified_ms, a->fold.modified_ms);
+    assert_int_equal(b->fold.written_ms, a->fold.written_ms);
+    assert_int_equal(b->fold.said_ms, a->fold.said_ms);
     assert_int_equal(b->header.created_ms, a->header.created_ms);
     assert_string_equal(b->fold.title, a->fold.title);
     assert_memory_equal(&b->fold.usage, &a->fold.usage, sizeof a->fold.usage);

@@ -223,7 +223,7 @@ static void a_list_is_newest_first_and_by_agent(void **state)
     assert_int_equal(rows[0].entries, 3);
     assert_int_equal(rows[0].messages, 1);
     assert_int_equal(rows[0].bytes, log_bytes(old->log));
-    assert_int_equal(rows[0].modified_ms, old->fold.modified_ms);
+    assert_int_equal(rows[0].modified_ms, fold_modified(old));
     assert_string_equal(rows[1].id.data, "young");
     sessile_free(rows);
     assert_int_equal(list_of_agent(p->store, NULL, &rows, &count, &err), SESSILE_OK);

@@ -12,13 +12,14 @@ local hints = require "sessile.cli.hints"
 local models = require "sessile.cli.models"
 local render = require "sessile.cli.render"
 local span = require("sessile.core").span
+local speaker = require "sessile.speaker"
 local terminal = require "sessile.cli.terminal"
 local transcript = require "sessile.interaction.transcript"
 
 -- The last message of the user and all later messages.
 local function last_exchange(list)
   local from = #list
-  while from > 1 and list[from].role ~= "user" do
+  while from > 1 and not speaker.asks(list[from]) do
     from = from - 1
   end
   return table.move(list, math.max(from, 1), #list, 1, {})

@@ -8,6 +8,7 @@ local common = require "sessile.cli.common"
 local filters = require "sessile.cli.filters"
 local hints = require "sessile.cli.hints"
 local render = require "sessile.cli.render"
+local speaker = require "sessile.speaker"
 local terminal = require "sessile.cli.terminal"
 
 local plural = terminal.plural
@@ -26,7 +27,7 @@ local function rows_of(app, session, by, since, till)
   for _, one in ipairs(messages) do
     local facts = render.facts(one)
     local day = terminal.day(facts.time)
-    local begins = one.role == "user" or not row
+    local begins = speaker.asks(one) or not row
     turns = turns + (begins and 1 or 0)
     if (not since or facts.time >= since) and (not till or facts.time < till) then
       if by == "day" and (not row or row.label ~= day) or by == "turn" and (begins or not row) then

@@ -6,6 +6,7 @@ local hints = require "sessile.cli.hints"
 local import = require "sessile.import"
 local render = require "sessile.cli.render"
 local sessile = require "sessile"
+local speaker = require "sessile.speaker"
 local terminal = require "sessile.cli.terminal"
 
 local FAILED = { [2] = "ENOTFOUND", [13] = "EDENIED" } -- by errno
@@ -76,7 +77,7 @@ local function rows_of(list, each)
   for i, message in ipairs(list) do
     local facts = render.facts(message) or {}
     local tokens = each and each[i] and each[i].tokens or facts.tokens or 0
-    rows[i] = { ("%d"):format(i), terminal.number(tokens), terminal.line(tostring(message.role)),
+    rows[i] = { ("%d"):format(i), terminal.number(tokens), terminal.line(speaker.of(message)),
       render.brief(message, 60) }
   end
   return rows

@@ -155,11 +155,11 @@ function nodes.mark(node)
   return not nodes.is_said(node) and "─" or node.in_context and "●" or "○"
 end
 
---- Its role when it is a message, else its type.
+--- Who speaks in it when it is a message, else its type.
 ---@param node sessile.Node
 ---@return string safe
 function nodes.name(node)
-  return terminal.line(node.type == "message" and node.role or node.type)
+  return terminal.line(node.type == "message" and node.speaker or node.type)
 end
 
 --- The colour of a node, by its role or type; "dim" for what is not in the context.
@@ -169,7 +169,7 @@ function nodes.colour(node)
   if nodes.mark(node) == "○" then
     return "dim"
   end
-  return COLOUR[node.type] or nodes.is_said(node) and render.colour { role = node.role } or "dim"
+  return COLOUR[node.type] or nodes.is_said(node) and render.colour { role = node.speaker } or "dim"
 end
 
 --- Its labels, as "[name]".

@@ -33,7 +33,7 @@ end
 local function place(list, at, waiting)
   local node, up = at.node, at.above
   local begins = up ~= nil
-  local asks = node.type == "message" and node.role == "user"
+  local asks = node.starts_turn
   if not begins then
     up = not asks and node.type ~= "compaction" and at.said or at.first
   end
