@@ -56,26 +56,26 @@ describe("a pager", function()
   end)
 
   with_less("leaves what fits on the screen, and ends by itself", function(at)
-    at:run "show talk --last 2; echo ended"
+    at:run "show talk --last 2; echo en''ded"
     at:wait "ended"
     has(at:screen(), "message 60 of many")
   end)
 
   with_less("is not there with --no-pager", function(at)
-    at:run "show talk --no-pager; echo ended"
+    at:run "show talk --no-pager; echo en''ded"
     at:wait "ended"
   end)
 
   terminal.test("is the program that PAGER names", function(at)
     talk()
-    at:run "show talk; echo ended"
+    at:run "show talk; echo en''ded"
     at:wait "PAGED 179"
     at:wait "ended"
   end, 80, 24, "PAGER='echo PAGED $(wc -l) #'")
 
   terminal.test("that cannot be started loses nothing", function(at)
     talk()
-    at:run "show talk --last 2; echo ended"
+    at:run "show talk --last 2; echo en''ded"
     at:wait "ended"
     has(at:screen(), "message 60 of many")
   end, 80, 24, "PAGER=/nowhere/pager")
