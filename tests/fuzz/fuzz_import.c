@@ -135,8 +135,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     static lua_State *L;
     static unsigned used;
-    static const char *const formats[] = {NULL,    "pi",     "jsonl",     "claude",
-                                          "codex", "openai", "anthropic", "langgraph"};
+    static const char *const formats[] = {NULL,        "pi",        "jsonl",
+                                          "claude",    "codex",     "openai",
+                                          "anthropic", "langgraph", "finetune"};
     if (!L || ++used % 2000 == 0) {
         if (L)
             lua_close(L); /* a ram: store keeps what was ever in it */

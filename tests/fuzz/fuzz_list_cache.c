@@ -16,7 +16,7 @@
 #include "admin/list_cache.h"
 
 #define FOLDER  "main"
-#define PURPOSE "sessile list cache 3:" FOLDER
+#define PURPOSE "sessile list cache 4:" FOLDER
 
 static const char *const words[] = {"\1\0", "\xff\xff\xff\xff", "main", NULL};
 
