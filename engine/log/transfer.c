@@ -281,6 +281,8 @@ static sessile_status line_step(transfer *t, sessile_error *err)
     char *text;
     size_t size;
     line l;
+    log->stopped.at = t->source.reader.at; /* for log_judge(), as log_scan() leaves it */
+    log->stopped.index = t->source.index;
     reader_found found =
         reader_next(&t->source.reader, t->source.index, &text, &size, err);
     if (found == READER_FAILED)

@@ -75,6 +75,9 @@ end
 local purge_options = options.shape("store:purge",
   { agent = "string", retention = "span", dry_run = "boolean" })
 
+local purge_forgotten_options = options.shape("store:purge_forgotten",
+  { agent = "string", dry_run = "boolean" })
+
 --- Deletes expired sessions, and those deleted softly longer ago than `retention` (90 days).
 --- Returns their rows; with dry_run = true nothing is deleted.
 function life.store:purge(given)
@@ -87,8 +90,7 @@ end
 --- Removes what is left of the sessions of forgotten users. Returns {sessions, bytes}; with
 --- dry_run = true nothing is removed.
 function life.store:purge_forgotten(given)
-  local opts = options.check("store:purge_forgotten", given, { agent = "string",
-    dry_run = "boolean" })
+  local opts = options.check("store:purge_forgotten", given, purge_forgotten_options)
   return self._core:purge_forgotten(opts.agent, opts.dry_run)
 end
 

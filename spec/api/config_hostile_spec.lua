@@ -206,7 +206,7 @@ describe("a project's file that nobody trusts", function()
       policy = { "tiered", preserve_recent = 3 }, fallback = "sliding_window", model = "mine",
       triggers = { share = 0.5 }, checkpoint = { interval = "5m" }, timeout_ms = "9s",
       encoding = "o200k_base",
-      agents = { coder = { policy = "edit_tools", window = 9 } } }]]
+      agents = { coder = { policy = "edit_tools", window = 99 } } }]]
     done "new --id a"
     assert.is_true(exists(folder .. "/data/here/agents/team"))
     fails(1, "--config sessile.lua list", "there is no model 'mine'") -- that is one's own

@@ -292,7 +292,8 @@ describe("the catalog on the command line", function()
     assert.matches("--yes", err, 1, true)
     assert.equal(2, #listed())
     cli.done "delete one --yes"
-    cli.done "delete 'The second' --force"
+    cli.fails(2, "delete 'The second' --force", "delete two --yes") -- a title is not enough
+    cli.done "delete two --force"
     assert.same({}, listed())
     cli.fails(3, "delete one --yes")
   end)

@@ -86,7 +86,7 @@ describe("a chat at a terminal", function()
     screen:enter "/fork 1"
     screen:wait "To continue there: "
     screen:enter "/branch 1"
-    screen:wait "Go on from there: type a message"
+    screen:wait "Continue from there: type a message"
     screen:enter "/delete"
     screen:wait "/delete is not for a chat"
     screen:enter "/undo"

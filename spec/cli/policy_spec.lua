@@ -82,7 +82,7 @@ describe("policy replay", function()
   it("of a recording without a message is an error", function()
     local path = cli.home() .. "/nothing.jsonl"
     cli.write(path, '{"type":"session","version":3,"id":"x"}\n')
-    cli.fails(1, "policy replay sliding_window " .. path, "no message", "nothing.jsonl")
+    cli.fails(1, "policy replay sliding_window " .. path, "no message", "nothing to replay")
   end)
 
   it("passes options", function()

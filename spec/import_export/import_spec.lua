@@ -93,7 +93,8 @@ describe("pi", function()
   it("has usage on each message, and on the turn the last one and the sum", function()
     local all = collect(pi.records(lines_of(SPECIMEN)))
     local _, call = span.object(all.turn[1].messages[2])
-    assert.equal('{"input":3,"output":5,"cache_read":70,"cache_write":11}', call.usage)
+    assert.equal('{"input":3,"output":5,"cache_read":70,"cache_write":11,"cost":0.25}',
+      call.usage)
     assert.matches('"cost":{"total":0.25}', call.pi, 1, true)
     assert.equal('{"input":1,"output":2,"cache_read":90,"cache_write":0,"total":'
       .. '{"input":4,"output":7,"cache_read":160,"cache_write":11}}', all.turn[1].usage)

@@ -196,7 +196,10 @@ function app:store(create, more)
     if not known then
       return nil, wrong, kind, hint
     end
-    local given = { on_policy_error = function(...) warn_of_policy(self, ...) end }
+    -- A policy of the command line was asked for: without it nothing is opened.
+    local given = { on_policy_error = not (more and more.policy) and function(...)
+      warn_of_policy(self, ...)
+    end or nil }
     for name, value in pairs(more or {}) do
       given[name] = value
     end

@@ -64,7 +64,7 @@ end
 
 -- What changes when anybody writes.
 local function stamp(self)
-  return ("%s %s"):format(self.session:head(), self.session.modified)
+  return ("%s %s"):format(self.session:head(), self.session:info().entries)
 end
 
 function methods:seen(tree)
