@@ -351,7 +351,7 @@ static void forge(const bed *b, uint64_t count, uint64_t line, uint64_t bytes,
     logkey plain;
     assert_non_null(inner);
     memset(&plain, 0, sizeof plain);
-    inner[0] = 2;
+    inner[0] = 3;
     inner[4] = 44;
     memcpy(inner + 8, &number, 8);
     memcpy(inner + 16, &bytes, 8);
