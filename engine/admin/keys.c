@@ -18,6 +18,7 @@
 #include "base/text.h"
 #include "admin/list_cache.h"
 #include "admin/places.h"
+#include "operations/deletion.h"
 #include "session/fold.h"
 
 enum { EPOCHS_MOST = 4096 };
@@ -289,7 +290,9 @@ static sessile_status finish(sessile_reseal *r, sessile_error *err)
     size_t before = keyring_epochs(keys, NULL, 0);
     sessile_status status = SESSILE_OK;
 
-    if (!r->keep_all && before > 1)
+    if (before > 1)
+        status = deletions_reseal(r->store, err);
+    if (!status && !r->keep_all && before > 1)
         status = keyring_drop_epochs(keys, r->keep, r->keep_count, err);
     if (!status)
         status = keyring_drop_users(keys, err);

@@ -39,13 +39,17 @@ sessile_status session_purge(sessile_store *st, const sessile_purge_options *opt
     status = list_sessions(st, &all, &rows, &n, err);
     for (size_t i = 0; !status && i < n; i++) {
         session_names names = {rows[i].id, rows[i].agent, rows[i].user};
+        const char *due_by = rows[i].life == SESSILE_LIFE_EXPIRED
+                                 ? "purged: expired"
+                                 : "purged: deleted softly";
+        const sessile_delete_options o = {.reason = {due_by, strlen(due_by)}};
+        sessile_deleted gone = {.bytes = 0};
         sessile_error why;
-        uint64_t bytes;
         if (!is_due(&rows[i], options->retention_ms, now_ms))
             continue;
         error_clear(&why);
         if (!options->dry_run)
-            status = session_remove_log(st, &names, rows[i].bytes, &bytes, &why);
+            status = session_remove(st, &names, rows[i].bytes, &o, &gone, &why);
         if (!status)
             rows[due++] = rows[i];
         /* Somebody wrote to it, holds it, or was quicker: it is not ours to take. */

@@ -2,6 +2,7 @@
 #include "api/api.h"
 
 #include "admin/purge.h"
+#include "operations/deletion.h"
 #include "operations/life.h"
 
 sessile_status sessile_session_life(sessile_session *session, sessile_life_info *out,
@@ -61,6 +62,13 @@ sessile_status sessile_undelete(sessile_store *store,
     API_TEXT(actor);
     sessile_status status = check(which, __func__, err);
     return status ? status : session_undelete(store, which, actor, err);
+}
+
+sessile_status sessile_deletions(sessile_store *store, sessile_deletion **out,
+                                 size_t *count, sessile_error *err)
+{
+    API_LIST(out, count, store);
+    return deletions_list(store, out, count, err);
 }
 
 void sessile_purge_options_init(sessile_purge_options *options)

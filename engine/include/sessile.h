@@ -846,8 +846,8 @@ SESSILE_API sessile_status sessile_session_open(sessile_session **out,
 typedef struct sessile_delete_options {
     int soft;                    /* 1: mark the session as deleted; it can be undeleted,
                                     or purged later */
-    sessile_slice reason, actor; /* soft: why, and who did it; UTF-8, written into the
-                                    log; or empty */
+    sessile_slice reason, actor; /* why, and who did it; UTF-8, or empty. Soft: written
+                                    into the log; hard: into the record of the deletion */
 } sessile_delete_options;
 
 #define SESSILE_ID_HASH_SIZE 65
@@ -869,6 +869,8 @@ typedef struct sessile_deleted {
  * opened with the keys of the store: see sessile_forget(). If the process is killed
  * meanwhile, the session is whole or damaged; delete it again.
  *
+ * A record of a hard deletion stays in the store: see sessile_deletions().
+ *
  * A soft deletion marks the session: see sessile_life.
  *
  * Errors: NOTFOUND, BUSY, UNSUPPORTED (hard: the store cannot remove logs), IO.
@@ -882,6 +884,23 @@ SESSILE_API sessile_status sessile_delete(sessile_store *store,
 SESSILE_API sessile_status sessile_undelete(sessile_store *store,
                                             const sessile_session_options *which,
                                             sessile_slice actor, sessile_error *err);
+
+/* The record of a session that was removed for good, by a hard deletion or a purge. */
+typedef struct sessile_deletion {
+    int64_t time_ms;
+    char id_hash[SESSILE_ID_HASH_SIZE]; /* as in sessile_deleted; "": the record does not
+                                           open, and only its time is known */
+    uint64_t bytes;                     /* size of the log */
+    sessile_slice id, agent; /* empty if the session had a user: no record names somebody
+                                who may want to be forgotten */
+    sessile_slice reason, actor;
+} sessile_deletion;
+/* Lists these records, newest first; free *out with sessile_free(). They are sealed as
+ * sessions are. Stores that can list blobs keep them: folders, SQLite and PostgreSQL, but
+ * not "ram:". If a session has a record and is still there, its deletion was interrupted:
+ * delete it again. */
+SESSILE_API sessile_status sessile_deletions(sessile_store *store, sessile_deletion **out,
+                                             size_t *count, sessile_error *err);
 
 #define SESSILE_RETENTION_MS (INT64_C(90) * 24 * 60 * 60 * 1000)
 /* Call the init function first. */

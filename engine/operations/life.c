@@ -12,6 +12,7 @@
 
 #include "base/text.h"
 #include "log/log.h"
+#include "operations/deletion.h"
 #include "session/fold.h"
 
 sessile_status session_life(sessile_session *s, sessile_life_info *out,
@@ -90,19 +91,27 @@ sessile_status session_set_archived(sessile_session *s, int archived, sessile_er
 
 /* ------------------------------------------------------------------ delete */
 
-static sessile_status put_text(buf *out, const char *name, sessile_slice text,
-                               const sessile_store *st, sessile_error *err)
+static sessile_status check_text(const char *name, sessile_slice text,
+                                 const sessile_store *st, sessile_error *err)
 {
     if (text.size > st->limits.message)
         return fail(err, SESSILE_LIMIT, "the %s has more bytes than the limit [message]",
                     name);
     if (!utf8_valid(text.data, text.size))
         return fail(err, SESSILE_INVALID, "the %s is not UTF-8", name);
-    if (text.size) {
+    return SESSILE_OK;
+}
+
+static sessile_status put_text(buf *out, const char *name, sessile_slice text,
+                               const sessile_store *st, sessile_error *err)
+{
+    sessile_status status = check_text(name, text, st, err);
+
+    if (!status && text.size) {
         buf_printf(out, "%s\"%s\":", out->data[out->size - 1] == '{' ? "" : ",", name);
         json_put_string(out, text.data, text.size);
     }
-    return SESSILE_OK;
+    return status;
 }
 
 static sessile_status mark(sessile_store *st, const sessile_session_options *which,
@@ -183,22 +192,72 @@ sessile_status session_remove_log(sessile_store *st, const session_names *names,
     return status;
 }
 
+/* The size of a session's log; NOTFOUND. A log that does not open has none. */
+static sessile_status look(sessile_store *st, const session_names *names, uint64_t *bytes,
+                           sessile_error *err)
+{
+    char folder[NAME_SIZE], name[NAME_SIZE];
+    sessile_error why = {SESSILE_OK, ""};
+    sessile_backend_log *log;
+    int64_t mtime_ms;
+
+    names_place(st, names, folder, name);
+    if (st->backend.table->open(st->backend.self, folder, name, &log, &why))
+        return why.code == SESSILE_NOTFOUND ? fail(err, why.code, "%s", why.message)
+                                            : SESSILE_OK;
+    (void)st->backend.table->size(log, bytes, &mtime_ms, &why);
+    st->backend.table->close(log);
+    return SESSILE_OK;
+}
+
+sessile_status session_remove(sessile_store *st, const session_names *names,
+                              uint64_t expected, const sessile_delete_options *o,
+                              sessile_deleted *out, sessile_error *err)
+{
+    char record[DELETION_NAME];
+    sessile_error why = {SESSILE_OK, ""};
+    sessile_status status = hash_names(names, out->id_hash, &st->alloc, err);
+
+    if (!status)
+        status = look(st, names, &out->bytes, err);
+    if (status)
+        return status;
+    out->time_ms = st->os->now_ms(st->os->ud);
+    /* Before the removal, so that none is without a record. But a full disk must not keep
+     * anybody from removing what fills it. */
+    int full = deletion_put(st, names, o, out, record, &why) == SESSILE_FULL;
+    if (why.code && !full)
+        return fail(err, why.code, "%s", why.message);
+    status = session_remove_log(st, names, expected, &out->bytes, err);
+    if (status)
+        deletion_drop(st, record);
+    else if (full && deletion_put(st, names, o, out, record, &why))
+        status = fail(err, why.code, "it was removed, but not recorded: %s", why.message);
+    return status;
+}
+
 sessile_status session_delete(sessile_store *st, const sessile_session_options *which,
                               const sessile_delete_options *options, sessile_deleted *out,
                               sessile_error *err)
 {
-    char shown[NAME_SHOWN], agent[NAME_SHOWN], hash[SESSILE_ID_HASH_SIZE];
+    char shown[NAME_SHOWN], agent[NAME_SHOWN];
+    sessile_deleted gone = {.bytes = 0};
     session_names names;
     sessile_status status = names_from_options(&names, st, which, 0, err);
 
-    if (!status) /* before the removal, so that the caller can record the hash */
-        status = hash_names(&names, hash, &st->alloc, err);
+    if (!status)
+        status = check_text("reason", options->reason, st, err);
+    if (!status)
+        status = check_text("actor", options->actor, st, err);
     if (status)
         return status;
     if (options->soft) {
-        status = delete_softly(st, which, options, err);
+        status = hash_names(&names, gone.id_hash, &st->alloc, err);
+        if (!status)
+            status = delete_softly(st, which, options, err);
+        gone.time_ms = st->os->now_ms(st->os->ud);
     } else {
-        status = session_remove_log(st, &names, UINT64_MAX, &out->bytes, err);
+        status = session_remove(st, &names, UINT64_MAX, options, &gone, err);
         name_show(names.id, shown);
         name_show(names.agent, agent);
         if (status == SESSILE_NOTFOUND)
@@ -207,10 +266,8 @@ sessile_status session_delete(sessile_store *st, const sessile_session_options *
         else if (status)
             fail_prefix(err, "session %s", shown);
     }
-    if (!status) {
-        memcpy(out->id_hash, hash, sizeof hash);
-        out->time_ms = st->os->now_ms(st->os->ud);
-    }
+    if (!status)
+        *out = gone;
     return status;
 }
 

@@ -15,6 +15,10 @@ sessile_status session_delete(sessile_store *st, const sessile_session_options *
                               sessile_error *err);
 sessile_status session_undelete(sessile_store *st, const sessile_session_options *which,
                                 sessile_slice actor, sessile_error *err);
+/* Removes a session for good, and records it (deletion.h). expected: as below. */
+sessile_status session_remove(sessile_store *st, const session_names *names,
+                              uint64_t expected, const sessile_delete_options *o,
+                              sessile_deleted *out, sessile_error *err);
 /* Removes the log of a session and its row in the list cache of the folder.
  * expected: the size that the log must still have, bytes; UINT64_MAX: any. *bytes: its
  * size. CONFLICT when it has grown, NOTFOUND, BUSY. */

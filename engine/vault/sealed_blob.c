@@ -120,22 +120,40 @@ sessile_status keyring_seal_blob(const keyring *k, const void *ad, size_t ad_siz
     return SESSILE_OK;
 }
 
+static uint64_t epoch_of(const void *blob, size_t size)
+{
+    const unsigned char *at = blob;
+    uint64_t epoch = 0;
+    for (size_t i = 0; i < EPOCH_SIZE && size >= EPOCH_SIZE; i++)
+        epoch |= (uint64_t)at[i] << (8 * i);
+    return epoch;
+}
+
 int keyring_open_blob(const keyring *k, const void *ad, size_t ad_size, const void *blob,
                       size_t size, buf *out)
 {
-    const unsigned char *at = blob;
+    /* the suite of the store may be another one since */
+    const suite suites[] = {keyring_suite(k), SUITE_XCHACHA20_POLY1305,
+                            SUITE_AES_256_GCM};
     if (!keyring_sealed(k))
         return get_plain(out, ad, ad_size, blob, size);
-    const suite s = keyring_suite(k);
-    size_t around = EPOCH_SIZE + suite_nonce_size(s) + VAULT_TAG;
-    uint64_t epoch = 0;
-    for (size_t i = 0; i < EPOCH_SIZE && size >= around; i++)
-        epoch |= (uint64_t)at[i] << (8 * i);
-    const unsigned char *key = size < around ? NULL : keyring_master(k, epoch);
-    if (!key || reserve_blob(out, size, 0, 0) ||
-        open_bytes(s, key, ad, ad_size, at + EPOCH_SIZE, size - EPOCH_SIZE,
-                   out->data + out->size) != 0)
+    const unsigned char *key = keyring_master(k, epoch_of(blob, size));
+    if (!key || reserve_blob(out, size, 0, 0))
         return -1;
-    out->size += size - around;
-    return 0;
+    for (size_t i = 0; i < sizeof suites / sizeof *suites; i++) {
+        size_t around = EPOCH_SIZE + suite_nonce_size(suites[i]) + VAULT_TAG;
+        if (size >= around && suite_here(suites[i]) &&
+            open_bytes(suites[i], key, ad, ad_size,
+                       (const unsigned char *)blob + EPOCH_SIZE, size - EPOCH_SIZE,
+                       out->data + out->size) == 0) {
+            out->size += size - around;
+            return 0;
+        }
+    }
+    return -1;
+}
+
+int keyring_blob_is_old(const keyring *k, const void *blob, size_t size)
+{
+    return keyring_sealed(k) && epoch_of(blob, size) != keyring_epoch(k);
 }

@@ -209,5 +209,7 @@ int logkey_open_blob(const logkey *k, const void *ad, size_t ad_size, const void
                      size_t size, buf *out);
 int keyring_open_blob(const keyring *k, const void *ad, size_t ad_size, const void *blob,
                       size_t size, buf *out);
+/* 1: a blob of keyring_seal_blob() is sealed with another master key than the newest. */
+int keyring_blob_is_old(const keyring *k, const void *blob, size_t size);
 
 #endif

@@ -74,6 +74,29 @@ int binding_store_purge_forgotten(lua_State *L, struct binding_store *store)
     return 1;
 }
 
+static void more_of_deletion(lua_State *L, const void *row)
+{
+    const sessile_deletion *gone = row;
+    if (gone->id_hash[0])
+        binding_set_text(L, "id_hash", gone->id_hash);
+}
+
+#define DELETION(...) BINDING_FIELD(sessile_deletion, __VA_ARGS__)
+static const struct binding_row deletion_row =
+    BINDING_ROW(sessile_deletion, more_of_deletion, DELETION("time", TIME, time_ms),
+                DELETION("bytes", INTEGER, bytes), DELETION("id", SLICE, id),
+                DELETION("agent", SLICE, agent), DELETION("reason", SLICE, reason),
+                DELETION("actor", SLICE, actor));
+
+/* store:deletions() -> {{time, bytes, id_hash, id, agent, reason, actor}, …} */
+int binding_store_deletions(lua_State *L, struct binding_store *store)
+{
+    sessile_deletion *rows = NULL;
+    struct binding_result got = binding_result(L);
+    got.status = sessile_deletions(store->handle, &rows, &got.count, &got.err);
+    return binding_result_rows(L, &got, &deletion_row, rows);
+}
+
 static void more_of_life(lua_State *L, const void *row)
 {
     binding_set_text(L, "status",

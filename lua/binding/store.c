@@ -391,6 +391,7 @@ static const struct binding_method store_methods[] = {
     {"undelete", .store = binding_store_undelete},
     {"purge", .store = binding_store_purge},
     {"purge_forgotten", .store = binding_store_purge_forgotten},
+    {"deletions", .store = binding_store_deletions},
     {"policy", .store = store_policy},
     {"keys", .store = binding_store_keys},
     {"rotate", .store = binding_store_rotate},

@@ -59,11 +59,16 @@ local function which(who, given, opts, shape)
   return { id = copy.id, agent = copy.agent, user = copy.user }, copy
 end
 
---- Deletes a session permanently; with soft = true it can be undeleted until it is purged. A soft
---- deletion records reason and actor. Returns {id_hash, time, bytes}.
+--- Deletes a session permanently; with soft = true it can be undeleted until it is purged. Reason
+--- and actor are recorded: in the log, or in store:deletions(). Returns {id_hash, time, bytes}.
 function life.store:delete(given, opts)
   local target, copy = which("store:delete", given, opts, delete_options)
   return self._core:delete(target, copy.soft or false, copy.reason, copy.actor)
+end
+
+--- The records of sessions that were removed for good, newest first.
+function life.store:deletions()
+  return self._core:deletions()
 end
 
 --- Restores a session that was deleted softly.
@@ -75,9 +80,6 @@ end
 local purge_options = options.shape("store:purge",
   { agent = "string", retention = "span", dry_run = "boolean" })
 
-local purge_forgotten_options = options.shape("store:purge_forgotten",
-  { agent = "string", dry_run = "boolean" })
-
 --- Deletes expired sessions, and those deleted softly longer ago than `retention` (90 days).
 --- Returns their rows; with dry_run = true nothing is deleted.
 function life.store:purge(given)
@@ -87,10 +89,13 @@ function life.store:purge(given)
   }
 end
 
+local forgotten_options = options.shape("store:purge_forgotten",
+  { agent = "string", dry_run = "boolean" })
+
 --- Removes what is left of the sessions of forgotten users. Returns {sessions, bytes}; with
 --- dry_run = true nothing is removed.
 function life.store:purge_forgotten(given)
-  local opts = options.check("store:purge_forgotten", given, purge_forgotten_options)
+  local opts = options.check("store:purge_forgotten", given, forgotten_options)
   return self._core:purge_forgotten(opts.agent, opts.dry_run)
 end
 

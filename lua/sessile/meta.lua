@@ -692,6 +692,21 @@ function Store:search(text, opts) end
 ---@return string? code
 function Store:delete(which, opts) end
 
+---@class sessile.Deletion
+---@field time integer ms
+---@field id_hash? string as delete returned it; nil: the record does not open
+---@field bytes integer size of the log
+---@field id? string nil if the session had a user, who may want to be forgotten
+---@field agent? string
+---@field reason? string
+---@field actor? string
+
+---Lists the records of sessions that were removed for good, newest first.
+---@return sessile.Deletion[]? rows
+---@return string? message
+---@return string? code
+function Store:deletions() end
+
 ---Restores a session that was deleted softly.
 ---@param which string|sessile.Row|sessile.UndeleteOptions
 ---@param opts? sessile.UndeleteOptions

@@ -68,6 +68,7 @@ local calls = {
   ["store:delete"] = function(o) store:delete("nobody", o) end,
   ["store:undelete"] = function(o) store:undelete("nobody", o) end,
   ["store:purge"] = function(o) store:purge(o) end,
+  ["store:purge_forgotten"] = function(o) store:purge_forgotten(o) end,
   ["store:rotate"] = function(o) store:rotate(o) end,
   ["store:reseal"] = function(o) store:reseal(o) end,
   ["store:backup"] = function(o) store:backup("/nowhere/backup", o) end,

@@ -25,6 +25,15 @@ local function ids(rows)
 end
 
 describe("sessions list", function()
+  it("shows what was removed for good, by whom and why", function()
+    assert.same({}, json "list --removed")
+    conversation("a", "coder")
+    done "delete a --yes --reason 'by mistake' --actor ops"
+    local row = json("list --removed")[1]
+    assert.same({ "a", "coder", "by mistake", "ops" }, { row.id, row.agent, row.reason, row.actor })
+    has(done "list --removed", "by mistake")
+  end)
+
   it("lists all, or those of an agent, named in one of two ways", function()
     conversation("a", "coder")
     conversation("b", "critic")

@@ -50,16 +50,17 @@ return {
   options = {
     { "--user NAME", "only a session of this user", is = "user" },
     { "--soft", "only mark it; it can be undeleted until it is purged" },
-    { "--reason TEXT", "the reason, kept with a soft deletion" },
-    { "--actor NAME", "who deleted it, kept with a soft deletion" },
+    { "--reason TEXT", "the reason, kept in the record of the deletion" },
+    { "--actor NAME", "who deleted it, kept there too" },
     { "--dry-run", "print the session that would be deleted, delete nothing" },
     { "--yes", "do not ask, if ID is the whole id" },
     { "--force", "the same as --yes" },
   },
   about = [[
     Without --soft, the log and the files beside it are removed, and its header is
-    overwritten first. The store's key still opens copies elsewhere, such as backups. To
-    make those unreadable too, use `sessile forget USER`.]],
+    overwritten first. A record stays: `sessile list --removed`. The store's key still
+    opens copies elsewhere, such as backups. To make those unreadable too, use
+    `sessile forget USER`.]],
   run = function(app, args)
     local which, message, code, step = target(app, args.id, args.user)
     if not which or args.dry_run then

@@ -113,6 +113,26 @@ local function is_narrow(args)
   return args.title or filters.are_narrow(args)
 end
 
+-- The records of sessions that were removed for good.
+local function removed(app)
+  local store = app:store_if_any()
+  local rows = store and app.try(store:deletions()) or {}
+  if app.json then
+    return app:print_json(app.array(rows))
+  elseif #rows == 0 then
+    return app:note "No session was removed for good."
+  end
+  local cells = {}
+  for i, row in ipairs(rows) do
+    cells[i] = {
+      row.id and terminal.line(row.id) or (row.id_hash or "?"):sub(1, 12),
+      terminal.line(row.agent or ""), terminal.ago(row.time, app.now()),
+      terminal.bytes(row.bytes), terminal.line(row.actor or ""), terminal.line(row.reason or ""),
+    }
+  end
+  app:print_table({ "ID OR HASH", "AGENT", "REMOVED", "SIZE>", "ACTOR", "REASON" }, cells, true)
+end
+
 return {
   summary = "list sessions, newest first",
   usage = "list [AGENT] [--status WHAT] [--since WHEN] [--until WHEN] [--sort WHAT] [--limit N]",
@@ -120,7 +140,8 @@ return {
     sessile list                             all of them
     sessile list coder --limit 5             the newest five of one agent
     sessile list --since 7d --label release  from this week, with that label
-    sessile list --status deleted            sessions that can be undeleted]],
+    sessile list --status deleted            sessions that can be undeleted
+    sessile list --removed                   what was removed for good, by whom and why]],
   arguments = {
     { "agent", "only sessions of this agent, as --agent", "?", field = "only", is = "agent" },
   },
@@ -131,6 +152,7 @@ return {
     filters.options[1], filters.options[2], filters.options[3], filters.options[4],
     filters.options[5],
     { "--title TEXT", "only sessions with this text in the title" },
+    { "--removed", "the records of sessions that were removed for good instead" },
     { "--long", "whole ids, exact times (UTC), users" },
     { "--sort WHAT", "the order: newest or largest first, titles from A",
       choices = core.sorts(), default = "modified" },
@@ -138,6 +160,9 @@ return {
     common.limit, pager.option,
   },
   run = function(app, args)
+    if args.removed then
+      return removed(app)
+    end
     if args.only and args.agent and args.only ~= args.agent then
       return nil, ("two agents are named: '%s' and '%s'"):format(hints.shown(args.only),
         hints.shown(args.agent)), "EUSAGE"
