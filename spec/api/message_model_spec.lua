@@ -219,7 +219,8 @@ describe("usage", function()
     assert.same({ "main 5 46 60" }, by_agent)
     assert.same(s:usage(), sum)
     assert.has_error(function() s:usage { by = "hour" } end,
-      [[session:usage: option 'by': "day", "model", "agent" or "day_and_model" expected, got "hour"]])
+      [[session:usage: option 'by': "day", "model", "agent" or "day_and_model" expected, ]]
+        .. [[got "hour"]])
     assert.same({}, assert(store:create()):usage { by = "day" })
   end)
 

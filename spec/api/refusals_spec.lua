@@ -106,7 +106,8 @@ describe("a label", function()
     before = temp.snapshot(dir)
     for _, method in ipairs { "label", "unlabel", "pin", "unpin" } do
       local words = method:find "^un" and "0000003f" or "there is no entry 0000003f"
-      refused("ENOTFOUND", words, mine[method](mine, "0000003f", "here"))
+      refused("ENOTFOUND", words, mine[method](mine, "0000003f",
+        method:find "label" and "here" or nil))
     end
     assert.same({}, mine:labels())
     told(3, "there is no entry 0000003f", "label mine 3f here")

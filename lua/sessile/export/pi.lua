@@ -32,7 +32,9 @@ local function flush(self)
     return a.at < b.at or a.at == b.at and a.order < b.order
   end)
   for _, one in ipairs(window) do
-    self.write(one.text .. "\n")
+    -- Arguments stand in the line as the model wrote them, perhaps over several lines; within
+    -- strings JSON has no line breaks.
+    self.write(one.text:gsub("[\r\n]", " ") .. "\n")
     self.leaf = one.name or self.leaf
   end
   self.window = {}
