@@ -23,7 +23,8 @@ end
 local function after(turns, options, open)
   options = options or {}
   options[1], options.min_tokens = "merge_dedupe", options.min_tokens or 20
-  local session = assert(transcript.session { policy = options })
+  -- The work is bounded by policy_gas; the time is that of a slow machine.
+  local session = assert(transcript.session { policy = options, limits = { policy_ms = 60000 } })
   local outcomes = transcript.play(session, turns)
   shipped.none_refused(outcomes)
   local context = session:context()
