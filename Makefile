@@ -16,7 +16,7 @@ BUILD   ?= build
 
 BUILD_PACKAGES := gcc libc6-dev binutils lua5.4 liblua5.4-dev uuid-dev libsodium-dev \
                   libmodpbase64-dev libzstd-dev libpcre2-dev lua-argparse
-BUILD_PACKAGES += libsqlite3-dev libpq-dev libcurl4-openssl-dev
+BUILD_PACKAGES += libsqlite3-dev libpq-dev libcurl4-openssl-dev libstemmer-dev libutf8proc-dev
 BUILD_PACKAGES += libcmark-gfm-dev libcmark-gfm-extensions-dev libncurses-dev libedit-dev
 TEST_PACKAGES  := pkg-config libcmocka-dev libcjson-dev lua-busted postgresql sqlite3 luajit
 CHECK_PACKAGES := clang-format-14 lua-check cppcheck lua-socket lua-sec
@@ -45,7 +45,7 @@ LINK       = $(CC) -pthread $(OPT) $(LDFLAGS) -Wl,-z,relro,-z,now
 
 LUA_INCLUDE ?= /usr/include/lua5.4
 LUA_LIB     ?= -llua5.4
-ENGINE_LIBS := -lsodium -luuid -lmodpbase64 -lzstd -lpcre2-8 -lsqlite3 -lm
+ENGINE_LIBS := -lsodium -luuid -lmodpbase64 -lzstd -lpcre2-8 -lstemmer -lutf8proc -lsqlite3 -lm
 LIBS        := $(ENGINE_LIBS) $(LUA_LIB)
 TEST_LIBS   := -lcmocka -lcjson
 # What only the executable is linked with: pages, screens, typed lines.
@@ -55,7 +55,7 @@ COMMAND_LIBS := -lcmark-gfm -lcmark-gfm-extensions -lncursesw -ltinfo -ledit
 
 OBJ     := $(BUILD)/obj
 FLOORS  := base codec vault store store/file store/sqlite store/postgres store/hosted log tokens \
-           context session proposal history operations admin policy run api
+           context session memory proposal history operations admin policy run api
 objects  = $(patsubst %.c,$(OBJ)/%.o,$(1))
 sources  = $(sort $(wildcard $(1)))
 
@@ -116,7 +116,8 @@ ENCODINGS := $(patsubst engine/tokens/data/%.zst,$(BUILD)/share/sessile/encoding
 all: build
 always:
 build: $(A) $(if $(ENGINE),$(SO)) $(CORE) $(BIN) $(WORKER) $(ENCODINGS) $(BUILD)/sessile.pc
-everything: build $(BUILD)/internal.a $(TESTS) $(STORE_OBJECTS) $(FUZZERS) $(BENCHES) $(SAMPLES)
+everything: build $(BUILD)/internal.a $(TESTS) $(STORE_OBJECTS) $(FUZZERS) $(BENCHES) $(SAMPLES) \
+            $(BUILD)/accuracy/retrieval
 
 # ---- objects -------------------------------------------------------------------------
 # Each kind of source sees only the headers it may use.
@@ -283,7 +284,7 @@ check: deps-check
 
 # The tests of sessions over databases: those that are known to say nothing of files. What is slow over PostgreSQL, since each place is a schema
 # that has to be made, and shows nothing that SQLite does not, is left to SQLite.
-OVER_POSTGRES := unit/operations/test_checkpoint unit/session/test_facts unit/operations/test_life unit/session/test_session$$ \
+OVER_POSTGRES := unit/memory/test_memory$$ unit/operations/test_quota unit/operations/test_checkpoint unit/session/test_facts unit/operations/test_life unit/session/test_session$$ \
     unit/session/test_tree spec/policies/pending_run \
     $(addprefix spec/api/,branch list checkpoint child fork lifecycle pause search session turn)
 OVER_SQLITE := $(OVER_POSTGRES) model/ unit/admin/test_search unit/operations/test_writers unit/operations/test_fork \
@@ -393,9 +394,15 @@ bench: deps-bench
 	@BUILD=$(BUILD) tests/bench/run $(if $(BENCH),$(BENCH),$(BENCHES:$(BUILD)/bench/%=%))
 benches: $(BENCHES) $(WORKER) $(ENCODINGS)
 
-# How far token counts are from what a provider reported: make accuracy FILE=recording.jsonl
-accuracy: build
-	@$(BIN) run tests/accuracy/accuracy.lua $(FILE)
+# How far token counts are from what a provider reported: make accuracy FILE=recording.jsonl; and
+# how often a memory finds what answers a question: make accuracy LOCOMO=FOLDER (locomo10.json).
+accuracy: build $(if $(LOCOMO),$(BUILD)/accuracy/retrieval)
+	@$(if $(FILE)$(if $(LOCOMO),,x),$(BIN) run tests/accuracy/accuracy.lua $(FILE))
+	@$(if $(LOCOMO),$(BUILD)/accuracy/retrieval $(LOCOMO)/locomo10.json)
+
+$(BUILD)/accuracy/%: $(OBJ)/tests/accuracy/%.o $(BUILD)/internal.a
+	@mkdir -p $(@D)
+	$(LINK) -o $@ $^ $(LIBS)
 
 # A folder where neither shells, Lua, compilers nor programs look.
 P = $(abspath $(PREFIX))

@@ -70,7 +70,7 @@ while outcome.status == "paused" do
   local asked = assert(session:suspended()).state
   files[asked.path] = asked.text
   assert(session:resume_with { role = "tool", tool_call_id = asked.call, content = "written" })
-  outcome = assert(agent:run()) -- nothing new is said: it goes on
+  outcome = assert(agent:run()) -- nothing new is said: it continues
 end
 assert(outcome.status == "completed", outcome.error)
 print("= " .. outcome.text)

@@ -28,7 +28,7 @@ static void must(sessile_status status, const sessile_error *err)
 }
 
 /* A turn, written before the policy runs. This policy asks nothing; one that needs a
- * model or a hook stops at SESSILE_NEEDS and goes on after sessile_run_reply(). */
+ * model or a hook stops at SESSILE_NEEDS and continues after sessile_run_reply(). */
 static void take_turn(sessile_session *session, const char *question, const char *answer)
 {
     sessile_slice messages[2];

@@ -1,6 +1,6 @@
 /*
  * needs.c: a policy that asks a model, from C: the engine never calls anybody. A run says
- * what it needs, the host gets it in its own way and time, and the run goes on.
+ * what it needs, the host gets it in its own way and time, and the run continues.
  *
  *   needs
  *

@@ -6,17 +6,17 @@
 --          text is read and no model is asked.
 -- Limit    one of `messages`, `turns` or `tokens`; with none of them the model's window less
 --          the reserve. An unlimited window has no limit: then nothing is cut.
--- Cuts     to `keep` of the limit, not to the limit: a small cut in every turn would break the
---          provider's prompt cache in every turn.
+-- Cuts     to the limit that you gave, in every turn that passes it; to 80 % of the window. Each
+--          cut breaks the provider's prompt cache: with `keep` = 0.8 you get fewer, larger cuts.
 -- Never    drops system messages at the front, the user's last message, open calls or pinned
 --          messages; never splits a call from its result. A summary at the front stays,
 --          because it replaces everything before it.
 --
--- If a person asks to compact, it cuts below the limit too: to `keep` of the limit, or to half
--- of the tokens if there is no limit.
+-- If a person asks, it cuts to `keep` of the limit, or to half of the tokens if there is no limit.
 
 local UNITS = { "messages", "turns", "tokens" }
 
+-- The limit, its unit, and what a cut leaves: of the window a part stays free for the next turns.
 local function limit_of(state, options)
   local unit
   for _, name in ipairs(UNITS) do
@@ -25,10 +25,9 @@ local function limit_of(state, options)
     end
     unit = options[name] and name or unit
   end
-  if unit then
-    return options[unit], unit
-  end
-  return state.window - state.reserve, "tokens"
+  local limit = unit and options[unit] or state.window - state.reserve
+  return limit, unit or "tokens", limit < math.huge
+    and math.max(1, math.floor(limit * (options.keep or unit and 1 or 0.8)))
 end
 
 -- The messages at the front that the laws protect do not count.
@@ -41,39 +40,49 @@ local function count_opening(state)
   return count
 end
 
+-- The place of the summary at the front, which does not count either; nil: there is none.
+local function find_summary(state)
+  local messages, i = state.messages, 1
+  while messages[i] and messages[i].pinned do
+    i = i + 1
+  end
+  local metadata = messages[i] and not messages[i].id and messages[i].metadata
+  return type(metadata) == "table" and metadata.kind == "summary" and i or nil
+end
+
 local function is_over(state, limit, unit)
-  if unit == "tokens" then
-    return state.tokens > limit
-  end
-  local messages = state.messages
-  if unit == "messages" then
-    return #messages > limit and #messages - count_opening(state) > limit
-  end
-  -- Turns have numbers: they are counted only if the numbers exceed the limit.
-  local first = messages[count_opening(state) + 1]
-  if not first or messages[#messages].turn - first.turn < limit then
-    return false
+  if unit == "tokens" then return state.tokens > limit end
+  local messages, opening = state.messages, count_opening(state)
+  -- The cheap question first; turns have numbers.
+  local most = unit == "messages" and #messages - opening
+    or messages[opening + 1] and messages[#messages].turn - messages[opening + 1].turn + 1 or 0
+  local summary = most > limit and find_summary(state)
+  if most <= limit or unit == "messages" then
+    return most - (summary and 1 or 0) > limit
   end
   local count = 0
   for _, turn in ipairs(state:turns()) do
-    count = count + (turn.turn > 0 and 1 or 0)
+    local is_summary = turn.first == summary and turn.last == summary
+    count = count + (turn.turn > 0 and not is_summary and 1 or 0)
   end
   return count > limit
 end
 
--- Returns the tokens and the number of messages.
-local function carry_summary(state)
+-- Whether a cut can drop more than the summary: if not, it would save nothing (law 6).
+local function has_more(state, summary)
   local messages = state.messages
-  local i = 1
-  while messages[i] and messages[i].pinned do
-    i = i + 1
+  for i = summary + 1, state:find_cut(0) - 1 do
+    local is_question = messages[i].turn == messages[#messages].turn
+      and messages[i - 1].turn ~= messages[i].turn
+    if not messages[i].pinned and not is_question then return true end
   end
-  local first = messages[i]
-  local metadata = first and not first.id and first.metadata
-  if type(metadata) ~= "table" or metadata.kind ~= "summary" then
-    return 0, 0
-  end
-  state:insert(i, { role = first.role, content = first.content, metadata = metadata },
+end
+
+-- Returns the tokens and the number of messages. Law 3 allows a new summary no role but user's.
+local function carry_summary(state, i)
+  if not i then return 0, 0 end
+  local first = state.messages[i]
+  state:insert(i, { role = "user", content = first.content, metadata = first.metadata },
     { covers = { i, i } })
   return first.tokens, 1
 end
@@ -95,8 +104,9 @@ end
 -- The rest begins with a user's message if that costs at most half of it: some providers
 -- refuse a context that begins in the middle of an answer.
 local function cut(state, amount, unit)
-  local messages, opening = state.messages, count_opening(state)
-  local tokens, count = carry_summary(state)
+  local messages, opening, summary = state.messages, count_opening(state), find_summary(state)
+  if summary and not has_more(state, summary) then return end
+  local tokens, count = carry_summary(state, summary)
   for i = 1, opening do
     tokens, count = tokens + messages[i].tokens, count + 1
   end
@@ -108,41 +118,32 @@ local function cut(state, amount, unit)
   state:keep_last(unit == "messages" and amount + count or amount, unit)
 end
 
-local function kept_of(limit, options)
-  return math.max(1, math.floor(limit * options.keep))
-end
-
 return {
-  name = "sliding_window",
-  version = 1,
+  name = "sliding_window", version = 1,
   about = "Keep the newest messages, turns or tokens; drop what lies before them.",
   options = {
-    messages = { type = "integer", min = 2, about = "messages kept, without system messages" },
-    turns = { type = "integer", min = 1, about = "turns kept" },
-    tokens = { type = "integer", min = 1, about = "tokens kept" },
-    keep = { type = "number", default = 0.8, min = 0.05, max = 1,
-      about = "share of the limit that is left after a cut" },
-    by_hand = { type = "boolean", default = true,
-      about = "also cut when a person asks to compact" },
+    messages = { type = "integer", min = 2, about = "most messages kept, system ones aside" },
+    turns = { type = "integer", min = 1, about = "most turns kept" },
+    tokens = { type = "integer", min = 1, about = "most tokens kept" },
+    keep = { type = "number", min = 0.05, max = 1,
+      about = "share of the limit that a cut leaves: 1, or 0.8 of the window" },
+    by_hand = { type = "boolean", default = true, about = "also cut when a person asks to" },
   },
 
   truncate = function(state, ctx)
-    local limit, unit = limit_of(state, ctx.options)
+    local limit, unit, kept = limit_of(state, ctx.options)
     if is_over(state, limit, unit) then
-      cut(state, kept_of(limit, ctx.options), unit)
+      cut(state, kept, unit)
     end
   end,
 
   -- There is no should_compact: this runs only if somebody asks.
   compact = function(state, ctx)
-    if not ctx.options.by_hand then
-      return
-    end
-    local limit, unit = limit_of(state, ctx.options)
-    if limit == math.huge then
+    local _, unit, kept = limit_of(state, ctx.options)
+    if ctx.options.by_hand and not kept then
       cut(state, state.tokens // 2, "tokens")
-    elseif is_over(state, kept_of(limit, ctx.options), unit) then
-      cut(state, kept_of(limit, ctx.options), unit)
+    elseif ctx.options.by_hand and is_over(state, kept, unit) then
+      cut(state, kept, unit)
     end
   end,
 }

@@ -135,7 +135,7 @@ return {
     local text, why = ask(parts, former and text_of(state.messages[former].content), most, ctx)
     if not text then
       error("the model gave no summary: " .. why, 0)
-    elseif ctx.count(text) >= tokens then
+    elseif ctx.count("[user, summary]\n" .. text) >= tokens then -- a message is more than its text
       error("the model's summary is longer than what it replaces", 0)
     end
     return with_summary(state, covered, text)

@@ -8,6 +8,8 @@
  */
 #include "admin/check_internal.h"
 
+#include "store/wait.h"
+
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -192,25 +194,72 @@ static void drop_index(sessile_check *c)
                   "its index was emptied: the next session that is opened rebuilds it");
 }
 
-static void tell_names(sessile_check *c, const check_place *p)
+/* Where a log whose name is damaged is found. */
+static void where_is(const sessile_check *c, const check_place *p, char out[96])
+{
+    uint64_t number;
+
+    out[0] = 0;
+    if (store_is_misnamed(p->name, &number) || store_is_misnamed(p->folder, &number))
+        snprintf(out, 96,
+                 check_is_of_files(c) ? " (inode %" PRIu64 ")"
+                                      : " (row %" PRIu64 " of the table sessions)",
+                 number);
+}
+
+/* Compares the name of the log with its header. 1: it is another one; own: the right
+ * place. */
+static int tell_names(sessile_check *c, const check_place *p, check_place *own)
 {
     sessile_session *s = c->s;
-    session_names names = {{s->identity.id, s->identity.id_size},
-                           {s->identity.agent, s->identity.agent_size},
-                           {s->identity.user, s->identity.user_size}};
-    char folder[NAME_SIZE], name[NAME_SIZE], own[FILE_SIZE];
+    session_names names = session_own_names(s);
+    char file[FILE_SIZE], where[96];
     check_row *r;
 
-    names_place(c->store, &names, folder, name);
-    if (!strcmp(folder, p->folder) && !strcmp(name, p->name))
-        return;
-    check_file_name(c, folder, name, own);
-    r = check_add(c, SESSILE_DAMAGE, SESSILE_DAMAGED,
-                  "its header says that it belongs at %s: it was moved or replaced; move "
-                  "it there if that place is free",
-                  own);
-    if (r)
-        r->f.entry = 0;
+    names_place(c->store, &names, own->folder, own->name);
+    if (!strcmp(own->folder, p->folder) && !strcmp(own->name, p->name))
+        return 0;
+    check_file_name(c, own->folder, own->name, file);
+    where_is(c, p, where);
+    r = check_add(
+        c, SESSILE_DAMAGE, SESSILE_DAMAGED,
+        "its header says that it belongs at %s: its name was damaged, or it was "
+        "moved%s",
+        file, where);
+    if (!r)
+        return 1;
+    r->f.entry = 0;
+    snprintf(r->next, sizeof r->next, "sessile check --salvage");
+    return 1;
+}
+
+/* Its header, which was authenticated, has the right name. */
+static int salvage_name(sessile_check *c, const check_place *p, const check_place *own)
+{
+    char file[FILE_SIZE];
+    sessile_error err;
+    check_row *r;
+
+    error_clear(&err);
+    check_file_name(c, own->folder, own->name, file);
+    /* memory for the report is allocated before anything is done */
+    r = check_add(c, SESSILE_NOTE, SESSILE_OK, "it has its name again: %s%s", file,
+                  log_damage(c->s->log, NULL) ? "; salvage it once more for the rest"
+                                              : "");
+    if (!r || check_reserve(c))
+        return 0;
+    if (!log_rename(&c->store->backend, p->folder, p->name, own->folder, own->name,
+                    c->store->config.timeout_ms, &err))
+        return 1;
+    c->row_count--;
+    if (err.code == SESSILE_EXISTS)
+        check_add(c, SESSILE_DAMAGE, err.code,
+                  "another log is at %s, so this one was left where it is: export it, or "
+                  "remove one of the two",
+                  file);
+    else
+        check_add_error(c, &err);
+    return 0;
 }
 
 /* Reports an entry that the session cannot contain, and writes the tombstone for it. */
@@ -356,6 +405,8 @@ sessile_status check_one_log(sessile_check *c, const check_place *p, sessile_che
     sessile_status status;
     log_index_about ix;
     log_tail tail;
+    check_place own;
+    int misnamed = 0;
 
     memset(&ix, 0, sizeof ix);
     check_file_name(c, p->folder, p->name, c->file);
@@ -375,7 +426,7 @@ sessile_status check_one_log(sessile_check *c, const check_place *p, sessile_che
         tell_damage(c);
         tell_tail(c, &tail);
         tell_index(c, &ix);
-        tell_names(c, p);
+        misnamed = tell_names(c, p, &own);
         status = look_at_lists(c, &why);
     }
     if (!status) /* a list may have been the first thing that is wrong */
@@ -395,7 +446,7 @@ sessile_status check_one_log(sessile_check *c, const check_place *p, sessile_che
         out->bytes = log_bytes(c->s->log);
         out->lost = log_lost(c->s->log);
         if (c->salvage)
-            out->salvaged = salvage(c, p, &ix);
+            out->salvaged = misnamed ? salvage_name(c, p, &own) : salvage(c, p, &ix);
     }
     if (c->s) {
         out->id = (sessile_slice){c->s->identity.id, c->s->identity.id_size};

@@ -73,10 +73,12 @@ static sessile_keys_epoch *epoch_row(sessile_keys_epoch *rows, size_t count,
     return NULL;
 }
 
-static void count_log(sessile_keys *k, sessile_keys_epoch *rows,
+static void count_log(sessile_keys *k, sessile_keys_epoch *rows, const keyring *keys,
                       const keyring_about *about, const log_about *log)
 {
     sessile_keys_epoch *row;
+    sessile_error ignored;
+    int old = log->key.epoch != about->epoch || log->key.suite != about->suite;
 
     if (!log->sealed) {
         k->odd_logs++;
@@ -86,7 +88,8 @@ static void count_log(sessile_keys *k, sessile_keys_epoch *rows,
     if (row)
         row->logs++;
     k->user_logs += log->key.user[0] != 0;
-    k->old_logs += log->key.epoch != about->epoch || log->key.suite != about->suite;
+    /* reseal cannot change what nothing opens any more */
+    k->old_logs += old && keyring_forgot(keys, &log->key, &ignored) != 1;
 }
 
 sessile_status keys_status(sessile_store *st, sessile_keys **out, sessile_error *err)
@@ -139,7 +142,7 @@ sessile_status keys_status(sessile_store *st, sessile_keys **out, sessile_error 
         else if (looked)
             k->odd_logs++;
         else
-            count_log(k, rows, &about, &log);
+            count_log(k, rows, st->keys, &about, &log);
     }
 out:
     places_deinit(&logs);

@@ -30,10 +30,10 @@
  *   head, 24 bytes   rows (8), bytes of all text (8), bytes of the agent's name (8)
  *   row, 104 bytes   size, mtime ns, change time ns, inode, created ms, modified ms, ttl
  *                    ms, deleted ms, written ms (8 each), entries, messages, id, user,
- * title (4 each: bytes of them; id 0: it is the log's name), name, labels (4 each), 1:
- * archived, 2: suspended (4) order, 4 a row   numbers of rows, the newest first: nobody
- * need sort them again text             the agent's name, then of each row name, id,
- * user, title, labels
+ *                    title (4 each: bytes of them; id 0: it is the log's name), name,
+ *                    labels (4 each), 1: archived, 2: suspended (4)
+ *   order, 4 a row   numbers of rows, the newest first: nobody need sort them again
+ *   text             the agent's name, then of each row name, id, user, title, labels
  */
 static const char what_for[] = "sessile list cache 4:";
 enum {

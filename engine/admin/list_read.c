@@ -27,7 +27,7 @@ static void fill(listing *l, list_opened *row, const sessile_session *s)
     row->row.agent.size = s->identity.agent_size;
     row->row.user.size = s->identity.user_size;
     row->row.title.size = s->fold.title_size;
-    row->row.created_ms = s->header.created_ms;
+    row->row.created_ms = fold_created(s);
     row->row.modified_ms = fold_modified(s);
     row->row.entries = s->tree.node_count;
     row->row.messages = s->tree.nodes[s->tree.head].messages;

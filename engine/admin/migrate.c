@@ -8,11 +8,15 @@
  */
 #include "admin/migrate.h"
 
+#include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/alloc.h"
+#include "operations/deletion.h"
 #include "session/fold.h"
 #include "session/header.h"
+#include "store/wait.h"
 
 /* After this number of failing reads in a row the sessions are not at fault. */
 enum { LOST_MOST = 8, TRIES = 3 };
@@ -77,11 +81,12 @@ static void report(sessile_migration *m, const sessile_error *why)
     m->state.why = *why;
 }
 
-/* Where the session is kept in the other store, whose names have another key. */
+/* Where the session is kept in the other store, whose names have another key, or the same
+ * if bytes are copied unchanged. */
 static sessile_status place_there(sessile_migration *m, const char *folder,
                                   const char *name, sessile_error *err)
 {
-    sessile_store *from = m->from, *to = m->to;
+    sessile_store *from = m->from, *to = m->state.as_it_stands ? m->from : m->to;
     sessile_status status;
     session_names names;
     header head;
@@ -100,12 +105,21 @@ static sessile_status place_there(sessile_migration *m, const char *folder,
         names.id = (sessile_slice){head.id.data, head.id.size};
         names.agent = (sessile_slice){head.agent.data, head.agent.size};
         names.user = (sessile_slice){head.user.data, head.user.size};
+        names.memory = head.memory;
         names_place(to, &names, m->to_folder, m->to_name);
-        keyring_user_name(to->keys, names.user, m->user);
+        if (!m->state.as_it_stands)
+            keyring_user_name(to->keys, names.user, m->user);
     }
     header_deinit(&head);
     buf_deinit(&text);
     return status;
+}
+
+static int is_misnamed(const char *folder, const char *name)
+{
+    uint64_t number;
+
+    return store_is_misnamed(folder, &number) || store_is_misnamed(name, &number);
 }
 
 static sessile_status begin_copying(sessile_migration *m, int compare, sessile_error *err)
@@ -130,13 +144,31 @@ static sessile_status begin_copying(sessile_migration *m, int compare, sessile_e
                              .depth = session_read_depth(m->from),
                              .callbacks = &callbacks};
 
-    if (m->state.as_it_stands) {
+    m->misnamed = is_misnamed(folder, name);
+    if (m->misnamed && (m->without_key || !m->from->keys)) {
+        status = fail(err, m->closed.code ? m->closed.code : SESSILE_SEALED,
+                      "its name is damaged, and its right name cannot be read, so it was "
+                      "left out (%.300s)",
+                      m->closed.message);
+    } else if (m->state.as_it_stands && !m->misnamed) {
         memcpy(m->to_folder, folder, strlen(folder) + 1);
         memcpy(m->to_name, name, strlen(name) + 1);
     } else {
         status = place_there(m, folder, name, err);
     }
     return status ? status : transfer_begin(&m->at, &wish, &m->from->alloc, err);
+}
+
+/* Tells that a session whose name is damaged was copied under its right name. */
+static void report_name(sessile_migration *m)
+{
+    sessile_error why;
+
+    fail(&why, SESSILE_DAMAGED,
+         "its name is damaged here: the copy has it as %s/%s. To mend it here: sessile "
+         "check --salvage",
+         m->to_folder, m->to_name);
+    report(m, &why);
 }
 
 /* Counts the result of a copied session. */
@@ -151,6 +183,8 @@ static void count_copied(sessile_migration *m, const transfer_info *about)
     s->unfinished += about->unfinished;
     log->put = 1;
     log->bytes = about->bytes;
+    if (m->misnamed)
+        report_name(m); /* unless there is worse to report */
     switch (about->result) {
     case TRANSFER_COPIED:
         s->copied++;
@@ -182,6 +216,9 @@ static void count_copied(sessile_migration *m, const transfer_info *about)
     if (m->without_key && m->from->keys) {
         if (m->closed.code == SESSILE_SEALED && transfer_user(m->at)[0]) {
             s->forgotten++;
+        } else if (m->closed.code == SESSILE_DAMAGED && transfer_user(m->at)[0] &&
+                   migrate_has_no_users(m)) {
+            s->forgotten++; /* a backup whose users' secrets are kept apart */
         } else {
             s->damaged++;
             report(m, &m->closed);
@@ -224,14 +261,17 @@ static sessile_status failed(sessile_migration *m, const sessile_error *why,
         m->closed = *why;
         return SESSILE_NEEDS;
     }
-    if (!s->as_it_stands && status == SESSILE_SEALED && is_of_a_user(m)) {
+    if ((!s->as_it_stands || m->misnamed) && status == SESSILE_SEALED &&
+        is_of_a_user(m)) {
         s->forgotten++;
         return SESSILE_OK;
     }
     m->lost = status == SESSILE_IO ? m->lost + 1 : 0;
     if (m->lost >= LOST_MOST)
         return fail(err, status, "%s", why->message);
-    if (status == SESSILE_DAMAGED || status == SESSILE_TRUNCATED)
+    if (m->misnamed)
+        s->failed++;
+    else if (status == SESSILE_DAMAGED || status == SESSILE_TRUNCATED)
         s->damaged++;
     else if (status == SESSILE_CONFLICT)
         s->conflicts++;
@@ -332,6 +372,25 @@ static sessile_status looking(sessile_migration *m, sessile_error *err)
     return status;
 }
 
+/* After the logs: a session that is removed meanwhile has its record too. */
+static sessile_status copy_deletions(sessile_migration *m, sessile_error *err)
+{
+    uint64_t copied, lost;
+    sessile_error why;
+    sessile_status status =
+        deletions_copy(m->from, m->to, !m->state.as_it_stands, &copied, &lost, err);
+
+    if (status || !lost)
+        return status;
+    m->state.failed += lost;
+    snprintf(m->failed, sizeof m->failed, "deleted-");
+    m->state.log = m->failed;
+    fail(&why, SESSILE_DAMAGED,
+         "%" PRIu64 " records of deletions do not open, and were left out", lost);
+    m->state.why = why;
+    return SESSILE_OK;
+}
+
 static sessile_status copying(sessile_migration *m, sessile_error *err)
 {
     sessile_status status = SESSILE_OK;
@@ -340,6 +399,8 @@ static sessile_status copying(sessile_migration *m, sessile_error *err)
         return piece(m, 0, err);
     if (m->state.as_it_stands && (m->parts & SESSILE_MIGRATE_USERS))
         status = migrate_users(m, err);
+    if (!status && (m->parts & SESSILE_MIGRATE_LOGS))
+        status = copy_deletions(m, err);
     if (status)
         return status;
     enter(m, SESSILE_MIGRATE_VERIFYING);

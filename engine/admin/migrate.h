@@ -54,6 +54,7 @@ struct sessile_migration {
     uint64_t passed; /* bytes of those before it */
     transfer *at;
     int without_key; /* the present log is copied without its key */
+    int misnamed;    /* its name is damaged: it is copied under its right name */
     sessile_error
         closed; /* why from->keys is NULL, or the log was copied without its key */
     int tries;
@@ -89,6 +90,8 @@ sessile_status migrate_blob(const store *st, const char *name, char **out, size_
                             sessile_error *err);
 /* Copies the users' secrets as they are in `from` now. */
 sessile_status migrate_users(sessile_migration *m, sessile_error *err);
+/* 1: the source has no secret of any user, as a backup whose secrets are kept apart. */
+int migrate_has_no_users(const sessile_migration *m);
 /* Adds keys that `from` got since the migration began to the copy. CONFLICT: `from` has
  * lost some. */
 sessile_status migrate_keys_same(sessile_migration *m, sessile_error *err);

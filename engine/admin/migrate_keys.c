@@ -3,12 +3,14 @@
  * unchanged.
  *
  * Makes sure that a forgotten user stays forgotten: secrets are copied after the logs,
- * and each is looked up in the source once more after it was copied. Must never open a
+ * and each is looked up in the source once more after it was copied. The markers of
+ * forgotten users are copied too. Must never open a
  * blob, nor overwrite one of the target's own.
  */
 #include "admin/migrate.h"
 #include "base/alloc.h"
 
+#include <stdio.h>
 #include <string.h>
 
 sessile_status migrate_blob(const store *st, const char *name, char **out, size_t *size,
@@ -28,34 +30,65 @@ sessile_status migrate_blob(const store *st, const char *name, char **out, size_
     return status;
 }
 
-/* ------------------------------------------------------------------ names */
-
-typedef struct names {
-    buf text; /* each with its NUL */
-    int failed;
-} names;
-
-static int add_name(void *arg, const char *name)
+static sessile_status list_blobs(blob_names *out, const sessile_store *st,
+                                 const char *prefix, sessile_error *err)
 {
-    names *n = arg;
-
-    buf_put(&n->text, name, strlen(name) + 1);
-    return n->text.failed;
+    return blob_names_find(out, st->backend.table, st->backend.self, prefix, &st->alloc,
+                           err);
 }
 
-static sessile_status list_users(names *out, const sessile_store *st, sessile_error *err)
+int migrate_has_no_users(const sessile_migration *m)
 {
-    const store *b = &st->backend;
-    sessile_status status = SESSILE_OK;
+    blob_names users;
+    sessile_status status = list_blobs(&users, m->from, USER_PREFIX, NULL);
+    int none = !status && users.count == 0;
 
-    buf_init(&out->text, &st->alloc);
-    if ((b->table->capabilities & SESSILE_BACKEND_SEALS) && b->table->blob_list)
-        status = b->table->blob_list(b->self, USER_PREFIX, add_name, out, err);
+    buf_deinit(&users.text);
+    return none;
+}
+
+/* Users who were forgotten in the source are known to be so in the target. */
+static sessile_status put_markers(sessile_migration *m, sessile_error *err)
+{
+    const store *to = &m->to->backend;
+    blob_names markers;
+    sessile_status status = list_blobs(&markers, m->from, FORGOTTEN_PREFIX, err);
+
+    for (size_t at = 0; !status && at < markers.text.size;) {
+        const char *name = markers.text.data + at;
+        char *text;
+        size_t size;
+        at += strlen(name) + 1;
+        status = migrate_blob(&m->from->backend, name, &text, &size, err);
+        if (status || !text)
+            continue; /* the user came back since it was listed */
+        status = to->table->blob_put_new(to->self, name, text, size, err);
+        if (status == SESSILE_EXISTS) {
+            error_clear(err);
+            status = SESSILE_OK;
+        }
+        host_free(text);
+    }
+    buf_deinit(&markers.text);
+    return status;
+}
+
+/* The user has a secret in the source: in the target nothing may say otherwise. */
+static sessile_status remove_marker(const store *to, const char *secret,
+                                    sessile_error *err)
+{
+    char name[NAME_SIZE];
+    sessile_status status;
+
+    if (!to->table->blob_remove)
+        return SESSILE_OK;
+    snprintf(name, sizeof name, FORGOTTEN_PREFIX "%s", secret + sizeof USER_PREFIX - 1);
+    status = to->table->blob_remove(to->self, name, err);
     if (status == SESSILE_NOTFOUND) {
         error_clear(err);
         status = SESSILE_OK;
     }
-    return !status && out->text.failed ? fail_nomem(err) : status;
+    return status;
 }
 
 /* ------------------------------------------------------------------ one secret */
@@ -105,6 +138,8 @@ static sessile_status put_user(sessile_migration *m, const char *name, sessile_e
     } else if (!status) {
         status = to->table->blob_put_new(to->self, name, text, size, err);
         m->state.users += !status;
+        if (!status)
+            status = remove_marker(to, name, err);
     }
     host_free(was);
     host_free(text);
@@ -120,8 +155,8 @@ static sessile_status put_user(sessile_migration *m, const char *name, sessile_e
 /* Those of `to` that are no more in `from`. */
 static sessile_status forget_others(sessile_migration *m, sessile_error *err)
 {
-    names there = {0};
-    sessile_status status = list_users(&there, m->to, err);
+    blob_names there;
+    sessile_status status = list_blobs(&there, m->to, USER_PREFIX, err);
 
     for (size_t at = 0; !status && at < there.text.size;) {
         const char *name = there.text.data + at;
@@ -139,8 +174,8 @@ static sessile_status forget_others(sessile_migration *m, sessile_error *err)
 
 sessile_status migrate_users(sessile_migration *m, sessile_error *err)
 {
-    names users = {0};
-    sessile_status status = list_users(&users, m->from, err);
+    blob_names users;
+    sessile_status status = list_blobs(&users, m->from, USER_PREFIX, err);
 
     for (size_t at = 0; !status && at < users.text.size;) {
         const char *name = users.text.data + at;
@@ -148,6 +183,8 @@ sessile_status migrate_users(sessile_migration *m, sessile_error *err)
         status = put_user(m, name, err);
     }
     buf_deinit(&users.text);
+    if (!status)
+        status = put_markers(m, err);
     return !status && m->options.mirror ? forget_others(m, err) : status;
 }
 

@@ -38,7 +38,7 @@ sessile_status session_purge(sessile_store *st, const sessile_purge_options *opt
     all.lives = 1u << SESSILE_LIFE_EXPIRED | 1u << SESSILE_LIFE_DELETED;
     status = list_sessions(st, &all, &rows, &n, err);
     for (size_t i = 0; !status && i < n; i++) {
-        session_names names = {rows[i].id, rows[i].agent, rows[i].user};
+        session_names names = {rows[i].id, rows[i].agent, rows[i].user, 0};
         const char *due_by = rows[i].life == SESSILE_LIFE_EXPIRED
                                  ? "purged: expired"
                                  : "purged: deleted softly";
@@ -76,9 +76,16 @@ static sessile_status purge_forgotten_log(sessile_store *st, const place *at, in
     uint64_t bytes;
     log_about log;
     sessile_status status =
-        log_read_about(&st->backend, at->folder, at->name, 0, 0, &log, NULL);
-    int forgot = status || !log.sealed ? 0 : keyring_forgot(st->keys, &log.key, err);
+        log_read_about(&st->backend, at->folder, at->name, 0, 0, &log, err);
+    int forgot;
 
+    if (status == SESSILE_NOTFOUND || status == SESSILE_DAMAGED) {
+        error_clear(err); /* removed meanwhile; or not known whose it is */
+        return SESSILE_OK;
+    }
+    if (status)
+        return status;
+    forgot = log.sealed ? keyring_forgot(st->keys, &log.key, err) : 0;
     if (forgot < 0)
         return err->code;
     if (!forgot)

@@ -250,7 +250,7 @@ static sessile_status enter(sessile_search *h, sessile_error *err)
     snprintf(h->why.message, sizeof h->why.message, "%s", h->row->message);
     if (h->row->status && !h->row->entries)
         return tell_unread(h) ? fail_nomem(err) : SESSILE_OK;
-    names = (session_names){h->row->id, h->row->agent, h->row->user};
+    names = (session_names){h->row->id, h->row->agent, h->row->user, 0};
     names_place(h->store, &names, folder, name);
     error_clear(&h->why);
     status = session_open_place(&h->s, h->store, folder, name, &h->why);

@@ -140,9 +140,14 @@ sessile_slice sessile_session_user(const sessile_session *session)
                    : sessile_text(NULL);
 }
 
-int64_t sessile_session_created(const sessile_session *session)
+int64_t sessile_session_created(sessile_session *session)
 {
-    return session ? session->header.created_ms : 0;
+    if (!session || session_lock(session, NULL))
+        return 0;
+    (void)session_refresh_locked(session, NULL);
+    int64_t ms = fold_created(session);
+    session_unlock(session);
+    return ms;
 }
 
 int64_t sessile_session_modified(sessile_session *session)

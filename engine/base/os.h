@@ -125,6 +125,29 @@ int os_mutex_slice(pthread_mutex_t *mutex);
  * arrived. */
 int os_fd_wait(int fd, int flags, int timeout_ms);
 
+/* 1: the other end of a socket is on this machine: a Unix socket, 127.0.0.0/8 or ::1.
+ * 0: it is not, or that is unknown (os_socket.c). */
+int os_socket_local(int fd);
+/* What a socket has for us, at most size bytes; OS_PEEK leaves them there. Does not wait.
+ * The number of bytes; 0: none yet; -1: it ended or broke. */
+enum { OS_TAKE, OS_PEEK };
+int os_socket_receive(int fd, void *out, int size, int peek);
+/* The number of bytes that the socket took, which may be fewer; -1: it broke. */
+int os_socket_send(int fd, const void *data, int size);
+
+/* A socket whose place was taken: its owner, which knows it by its number, talks to
+ * `near` instead, and the socket itself is `far`. Close it; zeroed, it is closed. */
+typedef struct os_detour {
+    int open, near, far;
+    uint64_t device, inode; /* of what the owner has */
+} os_detour;
+/* 0, or -1 and errno: fd is as it was. */
+int os_detour_open(os_detour *d, int fd);
+/* 1: fd is what took its socket's place; 0: the owner closed that, and fd is another. */
+int os_detour_holds(const os_detour *d, int fd);
+/* Puts the socket back, where the owner still has what took its place. */
+void os_detour_close(os_detour *d, int fd);
+
 /* Loads a library by its file name, with symbols separate from those of the process;
  * NULL: not found. The caller closes it (os_library.c). */
 void *os_library_open(const char *name);

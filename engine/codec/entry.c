@@ -29,6 +29,11 @@ static const char *const type_names[] = {
     [ENTRY_CUSTOM] = "custom",
     [ENTRY_TOMBSTONE] = "tombstone",
     [ENTRY_CHILD] = "child",
+    [ENTRY_MEMORY] = "memory",
+    [ENTRY_VERDICT] = "verdict",
+    [ENTRY_HEARD] = "heard",
+    [ENTRY_VECTOR] = "vector",
+    [ENTRY_CONSENT] = "consent",
 };
 
 static const char *const source_names[] = {
@@ -323,7 +328,7 @@ sessile_status entry_read(entry *out, const char *text, size_t size, sessile_err
     out->source = read_source(raw.source);
     if (raw.author.type == JSON_STRING)
         out->author = raw.author;
-    if (raw.user.type == JSON_STRING)
+    if (raw.user.type == JSON_STRING || raw.user.type == JSON_OBJECT)
         out->user = raw.user;
     out->data = raw.data;
     read_tokens(out, raw.tokens);

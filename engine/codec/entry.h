@@ -20,7 +20,13 @@ typedef enum entry_type {
     ENTRY_REFUSAL,
     ENTRY_CUSTOM,
     ENTRY_TOMBSTONE,
-    ENTRY_CHILD
+    ENTRY_CHILD,
+    /* of a long-term memory, whose header is of type memory too */
+    ENTRY_MEMORY,
+    ENTRY_VERDICT,
+    ENTRY_HEARD,
+    ENTRY_VECTOR,
+    ENTRY_CONSENT
 } entry_type;
 
 typedef enum entry_source {
@@ -47,7 +53,8 @@ typedef struct entry {
     int64_t time_ms;
     entry_type type;
     entry_source source;
-    json author, user; /* JSON strings, or JSON_NONE */
+    json author;       /* who spoke: a string, or JSON_NONE */
+    json user;         /* who acted: as header_put_name() writes it, or JSON_NONE */
     json data;         /* an object */
     int64_t tokens;    /* -1: not counted */
     json token_source; /* string, or JSON_NONE */
@@ -62,8 +69,7 @@ typedef struct entry_fields {
     int64_t time_ms;
     entry_type type;
     entry_source source;
-    const char *author_json,
-        *user_json; /* quoted JSON strings, NUL-terminated, or NULL */
+    const char *author_json, *user_json; /* JSON with a NUL, or NULL */
     const char *data;
     size_t data_size;
     int64_t tokens; /* -1: left out */

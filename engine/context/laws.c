@@ -1,20 +1,20 @@
 /*
  * laws.c: the laws of context, judged on what a proposal does.
  *
- * Owns the wording of each law in code. Must never change a list, and must never hold
- * against a proposal what was so before it: a broken pair may stay broken.
+ * Owns the exact meaning of each law. Must never change a list, and must never refuse a
+ * proposal for something that was there before it: a broken pair may stay broken.
  *
- * First every message of `before` is given its place in `after`: its own, or that of the
- * message that covers it (disposition.c). Each law is then one walk over columns.
+ * First every message of `before` gets its place in `after`: its own, or that of the
+ * message that covers it (disposition.c). Each law is then one loop over columns.
  *
  * Law 1 is judged by its effect. The list after the proposal is paired like any other
  * list. A result that had a call must still have that call, and must still be in time if
- * it was. So a replaced message, which carries its pairing in its own text, is judged by
- * what it says. Rejected: "members of a group are all kept or all gone". It needs
- * exceptions for what is replaced or covered, and each exception was a hole. Where
- * nothing new is in the list and its order is the old one, both rules are equivalent:
- * without a whole group, every other result still meets its call, no later than before.
- * Most proposals only take messages out, and are judged without pairing.
+ * it was. So a replaced message is judged by the calls and results in its own text.
+ * Rejected: "members of a group are all kept or all gone". It needs exceptions for
+ * replaced and covered messages, and each exception was a hole. If the list has no new
+ * messages and the old order, both rules are equivalent: when a whole group leaves, every
+ * other result still finds its call, no later than before. Most proposals only remove
+ * messages, and are judged without pairing.
  */
 #include "context/laws.h"
 
@@ -80,12 +80,12 @@ static name name_of(sessile_key key)
 
 /* ------------------------------------------------------------------ 1: pairs */
 
-/* What is needed to judge pairs. */
+/* The data for judging pairs. */
 typedef struct pairs_case {
     const laws_input *in;
     const dispositions *places;
     const pairing *was;
-    const pairing *is; /* NULL: messages were only taken out */
+    const pairing *is; /* NULL: messages were only removed */
     judgement *out;
 } pairs_case;
 
@@ -105,7 +105,8 @@ static uint32_t link_like(const context *c, const item *it, const message_link *
     return PAIR_NONE;
 }
 
-/* Where a link of before is in after: in its item, or in what stands for it. */
+/* The place in after of a link of before: in its item, or in the message that replaces
+ * it. */
 static uint32_t link_after(const pairs_case *j, uint32_t link)
 {
     const context *before = j->in->before, *after = j->in->after;
@@ -149,8 +150,8 @@ static int pair_broken(const pairs_case *j, uint32_t result)
     return 0;
 }
 
-/* A new message that replaces one alone may keep that one's faults: the same link of the
- * replaced message, or PAIR_NONE. */
+/* A new message that replaces a single message may keep its faults. Returns the same link
+ * of the replaced message, or PAIR_NONE. */
 static uint32_t link_before(const pairs_case *j, uint32_t number, uint32_t offset,
                             const message_link *link)
 {
@@ -160,7 +161,7 @@ static uint32_t link_before(const pairs_case *j, uint32_t number, uint32_t offse
     return link_like(j->in->before, &j->in->before->items[from], link, offset);
 }
 
-/* What new messages say: no call without a result, no result without a call. */
+/* New messages must have no call without a result and no result without a call. */
 static int new_links_broken(const pairs_case *j, const item *it)
 {
     uint32_t k;
@@ -258,16 +259,21 @@ static int law_truth(const laws_input *in, const dispositions *places, judgement
         sessile_key key = in->inserted[i].columns.key;
         if (places->inserted_at[i] != PLACE_NONE && in->inserted[i].invalid_role)
             return broken(out, LAW_TRUTH, key,
-                          "%s has the role %s, but replaces no "
-                          "message of that role",
+                          "%s has the role %s, but does not replace one message of "
+                          "that role: write it as user",
                           name_of(key).text,
                           role_name((sessile_role)in->inserted[i].columns.role));
+        if (places->inserted_at[i] != PLACE_NONE && in->inserted[i].new_call)
+            return broken(out, LAW_TRUTH, key,
+                          "%s calls a tool, which only the model does: keep the message "
+                          "that has the call, or leave the call out",
+                          name_of(key).text);
     }
     return 0;
 }
 
-/* A message that says it is an entry, and is not. Judged before all else: a policy that
- * believes to keep a message is not told of what its leaving breaks. */
+/* A message that claims to be an entry and is not. This is judged first: the policy meant
+ * to keep the message, so an error about its absence would mislead. */
 static int law_names(const laws_input *in, const dispositions *places, judgement *out)
 {
     size_t i;
@@ -416,7 +422,7 @@ sessile_status laws_check(const laws_input *in, judgement *out, const allocator 
         }
         pairs.is = &after;
     }
-    /* Law 1 looks at everything that has a place, and what law 3 refuses has none. */
+    /* Law 1 looks at every message with a place; one that law 3 refuses has none. */
     (void)(law_names(in, &places, out) || law_pairs(&pairs) || law_open_work(in, out) ||
            law_truth(in, &places, out) || law_order(&places, out) ||
            law_pinned(in, &places, out) || law_floor(in, &places, out) ||

@@ -35,7 +35,10 @@ typedef struct inserted_message {
     message_link *links;
     sessile_key *covers, *replaces; /* keys of `before`, flattened, ascending */
     size_t cover_count, replace_count;
-    int invalid_role; /* system/developer though it replaces none such */
+    int invalid_role; /* it speaks as system, developer, assistant or model, or as a tool
+                         without a call, and does not replace a message of the same role,
+                         and that one alone */
+    int new_call;     /* it has a call that the one message it replaces does not have */
     int has_name;     /* a hand-built message that says it is an entry … */
     sessile_key name; /* … this one; entry SESSILE_NO_ID: it is none at all */
 } inserted_message;
@@ -52,7 +55,7 @@ typedef struct laws_input {
     const inserted_message *inserted; /* index n - 1 */
     size_t inserted_count;
     int64_t window, reserve; /* window 0: unlimited */
-    uint32_t floor;          /* law 7: newest messages that stay; 2 */
+    uint32_t floor;          /* law 7: newest messages that stay */
     uint64_t result_limit;   /* law 10: bytes of all puts' text */
 } laws_input;
 

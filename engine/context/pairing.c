@@ -1,42 +1,42 @@
 /*
  * pairing.c: which result answers which call.
  *
- * Owns the answer to "what is open, dead, late, an orphan" and "what goes together", for
- * everyone: laws, edits, rendering. Must never look at a message's text, and must never
- * depend on anything but the list.
+ * Owns the decision which calls and results are open, dead, late or orphans, and which
+ * items form a group, for laws, edits and rendering alike. Must never look at a message's
+ * text or depend on anything but the list.
  *
  * The problem: in a list of messages, find for each result the newest call before it that
- * has its id and no result yet, and say of each call whether it still waits. It runs
- * several times in every turn, over the whole context.
+ * has its id and no result yet, and decide for each call whether it still waits. This
+ * runs several times in every turn, over the whole context.
  *
  * The choice: one pass that remembers the message whose calls are being answered
- * (`asking`). Nearly every result follows its call at once and comes in order, so that
- * the calls of that one message are compared directly. Only when something else comes in
- * between do the calls that are left enter a table, by id; calls of one id that wait
- * there form a chain, newest first, threaded through their own `mate` fields. A message
- * with very many calls enters the table at once, so that no list makes this quadratic.
+ * (`asking`). Nearly every result follows its call immediately and in order, so the calls
+ * of that one message are compared directly. If another message comes in between, the
+ * calls that still wait are put into a table, by id. Waiting calls with the same id form
+ * a chain there, newest first, linked by their `mate` fields. The calls of a message with
+ * very many of them go to the table at once, so that no list takes quadratic time.
  *
- * Rejected: every call through the table. It is simpler, and costs five times as much for
- * lists in which nothing is ever left unanswered.
+ * Rejected: putting every call into the table. It is simpler, but takes five times as
+ * long for lists in which every call is answered.
  *
- * Some frameworks write one call in two forms, as a content block and in tool_calls. So a
- * call whose id its own message has given already is that call, and opens nothing; it is
- * paired with the first, which is the one that a result answers.
+ * Some frameworks write one call in two forms, as a content block and in tool_calls. So
+ * the second call with an id in one message is the same call and opens nothing. It is
+ * paired with the first one, which is the one that a result answers.
  *
- * A call that carries its own `output` comes as a call and, right behind it, a result
- * with in_call set. In a message of role tool or function it is an answer written as a
- * call: it answers the newest waiting call of that id. Else, or when none waits, the two
- * are each other's, or it is that of a block of the same message. In no case is anything
- * opened.
+ * A call with its own `output` is given as a call followed by a result with in_call set.
+ * In a message of role tool or function it is an answer written as a call: it answers the
+ * newest waiting call with that id. Otherwise, or if none waits, the two are paired with
+ * each other, or the result belongs to a block of the same message. It never opens a
+ * call.
  */
 #include "context/context.h"
 
 #include <string.h>
 
-/* A message with more calls than this has them looked up by table. */
+/* The calls of a message with more than this are looked up in the table. */
 #define FEW_CALLS 8
 
-/* pair_link.late of a call while it waits; gone when the pass ends. */
+/* pair_link.late of a call while it waits; never set after the pass. */
 enum { WAITING = 2 };
 
 void pairing_init(pairing *p, const allocator *a)
@@ -58,7 +58,7 @@ void pairing_deinit(pairing *p)
     pairing_init(p, a);
 }
 
-/* Makes room for the list. Its contents are not kept: a pass writes all of it. */
+/* Makes room for the list. The old contents are lost: a pass writes everything. */
 static int make_room(pairing *p, size_t items, size_t links)
 {
     if (mem_grow(p->alloc, (void **)&p->links, &p->capacity_links, links,
@@ -86,14 +86,14 @@ static int make_room(pairing *p, size_t items, size_t links)
     return 0;
 }
 
-/* What a pass knows beside the result it builds. */
+/* The state of a pass, besides the result that it builds. */
 typedef struct pass {
     pairing *p;
     const context *c;
     uint32_t asking;   /* the item whose calls may be answered next, or PAIR_NONE */
     uint32_t waiting;  /* how many of its calls wait, while they are not in the table */
     int in_table;      /* the calls of `asking` are in the table */
-    size_t unanswered; /* how many calls wait in all */
+    size_t unanswered; /* how many calls wait, in total */
 } pass;
 
 /* ------------------------------------------------------------------ groups */
@@ -134,7 +134,7 @@ static void flatten_groups(pairing *p)
 
 /* ------------------------------------------------------------------ calls */
 
-/* The call enters the table in front of those of its id that wait already. */
+/* Puts the call into the table, before the waiting calls with the same id. */
 static int table_add(pass *s, uint32_t call)
 {
     uint32_t older = PAIR_NONE;
@@ -144,8 +144,8 @@ static int table_add(pass *s, uint32_t call)
     return map_put(&s->p->calls, id, call);
 }
 
-/* Takes the newest waiting call of that id out of the table, or PAIR_NONE. Never needs
- * memory. */
+/* Removes and returns the newest waiting call with that id; PAIR_NONE: there is none.
+ * Never allocates. */
 static uint32_t table_take(pass *s, uint64_t id)
 {
     uint32_t call, older;
@@ -159,7 +159,7 @@ static uint32_t table_take(pass *s, uint64_t id)
     return call;
 }
 
-/* Calls of `asking` that still wait go to the table. */
+/* Puts the calls of `asking` that still wait into the table. */
 static int enter_asking(pass *s)
 {
     const item *it;
@@ -177,8 +177,8 @@ static int enter_asking(pass *s)
     return 0;
 }
 
-/* The newest call of that id that waits, taken; PAIR_NONE. The calls of `asking` are
- * newer than all that are in the table. */
+/* Removes and returns the newest waiting call with that id; PAIR_NONE: there is none. The
+ * calls of `asking` are newer than those in the table. */
 static uint32_t take_call(pass *s, uint64_t id)
 {
     if (s->asking != PAIR_NONE && !s->in_table && s->waiting) {
@@ -194,8 +194,8 @@ static uint32_t take_call(pass *s, uint64_t id)
     return s->p->calls.count ? table_take(s, id) : PAIR_NONE;
 }
 
-/* The call of the same item, before call k, that has its id; PAIR_NONE. Few are compared,
- * many are in the table. */
+/* The earlier call of the same item with the id of call k; PAIR_NONE. Few calls are
+ * compared one by one; many are in the table. */
 static uint32_t same_call(const pass *s, uint32_t k, uint32_t i, int in_table)
 {
     const item *it = &s->c->items[i];
@@ -251,7 +251,7 @@ static int answer(pass *s, uint32_t k, uint32_t call, uint32_t i)
 
 /* ------------------------------------------------------------------ items */
 
-/* What the links of an item are. */
+/* The kinds of links that an item has. */
 enum { HAS_CALL = 1, HAS_RESULT = 2, HAS_IN_CALL = 4 };
 
 static int has_own_result(const context *c, uint32_t k, uint32_t end)
@@ -284,7 +284,7 @@ static int answers_others(const pass *s, uint64_t id, uint32_t i)
            (map_get(&s->p->calls, id, &newest) && s->p->links[newest].item == i);
 }
 
-/* A result that is no call's own, or the result of a call that answers another. */
+/* A separate result, or the result of a call that answers another call. */
 static int pair_result(pass *s, uint32_t k, uint32_t i)
 {
     struct pair_link *link = &s->p->links[k];
@@ -305,8 +305,8 @@ static int pair_result(pass *s, uint32_t k, uint32_t i)
     return 0;
 }
 
-/* Calls go to the table at once when they are many, or when results are in the same
- * message: these must find its calls, and find them first. */
+/* Calls go to the table at once if there are many, or if the same message has results:
+ * those results must find these calls first. */
 static int is_for_table(const item *it, unsigned kinds)
 {
     return (kinds & HAS_CALL) && (kinds != HAS_CALL || it->link_count > FEW_CALLS);
@@ -340,7 +340,7 @@ static int pass_item(pass *s, uint32_t i)
     unsigned kinds = kinds_of(s->c, it->link, it->link + it->link_count);
     int answered;
 
-    /* New calls are newer than all that wait: those go to the table first. */
+    /* New calls are newer than all waiting ones, so these go to the table first. */
     if (kinds & HAS_CALL) {
         if (enter_asking(s))
             return -1;
@@ -355,14 +355,14 @@ static int pass_item(pass *s, uint32_t i)
         return 0;
     }
     if (answered && !(it->flags & ITEM_STARTS_TURN))
-        return 0; /* nothing but results: the calls may still be answered in time */
+        return 0; /* only results: the calls may still be answered in time */
     if (enter_asking(s))
         return -1;
     s->asking = PAIR_NONE;
     return 0;
 }
 
-/* What still waits is open in the last message that asked, and dead elsewhere. */
+/* A call that still waits is open in the last message with calls, and dead elsewhere. */
 static void judge_waiting(pass *s)
 {
     pairing *p = s->p;
@@ -396,7 +396,8 @@ int pairing_make(pairing *p, const context *c)
     for (i = 0; i < c->count; i++)
         p->group[i] = i;
     for (i = 0; i < c->count; i++) {
-        /* Most items have no links, and most of those follow others without. */
+        /* Most items have no links, and most of these follow other items without links.
+         */
         if (c->items[i].link_count == 0 && s.asking == PAIR_NONE)
             continue;
         if (pass_item(&s, i))

@@ -101,6 +101,15 @@ static int64_t number_or(json value, int64_t otherwise)
     return json_int(value, &n) ? otherwise : n;
 }
 
+static sessile_id id_or_none(json value)
+{
+    const char *text;
+    sessile_id id;
+    size_t size;
+    return json_plain(value, &text, &size) && !id_parse(text, size, &id) ? id
+                                                                         : SESSILE_NO_ID;
+}
+
 /* "edit_tools 1, summarize 2". */
 static void take_policies(compaction_rows *rows, row *r, json list)
 {
@@ -164,6 +173,7 @@ static void take_compaction(compaction_rows *rows, row *r, json data)
     take_policies(rows, r, json_get(data, "policy"));
     take_string(rows, r, TEXT_INSTRUCTIONS, json_get(data, "instructions"));
     take_string(rows, r, TEXT_SUMMARY, json_get(data, "summary"));
+    r->c.first_kept = id_or_none(json_get(data, "first_kept_entry_id"));
     r->c.tokens_before = number_or(json_get(data, "tokens_before"), -1);
     r->c.tokens_after = number_or(json_get(data, "tokens_after"), -1);
 }
@@ -204,7 +214,7 @@ sessile_status compaction_rows_add(compaction_rows *rows, sessile_id id, size_t 
         return status;
     r->c.id = id;
     r->c.time_ms = e.time_ms;
-    r->c.uncompacts = SESSILE_NO_ID;
+    r->c.uncompacts = r->c.first_kept = SESSILE_NO_ID;
     r->c.entry.entry = SESSILE_NO_ID;
     r->c.tokens_before = r->c.tokens_after = -1;
     take_string(rows, r, TEXT_REASON, json_get(e.data, "reason"));

@@ -382,8 +382,7 @@ sessile_status history_make(history *h, sessile_session *s, sessile_id at,
 
 /* ------------------------------------------------------------------ what is in force */
 
-/* The group is as compaction `at` left it, or what was done to it since was taken back.
- */
+/* The group is as compaction `at` left it, or every later change to it was undone. */
 static int turn_holds(const history *h, uint32_t group, sessile_id at)
 {
     uint32_t t = h->groups[group].last;
@@ -394,7 +393,7 @@ static int turn_holds(const history *h, uint32_t group, sessile_id at)
             return 1;
         if (!step || step->undoes == SESSILE_NO_ID)
             return 0;
-        /* as it was before what this one takes back */
+        /* as it was before the compaction that this one undoes */
         do
             t = h->turns[t].before;
         while (t != EVENT_NONE && h->turns[t].at >= step->undoes);

@@ -44,7 +44,7 @@ typedef struct history_turn {
 /* A compaction with a context. */
 typedef struct history_step {
     sessile_id at;
-    sessile_id undoes;     /* the compaction that this one takes back, or SESSILE_NO_ID */
+    sessile_id undoes;     /* the compaction that this one undoes, or SESSILE_NO_ID */
     uint32_t first, count; /* its events */
     uint64_t kept;         /* messages of its list that were there before it */
 } history_step;
@@ -75,9 +75,9 @@ uint32_t history_last(const history *h, sessile_key key);
 const history_step *history_find(const history *h, sessile_id at);
 /*
  * Which of a step's events are in force: out[i] is 1 or 0, one for each of its events.
- * They are, by groups, when the group is as the step left it, or what was done to it
- * since was taken back, and when no other compaction has touched what is in the context
- * of it. Returns how many are.
+ * All events of a group are, if the group is as the step left it or every later change
+ * to it was undone, and if no other compaction has touched what the group has in the
+ * context. Returns how many events are in force.
  */
 uint32_t history_in_force(history *h, const history_step *step, uint8_t *out);
 

@@ -34,8 +34,8 @@ typedef struct undoing {
 
 #define SLOT_NONE UINT32_MAX
 
-/* Finds the compaction to take back, and its events that are in force. INVALID: there is
- * none, or none of its events can be taken back; NOTFOUND. */
+/* Finds the compaction to undo, and its events that are in force. INVALID: there is
+ * none, or none of its events can be undone; NOTFOUND. */
 sessile_status uncompact_choose(undoing *u, sessile_session *s, sessile_error *err);
 /* Builds the list after it (u->after), and the keys that come back and that leave. */
 sessile_status uncompact_propose(undoing *u, sessile_error *err);

@@ -1,18 +1,19 @@
 /*
- * uncompact_plan.c: what an uncompaction brings back, where it stands, and what goes.
+ * uncompact_plan.c: which messages an uncompaction restores, where they are placed, and
+ * which ones leave.
  *
  * Must never change anything that a later compaction did, and must never make a list that
  * separates a call from its result or changes the order of the log.
  *
- * The problem: a compaction in the middle of the path is to be taken back, and those
- * after it have worked on what it left. The rule is that of history_in_force(): only what
- * is still so is taken back, and an inserted message comes and goes together with what it
- * covers. So nothing is ever in the context twice, once as it was said and once as part
- * of a summary.
+ * The problem: a compaction in the middle of the path is to be undone, and later ones
+ * have worked on its result. The rule is that of history_in_force(): only what is still
+ * as the compaction left it is undone, and an inserted message comes and goes together
+ * with what it covers. So nothing is ever in the context twice, once as it was said and
+ * once as part of a summary.
  *
- * The place of a message that comes back is behind its old neighbour; when that is gone,
- * where the message stands that covered it; else behind what now covers the neighbour. So
- * a compaction that is taken back immediately leaves the list as it was. From there an
+ * A message that returns is placed behind its old neighbour; if that is gone, in the
+ * place of the message that covered it; otherwise behind the message that now covers the
+ * neighbour. So undoing a compaction immediately restores the old list. From there an
  * entry moves as far as the order of the log requires. Rejected: places by id alone,
  * which cannot say on which side of a summary a message belongs.
  */
@@ -52,12 +53,12 @@ static sessile_status no_compaction(const undoing *u, const sessile_session *s,
              (sessile_id)(s->tree.node_count - 1));
     else if (s->tree.nodes[id].type != ENTRY_COMPACTION)
         fail(err, SESSILE_NOTFOUND,
-             "entry %08" PRIx32 " is a %s, no compaction: there is nothing to take back",
+             "entry %08" PRIx32 " is a %s, not a compaction: there is nothing to undo",
              id, what);
     else if (!(s->tree.nodes[id].marks & NODE_HAS_CONTEXT))
         fail(err, SESSILE_NOTFOUND,
              "compaction %08" PRIx32
-             " left the context as it was: there is nothing to take back",
+             " did not change the context: there is nothing to undo",
              id);
     else
         fail(err, SESSILE_NOTFOUND,
@@ -109,7 +110,7 @@ sessile_status uncompact_choose(undoing *u, sessile_session *s, sessile_error *e
     if (u->which == SESSILE_NO_ID)
         fail(err, SESSILE_INVALID,
              "no compaction on the path to the head is in force: there is nothing to "
-             "take back");
+             "undo");
     else if (u->step->count == 0)
         fail(err, SESSILE_INVALID, "compaction %08" PRIx32 " changed nothing", u->which);
     else
@@ -316,9 +317,9 @@ static sessile_status torn(const undoing *u, const sessile_session *s, const ite
 
     key_print(it->key, key);
     fail(err, SESSILE_INVALID,
-         "taking compaction %08" PRIx32
-         " back would tear a call from its result: %s in %s (law 1, pairs); take back "
-         "what came after it first",
+         "undoing compaction %08" PRIx32
+         " would separate a call from its result: %s in %s (law 1, pairs); undo the "
+         "later compactions first",
          u->step->at,
          u->after.links[it->link + offset].is_result ? "the result" : "the call", key);
     return session_name_error(s, SESSILE_INVALID, err);

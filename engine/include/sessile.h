@@ -54,15 +54,16 @@ typedef enum sessile_status {
     SESSILE_NOTFOUND,  /* no such session, entry or policy: list what there is */
     SESSILE_EXISTS,    /* the name is taken: resume it, or choose another */
     SESSILE_CONFLICT,  /* the session was changed since it was read: read again, retry */
-    SESSILE_BUSY,      /* another writer holds the lock: wait longer, or retry */
+    SESSILE_BUSY,      /* another writer holds the lock, or a server does not answer: wait
+                          longer, or retry; nothing was changed */
     SESSILE_DAMAGED,   /* stored bytes are not what was written: nothing was changed */
     SESSILE_TRUNCATED, /* the log is shorter than what is known to have been written */
     SESSILE_SEALED,    /* wrong or missing key, or a plain log in a sealed store */
     SESSILE_DENIED,    /* permissions, ownership, or a policy file that is not trusted */
     SESSILE_LIMIT,     /* a limit of size, depth or number; the message names its key */
     SESSILE_POLICY,    /* a policy failed or broke a law; the turn stands */
-    SESSILE_IO,    /* a system call failed; after a failed sync, read again to learn the
-                      state */
+    SESSILE_IO,    /* a system call or a server failed; the message says so if a write may
+                      have taken place: open the store again and look */
     SESSILE_FULL,  /* no space left on the device */
     SESSILE_NOMEM, /* the allocator returned NULL; nothing was changed */
     SESSILE_UNSUPPORTED, /* this build, machine or store cannot do that */
@@ -226,15 +227,18 @@ typedef enum sessile_isolation {
 /* Limits; 0 means the default. A LIMIT error names the limit in [brackets].
  * sessile_limit_at() tells the defaults and bounds. */
 typedef struct sessile_limits {
-    uint64_t message;       /* bytes of one message */
-    uint64_t session;       /* bytes of one log */
-    uint32_t depth;         /* nesting of JSON */
-    uint32_t id;            /* bytes of a session id, agent or user */
-    uint32_t title;         /* bytes of a title */
-    uint64_t policy_gas;    /* instructions of one pipeline */
-    uint32_t policy_ms;     /* CPU time of one pipeline */
-    uint64_t policy_memory; /* bytes of a policy's Lua state */
-    uint64_t policy_result; /* bytes a proposal may write */
+    uint64_t message;            /* bytes of one message */
+    uint64_t session;            /* bytes of one log */
+    uint32_t depth;              /* nesting of JSON */
+    uint32_t id;                 /* bytes of a session id, agent or user */
+    uint32_t title;              /* bytes of a title */
+    uint64_t policy_gas;         /* instructions of one pipeline */
+    uint32_t policy_ms;          /* CPU time of one pipeline */
+    uint64_t policy_memory;      /* bytes of a policy's Lua state */
+    uint64_t policy_result;      /* bytes a proposal may write */
+    uint64_t sessions_per_agent; /* sessions of one agent, of all its users, softly
+                                    deleted ones included; by default any number. See
+                                    sessile_create() */
 } sessile_limits;
 
 typedef enum sessile_limit_unit {
@@ -247,7 +251,7 @@ typedef enum sessile_limit_unit {
 typedef struct sessile_limit {
     const char *name; /* of the member, as "message" */
     sessile_limit_unit unit;
-    uint64_t standard;    /* the default */
+    uint64_t standard;    /* the default; 0: no limit */
     uint64_t least, most; /* bounds; 0 always means the default */
     const char *help;     /* a few words */
 } sessile_limit;
@@ -303,8 +307,10 @@ typedef struct sessile_checkpoint_rules {
  * inherit what the session that they are made of was given; in another store, without its
  * policies and its isolation.
  *
- * Triggers are copied, and replace the inherited ones as a whole; zeroed triggers never
- * fire. Policies are retained.
+ * Triggers are copied, and replace the inherited ones as a whole. Zeroed triggers turn
+ * automatic compaction off: after a turn no hook of a policy runs, as with
+ * sessile_run_options.no_policy; compact, plan and branch still run policies. Policies
+ * are retained.
  */
 typedef struct sessile_config {
     sessile_policy *policy;   /* default: none. A policy is loaded with an open store, so
@@ -313,17 +319,21 @@ typedef struct sessile_config {
     sessile_policy *fallback; /* runs in place of a policy that was refused: see
                                  sessile_outcome.fallback; default: the one that the
                                  policy's file names, if any */
-    const sessile_triggers *triggers;    /* default: none */
+    const sessile_triggers *triggers;    /* default: none, so that policies decide */
     sessile_checkpoint_rules checkpoint; /* default: no triggers, 50 kept */
     int64_t window;  /* the model's window in tokens; default: unlimited */
-    int64_t reserve; /* tokens of the window kept free; default: none. It need not include
+    int64_t reserve; /* tokens of the window kept free; default: none. INVALID: it leaves
+                        nothing of the window, given or inherited. It need not include
                         what is sent beside the messages (a system prompt that is not an
                         entry, tools): after a few reports of usage the engine estimates
                         that, and subtracts it from the window too, up to half of what is
                         left */
-    int has_timeout; /* 0: timeout_ms is inherited */
-    int timeout_ms;  /* longest wait of a call for other writers: 0: none; -1: for ever;
-                        default: 5000. See sessile_session_set_timeout() */
+    uint32_t keep_min; /* number of newest messages that every proposal keeps, or replaces
+                          one for one; default: 2. Fewer if they alone do not fit. A
+                          proposal that keeps fewer is refused (law 7) */
+    int has_timeout;   /* 0: timeout_ms is inherited */
+    int timeout_ms;    /* longest wait of a call for other writers: 0: none; -1: for ever;
+                          default: 5000. See sessile_session_set_timeout() */
     sessile_isolation isolation; /* default: IN_PROCESS */
 } sessile_config;
 
@@ -450,8 +460,7 @@ SESSILE_API const char *sessile_life_name(sessile_life life);
 /* One row of sessile_list(). Text is borrowed from the list. */
 typedef struct sessile_listed {
     sessile_slice id, agent, user, title;
-    int64_t created_ms, modified_ms; /* when it was created, and when its newest message
-                                        was said: see sessile_session_modified() */
+    int64_t created_ms, modified_ms; /* see sessile_session_created(), …_modified() */
     uint64_t entries, messages, bytes;
     uint64_t torn;         /* bytes of a torn end that this list set aside when it opened
                               the log; 0: none */
@@ -643,15 +652,18 @@ SESSILE_API void sessile_reseal_free(sessile_reseal *reseal);
 
 /*
  * Forgets a user: overwrites and removes the secret of that user, durably. Afterwards no
- * session of that user, of any agent, can be opened, and no copy of its log either:
- * SEALED. The only way back is a copy of the blob with the secret (`user-…` in the folder
- * of the store), so keep backups of these blobs separately and for a short time.
+ * session and no memory of that user, of any agent, can be opened, and no copy of its
+ * log: SEALED. The only way back is a copy of the blob with the secret (`user-…` in the
+ * folder of the store), so keep backups of these blobs separately and for a short time. A
+ * marker (`forgotten-…`) without the name of the user records what was removed. If a
+ * secret is missing without one, its sessions are DAMAGED until a copy of the blob is
+ * back, or the user is forgotten again.
  *
  * Handles of these sessions that are open on this store return SEALED from now on.
  * Handles in other processes keep working until they are closed. A session that is
  * created for that user later gets a new secret. *sessions (may be NULL) is set to the
- * number of sessions that could be opened until now. After an interruption or an error,
- * call it again.
+ * number of logs, of sessions and memories, that could be opened until now. After an
+ * interruption or an error, call it again.
  *
  * Errors: INVALID (user is empty), UNSUPPORTED (a plain store: delete the sessions
  * instead), IO (call it again), BUSY.
@@ -816,14 +828,24 @@ typedef struct sessile_session_options {
 
 SESSILE_API void sessile_session_options_init(sessile_session_options *options);
 
-/* Creates a session, durably, and opens it. Close *out with sessile_session_close().
- * EXISTS: the name is taken. Other errors: INVALID, LIMIT, IO, FULL, DENIED, SEALED,
- * NOMEM. */
+/*
+ * Creates a session, durably, and opens it. Close *out with sessile_session_close().
+ * EXISTS: the name is taken. LIMIT [sessions_per_agent]: its agent has as many sessions
+ * as it may. Other errors: INVALID, LIMIT, IO, FULL, DENIED, SEALED, NOMEM.
+ *
+ * The sessions of an agent are counted by name before and after a session is created, by
+ * create, fork, put and child. So the limit holds also when several processes create
+ * sessions at the same time; the last place may then be refused to all of them. It can be
+ * exceeded if a process is killed between the two counts, and in a store that removes
+ * nothing (see sessile_backend.remove). A migration does not count.
+ */
 SESSILE_API sessile_status sessile_create(sessile_session **out, sessile_store *store,
                                           const sessile_session_options *options,
                                           sessile_error *err);
 
-/* Opens an existing session. NOTFOUND: there is none. SEALED: the key does not open it,
+/* Opens an existing session. An empty agent is the store's, and no other one is looked
+ * for: sessile_list_with() finds the agents that have a session of an id. NOTFOUND: there
+ * is none. SEALED: the key does not open it,
  * or its user was forgotten. BUSY: a torn end could not be set aside because another
  * writer holds the lock. Bytes that were set aside are reported by
  * sessile_session_torn(). A damaged log opens for reading: see sessile_session_damage().
@@ -896,9 +918,9 @@ typedef struct sessile_deletion {
     sessile_slice reason, actor;
 } sessile_deletion;
 /* Lists these records, newest first; free *out with sessile_free(). They are sealed as
- * sessions are. Stores that can list blobs keep them: folders, SQLite and PostgreSQL, but
- * not "ram:". If a session has a record and is still there, its deletion was interrupted:
- * delete it again. */
+ * sessions are. Stores that can list blobs keep them: all but some of a host's. A copy of
+ * the store has them too; a fork is another session and has none. If a session has a
+ * record and is still there, its deletion was interrupted: delete it again. */
 SESSILE_API sessile_status sessile_deletions(sessile_store *store, sessile_deletion **out,
                                              size_t *count, sessile_error *err);
 
@@ -922,9 +944,11 @@ SESSILE_API sessile_status sessile_purge(sessile_store *store,
                                          sessile_error *err);
 
 /* Removes what is left of the sessions of forgotten users (sessile_forget()): logs that
- * nothing opens any more. agent: data NULL: of every agent. dry_run 1: removes nothing.
- * *count, *bytes: how many logs were removed, or would be, and their size, also after an
- * error. BUSY, IO, UNSUPPORTED: the store cannot remove logs. */
+ * nothing opens any more. A log is kept if its user's secret is missing and nothing
+ * records that the user was forgotten: that is damage. agent: data NULL: of every agent.
+ * dry_run 1: removes nothing. *count, *bytes: how many logs were removed, or would be,
+ * and their size, also after an error. Logs whose first line is damaged are skipped.
+ * BUSY, IO; UNSUPPORTED: the store cannot remove logs. */
 SESSILE_API sessile_status sessile_purge_forgotten(sessile_store *store,
                                                    sessile_slice agent, int dry_run,
                                                    uint64_t *count, uint64_t *bytes,
@@ -1128,12 +1152,14 @@ SESSILE_API sessile_status sessile_session_watch(sessile_session *session,
  */
 SESSILE_API void sessile_interrupt(sessile_session *session);
 
-/* Names and time of creation. They never change. Text is borrowed from the session. These
- * calls take no lock. */
+/* Names. They never change. Text is borrowed from the session. These calls take no lock.
+ */
 SESSILE_API sessile_slice sessile_session_id(const sessile_session *session);
 SESSILE_API sessile_slice sessile_session_agent(const sessile_session *session);
 SESSILE_API sessile_slice sessile_session_user(const sessile_session *session);
-SESSILE_API int64_t sessile_session_created(const sessile_session *session);
+/* When it was created; of an imported session, when its first message was said, if that
+ * was before. A fork was created when it was made. */
+SESSILE_API int64_t sessile_session_created(sessile_session *session);
 /* When its newest message was said. Without messages, or for a fork without new ones:
  * when it was created. */
 SESSILE_API int64_t sessile_session_modified(sessile_session *session);
@@ -1296,7 +1322,7 @@ SESSILE_API const char *sessile_role_name(sessile_role role);
  * Opens a store for sessile_records_open(). options NULL: the defaults. key_source
  * DEFAULT or PLAIN: records are plain. SECRET: they are sealed with `key`, "hex:" or
  * "base64:" followed by 32 bytes in that encoding. INVALID: a passphrase, or another
- * source.
+ * source. UNSUPPORTED: the limit [sessions_per_agent], since the host has the sessions.
  */
 SESSILE_API sessile_status sessile_open_records(sessile_store **out,
                                                 const sessile_store_options *options,
@@ -1585,8 +1611,23 @@ SESSILE_API sessile_status sessile_context(sessile_session *session, sessile_id 
                                            sessile_context_info *info,
                                            sessile_error *err);
 
-/* Returns the JSON text of an entry; free *out with sessile_free(). NOTFOUND, DAMAGED,
- * SEALED, IO, NOMEM. */
+/*
+ * Returns the JSON text of an entry; free *out with sessile_free(). Its members are, in
+ * this order:
+ *
+ *   id, parent_id   8 hex digits; parent_id of the header: null
+ *   timestamp       when the entry was written: "2026-11-21T20:12:03.123Z"
+ *   type            "message", "turn", "compaction", …
+ *   source          where it comes from: "user", "agent", "system", "tool", "policy",
+ *                   "host"
+ *   author          the "author" of a message, if it has one
+ *   user            the user of the session when it was written, if there was one; a name
+ *                   that is not UTF-8 is {"b64": "…"}. The header has it in its data
+ *   data            an object; the message as it was given, or what the type has
+ *   tokens          [number, how it was counted], of a message
+ *
+ * NOTFOUND, DAMAGED, SEALED, IO, NOMEM.
+ */
 SESSILE_API sessile_status sessile_entry(sessile_session *session, sessile_id id,
                                          char **out, size_t *size, sessile_error *err);
 
@@ -2004,14 +2045,14 @@ SESSILE_API sessile_status sessile_run_reply(sessile_run *run,
 
 /* The result of a policy's proposal. */
 typedef enum sessile_verdict {
-    SESSILE_NO_POLICY = 0, /* no policy is configured */
+    SESSILE_NO_POLICY = 0, /* no policy is configured, or automatic compaction is off */
     SESSILE_UNCHANGED,     /* it proposed nothing */
     SESSILE_APPLIED,
     SESSILE_REFUSED,    /* it failed or broke a law: see `law` and `message` */
     SESSILE_TOO_LITTLE, /* compact would have saved less than 5 %: not applied, and
                            nothing else was edited */
-    SESSILE_STALE,      /* not applied: the conversation continued while the policy ran */
-    SESSILE_PENDING     /* the run is pending: see outcome.pending_run */
+    SESSILE_STALE,  /* not applied: the session was changed meanwhile, see `message` */
+    SESSILE_PENDING /* the run is pending: see outcome.pending_run */
 } sessile_verdict;
 
 /* What happens to a message that leaves the context. */
@@ -2058,6 +2099,9 @@ typedef struct sessile_outcome {
     sessile_id from;           /* branch: the head that was left; else SESSILE_NO_ID */
     sessile_id branch_summary; /* branch: the entry with the summary, or SESSILE_NO_ID */
     sessile_id compaction;     /* the compaction entry, or SESSILE_NO_ID */
+    int64_t time_ms;           /* when that entry was written; 0: none was */
+    sessile_id first_kept;     /* the first message that stayed as it was, of those after
+                                  the first that left the context; or SESSILE_NO_ID */
     sessile_verdict verdict;
     int too_little;      /* 1: a `compact` hook would have saved less than 5 %, and its
                             edits were left out */
@@ -2162,6 +2206,7 @@ typedef struct sessile_compaction {
     int64_t tokens_before, tokens_after; /* -1: unknown */
     /* the members from here to in_force are set for compactions */
     sessile_id uncompacts;            /* the one that it undoes; or SESSILE_NO_ID */
+    sessile_id first_kept;            /* see sessile_outcome; or SESSILE_NO_ID */
     uint64_t kept;                    /* messages of its context that were there before */
     uint64_t lost, covered, replaced; /* messages that left, by disposition */
     uint64_t undone;                  /* messages that left because the compaction that
@@ -2323,7 +2368,9 @@ SESSILE_API sessile_status sessile_state_replace(sessile_state *state, size_t i,
                                                  sessile_error *err);
 /* Inserts a message before message i (count: at the end). covers 1: it covers messages
  * cover_first to cover_last, which are dropped. The role defaults to user, and
- * metadata.kind to "summary". */
+ * metadata.kind to "summary". Law 3 refuses a new message that calls a tool, or has the
+ * role system, developer, assistant or model, or has the role of a tool and answers no
+ * call. */
 SESSILE_API sessile_status sessile_state_insert(sessile_state *state, size_t i,
                                                 sessile_slice message, int covers,
                                                 size_t cover_first, size_t cover_last,

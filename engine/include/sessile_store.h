@@ -42,7 +42,10 @@
  * Rules
  *   - Names of folders and logs are single path components of [a-z0-9_=.-], at most 200
  *     bytes long, made by the engine. Lists leave out everything else that the backend
- *     holds.
+ *     holds, with one exception: a log whose folder or name is no such component any
+ *     more, because it was damaged, should be listed as "misnamed." followed by
+ *     something that identifies it. The engine never makes such a name; open, stat and
+ *     list accept it, and the engine repairs it with `rename`.
  *   - All handles of a log see an append immediately, whoever opened them.
  *   - Any thread may call, and several may use one log at the same time. Functions may
  *     block. They must not call sessile, except sessile_copy() and sessile_free().
@@ -349,6 +352,21 @@ typedef struct sessile_backend {
      * repeated. Optional: without it the engine polls size. */
     sessile_status (*watch)(sessile_backend_log *log, uint64_t bytes, int timeout_ms,
                             int (*ask)(void *arg), void *arg, int *changed,
+                            sessile_error *err);
+
+    /* Gives a log whose name was damaged its right name, durably and in one step; the
+     * folder is created if it is missing. Called under the exclusive lock if there are
+     * LOCKS; the handle is closed afterwards. What lies beside the log (caches, torn
+     * ends, replaced logs) may stay where it is. EXISTS: the name is taken, and nothing
+     * was changed. Optional: without it such a log keeps the name it has. */
+    sessile_status (*rename)(sessile_backend_log *log, const char *folder,
+                             const char *name, sessile_error *err);
+
+    /* Where a store keeps the end of a log apart from its records: what append compares
+     * with the writer's end, as it is kept, even if the records say something else.
+     * *has_tag 0: append compares no tag. A check compares it with the records. NOTFOUND:
+     * the log was removed or replaced. Optional. */
+    sessile_status (*fence)(sessile_backend_log *log, sessile_log_end *out, int *has_tag,
                             sessile_error *err);
 } sessile_backend;
 

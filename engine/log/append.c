@@ -124,6 +124,27 @@ static sessile_status build_lines(log_t *log, const sessile_slice *texts, size_t
     return SESSILE_OK;
 }
 
+/* An append was refused: DAMAGED when the last entry is still the one that was read, and
+ * only the store's note of the log's end is another. Trying again does not help then. */
+static sessile_status explain_conflict(log_t *log, sessile_error *err)
+{
+    sessile_log_end kept;
+    unsigned char tag[VAULT_TAG];
+    sessile_error other = {SESSILE_OK, ""};
+    int has_tag;
+    if (!log->st.table->fence ||
+        log->st.table->fence(log->handle, &kept, &has_tag, &other) || !has_tag ||
+        kept.count != log->end.count || kept.bytes != log->end.bytes ||
+        memcmp(kept.tag, log->end.tag, sizeof kept.tag) == 0 ||
+        log_tag(log, (sessile_id)(log->end.count - 1), tag, &other) ||
+        memcmp(tag, log->end.tag, sizeof tag) != 0)
+        return SESSILE_CONFLICT;
+    return fail(err, SESSILE_DAMAGED,
+                "%s: the store's note of its last entry (tag) is wrong, so that nothing "
+                "can be appended: check --salvage mends it",
+                log->name);
+}
+
 sessile_status log_append(log_t *log, const sessile_slice *texts, size_t count,
                           uint64_t max_bytes, sessile_error *err)
 {
@@ -152,6 +173,8 @@ sessile_status log_append(log_t *log, const sessile_slice *texts, size_t count,
                                    log->buffers.lines.size, count, tag, &poisoned, err);
     if (poisoned)
         log_poison(log, err);
+    if (status == SESSILE_CONFLICT)
+        status = explain_conflict(log, err);
     if (status)
         return log_check_gone(log, status, err);
     log->end = end;

@@ -5,6 +5,8 @@
  * before it. Bytes past the last commit are judged under a shared lock, so that a write
  * in progress is not reported. Must never cut, set aside, settle or write an index.
  */
+#include <string.h>
+
 #include "log/internal.h"
 
 /* Reads on to the end as it is now. */
@@ -57,6 +59,30 @@ static sessile_status look_at_tail(log_t *log, int timeout_ms, log_visit visit, 
     return status;
 }
 
+/* A store that keeps the end of a log apart from its entries takes no append when the
+ * two differ. Where counts or bytes differ its size says so. */
+static sessile_status check_fence(log_t *log, sessile_error *err)
+{
+    sessile_log_end kept;
+    uint64_t size = 0;
+    int has_tag;
+    if (!log->st.table->fence)
+        return SESSILE_OK;
+    sessile_status status = log->st.table->fence(log->handle, &kept, &has_tag, err);
+    if (!status)
+        status = log_size(log, &size, err);
+    /* when it has grown since it was read, what is kept is of what came */
+    if (status || size != log->end.bytes || kept.bytes != log->end.bytes ||
+        kept.count != log->end.count || !has_tag ||
+        memcmp(kept.tag, log->end.tag, sizeof kept.tag) == 0)
+        return status;
+    log->judged = 1;
+    return fail(err, SESSILE_DAMAGED,
+                "%s: the store's note of its last entry (tag) is wrong: all of it can be "
+                "read, and nothing can be appended",
+                log->name);
+}
+
 static sessile_status inspect_once(log_t **out, store *st, const keyring *k,
                                    const char *folder, const char *name, unsigned depth,
                                    int timeout_ms, const log_index_callbacks *callbacks,
@@ -92,6 +118,8 @@ static sessile_status inspect_once(log_t **out, store *st, const keyring *k,
     }
     if (!status)
         status = log_check_proof(log, size, err);
+    if (!status)
+        status = check_fence(log, err);
     status = log_record_damage(log, status, err);
     if (status) {
         status = log_check_moved(log, status, moved, err);

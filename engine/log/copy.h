@@ -75,10 +75,11 @@ sessile_status log_copy_lines(log_copy *copy, log_t *source, sessile_id last,
 /*
  * Makes a copy durable and gives it its new name. source: the log that was copied, sealed
  * under keyring k. SEALED: the log's user was forgotten meanwhile. EXISTS: the name is
- * taken. After IO the new log may exist.
+ * taken. After IO the new log may exist. It waits timeout_ms for other writers (-1: for
+ * ever) when it has to be sealed again, as log_create() does.
  */
 sessile_status log_copy_publish(log_copy *copy, const log_t *source, const keyring *k,
-                                sessile_error *err);
+                                int timeout_ms, sessile_error *err);
 /* The same, without checking whether the keyring has a newer epoch by then. */
 sessile_status log_copy_take_name(log_copy *copy, const log_t *source, const keyring *k,
                                   sessile_error *err);

@@ -18,6 +18,7 @@ typedef struct made_log {
     const char *line; /* its line, newline included */
     size_t line_size;
     uint64_t epoch; /* that it was sealed in */
+    int timeout_ms;
     const allocator *alloc;
 } made_log;
 
@@ -26,6 +27,14 @@ static int is_outdated(const store *st, const keyring *k, uint64_t epoch)
 {
     return (st->table->capabilities & SESSILE_BACKEND_REPLACES) != 0 &&
            !keyring_refresh(k, NULL) && keyring_epoch(k) != epoch;
+}
+
+static sessile_status fail_outdated(const char *name, sessile_error *err)
+{
+    return fail(err, SESSILE_BUSY,
+                "%s was made while the keys were rotated, and others used it before it "
+                "got the new key: it is there, under the old one; reseal the store",
+                name);
 }
 
 /* Of a log that is its header alone: the same header under the newest key. */
@@ -78,7 +87,10 @@ static sessile_status renew_key(store *st, const keyring *k, const made_log *mad
     if (status)
         return status;
     if (locks)
-        status = st->table->lock(log, SESSILE_LOCK_EXCLUSIVE, -1, &replaced, err);
+        status = st->table->lock(log, SESSILE_LOCK_EXCLUSIVE, made->timeout_ms, &replaced,
+                                 err);
+    else if (st->table->set_timeout)
+        st->table->set_timeout(log, made->timeout_ms);
     int same = !status && !replaced ? is_as_made(st, log, made) : 0;
     if (same == 1)
         status = replace_made(st, k, made, log, err);
@@ -87,16 +99,18 @@ static sessile_status renew_key(store *st, const keyring *k, const made_log *mad
         status = SESSILE_OK;
         same = 0;
     }
-    st->table->close(log); /* its lock goes with it */
-    if (same == 1 || replaced || status)
-        return status;
-    /* somebody has written to it already */
-    return log_reseal(st, k, made->folder, made->name, -1, NULL, &done, made->alloc, err);
+    st->table->close(log);                   /* its lock goes with it */
+    if (same != 1 && !replaced && !status) { /* somebody has written to it already */
+        status = log_reseal(st, k, made->folder, made->name, made->timeout_ms, NULL,
+                            &done, made->alloc, err);
+    }
+    return status == SESSILE_BUSY ? fail_outdated(made->name, err) : status;
 }
 
 sessile_status log_create_for(store *st, const keyring *k, const char *folder,
                               const char *name, const char *user, const char *header,
-                              size_t size, const allocator *a, sessile_error *err)
+                              size_t size, int timeout_ms, uint64_t *bytes,
+                              const allocator *a, sessile_error *err)
 {
     unsigned char tag[VAULT_TAG];
     logkey key;
@@ -115,10 +129,12 @@ sessile_status log_create_for(store *st, const keyring *k, const char *folder,
     if (!status)
         status = st->table->create(st->self, folder, name, out.data, out.size, err);
     if (!status && keyring_sealed(k)) {
-        made_log made = {folder,   name,     user,      header, size,
-                         out.data, out.size, key.epoch, a};
+        made_log made = {folder,   name,     user,      header,     size,
+                         out.data, out.size, key.epoch, timeout_ms, a};
         status = renew_key(st, k, &made, err);
     }
+    if (bytes)
+        *bytes = out.size;
 out:
     logkey_deinit(&key);
     buf_deinit(&out);
@@ -128,20 +144,23 @@ out:
 
 sessile_status log_create(store *st, const keyring *k, const char *folder,
                           const char *name, const char *header, size_t size,
-                          const allocator *a, sessile_error *err)
+                          int timeout_ms, const allocator *a, sessile_error *err)
 {
-    return log_create_for(st, k, folder, name, NULL, header, size, a, err);
+    return log_create_for(st, k, folder, name, NULL, header, size, timeout_ms, NULL, a,
+                          err);
 }
 
 sessile_status log_copy_publish(log_copy *copy, const log_t *source, const keyring *k,
-                                sessile_error *err)
+                                int timeout_ms, sessile_error *err)
 {
     int done;
     sessile_status status = log_copy_take_name(copy, source, k, err);
     if (!status && keyring_sealed(copy->keys) &&
         is_outdated(&copy->st, copy->keys, copy->key.epoch)) {
-        status = log_reseal(&copy->st, copy->keys, copy->folder, copy->name, -1, NULL,
-                            &done, copy->alloc, err);
+        status = log_reseal(&copy->st, copy->keys, copy->folder, copy->name, timeout_ms,
+                            NULL, &done, copy->alloc, err);
+        if (status == SESSILE_BUSY)
+            status = fail_outdated(copy->name, err);
     }
     return status;
 }

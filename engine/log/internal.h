@@ -26,6 +26,7 @@
  *   transfer_write.c, transfer.c  copy a log into another store (transfer.h)
  *   check.c        opens a log to check it, changing nothing
  *   remove.c       removes a log
+ *   rename.c       gives a log whose name was damaged its right name
  *   watch.c        waits until others append
  */
 #ifndef LOG_INTERNAL_H

@@ -19,16 +19,19 @@ typedef sessile_status (*log_visit)(void *arg, sessile_id id, const char *text,
                                     size_t size, sessile_error *err);
 
 /* Creates a durable log with one entry, its header, and does not open it. header: the
- * entry's JSON text, of type session and id 0. */
+ * entry's JSON text, of type session and id 0. When the keyring got a newer epoch
+ * meanwhile, the log is sealed again, for which it waits timeout_ms for other writers
+ * (-1: for ever); BUSY: the log exists, under the older epoch. */
 sessile_status log_create(store *st, const keyring *k, const char *folder,
                           const char *name, const char *header, size_t size,
-                          const allocator *a, sessile_error *err);
+                          int timeout_ms, const allocator *a, sessile_error *err);
 
 /* The same, sealed with a user's secret. user: as keyring_user_name() returns it; NULL or
- * "": the store's key is used. */
+ * "": the store's key is used. *bytes (may be NULL): the size of the log. */
 sessile_status log_create_for(store *st, const keyring *k, const char *folder,
                               const char *name, const char *user, const char *header,
-                              size_t size, const allocator *a, sessile_error *err);
+                              size_t size, int timeout_ms, uint64_t *bytes,
+                              const allocator *a, sessile_error *err);
 
 /*
  * Opens a log, scans all of it, and visits each committed entry. The scan stops at the
@@ -329,6 +332,11 @@ sessile_status log_reseal(store *st, const keyring *k, const char *folder,
                           const log_index_callbacks *callbacks, int *done,
                           const allocator *a, sessile_error *err);
 
+/* Gives a log whose name was damaged its right name. EXISTS: that name is taken.
+ * NOTFOUND; BUSY; CONFLICT: it was replaced meanwhile; UNSUPPORTED. */
+sessile_status log_rename(store *st, const char *folder, const char *name,
+                          const char *to_folder, const char *to_name, int timeout_ms,
+                          sessile_error *err);
 /*
  * Removes a log and the files beside it, durably. The log need not open. Its header line
  * is overwritten first, a plain log as a whole. expected: the size that the log must

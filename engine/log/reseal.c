@@ -10,13 +10,16 @@
  * and so are durable before anybody sees it.
  *
  * In a store without locks nobody waits. Entries that others append during the copy are
- * copied after it, until there are no more. The store replaces the log only if it still
- * ends there; otherwise the copy starts again.
+ * copied after it, until there are no more, for some rounds. The store replaces the log
+ * only if it still ends there; otherwise the copy starts again.
  */
 #include <string.h>
 
 #include "log/copy.h"
 #include "log/internal.h"
+
+/* Looks for lines that others appended during the copy. */
+enum { ROUNDS = 256 };
 
 static sessile_status fail_replaced_again(const char *folder, const char *name,
                                           sessile_error *err)
@@ -180,7 +183,7 @@ static sessile_status copy_all(log_t *log, const keyring *k, const char *folder,
 {
     uint64_t cut = 0;
     sessile_status status = copy_lines(log, k, folder, name, copy, err);
-    while (!status && !log_has_locks(log->st.table)) {
+    for (int i = 0; !status && i < ROUNDS && !log_has_locks(log->st.table); i++) {
         /* before the last look: the less comes behind it, the less often others are
          * faster */
         status = log_copy_flush(copy, err);

@@ -200,6 +200,25 @@ static sessile_status collect(log_t *log, sessile_error *err)
     return status;
 }
 
+/* Entries at the end of which nothing is left but the store's note of the log's end: as
+ * many as the bytes could hold that are missing. */
+static sessile_status take_fence(log_t *log, sessile_error *err)
+{
+    log_damage_record *d = log->damage;
+    sessile_log_end kept;
+    int has_tag;
+    if (!log->st.table->fence)
+        return SESSILE_OK;
+    sessile_status status = log->st.table->fence(log->handle, &kept, &has_tag, err);
+    if (status)
+        return status;
+    uint64_t room = kept.bytes > d->behind ? (kept.bytes - d->behind) / LOG_SHORTEST : 0;
+    if (kept.count > d->ended && kept.count <= d->most_claimed &&
+        kept.count <= d->newest + room)
+        d->ended = kept.count;
+    return SESSILE_OK;
+}
+
 /* ---------------------------------------------------------------------- flaws */
 
 /* Lost entries between neighbours that were found: where they should stand. */
@@ -420,6 +439,8 @@ sessile_status log_read_damaged(log_t *log, log_visit visit, log_stand_in make, 
         d->ended = d->most > d->first ? d->most : d->first;
     if (!status)
         status = collect(log, err);
+    if (!status)
+        status = take_fence(log, err);
     if (!status)
         status = leave_unended(log, err);
     if (!status)

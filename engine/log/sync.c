@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "log/internal.h"
+#include "store/wait.h"
 
 /* How much log_settle() writes at once. */
 #define SETTLE_PIECE ((size_t)1 << 20)
@@ -37,8 +38,7 @@ void log_poison(log_t *log, const sessile_error *why)
             log_has_locks(log->st.table)
                 ? "nothing more is written to %s since a write could not be made safe: %s"
                 : "nothing more is written to %s through this handle, since nobody can "
-                  "tell whether its last write took place: open it again, which shows "
-                  "it (%s)",
+                  "tell whether its last write took place: " STORE_LOOK_AGAIN " (%s)",
             log->name, why->message);
     }
     pthread_mutex_unlock(&log->sync.mutex);

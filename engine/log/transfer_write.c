@@ -322,8 +322,8 @@ static sessile_status finish_resealed(transfer *t, sessile_error *err)
         return log_sync(t->resealed.log, log_count(t->resealed.log), err);
     }
     if (!t->target.replacing) {
-        sessile_status status =
-            log_copy_publish(&t->resealed.copy, t->source.log, o->from_keys, err);
+        sessile_status status = log_copy_publish(&t->resealed.copy, t->source.log,
+                                                 o->from_keys, o->timeout_ms, err);
         return status == SESSILE_EXISTS ? fail_written_meanwhile(t, err) : status;
     }
     sessile_status status = SESSILE_OK;

@@ -98,29 +98,10 @@ void deletion_drop(sessile_store *st, const char *name)
 
 /* ------------------------------------------------------------------ all of them */
 
-typedef struct records {
-    buf names; /* each with its NUL */
-    size_t count;
-} records;
-
-static int note(void *arg, const char *name)
+static sessile_status find(blob_names *r, sessile_store *st, sessile_error *err)
 {
-    records *r = arg;
-
-    buf_put(&r->names, name, strlen(name) + 1);
-    r->count++;
-    return r->names.failed;
-}
-
-static sessile_status find(records *r, sessile_store *st, sessile_error *err)
-{
-    sessile_status status = SESSILE_OK;
-
-    memset(r, 0, sizeof *r);
-    buf_init(&r->names, &st->alloc);
-    if (keeps_records(st))
-        status = st->backend.table->blob_list(st->backend.self, PREFIX, note, r, err);
-    return !status && r->names.failed ? fail_nomem(err) : status;
+    return blob_names_find(r, st->backend.table, st->backend.self, PREFIX, &st->alloc,
+                           err);
 }
 
 /* The text of a record, and its sealed bytes: host_free(). DAMAGED: it does not open. */
@@ -175,10 +156,10 @@ static sessile_status reseal_one(sessile_store *st, const char *name, buf *text,
 
 sessile_status deletions_reseal(sessile_store *st, sessile_error *err)
 {
-    records all;
+    blob_names all;
     buf text, sealed;
     sessile_status status = find(&all, st, err);
-    const char *name = all.names.data;
+    const char *name = all.text.data;
 
     buf_init(&text, &st->alloc);
     buf_init(&sealed, &st->alloc);
@@ -186,7 +167,88 @@ sessile_status deletions_reseal(sessile_store *st, sessile_error *err)
         status = reseal_one(st, name, &text, &sealed, err);
     buf_deinit(&sealed);
     buf_deinit(&text);
-    buf_deinit(&all.names);
+    buf_deinit(&all.text);
+    return status;
+}
+
+/* Puts a record as it is, or brings that of an earlier copy up to date. */
+static sessile_status put_copy(sessile_store *to, const char *name, const char *data,
+                               size_t size, uint64_t *copied, sessile_error *err)
+{
+    const sessile_backend *table = to->backend.table;
+    char *was;
+    size_t was_size;
+    sessile_status status = table->blob_put_new(to->backend.self, name, data, size, err);
+
+    *copied += !status;
+    if (status != SESSILE_EXISTS)
+        return status;
+    error_clear(err);
+    status = table->blob_get(to->backend.self, name, &was, &was_size, err);
+    if (!status && table->blob_replace && (was_size != size || memcmp(was, data, size)))
+        status =
+            table->blob_replace(to->backend.self, name, was, was_size, data, size, err);
+    host_free(was);
+    return status;
+}
+
+static sessile_status copy_one(sessile_store *from, sessile_store *to, const char *name,
+                               int reseal, uint64_t *copied, sessile_error *err)
+{
+    char *blob = NULL;
+    size_t size;
+    buf text, sealed;
+    sessile_status status;
+
+    if (!reseal) {
+        status =
+            from->backend.table->blob_get(from->backend.self, name, &blob, &size, err);
+        if (!status)
+            status = put_copy(to, name, blob, size, copied, err);
+        host_free(blob);
+        return status;
+    }
+    buf_init(&text, &from->alloc);
+    buf_init(&sealed, &from->alloc);
+    status = get(from, name, &text, &blob, &size, err);
+    host_free(blob);
+    if (!status)
+        status = keyring_seal_blob(to->keys, name, strlen(name), text.data, text.size,
+                                   &sealed, err);
+    if (!status)
+        status = to->backend.table->blob_put_new(to->backend.self, name, sealed.data,
+                                                 sealed.size, err);
+    *copied += !status;
+    if (status == SESSILE_EXISTS) { /* of an earlier copy, under the same keys */
+        error_clear(err);
+        status = SESSILE_OK;
+    }
+    buf_deinit(&text);
+    buf_deinit(&sealed);
+    return status;
+}
+
+sessile_status deletions_copy(sessile_store *from, sessile_store *to, int reseal,
+                              uint64_t *copied, uint64_t *lost, sessile_error *err)
+{
+    blob_names all;
+    sessile_status status = SESSILE_OK;
+    const char *name;
+
+    *copied = *lost = 0;
+    if (!keeps_records(from) || !keeps_records(to))
+        return SESSILE_OK;
+    status = find(&all, from, err);
+    name = all.text.data;
+    for (size_t i = 0; !status && i < all.count; i++, name += strlen(name) + 1) {
+        status = copy_one(from, to, name, reseal, copied, err);
+        if (status == SESSILE_DAMAGED) {
+            *lost += 1;
+            error_clear(err);
+            status = SESSILE_OK;
+        }
+    }
+    buf_deinit(&all.text);
     return status;
 }
 
@@ -255,10 +317,10 @@ static sessile_status give(row *rows, size_t n, const buf *texts, const allocato
 }
 
 /* Reads all records into rows. *n: how many there are. */
-static sessile_status read_all(sessile_store *st, const records *all, row *rows,
+static sessile_status read_all(sessile_store *st, const blob_names *all, row *rows,
                                buf *texts, size_t *n, sessile_error *err)
 {
-    const char *name = all->names.data;
+    const char *name = all->text.data;
     sessile_status status = SESSILE_OK;
     buf text;
 
@@ -289,7 +351,7 @@ sessile_status deletions_list(sessile_store *st, sessile_deletion **out, size_t 
         keyring_sealed(st->keys) ? keyring_refresh(st->keys, err) : SESSILE_OK;
     row *rows = NULL;
     size_t n = 0;
-    records all;
+    blob_names all;
     buf texts;
 
     if (status)
@@ -307,6 +369,6 @@ sessile_status deletions_list(sessile_store *st, sessile_deletion **out, size_t 
     if (rows)
         mem_free(&st->alloc, rows, (all.count + 1) * sizeof *rows);
     buf_deinit(&texts);
-    buf_deinit(&all.names);
+    buf_deinit(&all.text);
     return status;
 }

@@ -17,6 +17,10 @@ void deletion_drop(sessile_store *st, const char *name);
 /* See sessile_deletions(). */
 sessile_status deletions_list(sessile_store *st, sessile_deletion **out, size_t *count,
                               sessile_error *err);
+/* Copies all records into another store. reseal: they are sealed with its keys. *copied:
+ * those that were not there; *lost: those that do not open, and were left out. */
+sessile_status deletions_copy(sessile_store *from, sessile_store *to, int reseal,
+                              uint64_t *copied, uint64_t *lost, sessile_error *err);
 /* Seals all records with the newest master key. */
 sessile_status deletions_reseal(sessile_store *st, sessile_error *err);
 

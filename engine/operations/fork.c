@@ -20,6 +20,7 @@
 #include "log/copy.h"
 #include "operations/annotate.h"
 #include "session/fold.h"
+#include "session/quota.h"
 
 /* What to copy, found before the lines are read. */
 typedef struct plan {
@@ -344,9 +345,7 @@ static sessile_status write_copy(const plan *p, sessile_store *to,
                                  const session_names *names, sessile_error *err)
 {
     sessile_store *from = p->s->store;
-    const session_names own = {{p->s->identity.id, p->s->identity.id_size},
-                               {p->s->identity.agent, p->s->identity.agent_size},
-                               {p->s->identity.user, p->s->identity.user_size}};
+    const session_names own = session_own_names(p->s);
     char folder[NAME_SIZE], name[NAME_SIZE], new_folder[NAME_SIZE], new_name[NAME_SIZE];
     char user[NAME_SIZE];
     sessile_status status;
@@ -376,7 +375,9 @@ static sessile_status write_copy(const plan *p, sessile_store *to,
             log_copy_entry(&copy, text.data, text.size, i + 1 == p->facts.count, err);
     }
     if (!status)
-        status = log_copy_publish(&copy, source, from->keys, err);
+        status = log_copy_publish(&copy, source, from->keys, to->config.timeout_ms, err);
+    if (!status)
+        status = quota_keep(to, names, copy.bytes, err);
     log_copy_drop(&copy);
     log_close(source);
     return status;
@@ -418,13 +419,18 @@ static sessile_status copy_session(sessile_session *s, sessile_store *to,
     sessile_status status = check_free(to, names, err);
 
     err = err ? err : &local;
+    if (!status)
+        status = quota_check(to, names, err);
     for (int i = 0, again = 1; !status && again; i++) {
         plan p;
         plan_init(&p, s);
+        if (names->user.size)
+            header_put_name(&p.facts.user, names->user);
         status = session_lock_fresh(s, err);
         if (!status) {
             status = make(&p, arg, err);
-            if (!status && (p.header.failed || p.facts.text.failed))
+            if (!status &&
+                (p.header.failed || p.facts.text.failed || p.facts.user.failed))
                 status = fail_nomem(err);
             session_unlock(s);
         }
@@ -461,7 +467,8 @@ sessile_status session_choose_names(session_names *names, sessile_store *to,
         own.isolation = SESSILE_ISOLATION_DEFAULT;
     }
     config_inherit(&options->config, &own);
-    return names_from_options(names, to, options, id_may_be_empty, err);
+    sessile_status status = config_check_merged(&options->config, &to->config, err);
+    return status ? status : names_from_options(names, to, options, id_may_be_empty, err);
 }
 
 /* ------------------------------------------------------------------ fork */

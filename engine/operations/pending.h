@@ -6,6 +6,7 @@
  *   {"kind":"turn"|"compact","saw":"<entry>","first":"<entry>" (of a turn),
  *    "policy":[{"name":…,"version":…,"hash":…,"options":{…},"path":…}],
  *    "reason":…,"instructions":…,"now":<ms>,"window":n,"reserve":n,
+ *    "keep_min":n, (absent: the session's)
  *    "answers":[{"request":"<BLAKE2b-256, hex>","text":…|"failed":…}],
  *    "asks":{"policy":"<name>","hash":"<BLAKE2b-256, hex>","request":{…}},
  *    "refused":"<why>"}  (it was answered, and its policy was refused: it can be tried

@@ -38,9 +38,7 @@ sessile_status session_watch(sessile_session *s, sessile_id *seen, int timeout_m
     session_syncing stop = {s, &turn};
     const os_table *os = s->store->os;
     const uint64_t begin = os->clock_us(os->ud);
-    session_names names = {{s->identity.id, s->identity.id_size},
-                           {s->identity.agent, s->identity.agent_size},
-                           {s->identity.user, s->identity.user_size}};
+    session_names names = session_own_names(s);
     char folder[NAME_SIZE], name[NAME_SIZE];
     sessile_id known = *seen;
     uint64_t bytes;

@@ -24,6 +24,8 @@ static int base_error(lua_State *L)
     lua_Integer level = luaL_optinteger(L, 2, 1);
     lua_settop(L, 1);
     if (lua_type(L, 1) == LUA_TSTRING && level == 0) {
+        lua_pushvalue(L, 1); /* held, so that no other text gets its address */
+        lua_rawsetp(L, LUA_REGISTRYINDEX, &vm_of(L)->sentence);
         vm_of(L)->sentence = lua_tostring(L, 1);
     } else if (lua_type(L, 1) == LUA_TSTRING && level > 0 && level <= INT_MAX) {
         luaL_where(L, (int)level);

@@ -39,8 +39,8 @@ typedef struct vm {
     unsigned pcalls;      /* nested calls */
     int starved;          /* the host's allocator returned NULL */
     char where[VM_WHERE]; /* "file.lua:12" of the failure, or "" */
-    const char *sentence; /* the last text that was raised with level 0; only its address
-                             is used */
+    const char *sentence; /* the last text that was raised with level 0; held in the
+                             registry, under the address of this member */
 
     lua_CFunction stock[STOCK_COUNT]; /* Lua's own functions that ours call */
     char *wanted;    /* CHAIN_NAME bytes for a missing required name; NULL in pipelines */

@@ -73,6 +73,10 @@ void vm_refill(vm *v)
     v->cpu_us = v->wall_us = 0;
     v->pcalls = 0;
     v->where[0] = 0;
+    if (v->sentence) {
+        lua_pushnil(v->L);
+        lua_rawsetp(v->L, LUA_REGISTRYINDEX, &v->sentence);
+    }
     v->sentence = NULL;
 }
 

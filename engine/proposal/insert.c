@@ -268,6 +268,38 @@ sessile_status inserted_set_text(sessile_state *s, const message *m, uint32_t nu
     return SESSILE_OK;
 }
 
+/* Roles in which a policy may only edit what was said: it speaks neither for the host nor
+ * for the model, nor for a tool that nobody called. Law 1 finds the call of a result. */
+static int role_is_protected(const inserted_message *w)
+{
+    uint8_t role = w->columns.role;
+    return role == SESSILE_SYSTEM || role == SESSILE_DEVELOPER ||
+           role == SESSILE_ASSISTANT || role == SESSILE_MODEL ||
+           ((role == SESSILE_TOOL || role == SESSILE_FUNCTION) &&
+            w->columns.link_count == 0);
+}
+
+/* Whether a message calls a tool where the message that it replaces (ORIGIN_NONE: it
+ * replaces none, or several) does not. */
+static int has_new_call(const sessile_state *s, const inserted_message *w, uint32_t from)
+{
+    const context *first = &s->lists[0].c;
+    const item *it = from == ORIGIN_NONE ? NULL : &first->items[from];
+    size_t k, j, n = it ? it->link_count : 0;
+
+    for (k = 0; k < w->columns.link_count; k++) {
+        if (w->links[k].is_result)
+            continue;
+        for (j = 0; j < n; j++)
+            if (!first->links[it->link + j].is_result &&
+                first->links[it->link + j].id == w->links[k].id)
+                break;
+        if (j == n)
+            return 1;
+    }
+    return 0;
+}
+
 int inserted_set_covered(sessile_state *s, uint32_t number, sessile_key *covers,
                          size_t cover_count, sessile_key *replaces, size_t replace_count)
 {
@@ -284,8 +316,9 @@ int inserted_set_covered(sessile_state *s, uint32_t number, sessile_key *covers,
     }
     s->made.from[number - 1] = from;
     w->invalid_role =
-        (w->columns.role == SESSILE_SYSTEM || w->columns.role == SESSILE_DEVELOPER) &&
+        role_is_protected(w) &&
         (from == ORIGIN_NONE || s->lists[0].c.items[from].role != w->columns.role);
+    w->new_call = has_new_call(s, w, from);
     w->covers = covers;
     w->cover_count = cover_count;
     w->replaces = replaces;

@@ -60,8 +60,8 @@ static sessile_status judge_with_later(commit_write *w, sessile_session *s, sess
     }
     if (!status && judged.broken != LAW_NONE)
         w->stale = judged.broken == LAW_PINNED
-                       ? "it edits what was pinned meanwhile"
-                       : "what was said meanwhile does not go with the proposal";
+                       ? "a message that it changes was pinned meanwhile"
+                       : "it breaks a law together with messages that came meanwhile";
     pairing_deinit(&pairs);
     context_deinit(&there);
     context_deinit(&after);
@@ -89,14 +89,14 @@ static sessile_status build_compaction(void *arg, sessile_session *s, batch *b,
     else if (run->replay.pending_run != SESSILE_NO_ID &&
              !facts_find(&s->fold.facts, FACT_PENDING_RUN, run->replay.pending_run, "",
                          0))
-        w->stale = "it was answered or cancelled meanwhile";
+        w->stale = "the pending run was answered or cancelled meanwhile";
     else if (!descends && run->turn.beside)
         parent = run->saw.entry; /* after the turn itself, which nobody has followed */
     else if (!descends)
-        w->stale = "the head has moved to another branch";
+        w->stale = "the head was moved meanwhile";
     else if (now_at != run->saw.context_at ||
              (s->tree.head ? s->tree.nodes[s->tree.head].vars_at : 0) != run->saw.vars_at)
-        w->stale = "another compaction came first";
+        w->stale = "the context was compacted, or a compaction undone, meanwhile";
     if (!w->stale && s->tree.node_count != run->saw.count && w->with_context)
         status = judge_with_later(w, s, parent, err);
     if (status || w->stale)
@@ -112,6 +112,7 @@ static sessile_status build_compaction(void *arg, sessile_session *s, batch *b,
         b->base = self;
     }
     run->result.outcome.compaction = self;
+    run->result.outcome.time_ms = b->now_ms;
     return run_close_pending(run, s, b, err);
 }
 
@@ -214,6 +215,7 @@ static sessile_status account_removals(sessile_run *run, const laws_input *in,
     if (laws_account(in, &run->result.removals, &run->result.removal_count,
                      &run->result.removal_capacity, run->alloc))
         return fail_nomem(err);
+    run->result.outcome.first_kept = record_first_kept(run, in);
     sessile_status status = count_after(run, in->after, err);
     if (!status)
         status = record_number(run, err);

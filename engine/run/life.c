@@ -48,6 +48,9 @@ static sessile_status take_config(sessile_run *run, const sessile_run_options *o
 {
     sessile_store *store = run->session->store;
     sessile_config own = session_config(run->session), *c = &run->config;
+    sessile_status status = config_check_merged(&options->config, &own, err);
+    if (status)
+        return status;
     *c = options->config;
     config_inherit(c, &own);
     pthread_mutex_lock(&store->mutex);
@@ -93,7 +96,7 @@ sessile_status run_new(sessile_run **out, sessile_session *s, run_kind kind,
     run->schedule.why = run->options.reason;
     run->result.outcome.compaction = run->result.outcome.refusal =
         run->result.outcome.pending_run = SESSILE_NO_ID;
-    run->result.outcome.checkpoint = SESSILE_NO_ID;
+    run->result.outcome.checkpoint = run->result.outcome.first_kept = SESSILE_NO_ID;
     run->replay.pending_run = SESSILE_NO_ID;
     run->result.outcome.branch_summary = run->result.outcome.from = SESSILE_NO_ID;
     run->result.outcome.hook = "";

@@ -56,6 +56,8 @@ void run_name_policy(sessile_run *run)
 void run_forget(sessile_run *run)
 {
     run->result.outcome.compaction = run->result.outcome.refusal = SESSILE_NO_ID;
+    run->result.outcome.first_kept = SESSILE_NO_ID;
+    run->result.outcome.time_ms = 0;
     run->result.outcome.tokens_after = run->result.outcome.tokens_before;
     run->result.removal_count = 0;
     if (run->result.summary)

@@ -99,6 +99,7 @@ static void put_pending_run(const sessile_run *run, buf *out)
     }
     buf_printf(out, ",\"now\":%" PRId64 ",\"window\":%" PRId64 ",\"reserve\":%" PRId64,
                run->now_ms, run->config.window, run->config.reserve);
+    buf_printf(out, ",\"keep_min\":%" PRIu32, run->config.keep_min);
     put_why(run, out);
     buf_putc(out, ',');
     put_answers(&run->ask.answers, out);

@@ -93,6 +93,19 @@ static int read_i64(json value, int64_t *out)
     return 0;
 }
 
+/* Leaves *out alone where there is no value: earlier versions wrote none. */
+static int read_keep_min(json value, uint32_t *out)
+{
+    uint64_t n;
+
+    if (value.type == JSON_NONE)
+        return 0;
+    if (json_uint(value, &n) || n == 0 || n > UINT32_MAX)
+        return -1;
+    *out = (uint32_t)n;
+    return 0;
+}
+
 /* The reason with that name, or `other`. */
 static sessile_reason read_reason(json value, sessile_reason other)
 {
@@ -178,6 +191,7 @@ static sessile_status read_given(sessile_run *run, const entry *e, sessile_error
         read_i64(json_get(e->data, "now"), &run->now_ms) ||
         read_i64(json_get(e->data, "window"), &run->config.window) ||
         read_i64(json_get(e->data, "reserve"), &run->config.reserve) ||
+        read_keep_min(json_get(e->data, "keep_min"), &run->config.keep_min) ||
         json_get(e->data, "reason").type != JSON_STRING)
         return pending_run_broken(e->id, err);
     run->options.reason = read_reason(json_get(e->data, "reason"), SESSILE_REASON_TURN);

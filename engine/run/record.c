@@ -6,6 +6,9 @@
  * number of runs of messages in the list, not on their text.
  */
 #include "run/run.h"
+
+#include <inttypes.h>
+
 #include "base/names.h"
 #include "session/compaction.h"
 
@@ -126,19 +129,16 @@ static void put_policies(const sessile_run *run, buf *out)
     buf_putc(out, ']');
 }
 
-/* The first message after the first removal that stays unchanged. */
-static void put_first_kept(const sessile_run *run, const laws_input *in, buf *out)
+sessile_id record_first_kept(const sessile_run *run, const laws_input *in)
 {
     sessile_id left = run->result.removal_count ? run->result.removals[0].key.entry : 0;
     for (size_t i = 0; i < in->after->count; i++) {
         const item *it = &in->after->items[i];
         if (it->key.entry == SESSILE_NO_ID || it->key.n || it->key.entry < left)
             continue;
-        char id[9];
-        id_print(it->key.entry, id);
-        buf_printf(out, ",\"first_kept_entry_id\":\"%s\"", id);
-        return;
+        return it->key.entry;
     }
+    return SESSILE_NO_ID;
 }
 
 static sessile_status put_account(const sessile_run *run, sessile_id self, buf *out,
@@ -237,8 +237,9 @@ static sessile_status put_list(sessile_run *run, sessile_id self, buf *out,
         buf_puts(out, ",\"summary\":");
         json_put_string(out, run->result.summary, run->result.summary_size);
     }
-    if (!status)
-        put_first_kept(run, &in, out);
+    if (run->result.outcome.first_kept != SESSILE_NO_ID)
+        buf_printf(out, ",\"first_kept_entry_id\":\"%08" PRIx32 "\"",
+                   run->result.outcome.first_kept);
     uint64_t now = run->session->store->os->clock_us(run->session->store->os->ud);
     buf_printf(out,
                ",\"tokens_before\":%lld,\"tokens_after\":%lld,\"token_source\":\"%s\","

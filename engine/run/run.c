@@ -16,7 +16,7 @@ sessile_status run_begin_turn(sessile_run **out, sessile_session *s,
     if (status)
         return status;
     status = run_turn(run, messages, count, options, err);
-    if (!status && run->policy) {
+    if (!status && run->policy && !triggers_off(run->config.triggers)) {
         /* The turn is in the log: if the snapshot fails, the policy is refused, not the
          * turn. */
         sessile_error why = {SESSILE_OK, ""};

@@ -351,6 +351,9 @@ sessile_status record_compaction(sessile_run *run, sessile_id self, int with_con
 void record_refusal(const sessile_run *run, buf *out);
 /* Replaces the numbers of inserted messages in removals by their numbers in the log. */
 sessile_status record_number(sessile_run *run, sessile_error *err);
+/* The first message that stays as it was, of those after the first removal; or
+ * SESSILE_NO_ID. */
+sessile_id record_first_kept(const sessile_run *run, const laws_input *in);
 /* Copies the text of the first summary that was written to run->result.summary. */
 sessile_status record_summary(sessile_run *run, sessile_error *err);
 

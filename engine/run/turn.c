@@ -159,7 +159,7 @@ static sessile_status build_turn(void *arg, sessile_session *s, batch *b,
         buf_puts(&w->data, ",\"metadata\":");
         buf_put(&w->data, w->metadata.data, w->metadata.size);
     }
-    if (w->options->no_policy)
+    if (w->options->no_policy || triggers_off(w->run->config.triggers))
         buf_puts(&w->data, ",\"policy\":false");
     buf_putc(&w->data, '}');
     if (w->data.failed)
@@ -251,7 +251,7 @@ sessile_status run_new_state(sessile_run *run, const context *c, const facts *la
                          .reserve = run_reserve(run),
                          .fit = fit,
                          .made_ratio = fit[TOKENS_ESTIMATE].ratio,
-                         .floor = 2,
+                         .floor = run->config.keep_min,
                          .result_limit = limits->policy_result,
                          .vars_limit = 16 * 1024,
                          .depth = limits->depth,

@@ -4,6 +4,7 @@
  */
 #include "session/config.h"
 
+#include <inttypes.h>
 #include <string.h>
 
 #include "base/counted.h"
@@ -11,6 +12,7 @@
 
 const sessile_config config_defaults = {
     .checkpoint = {.keep = 50},
+    .keep_min = 2,
     .has_timeout = 1,
     .timeout_ms = 5000,
     .isolation = SESSILE_IN_PROCESS,
@@ -25,11 +27,24 @@ sessile_status config_check_timeout(int timeout_ms, sessile_error *err)
     return SESSILE_OK;
 }
 
+static sessile_status check_room(const sessile_config *c, sessile_error *err)
+{
+    if (c->window && c->reserve >= c->window)
+        return fail(err, SESSILE_INVALID,
+                    "a reserve of %" PRId64
+                    " tokens leaves nothing of a window of %" PRId64 ": make it smaller",
+                    c->reserve, c->window);
+    return SESSILE_OK;
+}
+
 sessile_status config_check(const sessile_config *c, sessile_error *err)
 {
     sessile_status status = SESSILE_OK;
     if (c->window < 0 || c->reserve < 0)
         return fail(err, SESSILE_INVALID, "window and reserve are tokens: 0 or more");
+    status = check_room(c, err);
+    if (status)
+        return status;
     if ((unsigned)c->isolation > SESSILE_WORKER)
         return fail(err, SESSILE_INVALID, "isolation is neither IN_PROCESS nor WORKER");
     if (c->has_timeout)
@@ -55,12 +70,22 @@ void config_inherit(sessile_config *c, const sessile_config *from)
         c->window = from->window;
     if (!c->reserve)
         c->reserve = from->reserve;
+    if (!c->keep_min)
+        c->keep_min = from->keep_min;
     if (!c->has_timeout) {
         c->has_timeout = from->has_timeout;
         c->timeout_ms = from->timeout_ms;
     }
     if (!c->isolation)
         c->isolation = from->isolation;
+}
+
+sessile_status config_check_merged(const sessile_config *c, const sessile_config *from,
+                                   sessile_error *err)
+{
+    sessile_config merged = *c;
+    config_inherit(&merged, from);
+    return check_room(&merged, err);
 }
 
 sessile_status config_keep(sessile_config *c, const allocator *a, sessile_error *err)

@@ -14,6 +14,10 @@ extern const sessile_config config_defaults;
 
 /* INVALID: a member has a value that it cannot have. */
 sessile_status config_check(const sessile_config *c, sessile_error *err);
+/* INVALID: one of window and reserve is inherited from `from`, and nothing of the window
+ * is left. */
+sessile_status config_check_merged(const sessile_config *c, const sessile_config *from,
+                                   sessile_error *err);
 /* INVALID: less than -1. */
 sessile_status config_check_timeout(int timeout_ms, sessile_error *err);
 

@@ -6,16 +6,16 @@
 
 #include "session/handle.h"
 
-/* In what a message was counted: a token_unit. */
+/* The unit in which a message was counted: a token_unit. */
 unsigned node_unit(const node *n);
-/* The unit that is the model's own, or -1. */
+/* The unit that counts exactly for the session's model, or -1. */
 int session_exact_unit(const sessile_session *s);
-/* The model that a session is for; empty: nobody says. (model.c) */
+/* The model of a session; empty: none was named. (model.c) */
 sessile_slice session_model(const sessile_session *s);
-/* A message counted for it. With or without the mutex. */
+/* The tokens of a message for that model. The caller holds the mutex only for _locked. */
 token_count session_count(sessile_session *s, const message *m);
 token_count session_count_locked(sessile_session *s, const message *m);
-/* Messages and texts that are in no session. */
+/* Counts messages and texts outside a session. */
 typedef struct counting {
     sessile_store *store;
     sessile_slice model;
@@ -25,34 +25,34 @@ typedef struct counting {
     token_sums sums;
     buf text;
 } counting;
-/* store and model are set; text is freed by the caller */
+/* The caller sets store and model first, and frees text afterwards. */
 void counting_begin(counting *c);
 sessile_status counting_add(counting *c, sessile_slice text, sessile_tokens *one,
                             sessile_error *err);
 void counting_end(const counting *c, sessile_tokens *out);
 void session_count_text(const sessile_store *st, sessile_slice text, sessile_tokens *out);
-/* As sessile_count_tokens_with() says. */
+/* See sessile_count_tokens_with(). */
 sessile_status session_tokens_for_locked(sessile_session *s, sessile_id at,
                                          sessile_slice model, sessile_slice tools,
                                          sessile_slice system, sessile_tokens *out,
                                          sessile_error *err);
-/* Tokens of the context at the head: the newest report and what follows it, when no
- * compaction came after that, else what was counted. (meter.c) */
+/* Tokens of the context at the head: the newest report plus the messages after it; if a
+ * compaction came after the report, the counts of all messages. (meter.c) */
 sessile_status session_tokens_locked(sessile_session *s, sessile_tokens *out,
                                      sessile_error *err);
-/* The same at any path entry. *beside: 1 when system prompt and tools that are in no
- * message are not in it yet. */
+/* The same at any path entry. *beside is 1 if the figure does not include the system
+ * prompt and tools that are not messages. */
 sessile_status session_tokens_at_locked(sessile_session *s, sessile_id at,
                                         sessile_tokens *out, int *beside,
                                         sessile_error *err);
 
-/* The same for another context in its place, as it will be counted when a compaction at
- * `at` has made it. */
+/* The same for context c, as it will be counted after a compaction at `at` has written
+ * it. */
 sessile_status session_tokens_with_locked(sessile_session *s, sessile_id at,
                                           const struct context *c, sessile_tokens *out,
                                           sessile_error *err);
 
-/* As sessile.h says of the function of this name. (usage.c) */
+/* See the function of this name in sessile.h. (usage.c) */
 sessile_status session_usage_groups(sessile_session *s, sessile_usage_by by,
                                     sessile_usage_group **out, size_t *count,
                                     sessile_error *err);

@@ -14,9 +14,7 @@
 /* The file's folder and name, as far as there are any. */
 static void place_of(const sessile_session *s, char *out, size_t size)
 {
-    session_names names = {{s->identity.id, s->identity.id_size},
-                           {s->identity.agent, s->identity.agent_size},
-                           {s->identity.user, s->identity.user_size}};
+    session_names names = session_own_names(s);
     char folder[NAME_SIZE], name[NAME_SIZE];
 
     names_place(s->store, &names, folder, name);

@@ -1,12 +1,12 @@
 /*
  * facts.c: the records of facts, and which of them are in force.
  *
- * The list only grows, so a write that is taken back is a cut. The fact in force is
+ * The list only grows, so undoing a write is a cut. The fact in force is
  * found by walking from the newest record of its kind: every write asks whether the
  * session is suspended, and must not pay for its labels. A session has few facts beside
  * its messages, and one that is stated again and again (a setting each turn) is found
  * immediately. Rejected: a table by name, which would have to be restored when a write
- * is taken back.
+ * is undone.
  *
  * Must never fail an entry for what it holds: a fact that makes no sense is ignored.
  */
@@ -375,7 +375,7 @@ int facts_newest(const facts *f, fact_kind kind, const allocator *a, fact **out,
     return newest(f, kind, 1, a, out, count);
 }
 
-/* ------------------------------------------------------------------ pictures */
+/* -------------------------------------------------------------------- labels */
 
 int facts_labels(const facts *f, facts *into)
 {
@@ -395,19 +395,19 @@ int facts_labels(const facts *f, facts *into)
     return code;
 }
 
-size_t facts_labels_of(const facts *picture, sessile_id about, const fact **out)
+size_t facts_labels_of(const facts *labels, sessile_id about, const fact **out)
 {
-    size_t low = 0, high = picture->count, count = 0;
+    size_t low = 0, high = labels->count, count = 0;
 
     while (low < high) {
         size_t middle = low + (high - low) / 2;
-        if (picture->at[middle].about < about)
+        if (labels->at[middle].about < about)
             low = middle + 1;
         else
             high = middle;
     }
-    while (low + count < picture->count && picture->at[low + count].about == about)
+    while (low + count < labels->count && labels->at[low + count].about == about)
         count++;
-    *out = count ? &picture->at[low] : NULL;
+    *out = count ? &labels->at[low] : NULL;
     return count;
 }

@@ -115,6 +115,7 @@ static sessile_status fold_header(fold *f, change *c, sessile_error *err)
     if (status)
         goto out;
     if (!s->identity.id) {
+        s->identity.memory = h.memory;
         s->identity.id = dup_name(a, (sessile_slice){h.id.data, h.id.size});
         s->identity.agent = dup_name(a, (sessile_slice){h.agent.data, h.agent.size});
         s->identity.user = dup_name(a, (sessile_slice){h.user.data, h.user.size});
@@ -125,7 +126,8 @@ static sessile_status fold_header(fold *f, change *c, sessile_error *err)
             status = fail_nomem(err);
             goto out;
         }
-    } else if (!same_name(s->identity.id, s->identity.id_size, &h.id) ||
+    } else if (h.memory != s->identity.memory ||
+               !same_name(s->identity.id, s->identity.id_size, &h.id) ||
                !same_name(s->identity.agent, s->identity.agent_size, &h.agent) ||
                !same_name(s->identity.user, s->identity.user_size, &h.user)) {
         char shown[NAME_SHOWN];
@@ -409,6 +411,9 @@ static void apply(fold *f, change *c)
         c->e.time_ms > s->header.created_ms ? c->e.time_ms : s->header.created_ms;
     if (node_is_message(&c->n) && c->n.time_ms > s->fold.said_ms)
         s->fold.said_ms = c->n.time_ms;
+    if (node_is_message(&c->n) && c->n.time_ms > 0 &&
+        (!s->fold.begun_ms || c->n.time_ms < s->fold.begun_ms))
+        s->fold.begun_ms = c->n.time_ms;
     if (s->tree.node_count % LOG_BLOCK == 0)
         fold_snapshot(s);
 }
@@ -420,6 +425,15 @@ int64_t fold_modified(const sessile_session *s)
     return !said || (s->header.origin.id.size && said < s->header.created_ms)
                ? s->header.created_ms
                : said;
+}
+
+int64_t fold_created(const sessile_session *s)
+{
+    int64_t begun = s->fold.begun_ms;
+
+    return begun && !s->header.origin.id.size && begun < s->header.created_ms
+               ? begun
+               : s->header.created_ms;
 }
 
 sessile_status fold_visit(void *arg, sessile_id id, const char *text, size_t size,
@@ -490,6 +504,7 @@ void fold_savepoint_set(fold *f, fold_savepoint *m)
     m->title_size = s->fold.title_size;
     m->written_ms = s->fold.written_ms;
     m->said_ms = s->fold.said_ms;
+    m->begun_ms = s->fold.begun_ms;
     memcpy(m->model, s->counting.model, sizeof m->model);
     m->last_refusal = s->refusals.last;
     m->last_fallback_refusal = s->refusals.last_fallback;
@@ -528,6 +543,7 @@ void fold_savepoint_rewind(fold *f, const fold_savepoint *m)
     s->fold.title_size = m->title_size;
     s->fold.written_ms = m->written_ms;
     s->fold.said_ms = m->said_ms;
+    s->fold.begun_ms = m->begun_ms;
     fold_model(s, m->model);
     s->refusals.last = m->last_refusal;
     s->refusals.last_fallback = m->last_fallback_refusal;

@@ -28,6 +28,9 @@ sessile_status fold_visit(void *arg, sessile_id id, const char *text, size_t siz
 /* When the session was modified, as people see it: when its newest message was said; when
  * it was made, if it has none, or if it is a fork made later. */
 int64_t fold_modified(const sessile_session *s);
+/* When it was created, as people see it: when its oldest message was said, if that is
+ * before the log was made (an import), and it is no fork. */
+int64_t fold_created(const sessile_session *s);
 
 /* The state of the fold before entries are folded and written. If the log refuses them,
  * the fold is rewound to it. */
@@ -38,7 +41,7 @@ typedef struct fold_savepoint {
     sessile_id head, upto;
     sessile_usage usage;
     char *title;
-    int64_t written_ms, said_ms;
+    int64_t written_ms, said_ms, begun_ms;
     char model[MODEL_SIZE];
     uint64_t last_refusal, last_fallback_refusal;
 } fold_savepoint;
@@ -184,8 +187,6 @@ sessile_status session_inspect(sessile_session **out, sessile_store *st,
                                sessile_error *err);
 /* Closes without syncing. NULL is ignored. */
 void session_drop(sessile_session *s);
-/* The depth that stored entries may have. A lower limit must not lock anybody out. */
-unsigned session_read_depth(const sessile_store *st);
 /* FORKED in another process than the one that opened the handle. No mutex needed. */
 sessile_status session_check_process(const sessile_session *s, sessile_error *err);
 

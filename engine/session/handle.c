@@ -19,6 +19,14 @@ unsigned session_read_depth(const sessile_store *st)
     return (st->limits.depth > READ_DEPTH ? st->limits.depth : READ_DEPTH) + ENTRY_DEPTH;
 }
 
+session_names session_own_names(const sessile_session *s)
+{
+    return (session_names){{s->identity.id, s->identity.id_size},
+                           {s->identity.agent, s->identity.agent_size},
+                           {s->identity.user, s->identity.user_size},
+                           s->identity.memory};
+}
+
 sessile_session *session_blank(sessile_store *st)
 {
     sessile_session *s = mem_zalloc(&st->alloc, sizeof *s);

@@ -68,6 +68,7 @@ enum { MODEL_SIZE = 64 };
 typedef struct session_identity {
     char *id, *agent, *user;
     size_t id_size, agent_size, user_size;
+    int memory; /* the log is of a long-term memory: for a check alone */
     session_agent_info info;
     uint32_t pid; /* of the process that opened the handle */
 } session_identity;
@@ -130,6 +131,7 @@ typedef struct session_fold {
     size_t title_size;
     int64_t written_ms; /* time of the newest entry */
     int64_t said_ms;    /* when the newest message was said; 0: there is none */
+    int64_t begun_ms;   /* the same of the oldest one */
     struct usage_part { /* usage of messages that a turn entry may yet replace */
         sessile_id id;
         sessile_usage usage;
@@ -188,6 +190,12 @@ struct sessile_session {
     int met_others;          /* when it last wrote: a write then reads first */
     size_t forgotten_before; /* store->forgotten_count when it was opened */
 };
+
+/* The depth that stored entries may have. A lower limit must not lock anybody out. */
+unsigned session_read_depth(const sessile_store *st);
+
+/* Its names, borrowed. */
+session_names session_own_names(const sessile_session *s);
 
 /* The configuration that a run inherits, borrowed: with the timeout as it is now, and
  * without the store's policies, which may change. session_own_config() is the part that

@@ -57,7 +57,15 @@ void names_place(const sessile_store *st, const session_names *names,
                  char folder[NAME_SIZE], char name[NAME_SIZE])
 {
     keyring_folder_name(st->keys, names->agent, folder);
+    if (names->memory) /* the longest folder has 100 bytes */
+        memcpy(folder + strlen(folder), MEMORY_FOLDER, sizeof MEMORY_FOLDER);
     keyring_log_name(st->keys, names->user, names->id, name);
+}
+
+int folder_is_memory(const char *folder)
+{
+    size_t size = strlen(folder), end = sizeof MEMORY_FOLDER - 1;
+    return size > end && !strcmp(folder + size - end, MEMORY_FOLDER);
 }
 
 void name_show(sessile_slice name, char out[NAME_SHOWN])
@@ -121,7 +129,7 @@ void header_put(buf *out, const session_names *names, const header_fields *given
     entry_fields fields = {.id = 0,
                            .parent = SESSILE_NO_ID,
                            .time_ms = given->now_ms,
-                           .type = ENTRY_SESSION,
+                           .type = names->memory ? ENTRY_MEMORY : ENTRY_SESSION,
                            .source = SOURCE_HOST,
                            .tokens = -1};
     char created[TIME_SIZE], nonce[HEADER_NONCE];
@@ -139,6 +147,10 @@ void header_put(buf *out, const session_names *names, const header_fields *given
     if (given->metadata.size) {
         buf_puts(&data, ",\"metadata\":");
         buf_put(&data, given->metadata.data, given->metadata.size);
+    }
+    if (given->language.size) {
+        buf_puts(&data, ",\"language\":");
+        json_put_string(&data, given->language.data, given->language.size);
     }
     if (given->ttl_ms > 0)
         buf_printf(&data, ",\"ttl_ms\":%" PRIi64, given->ttl_ms);
@@ -160,7 +172,7 @@ sessile_status header_rename(buf *out, const char *text, size_t size,
     buf data;
 
     status = entry_read(&e, text, size, err);
-    if (!status && e.type != ENTRY_SESSION)
+    if (!status && e.type != (names->memory ? ENTRY_MEMORY : ENTRY_SESSION))
         status = fail(err, SESSILE_DAMAGED, "its first entry is no session header");
     if (status)
         return status;
@@ -213,6 +225,7 @@ void header_init(header *h, const allocator *a)
     buf_init(&h->agent, a);
     buf_init(&h->user, a);
     buf_init(&h->title, a);
+    buf_init(&h->language, a);
     h->created_ms = 0;
     h->nonce[0] = 0;
 }
@@ -225,6 +238,7 @@ void header_deinit(header *h)
     buf_deinit(&h->agent);
     buf_deinit(&h->user);
     buf_deinit(&h->title);
+    buf_deinit(&h->language);
 }
 
 int header_get_name(buf *out, json value)
@@ -277,14 +291,19 @@ sessile_status header_read(header *h, const entry *e, sessile_error *err)
     uint64_t ttl;
     size_t size;
 
-    if (e->type != ENTRY_SESSION || e->id != 0)
+    json language = json_get(e->data, "language");
+
+    h->memory = e->type == ENTRY_MEMORY;
+    if ((e->type != ENTRY_SESSION && !h->memory) || e->id != 0)
         return fail(err, SESSILE_DAMAGED,
                     "its first entry is no session header: restore it from a backup");
     if (header_get_name(&h->id, json_get(e->data, "session")) ||
         header_get_name(&h->agent, json_get(e->data, "agent")) ||
         header_get_name(&h->user, json_get(e->data, "user")) ||
-        (title.type == JSON_STRING && json_string(&h->title, title))) {
-        if (h->id.failed || h->agent.failed || h->user.failed || h->title.failed)
+        (title.type == JSON_STRING && json_string(&h->title, title)) ||
+        (language.type == JSON_STRING && json_string(&h->language, language))) {
+        if (h->id.failed || h->agent.failed || h->user.failed || h->title.failed ||
+            h->language.failed)
             return fail_nomem(err);
         return fail(err, SESSILE_DAMAGED,
                     "its header does not name a session: restore it from a backup");

@@ -8,7 +8,16 @@
 /* Three byte strings, borrowed. They may hold any byte. */
 typedef struct session_names {
     sessile_slice id, agent, user;
+    int memory; /* 1: of a long-term memory, which has a folder beside its agent's */
 } session_names;
+
+/* The folder of an agent's memories is the agent's, with this at the end. No agent's own
+ * folder has a dot in its name. */
+#define MEMORY_FOLDER ".memory"
+/* The id of a memory, which only its place and its header know. */
+#define MEMORY_ID "memory"
+/* 1: the folder is one of memories. What lists sessions passes over it. */
+int folder_is_memory(const char *folder);
 
 /* The names that options ask for: an empty agent is the store's. LIMIT [id]; INVALID: an
  * empty id, unless it may be empty. */
@@ -16,7 +25,7 @@ sessile_status names_from_options(session_names *out, const sessile_store *st,
                                   const sessile_session_options *options,
                                   int id_may_be_empty, sessile_error *err);
 
-/* Where the store keeps a session of these names. */
+/* Where the store keeps a session or a memory of these names. */
 void names_place(const sessile_store *st, const session_names *names,
                  char folder[NAME_SIZE], char name[NAME_SIZE]);
 
@@ -29,6 +38,7 @@ typedef struct header_fields {
     sessile_slice title;
     sessile_slice metadata;              /* checked JSON text of an object, or empty */
     const sessile_link *origin, *parent; /* or NULL */
+    sessile_slice language;              /* of a memory */
     int64_t ttl_ms;                      /* 0: none */
     int64_t now_ms;
 } header_fields;
@@ -64,6 +74,8 @@ typedef struct header {
     header_link origin, parent;
     int64_t created_ms;
     int64_t ttl_ms; /* 0: none */
+    int memory;     /* 1: of a memory */
+    buf language;
 } header;
 void header_init(header *h, const allocator *a);
 void header_deinit(header *h);

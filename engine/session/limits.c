@@ -36,6 +36,9 @@ static const struct {
     {{"policy_result", SESSILE_UNIT_BYTES, 1 << 20, 0, UINT64_MAX,
       "what one of them may write"},
      LIMIT(policy_result)},
+    {{"sessions_per_agent", SESSILE_UNIT_COUNT, 0, 0, UINT64_MAX,
+      "sessions of one agent, softly deleted ones included"},
+     LIMIT(sessions_per_agent)},
 };
 
 enum { LIMITS = sizeof limits / sizeof *limits };

@@ -7,8 +7,6 @@
 
 #include <inttypes.h>
 
-#include "base/text.h"
-
 sessile_status session_check_process(const sessile_session *s, sessile_error *err)
 {
     if (s->store->os->pid(s->store->os->ud) != s->identity.pid)
@@ -21,17 +19,9 @@ sessile_status session_check_process(const sessile_session *s, sessile_error *er
 
 int session_was_forgotten(const sessile_session *s)
 {
-    sessile_store *st = s->store;
-    size_t count = atomic_load(&st->forgotten_count);
-    int found = 0;
-
-    if (!s->identity.user_size || count == s->forgotten_before)
-        return 0;
-    pthread_mutex_lock(&st->mutex);
-    for (size_t i = s->forgotten_before; i < count && !found; i++)
-        found = st->forgotten[i] == hash64(s->identity.user, s->identity.user_size);
-    pthread_mutex_unlock(&st->mutex);
-    return found;
+    return store_handle_forgot(s->store,
+                               (sessile_slice){s->identity.user, s->identity.user_size},
+                               s->forgotten_before);
 }
 
 /* A scan that a fold ended shows the same entries again at the next, so want of memory is

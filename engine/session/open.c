@@ -7,6 +7,7 @@
 #include "session/fold.h"
 #include "session/agent_info.h"
 #include "session/life.h"
+#include "session/quota.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -86,6 +87,7 @@ sessile_status session_create_at(sessile_store *st,
     buf metadata, text;
     session_names names;
     sessile_status status;
+    uint64_t bytes = 0;
 
     if (new_id)
         new_id[0] = 0;
@@ -104,7 +106,11 @@ sessile_status session_create_at(sessile_store *st,
     }
     status = session_check_title(st, options ? options->title : nothing, err);
     if (!status && options)
+        status = config_check_merged(&options->config, &st->config, err);
+    if (!status && options)
         status = session_check_metadata(&metadata, st, options->metadata, err);
+    if (!status)
+        status = quota_check(st, &names, err);
     if (status)
         goto out;
     header_put(&text, &names,
@@ -120,7 +126,9 @@ sessile_status session_create_at(sessile_store *st,
     place_of(st, &names, at, folder, name);
     keyring_user_name(st->keys, names.user, user);
     status = log_create_for(&st->backend, st->keys, folder, name, user, text.data,
-                            text.size, &st->alloc, err);
+                            text.size, st->config.timeout_ms, &bytes, &st->alloc, err);
+    if (!status)
+        status = quota_keep(st, &names, bytes, err);
     name_show(names.id, shown);
     if (status == SESSILE_EXISTS)
         fail(err, SESSILE_EXISTS, "session %s exists: resume it, or choose another id",
@@ -207,6 +215,8 @@ static sessile_status take_config(sessile_session *s,
     if (!options)
         return SESSILE_OK;
     sessile_status status = config_check(&options->config, err);
+    if (!status)
+        status = config_check_merged(&options->config, &s->store->config, err);
     if (status)
         return status;
     if (options->config.has_timeout)
@@ -304,16 +314,15 @@ sessile_status session_open_place(sessile_session **out, sessile_store *st,
     status = scan(s, folder, name, err);
     if (status)
         goto out;
-    names = (session_names){{s->identity.id, s->identity.id_size},
-                            {s->identity.agent, s->identity.agent_size},
-                            {s->identity.user, s->identity.user_size}};
+    names = session_own_names(s);
     names_place(st, &names, own_folder, own_name);
     if (strcmp(own_folder, folder) || strcmp(own_name, name)) {
-        status =
-            session_fail_damaged(s, 0, err,
-                                 "this session lies in %s/%s, which is not its name: its "
-                                 "file was moved or replaced",
-                                 folder, name);
+        char shown[NAME_SHOWN];
+        name_show(names.id, shown);
+        status = fail(err, SESSILE_DAMAGED,
+                      "session %s is kept as %s/%s, which is not its name: the name was "
+                      "damaged, or the log was moved: sessile check --salvage",
+                      shown, folder, name);
         goto out;
     }
     *out = s;

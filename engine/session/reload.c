@@ -97,6 +97,7 @@ static void trade(sessile_session *s, sessile_session *t)
     SWAP(fold.title_size);
     SWAP(fold.written_ms);
     SWAP(fold.said_ms);
+    SWAP(fold.begun_ms);
     SWAP(counting.model);
     SWAP(refusals.last);
     SWAP(refusals.last_fallback);
@@ -124,9 +125,7 @@ static int same_names(sessile_session *t, const sessile_session *s)
 static sessile_status open_again(sessile_session *s, sessile_session *t, int fresh,
                                  sessile_error *err)
 {
-    session_names names = {{s->identity.id, s->identity.id_size},
-                           {s->identity.agent, s->identity.agent_size},
-                           {s->identity.user, s->identity.user_size}};
+    session_names names = session_own_names(s);
     char folder[NAME_SIZE], name[NAME_SIZE];
     sessile_status status;
 

@@ -63,6 +63,7 @@ void batch_init(batch *b, sessile_id first, int64_t now_ms, const allocator *a)
     b->now_ms = now_ms;
     b->alloc = a;
     buf_init(&b->text, a);
+    buf_init(&b->user, a);
 }
 
 /* Where the next entry begins. 0 or -1. */
@@ -81,6 +82,8 @@ void batch_add(batch *b, entry_fields *fields)
 {
     fields->id = batch_next(b);
     fields->time_ms = b->now_ms;
+    if (b->user.size)
+        fields->user_json = b->user.data;
     if (!batch_begin(b))
         entry_put(&b->text, fields);
 }
@@ -160,6 +163,7 @@ void batch_deinit(batch *b)
     if (b->starts)
         mem_free(b->alloc, b->starts, b->capacity * sizeof *b->starts);
     buf_deinit(&b->text);
+    buf_deinit(&b->user);
 }
 
 /* ------------------------------------------------------------------ writing */
@@ -326,6 +330,11 @@ static sessile_status append_built(sessile_session *s, session_wait *w,
     batch_init(&b, 0, 0, &s->store->alloc);
     session_wait_set(s, w);
     status = session_check_usable(s, err);
+    if (!status && s->identity.user_size)
+        header_put_name(&b.user,
+                        (sessile_slice){s->identity.user, s->identity.user_size});
+    if (b.user.failed)
+        status = fail_nomem(err);
     if (!status && known)
         status = try_known(s, &b, build, arg, &done, err);
     /* Where a store has no locks others append between our look and our write: that is

@@ -17,11 +17,11 @@
 #include "base/text.h"
 
 enum {
-    VERSION = 4,
+    VERSION = 5,
     RECORD_SIZE = 44,
     LINK_SIZE = 9,
     PART_SIZE = 4 + 32,
-    FIXED_SIZE = 96 + MODEL_SIZE,
+    FIXED_SIZE = 104 + MODEL_SIZE,
     SLACK = 2 * LOG_BLOCK, /* room for entries behind the last block */
     PARTS_MOST = 1024,     /* more messages of one unfinished turn are not kept */
     FACT_SIZE = 13,
@@ -150,6 +150,7 @@ void fold_snapshot(sessile_session *s)
     put32(&at, (uint32_t)s->fold.part_count);
     put64(&at, (uint64_t)s->fold.written_ms);
     put64(&at, (uint64_t)s->fold.said_ms);
+    put64(&at, (uint64_t)s->fold.begun_ms);
     put32(&at, s->refusals.last ? 1 : 0);
     put32(&at, (uint32_t)s->fold.title_size);
     /* of none, it would be other bytes in each process */
@@ -234,7 +235,7 @@ static void written(void *arg, uint64_t block)
     }
 }
 
-/* ------------------------------------------------------------------ taken back */
+/* ---------------------------------------------------------------------- undone */
 
 static sessile_status strange(sessile_error *err)
 {
@@ -326,6 +327,7 @@ static sessile_status restore(void *arg, uint64_t count, const void *snapshot,
     part_count = get32(&from);
     s->fold.written_ms = (int64_t)get64(&from);
     s->fold.said_ms = (int64_t)get64(&from);
+    s->fold.begun_ms = (int64_t)get64(&from);
     refused = get32(&from);
     title_size = get32(&from);
     hash = get64(&from);
@@ -462,7 +464,7 @@ void fold_forget(sessile_session *s)
     memset(s->counting.model, 0, sizeof s->counting.model);
     atomic_store(&s->counting.unit, -1);
     memset(&s->fold.usage, 0, sizeof s->fold.usage);
-    s->fold.written_ms = s->fold.said_ms = 0;
+    s->fold.written_ms = s->fold.said_ms = s->fold.begun_ms = 0;
     s->refusals.last = s->refusals.last_fallback = 0;
     s->compacting.last_at = 0;
     facts_clear(&s->fold.facts);

@@ -147,6 +147,10 @@ static sessile_status open_store(sessile_store **out, origin *from,
         goto out;
     }
     status = open_origin(s, from, options->allow_network, err);
+    if (!status && s->over_records && s->limits.sessions_per_agent)
+        status = fail(err, SESSILE_UNSUPPORTED,
+                      "the host keeps the sessions of this store: it has to count them "
+                      "itself, without the limit [sessions_per_agent]");
     if (status)
         goto out;
     if (mode == BARE)
@@ -253,4 +257,18 @@ void store_handle_uuid(sessile_store *s, int v4, char out[UUID_SIZE])
     pthread_mutex_lock(&s->mutex);
     uuid7_print(out, s->os->now_ms(s->os->ud), s->uuid_last);
     pthread_mutex_unlock(&s->mutex);
+}
+
+int store_handle_forgot(sessile_store *s, sessile_slice user, size_t since)
+{
+    size_t count = atomic_load(&s->forgotten_count);
+    int found = 0;
+
+    if (!user.size || count == since)
+        return 0;
+    pthread_mutex_lock(&s->mutex);
+    for (size_t i = since; i < count && !found; i++)
+        found = s->forgotten[i] == hash64(user.data, user.size);
+    pthread_mutex_unlock(&s->mutex);
+    return found;
 }

@@ -57,6 +57,9 @@ sessile_status store_handle_open_bare(sessile_store **out, const char *url,
                                       sessile_error *err);
 void store_handle_close(sessile_store *s);
 
+/* 1 when that user was forgotten through this handle after the first `since` were. */
+int store_handle_forgot(sessile_store *s, sessile_slice user, size_t since);
+
 /* A new id into out, by version. */
 void store_handle_uuid(sessile_store *s, int v4, char out[37]);
 

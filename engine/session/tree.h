@@ -15,7 +15,7 @@ enum {
     NODE_HAS_CONTEXT = 1,
     NODE_HAS_VARS = 2,
     NODE_HAS_USAGE = 4, /* of a turn, or of a message by a model */
-    NODE_NO_POLICY = 8, /* of a turn: no policy runs after it, whatever is configured */
+    NODE_NO_POLICY = 8, /* of a turn: no policy ran after it; the next judges for both */
     NODE_UNIT = 16      /* from here on, of a message: a token_unit times this */
 };
 

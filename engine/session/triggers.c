@@ -72,6 +72,12 @@ void triggers_free(sessile_triggers *t, const allocator *a)
         mem_free(a, t, block_size(t));
 }
 
+int triggers_off(const sessile_triggers *t)
+{
+    return t && !t->messages && !t->interval_ms && !t->share && !t->overflow &&
+           !t->event_count;
+}
+
 int triggers_name(const sessile_triggers *t, sessile_slice event)
 {
     for (size_t i = 0; event.size && i < t->event_count; i++)

@@ -18,6 +18,8 @@ sessile_status triggers_check(const sessile_triggers *t, sessile_error *err);
 sessile_status triggers_copy(sessile_triggers **out, const sessile_triggers *t,
                              const allocator *a, sessile_error *err);
 void triggers_free(sessile_triggers *t, const allocator *a);
+/* 1 when they have no condition at all: nothing is compacted automatically. NULL: 0. */
+int triggers_off(const sessile_triggers *t);
 /* 1 when event is one of its names. */
 int triggers_name(const sessile_triggers *t, sessile_slice event);
 

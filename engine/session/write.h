@@ -17,6 +17,7 @@ typedef struct batch {
     sessile_id first; /* the id of the first entry */
     sessile_id base;  /* the handle's base after it; SESSILE_NO_ID: the head */
     int64_t now_ms;
+    buf user; /* JSON: who acts in each entry, as header_put_name() writes it, or empty */
     const allocator *alloc;
 } batch;
 /* The id of the next entry. */

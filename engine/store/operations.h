@@ -27,6 +27,8 @@
     void p##_set_stop(sessile_backend_log *log, int (*ask)(void *arg), void *arg);      \
     sessile_status p##_remove(sessile_backend_log *log, uint64_t head,                  \
                               sessile_error *err);                                      \
+    sessile_status p##_rename(sessile_backend_log *log, const char *folder,             \
+                              const char *name, sessile_error *err);                    \
     sessile_status p##_list(                                                            \
         void *self, const char *folder,                                                 \
         int (*visit)(void *arg, const char *folder, const char *name), void *arg,       \
@@ -81,19 +83,20 @@
     void p##_draft_drop(sessile_backend_draft *draft)
 
 /* The same functions as members of a sessile_backend, and its version. */
-#define STORE_TABLE(p)                                                            \
-    .version = SESSILE_BACKEND_VERSION, .create = p##_create, .open = p##_open,   \
-    .close = p##_close, .size = p##_size, .read = p##_read, .append = p##_append, \
-    .sync = p##_sync, .replaced = p##_replaced, .set_stop = p##_set_stop,         \
-    .remove = p##_remove, .list = p##_list, .list_stat = p##_list_stat,           \
-    .list_others = p##_list_others, .sweep = p##_sweep, .has_logs = p##_has_logs, \
-    .stat = p##_stat, .blob_get = p##_blob_get, .blob_put_new = p##_blob_put_new, \
-    .blob_replace = p##_blob_replace, .blob_remove = p##_blob_remove,             \
-    .blob_list = p##_blob_list, .cache_size = p##_cache_size,                     \
-    .cache_read = p##_cache_read, .cache_write = p##_cache_write,                 \
-    .list_cache_get = p##_list_cache_get, .list_cache_put = p##_list_cache_put,   \
-    .list_cache_drop = p##_list_cache_drop, .draft_new = p##_draft_new,           \
-    .draft_write = p##_draft_write, .draft_replace = p##_draft_replace,           \
-    .draft_publish = p##_draft_publish, .draft_drop = p##_draft_drop
+#define STORE_TABLE(p)                                                              \
+    .version = SESSILE_BACKEND_VERSION, .create = p##_create, .open = p##_open,     \
+    .close = p##_close, .size = p##_size, .read = p##_read, .append = p##_append,   \
+    .sync = p##_sync, .replaced = p##_replaced, .set_stop = p##_set_stop,           \
+    .remove = p##_remove, .rename = p##_rename, .list = p##_list,                   \
+    .list_stat = p##_list_stat, .list_others = p##_list_others, .sweep = p##_sweep, \
+    .has_logs = p##_has_logs, .stat = p##_stat, .blob_get = p##_blob_get,           \
+    .blob_put_new = p##_blob_put_new, .blob_replace = p##_blob_replace,             \
+    .blob_remove = p##_blob_remove, .blob_list = p##_blob_list,                     \
+    .cache_size = p##_cache_size, .cache_read = p##_cache_read,                     \
+    .cache_write = p##_cache_write, .list_cache_get = p##_list_cache_get,           \
+    .list_cache_put = p##_list_cache_put, .list_cache_drop = p##_list_cache_drop,   \
+    .draft_new = p##_draft_new, .draft_write = p##_draft_write,                     \
+    .draft_replace = p##_draft_replace, .draft_publish = p##_draft_publish,         \
+    .draft_drop = p##_draft_drop
 
 #endif

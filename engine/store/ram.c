@@ -448,6 +448,49 @@ static sessile_status ram_blob_put_new(void *self, const char *name, const void 
     return status;
 }
 
+static sessile_status ram_blob_remove(void *self, const char *name, sessile_error *err)
+{
+    ram_store *rs = self;
+    sessile_status status = store_name_check(name, err);
+    if (status)
+        return status;
+    pthread_mutex_lock(&rs->mutex);
+    ram_blob **at = &rs->blobs, *blob;
+    while (*at && strcmp((*at)->name, name) != 0)
+        at = &(*at)->next;
+    blob = *at;
+    if (blob)
+        *at = blob->next;
+    pthread_mutex_unlock(&rs->mutex);
+    if (!blob)
+        return fail(err, SESSILE_NOTFOUND, "there is no %s", name);
+    free_blob(rs, blob);
+    return SESSILE_OK;
+}
+
+static sessile_status ram_blob_list(void *self, const char *prefix,
+                                    int (*visit)(void *arg, const char *name), void *arg,
+                                    sessile_error *err)
+{
+    ram_store *rs = self;
+    buf names;
+    int stopped = 0;
+    buf_init(&names, &rs->alloc);
+    pthread_mutex_lock(&rs->mutex);
+    for (const ram_blob *blob = rs->blobs; blob; blob = blob->next)
+        if (strncmp(blob->name, prefix, strlen(prefix)) == 0)
+            buf_put(&names, blob->name, strlen(blob->name) + 1);
+    pthread_mutex_unlock(&rs->mutex);
+    sessile_status status = names.failed ? fail_nomem(err) : SESSILE_OK;
+    for (size_t at = 0; !status && !stopped && at < names.size;) {
+        const char *name = names.data + at;
+        at += strlen(name) + 1;
+        stopped = visit(arg, name) != 0;
+    }
+    buf_deinit(&names);
+    return status;
+}
+
 static sessile_status ram_has_logs(void *self, int *found, sessile_error *err)
 {
     ram_store *rs = self;
@@ -497,6 +540,8 @@ static const sessile_backend ram_backend = {
     .list = ram_list,
     .blob_get = ram_blob_get,
     .blob_put_new = ram_blob_put_new,
+    .blob_remove = ram_blob_remove,
+    .blob_list = ram_blob_list,
     .has_logs = ram_has_logs,
     .remove = ram_remove,
 };

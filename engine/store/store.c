@@ -3,6 +3,9 @@
  */
 #include "store/store.h"
 
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "store/wait.h"
@@ -27,8 +30,35 @@ int store_name_ok(const char *name)
            strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789_=.-") == size;
 }
 
+void store_misnamed(uint64_t number, const char *name, char out[STORE_MISNAMED_SIZE])
+{
+    int size = snprintf(out, STORE_MISNAMED_SIZE, STORE_MISNAMED "%" PRIu64 ".", number);
+    char *at = out + size;
+    for (; *name != '\0' && at < out + STORE_MISNAMED_SIZE - 1; name++)
+        *at++ = (*name >= 'a' && *name <= 'z') || (*name >= '0' && *name <= '9') ||
+                        *name == '-'
+                    ? *name
+                    : '_';
+    *at = '\0';
+}
+
+int store_is_misnamed(const char *name, uint64_t *number)
+{
+    char *end;
+    if (!name || strncmp(name, STORE_MISNAMED, sizeof STORE_MISNAMED - 1) != 0)
+        return 0;
+    *number = strtoull(name + sizeof STORE_MISNAMED - 1, &end, 10);
+    return 1;
+}
+
 sessile_status store_name_check(const char *name, sessile_error *err)
 {
+    uint64_t number;
+    if (store_is_misnamed(name, &number)) {
+        return fail(err, SESSILE_DAMAGED,
+                    "the name of %s is damaged: mend it with `sessile check --salvage`",
+                    name);
+    }
     return store_name_ok(name)
                ? SESSILE_OK
                : fail(err, SESSILE_INVALID, "the store was given a name it cannot keep");

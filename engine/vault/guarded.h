@@ -57,7 +57,8 @@ int keyring_has_blobs(const keyring *k);
 
 /* SEALED: the secret that a log needs is not there any more. */
 sessile_status user_fail_forgotten(sessile_error *err);
-/* A user's secret of an epoch, into guarded memory. SEALED: forgotten; DAMAGED. make:
+/* A user's secret of an epoch, into guarded memory. SEALED: forgotten; DAMAGED:
+ * also if it is missing and there is no marker of a forgotten user. make:
  * drawn and put when there is none; durable on return, whoever put it. */
 sessile_status user_secret_open(const keyring *k, const char *user, uint64_t epoch,
                                 const unsigned char *master_key,

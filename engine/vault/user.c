@@ -15,6 +15,10 @@
  * open must see it. Reading the blob is a small part of opening a session, opening it
  * less.
  *
+ * Owns the blobs forgotten-HASH-EPOCH too, the markers of forgotten users. A secret that
+ * is only missing may have lost its name to damage; the marker is the evidence that it
+ * was removed on purpose. It is there before the secret goes.
+ *
  * Each epoch has its own: a secret that was read with an old master key, out of an old
  * copy of the blob, opens nothing that was sealed in a newer epoch.
  */
@@ -28,6 +32,8 @@
 
 #define OUTER     SUITE_XCHACHA20_POLY1305
 #define TEXT_SIZE 256
+
+#define MARKER "{\"sessile_forgotten\":1}\n"
 
 /* user-HASH-EPOCH */
 static void blob_name(const char *user, uint64_t epoch, buf *out)
@@ -160,12 +166,118 @@ static sessile_status settle(const keyring *k, const char *user, uint64_t epoch,
     return status;
 }
 
+/* ------------------------------------------------------------------------- markers */
+
+/* The marker of the secret in the blob user-HASH-EPOCH. */
+static void marker_name(const char *secret, buf *out)
+{
+    buf_puts(out, FORGOTTEN_PREFIX);
+    buf_puts(out, secret + sizeof USER_PREFIX - 1);
+}
+
+/* Durable on return, whoever put it. */
+static sessile_status mark(const keyring *k, const char *secret, sessile_error *err)
+{
+    buf name;
+    sessile_status status;
+    buf_init(&name, k->alloc);
+    marker_name(secret, &name);
+    status = name.failed ? fail_nomem(err)
+                         : k->backend->blob_put_new(k->self, name.data, MARKER,
+                                                    sizeof MARKER - 1, err);
+    if (status == SESSILE_EXISTS) {
+        error_clear(err);
+        status = k->backend->blob_settle
+                     ? k->backend->blob_settle(k->self, name.data, err)
+                     : SESSILE_OK;
+    }
+    buf_deinit(&name);
+    return status;
+}
+
+static sessile_status unmark(const keyring *k, const char *user, uint64_t epoch,
+                             sessile_error *err)
+{
+    buf secret, name;
+    sessile_status status;
+    if (!k->backend->blob_remove)
+        return SESSILE_OK; /* nobody was forgotten there */
+    buf_init(&secret, k->alloc);
+    buf_init(&name, k->alloc);
+    blob_name(user, epoch, &secret);
+    if (!secret.failed)
+        marker_name(secret.data, &name);
+    status = secret.failed || name.failed
+                 ? fail_nomem(err)
+                 : k->backend->blob_remove(k->self, name.data, err);
+    if (status == SESSILE_NOTFOUND) {
+        error_clear(err);
+        status = SESSILE_OK;
+    }
+    buf_deinit(&secret);
+    buf_deinit(&name);
+    return status;
+}
+
+/* 1: the blob is there; 0: it is not; -1: that is not known. */
+static int is_there(const keyring *k, const char *name, sessile_error *err)
+{
+    char *blob;
+    size_t size;
+    sessile_status status = k->backend->blob_get(k->self, name, &blob, &size, err);
+    if (!status)
+        host_free(blob);
+    if (status == SESSILE_NOTFOUND)
+        error_clear(err);
+    return !status ? 1 : status == SESSILE_NOTFOUND ? 0 : -1;
+}
+
+/* Whether a secret that is not there was removed on purpose: by keyring_forget(), or by
+ * keyring_drop_users() with its epoch, which no log that opens has then. -1: unknown. */
+static int is_on_purpose(const keyring *k, uint64_t epoch, const char *marker,
+                         sessile_error *err)
+{
+    if (epoch > 0 && epoch < keyring_epoch(k) && !keyring_has(k, epoch))
+        return 1;
+    return is_there(k, marker, err);
+}
+
+/* The secret of a log is not there: SEALED if that was on purpose, else DAMAGED. */
+static sessile_status fail_gone(const keyring *k, const char *user, uint64_t epoch,
+                                sessile_error *err)
+{
+    buf secret, name;
+    sessile_status status;
+    buf_init(&secret, k->alloc);
+    buf_init(&name, k->alloc);
+    blob_name(user, epoch, &secret);
+    if (!secret.failed)
+        marker_name(secret.data, &name);
+    error_clear(err);
+    if (secret.failed || name.failed) {
+        status = fail_nomem(err);
+    } else {
+        sessile_error why = {SESSILE_OK, ""};
+        int marked = is_on_purpose(k, epoch, name.data, &why);
+        status = marked < 0   ? fail(err, why.code, "%s", why.message)
+                 : marked > 0 ? user_fail_forgotten(err)
+                              : fail(err, SESSILE_DAMAGED,
+                                     "the blob %s, a user's secret, is missing, and "
+                                     "nothing records that the user was forgotten: bring "
+                                     "back a copy of it, or forget the user again",
+                                     secret.data);
+    }
+    buf_deinit(&secret);
+    buf_deinit(&name);
+    return status;
+}
+
 sessile_status user_secret_open(const keyring *k, const char *user, uint64_t epoch,
                                 const unsigned char *master_key,
                                 unsigned char out[VAULT_KEY], sessile_error *err)
 {
     sessile_status status = get_secret(k, user, epoch, master_key, out, err);
-    return status == SESSILE_NOTFOUND ? user_fail_forgotten(err) : status;
+    return status == SESSILE_NOTFOUND ? fail_gone(k, user, epoch, err) : status;
 }
 
 sessile_status user_fail_forgotten(sessile_error *err)
@@ -177,22 +289,26 @@ sessile_status user_fail_forgotten(sessile_error *err)
 
 int keyring_forgot(const keyring *k, const logkey_about *log, sessile_error *err)
 {
-    char *blob;
-    size_t size;
-    buf name;
+    buf secret, name;
+    int there, marked = 0;
     if (log->user[0] == '\0' || !k->backend || log->epoch > keyring_epoch(k))
         return 0;
+    buf_init(&secret, k->alloc);
     buf_init(&name, k->alloc);
-    blob_name(log->user, log->epoch, &name);
-    sessile_status status =
-        name.failed ? fail_nomem(err)
-                    : k->backend->blob_get(k->self, name.data, &blob, &size, err);
+    blob_name(log->user, log->epoch, &secret);
+    if (!secret.failed)
+        marker_name(secret.data, &name);
+    if (secret.failed || name.failed) {
+        fail_nomem(err);
+        there = -1;
+    } else {
+        there = is_there(k, secret.data, err);
+        if (there == 0)
+            marked = is_on_purpose(k, log->epoch, name.data, err);
+    }
+    buf_deinit(&secret);
     buf_deinit(&name);
-    if (!status)
-        host_free(blob);
-    if (status == SESSILE_NOTFOUND)
-        error_clear(err);
-    return !status ? 0 : status == SESSILE_NOTFOUND ? 1 : -1;
+    return there < 0 ? -1 : marked;
 }
 
 sessile_status user_secret_make(const keyring *k, const char *user, uint64_t epoch,
@@ -206,7 +322,13 @@ sessile_status user_secret_make(const keyring *k, const char *user, uint64_t epo
         if (status != SESSILE_NOTFOUND)
             return status;
         error_clear(err);
-        status = put_secret(k, user, epoch, master_key, out, err);
+        /* Before, so that no crash leaves a marker beside a secret in use; and after,
+         * for one that was put meanwhile. */
+        status = unmark(k, user, epoch, err);
+        if (!status)
+            status = put_secret(k, user, epoch, master_key, out, err);
+        if (!status)
+            return unmark(k, user, epoch, err);
         if (status != SESSILE_EXISTS || tries > 0)
             return status;
         error_clear(err); /* somebody else was first: theirs is as good */
@@ -215,32 +337,30 @@ sessile_status user_secret_make(const keyring *k, const char *user, uint64_t epo
 
 /* ---------------------------------------------------------------------- forgetting */
 
-typedef struct names {
-    buf text; /* each with its NUL */
-    size_t count;
-} names;
-
-static int add_name(void *arg, const char *name)
+/* Marks the secrets of every epoch of the keyring, also those that are missing. */
+static sessile_status mark_epochs(const keyring *k, const char *user, sessile_error *err)
 {
-    names *n = arg;
-    buf_put(&n->text, name, strlen(name) + 1);
-    n->count++;
-    return n->text.failed;
-}
-
-static sessile_status list_names(const keyring *k, const char *prefix, names *out,
-                                 sessile_error *err)
-{
-    out->count = 0;
-    buf_init(&out->text, k->alloc);
-    sessile_status status = k->backend->blob_list(k->self, prefix, add_name, out, err);
-    return !status && out->text.failed ? fail_nomem(err) : status;
+    sessile_status status = SESSILE_OK;
+    size_t count = keyring_epochs(k, NULL, 0);
+    uint64_t *epochs = mem_alloc(k->alloc, count * sizeof *epochs);
+    if (!epochs)
+        return fail_nomem(err);
+    size_t known = keyring_epochs(k, epochs, count);
+    for (size_t i = 0; i < count && i < known && !status; i++) {
+        buf secret;
+        buf_init(&secret, k->alloc);
+        blob_name(user, epochs[i], &secret);
+        status = secret.failed ? fail_nomem(err) : mark(k, secret.data, err);
+        buf_deinit(&secret);
+    }
+    mem_free(k->alloc, epochs, count * sizeof *epochs);
+    return status;
 }
 
 sessile_status keyring_forget(keyring *k, const char *user, uint64_t *removed,
                               sessile_error *err)
 {
-    names found;
+    blob_names found;
     sessile_status status;
     buf prefix;
     *removed = 0;
@@ -255,11 +375,17 @@ sessile_status keyring_forget(keyring *k, const char *user, uint64_t *removed,
     if (prefix.failed)
         return fail_nomem(err);
     /* Until there are none: a log of this user that is being resealed may bring a
-     * new secret with it. */
+     * new secret with it, and takes the marker away. */
     do {
-        status = list_names(k, prefix.data, &found, err);
+        status = mark_epochs(k, user, err);
+        if (status)
+            break;
+        status = blob_names_find(&found, k->backend, k->self, prefix.data, k->alloc, err);
         const char *name = found.text.data;
         for (size_t i = 0; i < found.count && !status; i++) {
+            status = mark(k, name, err); /* its epoch may be new here */
+            if (status)
+                break;
             status = k->backend->blob_remove(k->self, name, err);
             *removed += status == SESSILE_OK;
             if (status == SESSILE_NOTFOUND) {
@@ -286,10 +412,10 @@ static uint64_t epoch_of(const char *name)
 
 sessile_status keyring_drop_users(keyring *k, sessile_error *err)
 {
-    names found;
+    blob_names found;
     sessile_status status = keyring_refresh(k, err);
     if (!status) {
-        status = list_names(k, USER_PREFIX, &found, err);
+        status = blob_names_find(&found, k->backend, k->self, USER_PREFIX, k->alloc, err);
         const char *name = found.text.data;
         for (size_t i = 0; i < found.count && !status; i++) {
             uint64_t epoch = epoch_of(name);
@@ -309,14 +435,15 @@ sessile_status keyring_drop_users(keyring *k, sessile_error *err)
 
 sessile_status keyring_users(const keyring *k, uint64_t *count, sessile_error *err)
 {
-    names found;
+    blob_names found;
     map users; /* by the hash of the name without its epoch */
     uint32_t there;
     *count = 0;
-    if (!k->sealed || !k->backend || !k->backend->blob_list)
+    if (!k->sealed || !k->backend)
         return SESSILE_OK;
     map_init(&users, k->alloc);
-    sessile_status status = list_names(k, USER_PREFIX, &found, err);
+    sessile_status status =
+        blob_names_find(&found, k->backend, k->self, USER_PREFIX, k->alloc, err);
     const char *name = found.text.data;
     for (size_t i = 0; i < found.count && !status; i++) {
         if (epoch_of(name) != 0) {

@@ -119,8 +119,10 @@ sessile_status keyring_set_suite(keyring *k, const char *suite_name, sessile_err
 sessile_status keyring_drop_epochs(keyring *k, const uint64_t *keep, size_t count,
                                    sessile_error *err);
 
-/* Removes every secret of a user (by keyring_user_name()); *removed: how many. Running it
- * again after an interruption is harmless. UNSUPPORTED: a plain store. */
+/* Removes every secret of a user (by keyring_user_name()); *removed: how many. A marker
+ * is put for each first, and for every epoch of the keyring, so that a missing secret is
+ * known to be forgotten. Running it again after an interruption is harmless. UNSUPPORTED:
+ * a plain store. */
 sessile_status keyring_forget(keyring *k, const char *user, uint64_t *removed,
                               sessile_error *err);
 /* Removes the secrets of users of epochs that are dropped: nothing opens them. */
@@ -137,6 +139,8 @@ void keyring_folder_name(const keyring *k, sessile_slice agent, char out[NAME_SI
 /* How blobs of a user's secrets begin: "user-" and the hash; "" for an empty user, and in
  * a store that is not sealed or has no blobs. */
 #define USER_PREFIX "user-"
+/* How the blobs begin that record which of them were removed by keyring_forget(). */
+#define FORGOTTEN_PREFIX "forgotten-"
 void keyring_user_name(const keyring *k, sessile_slice user, char out[NAME_SIZE]);
 
 /* ---- a log's key */
@@ -159,7 +163,7 @@ sessile_status logkey_new(logkey *out, const keyring *k, const char *user, buf *
 /* Opens the data key of a sealed header line (its bytes up to and without `,"commit"`).
  * SEALED: wrapped by another key, or by the secret of a user that was forgotten;
  * UNSUPPORTED: suite; DAMAGED: not such a line, or the blob of the user's secret is not
- * what was written. */
+ * what was written, or is missing and the user was not forgotten. */
 sessile_status logkey_open(logkey *out, const keyring *k, const char *line, size_t size,
                            sessile_error *err);
 void logkey_deinit(logkey *k);
@@ -172,8 +176,9 @@ typedef struct logkey_about {
     char user[NAME_SIZE]; /* as in logkey */
 } logkey_about;
 int logkey_look(logkey_about *out, const char *line, size_t size);
-/* 1: the log is sealed with the secret of a user, which is not there any more: the user
- * was forgotten, and nothing opens the log. 0: no, or it is of a newer epoch than this
+/* 1: the log is sealed with the secret of a user, which is not there any more, and
+ * its marker is, or its epoch was dropped: the user was forgotten, and nothing opens the
+ * log. 0: no (a secret may be missing by damage), or it is of a newer epoch than this
  * keyring. -1: that is not known; err says why. */
 int keyring_forgot(const keyring *k, const logkey_about *log, sessile_error *err);
 
@@ -211,5 +216,17 @@ int keyring_open_blob(const keyring *k, const void *ad, size_t ad_size, const vo
                       size_t size, buf *out);
 /* 1: a blob of keyring_seal_blob() is sealed with another master key than the newest. */
 int keyring_blob_is_old(const keyring *k, const void *blob, size_t size);
+
+/* ---- names of blobs (blob_names.c) */
+
+typedef struct blob_names {
+    buf text; /* each with its NUL */
+    size_t count;
+} blob_names;
+/* Those that begin with prefix; none where the backend cannot list them. out->text is to
+ * be freed, also after an error. */
+sessile_status blob_names_find(blob_names *out, const sessile_backend *table, void *self,
+                               const char *prefix, const allocator *a,
+                               sessile_error *err);
 
 #endif

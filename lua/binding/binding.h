@@ -80,7 +80,7 @@ struct binding_child_class {
     struct {
         const char *name;
         int (*call)(lua_State *L, struct binding_child *child); /* while it is open */
-    } methods[6];
+    } methods[11]; /* ends with an empty one */
 };
 void binding_child_register(lua_State *L, const struct binding_child_class *class);
 /* Pushes a closed one. It keeps the value at index 1, which is `store` unless that is
@@ -94,7 +94,7 @@ void binding_child_close(struct binding_child *child);
 
 extern const struct binding_child_class binding_check_class, binding_search_class,
     binding_encoding_class, binding_reseal_class, binding_migration_class,
-    binding_policy_class, binding_entries_class;
+    binding_policy_class, binding_entries_class, binding_memory_class;
 
 /* store.c. The check functions raise for a wrong type; *_live return NULL and push the
  * three values of a closed handle. */
@@ -140,6 +140,9 @@ binding_function binding_config, binding_stays_below;
 
 /* search.c */
 binding_store_method binding_store_search;
+
+/* memory.c */
+binding_store_method binding_store_memory;
 
 /* encoding.c */
 binding_function binding_encoding;
@@ -197,7 +200,8 @@ binding_session_method binding_session_entries, binding_session_entry,
 binding_session_method binding_session_path, binding_session_children,
     binding_session_siblings, binding_session_leaves, binding_session_common_ancestor,
     binding_session_tree;
-/* nil, a message that names the nearest entries, "ENOTFOUND": for what is no id. */
+/* nil, a message that names the nearest entries, "ENOTFOUND": for a text that is not an
+ * id. */
 binding_session_method binding_no_entry;
 
 /* explain.c */
@@ -242,6 +246,8 @@ void *binding_new(lua_State *L, size_t size, int user_values, const char *name);
 /* Pushes nil, the message, "E" + name; returns 3. */
 int binding_fail(lua_State *L, const sessile_error *err);
 int binding_fail_with(lua_State *L, sessile_status status, const char *message);
+/* nil, a sentence about a zero byte in the URL of a store, "EINVALID". */
+int binding_zero_byte(lua_State *L);
 /* nil, "the … is closed: nothing was done", "ECLOSED". */
 int binding_closed(lua_State *L, const char *what);
 /* Defines the function that frees a child's handle. */
@@ -320,7 +326,7 @@ struct binding_field {
 struct binding_row {
     size_t size;
     void (*more)(lua_State *L, const void *row); /* or NULL */
-    struct binding_field fields[25];
+    struct binding_field fields[28];
 };
 #define BINDING_ROW(type, more, ...) \
     {                                \
@@ -414,7 +420,8 @@ int binding_timeout(lua_Integer ms);
 int binding_field_boolean(lua_State *L, int table, const char *name);
 
 /* options.c: the fields of the table at `table` (nil: none) that a store, a session and a
- * run have in common: window, reserve, timeout_ms, isolation ("none", "worker"). */
+ * run have in common: window, reserve, keep_min, timeout_ms, isolation ("none",
+ * "worker"). */
 void binding_field_config(lua_State *L, int table, sessile_config *out);
 /* Room for what a configuration points to. */
 struct binding_triggers {

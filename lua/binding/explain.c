@@ -1,5 +1,5 @@
 /*
- * explain.c: why a message is in the context, what compactions did, and one taken back.
+ * explain.c: why a message is in the context, what compactions did, and how to undo one.
  *
  * Shapes what the engine hands out as tables, with the names of sessile.h. Sentences are
  * made of them in Lua (sessile/why.lua).
@@ -32,10 +32,10 @@ static const struct binding_field refusal_fields[] = BINDING_FIELDS(
 static const struct binding_field applied_fields[] = BINDING_FIELDS(
     COMPACTION("instructions", SLICE, instructions),
     COMPACTION("summary", SLICE, summary), COMPACTION("uncompacts", ID, uncompacts),
-    COMPACTION("kept", INTEGER, kept), COMPACTION("lost", INTEGER, lost),
-    COMPACTION("covered", INTEGER, covered), COMPACTION("replaced", INTEGER, replaced),
-    COMPACTION("undone", INTEGER, undone), COMPACTION("written", INTEGER, written),
-    COMPACTION("restored", INTEGER, restored));
+    COMPACTION("first_kept", ID, first_kept), COMPACTION("kept", INTEGER, kept),
+    COMPACTION("lost", INTEGER, lost), COMPACTION("covered", INTEGER, covered),
+    COMPACTION("replaced", INTEGER, replaced), COMPACTION("undone", INTEGER, undone),
+    COMPACTION("written", INTEGER, written), COMPACTION("restored", INTEGER, restored));
 
 static void set_tokens(lua_State *L, int64_t before, int64_t after)
 {
@@ -127,8 +127,8 @@ int binding_session_why(lua_State *L, struct binding_session *session)
     sessile_key key;
     if (sessile_key_parse(binding_check_bytes(L, 2), &key)) {
         return binding_fail_with(L, SESSILE_INVALID,
-                                 "that is no name of a message: an entry id of 8 hex "
-                                 "digits, or one like 00000016.1, is");
+                                 "a message is named by an entry id of 8 hex digits, or "
+                                 "by one like 00000016.1");
     }
     struct binding_result got = binding_result(L);
     got.status = sessile_why(session->handle, key, &why, &got.err);

@@ -6,7 +6,7 @@
 #include "binding.h"
 
 /* session:fork(entry or nil, {id, agent, user, title, metadata, uuid, window, reserve,
- * timeout_ms}) -> session; nil, message, code */
+ * keep_min, timeout_ms}) -> session; nil, message, code */
 int binding_session_fork(lua_State *L, struct binding_session *session)
 {
     sessile_id entry = binding_opt_id(L, 2);
@@ -20,8 +20,8 @@ int binding_session_fork(lua_State *L, struct binding_session *session)
         sessile_fork(&made->handle, session->handle, entry, &options, &err), &err);
 }
 
-/* store:put(session, {id, agent, user, window, reserve, timeout_ms}) -> session; nil,
- * message, code */
+/* store:put(session, {id, agent, user, window, reserve, keep_min, timeout_ms}) ->
+ * session; nil, message, code */
 int binding_store_put(lua_State *L, struct binding_store *store)
 {
     struct binding_session *session = binding_session_live(L, 2), *made;
@@ -35,7 +35,7 @@ int binding_store_put(lua_State *L, struct binding_store *store)
 }
 
 /* session:child(with_context, {id, agent, user, title, metadata, uuid, window, reserve,
- * timeout_ms}) -> session; nil, message, code */
+ * keep_min, timeout_ms}) -> session; nil, message, code */
 int binding_session_child(lua_State *L, struct binding_session *session)
 {
     int with_context = lua_toboolean(L, 2);

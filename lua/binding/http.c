@@ -190,7 +190,7 @@ static int request_text(lua_State *L)
 /* The lines of the list `headers` of the table at `table`: 0, or -1: no memory. */
 static int take_headers(lua_State *L, int table, struct binding_request *r)
 {
-    lua_getfield(L, table, "headers");
+    binding_raw_field(L, table, "headers"); /* no code runs, which might change it */
     luaL_checktype(L, -1, LUA_TTABLE);
     for (lua_Integer i = 1; lua_rawgeti(L, -1, i) == LUA_TSTRING; i++) {
         struct curl_slist *longer =
@@ -271,7 +271,7 @@ int binding_request(lua_State *L)
     ca = binding_field_string(L, 2, "ca");
     whole_ms = binding_field_integer(L, 2, "whole_ms", 0);
     r = binding_new(L, sizeof *r, 1, BINDING_REQUEST);
-    lua_getfield(L, 2, "body");
+    binding_raw_field(L, 2, "body");
     lua_setiuservalue(L, -2, 1);
     r->idle_ms = binding_field_integer(L, 2, "idle_ms", 0);
     r->most = binding_field_integer(L, 2, "most", 0);

@@ -15,12 +15,14 @@ const char *const binding_key_sources[] = {"default", "plain",  "env",
 /* keys_init(url, options as for open) -> true; nil, message, code */
 int binding_keys_init(lua_State *L)
 {
-    const char *url = luaL_checkstring(L, 1);
+    sessile_slice url = binding_check_bytes(L, 1);
     sessile_store_options options;
     sessile_error err;
     lua_settop(L, 2);
+    if (strlen(url.data) != url.size)
+        return binding_zero_byte(L);
     binding_store_options(L, 2, &options);
-    return binding_done(L, sessile_keys_init(url, &options, &err), &err);
+    return binding_done(L, sessile_keys_init(url.data, &options, &err), &err);
 }
 
 #define KEYS(...) BINDING_FIELD(sessile_keys, __VA_ARGS__)

@@ -12,6 +12,7 @@ void binding_field_config(lua_State *L, int table, sessile_config *out)
     memset(out, 0, sizeof *out);
     out->window = binding_field_integer(L, table, "window", 0);
     out->reserve = binding_field_integer(L, table, "reserve", 0);
+    out->keep_min = (uint32_t)binding_field_count(L, table, "keep_min", UINT32_MAX);
     out->has_timeout = binding_field_timeout(L, table, "timeout_ms", &out->timeout_ms);
     if (binding_field_string(L, table, "isolation"))
         out->isolation = isolation ? SESSILE_WORKER : SESSILE_IN_PROCESS;

@@ -141,7 +141,7 @@ static void read_options(lua_State *L, int table, sessile_run_options *out)
 
 /* session:turn(messages, {usage, model, metadata, base, on_conflict, policy, no_policy,
  * fallback, triggers, event, checkpoint, checkpoint_keep, state, window, reserve,
- * timeout_ms, isolation}) -> run; nil, message, code */
+ * keep_min, timeout_ms, isolation}) -> run; nil, message, code */
 int binding_session_turn(lua_State *L, struct binding_session *session)
 {
     sessile_run_options options;
@@ -175,7 +175,7 @@ int binding_session_turn(lua_State *L, struct binding_session *session)
 typedef sessile_status (*run_begin)(sessile_run **, sessile_session *,
                                     const sessile_run_options *, sessile_error *);
 
-/* {policy, fallback, instructions, reason, window, reserve, timeout_ms} */
+/* {policy, fallback, instructions, reason, window, reserve, keep_min, timeout_ms} */
 static int begin(lua_State *L, struct binding_session *session, run_begin function)
 {
     sessile_run_options options;
@@ -200,7 +200,7 @@ int binding_session_plan(lua_State *L, struct binding_session *session)
 }
 
 /* session:branch(id, {summary, summarize, instructions, model, base, on_conflict, policy,
- * no_policy, window, reserve, timeout_ms}) -> run; nil, message, code */
+ * no_policy, window, reserve, keep_min, timeout_ms}) -> run; nil, message, code */
 int binding_session_branch(lua_State *L, struct binding_session *session)
 {
     sessile_run_options options;
@@ -452,7 +452,8 @@ static const struct binding_row outcome_row = BINDING_ROW(
     sessile_outcome, more_of_outcome,
     BINDING_ENUM(sessile_outcome, "verdict", verdict, verdicts),
     OUTCOME("first", ID, first), OUTCOME("last", ID, last), OUTCOME("head", ID, head),
-    OUTCOME("compaction", ID, compaction), OUTCOME("branch_summary", ID, branch_summary),
+    OUTCOME("compaction", ID, compaction), OUTCOME("time", TIME, time_ms),
+    OUTCOME("first_kept", ID, first_kept), OUTCOME("branch_summary", ID, branch_summary),
     OUTCOME("from", ID, from), OUTCOME("refusal", ID, refusal),
     OUTCOME("pending_run", ID, pending_run), OUTCOME("checkpoint", ID, checkpoint),
     OUTCOME("checkpoint_failed", TEXT, checkpoint_failed),

@@ -143,12 +143,15 @@ int binding_schemes(lua_State *L)
 int binding_scheme(lua_State *L)
 {
     const char *path;
-    const sessile_store_scheme *scheme =
-        sessile_store_scheme_of(luaL_checkstring(L, 1), &path);
+    sessile_slice url = binding_check_bytes(L, 1);
+    const sessile_store_scheme *scheme = sessile_store_scheme_of(url.data, &path);
     if (!scheme)
         return 0;
     binding_push_row(L, &scheme_row, scheme);
-    lua_pushstring(L, path);
+    if (path) /* all of it: a zero byte is refused by who opens it */
+        lua_pushlstring(L, path, url.size - (size_t)(path - url.data));
+    else
+        lua_pushnil(L);
     lua_setfield(L, -2, "path");
     return 1;
 }
@@ -181,22 +184,24 @@ void binding_store_options(lua_State *L, int table, sessile_store_options *out)
 }
 
 /* open(url, {agent, key_source, key, suite, durability, timeout_ms, network, window,
- * reserve, policy_path, isolation, worker, model, encoding, encoding_path, count,
- * limits})
+ * reserve, keep_min, policy_path, isolation, worker, model, encoding, encoding_path,
+ * count, limits})
  * -> store; nil, message, code */
 int binding_open(lua_State *L)
 {
-    const char *url = luaL_checkstring(L, 1);
+    sessile_slice url = binding_check_bytes(L, 1);
     sessile_store_options options;
     sessile_error err;
     struct binding_store *store;
     lua_settop(L, 2);
+    if (strlen(url.data) != url.size)
+        return binding_zero_byte(L);
     binding_store_options(L, 2, &options);
     binding_counter(L, 2, &options);
     store = binding_new(L, sizeof *store, 1, BINDING_STORE);
     lua_pushvalue(L, 3);
     lua_setiuservalue(L, -2, 1);
-    if (sessile_open(&store->handle, url, &options, &err)) {
+    if (sessile_open(&store->handle, url.data, &options, &err)) {
         store->closed = 1;
         return binding_fail(L, &err);
     }
@@ -212,7 +217,7 @@ static int store_sealed(lua_State *L, struct binding_store *store)
 }
 
 /* store:create, resume, session{id, agent, user, title, metadata, uuid, policy, window,
- * reserve, timeout_ms} -> session; nil, message, code */
+ * reserve, keep_min, timeout_ms} -> session; nil, message, code */
 static int open_session(lua_State *L, struct binding_store *store,
                         sessile_status (*open)(sessile_session **, sessile_store *,
                                                const sessile_session_options *,
@@ -387,6 +392,7 @@ static const struct binding_method store_methods[] = {
     {"list", .store = store_list},
     {"check", .store = binding_store_check},
     {"search", .store = binding_store_search},
+    {"memory", .store = binding_store_memory},
     {"delete", .store = binding_store_delete},
     {"undelete", .store = binding_store_undelete},
     {"purge", .store = binding_store_purge},

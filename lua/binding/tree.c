@@ -1,15 +1,16 @@
 /*
  * tree.c: the tree of a session: paths, children, leaves, and the whole of it as tables.
  *
- * An id that is no id is told as one that is not there, with the nearest that are: these
- * functions are given what people typed.
+ * A text that is not an id gives the same error as an unknown id, with the nearest ids
+ * that exist: callers pass what people typed.
  */
 #include <stdint.h>
 #include "binding.h"
 
 /* ------------------------------------------------------------------ ids */
 
-/* The id at index; 0 and what is to be returned when it is none. */
+/* The id at index. Returns 0 if it is not one, and sets *failed to the results to return.
+ */
 static int read_id(lua_State *L, struct binding_session *session, int index,
                    sessile_id *out, int *failed)
 {

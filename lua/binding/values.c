@@ -31,6 +31,13 @@ int binding_fail(lua_State *L, const sessile_error *err)
     return binding_fail_with(L, err->code, err->message);
 }
 
+int binding_zero_byte(lua_State *L)
+{
+    return binding_fail_with(L, SESSILE_INVALID,
+                             "the URL of the store has a zero byte in it: give a path "
+                             "or a URL without one");
+}
+
 int binding_closed(lua_State *L, const char *what)
 {
     lua_pushnil(L);

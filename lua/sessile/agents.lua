@@ -10,7 +10,7 @@ local triggers = require "sessile.triggers"
 local agents = {}
 
 local kinds = options.shape("sessile.open: agents", inherited.kinds,
-  { model = "callable", ttl = "span|no" })
+  { model = "callable", ttl = "span|no", enabled = "boolean" })
 
 local NOTHING = {}
 
@@ -28,6 +28,17 @@ function agents.check(who, given)
     checked[name] = copy
   end
   return checked
+end
+
+--- true, or nil, message, code if the store says that this agent is disabled: then nothing may be
+--- added to its sessions.
+function agents.check_enabled(store, name)
+  local own = store._agents[name]
+  if own and own.enabled == false then
+    return nil, ("agent '%s' is disabled (agents.%s.enabled = false): enable it, or name another")
+      :format(name, name), "EDENIED"
+  end
+  return true
 end
 
 -- The settings of one agent as inherited.resolve() gives them, with its ttl; an empty table for

@@ -102,7 +102,7 @@ local function totals(plan, rows)
       written = written + 1
     end
   end
-  return ("%d messages, %d tokens -> %d messages, %d tokens; %d lost, %d covered, "
+  return ("%d messages, %d tokens -> %d messages, %d tokens; %d dropped, %d covered, "
     .. "%d replaced, %d written"):format(#plan.before, plan.tokens.before, #plan.after,
     plan.tokens.after, dispositions.lost, dispositions.covered, dispositions.replaced, written)
 end

@@ -24,6 +24,10 @@ local new_options = {
 -- settings are those given, else those that the store has for its agent, else those of this one.
 local function make(self, who, opts, new)
   local taken = settings.over(self._settings, settings.take(who, opts))
+  local enabled, why, denied = agents.check_enabled(self._store, opts.agent or self.agent)
+  if not enabled then
+    return nil, why, denied
+  end
   local agent = opts.agent ~= self.agent and opts.agent or nil
   local own, theirs, message, code = agents.resolve(self._store, who, agent, opts)
   if not own then
@@ -79,7 +83,7 @@ end
 local function with_parent(self, who, into, use)
   local link = self._info.parent
   if not link then
-    return nil, who .. ": this session is no child of another one", "EINVALID"
+    return nil, who .. ": this session is not a child of another one", "EINVALID"
   end
   local parent = into or self._parent
   if parent and not parent._closed then
@@ -188,6 +192,10 @@ function methods:merge(given)
     { kind = "child_summary", child = as_text(self.id), agent = as_text(self.agent) },
     opts.metadata)
   return with_parent(self, "session:merge", opts.into, function(parent)
+    local enabled, why, denied = agents.check_enabled(parent._store, parent.agent)
+    if not enabled then
+      return nil, why, denied
+    end
     return parent._core:merged(self._core, {
       role = opts.role or "user", content = text, metadata = metadata,
     })

@@ -122,7 +122,7 @@ local function answer_state(self)
   end
   local done, message, code = self:reply(value)
   if not done and code == "EINVALID" then
-    return self:fail(message) -- what is no JSON is no state
+    return self:fail(message) -- a state must be JSON
   end
   return done, message, code
 end

@@ -11,7 +11,8 @@ local inherited = {}
 
 local kinds = {
   policy = "any", fallback = "any", triggers = "table|no", checkpoint = "table|no",
-  window = "count", reserve = "count", timeout_ms = "timeout", isolation = { "none", "worker" },
+  window = "count", reserve = "count", keep_min = "count", timeout_ms = "timeout",
+  isolation = { "none", "worker" },
 }
 
 --- The shape of these options, for options.shape.
@@ -42,7 +43,7 @@ end
 
 --- Gives opts, options of the engine, what they lack and an agent has.
 function inherited.fill(opts, agent)
-  for _, key in ipairs { "window", "reserve", "timeout_ms", "isolation" } do
+  for _, key in ipairs { "window", "reserve", "keep_min", "timeout_ms", "isolation" } do
     if opts[key] == nil then
       opts[key] = agent[key]
     end

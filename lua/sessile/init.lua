@@ -18,6 +18,8 @@ local host = require "sessile.host"
 local inherited = require "sessile.inherited"
 local key = require "sessile.key"
 local life = require "sessile.life"
+local memories = require "sessile.memories"
+local memory = require "sessile.memory"
 local migrate = require "sessile.migrate"
 local model = require "sessile.model"
 local options = require "sessile.options"
@@ -33,7 +35,7 @@ local sessile = {
   --- JSON's null.
   null = core.null,
   --- What a model function returns when the answer comes later, perhaps in another process:
-  --- the run is pending, and s:answer(text) goes on with it.
+  --- the run is pending, and s:answer(text) continues it.
   later = host.later,
   --- Where the secret of a sealed store comes from: key.env, .file, .command, .secret.
   key = { env = key.env, file = key.file, command = key.command, secret = key.secret },
@@ -78,8 +80,8 @@ local function open_core(where, given)
   local chosen = {
     agent = given.agent, key_source = source, key = value, suite = given.suite,
     durability = given.durability, timeout_ms = given.timeout_ms, network = given.network,
-    window = given.window,
-    reserve = given.reserve, policy_path = paths.policy_path(given.policy_path),
+    window = given.window, reserve = given.reserve, keep_min = given.keep_min,
+    policy_path = paths.policy_path(given.policy_path),
     limits = options.check("sessile.open: limits", given.limits, limits),
     model = given.model_name, count = given.count,
     encoding = given.encoding and paths.encoding(given.encoding),
@@ -209,9 +211,10 @@ sessile.agent = agent.make
 for prefix, functions in pairs {
   ["sessile."] = sessile, ["sessile.key."] = sessile.key, ["store:"] = store.methods,
   ["session:"] = session.methods, ["run:"] = host.methods, ["agent:"] = agent.methods,
-  ["encoding:"] = encoding.methods,
+  ["encoding:"] = encoding.methods, ["memory:"] = memory.methods,
 } do
   options.exact(prefix, functions)
 end
+options.exact("memory:", memories.methods)
 
 return sessile

@@ -56,8 +56,8 @@ function keys:reseal(given)
   end)
 end
 
---- Makes every session of a user unreadable for ever, also in copies of the logs. Returns the
---- number of these sessions.
+--- Makes every session and memory of a user unreadable for ever, also in copies of the logs.
+--- Returns the number of these logs.
 function keys:forget(user)
   options.expect("string", user, "store:forget: the name of a user")
   return self._core:forget(user)

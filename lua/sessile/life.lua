@@ -48,6 +48,9 @@ end
 
 -- ---------------------------------------------------------------- stores
 
+local EVERY = life.statuses("store:delete",
+  { "active", "suspended", "archived", "expired", "deleted" })
+
 local undelete_options = options.shape("store:undelete", named.fields, { actor = "string" })
 local delete_options = options.shape("store:delete", undelete_options,
   { soft = "boolean", reason = "string" })
@@ -59,14 +62,17 @@ local function which(who, given, opts, shape)
   return { id = copy.id, agent = copy.agent, user = copy.user }, copy
 end
 
---- Deletes a session permanently; with soft = true it can be undeleted until it is purged. Reason
---- and actor are recorded: in the log, or in store:deletions(). Returns {id_hash, time, bytes}.
+--- Deletes a session permanently; with soft = true it can be undeleted until it is purged. The
+--- session is found as by store:resume. Reason and actor are recorded: in the log, or in
+--- store:deletions(). Returns {id_hash, time, bytes}.
 function life.store:delete(given, opts)
   local target, copy = which("store:delete", given, opts, delete_options)
-  return self._core:delete(target, copy.soft or false, copy.reason, copy.actor)
+  return named.of_any_agent(self, target, function(found)
+    return self._core:delete(found, copy.soft or false, copy.reason, copy.actor)
+  end, EVERY)
 end
 
---- The records of sessions that were removed for good, newest first.
+--- The records of sessions that were deleted permanently, newest first.
 function life.store:deletions()
   return self._core:deletions()
 end
@@ -74,7 +80,9 @@ end
 --- Restores a session that was deleted softly.
 function life.store:undelete(given, opts)
   local target, copy = which("store:undelete", given, opts, undelete_options)
-  return self._core:undelete(target, copy.actor)
+  return named.of_any_agent(self, target, function(found)
+    return self._core:undelete(found, copy.actor)
+  end, STATUS.deleted)
 end
 
 local purge_options = options.shape("store:purge",

@@ -67,10 +67,12 @@ function sessile.encoding(name, options) end
 ---@field policy? sessile.PolicySpec|false
 ---@field fallback? sessile.PolicySpec|false runs once if the policy was refused; nil: the one that
 ---the policy's file names
----@field triggers? sessile.Triggers|false when to compact without asking the policy
+---@field triggers? sessile.Triggers|false when to compact without asking the policy; false: never
+---compact automatically: policies run only in compact, plan and branch
 ---@field checkpoint? sessile.CheckpointRules|false when turns make checkpoints automatically
 ---@field window? integer the model's window in tokens; 0 in a store: unlimited
 ---@field reserve? integer tokens to keep free in the window
+---@field keep_min? integer number of newest messages that every policy must leave; 2
 ---@field timeout_ms? integer|string longest wait for another writer: ms, or "5s"; -1: for ever
 ---@field isolation? "none"|"worker" where policy files run: in this process or a separate one
 
@@ -98,6 +100,8 @@ function sessile.encoding(name, options) end
 ---@field policy_ms? integer its CPU time in ms
 ---@field policy_memory? integer bytes of a policy's Lua state
 ---@field policy_result? integer bytes a proposal may write
+---@field sessions_per_agent? integer sessions of one agent, softly deleted ones included; default:
+---no limit
 
 ---The version of an agent, kept in checkpoints.
 ---@class sessile.AgentInfo
@@ -137,6 +141,8 @@ function sessile.encoding(name, options) end
 ---@class sessile.AgentSettings: sessile.Inherited
 ---@field model? sessile.Model
 ---@field ttl? number|string|false
+---@field enabled? boolean false: it gets no new session, and append, turn, send and an agent's run
+---are EDENIED in its sessions; they can be read, compacted and deleted
 
 ---The second argument of an adapter's functions.
 ---@class sessile.AdapterContext
@@ -417,11 +423,11 @@ function key.secret(text) end
 ---@class sessile.Entry
 ---@field id string
 ---@field parent_id string|lightuserdata
----@field timestamp string
+---@field timestamp string when it was written
 ---@field type string
----@field source? string
----@field author? string
----@field user? string
+---@field source? string "user", "agent", "system", "tool", "policy" or "host"
+---@field author? string that of the message
+---@field user? string|table the user of the session when it was written; not UTF-8: {b64 =}
 ---@field data table
 ---@field json string the stored text
 
@@ -482,7 +488,7 @@ function key.secret(text) end
 ---@field tokens integer edits included
 ---@field window number math.huge: unlimited
 ---@field reserve integer
----@field vars table the policy's notes, stored from run to run
+---@field vars table what the policy remembers, stored from run to run
 local State = {}
 
 ---Drops message i, or i to j.
@@ -495,7 +501,9 @@ function State:drop(i, j) end
 ---@param fields table
 function State:replace(i, fields) end
 
----Inserts a message before i; covers: the range that it replaces.
+---Inserts a message before i; covers: the range that it replaces. Its role is "user"; law 3 refuses
+---"system", "developer", "assistant", "model", a message that calls a tool, and one of a tool that
+---answers no call.
 ---@param i integer
 ---@param message sessile.Message
 ---@param opts? {covers: integer[]}
@@ -676,6 +684,375 @@ function Store:list(opts) end
 ---@return string? code
 function Store:search(text, opts) end
 
+---@class sessile.MemoryOptions
+---@field agent? string the store's, if nil
+---@field user? string the store's; nil: what the agent keeps for all
+---@field consent? string the user consents, in these words: written unless consent is in force
+---@field language? string of a new memory's words: "english", "german", …
+---@field must_exist? boolean ENOTFOUND instead of a new memory
+---@field timeout_ms? integer|string
+
+---Opens the long-term memory of an agent and a user, and creates it when it is not there. nil,
+---message, code: EINVALID for an unknown language, ESEALED for a user who was forgotten.
+---@param given? string|sessile.MemoryOptions an agent, or options
+---@return sessile.Memory?
+---@return string? message
+---@return string? code
+function Store:memory(given) end
+
+---An entry of a memory.
+---@class sessile.MemoryRow
+---@field id string
+---@field state string "live", "pending", "replaced", "deleted", "rejected", "expired"
+---@field kind string "fact", "episode", "reflection", "procedure"
+---@field source string whose words: "user", "agent", "tool", "system"
+---@field key? string
+---@field value string
+---@field also? string
+---@field author? string
+---@field from? {session: string, agent: string, first: string, last: string}[]
+---@field replaces? string[]
+---@field metadata? table
+---@field time integer ms
+---@field expires? integer ms
+---@field holds_from? integer ms
+---@field holds_until? integer ms
+---@field importance number
+---@field pinned boolean
+---@field approved boolean
+---@field confirmed integer
+---@field ended_by? string the verdict that ended it, or the entry that replaced it
+---@field score? number of a hit
+---@field cover? number of a hit: the share of the question's words that it met
+---@field cos? number of a hit: its nearness to the question's vector
+---@field explain? sessile.HitExplained of a hit, if asked for
+---@field memory? "user"|"agent" which of a session's memories it is of
+
+---How a score came about: (words + vectors) * (1 + recency + importance).
+---@class sessile.HitExplained
+---@field terms {term: string, field: "main"|"also", gave: number}[] words as they are compared, in
+---what is shown ("main") or what it should be found by ("also"), and what each gave
+---@field lex number the sum of what the terms gave
+---@field words number the share of lex
+---@field vectors number the share of the vectors
+---@field recency number what it gains
+---@field importance number what it gains
+
+---What an agent keeps across sessions.
+---@class sessile.Memory
+local Memory = {}
+
+---@class sessile.MemoryWriteOptions
+---@field also? string text that it should be found by, and that is not shown
+---@field kind? "fact"|"episode"|"reflection"|"procedure"
+---@field source? "user"|"agent"|"tool"|"system" whose words these are
+---@field author? string
+---@field from? {session: string, agent: string?, first: string, last: string?}[] messages
+---@field replaces? string[] ids of entries that it corrects or merges
+---@field importance? number 0 to 1
+---@field ttl? number|string
+---@field holds_from? integer|string
+---@field holds_until? integer|string
+---@field metadata? table
+---@field pending? boolean a person has to approve it first
+---@field was? string|false the live entry that the key is expected to have: else ECONFLICT
+
+---Writes an entry. A key names a slot: the entry replaces the live one with this key.
+---@param slot string? a key
+---@param value string
+---@param opts? sessile.MemoryWriteOptions
+---@return string? id
+---@return string? message
+---@return string? code
+function Memory:write(slot, value, opts) end
+
+---@class sessile.VerdictOptions
+---@field reason? string
+---@field by? string who decides
+
+---Ends an entry for good. What it had replaced stays replaced.
+---@param entry string|sessile.MemoryRow the key of a live entry, an id, or a row
+---@param opts? sessile.VerdictOptions
+---@return boolean? changed
+---@return string? message
+---@return string? code
+function Memory:delete(entry, opts) end
+
+---Undoes an entry: what it had replaced is live again.
+---@param entry string|sessile.MemoryRow the key of a live entry, an id, or a row
+---@param opts? sessile.VerdictOptions
+---@return boolean? changed
+---@return string? message
+---@return string? code
+function Memory:reject(entry, opts) end
+
+---A person vouches for an entry: one that was pending is live.
+---@param entry string|sessile.MemoryRow the key of a live entry, an id, or a row
+---@param opts? sessile.VerdictOptions
+---@return boolean? changed
+---@return string? message
+---@return string? code
+function Memory:approve(entry, opts) end
+
+---Takes back a deletion, a rejection or a replacement; an expired entry expires no more.
+---@param entry string|sessile.MemoryRow the key of a live entry, an id, or a row
+---@param opts? sessile.VerdictOptions
+---@return boolean? changed
+---@return string? message
+---@return string? code
+function Memory:restore(entry, opts) end
+
+---Pins an entry.
+---@param entry string|sessile.MemoryRow the key of a live entry, an id, or a row
+---@param opts? sessile.VerdictOptions
+---@return boolean? changed
+---@return string? message
+---@return string? code
+function Memory:pin(entry, opts) end
+
+---Takes the pin off an entry.
+---@param entry string|sessile.MemoryRow the key of a live entry, an id, or a row
+---@param opts? sessile.VerdictOptions
+---@return boolean? changed
+---@return string? message
+---@return string? code
+function Memory:unpin(entry, opts) end
+
+---Says that an entry was heard again elsewhere.
+---@param entry string|sessile.MemoryRow the key of a live entry, an id, or a row
+---@param opts? sessile.VerdictOptions
+---@return boolean? changed
+---@return string? message
+---@return string? code
+function Memory:confirm(entry, opts) end
+
+---@class sessile.ConsentOptions
+---@field by? string
+---@field text? string
+---@field scope? string
+
+---Writes that the user consents, or with false: does no longer. Then nothing more is written.
+---@param is_given boolean
+---@param opts? sessile.ConsentOptions
+---@return true?
+---@return string? message
+---@return string? code
+function Memory:consent(is_given, opts) end
+
+---Writes embeddings: vectors[i] is that of the entry ids[i].
+---@param model string
+---@param ids string[]
+---@param vectors number[][]
+---@return true?
+---@return string? message
+---@return string? code
+function Memory:embed(model, ids, vectors) end
+
+---The live entry of a key. ENOTFOUND names the nearest key.
+---@param slot string a key
+---@return sessile.MemoryRow?
+---@return string? message
+---@return string? code
+function Memory:read(slot) end
+
+---An entry by its id, whatever became of it.
+---@param id string
+---@return sessile.MemoryRow?
+---@return string? message
+---@return string? code
+function Memory:get(id) end
+
+---@class sessile.MemoryFilter
+---@field state? string nil: "live"
+---@field kind? string
+---@field source? string
+---@field since? integer|string written at or after
+---@field until? integer|string written before
+---@field holds_at? integer|string true at that time, as far as it says
+---@field prefix? string of the key
+---@field session? string it is from this session
+---@field session_agent? string of that session; nil: the memory's agent
+---@field metadata? string|table it has this member; or { name = value }: this one, as it is
+
+---@class sessile.MemoryListOptions: sessile.MemoryFilter
+---@field limit? integer
+---@field offset? integer
+
+---Entries, newest first; live ones unless options say otherwise.
+---@param opts? sessile.MemoryListOptions
+---@return sessile.MemoryRow[]?
+---@return string? message
+---@return string? code
+function Memory:list(opts) end
+
+---@class sessile.MemorySearchOptions: sessile.MemoryFilter
+---@field limit? integer 10
+---@field vector? number[] the question's embedding
+---@field model? string whose it is; nil: the newest model that has a vector for all live entries
+---@field weight? number of vectors, 0 to 1: 0.3
+---@field recency? number how much a new entry gains: 0
+---@field importance? number how much an important entry gains: 0
+---@field min? number hits by words meet at least this share of the question's words: 0
+---@field explain? boolean each hit says how its score came about
+
+---Entries that answer a question, best first. Every word counts, none must occur.
+---@param question string
+---@param opts? sessile.MemorySearchOptions
+---@return sessile.MemoryRow[]?
+---@return string? message
+---@return string? code
+function Memory:search(question, opts) end
+
+---What led to an entry, newest first: it, what it replaced by name or by key, and so on.
+---@param entry string|sessile.MemoryRow a key, an id, or a row
+---@return sessile.MemoryRow[]?
+---@return string? message
+---@return string? code
+function Memory:history(entry) end
+
+---{entries, live, pending, replaced, deleted, rejected, expired, keys, verdicts, vectors, dims,
+---model, language, consented, consent, log_entries, log_bytes, memory_bytes, created}
+---@return table?
+---@return string? message
+---@return string? code
+function Memory:stats() end
+
+---Closes it.
+---@return true
+function Memory:close() end
+
+---The memories of a session: its user's, if it has a user, and what its agent keeps for all.
+---@class sessile.Memories
+local Memories = {}
+
+---@class sessile.SharedWriteOptions: sessile.MemoryWriteOptions
+---@field share? boolean write to what the agent keeps for all, though the session has a user
+
+---@class sessile.SharedVerdictOptions: sessile.VerdictOptions
+---@field share? boolean a key or an id is of what the agent keeps for all
+
+---Writes an entry to the user's memory; to the agent's with `share`, or if there is no user.
+---EDENIED: the user has not consented.
+---@param slot string? a key
+---@param value string
+---@param opts? sessile.SharedWriteOptions
+---@return string? id
+---@return string? message
+---@return string? code
+function Memories:write(slot, value, opts) end
+
+---Ends an entry for good. What it had replaced stays replaced. A row is judged in its own
+---memory, a key or an id where a write would go.
+---@param entry string|sessile.MemoryRow the key of a live entry, an id, or a row
+---@param opts? sessile.SharedVerdictOptions
+---@return boolean? changed
+---@return string? message
+---@return string? code
+function Memories:delete(entry, opts) end
+
+---Undoes an entry: what it had replaced is live again. A row is judged in its own
+---memory, a key or an id where a write would go.
+---@param entry string|sessile.MemoryRow the key of a live entry, an id, or a row
+---@param opts? sessile.SharedVerdictOptions
+---@return boolean? changed
+---@return string? message
+---@return string? code
+function Memories:reject(entry, opts) end
+
+---A person vouches for an entry: one that was pending is live. A row is judged in its own
+---memory, a key or an id where a write would go.
+---@param entry string|sessile.MemoryRow the key of a live entry, an id, or a row
+---@param opts? sessile.SharedVerdictOptions
+---@return boolean? changed
+---@return string? message
+---@return string? code
+function Memories:approve(entry, opts) end
+
+---Takes back a deletion, a rejection or a replacement; an expired entry expires no more.
+---A row is judged in its own memory, a key or an id where a write would go.
+---@param entry string|sessile.MemoryRow the key of a live entry, an id, or a row
+---@param opts? sessile.SharedVerdictOptions
+---@return boolean? changed
+---@return string? message
+---@return string? code
+function Memories:restore(entry, opts) end
+
+---Pins an entry. A row is judged in its own
+---memory, a key or an id where a write would go.
+---@param entry string|sessile.MemoryRow the key of a live entry, an id, or a row
+---@param opts? sessile.SharedVerdictOptions
+---@return boolean? changed
+---@return string? message
+---@return string? code
+function Memories:pin(entry, opts) end
+
+---Takes the pin off an entry. A row is judged in its own
+---memory, a key or an id where a write would go.
+---@param entry string|sessile.MemoryRow the key of a live entry, an id, or a row
+---@param opts? sessile.SharedVerdictOptions
+---@return boolean? changed
+---@return string? message
+---@return string? code
+function Memories:unpin(entry, opts) end
+
+---Says that an entry was heard again elsewhere. A row is judged in its own
+---memory, a key or an id where a write would go.
+---@param entry string|sessile.MemoryRow the key of a live entry, an id, or a row
+---@param opts? sessile.SharedVerdictOptions
+---@return boolean? changed
+---@return string? message
+---@return string? code
+function Memories:confirm(entry, opts) end
+
+---Writes that the user consents, or with false: does no longer. Then nothing more is written.
+---@param is_given boolean
+---@param opts? sessile.ConsentOptions
+---@return true?
+---@return string? message
+---@return string? code
+function Memories:consent(is_given, opts) end
+
+---The live entry of a key: the user's, or else the agent's.
+---@param slot string a key
+---@return sessile.MemoryRow?
+---@return string? message
+---@return string? code
+function Memories:read(slot) end
+
+---An entry by its id, or again by its row. Both memories may have the id: then it is the user's.
+---@param entry string|sessile.MemoryRow
+---@return sessile.MemoryRow?
+---@return string? message
+---@return string? code
+function Memories:get(entry) end
+
+---Entries of both, newest first; of equal times the user's first.
+---@param opts? sessile.MemoryListOptions
+---@return sessile.MemoryRow[]?
+---@return string? message
+---@return string? code
+function Memories:list(opts) end
+
+---Entries of both that answer a question, by score; of equal scores the user's first. A score
+---compares the entries of one memory: each has its best near 1.
+---@param question string
+---@param opts? sessile.MemorySearchOptions
+---@return sessile.MemoryRow[]?
+---@return string? message
+---@return string? code
+function Memories:search(question, opts) end
+
+---What led to an entry, newest first: in the user's memory, or if it has none such, in the agent's.
+---@param entry string|sessile.MemoryRow a key, an id, or a row
+---@return sessile.MemoryRow[]?
+---@return string? message
+---@return string? code
+function Memories:history(entry) end
+
+---Closes both.
+---@return true
+function Memories:close() end
+
 ---@class sessile.UndeleteOptions: sessile.Named
 ---@field actor? string who does it
 
@@ -683,7 +1060,8 @@ function Store:search(text, opts) end
 ---@field soft? boolean
 ---@field reason? string
 
----Deletes a session permanently, or softly: then it can be undeleted until it is purged. An adapter
+---Deletes a session permanently, or softly: then it can be undeleted until it is purged. Without an
+---agent it is found as by resume: the default agent's, else the only one of that id. An adapter
 ---returns true, or false if it kept the session; it has no soft deletion (EUNSUPPORTED).
 ---@param which string|sessile.Row|sessile.DeleteOptions
 ---@param opts? sessile.DeleteOptions
@@ -701,7 +1079,7 @@ function Store:delete(which, opts) end
 ---@field reason? string
 ---@field actor? string
 
----Lists the records of sessions that were removed for good, newest first.
+---Lists the records of sessions that were deleted permanently, newest first.
 ---@return sessile.Deletion[]? rows
 ---@return string? message
 ---@return string? code
@@ -842,9 +1220,9 @@ function Store:rotate(opts) end
 ---@return string? code
 function Store:reseal(opts) end
 
----Makes every session of a user unreadable for ever, also in copies of the logs.
+---Makes every session and memory of a user unreadable for ever, also in copies of the logs.
 ---@param user string
----@return integer? number of sessions made unreadable
+---@return integer? number of logs, of sessions and memories, made unreadable
 ---@return string? message
 ---@return string? code
 function Store:forget(user) end
@@ -1009,6 +1387,7 @@ function Session:turn(messages, opts) end
 ---@field reason? "turn"|"threshold"|"overflow"|"timer"|"event"|"manual" recorded; "manual"
 ---@field window? integer
 ---@field reserve? integer
+---@field keep_min? integer
 ---@field timeout_ms? integer|string longest wait of each of its calls for another writer
 ---@field isolation? "none"|"worker"
 
@@ -1029,6 +1408,7 @@ function Session:compact(opts) end
 ---@field on_conflict? "fail"|"append" if the head moved: fail (ECONFLICT), or branch anyway
 ---@field window? integer
 ---@field reserve? integer
+---@field keep_min? integer
 ---@field timeout_ms? integer|string longest wait of each of its calls for another writer
 ---@field isolation? "none"|"worker"
 
@@ -1113,6 +1493,8 @@ function Session:leaves() end
 ---@field format? "json"|"jsonl"|"md"|"html" "json"
 ---@field to? string the format of another agent, instead of `format`
 ---@field context? boolean with to = "openai" or "anthropic": only what the model would get
+---@field cwd? string with to = "claude" or "codex": the folder in which that program continues, if
+---the session's metadata has no `cwd`; default "/"
 ---@field redact? boolean|{name: string, pattern: string, fold: boolean?}[] replace what looks
 ---like a secret, an address, a home; a list: additional rules of your own
 ---@field write fun(chunk: string): any, string?, string? gets each chunk; nil, message, code: stop
@@ -1242,6 +1624,7 @@ function Session:plan(opts) end
 ---@field policies? {name: string, version: integer, hash: string?, options: table}[]
 ---@field tokens? {before: integer, after: integer}
 ---@field uncompacts? string the compaction that it undoes
+---@field first_kept? string the first message that stayed as it was, after the first that left
 ---@field kept? integer messages of its list that it kept
 ---@field lost? integer
 ---@field covered? integer
@@ -1405,6 +1788,19 @@ function Session:sync() end
 ---@return string id_or_message the newest entry: the next `after`
 ---@return string? code
 function Session:watch(opts) end
+
+---@class sessile.SessionMemoryOptions
+---@field consent? string the user consents, in these words: the memory is made if it is not there
+---@field language? string of a new memory's words: "english", "german", …
+---@field timeout_ms? integer|string
+
+---The long-term memories of a session's user and of its agent, read as one. Each row says in
+---`memory` which it is of. Reading makes none.
+---@param given? sessile.SessionMemoryOptions
+---@return sessile.Memories?
+---@return string? message
+---@return string? code
+function Session:memory(given) end
 
 ---The number of turns, single appends and compactions on the path to the head.
 ---@return integer? count
@@ -1739,6 +2135,8 @@ function Agent:cancel() end
 ---@field removals sessile.Removal[] all messages that left the context
 ---@field cannot_fit? integer tokens by which the context exceeds window less reserve
 ---@field compaction? string
+---@field time? integer ms, when the compaction was written
+---@field first_kept? string the first message that stayed as it was, after the first that left
 ---@field repeated? integer how often the same refusal was repeated since it was recorded
 ---@field refusal? string
 ---@field summary? string
@@ -1761,6 +2159,7 @@ function Agent:cancel() end
 ---@field tokens {before: integer, after: integer}
 ---@field policy? sessile.Verdict
 ---@field removals sessile.Removal[]
+---@field first_kept? string
 ---@field cannot_fit? integer
 ---@field summary? string
 ---@field engine_us integer

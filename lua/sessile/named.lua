@@ -64,4 +64,35 @@ function named.one(who, given, shape)
   return opts
 end
 
+-- The agents that have a session of this id and user, but for the default agent.
+local function agents_with(store, id, user, lives)
+  local found = {}
+  for _, row in ipairs(store._core:list { prefix = id, lives = lives } or {}) do
+    if row.id == id and row.agent ~= store._agent and (row.user or "") == user then
+      found[#found + 1] = row.agent
+    end
+  end
+  return found
+end
+
+--- Calls act(opts). If the default agent has no such session, and opts names no agent, again with
+--- the only agent that has one; EINVALID: there are several. In a store that was opened for an
+--- agent, only that agent's. lives: the statuses that are looked at; nil: all but deleted.
+function named.of_any_agent(store, opts, act, lives)
+  local result, message, code = act(opts)
+  if code ~= "ENOTFOUND" or opts.agent or store._is_of_one_agent then
+    return result, message, code
+  end
+  local found = agents_with(store, opts.id, opts.user or store._user or "", lives)
+  if #found > 1 then
+    table.sort(found)
+    return nil, ('there are %d sessions "%s": name the agent, one of %s'):format(#found,
+      opts.id, table.concat(found, ", ")), "EINVALID"
+  elseif #found == 0 then
+    return result, message, code
+  end
+  opts.agent = found[1]
+  return act(opts)
+end
+
 return named

@@ -25,7 +25,7 @@ local function labelled(self, name)
     return nil, ('session "%s": the label "%s" is on %d entries: name one of them: %s'):format(
       self.id, name, #ids, table.concat(ids, ", ", 1, math.min(#ids, 8))), "EINVALID"
   end
-  return nil, ('session "%s": "%s" is no entry of it, and no label: its head is %s'):format(
+  return nil, ('session "%s": "%s" is neither an entry nor a label of it: its head is %s'):format(
     self.id, name, self._core:head() or "unknown"), "ENOTFOUND"
 end
 

@@ -6,29 +6,12 @@
 -- the engine can judge (too large, unknown file) are passed on and fail with nil, message, code.
 
 local core = require "sessile.core"
+local nearest = require "sessile.nearest"
 local times = require "sessile.times"
 
 local options = {}
 
-local LONGEST = 100 -- bytes of a name that may be another by mistake
-
--- Edit distance, for "did you mean".
-local function distance(a, b)
-  local row = {}
-  for j = 0, #b do
-    row[j] = j
-  end
-  for i = 1, #a do
-    local corner = row[0]
-    row[0] = i
-    for j = 1, #b do
-      local cost = a:byte(i) == b:byte(j) and 0 or 1
-      local best = math.min(row[j] + 1, row[j - 1] + 1, corner + cost)
-      corner, row[j] = row[j], best
-    end
-  end
-  return row[#b]
-end
+local LONGEST = 100 -- bytes of a value that an error shows
 
 -- The folder of this library, from the source of its functions.
 local root = debug and debug.getinfo(1, "S").source:match "^(.*)options%.lua$"
@@ -64,25 +47,7 @@ function options.add(fields, more)
   return fields
 end
 
---- The name in `names` (a set) that is most similar to `name`; nil: none is similar.
-function options.nearest(name, names)
-  if type(name) ~= "string" or #name > LONGEST then
-    return nil
-  end
-  local best, least
-  for candidate in pairs(names) do
-    local shorter = math.min(#name, #candidate)
-    local d = shorter >= 3 and name:sub(1, shorter) == candidate:sub(1, shorter) and 1
-      or distance(name, candidate)
-    if not least or d < least or (d == least and candidate < best) then
-      best, least = candidate, d
-    end
-  end
-  if least and least <= math.max(2, #name // 3) and least < #name then
-    return best
-  end
-  return nil
-end
+options.nearest = nearest
 
 --- Whether a value can be called.
 function options.callable(value)

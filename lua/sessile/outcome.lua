@@ -110,6 +110,8 @@ function outcome.make(raw, session, kind, log)
     removals = raw.removals,
     cannot_fit = raw.cannot_fit > 0 and raw.cannot_fit or nil,
     compaction = raw.compaction,
+    time = raw.time,
+    first_kept = raw.first_kept,
     refusal = raw.refusal,
     repeated = raw.repeated > 0 and raw.repeated or nil,
     summary = raw.summary,
@@ -147,7 +149,8 @@ end
 --- A plan from the outcome of its run and the contexts before and after.
 function outcome.plan(result, before, after, diff)
   local plan = { before = before, after = after, _diff = diff }
-  for name in ("tokens policy removals cannot_fit summary engine_us policy_us log"):gmatch "%S+" do
+  for name in ("tokens policy removals first_kept cannot_fit summary engine_us policy_us log")
+    :gmatch "%S+" do
     plan[name] = result[name]
   end
   return setmetatable(plan, plan_meta)

@@ -2,6 +2,7 @@
 --
 -- A host's functions (models, hooks) are called from plain Lua, so they may yield in a coroutine.
 
+local agents = require "sessile.agents"
 local diff = require "sessile.diff"
 local host = require "sessile.host"
 local inherited = require "sessile.inherited"
@@ -23,7 +24,7 @@ local turn_options = options.shape("session:turn", inherited.kinds, {
 })
 
 local waits = {
-  window = "count", reserve = "count", timeout_ms = "timeout",
+  window = "count", reserve = "count", keep_min = "count", timeout_ms = "timeout",
   isolation = inherited.kinds.isolation,
 }
 local compact_options = options.shape("session:compact", waits, {
@@ -71,6 +72,10 @@ function starters.turn(self, messages, given)
   options.messages("session:turn", messages)
   local opts = options.check("session:turn", given, turn_options)
   usage.check("session:turn", opts.usage or {})
+  local enabled, why, denied = agents.check_enabled(self._store, self.agent)
+  if not enabled then
+    return nil, why, denied
+  end
   local chosen, message, code = choose("session:turn", self, opts)
   if chosen then
     local ok
@@ -93,8 +98,8 @@ function starters.turn(self, messages, given)
     triggers = triggers.resolve("session:turn", opts.triggers) or self._triggers,
     checkpoint = checkpoint and checkpoint.on, checkpoint_keep = checkpoint and checkpoint.keep,
     state = opts.state,
-    window = opts.window, reserve = opts.reserve, timeout_ms = opts.timeout_ms,
-    isolation = opts.isolation,
+    window = opts.window, reserve = opts.reserve, keep_min = opts.keep_min,
+    timeout_ms = opts.timeout_ms, isolation = opts.isolation,
   })
   if not run then
     return nil, message, code
@@ -115,8 +120,8 @@ local function start(self, kind, given)
     policy = chosen.handle, fallback = chosen.fallback.handle,
     no_fallback = chosen.fallback.none,
     instructions = opts.instructions, reason = opts.reason,
-    window = opts.window, reserve = opts.reserve, timeout_ms = opts.timeout_ms,
-    isolation = opts.isolation,
+    window = opts.window, reserve = opts.reserve, keep_min = opts.keep_min,
+    timeout_ms = opts.timeout_ms, isolation = opts.isolation,
   })
   if not run then
     return nil, message, code
@@ -153,8 +158,8 @@ function starters.branch(self, id, given)
     summary = type(summary) == "string" and summary or nil, summarize = summary == true,
     instructions = opts.instructions, model = opts.model_name, base = opts.base,
     on_conflict = opts.on_conflict, policy = chosen.handle, no_policy = chosen.none,
-    window = opts.window, reserve = opts.reserve, timeout_ms = opts.timeout_ms,
-    isolation = opts.isolation,
+    window = opts.window, reserve = opts.reserve, keep_min = opts.keep_min,
+    timeout_ms = opts.timeout_ms, isolation = opts.isolation,
   })
   if not run then
     return nil, message, code
@@ -216,13 +221,13 @@ function methods:compact(given)
   return driven(starters.compact(self, given))
 end
 
---- Moves the head to an entry, where the conversation goes on. summary: a text, or true to ask
+--- Moves the head to an entry, where the conversation continues. summary: a text, or true to ask
 --- for one. Returns the outcome.
 function methods:branch(id, given)
   return driven(starters.branch(self, id, given))
 end
 
---- Goes on with a pending run: text is what the model said; nil: it is asked again (or
+--- Continues a pending run: text is what the model said; nil: it is asked again (or
 --- failed= says why there is no answer). Returns the outcome.
 function methods:answer(text, given)
   return driven(starters.answer(self, text, given))

@@ -3,11 +3,13 @@
 --
 -- Every call returns new tables; no message is kept here.
 
+local agents = require "sessile.agents"
 local annotate = require "sessile.annotate"
 local checkpoints = require "sessile.checkpoints"
 local export = require "sessile.export"
 local family = require "sessile.family"
 local life = require "sessile.life"
+local memories = require "sessile.memories"
 local object = require "sessile.object"
 local names = require "sessile.names"
 local options = require "sessile.options"
@@ -203,6 +205,10 @@ end
 --- Appends one message as a commit of its own; no policy runs. Returns its id.
 function methods:append(message)
   options.expect("table", message, "session:append: a message")
+  local enabled, reason, denied = agents.check_enabled(self._store, self.agent)
+  if not enabled then
+    return nil, reason, denied
+  end
   return self._core:append(message)
 end
 
@@ -270,6 +276,11 @@ end
 --- The compactions on the path and the refusals between them, oldest first.
 function methods:log()
   return self._core:compactions()
+end
+
+--- The long-term memories of its user and its agent, read as one.
+function methods:memory(given)
+  return memories.open(self._store, self.agent, self.user, given)
 end
 
 -- ---------------------------------------------------------------- methods of other files

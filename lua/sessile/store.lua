@@ -8,6 +8,7 @@ local core = require "sessile.core"
 local inherited = require "sessile.inherited"
 local keys = require "sessile.keys"
 local life = require "sessile.life"
+local memory = require "sessile.memory"
 local migrate = require "sessile.migrate"
 local named = require "sessile.named"
 local object = require "sessile.object"
@@ -50,6 +51,10 @@ end
 local function open_session(self, kind, opts)
   local who = "store:" .. kind
   local agent = opts.agent or self._agent
+  local enabled, why, denied = agents.check_enabled(self, agent)
+  if not enabled and kind == "create" then
+    return nil, why, denied
+  end
   local own, theirs, message, code = agents.resolve(self, who, agent, opts)
   if not own then
     return nil, message, code
@@ -59,16 +64,19 @@ local function open_session(self, kind, opts)
   if ttl == nil then
     ttl = theirs.ttl
   end
+  local open = self._core[enabled and kind or "resume"]
   local handle
-  handle, message, code = self._core[kind](self._core, {
+  handle, message, code = open(self._core, {
     id = opts.id, agent = opts.agent, user = opts.user or self._user or nil, title = opts.title,
     metadata = opts.metadata, uuid = opts.uuid,
-    window = opts.window, reserve = opts.reserve, timeout_ms = opts.timeout_ms,
-    isolation = opts.isolation,
+    window = opts.window, reserve = opts.reserve, keep_min = opts.keep_min,
+    timeout_ms = opts.timeout_ms, isolation = opts.isolation,
     ttl_ms = life.ttl(ttl, self._ttl, agent),
     agent_info = agent_info(who, opts.agent_info) or self._agent_info,
   })
-  if not handle then
+  if not handle and not enabled and kind == "session" and code == "ENOTFOUND" then
+    return nil, why, denied -- it would be created now
+  elseif not handle then
     return nil, message, code
   end
   local defaults = inherited.merge(own, theirs, self)
@@ -81,36 +89,14 @@ function methods:create(given)
   return open_session(self, "create", named.check("store:create", given, session_options))
 end
 
--- The agents that have a session of this id and user, but for the default agent.
-local function agents_with(self, id, user)
-  local found = {}
-  for _, row in ipairs(self._core:list { prefix = id } or {}) do
-    if row.id == id and row.agent ~= self._agent and (row.user or "") == user then
-      found[#found + 1] = row.agent
-    end
-  end
-  return found
-end
-
 --- Opens a session that exists; ENOTFOUND. Without an agent it is the default agent's, else the
 --- only one of that id; EINVALID: there are several. In a store that was opened for an agent, only
 --- that agent's.
 function methods:resume(given)
   local opts = named.one("store:resume", given, session_options)
-  local made, message, code = open_session(self, "resume", options.add({}, opts))
-  if code ~= "ENOTFOUND" or opts.agent or self._is_of_one_agent then
-    return made, message, code
-  end
-  local found = agents_with(self, opts.id, opts.user or self._user or "")
-  if #found > 1 then
-    table.sort(found)
-    return nil, ('there are %d sessions "%s": name the agent, one of %s'):format(#found,
-      opts.id, table.concat(found, ", ")), "EINVALID"
-  elseif #found == 0 then
-    return made, message, code
-  end
-  opts.agent = found[1]
-  return open_session(self, "resume", opts)
+  return named.of_any_agent(self, opts, function(which)
+    return open_session(self, "resume", options.add({}, which))
+  end)
 end
 
 --- Opens a session, or creates it.
@@ -130,8 +116,12 @@ function methods:put(source, given)
   end
   local opts = options.check("store:put", given, put_options)
   local taken = settings.over(self._settings, settings.take("store:put", opts))
-  local own, theirs, message, code = agents.resolve(self, "store:put", opts.agent or source.agent,
-    opts)
+  local agent = opts.agent or source.agent
+  local enabled, why, denied = agents.check_enabled(self, agent)
+  if not enabled then
+    return nil, why, denied
+  end
+  local own, theirs, message, code = agents.resolve(self, "store:put", agent, opts)
   if not own then
     return nil, message, code
   end
@@ -217,6 +207,11 @@ function methods:search(text, given)
     return nil
   end
   return function() return next_hit() end, nil, nil, search
+end
+
+--- Opens the long-term memory of an agent and a user, and creates it when it is not there.
+function methods:memory(given)
+  return memory.open(self, given)
 end
 
 --- Tokens of a text, and {tokens, low, high, source, missing}: by the encoding of the store's

@@ -4,7 +4,8 @@
 --   triggers   = { messages = 50, interval = "10m", share = 0.8, overflow = true,
 --                  events = { "deploy" } }
 --   checkpoint = { strategy = "periodic", interval = "5m", keep = 20 }
---   false      none, even if the store or the agent has some
+--   false      none, even if the store or the agent has some; triggers = false turns off every
+--              automatic compaction, also what policies do in each turn
 --
 -- The engine checks triggers at the end of each turn.
 
@@ -83,12 +84,13 @@ function triggers.read(given, wrong)
   if given.overflow ~= nil and type(given.overflow) ~= "boolean" then
     wrong("overflow", "true or false expected, got " .. shown(given.overflow))
   end
+  local names = given.events ~= nil and events(given.events, wrong)
   return {
     messages = given.messages ~= nil and whole(given.messages, wrong, "messages") or nil,
     interval_ms = given.interval ~= nil and interval(given.interval, wrong) or nil,
     share = given.share ~= nil and share(given.share, wrong) or nil,
-    overflow = given.overflow,
-    events = given.events ~= nil and events(given.events, wrong) or nil,
+    overflow = given.overflow or nil,
+    events = names and #names > 0 and names or nil,
   }
 end
 
@@ -152,13 +154,18 @@ local function checked(who, label, given, fields, read)
   end)
 end
 
---- Triggers given by a program: nil stays nil; false becomes {}, which never fires. Raises if they
---- are wrong.
+--- Triggers given by a program: nil stays nil; false becomes {}, which turns automatic compaction
+--- off. Raises if they are wrong.
 function triggers.resolve(who, given)
   if given == nil then
     return nil
   end
   return given and checked(who, "triggers", given, triggers.fields, triggers.read) or {}
+end
+
+--- Whether resolved triggers turn automatic compaction off.
+function triggers.off(resolved)
+  return resolved and next(resolved) == nil or false
 end
 
 --- The same for rules of checkpoints, as triggers.read_checkpoint() returns them.

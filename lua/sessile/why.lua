@@ -13,11 +13,13 @@ local function number(n)
   return (text:gsub("^,", ""))
 end
 
--- "compaction 00000016 (sliding_window 1, threshold, 2026-11-22 04:50 UTC, 900 → 400 tokens)"
+-- "compaction 00000016 (sliding_window, version 1, threshold, 2026-11-22 04:50 UTC, 900 → 400
+-- tokens)"
 local function compaction(of)
   local parts = {}
   if of.policy then
-    parts[#parts + 1] = of.policy
+    -- the engine writes "sliding_window 1", and 0 for a policy without a version
+    parts[#parts + 1] = of.policy:gsub(" 0$", ""):gsub(" (%d+)$", ", version %1")
   end
   if of.uncompacts then
     parts[#parts + 1] = "which undoes " .. of.uncompacts

@@ -294,6 +294,28 @@ describe("an agent whose request is too long", function()
     assert.equal(1, model.calls)
   end)
 
+  it("fails with the next step when automatic compaction is off", function()
+    local function long() return nil, "too much", "EOVERFLOW" end
+    local own = assert(store:create { triggers = false })
+    assert(own:turn { user "one", messages.assistant "two" })
+    assert(own:turn { user "three", messages.assistant "four" })
+    for _, case in ipairs { { s, false }, { own, nil } } do
+      local session, off = case[1], case[2]
+      local model = loops.model { long, "fine" }
+      local outcome = assert(session:send("go", { policy = halve(), model = model,
+        triggers = off }))
+      assert.equal("failed", outcome.status)
+      assert.equal("EOVERFLOW", outcome.code)
+      assert.equal("too much (and the context was not compacted, because triggers = false: "
+        .. "compact it with session:compact(), then continue with session:send())",
+        outcome.error)
+      assert.equal(1, model.calls)
+      assert.equal(0, #assert(session:log()))
+      assert.is_true(assert(session:compact { policy = halve() }).policy.applied)
+      assert.equal("fine", assert(session:send(nil, { model = model, triggers = off })).text)
+    end
+  end)
+
   it("is not taken for that when it fails otherwise", function()
     local model = loops.model { function() return nil, "quota exceeded" end }
     local outcome = assert(sessile.agent { session = s, policy = halve(), model = model }

@@ -3,6 +3,8 @@
 -- Files only: it is about arguments.
 
 local core = require "sessile.core"
+local sessile = require "sessile"
+local temp = require "spec.support.temp"
 
 local PLAIN = { key_source = "plain" }
 
@@ -34,6 +36,20 @@ describe("the binding", function()
     run:close()
     s:close()
     other:close()
+  end)
+
+  it("refuses the URL of a store with a zero byte in it, and makes nothing", function()
+    local folder = temp.dir()
+    for _, url in ipairs { folder .. "/a\0b", "sqlite:" .. folder .. "/a\0b", "ram:\0" } do
+      for _, open in ipairs { sessile.open, core.open, core.keys_init } do
+        local opened, message, code = open(url, { key = open == sessile.open and false or nil })
+        assert.is_nil(opened)
+        assert.equal("EINVALID", code)
+        assert.matches("zero byte", message)
+      end
+    end
+    assert.same({}, temp.files(folder))
+    temp.clean()
   end)
 
   it("leaves the table of options as it was", function()

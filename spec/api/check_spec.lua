@@ -130,7 +130,7 @@ describe("sessile check", function()
       cli.done(at(("append hurt word%d"):format(i)))
     end
     local out, err = cli.done(at "check")
-    assert.matches("^1 session, 5 entries, .*nothing is damaged\n$", out)
+    assert.matches("^1 log, 5 entries, .*nothing is damaged\n$", out)
     assert.equal("", err)
     spoil(store .. "/agents/main/hurt.jsonl", "word2")
     local code
@@ -196,7 +196,7 @@ describe("sessile check", function()
   it("finds nothing in an index that another process wrote", function()
     local at = plain(600)
     local out = cli.done(at "check")
-    assert.matches("^1 session, 601 entries, [^\n]*nothing is damaged\n$", out)
+    assert.matches("^1 log, 601 entries, [^\n]*nothing is damaged\n$", out)
   end)
 
   it("calls a session whose user was forgotten no damage", function()

@@ -148,6 +148,9 @@ describe("a project's file that nobody trusts", function()
     { "model", "{ lua = './evil.lua' }" },
     { "agents.main.model", "{ command = { 'evil' } }" }, { "agents.main.ttl", "'1s'" },
     { "agents.main.policy", "'./evil.lua'" }, { "encoding", "'./evil.json'" },
+    { "agents.main.enabled", "false" }, { "limits.sessions_per_agent", "1" },
+    { "prices.x", "{ input = 0 }" }, { "checkpoint", "{ keep = 1 }" },
+    { "agents.main.checkpoint", "{ messages = 1, keep = 1 }" },
     { "encoding", "'evil.tiktoken'" }, { "encoding_path", "'.'" },
   }
 
@@ -169,7 +172,7 @@ describe("a project's file that nobody trusts", function()
       local out, err, code = sessile "list"
       assert.equal(7, code, text_of(case[1], case[2]) .. out .. err)
       assert.truthy(err:find("'" .. case[1]:match "^[^.]*", 1, true), err)
-      assert.truthy(err:find("your own configuration only", 1, true), err)
+      assert.truthy(err:find("your own configuration", 1, true), err)
       assert.truthy(err:find("sessile config trust", 1, true), err)
     end
     assert.is_false(exists(folder .. "/pwned"))

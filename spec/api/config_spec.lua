@@ -28,6 +28,13 @@ describe("which file holds", function()
       assert.is_true(exists(home .. "/typed/agents/jones"))
     end)
 
+  it("needs no variable of a store that $SESSILE_STORE overrides", function()
+    own 'return { store = "$THERE_IS_NO_SUCH_VARIABLE/mine" }'
+    done("new --id a", ("env SESSILE_STORE=%s/env"):format(home))
+    assert.is_true(exists(home .. "/env/agents/main"))
+    fails(1, "new --id b")
+  end)
+
   it("is the one that is named, alone, by --config before SESSILE_CONFIG", function()
     own 'return { agent = "smith", store = "~/mine" }'
     write(home .. "/one.lua", 'return { agent = "one" }')

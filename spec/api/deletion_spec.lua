@@ -2,6 +2,7 @@
 -- Own stores: of every kind.
 
 local kinds = require "spec.support.kinds"
+local temp = require "spec.support.temp"
 local sessile = require "sessile"
 
 kinds.each(function(name, kind)
@@ -27,6 +28,26 @@ kinds.each(function(name, kind)
       assert(s:append { role = "user", content = "hello" })
     end
 
+    it("is found by its id alone if it is the only one, as by resume", function()
+      local function of(agent)
+        assert(store:create { id = "shared", agent = agent }):close()
+      end
+      of "one"
+      of "two"
+      local gone, message, code = store:delete "shared"
+      assert.is_nil(gone)
+      assert.equal("EINVALID", code)
+      assert.equal('there are 2 sessions "shared": name the agent, one of one, two', message)
+      assert.equal(2, #store:list())
+      assert(store:delete { id = "shared", agent = "one" })
+      assert(store:delete("shared", { soft = true }))
+      assert.equal(0, #store:list())
+      assert(store:undelete "shared")
+      assert.equal("two", store:list()[1].agent)
+      assert(store:delete "shared")
+      assert.same({}, store:list { status = { "active", "deleted" } })
+    end)
+
     it("leaves a record of when, who and why", function()
       if kind.reason then
         return pending(kind.reason)
@@ -49,6 +70,30 @@ kinds.each(function(name, kind)
       assert.equal(2, #rows)
       assert.is_nil(rows[1].reason)
       assert.is_nil(rows[1].actor)
+    end)
+
+    it("has its record in copies of the store", function()
+      if kind.reason then
+        return pending(kind.reason)
+      end
+      make "a"
+      make "b"
+      assert(store:delete("a", { reason = "a mistake", actor = "ops" }))
+      local wanted = assert(store:deletions())
+      local own = sessile.key.secret("hex:" .. ("2b"):rep(32))
+      for _, key in ipairs { kind.key, own } do
+        local to = temp.dir() .. "/copy"
+        local other = key ~= kind.key
+        assert(sessile.migrate(store, other and { url = to, key = key } or to, { change = other }))
+        local copy <close> = assert(sessile.open(to, { key = key }))
+        assert.same(wanted, assert(copy:deletions()))
+      end
+      local file = temp.dir() .. "/b.db"
+      assert(store:backup(file))
+      assert(store:delete("b", { reason = "later" }))
+      assert(store:backup(file, { update = true }))
+      local backup <close> = assert(sessile.open("sqlite:" .. file, { key = kind.key }))
+      assert.equal(2, #assert(backup:deletions()))
     end)
 
     it("is not named if it had a user", function()
@@ -92,5 +137,20 @@ kinds.each(function(name, kind)
       assert.equal("a mistake", assert(store:deletions())[1].reason)
       assert.same({}, assert(store:check()).findings)
     end)
+  end)
+end)
+
+describe("a removed session of a store in memory", function()
+  it("leaves its record, which a copy has too", function()
+    local store <close> = assert(sessile.open("ram:", { key = false }))
+    assert(store:create "a"):close()
+    assert(store:delete("a", { reason = "a mistake" }))
+    assert.equal("a mistake", assert(store:deletions())[1].reason)
+    local to = temp.dir() .. "/copy"
+    assert(store:create "b"):close()
+    assert(sessile.migrate(store, { url = to, key = false }))
+    local copy <close> = assert(sessile.open(to, { key = false }))
+    assert.equal("a mistake", assert(copy:deletions())[1].reason)
+    temp.clean()
   end)
 end)

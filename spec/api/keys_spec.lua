@@ -181,6 +181,17 @@ describe("the keys of a store", function()
     end
   end)
 
+  it("do not count sessions of forgotten users as old", function()
+    local url = require("spec.support.temp").dir() .. "/forgotten"
+    local key = sessile.key.secret("hex:" .. ("5e"):rep(32))
+    local own <close> = assert(sessile.open(url, { key = key }))
+    assert(own:create { id = "diary", user = "ann" }):close()
+    assert(own:rotate())
+    assert.equal(1, assert(own:keys()).old_logs)
+    assert(own:forget "ann")
+    assert.equal(0, assert(own:keys()).old_logs)
+  end)
+
   it("get a new epoch, and old sessions are resealed", function()
     assert.equal(2, assert(store:rotate()))
     local seen = 0
@@ -279,6 +290,19 @@ describe("the keys of a store", function()
     assert.equal("hello again", assert(back:messages())[1].content)
     assert.equal(canary, read(store))
     assert.same({ sessions = 0, bytes = 0 }, assert(store:purge_forgotten()))
+  end)
+
+  it("of a forgotten user are not purged past a log that cannot be read", function()
+    local s <close> = assert(store:create { id = "gone", user = ann })
+    s:close()
+    assert(store:forget(ann))
+    local path = dir .. "/store/agents/main/loop.jsonl"
+    assert(os.execute(("ln -s loop.jsonl '%s'"):format(path)))
+    local none, _, code = store:purge_forgotten()
+    assert.is_nil(none)
+    assert.equal("EDENIED", code) -- a loop of links
+    assert(os.remove(path))
+    assert.is_true(assert(store:purge_forgotten()).sessions > 0)
   end)
 
   it("are none in a plain store", function()

@@ -374,7 +374,7 @@ describe("labels on the command line", function()
     assert.same({}, cli.json "settings meta")
   end)
 
-  it("settings are set, shown as they were given, and taken back", function()
+  it("settings are set, shown as they were given, and removed", function()
     assert.equal('model = "gpt-4o"\nprice = 1.50\n',
       (cli.done "settings bug-42 model=gpt-4o price=1.50"))
     assert.equal("price = 1.50\n", (cli.done "settings bug-42 model=null"))

@@ -133,7 +133,7 @@ describe("an entry", function()
       local got, message, code = call "nowhere"
       assert.is_nil(got)
       assert.equal("ENOTFOUND", code)
-      assert.truthy(message:find('"nowhere" is no entry', 1, true), message)
+      assert.truthy(message:find('"nowhere" is neither an entry nor a label', 1, true), message)
       got, message, code = call "0000007f"
       assert.is_nil(got)
       assert.equal("ENOTFOUND", code, message)

@@ -80,10 +80,14 @@ stores.each_kind("a session in", function(open)
     assert.equal(5, #assert(store:list()))
   end)
 
-  it("is deleted by its exact names alone", function()
-    local got, _, code = store:delete "one"
+  it("is deleted by its id if it is the only one, and never one of several", function()
+    local got, message, code = store:delete "two"
     assert.is_nil(got)
-    assert.equal("ENOTFOUND", code)
+    assert.equal("EINVALID", code)
+    assert.equal('there are 2 sessions "two": name the agent, one of coder, writer', message)
+    assert.equal(6, #assert(store:list()))
+    assert(store:delete "one")
+    assert.equal(5, #assert(store:list()))
   end)
 end)
 

@@ -9,7 +9,7 @@ local sessile = require "sessile"
 local stores = require "spec.support.stores"
 local user = require("spec.support.messages").user
 
-local agent, encoding, first, other, run, s, store
+local agent, encoding, first, other, run, s, store, memory
 
 local function nothing() end
 
@@ -19,6 +19,7 @@ stores.each_test(function()
   first = assert(s:append(user "hello"))
   agent = sessile.agent { model = nothing }
   encoding = assert(sessile.encoding "cl100k_base")
+  memory = assert(store:memory())
   run = assert(sessile.step(s, "turn", { user "again" }))
 end)
 
@@ -62,6 +63,19 @@ local calls = {
   ["store:session"] = function(o) store:session(o) end,
   ["store:put"] = function(o) other:put(s, o) end,
   ["store:list"] = function(o) store:list(o) end,
+  ["store:memory"] = function(o) store:memory(o) end,
+  ["session:memory"] = function(o) s:memory(o) end,
+  ["memory:write"] = function(o) memory:write("key", "value", o) end,
+  ["memory:consent"] = function(o) memory:consent(true, o) end,
+  ["memory:list"] = function(o) memory:list(o) end,
+  ["memory:search"] = function(o) memory:search("x", o) end,
+  ["memory:delete"] = function(o) memory:delete("key", o) end,
+  ["memory:reject"] = function(o) memory:reject("key", o) end,
+  ["memory:approve"] = function(o) memory:approve("key", o) end,
+  ["memory:restore"] = function(o) memory:restore("key", o) end,
+  ["memory:pin"] = function(o) memory:pin("key", o) end,
+  ["memory:unpin"] = function(o) memory:unpin("key", o) end,
+  ["memory:confirm"] = function(o) memory:confirm("key", o) end,
   ["store:search"] = function(o) store:search("x", o) end,
   ["store:count_messages"] = function(o) store:count_messages({ user "x" }, o) end,
   ["store:check"] = function(o) store:check(o) end,
@@ -273,8 +287,13 @@ describe("meta.lua", function()
     local who = lower(name)
     if set and not name:find "^State:" then
       it("names the options of " .. who, function()
-        local shape = options.shapes[who]
+        -- two memories as one take what one takes, and some calls say which
+        local of_one = who:gsub("^memories:", "memory:")
+        local shape = options.shapes[of_one]
         assert.is_table(shape, who .. " has no shape")
+        if of_one ~= who then
+          shape = options.add({ share = set.share and "boolean" }, shape)
+        end
         for option in pairs(set) do
           assert.truthy(shape[option], ("%s does not take '%s'"):format(who, option))
         end
@@ -318,6 +337,7 @@ local function public()
     ["run:"] = { require "sessile.host".methods, function() return run end },
     ["agent:"] = { require "sessile.interaction.agent".methods, function() return agent end },
     ["encoding:"] = { require "sessile.encoding".methods, function() return encoding end },
+    ["memory:"] = { require "sessile.memory".methods, function() return memory end },
   }
 end
 

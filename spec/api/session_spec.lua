@@ -1,6 +1,7 @@
 -- The minimal session: an id, messages in order, copies, clear; over each kind of store.
 
 local stores = require "spec.support.stores"
+local sessile = require "sessile"
 local user = require("spec.support.messages").user
 
 stores.each_kind("a session in", function(open)
@@ -198,8 +199,55 @@ stores.each_kind("a session in", function(open)
   end)
 end)
 
+describe("who acted", function()
+  local function users(s)
+    local found = {}
+    for entry in s:entries() do
+      found[#found + 1] = entry.type == "session" and "(header)" or entry.user or "nobody"
+    end
+    return found
+  end
+
+  it("is in every entry of a user's session, and in none of a session of no user", function()
+    local store <close> = assert(sessile.open("ram:", { key = false }))
+    for _, who in ipairs { "ann", false } do
+      local s = assert(store:create { id = "a", user = who or nil })
+      s:append { role = "user", content = "one", author = "bob" }
+      s:turn { { role = "user", content = "two" } }
+      s:custom { n = 1 }
+      s:label("00000001", "here")
+      s:set_title "T"
+      local all = users(s)
+      assert.equal("(header)", table.remove(all, 1))
+      assert.truthy(#all >= 6)
+      for _, one in ipairs(all) do
+        assert.equal(who or "nobody", one)
+      end
+      assert.equal("bob", s:entry("00000001").author)
+    end
+  end)
+
+  it("stays what it was in a fork for somebody else", function()
+    local store <close> = assert(sessile.open("ram:", { key = false }))
+    local s = assert(store:create { id = "a", user = "ann" })
+    s:append { role = "user", content = "one" }
+    local fork = assert(s:fork { id = "b", user = "bob", title = "other" })
+    fork:append { role = "user", content = "two" }
+    local all = users(fork)
+    assert.equal("ann", all[2])
+    assert.equal("bob", all[#all])
+  end)
+
+  it("is a table where the name is not UTF-8", function()
+    local store <close> = assert(sessile.open("ram:", { key = false }))
+    local s = assert(store:create { id = "a", user = "\xff\xfe" })
+    local id = s:append { role = "user", content = "one" }
+    assert.equal("//4=", s:entry(id).user.b64)
+    assert.equal("one", s:messages()[1].content)
+  end)
+end)
+
 describe("a handle", function()
-  local sessile = require "sessile"
 
   it("says so when it is used after it was closed", function()
     local store = assert(sessile.open("ram:"))

@@ -1,4 +1,4 @@
--- Compactions taken back, in Lua.
+-- Compactions undone, in Lua.
 
 local M = require "spec.support.messages"
 local lists = require "spec.support.lists"
@@ -58,7 +58,7 @@ describe("uncompact", function()
     assert.same({ "00000001-00000004" }, entry.data.account.restored.entries)
   end)
 
-  it("does the compaction again when it is taken back itself", function()
+  it("does the compaction again when it is undone itself", function()
     local done = assert(s:compact { policy = window(2, "in short") })
     local compacted = keys(s)
     local back = assert(s:uncompact())
@@ -156,7 +156,7 @@ describe("uncompact", function()
     assert(s:append { role = "tool", tool_call_id = "c", content = "late" })
     local _, message, code = s:uncompact(back.compaction)
     assert.equal("EINVALID", code)
-    assert.matches("would tear a call from its result", message)
+    assert.matches("would separate a call from its result", message)
     assert.is_truthy(keys(s):find(call, 1, true))
   end)
 
@@ -178,7 +178,7 @@ describe("uncompact", function()
     assert.matches("is not on the path to the head", message)
     _, message, code = s:uncompact "00000001"
     assert.equal("ENOTFOUND", code)
-    assert.matches("is a message, no compaction", message)
+    assert.matches("is a message, not a compaction", message)
     _, message, code = s:uncompact "000000ff"
     assert.equal("ENOTFOUND", code)
     assert.matches("there is no entry 000000ff", message)

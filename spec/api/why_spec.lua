@@ -61,6 +61,7 @@ describe("why", function()
     assert.is_true(left.compaction.time > 0)
     assert.equal(one.compaction .. ".1", why.steps[3].key)
     assert.equal(two.compaction .. ".1", why.steps[3].by)
+    assert.matches("compaction " .. one.compaction .. " %(covering, manual, ", why.text)
     assert.matches('which was told "be brief"', why.text)
     assert.matches("The model sees " .. two.compaction .. ".1 instead.$", why.text)
 

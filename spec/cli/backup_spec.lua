@@ -347,9 +347,11 @@ describe("users' secrets kept apart", function()
     local out = cli.done(("backup %s/b.db --keys %s/b.keys"):format(home, home))
     assert.matches("apart", out)
     local store = store_of("sqlite:" .. home .. "/b.db")
-    local s, _, code = store:resume { id = "hers", user = "ann" }
+    local s, message, code = store:resume { id = "hers", user = "ann" }
     assert.is_nil(s)
-    assert.equal("ESEALED", code)
+    assert.equal("EDAMAGED", code) -- nobody was forgotten
+    assert.matches("bring back a copy of it", message)
+    assert.equal(0, assert(store:purge_forgotten()).sessions)
     assert(store:resume "mine"):close()
     store:close()
     os.execute(("rm -rf %s/data/sessile"):format(home))

@@ -33,7 +33,7 @@ describe("chat", function()
   it("makes a session, asks, and keeps both", function()
     local out, err = done "chat talk --once 'hello there'"
     assert.equal("I hear you\n", out)
-    has(err, "Go on: ")
+    has(err, "To continue: ")
     has(err, "chat talk")
     out = done("chat talk", "and a pipe\n")
     assert.equal("I hear you\n", out)
@@ -64,6 +64,14 @@ describe("chat", function()
       said[i] = row.message.content
     end
     assert.same({ "hi", "meanwhile", "done" }, said)
+  end)
+
+  it("tells that the policy was refused, and keeps the answer", function()
+    cli.write(home .. "/broken.lua",
+      'return { name = "broken", version = 1, truncate = function() error "no" end }')
+    local out, err = done(("chat talk --policy %s/broken.lua --once hi"):format(home))
+    assert.equal("I hear you\n", out)
+    has(err, "the policy broken failed: ")
   end)
 
   it("tells a model what it is, once", function()

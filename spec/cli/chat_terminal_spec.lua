@@ -74,6 +74,8 @@ describe("a chat at a terminal", function()
     screen:wait "/tree\ntalk >"
     screen:enter "/tre x"
     screen:wait "Did you mean /tree?"
+    screen:enter "/nope"
+    screen:wait "See them: /help" -- /copy is two letters of four away: nobody meant that
     screen:enter "/compact keep the names"
     screen:wait "tokens"
     screen:enter "/title A talk"
@@ -90,7 +92,7 @@ describe("a chat at a terminal", function()
     screen:enter "/delete"
     screen:wait "/delete is not for a chat"
     screen:enter "/undo"
-    screen:wait "took back: one"
+    screen:wait "undone: one"
     screen:enter "//slash"
     screen:wait "I hear you.\nA talk >"
     screen:enter "/retry"
@@ -260,7 +262,7 @@ describe("a chat at a terminal", function()
     assert.is_nil((os.execute(("grep -rq 'a secret' %s/state %s/data 2>/dev/null"):format(home,
       home))))
     screen:enter "clear; chat talk"
-    screen:wait ">"
+    screen:wait "run here\ntalk >\n"
     screen:keys "Up"
     screen:wait "> a secret"
   end)
@@ -276,8 +278,8 @@ describe("a chat at a terminal", function()
     assert(os.execute(("test -z \"$(find %s/state/sessile -perm /077)\""):format(home)))
     assert(os.execute(([[for f in %s/state/sessile/history/*; do
       printf '\377\000\n\033[2J\n\302' >>$f; done]]):format(home)))
-    screen:enter "clear; chat talk" -- what is no line in it is passed over
-    screen:wait ">"
+    screen:enter "clear; chat talk" -- bytes that are not a line are skipped
+    screen:wait "run here\ntalk >\n"
     screen:keys "Up"
     screen:wait "> an open word"
     screen:keys "C-c"
@@ -286,7 +288,7 @@ describe("a chat at a terminal", function()
     screen:wait "To continue later: "
     assert(os.execute(("rm -r %s/state"):format(home)))
     screen:enter "clear; chat talk --no-history"
-    screen:wait ">"
+    screen:wait "run here\ntalk >\n"
     screen:enter "not this one"
     screen:wait "I hear you.\ntalk >"
     assert.is_nil((io.open(home .. "/state")))

@@ -59,6 +59,7 @@ setup(function()
   cli.done "new --id small"
   cli.done "append small hello"
   cli.done "append small 'hello again' --role assistant"
+  cli.done "memory add coder 'prefers vim' --key editor"
   cli.done "new --id paused"
   cli.done "suspend paused 'approval by ann'"
   cli.done "new --id gone"
@@ -248,6 +249,41 @@ local ENTRIES = {
     plain = { "label rm talk mark" },
     json = { "label rm talk 1 mark", "session", "entry", "removed[1]" },
     wrong = { "label rm small 1", 3, "label list small" },
+  },
+  ["memory show"] = {
+    plain = { "memory show coder", "live", "editor", "prefers vim" },
+    json = { "memory show coder", "[1].id", "[1].value", "[1].kind", "[1].state", "[1].time" },
+    wrong = { "memory show nobody", 3, "memory add nobody" },
+  },
+  ["memory search"] = {
+    plain = { "memory search coder 'which editor?'", "score", "prefers vim" },
+    json = { "memory search coder vim", "[1].id", "[1].score", "[1].cover" },
+    wrong = { "memory search coder vim --kind song", 2, "procedure" },
+  },
+  ["memory add"] = {
+    plain = { "memory add coder 'likes tea' --ttl 90d", "2\n" },
+    json = { "memory add coder 'likes tea'", "agent", "id" },
+    wrong = { "memory add coder 'likes tea' --user ann", 3, "--consent" },
+  },
+  ["memory rm"] = {
+    plain = { "memory rm coder editor" },
+    json = { "memory rm coder 1 --reason old", "agent", "id", "changed" },
+    wrong = { "memory rm coder edtor", 3, "did you mean" },
+  },
+  ["memory restore"] = {
+    plain = { "memory restore coder 1" },
+    json = { "memory restore coder editor", "agent", "id" },
+    wrong = { "memory restore coder 77", 3, "memory show coder" },
+  },
+  ["memory history"] = {
+    plain = { "memory history coder editor", "live", "prefers vim" },
+    json = { "memory history coder 1", "[1].id", "[1].state" },
+    wrong = { "memory history coder edtor", 3, "memory show coder" },
+  },
+  ["memory stats"] = {
+    plain = { "memory stats coder", "live", "language", "english" },
+    json = { "memory stats coder", "live", "deleted", "log_bytes", "consented" },
+    wrong = { "memory stats nobody", 3, "memory add nobody" },
   },
   ["checkpoint"] = {
     plain = { "checkpoint small 'by hand'", "0000000" },

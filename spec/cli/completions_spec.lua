@@ -284,7 +284,7 @@ describe("what is meant", function()
       ["list --sort=modfied"] = "Did you mean `--sort modified`?",
       ["list --satus active"] = "Did you mean '--status'?",
       ["keys rotat"] = "sessile keys rotate`?",
-      ["memory show coder"] = "Sessions do not share a memory yet",
+      ["memory shw coder"] = "memory show`?",
       ["audit tail"] = "sessile tree ID --all", ["sessions"] = "label list ID",
       ["sessions keys"] = "sessions --help",
     } do

@@ -96,6 +96,13 @@ return {
     assert.is_nil(out:find("\u{202e}", 1, true))
   end)
 
+  it("says off for triggers that are false, and that it is no default", function()
+    own "return { policy = 'tiered', triggers = false }"
+    local row = value(json "config", "triggers")
+    assert.equal("off: nothing is compacted automatically", row.text)
+    assert.is_false(row.value)
+  end)
+
   it("takes no argument, and knows its options", function()
     fails(2, "config --sett", "--sett")
     fails(2, "config shwo", "too many arguments")
@@ -114,6 +121,32 @@ describe("a reserve that leaves nothing of the window", function()
     done "config"
     own "return { reserve = 8000 }"
     done "config"
+  end)
+end)
+
+describe("an agent", function()
+  it("that is disabled adds nothing, and is read", function()
+    done "new --id a --agent coder"
+    done("append a hello --agent coder")
+    own 'return { agents = { coder = { enabled = false } } }'
+    assert.truthy(done "config":find("\nagents%.coder%.enabled +false +"))
+    local why = "agent 'coder' is disabled (agents.coder.enabled = false)"
+    local said = fails(7, "new --id b --agent coder", why)
+    assert.is_nil(said:find "\n.", said)
+    fails(7, "append a hello --agent coder", why)
+    fails(7, "fork a --agent coder", why)
+    has(done "show a --agent coder", "hello")
+    has(done "list", "a")
+    done "new --id b"
+  end)
+
+  it("has no more sessions than the limit says", function()
+    own "return { limits = { sessions_per_agent = 1 } }"
+    done "new --id a"
+    fails(1, "new --id b", "[sessions_per_agent] is 1: delete one permanently, or raise the limit")
+    done "new --id b --agent coder"
+    done "delete a --yes"
+    done "new --id b"
   end)
 end)
 

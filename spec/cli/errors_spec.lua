@@ -87,15 +87,28 @@ describe("what may not be read", function()
     assert.equal(0, (select(3, sessile(at .. "check z", nil, cli.as_nobody))))
   end)
 
+  it("is named with its mode when it is the folder of the store", function()
+    if alone() then return end
+    local store, at = theirs()
+    os.execute("chmod 0 " .. store)
+    local said = fails(7, at .. "show z", cli.as_nobody)
+    has(said, "the folder " .. store)
+    has(said, "mode is 000: chmod u+rwx it")
+  end)
+
   it("is DENIED for one log too", function()
     if alone() then return end
     local store, at = theirs()
     local log = store .. "/agents/main/z.jsonl"
     os.execute(("chmod 0 %s/agents/main"):format(store))
     has(fails(7, at .. "show z", cli.as_nobody), "folder main in " .. store)
-    has(fails(7, at .. "list", cli.as_nobody), "folder main in " .. store)
+    local said = fails(7, at .. "list", cli.as_nobody)
+    has(said, "folder main in " .. store)
+    has(said, "mode is 000: chmod u+rwx it")
     os.execute(("chmod 700 %s/agents/main; chmod 0 %s"):format(store, log))
-    has(fails(7, at .. "show z", cli.as_nobody), log)
+    said = fails(7, at .. "show z", cli.as_nobody)
+    has(said, log)
+    has(said, "mode is 000: chmod u+rw it")
     has(fails(7, at .. "show other", cli.as_nobody), log)
     local out, err, code = sessile(at .. "list", nil, cli.as_nobody)
     assert.equal(0, code)
@@ -295,6 +308,15 @@ describe("ids", function()
     has(err, "tree bug")
     has(fails(3, "show bug@77"), "session bug has no entry 00000077")
     has(fails(3, "show other@zz"), "there is no session 'other@zz'")
+  end)
+
+  it("are the same for the number that no entry has", function()
+    done "new --id bug"
+    done "append bug hello"
+    for _, words in ipairs { "show bug@ffffffff", "fork bug@ffffffff", "label bug ffffffff x",
+                             "pin bug FFFFFFFF", "uncompact bug ffffffff" } do
+      has(fails(3, words), "is not an entry of session bug")
+    end
   end)
 end)
 

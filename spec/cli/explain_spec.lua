@@ -38,7 +38,7 @@ describe("why", function()
     local out = done "why talk 2"
     has(out, "00000002  assistant  message 2")
     has(out, "- 00000002 (assistant) was added on ")
-    has(out, ("removed by compaction %s (cover 2, manual"):format(id))
+    has(out, ("removed by compaction %s (cover, version 2, manual"):format(id))
     has(out, 'which was told "be brief"')
     has(out, "Its summary: in")
     has(out, ("The model sees %s.1 instead."):format(id))
@@ -59,7 +59,7 @@ describe("why", function()
 end)
 
 describe("uncompact", function()
-  it("shows what would come back, then does it, and can be taken back", function()
+  it("shows what would come back, then does it, and can be undone", function()
     local before = json "context talk"
     local id = compact()
     local after = json "context talk"
@@ -80,10 +80,10 @@ describe("uncompact", function()
     assert.same(after.messages, json "context talk".messages)
   end)
 
-  it("says why nothing is to be taken back", function()
+  it("says why nothing is to be undone", function()
     cli.fails(1, "uncompact talk", "no compaction on the path to the head is in force",
       "sessile log talk")
-    cli.fails(3, "uncompact talk 1", "is a message, no compaction")
+    cli.fails(3, "uncompact talk 1", "is a message, not a compaction")
     cli.fails(3, "uncompact talk zz")
   end)
 end)
@@ -99,7 +99,7 @@ describe("info", function()
     assert.equal(info.messages - 2, info.in_context)
     local out = done "info talk"
     has(out, ("%d, %d of them in the context"):format(info.messages, info.messages - 3))
-    has(out, ("%d messages, 1 inserted"):format(info.messages - 2))
+    has(out, ("%d messages, 1 added by a policy"):format(info.messages - 2))
   end)
 end)
 
@@ -112,7 +112,7 @@ describe("log", function()
     sessile(("compact talk --policy %s/naive.lua"):format(home))
     local id = compact()
     done "uncompact talk --yes"
-    has((done "tree talk --text"), id .. " taken back: ")
+    has((done "tree talk --text"), "undoes " .. id .. ": ")
     out = done "log talk"
     local lines = {}
     for line in out:gmatch "[^\n]+" do

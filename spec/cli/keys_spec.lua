@@ -146,6 +146,19 @@ describe("sessile forget", function()
     assert.equal(0, cli.json("forget ann --yes").sessions)
   end)
 
+  it("counts memories as logs, and not as sessions", function()
+    cli.done [[memory add main "likes tea" --user ann --consent yes]]
+    assert.matches("logs +3, of sessions and memories\n", (cli.done "keys status"))
+    assert.matches("^3 logs, ", (cli.done "check"))
+    local _, said = cli.done "forget ann --dry-run"
+    assert.matches("1 session would be unreadable, and what agents remember", said)
+    assert.matches("^Logs of sessions and memories made unreadable: 2\n$",
+      (cli.done "forget ann --yes"))
+    local out, _, code = cli.sessile "memory show main --user ann"
+    assert.is_true(code == 7 or code == 3, code)
+    assert.is_nil(out:find("tea", 1, true))
+  end)
+
   it("leaves no title of theirs in what lists keep", function()
     cli.done "list"
     cli.done "forget ann --yes"

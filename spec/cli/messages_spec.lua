@@ -64,6 +64,26 @@ describe("turn", function()
     assert.equal(7, #cli.json "show one")
   end)
 
+  it("tells what ran instead of a policy that failed", function()
+    local path = cli.home() .. "/bad.lua"
+    cli.write(path, 'return { name = "bad", version = 1, truncate = function() error "no" end }')
+    cli.configure(('return { policy = %q, fallback = { "sliding_window", messages = 3 } }')
+      :format(path))
+    cli.done "new --id one"
+    for i = 1, 6 do
+      cli.done("append one 'message " .. i .. "'")
+    end
+    local _, err = cli.done "turn one more"
+    assert.matches("bad failed: .*sliding_window ran instead", err)
+    assert.matches("sliding_window compacted the context: ", err)
+    local done = cli.json "turn one 'and more'"
+    assert.equal("refused", done.verdict)
+    assert.equal("sliding_window", done.fallback.policy)
+    cli.configure(('return { policy = %q }'):format(path))
+    _, err = cli.done "turn one 'the last'"
+    assert.matches("The turn is written, .*the policy bad failed: ", err)
+  end)
+
   it("leaves a question with --defer", function()
     cli.done "new --id one"
     for i = 1, 12 do

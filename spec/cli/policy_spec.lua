@@ -186,3 +186,12 @@ describe("a policy that does not load", function()
     end
   end)
 end)
+
+describe("an unknown second word", function()
+  it("is answered with the command that is meant, or with all of them", function()
+    expect.has(cli.fails(2, "policy shwo"), "policy show`?")
+    local err = cli.fails(2, "policy what?")
+    expect.has(err, "there is no command 'policy what?'")
+    expect.has(err, "policy replay NAME")
+  end)
+end)

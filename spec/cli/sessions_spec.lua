@@ -431,3 +431,33 @@ describe("a reason", function()
     done "cancel s"
   end)
 end)
+
+describe("two sessions with one id", function()
+  local NAMING = { "show x", "tree x", "info x", "context x", "append x more",
+    "fork x", "export x -", "check x", "turn x word", "delete x --dry-run",
+    "delete x --yes" }
+
+  it("of two users, are told apart by --user", function()
+    for _, user in ipairs { "ann", "bob" } do
+      done(("new --id x --user %s"):format(user))
+      done(("append x 'from %s' --user %s"):format(user, user))
+    end
+    local said = fails(2, "show x")
+    has(said, "user ann")
+    has(said, "Add --user.")
+    has_not(said, "--agent")
+    for _, words in ipairs(NAMING) do
+      local out, err, code = sessile(words .. " --user ann")
+      assert.equal(0, code, words .. ": " .. out .. err)
+      has_not(out, "from bob")
+    end
+    fails(3, "show x --user ann")
+    has(done "show x", "from bob")
+  end)
+
+  it("of two agents, by --agent", function()
+    done "new --id x --agent one"
+    done "new --id x --agent two"
+    has(fails(2, "show x"), "Add --agent.")
+  end)
+end)

@@ -228,7 +228,7 @@ describe("the tree on a terminal", function()
     tree.open(at)
     at:keys "?"
     local seen = at:wait "Leaving"
-    for _, words in ipairs { "Moving", "@        the head", "b        go on from here" } do
+    for _, words in ipairs { "Moving", "@        the head", "b        continue from here" } do
       assert.truthy(seen:find(words, 1, true), words)
     end
     at:keys "q"

@@ -24,6 +24,13 @@ describe("lua/README.md", function()
     assert.equal("true\n3\t0\n", out)
   end)
 
+  it("shows a memory that finds, and is undone", function()
+    local out, err, status = run "Long%-term memory"
+    assert.equal(0, status, err)
+    assert.equal("00000003\tprefers emacs now\t1.0\nlive\tprefers emacs now\n" ..
+      "replaced\tprefers vim\n", out)
+  end)
+
   it("shows an agent that runs", function()
     local out, err, status = run "Sending messages, and agents"
     assert.equal(0, status, err)

@@ -29,6 +29,8 @@ local function registered()
   add("Run:", require "sessile.host".methods)
   add("Agent:", require "sessile.interaction.agent".methods)
   add("Encoding:", require "sessile.encoding".methods)
+  add("Memory:", require "sessile.memory".methods)
+  add("Memories:", require "sessile.memories".methods)
   add("Plan:", require "sessile.outcome".plan_methods)
   return set
 end

@@ -2,6 +2,7 @@
 -- becomes an element. Needs chromium; elsewhere it is pending.
 
 local cli = require "spec.support.cli"
+local html_of = require("sessile.export.code").html
 local payloads = require "spec.support.payloads"
 local sessile = require "sessile"
 local decode, done, json, write = sessile.decode, cli.done, cli.json, cli.write
@@ -281,6 +282,31 @@ describe("the page of an export", function()
       check_document(dom)
       assert.is_nil(console:find("CONSOLE", 1, true), console)
     end
+  end)
+
+  -- A model's text may be cut off inside a string, with tens of thousands of escaped quotes.
+  it("colours a text with strings that do not end in a time that grows with its size", function()
+    local function steps(text, language)
+      local count = 0
+      debug.sethook(function() count = count + 1 end, "", 100)
+      local html = html_of(text, language)
+      debug.sethook()
+      assert.equal(text:gsub('"', "&quot;"):gsub("'", "&#39;"), (html:gsub("<[^>]*>", "")))
+      return count
+    end
+    for _, quote in ipairs { '"', "'", "`" } do
+      local few = steps(quote .. ("\\" .. quote):rep(500), "json")
+      local many = steps(quote .. ("\\" .. quote):rep(2000), "json")
+      assert.is_true(few > 0 and many < 5 * few, quote .. ": " .. few .. ", then " .. many)
+    end
+    local html = html_of([[{"a\"b": "c", d: "\"e
+      "f"}]], "json")
+    local function coloured(text)
+      return html:find('<span class="hs">' .. text .. "</span>", 1, true) ~= nil
+    end
+    assert.is_true(coloured "&quot;a\\&quot;b&quot;" and coloured "&quot;c&quot;", html)
+    assert.is_true(coloured "&quot;f&quot;", html)
+    assert.is_false(coloured "&quot;\\&quot;", html)
   end)
 
   it("is shown in the browser, and says so when there is none", function()

@@ -59,6 +59,24 @@ describe("import --all", function()
     has(cli.done("tree --text " .. YARD), "And the gate?")
   end)
 
+  it("lists them as created when their first message was said", function()
+    cli.done "import --all"
+    local times, before = {}, math.huge
+    for id, row in pairs(listed()) do
+      local first = math.huge
+      for _, line in ipairs(cli.json("show " .. id)) do
+        first = math.min(first, line.message.timestamp)
+      end
+      assert.equal(first, row.created, id)
+      assert.equal(first, cli.json("info " .. id).created, id)
+      times[id] = first
+    end
+    for _, row in ipairs(cli.json "list --sort created") do
+      assert.is_true(times[row.id] <= before)
+      before = times[row.id]
+    end
+  end)
+
   it("makes children of sub-agents", function()
     cli.done "import --all"
     for child, parent in pairs { ["agent-a17c0de5"] = SHELF, ["agent-0b5e77ed"] = CLOSING,
@@ -96,7 +114,7 @@ describe("import --all", function()
     os.execute(("cd %s && mv .codex elsewhere && rm -r .claude .pi"):format(cli.quote(home)))
     local err = cli.fails(3, "import --all", ".claude/projects", ".codex/sessions",
       ".pi/agent/sessions")
-    has(err, "sessile import DIR")
+    has(err, "sessile import FOLDER")
     local report = cli.decoded((cli.sessile("import --all --json", nil,
       "env CODEX_HOME=" .. cli.quote(home) .. "/elsewhere")))
     assert.equal(3, report.sessions)
@@ -135,9 +153,35 @@ end)
 describe("a sub-agent's recording", function()
   it("whose session is not there is a session, and names the other", function()
     local path = ".claude/projects/-srv-shop/agent-0b5e77ed.jsonl"
-    cli.done(("import %s/%s"):format(cli.home(), path))
+    local _, err = cli.done(("import %s/%s"):format(cli.home(), path))
+    has(err, "its parent " .. CLOSING .. " is not in the store: it stays a separate session")
     local info = cli.json "info agent-0b5e77ed"
     assert.is_nil(info.parent)
     assert.equal(CLOSING, info.metadata.imported.parent)
+
+    -- as the report said
+    cli.done(("import %s/.claude/projects/-srv-shop/%s.jsonl"):format(cli.home(), CLOSING))
+    _, err = cli.done(("import %s/.claude/projects"):format(cli.home()))
+    assert.is_nil(err:find "sub%-agents")
+    assert.is_nil(cli.json "info agent-0b5e77ed".parent)
+  end)
+
+  it("is a child in whatever order the folder has the files", function()
+    local there = cli.home() .. "/there"
+    os.execute(("mkdir %s && cp %s/.codex/sessions/*/*/*/*.jsonl %s"):format(there, cli.home(),
+      there))
+    os.execute(("mv %s/*%s.jsonl %s/0.jsonl"):format(there, UNDER, there)) -- before its parent
+    local _, err = cli.done("import " .. there)
+    assert.is_nil(err:find "sub%-agents")
+    assert.equal(RECEIPT, cli.json("info " .. UNDER).parent.id)
+  end)
+
+  it("without its parent is told of a folder too", function()
+    local there = cli.home() .. "/alone"
+    os.execute(("mkdir %s && cp %s/.codex/sessions/*/*/*/*%s.jsonl %s"):format(there, cli.home(),
+      UNDER, there))
+    local _, err = cli.done("import " .. there)
+    has(err, "1 session of sub-agents: the parents are not in the store")
+    assert.is_nil(cli.json("info " .. UNDER).parent)
   end)
 end)

@@ -5,6 +5,7 @@ local core = require "sessile.core"
 local import = require "sessile.import"
 local kept = require "sessile.import.kept"
 local recordings = require "spec.support.recordings"
+local sessile = require "sessile"
 local span = require("sessile.core").span
 local stores = require "spec.support.stores"
 local temp = require "spec.support.temp"
@@ -261,6 +262,12 @@ describe("a message that is not UTF-8 comes in", function()
 end)
 
 describe("pi", function()
+  it("has its compaction, whatever `keep_min` the store has", function()
+    local careful <close> = assert(sessile.open("ram:", { key = false, keep_min = 50 }))
+    local _, counts = assert(recordings.into(careful, folder .. "pi-tree.jsonl"))
+    assert.same({ 1, 0 }, { counts.compactions, counts.summaries })
+  end)
+
   it("version 3 is a tree with its labels, title, settings and compaction", function()
     local session, counts = load "pi-tree.jsonl"
     assert.same({ 13, 1, 1, 0, 0 }, { counts.messages, counts.branches, counts.compactions,
@@ -418,6 +425,32 @@ describe("codex", function()
     assert.equal(8, #session:context())
   end)
 
+  it("a message of the model that only the recorded context has is quoted", function()
+    local path = temp.dir() .. "/quoted.jsonl"
+    local function item(kind, role, text)
+      local message = ('{"type":"message","role":"%s","content":[{"type":"text","text":"%s"}]}')
+        :format(role, text)
+      return kind == "" and message
+        or ('{"timestamp":"2026-04-01T09:00:00.000Z","type":"%s","payload":%s}'):format(kind,
+          message)
+    end
+    local lines = { '{"type":"session_meta","payload":{"id":"quoted"}}' }
+    for i = 1, 4 do
+      lines[#lines + 1] = item("response_item", "user", "question " .. i)
+      lines[#lines + 1] = item("response_item", "assistant", ("answer %d "):format(i):rep(40))
+    end
+    lines[#lines + 1] = '{"type":"compacted","payload":{"message":"","replacement_history":['
+      .. item("", "user", "question 1") .. "," .. item("", "assistant", "In short: four.") .. "]}}"
+    temp.write(path, table.concat(lines, "\n") .. "\n")
+    local session = assert(recordings.into(store, path))
+    local context = session:context()
+    local one = context[4] -- the newest messages stay with any compaction
+    assert.same({ "user", "[assistant]\nIn short: four.", "summary", "assistant" },
+      { one.role, one.content, one.metadata.kind, one.metadata.imported.role })
+    assert.same({ "question 1", "question 4" },
+      { context[1].content[1].text, context[2].content[1].text })
+  end)
+
   it("the first form has bare items", function()
     local session, counts = load "codex-first.jsonl"
     assert.equal("0001-codex-first", session.id)
@@ -526,6 +559,11 @@ end)
 
 describe("on the command line", function()
   cli.each_test()
+
+  it("a file for fine-tuning is said to be one session with branches", function()
+    local _, err = cli.done("import " .. folder .. "finetune.jsonl")
+    assert.truthy(err:find("Each conversation of the file is a branch from the root", 1, true), err)
+  end)
 
   it("a folder becomes sessions, and those that are unchanged are skipped", function()
     local home = cli.home()

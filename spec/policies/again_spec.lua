@@ -1,5 +1,5 @@
 -- The shipped policies, over and over: what a compaction kept the next one does not lose, a
--- call that was never answered stops nobody, and everything can be taken back.
+-- call that was never answered stops nobody, and everything can be undone.
 
 local transcript = require "spec.support.transcript"
 
@@ -100,7 +100,7 @@ end)
 
 describe("what the shipped policies did", function()
   for _, name in ipairs(SHIPPED) do
-    it(("can be taken back: %s"):format(name), function()
+    it(("can be undone: %s"):format(name), function()
       local session = assert(transcript.session { policy = name, model = marking_model(),
         window = WINDOW })
       transcript.play(session, turns_with_a_dead_call())

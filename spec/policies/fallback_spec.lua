@@ -219,6 +219,31 @@ describe("sessile compact", function()
     assert.is_true(verdict.after < verdict.before)
   end)
 
+  it("says why a proposal was not applied that came too late", function()
+    local meanwhile = {
+      ["the context was compacted, or a compaction undone, meanwhile"] =
+        "compact $1 --policy sliding_window --option messages=10",
+      ["the head was moved meanwhile"] = "branch $1 5 --yes",
+    }
+    for why, words in pairs(meanwhile) do
+      for _, id in ipairs { "plain", "json" } do
+        cli.sessile(("delete %s --yes"):format(id))
+        cli.done("import examples/demo-session.jsonl --id " .. id)
+      end
+      write("model", ("cat >/dev/null; for id in plain json; do set -- $id; %s %s; done "
+        .. ">/dev/null; printf 'in short'"):format(cli.binary, words))
+      cli.configure(('return { model = { command = { "/bin/sh", "%s/model.lua" } } }')
+        :format(folder))
+      local text = why .. ": what summarize proposed was not applied"
+      local out, _, status = cli.sessile "--json compact json --policy summarize"
+      assert.equal("stale", cli.decoded(out).verdict)
+      assert.equal(6, status)
+      cli.done "delete plain --yes"
+      cli.done "import examples/demo-session.jsonl --id plain"
+      cli.fails(6, "compact plain --policy summarize", text, "sessile compact plain")
+    end
+  end)
+
   it("says what runs instead of a pending run's policy, and which run it is", function()
     local first = cli.done("compact demo --policy summarize --defer"):match "%x+"
     cli.done "compact demo --policy summarize --defer"

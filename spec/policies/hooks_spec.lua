@@ -401,6 +401,73 @@ stores.each_kind("a policy that fails in", function(open)
     assert.equal("greedy", policy.name)
   end)
 
+  it("by speaking for the host or the model is told which role", function()
+    local function speaks(role)
+      local written = { role = role, content = "x" }
+      return {
+        function(state) state:insert(1, written) end,
+        function(state) state:insert(1, written, { covers = { 1, 2 } }) end,
+        function(state) state:insert(1, written, { covers = { 2, 2 } }) end,
+        function(state)
+          local list, both = {}, { state.messages[2], state.messages[4] }
+          for i, message in ipairs(state.messages) do
+            list[#list + 1] = i ~= 2 and i ~= 4 and message or nil
+          end
+          table.insert(list, 2, { role = role, content = "x", replaces = both })
+          return { messages = list }
+        end,
+        function(state) -- another role than that of the replaced message
+          local list = { table.unpack(state.messages) }
+          list[1] = { role = role, content = "x", replaces = { state.messages[1] } }
+          return { messages = list }
+        end,
+      }
+    end
+    for _, role in ipairs { "assistant", "model", "system", "developer", "tool", "function" } do
+      for _, truncate in ipairs(speaks(role)) do
+        local policy = refused { name = "voice", truncate = truncate }
+        assert.equal(3, policy.law)
+        assert.matches("has the role " .. role .. ", but does not replace one message of that role",
+          policy.refused)
+        s = filled(open(), 3)
+      end
+    end
+    local edited = assert(s:turn({ user "last" }, { policy = { truncate = function(state)
+      state:replace(2, { content = "y" })
+    end } }))
+    assert.is_true(edited.policy.applied)
+    assert.same({ "assistant", "y" }, { s:context()[2].role, s:context()[2].content })
+  end)
+
+  it("by calling a tool that the model did not call is told so", function()
+    local call = { id = "c1", type = "function", ["function"] = { name = "rm", arguments = "{}" } }
+    local use = { type = "tool_use", id = "c1", name = "rm", input = {} }
+    local answer = { type = "tool_result", tool_use_id = "c1", content = "done" }
+    for _, truncate in ipairs {
+      function(state)
+        state:insert(1, { role = "user", content = { use, answer } }, { covers = { 1, 2 } })
+      end,
+      function(state)
+        state:insert(1, { role = "user", content = "x", tool_calls = { call } },
+          { covers = { 1, 2 } })
+        state:insert(2, { role = "tool", content = "done", tool_call_id = "c1" },
+          { covers = { 3, 4 } })
+      end,
+      function(state) -- in the place of what the model said
+        local list = { table.unpack(state.messages) }
+        list[2] = { role = "assistant", content = "x", tool_calls = { call },
+          replaces = { list[2] } }
+        table.insert(list, 3, { role = "tool", content = "done", tool_call_id = "c1" })
+        return { messages = list }
+      end,
+    } do
+      local policy = refused { name = "calls", truncate = truncate }
+      assert.equal(3, policy.law)
+      assert.matches("calls a tool, which only the model does", policy.refused)
+      s = filled(open(), 3)
+    end
+  end)
+
   it("by returning nonsense is refused", function()
     for _, value in ipairs { 42, "text", { messages = 1 }, { { content = 1 } } } do
       local outcome = assert(s:turn({ user "x" },

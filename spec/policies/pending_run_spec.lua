@@ -56,6 +56,13 @@ describe("in Lua", function()
     return sessile.later
   end
 
+  it("is judged by the keep_min that it began with", function()
+    assert(session:compact { model = later, keep_min = 3 })
+    local outcome = assert(session:answer "What was said.")
+    assert.equal(7, outcome.policy.law)
+    assert.truthy(outcome.policy.refused:find("one of the newest 3 messages", 1, true))
+  end)
+
   it("is pending when the model says later, and goes on with the answer", function()
     local outcome = assert(session:compact { model = later })
     assert.equal("paused", outcome.status)

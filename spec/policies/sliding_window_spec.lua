@@ -28,7 +28,7 @@ describe("sliding_window", function()
 
   describe("of messages", function()
     it("keeps the newest 20 and the system message", function()
-      local session = play({ "sliding_window", messages = 20, keep = 1 }, transcript.chat(40))
+      local session = play({ "sliding_window", messages = 20 }, transcript.chat(40))
       local context = session:context()
       assert.equal(21, #context)
       assert.equal("system", context[1].role)
@@ -37,7 +37,7 @@ describe("sliding_window", function()
     end)
 
     it("leaves whole turns, so that what is left begins with a user's message", function()
-      local session = play({ "sliding_window", messages = 7 }, transcript.chat(10))
+      local session = play({ "sliding_window", messages = 7, keep = 0.8 }, transcript.chat(10))
       local context = session:context()
       assert.equal("user", context[2].role)
       assert.equal(5, #context)
@@ -53,8 +53,17 @@ describe("sliding_window", function()
       assert.equal(5, #session:context()) -- the user's last message and the newest four
     end)
 
-    it("cuts to 80 % of the limit once it is passed, and then leaves it alone", function()
-      local session, outcomes = play({ "sliding_window", messages = 20 }, transcript.chat(11))
+    it("keeps the limit in every turn after it is passed, in whole turns", function()
+      local _, outcomes = play({ "sliding_window", messages = 20 }, transcript.chat(40))
+      for i = 11, 40 do
+        assert.equal(21, #outcomes[i].context)
+        assert.is_true(outcomes[i].policy.applied)
+      end
+    end)
+
+    it("cuts to `keep` of the limit once it is passed, and then leaves it alone", function()
+      local session, outcomes = play({ "sliding_window", messages = 20, keep = 0.8 },
+        transcript.chat(11))
       assert.is_true(outcomes[11].policy.applied)
       assert.equal(0, count_applied { table.unpack(outcomes, 1, 10) })
       assert.equal(17, #session:context())
@@ -62,8 +71,9 @@ describe("sliding_window", function()
       assert.equal("unchanged", outcome.policy.verdict)
     end)
 
-    it("cuts seldom: once in several turns, not on every one", function()
-      local _, outcomes = play({ "sliding_window", messages = 50 }, transcript.chat(200))
+    it("cuts seldom with `keep`: once in several turns, not on every one", function()
+      local _, outcomes = play({ "sliding_window", messages = 50, keep = 0.8 },
+        transcript.chat(200))
       assert.is_true(count_applied(outcomes) <= 40)
       assert.is_true(count_applied(outcomes) >= 20)
     end)
@@ -71,22 +81,32 @@ describe("sliding_window", function()
 
   describe("of turns", function()
     it("keeps whole turns, the newest ones", function()
-      local session = play({ "sliding_window", turns = 5, keep = 1 }, transcript.work(9, 20))
+      local session = play({ "sliding_window", turns = 5 }, transcript.work(9, 20))
       local context = session:context()
       assert.equal("question 5", context[2].content)
       assert.equal(1 + 5 * 5, #context)
       assert.is_nil(transcript.broken_pair(context))
     end)
 
-    it("cuts to 80 % of them", function()
-      local session = play({ "sliding_window", turns = 10 }, transcript.chat(11))
+    it("cuts to `keep` of them", function()
+      local session = play({ "sliding_window", turns = 10, keep = 0.8 }, transcript.chat(11))
       assert.equal(1 + 8 * 2, #session:context())
     end)
   end)
 
   describe("of tokens", function()
-    it("leaves at most 80 % of the limit after a cut", function()
-      local session, outcomes = play({ "sliding_window", tokens = 1000 },
+    it("keeps as many as the limit allows", function()
+      local _, outcomes = play({ "sliding_window", tokens = 1000 }, transcript.chat(60, 50))
+      local greatest = 0
+      for _, outcome in ipairs(outcomes) do
+        greatest = outcome.policy.applied and math.max(greatest, outcome.tokens.after) or greatest
+        assert.is_true(outcome.tokens.after <= 1000)
+      end
+      assert.is_true(greatest > 800)
+    end)
+
+    it("leaves at most `keep` of the limit after a cut", function()
+      local session, outcomes = play({ "sliding_window", tokens = 1000, keep = 0.8 },
         transcript.chat(60, 50))
       for _, outcome in ipairs(outcomes) do
         assert.is_true(outcome.tokens.after <= 1000)
@@ -101,7 +121,7 @@ describe("sliding_window", function()
     it("leaves room for a system message of any size", function()
       local turns = transcript.chat(40, 30)
       turns[1][1].content = transcript.text("You are a test.", 600)
-      local _, outcomes = play({ "sliding_window", tokens = 1000 }, turns)
+      local _, outcomes = play({ "sliding_window", tokens = 1000, keep = 0.8 }, turns)
       assert.is_true(count_applied(outcomes) > 5 and count_applied(outcomes) < 30)
       for _, outcome in ipairs(outcomes) do
         assert.is_true(outcome.tokens.after <= 1000)
@@ -114,6 +134,7 @@ describe("sliding_window", function()
       assert.is_true(count_applied(outcomes) > 0)
       for _, outcome in ipairs(outcomes) do
         assert.is_true(outcome.tokens.after <= 1500)
+        assert.is_true(not outcome.policy.applied or outcome.tokens.after <= 1200)
         assert.is_nil(outcome.cannot_fit)
       end
     end)
@@ -121,7 +142,7 @@ describe("sliding_window", function()
 
   it("never splits a call from its results, wherever the cut falls", function()
     for messages = 4, 24 do
-      local session, outcomes = play({ "sliding_window", messages = messages, keep = 1 },
+      local session, outcomes = play({ "sliding_window", messages = messages },
         transcript.work(8, 20))
       shipped.none_refused(outcomes)
       assert.is_nil(transcript.broken_pair(session:context()))
@@ -146,14 +167,18 @@ describe("sliding_window", function()
   end)
 
   it("carries the summary at the front over a cut", function()
-    local session = play(false, transcript.chat(30, 50), { model = transcript.model "It began." })
-    assert.is_true(session:compact { policy = "summarize" }.policy.applied)
-    local outcome = session:compact { policy = { "sliding_window", messages = 6 } }
-    assert.is_true(outcome.policy.applied)
-    local context = session:context()
-    assert.equal("It began.", context[2].content)
-    assert.equal("summary", context[2].metadata.kind)
-    assert.is_true(#context <= 7)
+    for _, unit in ipairs { "messages", "turns" } do
+      local session = play(false, transcript.chat(30, 50),
+        { model = transcript.model "It began." })
+      local policy = { "sliding_window", [unit] = unit == "turns" and 3 or 6 }
+      assert.is_true(session:compact { policy = "summarize" }.policy.applied)
+      assert.is_true(session:compact { policy = policy }.policy.applied)
+      local context = session:context()
+      assert.equal("It began.", context[2].content)
+      assert.equal("summary", context[2].metadata.kind)
+      assert.equal(8, #context) -- neither the summary nor the system message counts
+      assert.equal("unchanged", session:compact { policy = policy }.policy.verdict)
+    end
   end)
 
   describe("asked by a person", function()
@@ -167,17 +192,27 @@ describe("sliding_window", function()
       assert.equal(81, #session:messages())
     end)
 
-    it("cuts to 80 % of the limit before it is reached", function()
-      local session = play({ "sliding_window", tokens = 2000 }, transcript.chat(18, 50))
+    it("cuts to `keep` of the limit before it is reached", function()
+      local session = play({ "sliding_window", tokens = 2000, keep = 0.8 },
+        transcript.chat(18, 50))
       local before = session:tokens()
       assert.is_true(before > 1600 and before <= 2000)
       assert.is_true(session:compact().policy.applied)
       assert.is_true(session:tokens() <= 1600)
     end)
 
-    it("changes nothing the second time", function()
-      local session = play({ "sliding_window", tokens = 2000 }, transcript.chat(18, 50))
-      session:compact()
+    it("cuts to 80 % of the window before it is full", function()
+      local session = play(false, transcript.chat(18, 50))
+      local outcome = session:compact { policy = "sliding_window", window = session:tokens() + 10 }
+      assert.is_true(outcome.policy.applied)
+    end)
+
+    it("changes nothing the second time, nor below a limit without `keep`", function()
+      local session = play({ "sliding_window", tokens = 2000, keep = 0.8 },
+        transcript.chat(18, 50))
+      assert.equal("unchanged",
+        session:compact { policy = { "sliding_window", tokens = 2000 } }.policy.verdict)
+      assert.is_true(session:compact().policy.applied)
       assert.equal("unchanged", session:compact().policy.verdict)
     end)
 

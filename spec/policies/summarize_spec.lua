@@ -270,6 +270,32 @@ describe("summarize", function()
       assert.equal(31, #session:messages())
     end)
 
+    it("says the first kept entry and the time also where it is asked for", function()
+      local session = session_of(transcript.chat(15, 30), transcript.model "Short.")
+      local plan = assert(session:plan { policy = "summarize" })
+      local outcome = session:compact { policy = "summarize" }
+      local entry = transcript.compactions(session)[1]
+      local first = outcome.first_kept
+      assert.equal(entry.data.first_kept_entry_id, first)
+      assert.equal(first, plan.first_kept)
+      local ids = {}
+      for _, message in ipairs(outcome.context) do
+        ids[#ids + 1] = message.id
+      end
+      -- the summary stands in front of it
+      assert.truthy((table.concat(ids, " ") .. " "):find("%.1 " .. first .. " "))
+      local row = session:log()[1]
+      assert.equal(first, row.first_kept)
+      assert.equal(outcome.time, row.time)
+      assert.truthy(outcome.time > 1600000000000)
+      -- nothing was written: no time, and nothing was kept from leaving
+      local turn = session:turn({ { role = "user", content = "x" } }, { policy = false })
+      assert.is_nil(turn.time)
+      assert.is_nil(turn.first_kept)
+      session:uncompact()
+      assert.is_nil(session:log()[2].first_kept)
+    end)
+
     it("accounts for every message as covered by the summary", function()
       local session = session_of(transcript.chat(15, 30), transcript.model "Short.")
       local outcome = session:compact { policy = "summarize" }
@@ -327,5 +353,46 @@ describe("summarize", function()
     shipped.never_refused("summarize", function()
       return transcript.model "Summary of the conversation so far: a slow start."
     end)
+  end)
+end)
+
+describe("summarize in a window that is too small, with a model that often fails,", function()
+  -- Texts of 1 to 60 words; every fifth time no answer, and as often an empty one.
+  local function answers_of(seed)
+    local n = 0
+    return function()
+      n = n + 1
+      local kind = (n * 7 + seed) % 5
+      if kind == 0 then
+        return nil, "no quota"
+      end
+      return kind == 1 and "" or transcript.text("s" .. n, (n * 13 + seed * 5) % 60 + 1)
+    end
+  end
+
+  it("breaks no law, nor does its fallback, also if a person asks again and again", function()
+    local policy = { "summarize", preserve_recent = 2, max_tokens = 50 }
+    local cut = { "sliding_window", keep = 0.5 }
+    local failed = 0
+    for window = 40, 400, 24 do
+      for seed = 0, 4 do
+        local session, outcomes = transcript.under({ policy = policy },
+          transcript.chat(14, 1 + seed * 8), { window = window, model = answers_of(seed) })
+        for k = 1, 6 do
+          outcomes[#outcomes + 1] = assert(session:compact {
+            policy = k % 2 == 0 and "sliding_window" or policy, fallback = cut })
+        end
+        for i, outcome in ipairs(outcomes) do
+          local where = ("window %d, seed %d, outcome %d"):format(window, seed, i)
+          local told = outcome.policy
+          assert.is_nil(told.law, where)
+          if told.fallback then
+            failed = failed + 1
+            assert.is_nil(told.fallback.refused, where)
+          end
+        end
+      end
+    end
+    assert.is_true(failed > 100)
   end)
 end)

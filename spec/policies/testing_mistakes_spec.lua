@@ -7,7 +7,8 @@ local T = require "sessile.testing"
 local MISTAKES = {
   cut_anywhere = 1, forgets_work = 2, edits_in_place = 3, sorts_by_role = 4,
   drops_the_question = 5, drops_the_system = 5, wordy = 6, drops_the_newest = 7,
-  speaks_as_system = 3, endless_summary = 10, never_ends = 10, splits_the_summary = 1,
+  speaks_as_system = 3, speaks_as_assistant = 3,
+  endless_summary = 10, never_ends = 10, splits_the_summary = 1,
 }
 
 local function shown_messages(report)

@@ -113,6 +113,44 @@ describe("a trigger", function()
     assert.equal("deploy", entries(own, "compaction")[1].data.event)
   end)
 
+  it("of false turns everything off that policies do by themselves, and nothing else", function()
+    local eager = { name = "eager", should_compact = function() return true end }
+    for _, hook in ipairs { "merge", "summarize", "truncate", "flush", "compact" } do
+      eager[hook] = function(first, second)
+        local state = hook == "merge" and second or first
+        reasons[#reasons + 1] = hook
+        state:keep_last(1, "turns")
+      end
+    end
+    open { policy = eager, window = 100, fallback = "sliding_window" }
+    for _, off in ipairs { false, {}, { overflow = false }, { events = {} } } do
+      local s = assert(store:create { triggers = off })
+      for i = 1, 10 do
+        local outcome = assert(s:turn(pair(("word "):rep(20) .. i), { event = "deploy" }))
+        assert.is_nil(outcome.policy)
+        assert.is_nil(outcome.compaction)
+      end
+      assert.equal(20, #s:context())
+      assert.same({}, reasons)
+      assert.is_true(assert(s:compact()).policy.applied)
+      assert.same({ "flush", "compact" }, reasons)
+      reasons = {}
+    end
+    local s = assert(store:create())
+    assert(s:turn(pair "one"))
+    assert(s:turn(pair "two", { triggers = false }))
+    assert.same({ "merge", "summarize", "truncate", "flush", "compact" }, reasons)
+  end)
+
+  it("of the turn after one that had none counts the messages of both", function()
+    local s = assert(open { triggers = { messages = 4 } }:create())
+    assert(s:turn(pair "one"))
+    assert(s:turn(pair "two", { triggers = false }))
+    assert.same({}, reasons)
+    assert(s:turn(pair "three"))
+    assert.same({ "threshold" }, reasons)
+  end)
+
   it("is taken by each way to a session", function()
     open {}
     assert(store:create { id = "s", triggers = { messages = 2 } }):close()

@@ -193,6 +193,6 @@ int main(int argc, char **argv)
     bench_append("plain-async", SESSILE_KEY_PLAIN, SESSILE_NONE, 0);
     bench_many();
     bench_turn(NULL, NULL, 1000, 0, 5);
-    bench_turn("sliding_window", "{\"messages\":1000}", 1000, 1.3, 100);
+    bench_turn("sliding_window", "{\"messages\":1000,\"keep\":0.8}", 1000, 1.3, 100);
     return bench_end();
 }

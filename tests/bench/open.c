@@ -51,7 +51,7 @@ static void bench_memory(const char *id, size_t n)
 /* Leaves about a hundred messages in the context, by a compaction. */
 static void compact(sessile_session *s, sessile_store *store)
 {
-    sessile_policy_step step = {"sliding_window", "{\"messages\":125}", 0};
+    sessile_policy_step step = {"sliding_window", "{\"messages\":100}", 0};
     sessile_run_options o;
     sessile_policy *policy;
     sessile_error err;
@@ -105,6 +105,38 @@ static void bench_open(const char *id, size_t n, int compacted, int which)
     if (which == 1)
         note("  that is %.1f times the cost of 1,000 (to reach: 3.5)",
              cost[compacted][1] / cost[compacted][0]);
+    sessile_store_close(store);
+}
+
+/* One entry by its id, from anywhere in the log. */
+static void bench_entry(const char *id, size_t n, int which)
+{
+    static samples ours;
+    static double cost[3];
+    char label[64];
+    uint32_t at = 1;
+    sessile_error err;
+    sessile_store *store =
+        open_store("open", SESSILE_KEY_SECRET, SESSILE_NONE, NULL, NULL);
+    sessile_session *s = open_session(store, id);
+    for (int i = -20; i < (int)rounds(1000); i++) {
+        char *json;
+        size_t size;
+        at = (uint32_t)(((uint64_t)at * 7919 + 17) % n) + 1;
+        double t = now_us();
+        must(sessile_entry(s, at, &json, &size, &err), &err);
+        t = now_us() - t;
+        sessile_free(json);
+        if (i >= 0)
+            sample(&ours, t);
+    }
+    cost[which] = median(&ours);
+    snprintf(label, sizeof label, "an entry by its id, of %zu", n);
+    row_print(&(row){label, &ours, NULL, NULL, "", 0, 0});
+    if (which)
+        note("  that is %.1f times the cost of 1,000 (to reach: 2)",
+             cost[which] / cost[0]);
+    close_session(s);
     sessile_store_close(store);
 }
 
@@ -177,6 +209,10 @@ int main(int argc, char **argv)
             snprintf(name, sizeof name, "%s-%zu", compacted ? "cut" : "whole", sizes[i]);
             bench_open(name, sizes[i], compacted, (int)i);
         }
+    for (size_t i = 0; i < count; i++) {
+        snprintf(whole, sizeof whole, "whole-%zu", sizes[i]);
+        bench_entry(whole, sizes[i], (int)i);
+    }
     bench_read("whole-10000", 10000);
     bench_memory("whole-10000", 10000);
     bench_memory("cut-10000", 10000);

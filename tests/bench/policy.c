@@ -77,8 +77,8 @@ static void bench_worker(void)
     double added;
     fill_session(a, 1000);
     fill_session(b, 1000);
-    use_policy(in, "sliding_window", "{\"messages\":1000}");
-    use_policy(out, "sliding_window", "{\"messages\":1000}");
+    use_policy(in, "sliding_window", "{\"messages\":1000,\"keep\":0.8}");
+    use_policy(out, "sliding_window", "{\"messages\":1000,\"keep\":0.8}");
     for (int i = -20; i < (int)rounds(2000); i++) {
         double one = turn(a, i + 2000, 2, 0, NULL), two = turn(b, i + 2000, 2, 0, NULL);
         if (i >= 0) {
@@ -106,7 +106,7 @@ static void bench_compact(void)
                     *other = open_session(store, "append");
     sessile_error err;
     char text[2 * MESSAGE];
-    use_policy(store, "sliding_window", "{\"messages\":1000}");
+    use_policy(store, "sliding_window", "{\"messages\":1000,\"keep\":0.8}");
     for (int i = 0; i < 4; i++)
         turn(s, 200 * i, 200, 1, NULL);
     for (int i = 0; i < (int)rounds(300); i++) {

@@ -127,7 +127,7 @@ static void bench_append(const backend *b, const char *label, sessile_key_source
 static void bench_turn(pair *p, langgraph *l, size_t n)
 {
     char options[64], label[64];
-    snprintf(options, sizeof options, "{\"messages\":%zu}", n);
+    snprintf(options, sizeof options, "{\"messages\":%zu,\"keep\":0.8}", n);
     use_policy(p->here, "sliding_window", options);
     p->s = open_session(p->here, p->id);
     p->adds = TURN_LINES;

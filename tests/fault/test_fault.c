@@ -105,8 +105,8 @@ static void broken(const char *format, ...)
 static int names_the_thing(const char *message)
 {
     static const char *const things[] = {
-        "\"s\"", "\"t\"",  "s.jsonl", "t.jsonl", "main/s", "main/t", "keyring",
-        "user-", "agents", "/data",   "cutting", "store",  "main"};
+        "\"s\"", "\"t\"",      "s.jsonl", "t.jsonl", "main/s",  "main/t", "keyring",
+        "user-", "forgotten-", "agents",  "/data",   "cutting", "store",  "main"};
     for (size_t i = 0; i < sizeof things / sizeof *things; i++)
         if (strstr(message, things[i]))
             return 1;

@@ -62,7 +62,7 @@ static int same_link(const header_link *a, const header_link *b)
 /* Under another name a header says the same of everything else. */
 static void renamed(const char *text, size_t size, const header *h)
 {
-    const session_names names = {{"b", 1}, {"\xff", 1}, {"", 0}};
+    const session_names names = {{"b", 1}, {"\xff", 1}, {"", 0}, h->memory};
     buf out;
     entry e;
     header now;
@@ -94,13 +94,15 @@ static void of_an_entry(const char *data, size_t size)
         if (!status) {
             session_names names = {{h.id.data, h.id.size},
                                    {h.agent.data, h.agent.size},
-                                   {h.user.data, h.user.size}};
+                                   {h.user.data, h.user.size},
+                                   h.memory};
             buf text;
             buf_init(&text, &allocator_default);
             header_init(&again, &allocator_default);
             sessile_link origin = link_of(&h.origin), parent = link_of(&h.parent);
             header_fields fields = {
                 .title = {h.title.data, h.title.size},
+                .language = {h.language.data, h.language.size},
                 .origin = h.origin.entry != SESSILE_NO_ID ? &origin : NULL,
                 .parent = h.parent.entry != SESSILE_NO_ID ? &parent : NULL,
                 .now_ms = h.created_ms};
@@ -144,7 +146,7 @@ static void of_a_line(const char *data, size_t size)
 
 static void of_names(const uint8_t *data, size_t size)
 {
-    session_names names;
+    session_names names = {.memory = 0};
     sessile_slice *parts[] = {&names.id, &names.agent, &names.user};
     for (size_t i = 0; i < 3; i++) {
         size_t n = size > 0 ? data[0] : 0;

@@ -390,7 +390,7 @@ void kit_create(kit *k, const char *name)
     sessile_error err = {0};
     char *header = entry_text(0, name, 0);
     sessile_status status = log_create(&k->st, k->keys, "main", name, header,
-                                       strlen(header), &k->alloc, &err);
+                                       strlen(header), -1, &k->alloc, &err);
     if (status)
         print_error("status %d: %s\n", (int)status, err.message);
     assert_int_equal(status, SESSILE_OK);

@@ -86,6 +86,12 @@ allowed engine/policy/lua_state.c '#include "policy/lua_state.h"' '#include <lua
 allowed lua/binding/a.c '#include "sessile.h"' '#include "policy/lua_state.h"' '#include "own.h"' \
     '#include <lauxlib.h>'
 
+# Names of roles.
+refused engine/context/a.c '    if (strcmp(role, "assistant") == 0)'
+refused engine/api/a.c 'static const char *const speakers[] = {"tool", "user"};'
+allowed engine/codec/message.c '    {"assistant", SESSILE_ROLE_ASSISTANT},'
+allowed engine/context/a.c 'f("a tool"); /* "assistant" */ // "tool"' 'json_get(data, "user");'
+
 # Printing and ending.
 refused engine/base/a.c 'void f(void) { exit(1); }'
 refused engine/log/a.c '    abort ();'

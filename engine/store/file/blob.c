@@ -110,7 +110,7 @@ sessile_status file_read_whole(file_store *fs, int dir, const char *name,
     sessile_status status = SESSILE_OK;
     int fd = os->open_at(os->ud, dir, name, OS_READ);
     if (fd < 0)
-        return fail_errno(err, errno, "cannot open %s in %s", name, where);
+        return file_unopened(fs, dir, name, 0400, err, "%s in %s", name, where);
     if (os->stat_fd(os->ud, fd, &st) != 0)
         status = fail_errno(err, errno, "cannot look at %s in %s", name, where);
     if (!status)

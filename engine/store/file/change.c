@@ -41,7 +41,7 @@ static sessile_status try_open(file_store *fs, int root, const char *name, int *
     *gone = 0;
     *fd = os->open_at(os->ud, root, name, OS_READ | OS_WRITE);
     if (*fd < 0)
-        return fail_errno(err, errno, "cannot open %s in %s", name, fs->root);
+        return file_unopened(fs, root, name, 0600, err, "%s in %s", name, fs->root);
     lock_try t = {os, *fd};
     int got = lock_wait(os, LOCK_MS, try_lock, &t, never);
     if (got < 0)

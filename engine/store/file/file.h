@@ -66,6 +66,15 @@ sessile_status file_agents(file_store *fs, int make, int *fd, sessile_error *err
 sessile_status file_folder_get(file_store *fs, const char *name, int make,
                                file_folder **out, sessile_error *err);
 void file_folders_free(file_store *fs);
+/* The entry of a folder that `shown` stands for (wait.h), into name; itself, if it stands
+ * for none. NOTFOUND. INVALID: it is no name. */
+sessile_status file_name_find(const file_store *fs, int dir, const char *shown,
+                              char name[FILE_NAME_SIZE], sessile_error *err);
+
+/* The folder and the file of a log that is there, whose name may be damaged. */
+sessile_status file_log_find(file_store *fs, const char *folder, const char *name,
+                             file_folder **in, char out[FILE_NAME_SIZE],
+                             sessile_error *err);
 
 /* Visits the folders of agents until visit returns other than 0. NOTFOUND: none yet. */
 sessile_status file_folders_each(file_store *fs,
@@ -107,6 +116,13 @@ sessile_status file_may_write(const file_store *fs, const char *network, const c
  * read). what names it. */
 sessile_status file_check(const file_store *fs, const os_stat_info *st, int private_only,
                           const char *what, sessile_error *err);
+
+/* The error of dir/name, which did not open with this errno; format names it. When it is
+ * ours and its mode lacks `needed` (as 0400), the mode and the command that mends it are
+ * named. */
+sessile_status file_unopened(const file_store *fs, int dir, const char *name,
+                             uint32_t needed, sessile_error *err, const char *format, ...)
+    __attribute__((format(printf, 6, 7)));
 
 /* Reads all of dir/name, to be freed with host_free(). `where` names the folder in
  * errors. private_only: as for file_check(). DAMAGED: it is larger than `largest`. */

@@ -28,10 +28,16 @@ static int walk_name(void *arg, const char *name)
     file_folder *folder;
     os_stat_info st;
     const os_table *os = w->fs->os;
-    if (!store_name_ok(name))
-        return 0;
-    if (os->stat_at(os->ud, w->agents, name, &st) == 0 && !st.is_dir && !st.is_symlink)
+    char shown[STORE_MISNAMED_SIZE];
+    int there = name[0] != '.' && os->stat_at(os->ud, w->agents, name, &st) == 0;
+    if (there && !st.is_dir && !st.is_symlink)
         return 0; /* a stray file is nobody's folder; a link is refused below */
+    if (store_name_check(name, NULL)) {
+        if (!there || !st.is_dir)
+            return 0;
+        store_misnamed(st.inode, name, shown);
+        name = shown;
+    }
     w->status = file_folder_get(w->fs, name, 0, &folder, w->err);
     return w->status || w->visit(w->arg, folder);
 }
@@ -106,11 +112,19 @@ static int list_log(void *arg, const char *file)
     if (size <= suffix || size >= sizeof name ||
         strcmp(file + size - suffix, FILE_SUFFIX) != 0)
         return l->visit_other ? give_other(l, file) : 0;
+    if (file[0] == '.')
+        return l->visit_other ? give_other(l, file) : 0;
+    if (l->visit_other)
+        return 0;
     memcpy(name, file, size - suffix);
     name[size - suffix] = '\0';
-    if (l->visit_other)
-        return store_name_ok(name) ? 0 : give_other(l, file);
-    l->stopped = store_name_ok(name) && give_log(l, file, name) != 0;
+    if (store_name_check(name, NULL)) {
+        os_stat_info st;
+        if (l->fs->os->stat_at(l->fs->os->ud, l->folder->fd, file, &st) != 0)
+            return 0; /* removed meanwhile */
+        store_misnamed(st.inode, file, name);
+    }
+    l->stopped = give_log(l, file, name) != 0;
     return l->stopped;
 }
 

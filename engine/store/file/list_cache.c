@@ -20,13 +20,9 @@ sessile_status file_stat(void *self, const char *folder, const char *name,
     file_folder *in;
     char log[FILE_NAME_SIZE];
     memset(out, 0, sizeof *out);
-    sessile_status status = store_name_check(name, err);
-    if (!status)
-        status = file_folder_get(fs, folder, 0, &in, err);
+    sessile_status status = file_log_find(fs, folder, name, &in, log, err);
     if (status)
         return status;
-    memcpy(log, name, strlen(name));
-    memcpy(log + strlen(name), FILE_SUFFIX, sizeof FILE_SUFFIX);
     if (file_look(fs, in, log, out) != 0) {
         return fail_errno(err, errno, "cannot look at %s/agents/%s/%s", fs->root,
                           in->name, log);

@@ -46,8 +46,7 @@ static file_log *log_of(sessile_backend_log *log)
 static sessile_status fail_poisoned(const file_log *log, sessile_error *err)
 {
     return fail(err, SESSILE_IO,
-                "an earlier write to %s could not be made safe: close the store, open it "
-                "again and look at what is there",
+                "an earlier write to %s could not be made safe: " STORE_LOOK_AGAIN,
                 log->name);
 }
 
@@ -63,6 +62,18 @@ static sessile_status file_name(char out[FILE_NAME_SIZE], const char *name,
         memcpy(out + size, FILE_SUFFIX, sizeof FILE_SUFFIX);
     }
     return status;
+}
+
+sessile_status file_log_find(file_store *fs, const char *folder, const char *name,
+                             file_folder **in, char out[FILE_NAME_SIZE],
+                             sessile_error *err)
+{
+    uint64_t inode;
+    int misnamed = store_is_misnamed(name, &inode);
+    sessile_status status = misnamed ? SESSILE_OK : file_name(out, name, err);
+    if (!status)
+        status = file_folder_get(fs, folder, 0, in, err);
+    return !status && misnamed ? file_name_find(fs, (*in)->fd, name, out, err) : status;
 }
 
 sessile_status file_create(void *self, const char *folder, const char *name,
@@ -95,10 +106,9 @@ sessile_status file_open(void *self, const char *folder, const char *name,
     const os_table *os = fs->os;
     file_folder *in;
     os_stat_info st;
+    char file[FILE_NAME_SIZE];
     *out = NULL;
-    sessile_status status = store_name_check(name, err);
-    if (!status)
-        status = file_folder_get(fs, folder, 0, &in, err);
+    sessile_status status = file_log_find(fs, folder, name, &in, file, err);
     if (status)
         return status;
     file_log *log = mem_zalloc(&fs->alloc, sizeof *log);
@@ -107,17 +117,17 @@ sessile_status file_open(void *self, const char *folder, const char *name,
     log->fs = fs;
     log->folder = in;
     log->cache.fd = -1;
-    (void)file_name(log->name, name, NULL);
+    memcpy(log->name, file, sizeof file);
     log->fd = os->open_at(os->ud, in->fd, log->name, OS_READ | OS_WRITE);
     if (log->fd < 0 && (errno == EACCES || errno == EROFS)) {
         log->readonly = 1;
         log->fd = os->open_at(os->ud, in->fd, log->name, OS_READ);
     }
     if (log->fd < 0) {
-        int error = errno;
-        status = error == ELOOP ? fail(err, SESSILE_DENIED, "%s is a link", log->name)
-                                : fail_errno(err, error, "cannot open %s/agents/%s/%s",
-                                             fs->root, in->name, log->name);
+        status = errno == ELOOP
+                     ? fail(err, SESSILE_DENIED, "%s is a link", log->name)
+                     : file_unopened(fs, in->fd, log->name, 0400, err, "%s/agents/%s/%s",
+                                     fs->root, in->name, log->name);
         goto out;
     }
     if (os->stat_fd(os->ud, log->fd, &st) != 0) {
@@ -440,7 +450,7 @@ sessile_status file_sync(sessile_backend_log *handle, sessile_error *err)
         int error = errno;
         fail_errno(err, error,
                    "cannot sync %s: what was written since the last sync may "
-                   "or may not be there; open it again and look",
+                   "or may not be there; " STORE_LOOK_AGAIN,
                    log->name);
         if (err)
             err->code = SESSILE_IO; /* whatever the cause: the outcome is not known */

@@ -8,6 +8,8 @@
 #include "store/file/file.h"
 
 #include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "store/wait.h"
@@ -31,6 +33,27 @@ sessile_status file_check(const file_store *fs, const os_stat_info *st, int priv
                     fs->root);
     }
     return SESSILE_OK;
+}
+
+sessile_status file_unopened(const file_store *fs, int dir, const char *name,
+                             uint32_t needed, sessile_error *err, const char *format, ...)
+{
+    const os_table *os = fs->os;
+    const int error = errno;
+    char what[sizeof err->message];
+    os_stat_info st;
+    va_list args;
+    va_start(args, format);
+    if (vsnprintf(what, sizeof what, format, args) < 0)
+        what[0] = 0;
+    va_end(args);
+    if (error == EACCES && os->stat_at(os->ud, dir, name, &st) == 0 &&
+        st.uid == os->uid(os->ud) && (st.mode & needed) != needed) {
+        return fail(err, SESSILE_DENIED,
+                    "cannot open %s, whose mode is %03o: chmod u+%s it", what,
+                    (unsigned)st.mode, st.is_dir ? "rwx" : "rw");
+    }
+    return fail_errno(err, error, "cannot open %s", what);
 }
 
 void file_network(const file_store *fs, int fd, char network[16])
@@ -69,7 +92,8 @@ static sessile_status open_folder(file_store *fs, int dir, const char *name, int
                         "%s%s%s is a link or no folder: name the folder itself", name, in,
                         root);
         }
-        return fail_errno(err, errno, "cannot open the folder %s%s%s", name, in, root);
+        return file_unopened(fs, dir, name, 0500, err, "the folder %s%s%s", name, in,
+                             root);
     }
     sessile_status status = SESSILE_OK;
     if (os->stat_fd(os->ud, got, &st) != 0) {
@@ -141,6 +165,42 @@ sessile_status file_agents(file_store *fs, int make, int *fd, sessile_error *err
     return status;
 }
 
+typedef struct finding {
+    const os_table *os;
+    int dir;
+    uint64_t inode;
+    char *name;
+} finding;
+
+static int is_it(void *arg, const char *name)
+{
+    finding *f = arg;
+    os_stat_info st;
+    if (strlen(name) >= FILE_NAME_SIZE ||
+        f->os->stat_at(f->os->ud, f->dir, name, &st) != 0 || st.inode != f->inode)
+        return 0;
+    memcpy(f->name, name, strlen(name) + 1);
+    return 1;
+}
+
+sessile_status file_name_find(const file_store *fs, int dir, const char *shown,
+                              char name[FILE_NAME_SIZE], sessile_error *err)
+{
+    finding f = {fs->os, dir, 0, name};
+    name[0] = '\0';
+    if (!store_is_misnamed(shown, &f.inode)) {
+        sessile_status status = store_name_check(shown, err);
+        if (!status)
+            memcpy(name, shown, strlen(shown) + 1);
+        return status;
+    }
+    if (fs->os->list(fs->os->ud, dir, is_it, &f) < 0)
+        return fail_errno(err, errno, "cannot list %s", fs->root);
+    return name[0] != '\0'
+               ? SESSILE_OK
+               : fail(err, SESSILE_NOTFOUND, "there is no %s in %s", shown, fs->root);
+}
+
 static sessile_status folder_locked(file_store *fs, const char *name, int make,
                                     file_folder **out, sessile_error *err)
 {
@@ -152,12 +212,16 @@ static sessile_status folder_locked(file_store *fs, const char *name, int make,
         sessile_status status = agents_locked(fs, make, err);
         if (status)
             return status;
+        char entry[FILE_NAME_SIZE];
+        status = file_name_find(fs, fs->agents_fd, name, entry, err);
+        if (status)
+            return status;
         folder = mem_zalloc(&fs->alloc, sizeof *folder);
         char *copy = mem_dup(&fs->alloc, name, strlen(name));
         if (!folder || !copy)
             status = fail_nomem(err);
         else
-            status = folder_below(fs, fs->agents_fd, name, make, &folder->fd, err);
+            status = folder_below(fs, fs->agents_fd, entry, make, &folder->fd, err);
         if (status) {
             mem_free(&fs->alloc, copy, strlen(name) + 1);
             mem_free(&fs->alloc, folder, sizeof *folder);
@@ -191,7 +255,10 @@ sessile_status file_folder_get(file_store *fs, const char *name, int make,
                                file_folder **out, sessile_error *err)
 {
     *out = NULL;
-    sessile_status status = store_name_check(name, err);
+    uint64_t inode;
+    sessile_status status = make || !store_is_misnamed(name, &inode)
+                                ? store_name_check(name, err)
+                                : SESSILE_OK;
     if (status)
         return status;
     pthread_mutex_lock(&fs->mutex);

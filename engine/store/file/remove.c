@@ -1,5 +1,5 @@
 /*
- * remove.c: removes a log and the files beside it.
+ * remove.c: removes a log and the files beside it; gives a log its right name.
  *
  * The files beside the log go first and its name goes last, so after an interruption the
  * log is found and removed again. Files of other logs are safe: no log's name contains a
@@ -8,6 +8,7 @@
 #include "store/file/file.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/buf.h"
@@ -78,6 +79,41 @@ static sessile_status remove_beside(file_store *fs, int dir, const char *log,
     }
     buf_deinit(&b.names);
     return status;
+}
+
+sessile_status file_rename(sessile_backend_log *handle, const char *folder,
+                           const char *name, sessile_error *err)
+{
+    char from[2 * FILE_NAME_SIZE], to[2 * FILE_NAME_SIZE], entry[FILE_NAME_SIZE];
+    file_store *fs;
+    const file_folder *in;
+    file_folder *there;
+    const char *log;
+    int agents;
+    (void)file_log_cache(handle, &fs, &in, &log);
+    if (!file_log_is_locked(handle))
+        return fail(err, SESSILE_INVALID, "a log is renamed only under its lock");
+    sessile_status status = store_name_check(name, err);
+    if (!status)
+        status = file_folder_get(fs, folder, 1, &there, err);
+    if (!status)
+        status = file_agents(fs, 0, &agents, err);
+    if (!status)
+        status = file_name_find(fs, agents, in->name, entry, err);
+    if (status)
+        return status;
+    file_cache_drop(fs, in, log);
+    snprintf(from, sizeof from, "%s/%s", entry, log);
+    snprintf(to, sizeof to, "%s/%s" FILE_SUFFIX, folder, name);
+    if (fs->os->rename_new(fs->os->ud, agents, from, to) != 0) {
+        return errno == EEXIST
+                   ? fail(err, SESSILE_EXISTS, "%s is already there", to)
+                   : fail_errno(err, errno, "cannot rename %s to %s", from, to);
+    }
+    if (fs->os->sync_all(fs->os->ud, there->fd) != 0 ||
+        fs->os->sync_all(fs->os->ud, in->fd) != 0)
+        return fail_errno(err, errno, "cannot sync the folder of %s", to);
+    return SESSILE_OK;
 }
 
 sessile_status file_remove(sessile_backend_log *handle, uint64_t head, sessile_error *err)

@@ -208,6 +208,16 @@ static sessile_status hosted_watch(sessile_backend_log *backend_log, uint64_t by
     return status;
 }
 
+static sessile_status hosted_fence(sessile_backend_log *backend_log, sessile_log_end *out,
+                                   int *has_tag, sessile_error *err)
+{
+    handle *log = log_of(backend_log);
+    memset(out, 0, sizeof *out);
+    *has_tag = 0;
+    HOSTED_CALL(status, log->h, err, fence, log->log, out, has_tag);
+    return status;
+}
+
 static int hosted_replaced(sessile_backend_log *backend_log)
 {
     return log_of(backend_log)->h->host.replaced(log_of(backend_log)->log) != 0;
@@ -315,6 +325,14 @@ static void hosted_draft_drop(sessile_backend_draft *backend_draft)
     }
 }
 
+static sessile_status hosted_rename(sessile_backend_log *log, const char *folder,
+                                    const char *name, sessile_error *err)
+{
+    handle *l = log_of(log);
+    HOSTED_CALL(status, l->h, err, rename, l->log, folder, name);
+    return status;
+}
+
 void hosted_show_logs(sessile_backend *shown, const sessile_backend *host)
 {
     const unsigned has = host->capabilities;
@@ -348,6 +366,8 @@ void hosted_show_logs(sessile_backend *shown, const sessile_backend *host)
     }
     shown->set_stop = host->set_stop ? hosted_set_stop : NULL;
     shown->remove = host->remove ? hosted_remove : NULL;
+    shown->rename = host->rename ? hosted_rename : NULL;
     shown->set_timeout = host->set_timeout ? hosted_set_timeout : NULL;
     shown->watch = host->watch ? hosted_watch : NULL;
+    shown->fence = host->fence ? hosted_fence : NULL;
 }

@@ -79,9 +79,10 @@ sessile_status pg_append(sessile_backend_log *handle, sessile_log_end *end,
     pthread_mutex_unlock(&log->mutex);
     if (bad) {
         *poisoned = 1;
-        return fail(err, SESSILE_IO,
-                    "nobody can tell whether an append to %s took place: open it again",
-                    log->name);
+        return fail(
+            err, SESSILE_IO,
+            "nobody can tell whether an append to %s took place: " STORE_LOOK_AGAIN,
+            log->name);
     }
     if (pg_records_fill(&records, data, size, end->bytes, &ps->alloc) != 0)
         return fail_nomem(err);
@@ -132,6 +133,22 @@ sessile_status pg_append(sessile_backend_log *handle, sessile_log_end *end,
     return status;
 }
 
+sessile_status pg_fence(sessile_backend_log *handle, sessile_log_end *out, int *has_tag,
+                        sessile_error *err)
+{
+    pg_log *log = pg_log_of(handle);
+    pg_call call = pg_log_call(log);
+    pg_seen seen;
+    sessile_status status = pg_look(&call, log, &seen, err);
+    *out = (sessile_log_end){.count = seen.count, .bytes = seen.bytes};
+    memcpy(out->tag, seen.tag, sizeof out->tag);
+    *has_tag = seen.keeps_tag;
+    return !status && (!seen.there || !seen.named)
+               ? fail(err, SESSILE_NOTFOUND, "%s was removed or replaced: open it again",
+                      log->name)
+               : status;
+}
+
 /* 1: the last record that was put is the one in r. */
 static int is_there(const pg_store *ps, const PGresult *r, const unsigned char hash[32])
 {
@@ -179,9 +196,10 @@ sessile_status pg_sync(sessile_backend_log *handle, sessile_error *err)
     memcpy(hash, log->put_hash, sizeof hash);
     pthread_mutex_unlock(&log->mutex);
     if (bad) {
-        return fail(err, SESSILE_IO,
-                    "nobody can tell whether an append to %s took place: open it again",
-                    log->name);
+        return fail(
+            err, SESSILE_IO,
+            "nobody can tell whether an append to %s took place: " STORE_LOOK_AGAIN,
+            log->name);
     }
     if (!needed)
         return SESSILE_OK;
@@ -206,7 +224,7 @@ sessile_status pg_sync(sessile_backend_log *handle, sessile_error *err)
     if (!same) {
         return fail(err, SESSILE_IO,
                     "the server failed and lost what had been appended to %s and was not "
-                    "synced: open it again to see what is there",
+                    "synced: " STORE_LOOK_AGAIN,
                     log->name);
     }
     return SESSILE_OK;

@@ -8,6 +8,7 @@
 
 /* A settling that nobody waits for any more need not wait on: nothing hangs on it, and
  * the connections of a server are few. */
+enum { END_MS = 1000 }; /* as long as the least that a call takes */
 static void end_process(pg_store *ps, int32_t pid, int64_t since)
 {
     pg_call call = pg_call_of(ps, 0);
@@ -24,6 +25,8 @@ static sessile_status ask(pg_call *call, const pg_step *steps, int count, int se
 {
     pg_store *ps = call->ps;
     memset(out, 0, sizeof *out);
+    if (settling)
+        pg_keep_back(call, END_MS);
     for (int tries = 0;; tries++) {
         pg_conn *c;
         pg_pause(call, tries);

@@ -36,7 +36,7 @@
 
 #include <string.h>
 
-/* When a call's time is up, how much longer it is tried to learn what became of it. */
+/* Of a call's time, how much is kept to learn what became of a change. */
 enum { GRACE_MS = 1500, PAUSE_MS = 3, PAUSE_MOST_MS = 50 };
 
 /* What is known of the process behind a connection that is gone. */
@@ -74,7 +74,7 @@ static sessile_status unknown(const pg_store *ps, const char *what, int *took,
     return fail(
         err, SESSILE_IO,
         "the connection to %s broke while %s was changed, and nobody could tell in "
-        "time whether that took place: open it again to see",
+        "time whether that took place: " STORE_LOOK_AGAIN,
         ps->url.where, what);
 }
 
@@ -117,6 +117,7 @@ sessile_status pg_change(pg_call *call, const pg_step *steps, int count, const c
     int maybe = 0; /* an earlier try may have taken place, or may come still */
     memset(out, 0, sizeof *out);
     *took = PG_AS_ANSWERED;
+    pg_keep_back(call, GRACE_MS);
     for (int tries = 0;; tries++) {
         pg_conn *c;
         int yes = 0;

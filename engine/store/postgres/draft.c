@@ -282,6 +282,48 @@ static sessile_status is_gone(pg_call *call, void *arg, int *yes, sessile_error 
 }
 
 /* What is deleted is not overwritten: README.md says where its bytes may still be. */
+typedef struct renaming {
+    const pg_log *log;
+    const char *folder, *name;
+} renaming;
+
+static sessile_status is_renamed(pg_call *call, void *arg, int *yes, sessile_error *err)
+{
+    const renaming *n = arg;
+    pg_step s = pg_step_of(PG_STAT);
+    pg_results r;
+    *yes = 0;
+    pg_arg_text(&s, n->folder);
+    pg_arg_text(&s, n->name);
+    sessile_status status = pg_ask(call, &s, 1, n->name, &r, err);
+    if (status)
+        return status;
+    *yes = pg_rows(call->ps, r.of[0]) == 1 &&
+           (uint64_t)pg_int(call->ps, r.of[0], 0, 0) == n->log->id;
+    pg_results_free(call->ps, &r);
+    return SESSILE_OK;
+}
+
+sessile_status pg_rename(sessile_backend_log *handle, const char *folder,
+                         const char *name, sessile_error *err)
+{
+    pg_log *log = pg_log_of(handle);
+    renaming n = {log, folder, name};
+    pg_call call = pg_log_call(log);
+    pg_step s = pg_step_of(PG_RENAME);
+    int took, done = 0;
+    sessile_status status = store_names_check(folder, name, err);
+    if (status)
+        return status;
+    pg_arg_int(&s, log->id);
+    pg_arg_text(&s, folder);
+    pg_arg_text(&s, name);
+    status = pg_change_row(&call, &s, 1, 0, name, is_renamed, &n, &took, &done, err);
+    return status || done
+               ? status
+               : fail(err, SESSILE_EXISTS, "%s/%s is already there", folder, name);
+}
+
 sessile_status pg_remove(sessile_backend_log *handle, uint64_t head, sessile_error *err)
 {
     pg_log *log = pg_log_of(handle);

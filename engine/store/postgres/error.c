@@ -100,8 +100,9 @@ sessile_status pg_say(pg_call *call, const PGresult *wrong, const char *what,
         return fail(err, SESSILE_EXISTS, "%s is already there", what);
     if (strcmp(state, "57014") == 0) {
         return fail(err, SESSILE_BUSY,
-                    "%s did not answer in time for %s: it ended the statement (the "
-                    "timeout is %lld ms; the store's URL may say timeout=…)",
+                    "%s did not answer in time for %s, and ended the statement (its "
+                    "timeout is %lld ms): wait longer (timeout=… in the store's URL), or "
+                    "try again",
                     ps->url.where, what, (long long)ps->url.statement_ms);
     }
     if (strcmp(state, "55P03") == 0 || strcmp(state, "40001") == 0 ||
@@ -166,7 +167,8 @@ sessile_status pg_say_late(const pg_call *call, pg_ended ended, const char *what
 {
     if (ended == PG_STOPPED)
         return store_stopped(what, err);
-    return fail(err, SESSILE_BUSY, "%s did not answer in time for %s: wait longer",
+    return fail(err, SESSILE_BUSY,
+                "%s did not answer in time for %s: wait longer, or try again",
                 call->ps->url.where, what);
 }
 

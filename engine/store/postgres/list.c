@@ -68,8 +68,15 @@ static sessile_status walk(pg_store *ps, const char *folder, visit_log show,
             }
             memcpy(last_folder, agent, strlen(agent) + 1);
             memcpy(last_name, name, strlen(name) + 1);
-            if (!store_name_ok(agent) || !store_name_ok(name))
-                continue; /* the same */
+            char shown_agent[STORE_MISNAMED_SIZE], shown[STORE_MISNAMED_SIZE];
+            if (store_names_check(agent, name, NULL)) {
+                store_misnamed(st.inode, name, shown);
+                name = shown;
+            }
+            if (store_name_check(agent, NULL)) {
+                store_misnamed(st.inode, agent, shown_agent);
+                agent = shown_agent;
+            }
             if (show ? show(arg, agent, name) : show_stat(arg, agent, name, &st)) {
                 over = 1;
                 break;
@@ -102,7 +109,8 @@ sessile_status pg_stat(void *self, const char *folder, const char *name,
     pg_step s = pg_step_of(PG_STAT);
     pg_results r;
     memset(out, 0, sizeof *out);
-    sessile_status status = store_names_check(folder, name, err);
+    pg_names room;
+    sessile_status status = pg_names_find(ps, &folder, &name, &room, err);
     if (status)
         return status;
     pg_arg_text(&s, folder);

@@ -1,26 +1,18 @@
 /*
- * log.c: creates, opens, measures and reads logs.
+ * log.c: creates, opens and measures logs.
  *
- * A handle keeps the bytes that it prefetched. Records never change and the id of a log
- * is never used again, so they stay true; only the end of a log moves, and the server is
- * always asked for it. No mutex of a handle is held while the server works, because other
- * threads use the handle meanwhile.
+ * No mutex of a handle is held while the server works, because other threads use the
+ * handle meanwhile.
  */
 #include "store/postgres/postgres.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "store/records.h"
 
 /* A log no longer than that comes with its opening. */
 #define PREFETCH (UINT64_C(1) << 20)
-/* What a small read brings along: whoever wants more asks for it, a megabyte at once. */
-#define BESIDE (UINT64_C(64) << 10)
-/* What was read stays for so long, and so much of it in all handles of a store. */
-#define FRESH_US  UINT64_C(2000000)
-#define KEPT_MOST ((size_t)32 << 20)
-/* Rows of one fetch, whatever their size is thought to be. */
-enum { ROWS_LEAST = 64, ROWS_MOST = 20000 };
 
 pg_log *pg_log_of(sessile_backend_log *log)
 {
@@ -103,107 +95,6 @@ sessile_status pg_create(void *self, const char *folder, const char *name,
     return there ? fail(err, SESSILE_EXISTS, "%s is already there", name) : status;
 }
 
-/* ---------------------------------------------------------------------- ahead */
-
-void pg_prefetch_drop(pg_store *ps, pg_prefetch *prefetch)
-{
-    if (prefetch->counted) {
-        pthread_mutex_lock(&ps->mutex);
-        ps->kept -= prefetch->capacity;
-        pthread_mutex_unlock(&ps->mutex);
-    }
-    mem_free(&ps->alloc, prefetch->data, prefetch->capacity);
-    memset(prefetch, 0, sizeof *prefetch);
-}
-
-void pg_prefetch_age(pg_store *ps, pg_prefetch *prefetch)
-{
-    if (prefetch->data && pg_over(ps, prefetch->read_us + FRESH_US))
-        pg_prefetch_drop(ps, prefetch);
-}
-
-/* What was read to its end is often read again at once, record by record: it stays while
- * all handles of the store together keep little. */
-static void keep(pg_store *ps, pg_prefetch *prefetch)
-{
-    pthread_mutex_lock(&ps->mutex);
-    prefetch->counted = prefetch->data && ps->kept + prefetch->capacity <= KEPT_MOST;
-    ps->kept += prefetch->counted ? prefetch->capacity : 0;
-    pthread_mutex_unlock(&ps->mutex);
-}
-
-/* The rows of a result as one stretch of bytes, up to the first that does not follow the
- * one before it; the first row is record `first`. */
-static sessile_status stretch(const pg_log *log, const PGresult *r, int at_column,
-                              uint64_t first, pg_prefetch *out, sessile_error *err)
-{
-    pg_store *ps = log->ps;
-    int rows = pg_rows(ps, r);
-    size_t total = 0, size;
-    memset(out, 0, sizeof *out);
-    out->from = rows > 0 ? (uint64_t)pg_int(ps, r, 0, at_column) : 0;
-    for (int i = 0; i < rows; i++) {
-        if ((uint64_t)pg_int(ps, r, i, at_column) != out->from + total) {
-            rows =
-                i; /* somebody else changed the table: what is missing reads as blanks */
-            break;
-        }
-        (void)pg_bytes(ps, r, i, at_column + 1, &size);
-        total += size;
-    }
-    out->read_us = ps->os->clock_us(ps->os->ud);
-    out->first = first;
-    out->next = first + (uint64_t)rows;
-    if (rows == 0)
-        return SESSILE_OK;
-    out->capacity = total + 1;
-    out->data = mem_alloc(&ps->alloc, out->capacity);
-    if (!out->data)
-        return fail_nomem(err);
-    for (int i = 0; i < rows; i++) {
-        const char *line = pg_bytes(ps, r, i, at_column + 1, &size);
-        memcpy(out->data + out->size, line, size);
-        out->size += size;
-    }
-    return SESSILE_OK;
-}
-
-/* Fetches what begins with the record `index`, up to about `want` bytes. */
-static sessile_status fetch(pg_call *call, const pg_log *log, uint64_t index,
-                            uint64_t offset, uint64_t want, uint64_t rows,
-                            pg_prefetch *out, sessile_error *err)
-{
-    pg_step s = pg_step_of(PG_LINES);
-    pg_results r;
-    memset(out, 0, sizeof *out);
-    pg_arg_int(&s, log->id);
-    pg_arg_int(&s, index);
-    pg_arg_int(&s, rows);
-    pg_arg_int(&s, offset + want);
-    sessile_status status = pg_ask(call, &s, 1, log->name, &r, err);
-    if (!status) {
-        status = stretch(log, r.of[0], 0, index, out, err);
-        pg_results_free(call->ps, &r);
-    }
-    return status;
-}
-
-sessile_status pg_same_bytes(pg_call *call, const pg_log *log, uint64_t index,
-                             uint64_t offset, const void *data, size_t size, int *same,
-                             sessile_error *err)
-{
-    pg_prefetch got;
-    *same = 0;
-    sessile_status status =
-        fetch(call, log, index, offset, size, record_count(data, size), &got, err);
-    if (!status) {
-        *same =
-            got.size == size && got.from == offset && memcmp(got.data, data, size) == 0;
-        mem_free(&call->ps->alloc, got.data, got.capacity);
-    }
-    return status;
-}
-
 /* ---------------------------------------------------------------------- open */
 
 void pg_log_tag(pg_log *log, const unsigned char *tag)
@@ -241,14 +132,40 @@ void pg_close(sessile_backend_log *handle)
     }
 }
 
+sessile_status pg_names_find(pg_store *ps, const char **folder, const char **name,
+                             pg_names *room, sessile_error *err)
+{
+    uint64_t row;
+    pg_results r;
+    if (!store_is_misnamed(*name, &row))
+        return store_names_check(*folder, *name, err);
+    pg_call call = pg_call_of(ps, ps->timeout_ms);
+    pg_step s = pg_step_of(PG_NAMES);
+    pg_arg_int(&s, row);
+    sessile_status status = pg_ask(&call, &s, 1, *name, &r, err);
+    if (status)
+        return status;
+    if (pg_rows(ps, r.of[0]) == 1) {
+        snprintf(room->folder, sizeof room->folder, "%s", pg_text(ps, r.of[0], 0, 0));
+        snprintf(room->name, sizeof room->name, "%s", pg_text(ps, r.of[0], 0, 1));
+        *folder = room->folder;
+        *name = room->name;
+    } else {
+        status = fail(err, SESSILE_NOTFOUND, "there is no log %s", *name);
+    }
+    pg_results_free(ps, &r);
+    return status;
+}
+
 sessile_status pg_open(void *self, const char *folder, const char *name,
                        sessile_backend_log **out, sessile_error *err)
 {
     pg_store *ps = self;
     pg_log *log = NULL;
+    pg_names room;
     pg_results r;
     *out = NULL;
-    sessile_status status = store_names_check(folder, name, err);
+    sessile_status status = pg_names_find(ps, &folder, &name, &room, err);
     if (!status)
         status = log_new(ps, folder, name, &log, err);
     if (status) {
@@ -277,8 +194,8 @@ sessile_status pg_open(void *self, const char *folder, const char *name,
         log->size = (uint64_t)pg_int(ps, r.of[0], 0, 6);
         if (pg_rows(ps, r.of[1]) > 0 && (uint64_t)pg_int(ps, r.of[1], 0, 0) == log->id &&
             pg_int(ps, r.of[1], 0, 1) == 0) {
-            status = stretch(log, r.of[1], 1, 0, &log->prefetch, err);
-            keep(ps, &log->prefetch);
+            status = pg_prefetch_take(log, r.of[1], 1, 0, &log->prefetch, err);
+            pg_prefetch_keep(ps, &log->prefetch);
         }
         pg_results_free(ps, &r);
     }
@@ -331,6 +248,7 @@ sessile_status pg_look(pg_call *call, const pg_log *log, pg_seen *out, sessile_e
         out->leads_to = (uint64_t)pg_int(ps, row, 0, 6);
         out->replicated = !pg_null(ps, row, 0, 7);
         out->size = (uint64_t)pg_int(ps, row, 0, 8);
+        out->keeps_tag = !pg_null(ps, row, 0, 3);
         out->has_tag = tag != NULL;
         if (out->has_tag)
             memcpy(out->tag, tag, sizeof out->tag);
@@ -378,170 +296,4 @@ int pg_replaced(sessile_backend_log *handle)
     int replaced = log->replaced;
     pthread_mutex_unlock(&log->mutex);
     return replaced;
-}
-
-/* ---------------------------------------------------------------------- read */
-
-/* Takes from what is there already. 1: all of it. *index: the record to fetch from, for
- * what is missing; UINT64_MAX: it is not known. */
-static int from_prefetch(pg_log *log, uint64_t offset, char *out, size_t size,
-                         size_t *got, uint64_t *index)
-{
-    pg_prefetch *h = &log->prefetch;
-    *index = offset == 0 ? 0 : UINT64_MAX;
-    if (!h->data && h->next == 0)
-        return 0;
-    uint64_t end = h->from + h->size;
-    if (h->data && offset >= h->from && offset < end) {
-        size_t n = end - offset < size ? (size_t)(end - offset) : size;
-        memcpy(out, h->data + (offset - h->from), n);
-        *got = n;
-        offset += n;
-    }
-    if (offset == end) {
-        *index = h->next;
-        if (*got > 0 && !h->counted) {
-            /* read through: only where it ended is remembered */
-            mem_free(&log->ps->alloc, h->data, h->capacity);
-            *h = (pg_prefetch){.from = end, .first = h->next, .next = h->next};
-        }
-    }
-    return *got == size;
-}
-
-/* Blanks for `wanted` bytes from offset on, up to those that are there, or to the end of
- * the log, at `end`. *index: the record that begins behind them; UINT64_MAX: none is
- * known. */
-static sessile_status fill(pg_call *call, const pg_log *log, uint64_t offset,
-                           uint64_t end, size_t wanted, char *out, size_t *filled,
-                           uint64_t *index, sessile_error *err)
-{
-    pg_step s = pg_step_of(PG_BEHIND);
-    pg_results r;
-    *index = UINT64_MAX;
-    pg_arg_int(&s, log->id);
-    pg_arg_int(&s, offset);
-    pg_arg_int(&s, end);
-    sessile_status status = pg_ask(call, &s, 1, log->name, &r, err);
-    if (status)
-        return status;
-    if (pg_rows(call->ps, r.of[0]) > 0) {
-        end = (uint64_t)pg_int(call->ps, r.of[0], 0, 0);
-        *index = (uint64_t)pg_int(call->ps, r.of[0], 0, 1);
-    }
-    pg_results_free(call->ps, &r);
-    *filled = wanted < end - offset ? wanted : (size_t)(end - offset);
-    memset(out, ' ', *filled);
-    if (*filled == end - offset)
-        out[*filled - 1] = '\n';
-    else
-        *index = UINT64_MAX;
-    return SESSILE_OK;
-}
-
-static sessile_status find(pg_call *call, const pg_log *log, uint64_t offset,
-                           uint64_t *index, sessile_error *err)
-{
-    pg_step s = pg_step_of(PG_FIND);
-    pg_results r;
-    pg_arg_int(&s, log->id);
-    pg_arg_int(&s, offset);
-    sessile_status status = pg_ask(call, &s, 1, log->name, &r, err);
-    if (!status) {
-        *index = pg_rows(call->ps, r.of[0]) > 0
-                     ? (uint64_t)pg_int(call->ps, r.of[0], 0, 0)
-                     : 0;
-        pg_results_free(call->ps, &r);
-    }
-    return status;
-}
-
-sessile_status pg_read(sessile_backend_log *handle, uint64_t index, uint64_t offset,
-                       void *out, size_t size, size_t *got, sessile_error *err)
-{
-    pg_log *log = pg_log_of(handle);
-    pg_call call = pg_log_call(log);
-    uint64_t next, at = offset;
-    char *to = out;
-    *got = 0;
-    if (size == 0)
-        return SESSILE_OK;
-    pthread_mutex_lock(&log->mutex);
-    int all = from_prefetch(log, offset, to, size, got, &next);
-    uint64_t count = log->count, bytes = log->size;
-    pthread_mutex_unlock(&log->mutex);
-    at += *got;
-    if (next == UINT64_MAX)
-        next = index > 0 ? index : UINT64_MAX;
-    uint64_t mean = count > 0 && bytes > count ? bytes / count : 1;
-    for (int searched = 0; !all;) {
-        pg_prefetch more;
-        uint64_t want = size - *got > BESIDE ? size - *got : BESIDE;
-        uint64_t rows = want / mean + 1;
-        rows = rows < ROWS_LEAST ? ROWS_LEAST : rows > ROWS_MOST ? ROWS_MOST : rows;
-        sessile_status status = SESSILE_OK;
-        if (next == UINT64_MAX) {
-            searched = 1;
-            status = find(&call, log, at, &next, err);
-        }
-        if (!status)
-            status = fetch(&call, log, next, at, want, rows, &more, err);
-        if (status) {
-            *got = 0;
-            return status;
-        }
-        if (more.size > 0 && !searched &&
-            (more.from > at || more.from + more.size <= at)) {
-            /* the number that came with the call was not that of this record */
-            mem_free(&call.ps->alloc, more.data, more.capacity);
-            next = UINT64_MAX;
-            continue;
-        }
-        if (more.size == 0 || more.from + more.size <= at || more.from > at) {
-            mem_free(&call.ps->alloc, more.data, more.capacity);
-            if (*got > 0 && at == bytes)
-                return SESSILE_OK;
-            pg_seen seen; /* is this its end, or is it gone? */
-            status = pg_look(&call, log, &seen, err);
-            if (!status && seen.there && at >= seen.size)
-                return SESSILE_OK;
-            next = UINT64_MAX;
-            if (!status && !seen.there) {
-                /* also when a part was there already: the rest cannot be had */
-                status = fail(err, SESSILE_NOTFOUND, "%s was removed", log->name);
-            } else if (!status && searched && at < bytes) { /* rows are lost */
-                size_t filled = 0;
-                status = fill(&call, log, at, bytes, size - *got, to + *got, &filled,
-                              &next, err);
-                *got += filled;
-                at += filled;
-                all = *got == size;
-            }
-            if (status) {
-                *got = 0;
-                return status;
-            }
-            bytes = seen.size; /* it may have grown since the rows were asked for */
-            continue;
-        }
-        int last = more.next - next < rows && more.from + more.size < at + want;
-        size_t left = (size_t)(more.from + more.size - at);
-        size_t n = left < size - *got ? left : size - *got;
-        memcpy(to + *got, more.data + (at - more.from), n);
-        *got += n;
-        at += n;
-        next = more.next;
-        all = *got == size || last;
-        pthread_mutex_lock(&log->mutex);
-        pg_prefetch_drop(log->ps, &log->prefetch);
-        keep(log->ps, &more);
-        log->prefetch = more;
-        if (n == left && !more.counted) { /* nothing of it is left to be read */
-            mem_free(&log->ps->alloc, more.data, more.capacity);
-            log->prefetch =
-                (pg_prefetch){.from = at, .first = more.next, .next = more.next};
-        }
-        pthread_mutex_unlock(&log->mutex);
-    }
-    return SESSILE_OK;
 }

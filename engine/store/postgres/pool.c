@@ -40,7 +40,7 @@ void pg_finish(pg_store *ps, pg_conn *c)
 
 /* Waits for the connection's next step: 1: it can be taken; 0: time is up; -1: stopped.
  */
-static int await_connection(pg_call *call, PGconn *pg, int flags, uint64_t until_us)
+static int await_connection(pg_call *call, int fd, int flags, uint64_t until_us)
 {
     const pg_store *ps = call->ps;
     for (;;) {
@@ -48,9 +48,50 @@ static int await_connection(pg_call *call, PGconn *pg, int flags, uint64_t until
             return -1;
         if (pg_over(ps, until_us))
             return 0;
-        if (os_fd_wait(ps->lib.PQsocket(pg), flags, OS_SLICE_MS))
+        if (os_fd_wait(fd, flags, OS_SLICE_MS))
             return 1;
     }
+}
+
+/* Takes the steps of a connection that was begun. OK: see PQstatus. */
+static sessile_status finish_connecting(pg_call *call, PGconn *pg, pg_guard *guard,
+                                        uint64_t until, int *passing, sessile_error *err)
+{
+    pg_store *ps = call->ps;
+    PostgresPollingStatusType step = ps->lib.PQstatus(pg) == CONNECTION_BAD
+                                         ? PGRES_POLLING_FAILED
+                                         : PGRES_POLLING_WRITING;
+    while (step == PGRES_POLLING_READING || step == PGRES_POLLING_WRITING) {
+        int flags = step == PGRES_POLLING_READING ? OS_READ : OS_WRITE;
+        int fd = pg_guard_socket(guard, ps, pg, &flags);
+        int can = await_connection(call, fd, flags, until);
+        if (can <= 0) {
+            *passing = can == 0;
+            return can < 0 ? pg_say_late(call, PG_STOPPED, "a connection", err)
+                           : fail(err, SESSILE_IO,
+                                  "%s does not answer: see whether the server runs and "
+                                  "can be reached",
+                                  ps->url.where);
+        }
+        pg_looked looked = pg_guard_look(guard, ps, pg);
+        if (looked == PG_ASKED_FOR_CLEAR_TEXT) {
+            return fail(err, SESSILE_DENIED,
+                        "%s asks for the password in clear text, without TLS, and was "
+                        "not given it: let the store's URL say sslmode=require, or let "
+                        "the server ask for scram-sha-256; on a network that you trust, "
+                        "the URL may say cleartext_password=allow",
+                        ps->url.where);
+        }
+        if (looked == PG_CANNOT_LOOK) {
+            return fail(err, SESSILE_IO,
+                        "no connection to %s can be made: this process has too many "
+                        "files open",
+                        ps->url.where);
+        }
+        if (looked != PG_HEARD_NOTHING)
+            step = ps->lib.PQconnectPoll(pg);
+    }
+    return SESSILE_OK;
 }
 
 /* What each session of ours sets, and who the server's process is. */
@@ -150,26 +191,12 @@ static sessile_status connect_once(pg_call *call, unsigned tries, pg_conn **out,
     lib->PQsetNoticeReceiver(c->pg, hear_notice, c);
     /* so that an error has its SQLSTATE in its text: there is no other way to it */
     lib->PQsetErrorVerbosity(c->pg, PQERRORS_VERBOSE);
-    PostgresPollingStatusType step = lib->PQstatus(c->pg) == CONNECTION_BAD
-                                         ? PGRES_POLLING_FAILED
-                                         : PGRES_POLLING_WRITING;
-    while (step == PGRES_POLLING_READING || step == PGRES_POLLING_WRITING) {
-        int can = await_connection(
-            call, c->pg, step == PGRES_POLLING_READING ? OS_READ : OS_WRITE, until);
-        if (can <= 0) {
-            pg_finish(ps, c);
-            *passing = can == 0;
-            return can < 0 ? pg_say_late(call, PG_STOPPED, "a connection", err)
-                           : fail(err, SESSILE_IO,
-                                  "%s does not answer: see whether the server runs and "
-                                  "can be reached",
-                                  ps->url.where);
-        }
-        step = lib->PQconnectPoll(c->pg);
-    }
-    if (step != PGRES_POLLING_OK) {
+    pg_guard guard = {0};
+    status = finish_connecting(call, c->pg, &guard, until, passing, err);
+    pg_guard_end(&guard, ps, c->pg);
+    if (!status && lib->PQstatus(c->pg) != CONNECTION_OK) {
         status = pg_say_connect(ps, c->pg, passing, err);
-    } else {
+    } else if (!status) {
         lib->PQsetErrorVerbosity(c->pg, PQERRORS_DEFAULT);
         if (lib->PQsetnonblocking(c->pg, 1) != 0 || !lib->PQenterPipelineMode(c->pg)) {
             status = fail(err, SESSILE_IO, "the connection to %s cannot be used",

@@ -37,6 +37,7 @@ static const sessile_backend table = {
     .free = pg_free,
     .watch = pg_watch,
     .set_timeout = pg_set_timeout,
+    .fence = pg_fence,
 };
 
 /* Sees whether the server is there, lets us in, and has tables that we know. */

@@ -25,6 +25,8 @@
     X(PQfinish)                  \
     X(PQstatus)                  \
     X(PQsocket)                  \
+    X(PQsslInUse)                \
+    X(PQgssEncInUse)             \
     X(PQerrorMessage)            \
     X(PQconnectionNeedsPassword) \
     X(PQsetErrorVerbosity)       \
@@ -72,6 +74,7 @@ typedef struct pg_url {
     int pool;                     /* connections at most */
     int64_t statement_ms;         /* 0: for ever */
     int keep_commit;              /* synchronous_commit is what the URL says */
+    int clear_password;           /* it may be sent in clear text over a network */
     int hosts;                    /* among which a server is looked for */
     int connect_ms;               /* 0: as long as the call may take */
     char where[160];              /* "user@host:port/database", for errors */
@@ -108,6 +111,8 @@ typedef enum pg_statement {
     PG_LIST_FOLDER,
     PG_HAS_LOGS,
     PG_STAT,
+    PG_NAMES,
+    PG_RENAME,
     PG_OTHERS,
     PG_OTHERS_FOLDER,
     PG_LEFT_OVER,
@@ -236,6 +241,8 @@ typedef struct pg_call {
 
 /* A call that may take timeout_ms (-1: for ever). */
 pg_call pg_call_of(pg_store *ps, int timeout_ms);
+/* Takes ms off its time, for what comes after it; a second is left, if it has that. */
+void pg_keep_back(pg_call *call, int ms);
 /* 1 when us, by the monotonic clock, is over. */
 int pg_over(const pg_store *ps, uint64_t us);
 
@@ -311,6 +318,15 @@ sessile_status pg_change_making(pg_call *call, const pg_step *steps, int count,
                                 const char *what, pg_probe probe, void *arg,
                                 pg_results *out, int *took, sessile_error *err);
 
+/* The names of a log as its row has them. */
+typedef struct pg_names {
+    char folder[256], name[256];
+} pg_names;
+/* Checks names, and replaces those that stand for damaged ones (wait.h) by the row's own,
+ * which are put into room. */
+sessile_status pg_names_find(pg_store *ps, const char **folder, const char **name,
+                             pg_names *room, sessile_error *err);
+
 /* pg_change() whose step number `row` returns a row if the change took place. *done: it
  * did; with OK and 0 the step found another state. */
 sessile_status pg_change_row(pg_call *call, const pg_step *steps, int count, int row,
@@ -320,6 +336,35 @@ sessile_status pg_change_row(pg_call *call, const pg_step *steps, int count, int
 /* The version of the tables; 0: there are none. */
 sessile_status pg_schema_version(pg_call *call, int *version, sessile_error *err);
 sessile_status pg_schema_make(pg_call *call, sessile_error *err);
+
+/* ---------------------------------------------------------------------- passwords */
+
+/* Between libpq and a server of another machine while a connection is made; zeroed, it
+ * is not there yet. */
+typedef struct pg_guard {
+    os_detour detour;
+    unsigned char head[9]; /* the beginning of a message, before it is passed on */
+    int head_size;
+    uint32_t left; /* bytes of the message that are still to be passed on */
+    char out[1024];
+    int out_at, out_size; /* of what libpq says */
+} pg_guard;
+
+typedef enum pg_looked {
+    PG_LEFT_ALONE,    /* libpq has its own socket, and may go on */
+    PG_PASSED_ON,     /* libpq may go on with what it was given */
+    PG_HEARD_NOTHING, /* wait again before libpq goes on */
+    PG_ASKED_FOR_CLEAR_TEXT,
+    PG_CANNOT_LOOK /* no descriptors are left */
+} pg_looked;
+
+/* The socket to wait for in place of libpq's, and for what: *flags is what libpq wants.
+ */
+int pg_guard_socket(pg_guard *g, const pg_store *ps, PGconn *pg, int *flags);
+/* Before each PQconnectPoll(). */
+pg_looked pg_guard_look(pg_guard *g, const pg_store *ps, PGconn *pg);
+/* libpq has its own socket. pg: NULL when it closed it, or will not be used. */
+void pg_guard_end(pg_guard *g, const pg_store *ps, PGconn *pg);
 
 /* ---------------------------------------------------------------------- answers */
 
@@ -391,6 +436,14 @@ pg_call pg_log_call(pg_log *log);
 /* The tag that its row had when it was last seen; NULL: none. Under the mutex. */
 void pg_log_tag(pg_log *log, const unsigned char *tag);
 
+/* Bytes that were read ahead: the rows of a result as one stretch, up to the first that
+ * does not follow the one before it. The first row is record `first`; a row's offset is
+ * in the column at_column, its bytes in the next. Forgotten by pg_prefetch_drop(). */
+sessile_status pg_prefetch_take(const pg_log *log, const PGresult *r, int at_column,
+                                uint64_t first, pg_prefetch *out, sessile_error *err);
+/* Lets them stay after they were read through, while all handles of the store together
+ * keep little. */
+void pg_prefetch_keep(pg_store *ps, pg_prefetch *prefetch);
 /* Forgets bytes that were read ahead. */
 void pg_prefetch_drop(pg_store *ps, pg_prefetch *prefetch);
 /* The same when they are no longer fresh. Both under the handle's mutex. */
@@ -401,7 +454,7 @@ typedef struct pg_seen {
     int there; /* its row */
     int named; /* and it still has its name */
     uint64_t count, bytes, size;
-    int has_tag;
+    int keeps_tag, has_tag; /* it has any; it has one that can be */
     unsigned char tag[16];
     int64_t updated_ns;
     uint64_t leads_to; /* what the name leads to; 0: nothing */
@@ -424,5 +477,8 @@ sessile_status pg_watch(sessile_backend_log *log, uint64_t bytes, int timeout_ms
                         int (*ask)(void *arg), void *arg, int *changed,
                         sessile_error *err);
 void pg_watch_free(pg_store *ps);
+
+sessile_status pg_fence(sessile_backend_log *log, sessile_log_end *out, int *has_tag,
+                        sessile_error *err);
 
 #endif

@@ -27,6 +27,18 @@ pg_call pg_call_of(pg_store *ps, int timeout_ms)
     return call;
 }
 
+void pg_keep_back(pg_call *call, int ms)
+{
+    if (call->answer_us == UINT64_MAX)
+        return;
+    uint64_t least = call->ps->os->clock_us(call->ps->os->ud) + LEAST_ANSWER_US;
+    uint64_t kept = (uint64_t)ms * 1000;
+    uint64_t until = call->answer_us > kept ? call->answer_us - kept : 0;
+    until = until > least ? until : least;
+    call->answer_us = until < call->answer_us ? until : call->answer_us;
+    call->until_us = until < call->until_us ? until : call->until_us;
+}
+
 int pg_over(const pg_store *ps, uint64_t us)
 {
     return us != UINT64_MAX && ps->os->clock_us(ps->os->ud) >= us;

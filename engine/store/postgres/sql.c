@@ -136,6 +136,12 @@ static const char *const texts[PG_STATEMENTS] = {
                        " ORDER BY agent, name LIMIT $3::bigint",
     [PG_HAS_LOGS] = "SELECT 1::bigint FROM @sessions WHERE name IS NOT NULL LIMIT 1",
     [PG_STAT] = "SELECT " STAT_ROW " " BY_NAME,
+    [PG_NAMES] = "SELECT agent, name FROM @sessions WHERE id = $1::bigint"
+                 " AND name IS NOT NULL",
+    [PG_RENAME] = "UPDATE @sessions SET agent = $2::text, name = $3::text"
+                  " WHERE id = $1::bigint AND name IS NOT NULL AND NOT EXISTS (SELECT 1"
+                  " FROM @sessions WHERE agent = $2::text AND name = $3::text AND id <>"
+                  " $1::bigint) RETURNING id",
     [PG_OTHERS] = OTHERS " ORDER BY id LIMIT $2::bigint",
     [PG_OTHERS_FOLDER] = OTHERS " AND agent = $3::text ORDER BY id LIMIT $2::bigint",
     [PG_LEFT_OVER] = OTHERS " AND kept = 0 AND updated < now() - interval '1 hour'"

@@ -2,10 +2,10 @@
  * url.c: the URL of a store: what of it is ours, what is libpq's, and what must
  * stay secret.
  *
- * Owns the parameters schema, pool and timeout, which are taken off before libpq reads
- * the rest, and the defaults for connections that broke without a word. Must never put a
- * value of the URL into an error, but for those of our own parameters; and never libpq's
- * own sentence about a URL, which repeats the URL.
+ * Owns the parameters schema, pool, timeout and cleartext_password, which are taken off
+ * before libpq reads the rest, and the defaults for connections that broke without a
+ * word. Must never put a value of the URL into an error, but for those of our own
+ * parameters; and never libpq's own sentence about a URL, which repeats the URL.
  */
 #include "store/postgres/postgres.h"
 
@@ -175,6 +175,27 @@ static sessile_status timeout_take(pg_url *out, const char *value, sessile_error
     return SESSILE_OK;
 }
 
+static sessile_status clear_password_take(pg_url *out, const char *value,
+                                          sessile_error *err)
+{
+    out->clear_password = strcmp(value, "allow") == 0;
+    return out->clear_password || strcmp(value, "refuse") == 0
+               ? SESSILE_OK
+               : fail(err, SESSILE_INVALID,
+                      "the store's URL has a \"cleartext_password\" that is none: give "
+                      "refuse or allow");
+}
+
+static const struct {
+    const char *name;
+    sessile_status (*take)(pg_url *out, const char *value, sessile_error *err);
+} ours[] = {
+    {"schema", schema_take},
+    {"pool", pool_take},
+    {"timeout", timeout_take},
+    {"cleartext_password", clear_password_take},
+};
+
 /* One name=value of the query. Ours are taken; libpq's go to rest; others are INVALID. */
 static sessile_status parameter(pg_url *out, const char *text, size_t size,
                                 const PQconninfoOption *known, buf *rest,
@@ -188,17 +209,16 @@ static sessile_status parameter(pg_url *out, const char *text, size_t size,
                     "the store's URL has a parameter whose name cannot be read: check "
                     "what follows the '?'");
     }
-    int schema = strcmp(name, "schema") == 0, pool = strcmp(name, "pool") == 0;
-    if (schema || pool || strcmp(name, "timeout") == 0) {
+    for (size_t i = 0; i < sizeof ours / sizeof *ours; i++) {
+        if (strcmp(name, ours[i].name) != 0)
+            continue;
         if (!equals ||
             decode(value, sizeof value, equals + 1, size - name_size - 1) != 0) {
             return fail(err, SESSILE_INVALID,
                         "the store's URL has a \"%s\" without a value that can be read",
                         name);
         }
-        return schema ? schema_take(out, value, err)
-               : pool ? pool_take(out, value, err)
-                      : timeout_take(out, value, err);
+        return ours[i].take(out, value, err);
     }
     int found = strcmp(name, "ssl") == 0; /* libpq knows ssl=true as well */
     for (; !found && known->keyword; known++)
@@ -206,7 +226,8 @@ static sessile_status parameter(pg_url *out, const char *text, size_t size,
     if (!found) {
         return fail(err, SESSILE_INVALID,
                     "the store's URL has a parameter \"%s\", which is none: ours are "
-                    "schema, pool and timeout, the others are those of libpq",
+                    "schema, pool, timeout and cleartext_password, the others are those "
+                    "of libpq",
                     name);
     }
     buf_putc(rest, rest->size > 0 && strchr(rest->data, '?') ? '&' : '?');

@@ -83,9 +83,9 @@ sessile_status sqlite_poisoned(sqlite_store *ss, sessile_error *err)
     pthread_mutex_lock(&ss->mutex);
     int poisoned = ss->poisoned;
     pthread_mutex_unlock(&ss->mutex);
-    return poisoned ? fail(err, SESSILE_IO,
-                           "an earlier write to %s could not be made safe: close the "
-                           "store, open it again and look at what is there",
-                           ss->path)
-                    : SESSILE_OK;
+    return poisoned
+               ? fail(err, SESSILE_IO,
+                      "an earlier write to %s could not be made safe: " STORE_LOOK_AGAIN,
+                      ss->path)
+               : SESSILE_OK;
 }

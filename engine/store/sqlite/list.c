@@ -19,6 +19,7 @@ enum { PAGE = 256, NAME_ROOM = 208 };
 typedef struct row {
     char agent[NAME_ROOM], name[NAME_ROOM];
     int64_t id, bytes, last; /* when it was updated; of what is no log: kept */
+    int differs;             /* a log's row and the index name it differently */
 } row;
 
 typedef struct page {
@@ -27,7 +28,8 @@ typedef struct page {
     row after; /* the last that was shown */
     int64_t before;
     row rows[PAGE];
-    size_t count, skipped;
+    size_t count;
+    int disorder; /* of names, in the index */
 } page;
 
 static int text_of(sqlite3_stmt *st, int column, char out[NAME_ROOM])
@@ -40,12 +42,17 @@ static int text_of(sqlite3_stmt *st, int column, char out[NAME_ROOM])
     return 1;
 }
 
+static int is_of_logs(const page *p)
+{
+    return p->query == QUERY_LIST || p->query == QUERY_LIST_FOLDER;
+}
+
 static int bind_page(sqlite_conn *c, const page *p, sqlite3_stmt **st)
 {
     const row *after = &p->after;
     sqlite_value first = sql_int(after->id), second = sql_text(p->folder);
 
-    if (p->query == QUERY_LIST || p->query == QUERY_LIST_FOLDER) {
+    if (is_of_logs(p)) {
         first = sql_text(p->query == QUERY_LIST ? after->agent : p->folder);
         second = sql_text(after->name);
     } else if (p->query == QUERY_LIST_DRAFTS) {
@@ -58,7 +65,7 @@ static int bind_page(sqlite_conn *c, const page *p, sqlite3_stmt **st)
  * and pages would never end. */
 static int comes_after(const page *p, const row *before, const row *r)
 {
-    if (p->query != QUERY_LIST && p->query != QUERY_LIST_FOLDER)
+    if (!is_of_logs(p))
         return r->id > before->id;
     int agents = p->query == QUERY_LIST_FOLDER ? 0 : strcmp(r->agent, before->agent);
     return agents > 0 || (agents == 0 && strcmp(r->name, before->name) > 0);
@@ -77,12 +84,16 @@ static int page_body(sqlite_conn *c, void *arg)
             break;
         }
         r->id = sqlite3_column_int64(st, 2);
-        if (!comes_after(p, p->count > 0 ? r - 1 : &p->after, r)) {
+        /* an entry of the index that leads to no row is as bad as one out of order */
+        if (!comes_after(p, p->count > 0 ? r - 1 : &p->after, r) ||
+            sqlite3_column_type(st, 3) == SQLITE_NULL) {
+            p->disorder = is_of_logs(p);
             rc = SQLITE_CORRUPT;
             break;
         }
         r->bytes = sqlite3_column_int64(st, 3);
         r->last = sqlite3_column_int64(st, 4);
+        r->differs = is_of_logs(p) && !sqlite3_column_int(st, 5);
         p->count++;
         rc = SQLITE_OK;
     }
@@ -106,10 +117,14 @@ static sessile_status each(sqlite_store *ss, sqlite_query query, const char *fol
         status = sqlite_run_read(ss, sqlite_patience_of(ss), page_body, p, err);
         for (size_t i = 0; i < p->count && !status && !stopped; i++) {
             p->after = p->rows[i];
-            if (store_name_ok(p->after.agent) && store_name_ok(p->after.name))
-                stopped = show(arg, &p->after) != 0;
+            stopped = show(arg, &p->after) != 0;
         }
     } while (!status && p->count == PAGE && !stopped);
+    if (status == SESSILE_DAMAGED && p->disorder)
+        fail(err, status,
+             "cannot read %s: the index of its sessions is damaged: make it again with "
+             "`sqlite3 %s 'REINDEX sessions'`",
+             ss->path, ss->path);
     mem_free(&ss->alloc, p, sizeof *p);
     if (status == SESSILE_NOTFOUND) {
         error_clear(err);
@@ -135,8 +150,18 @@ static int show_log(void *arg, const row *r)
 {
     const listing *l = arg;
     const sessile_backend_stat stat = sqlite_stat_of(r->id, r->bytes, r->last);
-    return l->visit ? l->visit(l->arg, r->agent, r->name)
-                    : l->visit_stat(l->arg, r->agent, r->name, &stat);
+    const char *folder = r->agent, *name = r->name;
+    char shown_folder[STORE_MISNAMED_SIZE], shown[STORE_MISNAMED_SIZE];
+    if (r->differs || store_name_check(folder, NULL) || store_name_check(name, NULL)) {
+        store_misnamed((uint64_t)r->id, name, shown);
+        name = shown;
+    }
+    if (store_name_check(folder, NULL)) {
+        store_misnamed((uint64_t)r->id, folder, shown_folder);
+        folder = shown_folder;
+    }
+    return l->visit ? l->visit(l->arg, folder, name)
+                    : l->visit_stat(l->arg, folder, name, &stat);
 }
 
 sessile_status sqlite_list(void *self, const char *folder,
@@ -194,6 +219,8 @@ static int show_other(void *arg, const row *r)
 {
     const listing *l = arg;
     char file[NAME_ROOM + 32];
+    if (!store_name_ok(r->agent) || !store_name_ok(r->name))
+        return 0;
     name_other(r, file);
     return l->visit_other(l->arg, r->agent, file, (uint64_t)r->bytes);
 }

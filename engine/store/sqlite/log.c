@@ -86,8 +86,11 @@ static int find_body(sqlite_conn *c, void *arg)
 {
     finding *f = arg;
     sqlite3_stmt *st;
-    int rc =
-        sqlite_row(c, QUERY_LOG_STAT, SQL(sql_text(f->folder), sql_text(f->name)), &st);
+    uint64_t row;
+    int rc = store_is_misnamed(f->name, &row)
+                 ? sqlite_row(c, QUERY_LOG_STAT_ROW, SQL(sql_int((int64_t)row)), &st)
+                 : sqlite_row(c, QUERY_LOG_STAT,
+                              SQL(sql_text(f->folder), sql_text(f->name)), &st);
     f->found = rc == SQLITE_ROW;
     if (f->found) {
         f->id = sqlite3_column_int64(st, 0);
@@ -100,7 +103,10 @@ static int find_body(sqlite_conn *c, void *arg)
 
 static sessile_status find(sqlite_store *ss, finding *f, sessile_error *err)
 {
-    sessile_status status = store_names_check(f->folder, f->name, err);
+    uint64_t row;
+    sessile_status status = store_is_misnamed(f->name, &row)
+                                ? SESSILE_OK
+                                : store_names_check(f->folder, f->name, err);
     if (!status)
         status = sqlite_run_read(ss, sqlite_patience_of(ss), find_body, f, err);
     if (status == SESSILE_NOTFOUND || (!status && !f->found)) {
@@ -245,6 +251,47 @@ sessile_status sqlite_stat(void *self, const char *folder, const char *name,
     return status;
 }
 
+/* ------------------------------------------------------------------ the fence */
+
+typedef struct fencing {
+    int64_t id;
+    int there, has_tag;
+    sessile_log_end end;
+} fencing;
+
+static int fence_body(sqlite_conn *c, void *arg)
+{
+    fencing *f = arg;
+    sqlite3_stmt *st;
+    int rc = sqlite_row(c, QUERY_LOG_FENCE, SQL(sql_int(f->id)), &st);
+    f->there = rc == SQLITE_ROW;
+    if (f->there) {
+        f->end.count = (uint64_t)sqlite3_column_int64(st, 0);
+        f->end.bytes = (uint64_t)sqlite3_column_int64(st, 1);
+        f->has_tag = sqlite3_column_type(st, 2) != SQLITE_NULL;
+        const void *tag = sqlite3_column_blob(st, 2);
+        if (tag && sqlite3_column_bytes(st, 2) == (int)sizeof f->end.tag)
+            memcpy(f->end.tag, tag, sizeof f->end.tag);
+    }
+    return sqlite_end(st, rc);
+}
+
+sessile_status sqlite_fence(sessile_backend_log *handle, sessile_log_end *out,
+                            int *has_tag, sessile_error *err)
+{
+    sqlite_log *log = sqlite_log_of(handle);
+    fencing f = {.id = log->id};
+    sessile_status status =
+        sqlite_run_read(log->store, sqlite_log_patience(log), fence_body, &f, err);
+    *out = f.end;
+    *has_tag = f.has_tag;
+    return !status && !f.there
+               ? fail(err, SESSILE_NOTFOUND,
+                      "%s was removed or replaced since it was opened: open it again",
+                      log->name)
+               : status;
+}
+
 /* ------------------------------------------------------------------ append */
 
 typedef struct appending {
@@ -308,8 +355,8 @@ sessile_status sqlite_append(sessile_backend_log *handle, sessile_log_end *end,
     pthread_mutex_unlock(&log->mutex);
     if (*poisoned) {
         return fail(err, SESSILE_IO,
-                    "it is not known whether an earlier write to %s took place: open it "
-                    "again and look",
+                    "it is not known whether an earlier write to %s took "
+                    "place: " STORE_LOOK_AGAIN,
                     log->name);
     }
     sessile_status status = sqlite_poisoned(ss, err);
@@ -355,6 +402,43 @@ sessile_status sqlite_sync(sessile_backend_log *handle, sessile_error *err)
     sqlite_store *ss = sqlite_log_of(handle)->store;
     sessile_status status = sqlite_poisoned(ss, err);
     return !status ? sqlite_sync_store(ss, err) : status;
+}
+
+/* ------------------------------------------------------------------ rename */
+
+typedef struct renaming {
+    const sqlite_log *log;
+    const char *folder, *name;
+    int done;
+} renaming;
+
+/* The index first: where the damage is in it alone, the row cannot be changed before. */
+static int rename_body(sqlite_conn *c, void *arg)
+{
+    renaming *r = arg;
+    int rc = sqlite_exec(c, QUERY_LOG_REINDEX, NULL);
+    if (rc == SQLITE_OK)
+        rc =
+            sqlite_exec(c, QUERY_LOG_RENAME,
+                        SQL(sql_int(r->log->id), sql_text(r->folder), sql_text(r->name)));
+    if (rc != SQLITE_OK)
+        return rc;
+    r->done = sqlite3_changes(c->db) > 0;
+    return r->done ? SQLITE_OK : SQLITE_UNDO;
+}
+
+sessile_status sqlite_rename(sessile_backend_log *handle, const char *folder,
+                             const char *name, sessile_error *err)
+{
+    sqlite_log *log = sqlite_log_of(handle);
+    renaming r = {log, folder, name, 0};
+    sessile_status status = store_names_check(folder, name, err);
+    if (!status)
+        status = sqlite_run_write(log->store, sqlite_log_patience(log), SQLITE_DURABLE,
+                                  rename_body, &r, NULL, err);
+    return status || r.done
+               ? status
+               : fail(err, SESSILE_EXISTS, "%s/%s is already there", folder, name);
 }
 
 /* ------------------------------------------------------------------ waiting */

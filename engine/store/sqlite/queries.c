@@ -12,6 +12,11 @@
     " FROM (SELECT coalesce(sum(length(line)), 0) AS total FROM entries"                \
     " WHERE session = ?1) t)"
 
+#define SAME_NAMES                                            \
+    " t.agent IS s.agent AND t.name IS s.name"                \
+    " FROM sessions s INDEXED BY sqlite_autoindex_sessions_1" \
+    " LEFT JOIN sessions t NOT INDEXED ON t.id = s.id"
+
 const char *const sqlite_query_texts[QUERY_COUNT] = {
     [QUERY_BEGIN] = "BEGIN IMMEDIATE",
     [QUERY_COMMIT] = "COMMIT",
@@ -29,8 +34,15 @@ const char *const sqlite_query_texts[QUERY_COUNT] = {
     [QUERY_LOG_GROW] = "UPDATE sessions SET count = count + ?5, bytes = bytes + ?6,"
                        " tag = ?7, updated = ?8 WHERE id = ?1 AND name IS NOT NULL"
                        " AND count = ?2 AND bytes = ?3 AND (tag = ?4 OR tag IS NULL)",
+    [QUERY_LOG_FENCE] =
+        "SELECT count, bytes, tag FROM sessions WHERE id = ?1 AND name IS NOT NULL",
     [QUERY_LOG_STAT] = "SELECT id, bytes, updated FROM sessions"
                        " WHERE agent = ?1 AND name = ?2",
+    [QUERY_LOG_STAT_ROW] = "SELECT id, bytes, updated FROM sessions NOT INDEXED"
+                           " WHERE id = ?1 AND name IS NOT NULL",
+    [QUERY_LOG_REINDEX] = "REINDEX sessions",
+    [QUERY_LOG_RENAME] = "UPDATE OR IGNORE sessions SET agent = ?2, name = ?3"
+                         " WHERE id = ?1 AND name IS NOT NULL",
     [QUERY_LOG_REMOVE] = "DELETE FROM sessions WHERE id = ?1",
     [QUERY_LOG_UNNAME] =
         "UPDATE sessions SET was = name, name = NULL, kept = ?2 WHERE id = ?1",
@@ -59,11 +71,13 @@ const char *const sqlite_query_texts[QUERY_COUNT] = {
         "SELECT coalesce(max(kept), 0) FROM sessions WHERE agent = ?1 AND was = ?2",
     [QUERY_KEPT_REMOVE] =
         "DELETE FROM sessions WHERE agent = ?1 AND was = ?2 AND kept > 0",
-    [QUERY_LIST] = "SELECT agent, name, id, bytes, updated FROM sessions"
-                   " WHERE name IS NOT NULL AND (agent, name) > (?1, ?2)"
-                   " ORDER BY agent, name LIMIT ?3",
-    [QUERY_LIST_FOLDER] = "SELECT agent, name, id, bytes, updated FROM sessions"
-                          " WHERE agent = ?1 AND name > ?2 ORDER BY name LIMIT ?3",
+    /* the names of the index, by which logs are found, and whether the row has them too
+     */
+    [QUERY_LIST] = "SELECT s.agent, s.name, s.id, t.bytes, t.updated," SAME_NAMES
+                   " WHERE s.name IS NOT NULL AND (s.agent, s.name) > (?1, ?2)"
+                   " ORDER BY s.agent, s.name LIMIT ?3",
+    [QUERY_LIST_FOLDER] = "SELECT s.agent, s.name, s.id, t.bytes, t.updated," SAME_NAMES
+                          " WHERE s.agent = ?1 AND s.name > ?2 ORDER BY s.name LIMIT ?3",
     [QUERY_LIST_OTHERS] =
         "SELECT agent, was, id, bytes, kept FROM sessions"
         " WHERE was IS NOT NULL AND id > ?1 AND (?2 IS NULL OR agent = ?2)"

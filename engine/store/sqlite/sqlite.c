@@ -45,6 +45,7 @@ static const sessile_backend sqlite_backend = {
     .free = sqlite_free,
     .blob_settle = sqlite_blob_settle,
     .set_timeout = sqlite_set_timeout,
+    .fence = sqlite_fence,
     .watch = sqlite_watch,
 };
 

@@ -27,7 +27,11 @@ typedef enum sqlite_query {
     QUERY_LOG_FIND,
     QUERY_LOG_ROW,
     QUERY_LOG_GROW,
+    QUERY_LOG_FENCE,
     QUERY_LOG_STAT,
+    QUERY_LOG_STAT_ROW,
+    QUERY_LOG_REINDEX,
+    QUERY_LOG_RENAME,
     QUERY_LOG_REMOVE,
     QUERY_LOG_UNNAME,
     QUERY_ENTRY_PUT,
@@ -302,6 +306,8 @@ void sqlite_draft_name(int64_t id, char out[32]);
 STORE_DECLARE(sqlite);
 sessile_status sqlite_blob_settle(void *self, const char *name, sessile_error *err);
 void sqlite_set_timeout(sessile_backend_log *log, int timeout_ms);
+sessile_status sqlite_fence(sessile_backend_log *handle, sessile_log_end *out,
+                            int *has_tag, sessile_error *err);
 sessile_status sqlite_watch(sessile_backend_log *log, uint64_t bytes, int timeout_ms,
                             int (*ask)(void *arg), void *arg, int *changed,
                             sessile_error *err);

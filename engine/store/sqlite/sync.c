@@ -125,15 +125,14 @@ sessile_status sqlite_sync_store(sqlite_store *ss, sessile_error *err)
     if (rc != SQLITE_OK) {
         return fail(err, SESSILE_IO,
                     "cannot sync %s: what was written since the last sync may or may not "
-                    "be there; open it again and look%s%s",
+                    "be there; " STORE_LOOK_AGAIN "%s%s",
                     ss->path, error != 0 ? ": " : "", error != 0 ? strerror(error) : "");
     }
     if (lost) {
         return fail(
             err, SESSILE_IO,
             "%s, or the write-ahead log beside it, was moved, removed or replaced "
-            "while it was open: what was written since may be lost; close the "
-            "store, open it again and look",
+            "while it was open: what was written since may be lost; " STORE_LOOK_AGAIN,
             ss->path);
     }
     /* the one that we shared may have failed */

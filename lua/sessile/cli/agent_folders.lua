@@ -1,6 +1,6 @@
 --- agent_folders: where agents keep their sessions, and which of the files there are recordings.
 --
--- Owns: the folders of Claude Code, Codex and pi, the files of theirs that stand beside recordings,
+-- Owns: the folders of Claude Code, Codex and pi, their files beside recordings,
 -- and the titles in those. Must never read a recording.
 
 local has_system, system = pcall(require, "sessile.system")
@@ -63,7 +63,7 @@ function agent_folders.within(folder)
   return #found > 0 and found or { folder }, #found > 0
 end
 
--- Files that stand beside recordings and are none.
+-- Files beside recordings that are not recordings.
 local BESIDE = { ["sessions-index.json"] = true, ["session_index.jsonl"] = true }
 
 ---@class sessile.cli.recorded

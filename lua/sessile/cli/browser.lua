@@ -7,29 +7,17 @@ local core = require "sessile.core"
 local own_files = require "sessile.cli.own_files"
 local paths = require "sessile.paths"
 local process = require "sessile.process"
-local system = require "sessile.system"
+local programs = require "sessile.cli.programs"
 
 local browser = {}
 
 local PROGRAMS = { "xdg-open", "open", "wslview" }
 
-local function found(name)
-  if name:find("/", 1, true) then
-    return system.kind(name) == "file" and name
-  end
-  for folder in (os.getenv "PATH" or ""):gmatch "[^:]+" do
-    local path = folder .. "/" .. name
-    if system.kind(path) == "file" then
-      return path
-    end
-  end
-end
-
 --- The program that shows files: $BROWSER, else that of the desktop. Nil, message, code, step.
 function browser.find()
   local own = os.getenv "BROWSER"
   for _, name in ipairs(own and own ~= "" and { own } or PROGRAMS) do
-    local path = found(name)
+    local path = programs.find(name)
     if path then
       return path
     end

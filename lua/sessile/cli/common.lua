@@ -49,6 +49,14 @@ function common.refusal(policy)
   return ("the policy %s%s: %s"):format(policy.name or "?", where, policy.message or "")
 end
 
+--- What became of a proposal that came too late: the outcome says why.
+---@param policy table  of an outcome
+---@return string
+function common.too_late(policy)
+  return ("%s: what %s proposed was not applied"):format(policy.message or "?",
+    policy.name ~= "" and policy.name or "the policy")
+end
+
 --- The policy that failed, why, and what ran instead; nil if no fallback ran.
 ---@param policy table  of an outcome
 ---@return string?
@@ -56,6 +64,19 @@ function common.fallback_note(policy)
   local fallback = policy.fallback
   return fallback and ("%s. %s ran instead"):format(common.refusal(policy),
     fallback.name ~= "" and fallback.name or "the fallback") or nil
+end
+
+--- Reports a refused policy of a turn: what ran instead, or that the context is unchanged.
+---@param app sessile.cli.app
+---@param policy table?  of an outcome
+function common.note_refusal(app, policy)
+  local made = policy and (policy.fallback or policy)
+  if policy and policy.fallback then
+    app:note(common.fallback_note(policy))
+  end
+  if made and made.refused then
+    app:note("The turn is written, the context is unchanged: " .. common.refusal(made))
+  end
 end
 
 --- The result of the fallback as a member of JSON; nil if none ran.

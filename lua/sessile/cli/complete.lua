@@ -278,7 +278,8 @@ local function collect(app, seen, word, about)
   local option, rest, flag = assigned(seen, word)
   app.globals = {
     store = seen.globals.store, key_file = seen.globals.key_file, timeout = 0,
-    plain = seen.globals.plain, agent = seen.globals.agent, network = seen.globals.network,
+    plain = seen.globals.plain, agent = seen.globals.agent,
+    user = seen.globals.user, network = seen.globals.network,
   }
   if seen.command and seen.command.raw and #seen.words > 0 then
     return {}, "files"

@@ -11,8 +11,8 @@ local json = require "sessile.cli.json"
 local mounts = require "sessile.cli.mounts"
 local paths = require "sessile.paths"
 local sessile = require "sessile"
-local sessions = require "sessile.cli.sessions"
 local show = require "sessile.config.show"
+local stores = require "sessile.cli.stores"
 local system = require "sessile.system"
 local terminal = require "sessile.cli.terminal"
 
@@ -233,7 +233,7 @@ local function key_file(add, path)
 end
 
 local function sealing(add, app, cfg, is_memory)
-  local source, given = sessions.key_source(app.globals)
+  local source, given = stores.key_source(app.globals)
   local globals = app.globals
   if is_memory then
     add("sealed", "ok", "memory is never sealed")
@@ -368,7 +368,7 @@ end
 
 local function store_of(list, app, cfg)
   local add = under(list, "Store")
-  local url, folder = sessions.place(app.globals)
+  local url, folder = stores.place(app.globals)
   local scheme = not folder and url and core.scheme(url)
   local database = scheme and scheme.place == "file" and scheme.path ~= "" and scheme.path
   if not folder then

@@ -7,6 +7,9 @@ local hints = require "sessile.cli.hints"
 
 local entries = {}
 
+-- The engine's mark of "no entry": no entry ever has this number.
+local NO_ENTRY = "ffffffff"
+
 local function fail(session, text)
   return nil, ("'%s' is not an entry of session %s: an entry is a number of 1 to 8 hexadecimal "
     .. "digits, a label, or `head`"):format(hints.shown(text), hints.shown(session.id)),
@@ -34,7 +37,9 @@ end
 ---@return string? step
 function entries.find(session, text)
   local digits = #text <= 8 and text:match "^%x+$"
-  if digits and #digits == 8 then
+  if digits and digits:lower() == NO_ENTRY then
+    return fail(session, text)
+  elseif digits and #digits == 8 then
     return digits:lower()
   end
   local labels, message, code = session:labels()

@@ -143,7 +143,7 @@ function folder.run(app, args, rules)
   if app.json then
     app:print_json { folder = place, sessions = #rows, failed = failed }
   else
-    app:note(("%d of %d sessions are in %s, not sealed there; index.json says which."):format(
+    app:note(("%d of %d sessions were exported to %s: not encrypted, listed in index.json"):format(
       #rows - failed, #rows, terminal.line(place)))
   end
   if redactor then

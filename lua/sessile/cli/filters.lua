@@ -16,7 +16,6 @@ filters.options = {
     choices = { "active", "suspended", "archived", "expired", "deleted" } },
   { "--since WHEN", "modified since a date (2026-02-01) or an age (24h, 7d)" },
   { "--until WHEN", "modified before that" },
-  { "--user NAME", "only sessions of this user", is = "user" },
   { "--label NAME", "only sessions with this label", is = "label name" },
 }
 

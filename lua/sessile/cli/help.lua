@@ -127,7 +127,7 @@ function help.all(paint)
       { "echo 'why is it slow?' | sessile append bug-42 -", "add a message" },
       { "sessile show last --last 3", "show the newest three messages" },
       { "sessile policy replay tiered recorded.jsonl --window 100000",
-        "what a policy would have dropped" },
+        "what a policy would have removed" },
     },
     "",
     groups_text(paint),

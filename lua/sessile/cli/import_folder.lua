@@ -14,7 +14,7 @@ local import_folder = {}
 local NO_MESSAGE = "there is no message in it"
 
 -- Imports one file. Returns id, from, counts; or nil, message, code, step, and why it is skipped.
-local function one(app, store, file, args, titles, on_step)
+local function one(app, store, file, args, titles, on_step, waits)
   local records, from, code, step = recordings.open(file.path, args.from)
   if not records then
     local why = file.size == 0 and NO_MESSAGE
@@ -24,6 +24,7 @@ local function one(app, store, file, args, titles, on_step)
   local id, counts
   id, counts, code, step = importing.one(app, store, file.path, records, {
     from = from, default_id = file.name, skip_unchanged = true, on_step = on_step,
+    waits_for_parent = waits,
   }, titles)
   if not id then
     return nil, counts, code, step, records.is_empty and NO_MESSAGE or nil
@@ -56,6 +57,10 @@ local function report(app, found)
   if found.new + found.continued + found.unchanged > 0 then
     app:note(summary(found))
   end
+  if found.separate > 0 then
+    app:note(("%s of sub-agents: the parents are not in the store, so they stay separate, also "
+      .. "when those are imported later"):format(terminal.plural(found.separate, "session")))
+  end
   for _, why in ipairs(found.reasons) do
     local files = found.reasons[why]
     app:note(("%s skipped: %s: %s"):format(terminal.plural(#files, "file"), why,
@@ -80,6 +85,7 @@ local function add(app, found, file, id, from, counts)
   found[kind] = found[kind] + 1
   found.messages = found.messages + counts.before + counts.messages
   found.new_messages = found.new_messages + counts.messages
+  found.separate = found.separate + (counts.separate and 1 or 0)
   found.list[#found.list + 1] = importing.as_json(id, from, file, counts)
   if not app.json and kind ~= "unchanged" then
     app:out(app.id_line(id))
@@ -111,15 +117,10 @@ function import_folder.run(app, args, folders, kept_by_agents)
   -- After a crash the import is repeated, so one sync at the end is enough.
   local store = app:need_store(true, { durability = "none" })
   local found = { list = {}, skipped = {}, reasons = {}, failed = 0, unchanged = 0, new = 0,
-    continued = 0, messages = 0, new_messages = 0 }
+    continued = 0, messages = 0, new_messages = 0, separate = 0 }
   local show, finish = progress.bar(app, "importing", true)
   local titles, before, first = agent_folders.titles(), 0, nil
-  for _, file in ipairs(files) do
-    local id, from, counts, step, why = one(app, store, file, args, titles, function(offset)
-      show(math.min(before + offset, all), all)
-    end)
-    before = before + file.size
-    show(before, all)
+  local function settle(file, id, from, counts, step, why)
     if not id and (why or not app.json) then
       finish()
     end
@@ -134,6 +135,26 @@ function import_folder.run(app, args, folders, kept_by_agents)
         app:note(from)
       end
     end
+  end
+  -- A sub-agent's session waits for its parent: it is tried again after the others, as long as that
+  -- brings a parent; what is left then is imported without one.
+  local left, waits = files, true
+  while #left > 0 do
+    local waiting = {}
+    for _, file in ipairs(left) do
+      local id, from, counts, step, why = one(app, store, file, args, titles, function(offset)
+        show(math.min(before + offset, all), all)
+      end, waits)
+      if counts == "EPARENT" then
+        waiting[#waiting + 1] = file
+      else
+        before = before + file.size
+        show(before, all)
+        settle(file, id, from, counts, step, why)
+      end
+    end
+    waits = #waiting < #left
+    left = waiting
   end
   finish()
   report(app, found)

@@ -13,17 +13,20 @@ local importing = {}
 -- The numbers of branches, compactions and lines that are not messages, as text.
 local function others(counts)
   local text = ""
-  local function also(n, word, what)
+  local function also(n, word, what, words)
     if n > 0 then
-      text = ("%s; %s%s"):format(text, terminal.plural(n, word), what)
+      text = ("%s; %s%s"):format(text, terminal.plural(n, word, words), what)
     end
   end
   also(counts.branches, "branch point", "")
   also(counts.compactions, "compaction", "")
-  also(counts.summaries, "summary", " kept as a message")
+  also(counts.summaries, "summary", " kept as a message", "summaries")
   also(counts.customs - counts.unread, "other line", " kept as custom")
   also(counts.strays, "message", " whose parent is not there")
-  text = text:gsub("(%d) summarys", "%1 summaries")
+  if counts.separate then
+    text = ("%s\nits parent %s is not in the store: it stays a separate session, also when that "
+      .. "one is imported later"):format(text, terminal.line(counts.separate))
+  end
   if counts.unread == 0 then
     return text
   end
@@ -59,6 +62,7 @@ function importing.as_json(id, from, file, counts)
     customs = counts.customs, refused = counts.refused, unread = counts.unread,
     first_unread = counts.first, branches = counts.branches, compactions = counts.compactions,
     summaries = counts.summaries, strays = counts.strays, before = counts.before,
+    separate_from = counts.separate,
     resumed = counts.resumed or false, unchanged = counts.unchanged or false,
   }
 end

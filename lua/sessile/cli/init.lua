@@ -1,24 +1,15 @@
 --- cli: the command line, from the typed words to an exit code.
 --
--- Owns: dispatch, the `app` that commands get, error messages. Must never show a traceback for an
--- expected failure, nor print messages on stdout or data on stderr.
---
--- A command's run(app, args) returns nothing or an exit code; or nil, a sentence, an error code
--- and optionally a next step. app.try and app.fail end it with such a failure from any depth.
--- Everything else that it raises is a defect.
+-- Owns: dispatch, error messages, exit codes. Must never show a traceback for an expected failure,
+-- nor print messages on stdout or data on stderr.
 
-local config = require "sessile.config"
-local core = require "sessile.core"
+local app = require "sessile.cli.app"
 local help = require "sessile.cli.help"
 local hints = require "sessile.cli.hints"
 local json = require "sessile.cli.json"
 local options = require "sessile.cli.options"
-local pager = require "sessile.cli.pager"
-local paths = require "sessile.paths"
 local registry = require "sessile.cli.registry"
-local sessions = require "sessile.cli.sessions"
-local show = require "sessile.config.show"
-local system = require "sessile.system"
+local stores = require "sessile.cli.stores"
 local terminal = require "sessile.cli.terminal"
 
 local cli = {}
@@ -42,348 +33,6 @@ local NEXT = {
   EPOLICY = "The conversation is unchanged. See the policies: sessile policy list",
 }
 
----@class sessile.cli.app
----@field json boolean        print JSON
----@field globals table       store, key_file, plain, agent as typed
----@field paint fun(text: string, colour: string): string   for stdout
----@field now fun(): integer  ms since the epoch, to the second
----@field last_id string?     of the session that was resumed last
-local app = {}
-app.__index = app
-
---- Writes data.
-function app:out(text)
-  if self.page then
-    self.page[#self.page + 1] = text
-  else
-    io.stdout:write(text)
-  end
-end
-
---- Collects the output of this command, and what it has to say, for a pager that is shown when the
---- command ends; if a person reads it, and does not ask for no pager.
----@param args table
-function app:paged(args)
-  self.page = pager.is_wanted(self, args) and {} or nil
-end
-
---- Shows what was collected, or is on its way to stdout.
-function app:flush()
-  if self.page then
-    local text, notes = table.concat(self.page), self.page.notes or {}
-    self.page = nil
-    pager.show(text)
-    for _, note in ipairs(notes) do
-      io.stderr:write(note, "\n")
-    end
-  end
-  io.stdout:flush()
-end
-
---- The id of a session as a line of its own: unchanged for a script, made safe for a terminal.
----@param id string
----@return string
-function app.id_line(id)
-  return (terminal.is_terminal(1) and terminal.line(id) or id) .. "\n"
-end
-
---- Prints a message on stderr; with --json as a line of JSON.
-function app:note(text)
-  text = terminal.safe(hints.fill(text, self.globals))
-  if self.page and #self.page > 0 then
-    self.page.notes = self.page.notes or {}
-    table.insert(self.page.notes, text) -- below the text that it is about
-    return
-  end
-  io.stderr:write(self.json and json.line { note = text } or text, "\n")
-end
-
---- Prints a value as JSON. app.raw(text) is a value that is JSON already.
-function app:print_json(value)
-  io.stdout:write(json.write(value), "\n")
-end
-
---- Prints the result of a command: with --json the value, else the text.
----@param value any
----@param text string?
-function app:result(value, text)
-  if self.json then
-    self:print_json(value)
-  elseif text then
-    self:out(text)
-  end
-end
-
---- Prints a table with bold headings. The first column is cyan.
----@param headings string[]
----@param rows string[][]  safe text
----@param fit (string[]|true)?  cut rows at the width of the terminal; a list: first leave out the
---- columns with these headings, in this order; nil: print rows at any length
----@param colours table<integer|"heading", string>?  the colours of columns and of the headings
-function app:print_table(headings, rows, fit, colours)
-  colours = colours or { "cyan" }
-  self:out(terminal.table(headings, rows, function(cell, column, heading)
-    local colour = heading and (colours.heading or "bold") or not heading and colours[column]
-    return colour and self.paint(cell, colour) or cell
-  end, fit and terminal.columns(), fit ~= true and fit or nil))
-end
-
-app.raw = json.raw
-app.array = json.list
-
-function app.now()
-  return os.time() * 1000
-end
-
---- The configuration, as sessile.config returns it. It is read once.
----@return sessile.Config?
----@return string? message
----@return string? code
----@return string? step
-function app:config()
-  local found = self.globals.configured
-  if not found then
-    local message, code, step
-    found, message, code, step = config.load(self.globals.config)
-    if not found then
-      return nil, message, code, step
-    end
-    self.globals.configured = found
-  end
-  return found
-end
-
---- Runs make() and tells of the key file that it made, if it made one. Returns what make() does.
-function app:telling_of_key(make)
-  local path = paths.default_key()
-  local was = path and system.kind(path)
-  local result = table.pack(make())
-  if path and not was and system.kind(path) then
-    self.told_of_key = true
-    self:note(("A key for your sessions was made: %s. Keep a copy of it elsewhere, for example in "
-      .. "a password manager: without it nobody can read the sessions."):format(path))
-  end
-  return table.unpack(result, 1, result.n)
-end
-
--- Warns once of a configured policy that cannot be loaded, and names the line that sets it.
-local function warn_of_policy(self, message, _, key)
-  if self.warned_of_policy then
-    return
-  end
-  self.warned_of_policy = true
-  local cfg = self:config()
-  local origin = cfg:origin(key)
-  if origin.from == "default" then
-    origin = cfg:origin(key:match "[^.]*$") -- an agent without a policy of its own has the store's
-  end
-  self:note(("%s: %s%s You can read sessions; a command that runs the policy fails.")
-    :format(show.origin(origin), message, message:find "?$" and "" or "."))
-end
-
---- Opens the store that was named on the command line or in the configuration. create: create it if
---- it is missing. A policy that cannot be loaded is a warning: reading needs none.
----@param create boolean?
----@param more table?  further options of sessile.open
----@return table? store
----@return string? message
----@return string? code
----@return string|false|nil step
----@return boolean? absent  there is no store
-function app:store(create, more)
-  if not self.opened then
-    local known, wrong, kind, hint = self:config()
-    if not known then
-      return nil, wrong, kind, hint
-    end
-    -- A policy of the command line was asked for: without it nothing is opened.
-    local given = { on_policy_error = not (more and more.policy) and function(...)
-      warn_of_policy(self, ...)
-    end or nil }
-    for name, value in pairs(more or {}) do
-      given[name] = value
-    end
-    local store, message, code, step, absent = self:telling_of_key(function()
-      return sessions.open(self.globals, create, given)
-    end)
-    if not store then
-      return nil, message, code, step, absent
-    end
-    self.opened = store
-  end
-  return self.opened
-end
-
---- The store if there is one; else nil and the sentence that says so. Fails for any other reason.
----@return table? store
----@return string? message
-function app:store_if_any()
-  local store, message, code, step, absent = self:store()
-  if not store and not absent then
-    self.fail(message, code, step)
-  end
-  return store, message
-end
-
--- Reports a cut-off write that recovery set aside, and its file.
-local function note_torn(self, id, torn)
-  if torn > 0 then
-    local place = sessions.torn_file(self.globals, torn)
-    self:note(("The last write to %s was cut off: %s were set aside%s."):format(
-      hints.shown(id), terminal.bytes(torn), place and " in " .. terminal.line(place) or ""))
-  end
-end
-
---- Resumes the session that `name` names: an id, a prefix of one, a title, a label or "last".
----@param name string
----@param user string?  only one of this user
-function app:session(name, user)
-  local store, message, code, step = self:store()
-  if not store then
-    return nil, message, code, step
-  end
-  local session
-  session, message, code, step = sessions.resume(store, name, self.globals.agent, user)
-  if not session then
-    if code == "ESEALED" and not step then -- the store's keyring did open
-      step = message:find("forgotten", 1, true) and "See the others: sessile list"
-        or "The key is the store's, and nothing was changed. Put a copy of that log back; "
-        .. "see the others: sessile check"
-    end
-    return nil, message, code, step
-  end
-  self.last_id = session.id
-  note_torn(self, session.id, message)
-  if session.damage then
-    -- What can be read is printed; the exit code reports the damage.
-    self.damaged = session.damage.code
-    self.damage = terminal.line(session.damage.message)
-  end
-  return session
-end
-
--- Raised by app.fail and app.stop, caught by dispatch: {message, code, step} or {exit = n}.
-local End = {}
-
---- Ends the command with a failure.
----@param message string
----@param code string
----@param step string|false|nil  what to do next; false: nothing
-function app.fail(message, code, step)
-  error(setmetatable({ message = assert(message), code = code, step = step }, End), 0)
-end
-
---- Ends the command with an exit code.
----@param exit integer
-function app.stop(exit)
-  error(setmetatable({ exit = exit }, End), 0)
-end
-
---- The results of a call. If the first is nil or false, the command ends with the failure that the
---- others describe: a sentence, a code, a next step.
-function app.try(value, ...)
-  if not value then
-    app.fail(...)
-  end
-  return value, ...
-end
-
---- The same with the next step chosen by the error code: {ECODE = step, …}.
----@param steps table<string, string|false>
-function app.try_or(steps, value, message, code, step, ...)
-  if not value then
-    app.fail(message, code, step or steps[code])
-  end
-  return value, message, code, step, ...
-end
-
---- Closes a session or a store when the command ends. A failing close does not fail the command.
----@generic T
----@param opened T
----@return T
-function app:keep(opened)
-  table.insert(self.kept, opened)
-  return opened
-end
-
---- The session that `name` names, open until the command ends. Without one the command fails.
----@param name string
----@return table session
-function app:open(name)
-  return self:keep(app.try(self:session(name)))
-end
-
---- The store, open until the command ends. Without one the command fails.
----@param create boolean?
----@param more table?  further options of sessile.open
----@return table store
-function app:need_store(create, more)
-  return (app.try(self:store(create, more)))
-end
-
---- A limit from the configuration, else the engine's default.
----@param name string
----@return integer
-function app:limit(name)
-  local cfg = self:config()
-  local value = cfg and cfg:value("limits." .. name)
-  for _, limit in ipairs(core.limits()) do
-    value = value or limit.name == name and limit.default
-  end
-  return value
-end
-
---- Whether `bytes` is at least 80 % of the limit of a session, and this limit.
----@param bytes integer?
----@return boolean, integer
-function app:is_nearly_full(bytes)
-  local limit = self:limit "session"
-  return (bytes or 0) // 4 >= limit // 5, limit
-end
-
---- The rows of the store, newest first.
----@param store table
----@param which sessile.ListOptions?  only these
-function app:list(store, which)
-  which = which or {}
-  which.agent = self.globals.agent
-  local rows, message, code = store:list(which)
-  for _, row in ipairs(rows or {}) do
-    note_torn(self, row.id, row.torn)
-  end
-  return rows, message, code
-end
-
--- A failure or an exit code stays as it is; a defect gets its traceback.
-local function caught(raised)
-  return getmetatable(raised) == End and raised or debug.traceback(tostring(raised), 2)
-end
-
---- Runs a command and closes what it kept. Returns what its run returns, or what ended it.
----@param command sessile.cli.command
----@param args table
----@return any result
----@return string? message
----@return string? code
----@return string|false|nil step
-function app:run(command, args)
-  local returned = table.pack(xpcall(command.run, caught, self, args))
-  self:flush()
-  local ending = not returned[1] and returned[2]
-  for i = #self.kept, 1, -1 do
-    self.kept[i]:close()
-  end
-  self.kept = {}
-  if not ending then
-    return table.unpack(returned, 2, returned.n)
-  elseif getmetatable(ending) ~= End then
-    error(ending, 0)
-  end
-  return ending.exit, ending.message, ending.code, ending.step
-end
-
--- ---------------------------------------------------------------- dispatch
-
 -- A message of the engine, and the repair command at its end.
 local function split_command(message)
   local what, command = message:match "^(.*): (sessile check [^:]*%-%-salvage)$"
@@ -395,7 +44,7 @@ local LONGEST = 1000
 
 -- Whether the store is a PostgreSQL server: it has no file mode, and its message says what to do.
 local function of_a_server(view)
-  local url = view.globals and sessions.place(view.globals)
+  local url = view.globals and stores.place(view.globals)
   return url and url:find "^postgres" ~= nil
 end
 
@@ -407,8 +56,9 @@ local function fail(view, message, code, step)
   message, command = split_command(message)
   message = terminal.cut(hints.fill(message, view.globals), LONGEST)
   step = step or command and "To rewrite it with everything that can be read: " .. command
-  if step == nil and not (code == "EDENIED"
-    and (message:find("chmod", 1, true) or of_a_server(view))) then
+  local has_step = code == "EDENIED" and (message:find("chmod", 1, true)
+    or message:find("enable it", 1, true) or of_a_server(view))
+  if step == nil and not has_step then
     step = NEXT[code]
   end
   step = step and terminal.safe(hints.fill(step, view.globals))
@@ -420,7 +70,7 @@ local function fail(view, message, code, step)
   end
   local paint = terminal.painter(2)
   io.stdout:flush()
-  io.stderr:write(paint("sessile:", "red"), " ", message, message:find "?$" and "\n" or ".\n")
+  io.stderr:write(paint("sessile:", "red"), " ", terminal.sentence(message), "\n")
   if step then
     io.stderr:write(step, "\n")
   end
@@ -486,18 +136,20 @@ local function unknown(view, word, words)
   if registry.absent(word) then
     return fail(view, ("there is no command '%s'"):format(word), "EUSAGE", registry.absent(word))
   end
-  local nearest = registry.nearest(word, names)
+  local nearest
+  if group then -- compared with the second words: the first one is right
+    local seconds = {}
+    for _, name in ipairs(names) do
+      seconds[#seconds + 1] = name:match("^" .. words[1] .. " (.+)$")
+    end
+    nearest = registry.nearest(words[2], seconds)
+    nearest = nearest and words[1] .. " " .. nearest
+  else
+    nearest = registry.nearest(word, names)
+  end
   return fail(view, ("there is no command '%s'"):format(hints.shown(word)), "EUSAGE",
-    nearest and ("Did you mean `sessile %s`?"):format(nearest) or "See: sessile help")
-end
-
-local function new_app(args)
-  return setmetatable({
-    json = args.json or false,
-    globals = args,
-    paint = terminal.painter(1),
-    kept = {},
-  }, app)
+    nearest and ("Did you mean `sessile %s`?"):format(nearest)
+      or group and "There are:\n" .. group or "See: sessile help")
 end
 
 local function usage_step(command)
@@ -556,7 +208,7 @@ local function dispatch(words)
     return fail(view, message, "EUSAGE", meant or not name and "See: sessile help"
       or usage_step(command))
   end
-  local self = new_app(args)
+  local self = app.new(args)
   local result, step
   result, message, code, step = self:run(command, args)
   if self.opened then

@@ -8,7 +8,7 @@ local core = require "sessile.core"
 local hints = require "sessile.cli.hints"
 local paths = require "sessile.paths"
 local progress = require "sessile.cli.progress"
-local sessions = require "sessile.cli.sessions"
+local stores = require "sessile.cli.stores"
 local terminal = require "sessile.cli.terminal"
 
 local moving = {}
@@ -26,7 +26,7 @@ function moving.check(url)
       "Name a folder, " .. paths.store_forms(true)
   end
   local path = scheme and scheme.place == "folder" and scheme.path or url
-  return sessions.no_database(paths.expand(path))
+  return stores.no_database(paths.expand(path))
 end
 
 --- Runs a copy with a progress bar. work(report) calls sessile.migrate or store:backup with

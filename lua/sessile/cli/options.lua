@@ -19,6 +19,7 @@ options.global = {
   { "--key-file FILE", "the store's key (else $SESSILE_KEY, else your key file)" },
   { "--plain", "the store is not encrypted" },
   { "--agent NAME", "only sessions of this agent (new sessions: default main)", is = "agent" },
+  { "--user NAME", "only sessions of this user (new sessions: theirs; see forget)", is = "user" },
   { "--timeout TIME", "wait for another writer at most: 90, 500ms, 2m (default 5)",
     time = true },
   { "--config FILE", "the configuration (else $SESSILE_CONFIG, else yours and ./sessile.lua)" },

@@ -3,7 +3,7 @@
 -- Owns: which program that is. Must never lose output: what no program shows is printed.
 
 local has_pager, pager_core = pcall(require, "sessile.pager")
-local has_system, system = pcall(require, "sessile.system")
+local programs = require "sessile.cli.programs"
 local terminal = require "sessile.cli.terminal"
 
 local pager = {}
@@ -11,20 +11,11 @@ local pager = {}
 --- The option of commands whose output goes through a pager on a terminal.
 pager.option = { "--no-pager", "on a terminal: print it at once, without $PAGER" }
 
-local function is_installed(name)
-  for folder in (os.getenv "PATH" or ""):gmatch "[^:]+" do
-    if has_system and system.kind(folder .. "/" .. name) == "file" then
-      return true
-    end
-  end
-  return false
-end
-
 -- What a shell runs: $PAGER, else less. less ends by itself if the text fits on the screen (F),
 -- passes colours on (R) and leaves the text there (X), unless $LESS says otherwise.
 local function command()
   local chosen = os.getenv "PAGER"
-  if chosen == "" or chosen == "cat" or not chosen and not is_installed "less" then
+  if chosen == "" or chosen == "cat" or not chosen and not programs.find "less" then
     return nil
   end
   return 'LESS="${LESS-FRX}" ' .. (chosen or "less")

@@ -4,6 +4,7 @@
 -- name to a wrong one. Must never run a command, nor load one that was not asked for: a broken file
 -- in the user's folder must not break other commands.
 
+local nearest = require "sessile.nearest"
 local paths = require "sessile.paths"
 
 local has_system, system = pcall(require, "sessile.system")
@@ -21,6 +22,8 @@ local GROUPS = {
   { "What the model sees", "context", "tokens", "compact", "uncompact", "why", "log", "pin",
     "unpin", "policy list", "policy show", "policy new", "policy test", "policy try",
     "policy replay", "policy bench", "fixture" },
+  { "Long-term memory", "memory show", "memory search", "memory add", "memory rm",
+    "memory restore", "memory history", "memory stats" },
   { "Stores and keys", "check", "backup", "backup restore", "migrate", "forget", "keys init",
     "keys status", "keys rotate", "keys reseal" },
   { "Configuration", "config", "config show", "config init", "config path", "config trust",
@@ -44,6 +47,8 @@ local FAMILIES = {
   keys = { "keys init", "keys status", "keys rotate", "keys reseal" },
   config = { "config", "config show", "config path" },
   program = { "version", "completions", "man" },
+  memory = { "memory show", "memory search", "memory add", "memory rm", "memory restore",
+    "memory history", "memory stats" },
 }
 local FAMILY_OF = {}
 for family, names in pairs(FAMILIES) do
@@ -54,8 +59,6 @@ end
 
 -- Names that somebody may look for and that do not exist, with what to do instead.
 local ABSENT = {
-  memory = "Sessions do not share a memory yet. To find what was said in any of them: "
-    .. "sessile search TEXT",
   audit = "There is no audit trail yet. A session's log records every change to it: "
     .. "sessile tree ID --all",
 }
@@ -328,37 +331,16 @@ function registry.load(name)
   return checked(command, name, path)
 end
 
--- The edit distance of two words: insert, remove, replace, swap two neighbours.
-local function distance(a, b)
-  local before, row = {}, {}
-  for j = 0, #b do row[j] = j end
-  for i = 1, #a do
-    local two_before = before
-    before, row = row, { [0] = i }
-    for j = 1, #b do
-      local same = a:byte(i) == b:byte(j)
-      row[j] = math.min(before[j] + 1, row[j - 1] + 1, before[j - 1] + (same and 0 or 1))
-      if i > 1 and j > 1 and a:byte(i) == b:byte(j - 1) and a:byte(i - 1) == b:byte(j) then
-        row[j] = math.min(row[j], two_before[j - 2] + 1)
-      end
-    end
-  end
-  return row[#b]
-end
-
 --- The nearest name, if it is near enough to have been meant.
 ---@param word string
 ---@param names string[]
 ---@return string?
 function registry.nearest(word, names)
-  local best, best_distance = nil, math.max(2, #word // 3) + 1
+  local set = {}
   for _, name in ipairs(names) do
-    local d = name:sub(1, #word) == word and 1 or distance(word, name)
-    if d < best_distance then
-      best, best_distance = name, d
-    end
+    set[name] = true
   end
-  return best
+  return nearest(word, set)
 end
 
 return registry

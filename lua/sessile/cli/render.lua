@@ -180,6 +180,26 @@ function render.message(message, paint, now, columns)
   return table.concat(out, "\n") .. "\n"
 end
 
+-- The counts of a row of session:log, and the words for them: JSON has `lost` for what was dropped.
+local DISPOSITIONS = {
+  { "covered" }, { "replaced" }, { "lost", "dropped" }, { "undone" }, { "written", "inserted" },
+  { "restored" },
+}
+
+--- What a compaction did with messages: "3 covered, 1 dropped".
+---@param row sessile.LogRow
+---@return string  "" if it did nothing
+function render.dispositions(row)
+  local parts = {}
+  for _, of in ipairs(DISPOSITIONS) do
+    local n = row[of[1]] or 0
+    if n > 0 then
+      parts[#parts + 1] = ("%s %s"):format(terminal.number(n), of[2] or of[1])
+    end
+  end
+  return table.concat(parts, ", ")
+end
+
 --- A message for --json: its JSON, and the engine's fields.
 ---@param app sessile.cli.app
 ---@param message table

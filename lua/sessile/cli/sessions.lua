@@ -1,287 +1,11 @@
---- sessions: opens the store, and the session that a name means.
+--- sessions: the session that a name means.
 --
--- Owns: the choice of the store (--store, $SESSILE_STORE, the configuration, the default), of the
--- key, and of the session. Must never create a store for a command that only reads, choose between
--- two sessions that match, or open a file of the store, which may be a FIFO: only the engine does
--- that.
+-- Must never choose between two sessions that match.
 
-local core = require "sessile.core"
 local hints = require "sessile.cli.hints"
-local paths = require "sessile.paths"
-local sessile = require "sessile"
-local system = require "sessile.system"
 local terminal = require "sessile.cli.terminal"
 
 local sessions = {}
-
--- ---------------------------------------------------------------- stores
-
--- Error numbers of a path that cannot be opened.
-local MISSING, NO_FOLDER = 2, 20
-local DENIED = { [1] = true, [13] = true, [40] = true }
-
---- Fails if the path is an SQLite file that was named without `sqlite:`.
----@param path string
----@return boolean? ok
----@return string? message
----@return string? code
----@return string? step
-function sessions.no_database(path)
-  if system.kind(path) ~= "file" then
-    return true
-  end
-  local file <close> = io.open(path, "rb")
-  if file and file:read(15) == "SQLite format 3" then
-    return nil, ("%s is a database, not a folder"):format(terminal.line(path)), "EINVALID",
-      "Say so: sqlite:" .. hints.quoted(path)
-  end
-  return true
-end
-
--- Whether the folder has a store. Only a missing file means no; other errors are failures.
-local function has_store(folder)
-  local folder_it_is, what, code, step = sessions.no_database(folder)
-  if not folder_it_is then
-    return nil, what, code, step
-  end
-  for _, name in ipairs { "keyring", "agents" } do
-    local path = folder .. "/" .. name
-    local kind, why, number = system.kind(path)
-    if kind then
-      return true
-    elseif number == NO_FOLDER then
-      return nil, ("%s is not a folder"):format(terminal.line(folder)), "EINVALID",
-        "Name the folder where sessions live: --store FOLDER"
-    elseif number ~= MISSING then
-      return nil, ("%s cannot be read: %s"):format(terminal.line(path), why),
-        DENIED[number] and "EDENIED" or "EIO"
-    end
-  end
-  return false
-end
-
--- Whether the file of a database exists; other errors are left to the engine. Without this check, a
--- mistyped name would create an empty database.
-local function is_there(path)
-  local kind, _, number = system.kind(path)
-  return kind ~= nil or number ~= MISSING
-end
-
--- The configuration that app:config() has read, if it has.
-local function configured(globals)
-  return globals.configured or {}
-end
-
---- The store that was named: its URL, and its folder if it is one.
----@param globals table
----@return string? url     nil: the default
----@return string? folder
-function sessions.place(globals)
-  local url = globals.store or configured(globals).store
-  if not url then
-    return nil, paths.default_store()
-  end
-  local scheme = core.scheme(url)
-  if not scheme or scheme.place ~= "folder" then
-    return paths.expand_url(url) -- the engine says what is wrong with it
-  end
-  local folder = paths.expand(scheme.path)
-  return folder, folder
-end
-
---- Where the key comes from, as text, and whether there is one.
----@param globals table
----@return string words
----@return boolean given
-function sessions.key_source(globals)
-  local env = os.getenv "SESSILE_KEY"
-  local key = configured(globals).key
-  if globals.key_file then
-    return "the key file " .. globals.key_file, true
-  elseif env and env ~= "" then
-    return "the variable SESSILE_KEY", true
-  elseif key and key.source == "env" then
-    return "the variable " .. key.value, true
-  elseif key and key.source == "file" then
-    return "the key file " .. key.value, true
-  elseif key then
-    return "the program " .. key.value[1], true
-  end
-  local path = paths.default_key()
-  return "the key file " .. (path or "of yours"), path ~= nil and system.kind(path) ~= nil
-end
-
--- The next step if the key does not fit.
-local function key_step(globals, url, exists)
-  if globals.plain then
-    return "Omit --plain; the key comes from SESSILE_KEY or --key-file FILE."
-  elseif configured(globals).key == false then
-    return "The configuration says key = false: leave that out. See: sessile config show"
-  end
-  local plain = exists and sessile.open(url, { key = false })
-  if plain then
-    plain:close()
-    return "The store is not sealed. If that is intended, pass --plain."
-  end
-  local source, given = sessions.key_source(globals)
-  return (given and ("The key came from %s. "):format(source) or "")
-    .. "Give the right one: set SESSILE_KEY, or --key-file FILE."
-end
-
--- The key that was typed, else the configured one; nil: the engine finds it.
-local function chosen_key(globals)
-  if globals.plain then
-    return false
-  elseif globals.key_file then
-    return sessile.key.file(globals.key_file)
-  end
-  return configured(globals).key
-end
-
---- A store other than --store, as sessile.migrate takes one, with the typed or the configured key.
----@param app sessile.cli.app
----@param url string
----@return sessile.Place? place
----@return string? message
----@return string? code
----@return string? step
-function sessions.as_place(app, url)
-  local globals = app.globals
-  local known, message, code, step = app:config()
-  if not known then
-    return nil, message, code, step
-  elseif globals.plain and globals.key_file then
-    return nil, "--plain and --key-file exclude each other", "EUSAGE"
-  end
-  local key = chosen_key(globals)
-  if key == false and not globals.plain then
-    key = nil -- it is configured for the configured store; another may be sealed
-  end
-  return { url = url, key = key, timeout_ms = globals.timeout, network = globals.network }
-end
-
---- The options of sessile.open: the typed ones, else the configured ones.
----@param globals table
----@return table
-function sessions.options(globals)
-  local options = {}
-  for name, value in pairs(configured(globals)) do
-    options[name] = value
-  end
-  options.store = nil
-  options.agent = globals.agent or options.agent
-  options.timeout_ms = globals.timeout or options.timeout_ms
-  options.network = globals.network or options.network
-  options.key = chosen_key(globals)
-  return options
-end
-
---- Opens the store. Without `create`, a folder without a store is NOTFOUND and is not changed.
----@param globals table
----@param create boolean?
----@param more table?  further options of sessile.open
----@return table? store
----@return string? message
----@return string? code
----@return string? step
----@return boolean? absent  there is no store, and none was created
-function sessions.open(globals, create, more)
-  local url, folder = sessions.place(globals)
-  if globals.plain and globals.key_file then
-    return nil, "--plain and --key-file exclude each other", "EUSAGE"
-  end
-  if not url and not folder then
-    return nil, "there is no place for sessions: neither HOME nor XDG_DATA_HOME is set",
-      "EUSAGE", "Name a folder with --store FOLDER, or set one of them."
-  end
-  local exists = false
-  local database = url and url:match "^sqlite:(.+)$"
-  if folder or database then
-    local found, message, code, step
-    if folder then
-      found, message, code, step = has_store(folder)
-    else
-      found = is_there(database)
-    end
-    exists = found
-    if found == nil then
-      return nil, message, code, step
-    elseif not found and not create then
-      return nil, ("there is no store at %s"):format(terminal.line(folder or url)), "ENOTFOUND",
-        "Make a session there with `sessile new`, or name another store with --store.", true
-    end
-  end
-  local options = sessions.options(globals)
-  for name, value in pairs(more or {}) do
-    options[name] = value
-  end
-  local store, message, code = sessile.open(url, options)
-  if store then
-    return store
-  elseif code == "EINVALID" and message:find("secret", 1, true) then
-    return nil, ("%s holds no usable key: %s"):format((sessions.key_source(globals)), message),
-      "ESEALED",
-      "A passphrase has at least 12 characters."
-  elseif message:find("keyring", 1, true) and message:find("bring back", 1, true) then
-    return nil, message, code, ("Put a copy of %s back; the logs are as they were.")
-      :format(terminal.line((folder or url) .. "/keyring"))
-  elseif code == "ESEALED" then
-    return nil, message, code, key_step(globals, url, exists
-      or message:find("says that it is plain", 1, true))
-  elseif code == "ENOTFOUND" then
-    return nil, message, code, "Name a folder that can be made: --store FOLDER"
-  end
-  return nil, message, code
-end
-
---- Creates the keyring of the store, and does not open the store.
----@param globals table
----@param suite string?
----@return boolean? made
----@return string? message
----@return string? code
----@return string? step
-function sessions.init(globals, suite)
-  local url, folder = sessions.place(globals)
-  if globals.plain and globals.key_file then
-    return nil, "--plain and --key-file exclude each other", "EUSAGE"
-  end
-  local made, message, code = sessile.keys_init(url or folder, {
-    key = chosen_key(globals), suite = suite or configured(globals).suite,
-  })
-  if not made then
-    return nil, message, code, code == "EEXISTS" and "See it: sessile keys status" or nil
-  end
-  return true
-end
-
---- The file in which a cut-off write of that size was set aside; the folder of the logs if several
---- files match.
----@param globals table
----@param size integer
----@return string?
-function sessions.torn_file(globals, size)
-  local _, folder = sessions.place(globals)
-  if not folder then
-    return nil
-  end
-  local agents, found = folder .. "/agents", nil
-  for _, agent in ipairs(system.files(agents) or {}) do
-    for _, name in ipairs(system.files(agents .. "/" .. agent) or {}) do
-      local path = ("%s/%s/%s"):format(agents, agent, name)
-      local kind, bytes = system.kind(path)
-      if name:find "%.torn%-%d" and kind == "file" and bytes == size then
-        if found then
-          return agents
-        end
-        found = path
-      end
-    end
-  end
-  return found or agents
-end
-
--- ---------------------------------------------------------------- names
 
 local function row_name(row)
   local title = row.title and row.title ~= "" and "  " .. terminal.line(row.title) or ""
@@ -308,6 +32,22 @@ local function matching(rows, fits)
     end
   end
   return found, closed
+end
+
+-- What tells the sessions of these rows apart.
+local function more_of(rows)
+  local ways = {}
+  for _, way in ipairs { { "id", "type more of the id" }, { "agent", "add --agent" },
+      { "user", "add --user" } } do
+    for _, row in ipairs(rows) do
+      if (row[way[1]] or "") ~= (rows[1][way[1]] or "") then
+        ways[#ways + 1] = way[2]
+        break
+      end
+    end
+  end
+  local text = table.concat(ways, ", or ")
+  return text:sub(1, 1):upper() .. text:sub(2) .. "."
 end
 
 --- Whether a row of the list or a node of a tree has a label.
@@ -352,7 +92,7 @@ function sessions.find(rows, name)
         lines[i] = row_name(found[i])
       end
       return nil, ("'%s' fits %d sessions"):format(hints.shown(name), #found), "EUSAGE",
-        table.concat(lines, "\n") .. "\nType more of the id, or add --agent."
+        table.concat(lines, "\n") .. "\n" .. more_of(found)
     end
   end
   if name == "last" then
@@ -406,6 +146,10 @@ end
 
 local FEW = 8
 
+local function key(row)
+  return ("%s\0%s\0%s"):format(row.id, row.agent, row.user or "")
+end
+
 -- The rows that can match a name: by a prefix of the id, the title, or a label; for `last`, the
 -- newest few. And whether these are all rows of the store.
 local function candidates(store, name, agent, user)
@@ -419,7 +163,7 @@ local function candidates(store, name, agent, user)
   end
   local known = {}
   for _, row in ipairs(rows) do
-    known[("%s\0%s"):format(row.id, row.agent)] = true
+    known[key(row)] = true
   end
   for _, field in ipairs { "title", "label" } do
     local more
@@ -428,9 +172,8 @@ local function candidates(store, name, agent, user)
       return nil, message, code
     end
     for _, row in ipairs(more) do
-      local key = ("%s\0%s"):format(row.id, row.agent)
-      if not known[key] then
-        known[key] = true
+      if not known[key(row)] then
+        known[key(row)] = true
         rows[#rows + 1] = row
       end
     end

@@ -134,6 +134,14 @@ function terminal.width(text)
   return width
 end
 
+--- A message as a sentence: with one full stop at its end, or its question mark.
+---@param message string
+---@return string
+function terminal.sentence(message)
+  message = message:gsub("[%s.]+$", "")
+  return message:sub(-1) == "?" and message or message .. "."
+end
+
 --- Text cut to at most `columns`. Cut text ends with an ellipsis.
 ---@param text string
 ---@param columns integer
@@ -323,6 +331,13 @@ function terminal.tokens(count)
     terminal.number(count.high)) or ""
   return ("%s token%s (%s%s)"):format(terminal.number(count.tokens),
     count.tokens == 1 and "" or "s", count.source, margin)
+end
+
+--- How a context changed: "4,168 → 912 tokens".
+---@param tokens {before: integer, after: integer}
+---@return string
+function terminal.change(tokens)
+  return ("%s → %s tokens"):format(terminal.number(tokens.before), terminal.number(tokens.after))
 end
 
 --- Bytes as "812 B", "1.4 MB".

@@ -108,6 +108,9 @@ local function is_below(path, from)
 end
 
 function kinds.store(at, value, from)
+  if (os.getenv "SESSILE_STORE" or "") ~= "" then
+    return read.text(at, value) -- it is overridden, so its variables need not be set
+  end
   if value == "postgres" then
     value = "$DATABASE_URL"
   elseif #read.text(at, value) > LONGEST_NAME then
@@ -118,7 +121,7 @@ function kinds.store(at, value, from)
   local path = scheme and scheme.path
   if not path then
     if not from.trusted then
-      wrong(at, "a store that is no folder is taken from your own configuration only", "EDENIED")
+      wrong(at, "a store that is not a folder is taken from your own configuration only", "EDENIED")
     end
     return url
   end
@@ -220,7 +223,11 @@ function kinds.triggers(at, value)
   return value and conditions(at, value, triggers.fields, triggers.read)
 end
 
-function kinds.checkpoint(at, value)
+-- A small `keep` removes checkpoints, named ones too, from sessions that are not the project's.
+function kinds.checkpoint(at, value, from)
+  if value and not from.trusted and type(value) == "table" and value.keep ~= nil then
+    wrong(at .. ".keep", "it is taken from your own configuration only", "EDENIED")
+  end
   return value and conditions(at, value, triggers.checkpoint_fields, triggers.read_checkpoint)
 end
 

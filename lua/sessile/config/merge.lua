@@ -169,9 +169,9 @@ local function asking(model)
   end
 end
 
---- The options of one agent's sessions: policy, fallback, triggers, checkpoint, window, reserve and
---- ttl as sessile.open takes them, but with times in ms; model as sessile.model takes it;
---- model_name. nil: those of any other agent.
+--- The options of one agent's sessions: policy, fallback, triggers, checkpoint, window, reserve,
+--- keep_min and ttl as sessile.open takes them, but with times in ms; model as sessile.model takes
+--- it; model_name. nil: those of any other agent.
 ---@param agent string?
 ---@return sessile.AgentConfig
 function methods:for_agent(agent)
@@ -198,6 +198,7 @@ function methods:for_agent(agent)
     checkpoint = of "checkpoint",
     window = of "window" or about.window,
     reserve = of "reserve",
+    keep_min = of "keep_min",
     ttl = of "ttl",
     model = model,
     model_name = about.name or called,
@@ -211,7 +212,8 @@ end
 local SAME = { "store", "key", "suite", "agent", "user", "durability", "timeout_ms", "network",
   "isolation", "worker", "policy_path", "encoding", "encoding_path" }
 
-local DIFFERS = { "policy", "fallback", "triggers", "checkpoint", "window", "reserve", "ttl" }
+local DIFFERS = { "policy", "fallback", "triggers", "checkpoint", "window", "reserve", "keep_min",
+  "ttl" }
 
 -- Sets the options of sessile.open as fields of the configuration.
 local function fill(self, options)
@@ -237,6 +239,7 @@ local function fill(self, options)
     end
     different.ttl = own.ttl and own.ttl .. "ms" or own.ttl
     different.model = asking(own.model)
+    different.enabled = values.agents[agent].enabled
     options.agents = options.agents or {}
     options.agents[agent] = different
   end

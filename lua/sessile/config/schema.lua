@@ -15,6 +15,7 @@ local schema = {}
 ---@field about string
 ---@field project boolean? an untrusted project's file may set it
 ---@field agent boolean?   may be set for one agent
+---@field only_agent boolean?  is set for single agents only
 ---@field values string[]? of a choice
 ---@field least integer?   of a number
 
@@ -65,7 +66,7 @@ schema.keys = {
     about = "number of newest messages that a policy does not change, if it has this option" },
   { name = "triggers", kind = "triggers", default = "none", project = true, agent = true,
     about = "when to compact without asking the policy: `messages`, `interval`, `share` (0.8 is "
-      .. "80 % of the window), `overflow`, `events`" },
+      .. "80 % of the window), `overflow`, `events`; `false`: never compact automatically" },
   { name = "checkpoint", kind = "checkpoint", default = "by hand, 50 kept", project = true,
     agent = true,
     about = "when turns make checkpoints: `strategy` (`manual`, `periodic`, `event`, `threshold`), "
@@ -74,6 +75,8 @@ schema.keys = {
     agent = true, about = "the model's context window" },
   { name = "reserve", kind = "tokens", default = "0", project = true, agent = true,
     about = "part of the window kept free for the answer" },
+  { name = "keep_min", kind = "count", least = 0, default = "2", project = true, agent = true,
+    about = "number of newest messages that every policy must leave in the context" },
   { name = "model", kind = "model", default = "none", project = true, agent = true,
     about = "the model: a function, `{ command = {…} }`, `{ endpoint = \"…\", name = \"…\" }`, "
       .. "`{ lua = \"./model.lua\" }`, or a name among `models`" },
@@ -100,6 +103,9 @@ local function written(limit)
     return limit.default .. "ms"
   end
   local value, prefix = limit.default, 0
+  if value == 0 then
+    return "none"
+  end
   while limit.unit == "size" and prefix < 4 and value % 1024 == 0 do
     value, prefix = value // 1024, prefix + 1
   end
@@ -112,6 +118,10 @@ for _, limit in ipairs(core.limits()) do
     name = "limits." .. limit.name, kind = limit.unit, least = limit.least > 0 and limit.least
       or nil, default = written(limit), about = limit.about })
 end
+
+table.insert(schema.keys, { name = "enabled", kind = "boolean", default = "true", agent = true,
+  only_agent = true,
+  about = "`false`: this agent gets no new sessions and no turns; its sessions can be read" })
 
 --- The unit of the kinds that have one.
 schema.units = { time = "time", timeout = "time", ms = "time", ttl = "time", size = "size",
@@ -126,7 +136,8 @@ schema.known_elsewhere = {
   max_context_tokens = "window", context_window = "window", max_tokens = "window",
   checkpoint_interval = "checkpoint", auto_checkpoint = "checkpoint",
   checkpoints = "checkpoint", max_checkpoint_history = "checkpoint",
-  max_session_size = "limits", quotas = "limits", timeout = "timeout_ms", summary_model = "model",
+  max_session_size = "limits", max_sessions_per_agent = "limits", quotas = "limits",
+  timeout = "timeout_ms", summary_model = "model",
   expires = "ttl", expiry = "ttl", sessions = "store", tokenizer = "encoding",
   seconds = "interval", interval_ms = "interval", max_history = "keep",
 }
@@ -137,7 +148,9 @@ schema.top, schema.of_agent, schema.limits = {}, {}, {}
 for _, key in ipairs(schema.keys) do
   schema.by_name[key.name] = key
   local group, name = key.name:match "^(%a+)%.(.+)$"
-  schema.top[group or key.name] = key
+  if not key.only_agent then
+    schema.top[group or key.name] = key
+  end
   if group then
     schema.limits[name] = key
   end

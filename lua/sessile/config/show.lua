@@ -130,7 +130,8 @@ end
 local kinds = {
   time = show.time, timeout = show.timeout, ms = show.time, size = show.size, key = show.key,
   model = show.model,
-  store = show.url, triggers = when, checkpoint = when,
+  store = show.url, checkpoint = when,
+  triggers = function(v) return v and when(v) or "off: nothing is compacted automatically" end,
   ttl = function(v) return v and show.time(v) or "never" end,
   prices = literal,
   policy = function(v) return not v and "none" or type(v) == "string" and v or literal(v) end,
@@ -169,7 +170,7 @@ end
 function show.rows(cfg)
   local rows = {}
   for _, key in ipairs(schema.keys) do
-    if key.name ~= "agents" and key.name ~= "models" then
+    if key.name ~= "agents" and key.name ~= "models" and not key.only_agent then
       rows[#rows + 1] = row_of(cfg, key.name, key)
     end
   end

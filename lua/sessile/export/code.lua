@@ -65,13 +65,17 @@ function code.language(path)
 end
 
 -- The last byte of a string that begins at `at`; nil: it is none. A quote of one character ends in
--- its line, so that an apostrophe does not colour the rest.
-local function string_end(source, at)
+-- its line, so that an apostrophe does not colour the rest. unended: for each quote, up to where no
+-- string with it ends, so that a text full of escaped quotes is not searched again from each.
+local function string_end(source, at, unended)
   local quote = source:match("^\"\"\"", at) or source:match("^'''", at)
   if quote then
     return select(2, source:find(quote, at + 3, true)) or #source
   end
   quote = source:sub(at, at)
+  if at < (unended[quote] or 0) then
+    return nil
+  end
   local from = at + 1
   while true do
     local stop = source:find(quote == "`" and "[\\`]" or "[\\\n" .. quote .. "]", from)
@@ -79,6 +83,7 @@ local function string_end(source, at)
     if found == quote then
       return stop
     elseif found ~= "\\" then
+      unended[quote] = stop or #source + 1
       return nil
     end
     from = stop + 2
@@ -86,7 +91,7 @@ local function string_end(source, at)
 end
 
 -- The class and the last byte of what stands at `at`; nil: nothing that has a colour.
-local function token(family, source, at)
+local function token(family, source, at, unended)
   local first = source:sub(at, at)
   local block = family.block
   if family.line and source:sub(at, at + #family.line - 1) == family.line
@@ -100,7 +105,7 @@ local function token(family, source, at)
   elseif block and source:sub(at, at + 1) == block[1] then
     return "n", select(2, source:find(block[2], at + 2, true)) or #source
   elseif first == '"' or first == "'" or first == "`" then
-    local stop = string_end(source, at)
+    local stop = string_end(source, at, unended)
     return stop and "s", stop
   end
 end
@@ -116,7 +121,7 @@ function code.html(source, language)
   if not family or #source > MOST then
     return text.html(source)
   end
-  local out, at, plain = {}, 1, 1
+  local out, at, plain, unended = {}, 1, 1, {}
   local function mark(class, from, to)
     out[#out + 1] = text.html(source:sub(plain, from - 1))
     out[#out + 1] = ('<span class="h%s">%s</span>'):format(class, text.html(source:sub(from, to)))
@@ -135,7 +140,7 @@ function code.html(source, language)
     elseif number then
       class, to = "d", from + #number - 1
     else
-      class, to = token(family, source, from)
+      class, to = token(family, source, from, unended)
       to = to or from
     end
     if class then

@@ -24,7 +24,11 @@ local conversation = {}
 
 ---@class sessile.export.said
 ---@field role "system"|"user"|"assistant"|"tool"
----@field entry string
+---@field entry string?
+---@field key string?     of the message in its context; of one that stands in for missing results,
+---                        the same words each time
+---@field time string?    when its entry was written
+---@field is_part boolean?  the results of a message whose other content comes next
 ---@field fields table<string, string>  JSON texts
 ---@field members sessile.span.member[]
 ---@field text string?       JSON text of the content, when it is a text
@@ -101,9 +105,10 @@ Mender.__index = Mender
 
 -- Adds results for open calls before another message.
 local function answer_rest(self)
-  local missing = {}
+  local missing, key = {}, "not answered"
   for _, call in ipairs(self.open) do
     if not self.answered[span.string(call.id)] then
+      key = key .. " " .. call.id
       missing[#missing + 1] = { id = call.id, content = NOT_ANSWERED, is_error = true,
         mended = true, name = call.name }
     end
@@ -111,7 +116,8 @@ local function answer_rest(self)
   self.open, self.answered = {}, {}
   if #missing > 0 then
     self.unanswered = self.unanswered + #missing
-    self.emit { role = "tool", calls = {}, results = missing, fields = {}, members = {} }
+    self.emit { role = "tool", key = key, calls = {}, results = missing, fields = {},
+      members = {} }
   end
 end
 
@@ -138,8 +144,9 @@ function Mender:put(said)
   if #said.results > 0 then
     local good = take_results(self, said)
     if #good > 0 then
-      self.emit { role = "tool", entry = said.entry, fields = said.fields,
-        members = said.members, calls = {}, results = good }
+      self.emit { role = "tool", entry = said.entry, fields = said.fields, key = said.key,
+        time = said.time, members = said.members, calls = {}, results = good,
+        is_part = said.role ~= "tool" and said.blocks ~= nil and #said.blocks > 0 }
     end
     if said.role == "tool" or not said.blocks or #said.blocks == 0 then
       return
@@ -151,6 +158,43 @@ function Mender:put(said)
   self.emit(said)
 end
 
+--- Takes messages with put(said), in order, and passes them on with emit(said): results of calls
+--- separated from other content, and nothing that a provider would refuse. It counts `unanswered`
+--- and `orphans`.
+---@param emit fun(said: sessile.export.said)
+---@return table
+function conversation.mender(emit)
+  return setmetatable({ emit = emit, open = {}, answered = {}, unanswered = 0, orphans = 0 },
+    Mender)
+end
+
+-- A message that a compaction wrote: the entry's `inserted` has it.
+local function inserted(source, id, n)
+  local _, entry = span.object(source:entry(id).json)
+  local _, data = span.object(entry.data)
+  for _, raw in ipairs(span.array(data.inserted or "[]") or {}) do
+    local _, one = span.object(raw)
+    if one.n == n then
+      return one.message, entry
+    end
+  end
+  error(("EDAMAGED: compaction %s wrote no message %s"):format(id, n), 0)
+end
+
+--- A message of a context, as JSON, and the fields of the entry that has it.
+---@param source table
+---@param key string  an entry's id, or "id.n" of a message that a compaction wrote
+---@return string raw
+---@return table<string, string> entry
+function conversation.by_key(source, key)
+  local id, n = key:match "^(%x+)%.(%d+)$"
+  if id then
+    return inserted(source, id, n)
+  end
+  local _, entry = span.object(source:entry(key).json)
+  return entry.data, entry
+end
+
 --- Calls emit(said) for each message of the path in order. Results are separated from the other
 --- content of a message. Returns the numbers of changes: {unanswered, orphans}.
 ---@param source table  of sessile.export.source
@@ -158,8 +202,7 @@ end
 ---@return {unanswered: integer, orphans: integer}
 function conversation.each(source, emit)
   local on_path = {}
-  local self = setmetatable({ emit = emit, open = {}, answered = {}, unanswered = 0,
-    orphans = 0 }, Mender)
+  local self = conversation.mender(emit)
   if source.context_only then
     for raw in source:context() do
       self:put(conversation.read(raw))

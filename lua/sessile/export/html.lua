@@ -234,7 +234,7 @@ end
 local function parting_note(self, id)
   local out = {}
   for _, other in ipairs(self.parting[id] or {}) do
-    out[#out + 1] = ('<p class="note b aside"><b>↳ Branch %d</b> goes on from here: <a '
+    out[#out + 1] = ('<p class="note b aside"><b>↳ Branch %d</b> continues from here: <a '
       .. 'href="#branch-%d">%s messages, left behind</a></p>\n'):format(other - 1, other,
       number(self.threads[other].messages))
   end

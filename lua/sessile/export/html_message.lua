@@ -86,10 +86,10 @@ local function language_of(name, fields)
   return path and code_kit.language(path)
 end
 
-local SHORT = 40 -- lines: a diff of so many is not folded
+local SHORT = 40 -- a diff of up to this many lines is shown unfolded
 
 -- Arguments as a list of names and values, edits as diffs; anything but an object is unchanged.
--- Returns the body, a brief text, and whether it is to be seen at once.
+-- Returns the body, a brief text, and whether it is shown unfolded.
 local function arguments(raw)
   local members, fields = span.object(raw)
   if not members or #members == 0 then

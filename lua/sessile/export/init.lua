@@ -17,6 +17,8 @@ local export = {}
 ---@field module string     returns function(source, write)
 ---@field agent boolean?    another agent's format: `--to NAME`, not `--format NAME`
 ---@field api boolean?      a request of an API: it may hold only the context
+---@field resume string?    the command that goes on with a session, which the agent finds by its
+---                         place in a folder of its own
 
 --- The formats. `agent = true` marks a format of another agent.
 ---@type sessile.export.format[]
@@ -31,6 +33,11 @@ export.formats = {
     about = "a page for the browser: one file, nothing fetched" },
   { name = "pi", extension = "jsonl", module = "sessile.export.pi", agent = true,
     about = "the pi coding agent: the whole tree; what came from it goes back line for line" },
+  { name = "claude", extension = "jsonl", module = "sessile.export.claude", agent = true,
+    resume = "claude --resume",
+    about = "Claude Code, to go on there: what was said up to the head" },
+  { name = "codex", extension = "jsonl", module = "sessile.export.codex", agent = true,
+    resume = "codex resume", about = "Codex, to go on there: what was said up to the head" },
   { name = "openai", extension = "json", module = "sessile.export.openai", agent = true,
     api = true, about = "a request of OpenAI's Chat Completions" },
   { name = "anthropic", extension = "json", module = "sessile.export.anthropic", agent = true,
@@ -67,7 +74,7 @@ function export.names(agent)
 end
 
 local export_options = options.shape("session:export", {
-  format = "string", to = "string", context = "boolean", redact = "boolean|table",
+  format = "string", to = "string", context = "boolean", cwd = "string", redact = "boolean|table",
   write = "callable",
   on_step = "callable",
 })
@@ -96,6 +103,19 @@ local function redactor_of(given)
   return given and redact.new() or nil
 end
 
+--- Where Claude Code or Codex looks for a session, below its own folder, and its name there.
+---@param format sessile.export.format  with `resume`
+---@param session sessile.Session
+---@param cwd string?  as for session:export
+---@param redactor table?
+---@return string path
+---@return sessile.export.origin origin
+function export.place(format, session, cwd, redactor)
+  local transcript = require "sessile.export.transcript"
+  local origin = transcript.origin(session, cwd, redactor)
+  return transcript.place(format.name, origin), origin
+end
+
 local methods = {}
 export.methods = methods
 
@@ -103,7 +123,9 @@ export.methods = methods
 --- whole characters. write(chunk) may return nil, message, code to stop the export. redact: true, a
 --- list of rules in addition to the shipped ones, or a redactor of sessile.redact. on_step(entries)
 --- is called as entries are read; with redaction each entry is read twice. context: only the
---- messages that the model would get, for an API. Returns {format, redacted}.
+--- messages that the model would get, for an API. cwd: the folder in which Claude Code or Codex
+--- goes on, if the session's metadata does not say where it ran. Returns {format, redacted,
+--- notes}.
 function methods:export(given)
   local opts = options.check("session:export", given, export_options)
   local name = opts.to or opts.format or "json"
@@ -120,7 +142,7 @@ function methods:export(given)
   local redactor = redactor_of(opts.redact)
   local done, why = pcall(source.open, self, redactor, opts.on_step)
   if done then
-    why.context_only = opts.context
+    why.context_only, why.cwd = opts.context, opts.cwd
     done, why = pcall(require(format.module), why, guarded(opts.write))
   end
   if done then

@@ -204,7 +204,7 @@ return function(source, write)
       head = entry.id
     elseif IS_PATH[entry.type] then
       if head ~= entry.parent_id then
-        write(("---\n\n*Branch*: it goes on from %s\n\n"):format(code(tostring(entry.parent_id))))
+        write(("---\n\n*Branch*: it continues from %s\n\n"):format(code(tostring(entry.parent_id))))
       end
       head = entry.id
     end

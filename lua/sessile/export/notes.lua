@@ -78,7 +78,7 @@ local function left(row)
   local parts = {}
   for _, name in ipairs { "covered", "replaced", "lost", "undone", "restored" } do
     if row and (row[name] or 0) > 0 then
-      parts[#parts + 1] = ("%s %s"):format(number(row[name]), name)
+      parts[#parts + 1] = ("%s %s"):format(number(row[name]), name == "lost" and "dropped" or name)
     end
   end
   return #parts > 0 and "messages: " .. table.concat(parts, ", ") or nil

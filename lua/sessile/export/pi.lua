@@ -32,7 +32,7 @@ local function flush(self)
     return a.at < b.at or a.at == b.at and a.order < b.order
   end)
   for _, one in ipairs(window) do
-    -- Arguments stand in the line as the model wrote them, perhaps over several lines; within
+    -- Arguments are in the line as the model wrote them, perhaps over several lines; within
     -- strings JSON has no line breaks.
     self.write(one.text:gsub("[\r\n]", " ") .. "\n")
     self.leaf = one.name or self.leaf
@@ -202,34 +202,12 @@ end
 
 -- ---------------------------------------------------------------- compactions
 
--- A message that a compaction wrote, as JSON.
-local function inserted(self, key)
-  local id, n = key:match "^(%x+)%.(%d+)$"
-  local _, entry = span.object(self.source:entry(id).json)
-  local _, data = span.object(entry.data)
-  for _, raw in ipairs(span.array(data.inserted or "[]") or {}) do
-    local _, one = span.object(raw)
-    if one.n == n then
-      return one.message
-    end
-  end
-  error(("EDAMAGED: compaction %s wrote no message %s"):format(id, n), 0)
-end
-
-local function message_of(self, key)
-  if key:find(".", 1, true) then
-    return inserted(self, key)
-  end
-  local _, entry = span.object(self.source:entry(key).json)
-  return entry.data
-end
-
 -- The text of a message that pi's summary can stand for, as JSON.
 local function summary_of(self, key)
   if not (key or ""):find(".", 1, true) then
     return nil
   end
-  local _, fields = span.object(inserted(self, key))
+  local _, fields = span.object((conversation.by_key(self.source, key)))
   return span.string(fields.role) == "user" and fields.content and span.string(fields.content)
     and fields.content or nil
 end
@@ -239,7 +217,7 @@ local function put_copies(self, entry, list, above, count)
   for i = count + 1, #list do
     local copy = { id = ("%s-%d"):format(entry.id, i), key = list[i], copy = true,
       above = above or "null", timestamp = entry.timestamp }
-    put_any(self, copy, message_of(self, list[i]))
+    put_any(self, copy, (conversation.by_key(self.source, list[i])))
     above = self.names[copy.id]
   end
   self.copies = self.copies + #list - count
@@ -351,7 +329,7 @@ local function put_label(self)
   end
 end
 
--- pi goes on at the last line of the file.
+-- pi continues at the last line of the file.
 local function put_head(self, head)
   local name = self.names[head] or nil
   if self.has_ids and self.contexts:nearest(self.leaf) ~= self.contexts:nearest(name) then

@@ -61,7 +61,7 @@ local function context(session)
   end
   local keys = {}
   for _, message in ipairs(list) do
-    keys[#keys + 1] = facts_of(message).key -- an answer that the engine stands in for has none
+    keys[#keys + 1] = facts_of(message).key -- none: a result that the engine adds
   end
   return keys, about
 end

@@ -63,7 +63,7 @@ function bytes.message(json)
   return "{" .. table.concat(out, ",") .. "}"
 end
 
---- Escaped text that is no message, for people to read.
+--- Escaped text that is not a message, for people to read.
 ---@param text string?
 ---@return string?
 function bytes.text(text)

@@ -6,7 +6,8 @@
 -- What maps:
 --   user, assistant             the same role; lines of one message.id become one message
 --   isMeta                      metadata.kind "meta": it starts no turn
---   compact_boundary and the isCompactSummary message after it    a compaction
+--   compact_boundary and the isCompactSummary message after it    a compaction; the messages that
+--                               its preservedMessages name stay
 --   isSidechain                 a branch of its own; in a file of its own (agent-ID.jsonl) a child
 --   summary, ai-title, custom-title    the title; a summary only of a message in this file
 --   cwd, gitBranch              metadata of the session
@@ -121,6 +122,15 @@ local function text_of(content)
   return table.concat(texts, "\n\n")
 end
 
+local function user_message(line, message, kind)
+  return parts.object {
+    { "role", message.role }, { "content", message.content },
+    { "timestamp", line.timestamp and tostring(line.timestamp) },
+    { "metadata", kind and ('{"kind":"%s"}'):format(kind) or nil },
+    { "claude", parts.object { { "line", line.rest }, { "message", message.rest } } },
+  }
+end
+
 local function add_user(collector, line, message, fields, raw)
   flush(collector)
   local chain, parent = chain_of(collector, line.lane), line.parent
@@ -135,18 +145,100 @@ local function add_user(collector, line, message, fields, raw)
     return
   end
   local kind = fields.isMeta == "true" and "meta" or fields.isCompactSummary == "true" and "summary"
-  collector:message(parts.object {
-    { "role", message.role }, { "content", message.content },
-    { "timestamp", line.timestamp and tostring(line.timestamp) },
-    { "metadata", kind and ('{"kind":"%s"}'):format(kind) or nil },
-    { "claude", parts.object { { "line", line.rest }, { "message", message.rest } } },
-  }, {
+  collector:message(user_message(line, message, kind), {
     key = line.key, parent = parent, side = line.side, starts_turn = not results and not kind,
   })
   if results and line.key and chain.tip == parent then
     chain.keys[line.key], chain.tip = true, line.key
   else
     chain.group, chain.keys = nil, {}
+  end
+end
+
+-- ---------------------------------------------------------------- compactions
+
+-- The uuids that a boundary keeps, and what they follow: the boundary or the last new message.
+local function kept_by(fields)
+  local _, about = parts.members(fields.compactMetadata)
+  local members, own = parts.members(about and about.preservedMessages)
+  local uuids = {}
+  for i, raw in ipairs(members and span.array(own.uuids or "null") or {}) do
+    uuids[i] = span.string(raw)
+  end
+  return #uuids > 0 and uuids or nil, members and span.string(own.anchorUuid)
+end
+
+-- The compaction of a boundary whose new messages have been read.
+local function end_boundary(collector)
+  local open = collector.boundary
+  collector.boundary = nil
+  if not open then
+    return
+  end
+  local history, keys, texts = {}, { open.key }, {}
+  local function add(uuid)
+    local one = open.new[uuid]
+    history[#history + 1] = { key = uuid, json = one and one.json }
+    keys[#keys + 1] = one and uuid or nil
+    texts[#texts + 1] = one and one.text ~= "" and one.text or nil
+  end
+  for _, uuid in ipairs(open.leading) do
+    add(uuid)
+  end
+  for _, uuid in ipairs(open.kept) do
+    add(uuid)
+  end
+  keys[#keys + 1] = open.kept[#open.kept] -- what follows it follows the compaction
+  collector:compaction { key = keys, parent = open.parent, line = open.raw, at = open.at,
+    summary = table.concat(texts, "\n\n"), history = history, time = open.time }
+  chain_of(collector, "main").keys = {}
+end
+
+-- Whether all messages of the open boundary's context are there.
+local function is_complete(collector)
+  local open = collector.boundary
+  for _, uuid in ipairs(open.kept) do
+    if not open.new[uuid] and collector.known[uuid] == nil then
+      return false
+    end
+  end
+  return open.anchor == open.key or open.new[open.anchor] ~= nil
+end
+
+-- Begins to collect the context of a boundary that keeps messages; false if it keeps none.
+local function begin_boundary(collector, line, fields, raw)
+  local kept_uuids, anchor = kept_by(fields)
+  if not kept_uuids or not line.key or line.side then
+    return false
+  end
+  flush(collector)
+  collector.boundary = { key = line.key, kept = kept_uuids, anchor = anchor or line.key,
+    parent = line.parent or span.string(fields.logicalParentUuid) or false, raw = raw,
+    at = collector.at, time = line.timestamp, new = {}, leading = {} }
+  if is_complete(collector) then
+    end_boundary(collector)
+  end
+  return true
+end
+
+-- Takes a message that a compaction wrote.
+local function take_new(collector, line, message)
+  local open, json = collector.boundary, nil
+  if message.is_user then
+    json = user_message(line, message, not only_results(message.content) and "summary" or nil)
+  else
+    local reader = { at = collector.at, message = function(_, text) json = text end }
+    add_assistant(reader, line, message)
+    flush(reader)
+  end
+  local is_kept = false
+  for _, uuid in ipairs(open.kept) do
+    is_kept = is_kept or uuid == line.key
+  end
+  open.new[line.key] = { json = json, text = text_of(message.content) }
+  open.leading[#open.leading + 1] = not is_kept and line.key or nil
+  if is_complete(collector) then
+    end_boundary(collector)
   end
 end
 
@@ -225,6 +317,9 @@ local function feed(collector, raw)
     local message, why = message_of(fields.message)
     if message then
       line.rest = parts.braced(parts.rest(members, { message = 1 }))
+      if collector.boundary and line.key and not side then
+        return take_new(collector, line, message)
+      end
       if message.is_user then
         return add_user(collector, line, message, fields, raw)
       end
@@ -240,6 +335,9 @@ local function feed(collector, raw)
     return collector:keep(raw, why)
   elseif TITLES[kind or ""] then
     take_title(collector, kind, fields)
+  elseif kind == "system" and span.string(fields.subtype) == "compact_boundary"
+    and begin_boundary(collector, line, fields, raw) then
+    return
   end
   if line.key and fields.parentUuid then
     flush(collector)
@@ -278,6 +376,7 @@ end
 function claude.records(lines)
   return turns.records(lines, "claude", feed, function(collector)
     flush(collector)
+    end_boundary(collector) -- the recording ends before its context was complete
     for _, one in ipairs(not collector.title and collector.summaries or {}) do
       -- Claude Code also writes summaries of other sessions.
       collector.title = collector.known[one.leaf] ~= nil and one.text or collector.title

@@ -42,7 +42,7 @@ end
 -- What lines do that are also kept as custom entries.
 local KINDS = {}
 
--- The first one is of this session. A session that goes on with another one has its lines too.
+-- The first one is of this session. A session that continues another one has the lines of both.
 function KINDS.session_meta(collector, payload)
   if collector.named then
     return
@@ -94,11 +94,11 @@ local function summary_of(payload)
   return #texts > 0 and table.concat(texts, "\n\n") or nil
 end
 
--- The messages that replaced the history, as JSON; nil if the recording does not tell.
+-- The messages that replaced the history; nil if the recording does not tell.
 local function history_of(collector, payload)
   local list = {}
   local reader = { from = collector.from, at = collector.at, usage_json = turns.usage_json,
-    message = function(_, json) list[#list + 1] = json end }
+    message = function(_, json) list[#list + 1] = { json = json } end }
   for _, item in ipairs(span.array(payload.replacement_history or "") or {}) do
     items.feed(reader, item)
   end

@@ -7,6 +7,7 @@
 
 local answers = require "sessile.answers"
 local sessile = require "sessile"
+local span = require("sessile.core").span
 
 local compaction = {}
 
@@ -51,7 +52,8 @@ end
 ---@field place sessile.import.place
 ---@field first string?     the entry of the first message that stays
 ---@field time integer?
----@field history string[]?  the messages of the new context, as JSON
+---@field history {json: string?, key: string?, is_new: boolean?}[]?  the messages of the new
+---                         context: by their keys, or else the same as those with that JSON text
 
 -- The summary instead of all messages that may go.
 local function summarized(state, about)
@@ -82,46 +84,131 @@ local function said(message)
   return table.concat(words, "\0")
 end
 
--- The recorded context: its messages are those that are there, else new ones. What must stay comes
--- after the message that it followed.
+-- The number of a recorded message in the context, if it is there after the message `at`.
+local function find(messages, at, one, message)
+  local words = not one.is_new and not one.key and said(message)
+  for i = at + 1, #messages do
+    if words and said(messages[i]) == words or one.key and messages[i].key == one.key then
+      return i
+    end
+  end
+end
+
+-- The call that a message answers, if it answers one.
+local function answered(message)
+  local blocks = message.tool_call_id == nil and message.content
+  local first = type(blocks) ~= "string" and blocks and blocks[1]
+  return message.tool_call_id or first and first.type == "tool_result" and first.tool_use_id or nil
+end
+
+-- Makes a message the user's, with its text as a quotation: no policy may speak for the model
+-- or the host.
+local function quote(message)
+  local quoted = { metadata = message.metadata, timestamp = message.timestamp, role = "user",
+    content = ("[%s]\n%s"):format(message.role, answers.text(message)) }
+  quoted.metadata.imported.role = message.role
+  for name in pairs(message) do
+    message[name] = nil
+  end
+  for name, value in pairs(quoted) do
+    message[name] = value
+  end
+end
+
+-- Completes a new message. One of an edit names what it replaces, and returns its number. Calls
+-- are left to the laws.
+local function mark(state, message, about)
+  message.metadata = type(message.metadata) == "table" and message.metadata or {}
+  message.metadata.imported = summary_of("", about.place).metadata.imported
+  message.timestamp = message.timestamp or about.time
+  local call = answered(message)
+  for i, old in ipairs(call and state.messages or {}) do
+    if answered(old) == call then
+      message.replaces = { old }
+      return i
+    end
+  end
+  message.metadata.kind = message.metadata.kind or "summary"
+  if message.role ~= "user" and not (message.role == "tool" and call)
+    and #answers.calls(message) == 0 then
+    quote(message)
+  end
+end
+
+-- The recorded context. What must stay comes after the message that it followed.
 local function replaced(state, about)
-  local list, at, number = {}, 0, {} -- number: of the message in the state, of each in the list
-  for _, json in ipairs(about.history) do
-    local message = sessile.decode(json)
-    local key, found = said(message), nil
-    for i = at + 1, #state.messages do
-      found = found or said(state.messages[i]) == key and i or nil
-    end
+  local list, at, taken = {}, 0, {} -- at: the number, in the context before, of what stays
+  for i, one in ipairs(about.history) do
+    local message = sessile.decode(one.json)
+    local found = find(state.messages, at, one, message)
     at = found or at
-    if not found then
-      message.metadata = type(message.metadata) == "table" and message.metadata or {}
-      message.metadata.kind = message.metadata.kind or "summary"
-      message.metadata.imported = summary_of("", about.place).metadata.imported
-      message.timestamp = message.timestamp or about.time
-    end
-    list[#list + 1], number[#list + 1] = found and state.messages[found] or message, found or 0
+    list[i] = { message = found and state.messages[found] or message, at = found,
+      old = found or mark(state, message, about) }
+    taken[list[i].old or 0] = true
   end
   for i in pairs(find_staying(state)) do
-    local before, there = 0, false
-    for k, other in ipairs(number) do
-      before, there = other ~= 0 and other < i and k or before, there or other == i
+    if not taken[i] then
+      local before = 0
+      for k, other in ipairs(list) do
+        before = (other.old or i) < i and k or before
+      end
+      table.insert(list, before + 1, { message = state.messages[i], at = i, old = i })
     end
-    if not there then
-      table.insert(list, before + 1, state.messages[i])
-      table.insert(number, before + 1, i)
-    end
+    taken[i] = true
   end
-  local kept, covers, newest = {}, {}, nil
-  for k, one in ipairs(list) do
-    kept[number[k]], newest = true, number[k] == 0 and one or newest
-  end
+  local covers, newest, out, changes = {}, nil, {}, false
   for i, one in ipairs(state.messages) do
-    covers[#covers + 1] = not kept[i] and one or nil
+    covers[#covers + 1] = not taken[i] and one or nil
+  end
+  for i, one in ipairs(list) do
+    out[i], newest = one.message, not one.old and one.message or newest
+    changes = changes or not one.at
   end
   if newest then
     newest.covers = covers
   end
-  return #covers > 0 and { messages = list } or nil
+  about.is_there = not changes and #covers == 0
+  return not about.is_there and { messages = out } or nil
+end
+
+-- The JSON of a message that was in a context; nil if it is not there.
+local function json_of(session, key)
+  local id, n = key:match "^(%x+)%.?(%d*)$"
+  local entry = session:entry(id)
+  local _, fields = span.object(entry and entry.json or "null")
+  local _, data = span.object(fields and fields.data or "null")
+  if n == "" or not data then
+    return fields and fields.data
+  end
+  for _, raw in ipairs(span.array(data.inserted or "[]") or {}) do
+    local _, one = span.object(raw)
+    if one.n == n then
+      return one.message
+    end
+  end
+end
+
+-- Takes compactions back while that brings messages of the recorded context back.
+local function take_back(session, history)
+  while true do
+    local plan = session:uncompact(nil, { dry_run = true })
+    local wanted = false
+    for _, key in ipairs(plan and plan.restored or {}) do
+      local json = json_of(session, key)
+      local words = json and said(sessile.decode(json))
+      for _, one in ipairs(history) do
+        wanted = wanted or one.key == key or not one.key and not one.is_new and words ~= nil
+          and words == said(sessile.decode(one.json))
+      end
+    end
+    if not wanted then
+      return true
+    end
+    local done, message, code = session:uncompact()
+    if not done then
+      return nil, message, code
+    end
+  end
 end
 
 local function compact(session, about, build)
@@ -132,7 +219,7 @@ local function compact(session, about, build)
         return #state.messages > 0 and build(state, about) or nil
       end,
     },
-    fallback = false, window = 0,
+    fallback = false, window = 0, keep_min = 2,
   }
   if not outcome then
     if code == "EINVALID" or code == "ELIMIT" then
@@ -154,9 +241,18 @@ end
 function compaction.apply(session, about)
   local done, message, code = false, nil, nil
   if about.history then
-    done, message, code = compact(session, about, replaced)
+    for _, one in ipairs(about.history) do
+      one.json = one.json or json_of(session, one.key)
+    end
+    done, message, code = take_back(session, about.history)
+    if done then
+      done, message, code = compact(session, about, replaced)
+    end
+    if done == false and about.is_there then
+      return true
+    end
   end
-  if done == false then
+  if done == false and about.text ~= "" then
     return compact(session, about, summarized)
   end
   return done, message, code

@@ -69,6 +69,8 @@ local function read_custom(self, json, from, source)
   if read and read.source then
     if read.from == from and read.source == source and read.at then
       begin(self)
+      -- A compaction that wrote no message is known by its line, which follows it.
+      self.compactions[read.at] = self.compactions[read.at] or self.compacted
       self.customs[read.at] = math.max(self.customs[read.at] or 0, read.part or 1)
     end
     return
@@ -99,7 +101,12 @@ function done.read(session, from, source, is_into)
   if not entries then
     return nil, message, code
   end
+  local compacted
   for entry in entries do
+    if entry.type == "custom" then
+      self.compacted = compacted
+    end
+    compacted = entry.type == "compaction" and entry.id or nil
     if entry.type == "message" and not self.base then
       -- Only the first message of a turn is looked up.
       self.parents[hex(entry.id)] = tostring(entry.parent_id)

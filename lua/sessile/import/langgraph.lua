@@ -98,12 +98,12 @@ local function read(text)
   return ROLES[kind or ""] or OWN[own] or ROLES[own], members, fields, wrapper
 end
 
--- Converts a message; nil and a sentence if it is none.
+-- Converts a message; nil and a sentence if it is not one.
 local function message_of(text, time)
   local role, members, fields, wrapper = read(text)
   if not role then
-    return nil, members and "it is no message of a known type"
-      or "it is no JSON object, or has a key twice"
+    return nil, members and "it is not a message of a known type"
+      or "it is not a JSON object, or has a key twice"
   end
   local taken = { content = 1, type = wrapper == "" and 1 or nil }
   local content = fields.content

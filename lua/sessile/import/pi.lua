@@ -258,7 +258,7 @@ local function feed_entry(collector, line, members, fields)
   local facts = { key = key, parent = parent }
   local function link()
     if span.string(fields.id) and kind ~= "session" then
-      collector:link(key, parent, true) -- pi goes on at the last line, whatever it is
+      collector:link(key, parent, true) -- pi continues at the last line, whatever it is
     end
   end
   if kind == "message" and fields.message then

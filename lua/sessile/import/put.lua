@@ -50,7 +50,7 @@ local function put_custom(self, json, at, text)
   return true
 end
 
--- ---------------------------------------------------------------- where it goes on
+-- ---------------------------------------------------------------- where the import continues
 
 -- The entry of a record's parent. In another session, what follows the part that was imported
 -- earlier follows everything that came meanwhile.
@@ -285,29 +285,67 @@ local function put_line(self, record)
   return put_custom(self, record.json, record.at)
 end
 
+-- The entry of the last message of a turn is that of the turn, which comes after the message.
+local function message_entry(self, id)
+  local entry = id and self.session:entry(id)
+  return entry and entry.type == "turn" and ("%08x"):format(tonumber(id, 16) - 1) or id
+end
+
+-- The context that a record tells of, with the keys of our messages.
+local function history_of(self, record)
+  local list, last = {}, nil
+  for _, one in ipairs(record.history) do
+    local is_new = one.key and one.json ~= nil
+    local key = one.key and not is_new
+      and (self.written[one.key] or message_entry(self, self.entries[one.key]))
+    if key ~= last or not key then -- several lines may be one message
+      list[#list + 1] = (key or one.json) and { key = key, json = one.json, is_new = is_new } or nil
+    end
+    last = key
+  end
+  return list
+end
+
+-- Records the entry of a compaction: what names one of its keys follows it. The keys of messages
+-- that stay or are new keep their messages in `written`, for the next compaction.
+local function name_compaction(self, record, entry)
+  for _, key in ipairs(type(record.key) == "table" and record.key or {}) do
+    self.written[key] = self.written[key] or message_entry(self, self.entries[key])
+  end
+  name_entry(self, record.key, entry)
+  local _, fields = span.object(self.session:entry(entry).json)
+  local _, data = span.object(fields.data)
+  local inserted = span.array(type(data) == "table" and data.inserted or "[]") or {}
+  local next_one = 1
+  for _, one in ipairs(record.history or {}) do
+    local _, put_one = span.object(one.key and one.json and inserted[next_one] or "null")
+    if put_one then
+      self.written[one.key], next_one = entry .. "." .. put_one.n, next_one + 1
+    end
+  end
+end
+
 -- Repeats a compaction; if the laws of context forbid it, writes its summary as a message.
 local function put_compaction(self, record)
   local place = put.place_of(self, record.at)
   local entry = self.done:message(record.at) or self.done:compaction(record.at)
   if entry or self.done:has_custom(place) then
-    name_entry(self, record.key, entry or base_of(self, record.parent))
+    name_compaction(self, record, entry or base_of(self, record.parent))
     return put_line(self, record)
   end
   local done, message, code = put.go_to(self, base_of(self, record.parent))
-  local first = record.first and self.entries[record.first] or nil
-  local there = first and self.session:entry(first)
-  if there and there.type == "turn" then
-    first = ("%08x"):format(tonumber(first, 16) - 1) -- its last message stands before it
-  end
+  local first = message_entry(self, record.first and self.entries[record.first] or nil)
   if done then
     done, message, code = compaction.apply(self.session, {
       text = record.summary, place = place, first = first, time = record.time,
-      history = record.history,
+      history = record.history and history_of(self, record),
     })
   end
   if done then
     self.counts.compactions = self.counts.compactions + 1
-    name_entry(self, record.key, self.session:head())
+    name_compaction(self, record, self.session:head())
+  elseif done == false and record.summary == "" then
+    name_entry(self, record.key, base_of(self, record.parent))
   elseif done == false then
     done, message, code = put_turn(self, {
       messages = { compaction.message(record.summary, place, record.time) }, lines = { record.at },
@@ -316,7 +354,7 @@ local function put_compaction(self, record)
     self.counts.messages = self.counts.messages - 1
     self.counts.summaries = self.counts.summaries + 1
   end
-  if not done then
+  if done == nil then
     return nil, message, code
   end
   return put_line(self, record)

@@ -86,7 +86,7 @@ end
 ---@field keys (string|string[]|false)[]? turn: what the recording calls each message
 ---@field usages (table|false)[]? turn: the usage of each message
 ---@field parent string|false|nil turn, compaction: the key of what it follows; false: it begins
----                         the conversation; nil: it goes on where the one before ended
+---                         the conversation; nil: it follows the turn before
 ---@field usage string?     turn: JSON text
 ---@field model string?     turn
 ---@field metadata string?  turn: JSON text, as it was recorded
@@ -98,9 +98,10 @@ end
 ---@field why string?       custom: why the line could not be read as a message; nil when it
 ---                         was not meant to be one
 ---@field label {target: string, name: string, off: boolean?}? custom: to be set first
----@field key string?       compaction: what the recording calls it
+---@field key string|string[]|nil  compaction: what the recording calls it
 ---@field time integer?     compaction: when, in ms
----@field history string[]?  compaction: the messages of the new context, if it is recorded
+---@field history {key: string?, json: string?}[]?  compaction: the new context, if it is recorded.
+---                         A key and json: a new message; a key: one that stays; json: either
 ---@field summary string?   compaction: the text
 ---@field first string|false|nil compaction: the key of the first message that stays; nil: none
 
@@ -109,16 +110,16 @@ end
 ---@field source string?  what tells the recording from others; known with the first record
 ---@field has_name boolean?  the recording has a name of its own, which its first line tells
 ---@field path string?    where it is; nil: nobody knows
----@field salt string?    what else than its first line tells it from others
+---@field salt string?    what identifies it besides its first line
 ---@field offset integer  bytes that were read
----@field size integer?   of all
----@field title string?   what it was called last
+---@field size integer?   of the whole recording, in bytes
+---@field title string?   its newest title
 ---@field about {cwd: string?, branch: string?}?  where it ran
----@field is_empty boolean?  it was read to its end, and no message was in it
+---@field is_empty boolean?  it was read to its end and has no message
 ---@field looks_like string?  a sentence, if it may be of another format
 ---@field settings {model: string?, thinking: string?}
 ---@field head string|false|nil  the key of the message that the recording continues from; false:
----                       it begins anew
+---                       it starts a new conversation
 ---@field strays integer  messages whose parent is not there
 ---@field failed string?  why reading ended early
 local collector = {}
@@ -331,11 +332,13 @@ function collector:link(key, parent, is_head)
 end
 
 --- Adds a compaction: the messages before it were replaced by a summary.
----@param fields {key: string?, parent: string|false|nil, summary: string,
---- first: string|false|nil, line: string, side: boolean?, time: integer?, history: string[]?}
+---@param fields {key: string|string[]|nil, parent: string|false|nil, summary: string,
+--- first: string|false|nil, line: string, at: integer?, side: boolean?, time: integer?,
+--- history: {key: string?, json: string?}[]?}
 function collector:compaction(fields)
-  local at = self.at
-  local json = kept.custom(self:place(), characters.bytes(fields.line))
+  local at = fields.at or self.at
+  local where = { from = self.from, source = self.source, at = at }
+  local json = kept.custom(where, characters.bytes(fields.line))
   settle(self, {
     key = fields.key or {}, parent = fields.parent, bytes = #json + 200,
     put = function(parent)
@@ -346,7 +349,8 @@ function collector:compaction(fields)
         time = fields.time, history = fields.history, summary = bytes.text(fields.summary),
         first = first == true and fields.first or first,
       })
-      self.head = not fields.side and fields.key or self.head
+      local key = type(fields.key) == "table" and fields.key[#fields.key] or fields.key
+      self.head = not fields.side and key or self.head
       return true
     end,
   })
@@ -356,11 +360,6 @@ end
 ---@param digest string
 function collector:identify(digest)
   self.source = self.salt and kept.digest(self.salt, digest) or digest
-end
-
--- The place of the current line.
-function collector:place()
-  return { from = self.from, source = self.source, at = self.at, part = self.part }
 end
 
 --- Adds the data of a custom entry. why: a sentence if the line is an invalid message.
@@ -386,7 +385,8 @@ end
 ---@param why string?  why it could not be read as a message
 ---@param more table?
 function collector:keep(line, why, more)
-  self:custom(kept.custom(self:place(), characters.bytes(line)), why, more)
+  local where = { from = self.from, source = self.source, at = self.at, part = self.part }
+  self:custom(kept.custom(where, characters.bytes(line)), why, more)
 end
 
 --- Sets or removes a label, and keeps the line.

@@ -27,10 +27,11 @@ local write = {}
 ---@field first {at: integer?, why: string}?  the first of those
 ---@field compactions integer  that the recording tells of and the session now has
 ---@field summaries integer    of compactions that could not be repeated, kept as messages
----@field branches integer     places where it went on from somewhere else
+---@field branches integer     places where it continued from an older entry
 ---@field strays integer       messages whose parent is not there: each begins a conversation
 ---@field before integer       messages that an earlier import had brought
----@field resumed boolean?     it went on with a session that an earlier import had begun
+---@field resumed boolean?     it continued a session that an earlier import had begun
+---@field separate string?     the id of its parent, which the store did not have: it is no child
 ---@field unchanged boolean?   it was skipped
 ---@field looks_like string?   a sentence, if lines could not be read and another format may fit
 
@@ -66,8 +67,12 @@ end
 local function create(self, made)
   local link = self.recorded_parent
   local parent = link and self.store:resume { id = link, agent = made.agent }
-  if not parent then
-    return self.store:create(made)
+  if link and not parent and self.options.waits_for_parent then
+    return nil, ("the session that began it, %s, is not there"):format(link), "EPARENT"
+  elseif not parent then
+    local session, message, code = self.store:create(made)
+    self.counts.separate = session and link or nil
+    return session, message, code
   end
   local session, message, code = parent:child(made)
   if session then
@@ -230,7 +235,7 @@ local function finish(self)
   local session, records = self.session, self.records
   local head = records.head == false and ROOT or self.entries[records.head]
   local target = self.head ~= self.base and self.done.newest ~= self.head
-    and not self.made and self.head -- somebody went on with the session meanwhile
+    and not self.made and self.head -- somebody continued the session meanwhile
     or head or self.newest
   local ok, message, code = true, nil, nil
   if target and session:head() ~= target then
@@ -263,10 +268,12 @@ end
 ---@param records sessile.import.records
 ---@param options {from: string, id: string?, title: string?, agent: string?, session: table?,
 --- default_id: string?, title_of: (fun(id: string?): string?)?, skip_unchanged: boolean?,
+--- waits_for_parent: boolean?,
 --- on_step: fun(offset: integer, size: integer?)?}
 --- session: write into this one; default_id, title_of: of a recording that has none;
---- skip_unchanged: of one that was imported to its end and has the same length, only the beginning
---- is read
+--- waits_for_parent: of a sub-agent whose parent the store does not have: EPARENT, and nothing is
+--- written; skip_unchanged: of one that was imported to its end and has the same length, only the
+--- beginning is read
 ---@return table? session
 ---@return sessile.import.counts|string counts_or_message
 ---@return string? code
@@ -279,7 +286,7 @@ function write.into(store, records, options)
   end
   local self = setmetatable({
     store = store, options = options, from = options.from, records = records,
-    session = options.session, entries = {}, waiting = {},
+    session = options.session, entries = {}, written = {}, waiting = {},
     counts = { messages = 0, turns = 0, customs = 0, refused = 0, unread = 0, compactions = 0,
       summaries = 0, branches = 0, strays = 0, before = 0 },
   }, Writer)

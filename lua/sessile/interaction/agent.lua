@@ -3,6 +3,7 @@
 -- An agent holds the defaults of its runs and cancels them. The conversation is in the session;
 -- without a session nothing is kept.
 
+local agents = require "sessile.agents"
 local object = require "sessile.object"
 local options = require "sessile.options"
 local send = require "sessile.interaction.send"
@@ -52,7 +53,15 @@ function methods:run(message, given)
   if named == nil then
     named = self._options.session
   end
-  local on, why, code = session_of(who, named, opts.store or self._options.store)
+  local store = opts.store or self._options.store
+  local enabled, why, code = true, nil, nil
+  if store and self._options.name then
+    enabled, why, code = agents.check_enabled(store, self._options.name)
+  end
+  local on
+  if enabled then
+    on, why, code = session_of(who, named, store)
+  end
   if not on and why then
     return nil, why, code
   end

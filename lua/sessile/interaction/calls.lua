@@ -18,7 +18,7 @@ local interrupted = "interrupted: this call was started and its end was not reco
 local cancelled = "cancelled before it was run"
 local cut_short = "cancelled while it ran; it may or may not have taken effect"
 local unanswered = "cancelled: it was paused, and the pause ended without an answer"
-local moved_on = "not run: the conversation went on before it could be"
+local moved_on = "not run: the conversation continued before it could be"
 
 local pause = { __name = "sessile.Pause" }
 
@@ -118,8 +118,8 @@ local function perform(loop, open, call)
   if first == nil then
     return nil, message, code
   elseif first == false then
-    return nil, ("the call %s of '%s' is being run by somebody else: one loop at a time can "
-      .. "go on with a session"):format(call.id, call.name), "ECONFLICT"
+    return nil, ("the call %s of '%s' is being run by somebody else: only one loop at a time "
+      .. "can continue a session"):format(call.id, call.name), "ECONFLICT"
   end
   loop:emit { type = "tool_start", call = call, args = args }
   local result, asked = run(loop, tool, call, args, state)

@@ -39,8 +39,8 @@ local default_steps = 50
 --- A loop that is ready to run. spec: session (or nil), transcript, model, tools, before,
 --- after, reducer, max_steps, parallel, on_event, input (a list, or nil), stopped (function),
 --- state (function: the reducer's state until now), events (that the reducer has not seen yet),
---- policy, fallback, policy_model, beside (another loop runs on the same handle, and its open calls
---- are not answered here).
+--- policy, fallback, policy_model, compacts (false: not even on overflow), beside (another loop
+--- runs on the same handle, and its open calls are not answered here).
 function loop.new(spec)
   local self = setmetatable(spec, Loop)
   self.tools = self.tools or {}
@@ -241,6 +241,11 @@ local function think(self)
     return message, nil, reason, code
   end
   self:emit { type = "overflow", message = reason, code = code }
+  if self.compacts == false then
+    return nil, nil, reason .. " (and the context was not compacted, because triggers = false: "
+      .. "compact it with session:compact(), then continue with session:send())",
+      code or "EOVERFLOW"
+  end
   local done, why = self.transcript:compact {
     reason = "overflow", model = self.policy_model, policy = self.policy or nil,
     fallback = self.fallback,
@@ -441,8 +446,8 @@ function Loop:run()
   end
   while not self:cancelled() do
     if self.step >= self.max_steps then
-      return failed(self, ("stopped after %d steps: raise max_steps, or go on by sending nothing")
-        :format(self.step), "ELIMIT")
+      return failed(self, ("stopped after %d steps: raise max_steps, or send without a message to "
+        .. "continue"):format(self.step), "ELIMIT")
     end
     self.step = self.step + 1
     local answer, pause, reason, why = think(self)

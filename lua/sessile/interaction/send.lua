@@ -4,6 +4,7 @@
 -- It checks the options of a call, which override those of the session; these override those of the
 -- store. The methods are added to those of sessions; session.lua does not require this file.
 
+local agents = require "sessile.agents"
 local calls = require "sessile.interaction.calls"
 local inherited = require "sessile.inherited"
 local loop = require "sessile.interaction.loop"
@@ -103,12 +104,12 @@ local function said_since(self, head)
   return events
 end
 
--- What the reducer has to see first: the events of a loop that did not end, and, when it goes on,
+-- What the reducer has to see first: the events of a loop that did not end, and, when it continues,
 -- what was said since.
-local function carried(self, goes_on)
+local function carried(self, continues)
   local left = unreduced[self] or { events = {} }
   local events = table.move(left.events, 1, #left.events, 1, {})
-  local said = goes_on and said_since(self, left.head) or {}
+  local said = continues and said_since(self, left.head) or {}
   return table.move(said, 1, #said, #events + 1, events)
 end
 
@@ -164,25 +165,26 @@ local function on_session(who, self, input, opts, chosen)
     return nil, who .. ": no model is configured: give model= to the call, the session or the "
       .. "store", "EINVALID"
   end
-  triggers.resolve(who, opts.triggers) -- wrong before anything is said, not after
+  -- wrong before anything is said, not after
+  local when = triggers.resolve(who, opts.triggers) or self._triggers
   triggers.checkpoints(who, opts.checkpoint)
   local ctx = { session = self, reason = "policy" }
   local writing = { policy_model = function(request) return model(request, ctx) end }
   for _, name in ipairs(send.of_turns) do
     writing[name] = opts[name]
   end
-  -- What was under way is gone on with step by step: it is in the log already.
+  -- A turn that is under way is in the log already, so it is continued step by step.
   local kind = chosen.commit == "turn" and input and whole or steps
   local spec = {
     session = self, transcript = kind.new(self, writing), model = model, input = input,
     policy = opts.policy, fallback = opts.fallback, policy_model = writing.policy_model,
-    stopped = opts.stopped,
+    stopped = opts.stopped, compacts = not triggers.off(when),
     state = function() return state_of(self) end,
   }
   options.add(spec, chosen)
   spec.events = spec.reducer and carried(self, input == nil) or nil
   if input == nil and running[self] then
-    return nil, who .. ": a loop runs on this session: it has to end before another can go on "
+    return nil, who .. ": a loop runs on this session: it has to end before another can continue "
       .. "with it", "EBUSY"
   end
   spec.beside = running[self] ~= nil
@@ -219,6 +221,10 @@ end
 --- stopped; chosen: settings; before: the earlier messages, without a session.
 function send.run(who, self, input, opts, chosen, before)
   if self then
+    local enabled, why, denied = agents.check_enabled(self._store, self.agent)
+    if not enabled then
+      return nil, why, denied
+    end
     return on_session(who, self, input, opts, settings.over(self._settings or {}, chosen))
   end
   return on_nothing(who, before, input, opts, chosen)

@@ -283,7 +283,7 @@ function Stream:take(data)
   end
   local body = answers.decode(data)
   if type(body) ~= "table" then
-    return nil, "the endpoint sent a piece that is no JSON object"
+    return nil, "the endpoint sent a piece that is not a JSON object"
   elseif body.error ~= nil and body.error ~= core.null then
     local failure = openai.failure(data)
     return nil, failure.message or "the endpoint failed in the middle of its answer", failure

@@ -100,7 +100,7 @@ function generate.turns(seed, shape)
     if late[1] and rnd:one_in(2) then
       turn[#turn + 1] = table.remove(late, 1)
     end
-    if not rnd:one_in(15) then -- now and then an agent goes on by itself
+    if not rnd:one_in(15) then -- now and then an agent continues by itself
       turn[#turn + 1] = { role = "user", content = content_of(rnd, scale) }
     end
     for _ = 1, rnd:one_in(10) and rnd:int(5, 12) or rnd:int(0, 3) do

@@ -57,7 +57,7 @@ local function read(path)
   for line in file and file:lines() or function() end do
     local ok, one = pcall(function() return core.plain(core.json(line)) end)
     if not ok or type(one) ~= "table" or one.request == nil then
-      error(("%s holds a line that is no recorded answer"):format(path), 0)
+      error(("%s has a line that is not a recorded answer"):format(path), 0)
     end
     local key = text_of(one.request)
     answers[key] = answers[key] or {}

@@ -78,7 +78,7 @@ function properties.truth(result)
   return nil
 end
 
---- Kept entries ascend, late answers aside, which stand at their calls.
+--- Kept entries ascend, except late answers, which follow their calls.
 function properties.order(result)
   local last = -1
   for _, message in ipairs(result.context) do

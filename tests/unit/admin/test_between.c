@@ -14,6 +14,7 @@
 #undef fail
 
 #include <string.h>
+#include <unistd.h>
 
 #include "log/log.h"
 #include "session/store_handle.h"
@@ -356,11 +357,101 @@ static void logs_replaced_for_ever_are_BUSY(void **state)
     place_close(&p);
 }
 
+/* ------------------------------------------------------------------ just made */
+
+/* The keys are rotated, and another handle holds the log, as soon as it has its name. */
+static struct {
+    sessile_backend_log *held;
+    const char *name;
+} made;
+
+static void hold_made(const char *name)
+{
+    store *other = &between.other->backend;
+    int replaced = 0;
+    sessile_error err;
+    if (made.held || strcmp(name, made.name) != 0)
+        return;
+    assert_int_equal(sessile_keys_rotate(between.other, NULL, NULL, &err), SESSILE_OK);
+    assert_int_equal(other->table->open(other->self, "main", name, &made.held, &err),
+                     SESSILE_OK);
+    assert_int_equal(
+        other->table->lock(made.held, SESSILE_LOCK_EXCLUSIVE, 0, &replaced, &err),
+        SESSILE_OK);
+}
+
+static sessile_status create_and_hold(void *self, const char *folder, const char *name,
+                                      const void *data, size_t size, sessile_error *err)
+{
+    sessile_status status = between.under->create(self, folder, name, data, size, err);
+    if (!status)
+        hold_made(name);
+    return status;
+}
+
+static sessile_status publish_and_hold(sessile_backend_draft *draft, sessile_error *err)
+{
+    sessile_status status = between.under->draft_publish(draft, err);
+    if (!status)
+        hold_made(made.name);
+    return status;
+}
+
+/* It waits as long as was asked, and what was made opens, is written to and resealed. */
+static void a_log_that_others_hold_when_it_is_made_is_BUSY(void **state)
+{
+    static const char *const names[] = {"made", "forked"};
+    (void)state;
+    for (int forks = 0; forks < 2; forks++) {
+        place p;
+        sessile_session *s, *fork = NULL;
+        sessile_session_options which = named(names[forks]);
+        sessile_error err = {SESSILE_OK, ""};
+        uint64_t failed;
+        place_open(&p, STORE_SEALED);
+        store *st = &p.store->backend;
+        if (!st->table->lock) {
+            place_close(&p);
+            skip();
+        }
+        s = session_made(p.store, "source");
+        say(s, "user", "hello");
+        p.store->config.timeout_ms = 50;
+        between.under = st->table;
+        between.table = *st->table;
+        between.table.create = create_and_hold;
+        between.table.draft_publish = publish_and_hold;
+        between.other = place_again(&p);
+        made.held = NULL;
+        made.name = names[forks];
+        st->table = &between.table;
+        alarm(60); /* for ever is a failure */
+        sessile_status status = forks
+                                    ? sessile_fork(&fork, s, SESSILE_NO_ID, &which, &err)
+                                    : sessile_create(&fork, p.store, &which, &err);
+        alarm(0);
+        st->table = between.under;
+        assert_non_null(made.held);
+        assert_int_equal(status, SESSILE_BUSY);
+        assert_non_null(strstr(err.message, "reseal"));
+        between.other->backend.table->close(made.held);
+        assert_int_equal(reseal_all(between.other, &failed), SESSILE_OK);
+        assert_int_equal(failed, 0);
+        session_closed(s);
+        s = session_resumed(between.other, names[forks]);
+        say(s, "user", "again");
+        session_closed(s);
+        place_again_close(&p, between.other);
+        place_close(&p);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(logs_change_before_they_are_opened_again),
         cmocka_unit_test(logs_replaced_for_ever_are_BUSY),
+        cmocka_unit_test(a_log_that_others_hold_when_it_is_made_is_BUSY),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -311,7 +311,8 @@ static void a_new_system_message_breaks_truth(void **unused)
     add_word(&p, "s", "", "")->invalid_role = 1;
     propose(&p, "1 2 +1 3 4");
     expect_law(&p, LAW_TRUTH,
-               "new message 1 has the role system, but replaces no message of that role");
+               "new message 1 has the role system, but does not replace one message of "
+               "that role: write it as user");
     propose(&p, "1 2 3 4");
     expect_law(&p, LAW_NONE, "");
     proposal_end(&p);

@@ -117,7 +117,7 @@ static void name_that_is_taken_is_EXISTS(void **state)
         kit_open(&k, mode);
         kit_create(&k, "log");
         assert_int_equal(log_create(&k.st, k.keys, "main", "log", "{\"id\":\"00000000\"}",
-                                    17, &k.alloc, &err),
+                                    17, -1, &k.alloc, &err),
                          SESSILE_EXISTS);
         assert_int_equal(kit_try(&k, "none", &log, NULL, NULL, &err), SESSILE_NOTFOUND);
         assert_null(log);

@@ -514,7 +514,7 @@ static void any_failing_call_loses_nothing_acknowledged(void **state)
                 char *header = entry_text(0, "log", 0);
                 sessile_status status =
                     log_create(&life.st, life.keys, "main", "log", header, strlen(header),
-                               &life.alloc, &err);
+                               -1, &life.alloc, &err);
                 if (!status) {
                     acknowledged = written = 1;
                     status = kit_try(&life, "log", &log, NULL, &torn, &err);

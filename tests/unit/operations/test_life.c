@@ -283,7 +283,7 @@ static void a_log_that_was_written_to_meanwhile_stays(void **state)
 {
     place *p = *state;
     sessile_store *st = p->store;
-    session_names names = {{"kept", 4}, {"main", 4}, {NULL, 0}};
+    session_names names = {{"kept", 4}, {"main", 4}, {NULL, 0}, 0};
     char folder[NAME_SIZE], name[NAME_SIZE];
     sessile_session *s = session_made(st, "kept");
     sessile_listed *rows;

@@ -240,6 +240,25 @@ static void a_trigger_takes_the_place_of_the_one_further_out(void **state)
     FIRES(w, "threshold");
 }
 
+static void triggers_without_a_condition_run_no_hook_after_a_turn(void **state)
+{
+    world *w = *state;
+    sessile_policy_free(w->policy);
+    w->policy = world_host(w, "host",
+                           SESSILE_HOOK_MERGE | SESSILE_HOOK_SUMMARIZE |
+                               SESSILE_HOOK_TRUNCATE | SESSILE_HOOK_SHOULD_COMPACT |
+                               SESSILE_HOOK_FLUSH | SESSILE_HOOK_COMPACT);
+    w->should = 1;
+    world_use(w, (sessile_triggers){.messages = 0});
+    IS_QUIET(w);
+    assert_int_equal(w->out.verdict, SESSILE_NO_POLICY);
+    assert_string_equal(world_compact(w, 0), "flush:manual compact:manual ");
+    w->options.config.triggers = NULL;
+    assert_string_equal(world_turn(w), "merge:turn summarize:turn truncate:turn "
+                                       "should_compact:threshold flush:threshold "
+                                       "compact:threshold ");
+}
+
 static void a_trigger_that_makes_no_sense_is_invalid(void **state)
 {
     world *w = *state;
@@ -457,6 +476,7 @@ int main(void)
         IN_WORLD(an_event_fires_when_the_trigger_lists_it),
         IN_WORLD(of_several_reasons_the_first_in_order_is_told),
         IN_WORLD(a_trigger_takes_the_place_of_the_one_further_out),
+        IN_WORLD(triggers_without_a_condition_run_no_hook_after_a_turn),
         IN_WORLD(a_trigger_that_makes_no_sense_is_invalid),
         IN_WORLD(a_refused_policy_has_its_fallback_on_the_same_context),
         IN_WORLD(a_person_gets_no_fallback_that_is_configured),

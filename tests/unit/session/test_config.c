@@ -23,6 +23,7 @@ static sessile_config one(void)
                             .checkpoint = {&never, 3},
                             .window = 1000,
                             .reserve = 10,
+                            .keep_min = 5,
                             .has_timeout = 1,
                             .timeout_ms = 0,
                             .isolation = SESSILE_WORKER};
@@ -36,6 +37,7 @@ static sessile_config other(void)
                             .checkpoint = {&often, 4},
                             .window = 2000,
                             .reserve = 20,
+                            .keep_min = 6,
                             .has_timeout = 1,
                             .timeout_ms = 7,
                             .isolation = SESSILE_IN_PROCESS};
@@ -50,6 +52,7 @@ static void assert_same_config(const sessile_config *a, const sessile_config *b)
     assert_int_equal(a->checkpoint.keep, b->checkpoint.keep);
     assert_int_equal(a->window, b->window);
     assert_int_equal(a->reserve, b->reserve);
+    assert_int_equal(a->keep_min, b->keep_min);
     assert_int_equal(a->has_timeout, b->has_timeout);
     assert_int_equal(a->timeout_ms, b->timeout_ms);
     assert_int_equal(a->isolation, b->isolation);
@@ -88,6 +91,14 @@ static void what_cannot_be_is_invalid(void **state)
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
         assert_int_equal(config_check(&cases[i], &err), SESSILE_INVALID);
     assert_int_equal(config_check(&fine, &err), SESSILE_OK);
+
+    /* Each by itself is right; one that is given replaces the one that is inherited. */
+    sessile_config window = {.window = 20}, reserve = {.reserve = 20},
+                   less = {.window = 20, .reserve = 19};
+    assert_int_equal(config_check(&window, &err), SESSILE_OK);
+    assert_int_equal(config_check_merged(&window, &reserve, &err), SESSILE_INVALID);
+    assert_int_equal(config_check_merged(&reserve, &window, &err), SESSILE_INVALID);
+    assert_int_equal(config_check_merged(&less, &reserve, &err), SESSILE_OK);
 }
 
 static void a_session_has_its_own_and_then_its_stores(void **state)

@@ -373,6 +373,42 @@ static void without_any_answer_it_is_unknown_and_said_so(void **state)
     holds(at, "one\ntwo\n");
 }
 
+/* A clock that goes on by so much whenever it is read, however fast the machine is. */
+enum { TICK_MS = 100, TICKS_OVER = 4 };
+static uint64_t ticks;
+
+static uint64_t ticking(void *ud)
+{
+    (void)ud;
+    return ++ticks * TICK_MS * 1000;
+}
+
+static void who_gets_no_answer_is_told_in_the_time_asked(void **state)
+{
+    enum { ASKED_MS = 5000 };
+    place *at = opened(state, ASKED_MS);
+    pg_store *ps = at->st.self;
+    os_table clock = *ps->os;
+    const os_table *os = ps->os;
+    int poisoned = 0;
+    uint64_t bytes, begun = ticks;
+    int64_t mtime;
+
+    clock.clock_us = ticking;
+    ps->os = &clock;
+    atomic_store(&at->p.next, HOLD_ALL);
+    assert_int_equal(append(at, "two\n", &poisoned), SESSILE_IO);
+    if ((ticks - begun) * TICK_MS > ASKED_MS + TICKS_OVER * TICK_MS)
+        fail_msg("an append took %d ms", (int)(ticks - begun) * TICK_MS);
+    assert_non_null(strstr(at->err.message, "open it again and look"));
+    begun = ticks;
+    assert_int_equal(at->st.table->size(at->log, &bytes, &mtime, &at->err), SESSILE_IO);
+    if ((ticks - begun) * TICK_MS > ASKED_MS + TICKS_OVER * TICK_MS)
+        fail_msg("a look took %d ms", (int)(ticks - begun) * TICK_MS);
+    ps->os = os;
+    atomic_store(&at->p.next, PASS);
+}
+
 static void another_writer_in_between_is_a_conflict(void **state)
 {
     place *at = opened(state, 5000);
@@ -543,6 +579,7 @@ int main(void)
         CASE(an_answer_that_hangs_is_looked_up),
         CASE(a_statement_that_hangs_never_comes_late),
         CASE(without_any_answer_it_is_unknown_and_said_so),
+        CASE(who_gets_no_answer_is_told_in_the_time_asked),
         CASE(another_writer_in_between_is_a_conflict),
         CASE(who_asks_to_stop_is_told_what_became_of_it),
         CASE(what_is_made_or_changed_is_so_once),

@@ -34,7 +34,7 @@ end
 ---@param text string?
 function exchange.run(given, text)
   local said, compactions = nil, {}
-  -- What goes to `to`, inert, and a list of it.
+  -- Passes text to `to` with escapes removed, and collects it in a list.
   local function way(to)
     local safe, list = terminal.stream(), {}
     local function pass(piece)
@@ -86,7 +86,7 @@ function exchange.run(given, text)
   local whole = table.concat(said.text.list)
   if outcome.status == "completed" and whole == "" and outcome.text ~= "" then
     if given.show then
-      given.show(terminal.safe(outcome.text)) -- of a model that does not tell as it goes
+      given.show(terminal.safe(outcome.text)) -- the model did not stream
     end
   elseif outcome.status == "failed" then
     local stopped = outcome.code == "ECANCELLED"

@@ -74,7 +74,7 @@ local function say_system(self)
 end
 
 --- One question and its answer. given: show, reason, stopped, as for exchange.run. text nil: the
---- turn that is under way goes on.
+--- turn that is under way is continued.
 function chat:exchange(given, text)
   local session, message, code, step = self:begin()
   if not session then
@@ -125,7 +125,7 @@ function chat:say(text, colour)
 end
 
 local function failed(self, message, _, step)
-  self:say("! " .. terminal.safe(tostring(message)):gsub("[%s.]+$", "") .. ".", "red")
+  self:say("! " .. terminal.sentence(terminal.safe(tostring(message))), "red")
   if step then
     self:say(terminal.safe(hints.fill(slash.here(self, step), self.app.globals)))
   end
@@ -157,10 +157,9 @@ end
 local function tell_compaction(self, outcome)
   local tokens, policy = outcome.tokens or {}, outcome.policy or {}
   if tokens.before and tokens.after then
-    self:say(("· compacted by %s: %s → %s tokens, %d messages left the context; /why says which")
-      :format(terminal.line((policy.fallback or policy).name or "a policy"),
-        terminal.number(tokens.before), terminal.number(tokens.after),
-        #(outcome.removals or policy.removals or {})), "dim")
+    self:say(("· compacted by %s: %s, %d messages left the context; /why says which"):format(
+      terminal.line((policy.fallback or policy).name or "a policy"), terminal.change(tokens),
+      #(outcome.removals or policy.removals or {})), "dim")
   end
 end
 
@@ -190,8 +189,8 @@ local function tell(self, outcome)
   end
 end
 
---- Runs f(…) with the terminal in our hands: what is typed meanwhile is not shown but read
---- afterwards, and Ctrl-C is told by line.interrupted.
+--- Runs f(…) while the chat controls the terminal: what is typed meanwhile is not shown and is read
+--- afterwards, and line.interrupted tells whether Ctrl-C was typed.
 function chat:busy(f, ...)
   line.busy(true)
   self.app.stopped = line.interrupted

@@ -29,21 +29,26 @@ local function help(self)
   for _, name in ipairs(slash.names(own)) do
     more[#more + 1] = not own[name] and "/" .. name or nil
   end
+  local width = 0
   for _, row in ipairs(rows) do
-    self:say(("  %-26s %s"):format(row[1], row[2]))
+    width = math.max(width, #row[1])
+  end
+  for _, row in ipairs(rows) do
+    self:say(("  %s%s  %s"):format(row[1], (" "):rep(width - #row[1]), row[2]))
   end
   say_words(self, "As on the command line, about this session: " .. table.concat(more, " "))
-  say_words(self, "To send a line that begins with /, type //. \\ at the end goes on in "
-    .. "the next. Tools are not run here. Ctrl-C stops an answer, Ctrl-D ends the chat.")
+  say_words(self, "To send a line that begins with /, type //. A line that ends with "
+    .. "\\ continues in the next one. Tools are not run here. Ctrl-C stops an answer, Ctrl-D ends "
+    .. "the chat.")
 end
 
-own.help = { about = "this", alone = true, run = help }
+own.help = { about = "show this help", alone = true, run = help }
 own["?"] = { alone = true, run = help }
 own.quit = { about = "end the chat; everything is kept", alone = true,
   run = function(self) self.over = true end }
 own.exit = { alone = true, run = own.quit.run }
 
-own.title = { usage = "TEXT", about = "call the session so", alone = true,
+own.title = { usage = "TEXT", about = "set the title of the session", alone = true,
   run = function(self, rest)
     if rest == "" then
       local title = self.session and self.session.title or ""
@@ -109,7 +114,7 @@ own.compact = { usage = "[OPTIONS] [INSTRUCTIONS]", about = "make the context sm
     return result, message, code, code == "EPOLICY" and NO_SUMMARY or step
   end }
 
-own.why = { usage = "[ENTRY]", about = "what became of a message; alone: what was compacted",
+own.why = { usage = "[ENTRY]", about = "what happened to a message; alone: the compactions",
   run = function(self, rest)
     local command = assert(registry.load(rest == "" and "log" or "why"))
     return slash.run(self, command, rest == "" and {} or { rest })
@@ -141,7 +146,7 @@ own.usage = { about = "tokens of the context, and of all requests", run = functi
   self:say(("context  %s tokens%s (%s)"):format(terminal.number(tokens),
     self.window and " of " .. terminal.number(self.window) or "",
     type(about) == "table" and about.source or "counted"))
-  self:say(("in all   %s in, %s out, %s from a cache"):format(terminal.number(usage.input),
+  self:say(("total    %s in, %s out, %s from a cache"):format(terminal.number(usage.input),
     terminal.number(usage.output), terminal.number(usage.cache_read)))
 end }
 
@@ -151,7 +156,7 @@ local function last_question(self)
   if not list then
     return nil, message, code
   elseif #list == 0 then
-    return nil, "nothing was said yet", "ENOTFOUND", false
+    return nil, "there is no question on this branch", "ENOTFOUND", false
   end
   return list[1]
 end
@@ -185,7 +190,7 @@ own.undo = { about = "undo the last question; it stays in the tree",
     if not moved then
       return nil, message, code
     end
-    self:say("· took back: " .. terminal.cut(terminal.line(question.content), 60), "dim")
+    self:say("· undone: " .. terminal.cut(terminal.line(question.content), 60), "dim")
   end }
 
 own.fork = { usage = "[ENTRY]", about = "a new session from here, or from an entry",

@@ -63,7 +63,6 @@ local function lent(session)
   })
 end
 
-
 -- The command that the words name, and the number of words in its name.
 local function command_of(words)
   local first, second = words[1], words[2]
@@ -84,8 +83,8 @@ local function is_here(command)
     or command.name == "list" or command.name == "search")
 end
 
---- Rewrites commands about the session in a sentence as they are typed in the chat. To go on with
---- the session somebody who is in it types a message.
+--- Rewrites commands about the session in a sentence as they are typed in the chat. In the
+--- chat, a message continues the session.
 function slash.here(chat, text)
   if not chat.session then
     return text
@@ -130,7 +129,7 @@ function slash.run(chat, command, words)
   local args, message = options.parse(command, typed)
   if not args then
     return nil, message, "EUSAGE", ("Usage: /%s"):format(
-      (command.usage:gsub(" %[?ID%]?", "", 1):gsub(" SESSION", "", 1)))
+      (command.usage:gsub(" %[?ID%]?", "", 1)))
   end
   return app_for(chat):run(command, args)
 end

@@ -84,11 +84,12 @@ local function report(app, session, result)
       ("The answer is kept. Give another one, or correct the policy, then: sessile answer %s "
         .. "--again"):format(hints.id(session.id))
   elseif made.verdict == "applied" then
-    app:out(("%s → %s tokens, %d messages left the context\n"):format(
-      terminal.number(result.tokens.before), terminal.number(result.tokens.after),
+    app:out(("%s, %d messages left the context\n"):format(terminal.change(result.tokens),
       #result.removals))
+  elseif made.verdict == "stale" then
+    app:note(common.too_late(made))
   else
-    app:note(made.message or "It proposes nothing: the context does not change.")
+    app:note "It proposes nothing: the context does not change."
   end
 end
 

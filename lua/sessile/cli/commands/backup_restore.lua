@@ -6,12 +6,12 @@ local moving = require "sessile.cli.moving"
 local migrate = require "sessile.migrate"
 local paths = require "sessile.paths"
 local sessile = require "sessile"
-local sessions = require "sessile.cli.sessions"
+local stores = require "sessile.cli.stores"
 local terminal = require "sessile.cli.terminal"
 
 -- A backup file as a store.
 local function place_of(app, file)
-  return app.try(sessions.as_place(app, migrate.backup_url(file)))
+  return app.try(stores.as_place(app, migrate.backup_url(file)))
 end
 
 return {
@@ -32,7 +32,7 @@ return {
     command is interrupted, run it again with --into to continue.]],
   run = function(app, args)
     local from = place_of(app, args.file)
-    local url = sessions.place(app.globals) or paths.default_store()
+    local url = stores.place(app.globals) or paths.default_store()
     if not url then
       return nil, "there is no place for sessions: neither HOME nor XDG_DATA_HOME is set",
         "EUSAGE", "Name a folder with --store FOLDER, or set one of them."

@@ -8,14 +8,15 @@ local common = require "sessile.cli.common"
 local hints = require "sessile.cli.hints"
 local models = require "sessile.cli.models"
 local options = require "sessile.cli.options"
-local sessions = require "sessile.cli.sessions"
+local stores = require "sessile.cli.stores"
 local terminal = require "sessile.cli.terminal"
 
 -- The session with that name, if there is one, and a function that makes it.
 local function session_of(app, name, policy)
   local store = app:need_store(true, { policy = policy }) -- a wrong one fails here
   local function make()
-    local session, message, code = store:create { id = name, agent = app.globals.agent }
+    local session, message, code = store:create { id = name, agent = app.globals.agent,
+      user = app.globals.user }
     if not session and code == "EEXISTS" and name then -- made meanwhile
       session = app:session(name)
     end
@@ -76,9 +77,9 @@ local function once(app, talk, text)
   app.try(outcome, message, code, step)
   local session = talk.session
   for _, one in ipairs(outcome.compactions) do
-    app:note(("Compacted: %s → %s tokens"):format(terminal.number(one.tokens.before),
-      terminal.number(one.tokens.after)))
+    app:note("Compacted: " .. terminal.change(one.tokens))
   end
+  common.note_refusal(app, outcome.policy)
   if app.json then
     as_json(app, session, outcome, made)
   end
@@ -86,7 +87,7 @@ local function once(app, talk, text)
     return nil, outcome.error or outcome.reason or outcome.status, outcome.code,
       ("What you said is kept: sessile show %s"):format(hints.id(session.id))
   elseif made and not app.json then
-    app:note("Go on: sessile chat " .. hints.id(session.id))
+    app:note("To continue: sessile chat " .. hints.id(session.id))
   end
 end
 
@@ -117,7 +118,7 @@ end
 
 -- The place of the store for the history of typed lines; nil: no history file.
 local function place_of(app, args)
-  local url, folder = sessions.place(app.globals)
+  local url, folder = stores.place(app.globals)
   local store = app:store()
   if args.no_history or not store or store.sealed then
     return nil

@@ -7,13 +7,14 @@ local common = require "sessile.cli.common"
 local hints = require "sessile.cli.hints"
 local progress = require "sessile.cli.progress"
 local sessions = require "sessile.cli.sessions"
+local stores = require "sessile.cli.stores"
 local terminal = require "sessile.cli.terminal"
 
 local COLOURS = { damage = "red", warning = "yellow", note = "cyan" }
 
 -- Prints a finding: the file, what it is, and the next command unless `done`.
 local function tell(app, found, done)
-  local _, folder = sessions.place(app.globals)
+  local _, folder = stores.place(app.globals)
   local file = (folder and folder .. "/" or "") .. (found.file or "?")
   local line = ("%s: %s: %s"):format(app.paint(found.severity, COLOURS[found.severity]),
     terminal.line(file), terminal.line(found.what))
@@ -24,7 +25,7 @@ local function tell(app, found, done)
 end
 
 local function totals(report)
-  local text = ("%s, %s, %s: "):format(terminal.plural(report.sessions, "session"),
+  local text = ("%s, %s, %s: "):format(terminal.plural(report.sessions, "log"),
     terminal.plural(report.entries, "entry", "entries"),
     terminal.bytes(report.bytes))
   if report.damaged == 0 then
@@ -64,12 +65,13 @@ end
 
 -- The report of the session that `name` names; nil: of all sessions. given: the options.
 local function check(app, store, name, given)
-  given.id = name
+  given.id, given.user = name, name and app.globals.user
   local report, message, code = store:check(given)
   if report or not name or code ~= "ENOTFOUND" then
     return report, message, code
   end
-  local row = app.try(sessions.find(app.try(store:list { agent = given.agent }), name))
+  local row = app.try(sessions.find(
+    app.try(store:list { agent = given.agent, user = given.user }), name))
   given.id, given.agent = row.id, row.agent
   given.user = row.user ~= "" and row.user or nil
   return store:check(given)

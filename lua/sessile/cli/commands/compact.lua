@@ -27,6 +27,7 @@ local function verdict_json(app, result, id, changes, told)
     fallback = common.fallback_json(policy.fallback),
     before = result.tokens.before, after = result.tokens.after,
     left = #(result.removals or {}), compaction = result.compaction,
+    first_kept = result.first_kept, time = result.time,
     cannot_fit = result.cannot_fit, dry_run = changes ~= nil,
     changes = list and app.array(list), log = app.array(result.log or {}),
     model = told.missing,
@@ -68,7 +69,7 @@ local function run(app, args, session)
   local changes = args.dry_run and diff.compare(result.before, result.after, result.removals)
   if app.json then
     verdict_json(app, result, session.id, changes, told)
-    return made.refused and 1 or 0
+    return made.verdict == "stale" and 6 or made.refused and 1 or 0
   end
   for _, line in ipairs(result.log or {}) do
     app:note(terminal.line(line))
@@ -82,6 +83,9 @@ local function run(app, args, session)
         or "Nothing has changed. Try again. ")
         .. "Or name what runs instead: --fallback sliding_window"
       or nil
+  elseif made.verdict == "stale" then
+    return nil, common.too_late(made), "ECONFLICT",
+      "Repeat it: sessile compact " .. hints.id(session.id)
   end
   local tokens = result.tokens
   if changes then
@@ -92,8 +96,7 @@ local function run(app, args, session)
     app:note(("%s proposes nothing: the context stays at %s tokens"):format(
       made.name or "The policy", terminal.number(tokens.before)))
   else
-    app:out(("%s → %s tokens%s, %d messages left the context\n"):format(
-      terminal.number(tokens.before), terminal.number(tokens.after), saved(tokens),
+    app:out(("%s%s, %d messages left the context\n"):format(terminal.change(tokens), saved(tokens),
       #result.removals))
   end
   if result.cannot_fit then

@@ -27,7 +27,7 @@ return {
     sessile context bug-42 --json | jq '[.messages[].message]'  the messages as they are stored]],
   arguments = { common.session },
   options = {
-    { "--to API", "as the body of a request to this API: openai, anthropic",
+    { "--to API", "as the body of a request to this API",
       choices = { "openai", "anthropic" } },
     { "--model M", "count tokens for this model (default: the session's)" },
   },

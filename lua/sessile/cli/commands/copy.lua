@@ -4,7 +4,7 @@
 
 local common = require "sessile.cli.common"
 local hints = require "sessile.cli.hints"
-local sessions = require "sessile.cli.sessions"
+local stores = require "sessile.cli.stores"
 
 return {
   summary = "copy a whole session into another store, and print its id there",
@@ -34,7 +34,7 @@ return {
       store = args.to, key_file = args.to_key_file, plain = args.to_plain,
       timeout = app.globals.timeout, network = app.globals.network,
     }
-    local store = app:keep(app.try(sessions.open(there, true, {
+    local store = app:keep(app.try(stores.open(there, true, {
       on_policy_error = function() end, -- app:store() has warned of it
     })))
     local copy = app:keep(app.try_or({

@@ -9,17 +9,17 @@ local terminal = require "sessile.cli.terminal"
 
 -- The session to delete, and why it cannot be opened, if it cannot. A session that cannot be opened
 -- or is deleted softly must be named by its whole id.
-local function target(app, name, user)
-  local session, message, code, step = app:session(name, user)
+local function target(app, name)
+  local session, message, code, step = app:session(name)
   if session then
     local which = { id = session.id, agent = session.agent, user = session.user }
     session:close()
     app.damaged, app.damage = nil, nil -- the damage does not matter any more
     return which
   elseif code == "EUSAGE" or name == "last" then
-    return nil, message, code, step and step:gsub("add %-%-agent%.$", "add --agent or --user.")
+    return nil, message, code, step
   end
-  return { id = name, agent = app.globals.agent, user = user }, message, code, step
+  return { id = name, agent = app.globals.agent, user = app.globals.user }, message, code, step
 end
 
 -- Asks. --yes answers only for a session that was named by its whole id: a prefix, a title or
@@ -48,7 +48,6 @@ return {
     sessile delete bug-42         delete it permanently; asks first]],
   arguments = { common.session },
   options = {
-    { "--user NAME", "only a session of this user", is = "user" },
     { "--soft", "only mark it; it can be undeleted until it is purged" },
     { "--reason TEXT", "the reason, kept in the record of the deletion" },
     { "--actor NAME", "who deleted it, kept there too" },
@@ -62,7 +61,7 @@ return {
     opens copies elsewhere, such as backups. To make those unreadable too, use
     `sessile forget USER`.]],
   run = function(app, args)
-    local which, message, code, step = target(app, args.id, args.user)
+    local which, message, code, step = target(app, args.id)
     if not which or args.dry_run then
       app.try(not message, message, code, step) -- it cannot be opened
       app:result({ id = which.id, agent = which.agent, dry_run = true },

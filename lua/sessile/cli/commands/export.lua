@@ -83,6 +83,25 @@ local function to_pipe(app, session, path, given)
   return done or app.fail(("%s: %s"):format(hints.shown(path), message), code)
 end
 
+-- Where the agent looks for the session, if the file is a folder: its own one (`~/.claude`), the
+-- one of all its sessions, or, of Claude Code, that of a project. Returns how to go on there.
+local function placed(app, session, args, format, given)
+  local path, origin = export.place(format, session, given.cwd)
+  local base = (args.file:gsub("(.)/+$", "%1"))
+  local real = system.real(base) or base
+  local all = path:match "^%w+/"
+  if real:find "/projects/[^/]+$" and format.name == "claude" then
+    path = path:match "[^/]+$"
+  elseif real:find("/" .. all:sub(1, -2) .. "$") then
+    path = path:sub(#all + 1)
+  end
+  args.file = base .. "/" .. path
+  for at in path:gmatch "()/" do
+    app.try(require("sessile.files").folder(base .. "/" .. path:sub(1, at - 1)))
+  end
+  return ("cd %s && %s %s"):format(hints.quoted(origin.cwd), format.resume, origin.id)
+end
+
 local function to_file(app, session, args, given)
   local kind = system.kind(args.file)
   if kind == "file" and not args.yes then
@@ -121,6 +140,9 @@ local function one(app, args, rules)
   end
   local given = { redact = rules }
   given[format.agent and "to" or "format"] = format.name
+  given.cwd = format.resume and system.real "." or nil
+  local resume = format.resume and args.file and system.kind(args.file) == "folder"
+    and placed(app, session, args, format, given)
   local is_file = args.file and args.file ~= "-"
   local done = is_file and to_file(app, session, args, given)
     or to_stdout(app, session, format, given)
@@ -129,16 +151,20 @@ local function one(app, args, rules)
   end
   if app.json and is_file then
     app:print_json { session = session.id, file = args.file, format = format.name,
-      bytes = done.bytes, redacted = done.redacted and app.array(done.redacted),
+      bytes = done.bytes, resume = resume or nil,
+      redacted = done.redacted and app.array(done.redacted),
       notes = done.notes and app.array(done.notes) }
     return
   elseif is_file then
-    app:note(("Session %s is in %s (%s%s): it is not sealed there."):format(
+    app:note(("Session %s was exported to %s (%s%s). The file is not encrypted."):format(
       hints.shown(session.id), terminal.line(args.file), format.name,
       done.bytes and ", " .. terminal.bytes(done.bytes) or ""))
   end
   for _, note in ipairs(done.notes or {}) do
     app:note(note .. ".")
+  end
+  if resume then
+    app:note("To go on there: " .. resume)
   end
   if done.redacted then
     app:note(redaction.sentence(done.redacted))
@@ -153,7 +179,9 @@ return {
     sessile export last --open                    the same page, in the browser
     sessile export bug-42 bug-42.md --redact      without secrets, addresses and names of homes
     sessile export last | jq '.entries | length'  for a program
-    sessile export --user ann@example.org ann/    all sessions of a user]],
+    sessile export last ~/.claude --to claude     a session that Claude Code goes on with
+    sessile export --user ann@example.org ann/    all sessions of a user
+    sessile export bug-42 - --user ann@example.org    one session of a user]],
   arguments = {
     common.session_as { more = "; with --all or --user: a folder", count = "?" },
     { "file", "the file; its extension sets the format (default: standard output)", "?" },
@@ -164,12 +192,16 @@ return {
       ", ") },
     common.redact,
     { "--redact-rules FILE", "also replace what these rules find: a Lua file, see below" },
-    { "--user USER", "all sessions of a user, as JSON and Markdown, into a folder" },
     { "--all", "all sessions, into a folder" },
     { "--open", "show it in the browser; without FILE as an HTML page in your state folder" },
     { "--yes", "replace existing files" },
   },
   about = [[
+    claude and codex get what was said up to the head, with its compactions, so that the
+    program goes on with the context that the session has. If FILE is the program's own
+    folder (~/.claude, ~/.codex), the file is written where the program looks for it. It
+    goes on in the folder in which the session ran, else in the current one.
+
     The file appears only when it is complete, and only you can read it. --redact
     replaces what looks like a secret by [secret-1], [email-2], …, the same placeholder
     for the same text. It cannot find everything: read the file before you publish it. A
@@ -182,9 +214,10 @@ return {
     if rules == nil and message then
       return nil, message, code, step
     end
-    if args.open and (args.user or args.all or args.file == "-") then
+    if args.open and (args.all or args.user and not args.file or args.file == "-") then
       return nil, "--open shows one file", "EUSAGE", "Name one session, and a file or none."
-    elseif args.user or args.all then
+    elseif args.all or args.user and not args.file then
+      -- with a file the user is the session's, as for every command
       return folder.run(app, args, rules)
     elseif not args.id then
       return nil, "which session?", "EUSAGE", "Name one, or `last`; or --user USER, or --all."

@@ -1,4 +1,4 @@
---- forget: makes the sessions of a user unreadable, for ever.
+--- forget: makes the sessions and memories of a user unreadable, for ever.
 --
 -- Owns: the confirmation. It cannot be undone.
 
@@ -16,23 +16,24 @@ local function dry_run(app, store, user)
   for _, row in ipairs(rows) do
     app:out(terminal.line(row.id or "?") .. "\n")
   end
-  app:note(("Nothing was changed (--dry-run): %d session%s would be unreadable."):format(#rows,
-    #rows == 1 and "" or "s"))
+  app:note(("Nothing was changed (--dry-run): %s would be unreadable, and what agents remember of "
+    .. "the user."):format(terminal.plural(#rows, "session")))
 end
 
 return {
-  summary = "make every session of a user unreadable for ever",
+  summary = "make every session and memory of a user unreadable for ever",
   usage = "forget USER [--dry-run] [--yes]",
   examples = [[
     sessile forget ann@example.org        asks first
     sessile forget ann@example.org --yes  in a script]],
-  arguments = { { "user", "the user that sessions were created for", is = "user" } },
+  arguments = { { "user", "the user that sessions were created for", is = "user",
+    field = "whose" } },
   options = { { "--dry-run", "list the sessions, change nothing" }, ask.option },
   about = [[
-    Overwrites and removes the user's secret. After that nothing opens those sessions,
-    not even in backups of the logs. Only a copy of the secret itself (the store's user-…
-    files) would. The logs stay in the store, unreadable, until
-    `sessile purge --forgotten` removes them.]],
+    Overwrites and removes the user's secret. After that nothing opens those sessions
+    or what agents remember of the user, not even in backups of the logs. Only a copy of
+    the secret itself (the store's user-… files) would. The logs stay in the store,
+    unreadable, until `sessile purge --forgotten` removes them.]],
   run = function(app, args)
     local store = app:need_store()
     if not store.sealed then
@@ -40,12 +41,12 @@ return {
         "Remove the files of that user's sessions; see which they are: sessile list"
     end
     if args.dry_run then
-      return dry_run(app, store, args.user)
+      return dry_run(app, store, args.whose)
     end
     ask.must(app, args,
-      ("Make every session of %s unreadable, for ever"):format(hints.shown(args.user)))
-    local count = app.try_or({ EIO = "Run it again: it is harmless." }, store:forget(args.user))
-    app:result({ user = args.user, sessions = count },
-      ("Sessions made unreadable: %d\n"):format(count))
+      ("Make every session and memory of %s unreadable, for ever"):format(hints.shown(args.whose)))
+    local count = app.try_or({ EIO = "Run it again: it is harmless." }, store:forget(args.whose))
+    app:result({ user = args.whose, sessions = count },
+      ("Logs of sessions and memories made unreadable: %d\n"):format(count))
   end,
 }

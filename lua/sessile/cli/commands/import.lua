@@ -17,7 +17,7 @@ local function folders_of(args)
     local found, looked = agent_folders.all()
     if #found == 0 then
       return nil, "no agent keeps sessions here: none of these folders exists: "
-        .. table.concat(looked, ", "), "ENOTFOUND", "Give the folder: sessile import DIR"
+        .. table.concat(looked, ", "), "ENOTFOUND", "Give the folder: sessile import FOLDER"
     end
     return found, true
   elseif has_system and args.file and args.file ~= "-" and system.kind(args.file) == "folder" then
@@ -58,6 +58,9 @@ local function one_file(app, args)
   end
   app:out(app.id_line(id))
   app:note(importing.said(counts))
+  if from == "finetune" and not counts.unchanged then
+    app:note "Each conversation of the file is a branch from the root of this one session."
+  end
 end
 
 return {

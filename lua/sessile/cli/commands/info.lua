@@ -163,7 +163,8 @@ return {
     local made = info.in_context - info.said_in_context
     line("context", ("%s message%s%s, %s"):format(
       terminal.number(info.in_context), info.in_context == 1 and "" or "s",
-      made > 0 and (", %s inserted"):format(terminal.number(made)) or "",
+      made > 0 and (", %s added by a policy or for an open call"):format(terminal.number(made))
+        or "",
       terminal.tokens { tokens = info.tokens, source = info.token_source, low = info.tokens_low,
         high = info.tokens_high }))
     line("entries", info.entries and ("%s, %s"):format(terminal.number(info.entries),

@@ -5,7 +5,7 @@
 local common = require "sessile.cli.common"
 local progress = require "sessile.cli.progress"
 local sessile = require "sessile"
-local sessions = require "sessile.cli.sessions"
+local stores = require "sessile.cli.stores"
 local terminal = require "sessile.cli.terminal"
 
 local commands = {}
@@ -27,9 +27,9 @@ commands["keys init"] = {
   run = function(app, args)
     local known = app.try(app:config())
     app:telling_of_key(function()
-      return app.try(sessions.init(app.globals, args.suite))
+      return app.try(stores.init(app.globals, args.suite))
     end)
-    local source = sessions.key_source(app.globals)
+    local source = stores.key_source(app.globals)
     if app.json then
       app:print_json { made = true, key = source }
     elseif app.globals.plain or known.key == false and not app.globals.key_file then
@@ -54,8 +54,8 @@ end
 local function print_status(app, keys)
   local rows = {
     { "sealed with", keys.suite },
-    { "secret", kdf(keys) .. ", from " .. terminal.line(sessions.key_source(app.globals)) },
-    { "sessions", ("%d"):format(keys.logs) },
+    { "secret", kdf(keys) .. ", from " .. terminal.line(stores.key_source(app.globals)) },
+    { "logs", ("%d, of sessions and memories"):format(keys.logs) },
     { "of users", ("%d, sealed with a secret of the user's own"):format(keys.user_logs) },
     { "users", ("%d have a secret"):format(keys.users) },
   }
@@ -81,7 +81,7 @@ commands["keys status"] = {
   run = function(app)
     local keys = app.try(app:need_store():keys())
     if app.json then
-      keys.key = keys.sealed and sessions.key_source(app.globals) or nil
+      keys.key = keys.sealed and stores.key_source(app.globals) or nil
       keys.epochs = keys.epochs and app.array(keys.epochs)
       app:print_json(keys)
     elseif keys.sealed then
@@ -164,7 +164,7 @@ commands["keys reseal"] = {
     { "--dry-run", "print how many use older keys, change nothing" },
   },
   about = [[
-    Each session is encrypted again in one step, and others can go on writing. If the
+    Each session is encrypted again in one step, and others can continue writing. If the
     command is interrupted, run it again to continue. Copies elsewhere do not change.]],
   run = function(app, args)
     local store = app:need_store()

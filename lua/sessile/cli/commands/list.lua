@@ -113,14 +113,14 @@ local function is_narrow(args)
   return args.title or filters.are_narrow(args)
 end
 
--- The records of sessions that were removed for good.
+-- The records of sessions that were deleted permanently.
 local function removed(app)
   local store = app:store_if_any()
   local rows = store and app.try(store:deletions()) or {}
   if app.json then
     return app:print_json(app.array(rows))
   elseif #rows == 0 then
-    return app:note "No session was removed for good."
+    return app:note "No session was deleted permanently."
   end
   local cells = {}
   for i, row in ipairs(rows) do
@@ -141,7 +141,7 @@ return {
     sessile list coder --limit 5             the newest five of one agent
     sessile list --since 7d --label release  from this week, with that label
     sessile list --status deleted            sessions that can be undeleted
-    sessile list --removed                   what was removed for good, by whom and why]],
+    sessile list --removed                   what was deleted permanently, by whom and why]],
   arguments = {
     { "agent", "only sessions of this agent, as --agent", "?", field = "only", is = "agent" },
   },
@@ -150,9 +150,8 @@ return {
     sessions); --title looks only at titles.]],
   options = {
     filters.options[1], filters.options[2], filters.options[3], filters.options[4],
-    filters.options[5],
     { "--title TEXT", "only sessions with this text in the title" },
-    { "--removed", "the records of sessions that were removed for good instead" },
+    { "--removed", "list the records of permanently deleted sessions instead" },
     { "--long", "whole ids, exact times (UTC), users" },
     { "--sort WHAT", "the order: newest or largest first, titles from A",
       choices = core.sorts(), default = "modified" },

@@ -4,6 +4,7 @@
 
 local common = require "sessile.cli.common"
 local hints = require "sessile.cli.hints"
+local render = require "sessile.cli.render"
 local terminal = require "sessile.cli.terminal"
 local times = require "sessile.times"
 
@@ -18,18 +19,10 @@ local function as_json(app, rows)
   app:print_json(app.array(list))
 end
 
--- Words for people; "lost" is what damage did.
-local SHOWN = { lost = "dropped", written = "inserted" }
-
 -- "3 covered, 1 dropped"
-local function dispositions(row)
-  local parts = {}
-  for _, name in ipairs { "covered", "replaced", "lost", "undone", "written", "restored" } do
-    if row[name] > 0 then
-      parts[#parts + 1] = ("%s %s"):format(number(row[name]), SHOWN[name] or name)
-    end
-  end
-  return #parts > 0 and table.concat(parts, ", ") or "nothing"
+local function did(row)
+  local text = render.dispositions(row)
+  return text ~= "" and text or "nothing"
 end
 
 local function what(row)
@@ -68,7 +61,7 @@ local function cells(row, now)
     row.id, terminal.ago(row.time, now), what(row), reason,
     tokens and number(tokens.before) or "-", tokens and number(tokens.after) or "-",
     number(row.lost + row.covered + row.replaced + row.undone), number(row.kept), row.in_force,
-    dispositions(row),
+    did(row),
   }
 end
 
@@ -151,9 +144,8 @@ local function told(row)
   if row.kind == "refusal" then
     return what(row) .. ": " .. refusal(row)
   end
-  local tokens = row.tokens
-  return what(row) .. ": " .. (tokens and ("%s → %s tokens, "):format(number(tokens.before),
-    number(tokens.after)) or "") .. dispositions(row)
+  local tokens = row.tokens and terminal.change(row.tokens) .. ", " or ""
+  return what(row) .. ": " .. tokens .. did(row)
 end
 
 -- A row of --all.

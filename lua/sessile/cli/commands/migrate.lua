@@ -6,7 +6,7 @@ local common = require "sessile.cli.common"
 local moving = require "sessile.cli.moving"
 local paths = require "sessile.paths"
 local sessile = require "sessile"
-local sessions = require "sessile.cli.sessions"
+local stores = require "sessile.cli.stores"
 
 -- The other store, as sessile.migrate takes it.
 local function target(app, args)
@@ -58,7 +58,7 @@ return {
     end
     app.try(moving.check(args.from))
     app.try(moving.check(args.to))
-    local from = app.try(sessions.as_place(app, args.from))
+    local from = app.try(stores.as_place(app, args.from))
     local done, message, code, step = moving.run(app, function(report)
       return sessile.migrate(from, target(app, args), {
         change = changes, into = args.into, replace = args.replace, progress = report,

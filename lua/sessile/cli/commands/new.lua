@@ -14,8 +14,6 @@ return {
   options = {
     { "--id ID", "the session's id: any text" },
     { "--title TEXT", "the title" },
-    { "--user NAME", "the user that it is for; `sessile forget NAME` makes it unreadable",
-      is = "user" },
     { "--ttl TIME", "expire this long after the newest entry: 30d; see `sessile purge`",
       time = true },
     { "--uuid-v4", "generate a UUID of version 4 instead of 7" },

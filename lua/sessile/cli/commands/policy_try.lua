@@ -13,8 +13,8 @@ local function signed(n)
   return (n < 0 and "-" or "+") .. number(math.abs(n))
 end
 
--- A ledger of the tokens: one row for each of kept, replaced, covered, lost and inserted messages,
--- and one for what the provider counted beside the messages, such as system prompt and tools.
+-- A ledger of the tokens: one row for each of kept, replaced, covered, dropped and inserted
+-- messages, and one for what the provider counted beside the messages (system prompt, tools).
 local function ledger(result, changes)
   local sums, order = {}, { "kept", "replaced", "covered", "lost", "inserted", "beside" }
   for _, name in ipairs(order) do
@@ -48,7 +48,8 @@ local function ledger(result, changes)
   for _, name in ipairs(order) do
     local row = sums[name]
     if row.messages > 0 or row.before ~= 0 or row.after ~= 0 then
-      rows[#rows + 1] = { name, name == "beside" and "" or number(row.messages),
+      local word = name == "lost" and "dropped" or name
+      rows[#rows + 1] = { word, name == "beside" and "" or number(row.messages),
         number(row.before), number(row.after), signed(row.after - row.before) }
     end
   end

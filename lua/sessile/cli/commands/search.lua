@@ -189,7 +189,6 @@ return {
     { "--exact", "match case" },
     { "--head", "only messages on the path to the head" },
     filters.options[1], filters.options[2], filters.options[3], filters.options[4],
-    filters.options[5],
     { "--sort WHAT", "the order of sessions: newest first, or most hits first",
       choices = { "newest", "hits" }, default = "newest" },
     { "--limit N", "at most N hits (0: all; else 50, with --json all)", integer = true },

@@ -3,7 +3,7 @@
 -- Must never create a store or a key.
 
 local hints = require "sessile.cli.hints"
-local sessions = require "sessile.cli.sessions"
+local stores = require "sessile.cli.stores"
 local terminal = require "sessile.cli.terminal"
 
 local function next_steps(rows, globals)
@@ -35,7 +35,7 @@ return {
   examples = { { "sessile", "what is here" } },
   run = function(app)
     app.try(app:config())
-    local url, folder = sessions.place(app.globals)
+    local url, folder = stores.place(app.globals)
     local place = folder or url
     local store = app:store_if_any()
     local rows = store and app.try(app:list(store)) or {}

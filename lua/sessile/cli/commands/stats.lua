@@ -17,6 +17,9 @@ local number = terminal.number
 
 local ROWS = 30
 
+-- Where a number of tokens comes from, in words; other sources are words already.
+local SOURCES = { usage = "reported by the provider", fitted = "fitted to reported usage" }
+
 -- ---------------------------------------------------------------- one session
 
 -- The turns on the path to the head, or the days: {label, entry, time, messages, tokens, marks}. A
@@ -65,7 +68,7 @@ local function add_marks(app, session, rows)
     local tokens = one.tokens
     if one.kind == "compaction" then
       mark(rows, one.uncompacts and "uncompaction" or "compaction", one.id, tokens
-        and ("%s → %s tokens"):format(number(tokens.before), number(tokens.after)) or "")
+        and terminal.change(tokens) or "")
     end
   end
   local checkpoints = app.try(session:checkpoints())
@@ -158,7 +161,8 @@ local function of_session(app, args, since, till)
   end
   draw(app, by, fewer(rows, args.rows or ROWS))
   app:out(("\n%s of %s tokens; the context now: %s (%s)\n"):format(plural(messages, "message"),
-    number(tokens), number(about.tokens), about.source))
+    number(tokens), number(about.tokens),
+    SOURCES[about.source] or about.source))
   app:out(("%s %s   %s %s\n"):format(SIGN.compaction, plural(count.compaction or 0, "compaction"),
     SIGN.checkpoint, plural(count.checkpoint or 0, "checkpoint")))
 end

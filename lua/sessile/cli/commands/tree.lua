@@ -75,7 +75,7 @@ return {
     entries, { and } go to the question before and the next one, L labels, p pins, b
     branches from an entry, f forks, ? shows all keys. In a pipe, with --text and with
     --json the output is text; without ID it is of the newest session. --select without a
-    session prints SESSION@ENTRY; its exit code is 1 if you leave without a choice.]],
+    session prints ID@ENTRY; its exit code is 1 if you leave without a choice.]],
   run = function(app, args)
     local types = types_of(args.types)
     if args.search == "" then

@@ -13,15 +13,16 @@ local sessile = require "sessile"
 -- What the policy did, as a sentence.
 local function told(app, outcome, session)
   local policy = outcome.policy or {}
+  local made = policy.fallback or policy
   if outcome.status == "paused" then
     app:note(("The policy waits for a model's answer: sessile answer %s"):format(
       hints.id(session.id)))
-  elseif policy.refused then
-    app:note(("The turn is written. The policy %s was refused: %s"):format(policy.name or "?",
-      terminal.line(policy.message or "")))
-  elseif policy.applied then
-    app:note(("%s compacted the context: %s → %s tokens"):format(policy.name or "The policy",
-      terminal.number(outcome.tokens.before), terminal.number(outcome.tokens.after)))
+    return
+  end
+  common.note_refusal(app, outcome.policy)
+  if made.applied then
+    app:note(("%s compacted the context: %s"):format(made.name or "The policy",
+      terminal.change(outcome.tokens)))
   end
 end
 
@@ -59,7 +60,8 @@ return {
     local policy = outcome.policy or {}
     app:result({
       session = session.id, entries = app.array(outcome.ids), status = outcome.status,
-      policy = policy.name, verdict = policy.verdict, compaction = outcome.compaction,
+      policy = policy.name, verdict = policy.verdict,
+      fallback = common.fallback_json(policy.fallback), compaction = outcome.compaction,
       tokens = outcome.tokens and outcome.tokens.after, pending_run = outcome.pending_run,
       model = about.missing,
     }, table.concat(outcome.ids, "\n") .. "\n")

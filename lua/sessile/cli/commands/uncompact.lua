@@ -26,8 +26,8 @@ local function some(list)
 end
 
 local function tell(app, done)
-  app:out(("%s → %s tokens: %s put back, %s removed\n"):format(number(done.tokens.before),
-    number(done.tokens.after), terminal.plural(#done.restored, "message"), number(#done.removed)))
+  app:out(("%s: %s put back, %s removed\n"):format(terminal.change(done.tokens),
+    terminal.plural(#done.restored, "message"), terminal.number(#done.removed)))
   if #done.restored > 0 then
     app:out(app.paint("+ " .. some(done.restored), "green") .. "\n")
   end

@@ -12,14 +12,13 @@ return {
   arguments = { { "id", "the session's id, a beginning of it, or its title",
     is = "deleted session" } },
   options = {
-    { "--user NAME", "only a session of this user", is = "user" },
     { "--actor NAME", "who restores it, kept in the log" },
   },
   run = function(app, args)
     local store = app:need_store()
-    local rows = app.try(app:list(store, { status = "deleted", user = args.user }))
+    local rows = app.try(app:list(store, { status = "deleted" }))
     local row, message, code, step = sessions.find(rows, args.id)
-    local others = not row and code == "ENOTFOUND" and app:list(store, { user = args.user })
+    local others = not row and code == "ENOTFOUND" and app:list(store)
     local other = others and sessions.find(others, args.id)
     if other then
       return nil, ("session %s is not deleted"):format(hints.shown(other.id)), code,

@@ -1,7 +1,7 @@
 --- actions: what is done to a session from its tree: labels, pins, branches, forks, checkpoints.
 --
--- Owns: what is asked before, what is said after. Each returns what to say, or nil and what went
--- wrong; nothing when it was taken back. Must never move the head of a session unasked.
+-- Owns: the questions before an action and the message after it. Each action returns a message,
+-- nil and an error, or nothing if it was cancelled. Must never move the head of a session unasked.
 
 local entries = require "sessile.cli.entries"
 local prompt = require "sessile.cli.treeview.prompt"

@@ -21,7 +21,7 @@ local HINTS = {
   { "Enter", "open" }, { "/", "search" }, { "?", "help" }, { "q", "leave" },
 }
 
---- A chooser; it wants a `screen` before it runs. options: list (a function: the rows, or nil and
+--- A chooser; set its `screen` before it runs. options: list (a function: the rows, or nil and
 --- a message), now.
 ---@return table? chooser
 ---@return string? message
@@ -47,7 +47,7 @@ function methods:load()
   return true
 end
 
--- Those with what was typed in their id or title.
+-- The sessions that have the typed text in their id or title.
 function methods:arrange()
   local chosen = self.visible and self.visible[self.at]
   local finder = find.finder(self.filter)

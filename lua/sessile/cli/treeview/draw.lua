@@ -1,7 +1,7 @@
 --- draw: what is on the screen: rows, an entry beside them, the status, the help.
 --
--- Owns: where things stand and what is left out where there is little room. Must never read an
--- entry of a row that is not on the screen.
+-- Owns: the layout, and what is left out if there is little room. Must never read an entry of a row
+-- that is not on the screen.
 
 local find = require "sessile.cli.treeview.find"
 local nodes = require "sessile.cli.treeview.nodes"
@@ -10,10 +10,10 @@ local terminal = require "sessile.cli.terminal"
 
 local draw = {}
 
---- Less than this is a sentence.
+--- On a smaller terminal only a sentence is shown.
 draw.ROWS, draw.COLUMNS = 10, 40
 
--- From WIDE columns the list and an entry stand side by side; from TALL rows below each other.
+-- From WIDE columns the list and an entry are side by side; from TALL rows one above the other.
 local WIDE, TALL = 110, 18
 
 -- ---------------------------------------------------------------- text in cells
@@ -25,7 +25,7 @@ local function put(screen, y, x, text, style, columns)
   end
   local used = screen:put(y, x, text, style, columns)
   if used >= columns - 1 and terminal.width(text) > columns then
-    -- Whatever is at the edge, half of a wide character as well, gives way.
+    -- The text makes room for the ellipsis, even if that cuts a wide character.
     screen:put(y, x, text, style, columns - 1)
     screen:put(y, x + columns - 1, "…", style, 1)
     return columns
@@ -33,7 +33,7 @@ local function put(screen, y, x, text, style, columns)
   return used
 end
 
--- The same, with what was searched for in a style of its own.
+-- The same, with a style of its own for the text that was searched for.
 local function put_found(screen, y, x, text, style, found, columns, finder)
   if not finder then
     return put(screen, y, x, text, style, columns)
@@ -52,7 +52,7 @@ local function fill(screen, y, x, columns, style)
   screen:put(y, x, (" "):rep(columns), style, columns)
 end
 
---- A bar across the screen: what is left, what is right; the right gives way last.
+--- A bar across the screen, with a text at the left and one at the right; the left is cut first.
 function draw.bar(screen, y, columns, left, right, style)
   fill(screen, y, 1, columns, style)
   local room = columns - terminal.width(right) - 1
@@ -72,7 +72,7 @@ local function short(n)
   return ("%.1fM"):format(n / 1000000)
 end
 
--- Since then, in at most four columns.
+-- The age of a time, in at most four columns.
 local function age(ms, now)
   local seconds = math.max((now - ms) // 1000, 0)
   for _, unit in ipairs { { 31536000, "y" }, { 86400, "d" }, { 3600, "h" }, { 60, "m" } } do
@@ -85,10 +85,10 @@ end
 
 -- ---------------------------------------------------------------- the list
 
--- Where a type is too long for its column.
+-- Shorter names of types that are too long for the column.
 local NAMES = { branch_summary = "summary", tombstone = "lost" }
 
--- What stands before a row: a branch begins with a corner, and goes on with a line.
+-- The lines before a row: a corner where a branch begins, then a vertical line.
 local function guide(row, columns)
   local most = math.max(columns // 16, 2)
   local depth = math.min(row.depth, most)
@@ -99,7 +99,7 @@ local function guide(row, columns)
   return ("│ "):rep(depth - 1) .. (row.starts and "├─" or row.fact and " " .. more or "│" .. more)
 end
 
--- What stands at the right of a row's text.
+-- The texts at the right of a row.
 local function notes(view, row)
   local parts = nodes.tags(row.node)
   if view.model:is_folded(row) then
@@ -171,7 +171,7 @@ end
 
 -- ---------------------------------------------------------------- panes
 
---- How the screen is divided: the list's rows and columns, and where an entry stands beside it.
+--- The layout of the screen: the list's rows and columns, and the place of the entry beside it.
 function draw.panes(view, rows, columns)
   local height = rows - 2
   if not view.shows_preview or #view.model.visible == 0 then
@@ -235,8 +235,8 @@ end
 
 local HEADING = 11
 
---- The help, wrapped to a number of columns: two keys a line where there is room, the headings
---- beside them.
+--- The help, wrapped to a number of columns: two keys in a line if there is room, with the
+--- headings at their left.
 ---@param list string[][]
 ---@param columns integer
 ---@return {[1]: string, [2]: string}[]
@@ -264,7 +264,7 @@ function draw.help(list, columns)
   return lines
 end
 
---- A question on the last line, and what somebody types there; without text the question alone.
+--- A question on the last line and the typed answer; without a text only the question.
 ---@param cursor integer?  bytes of the text before it
 function draw.prompt(screen, y, columns, label, text, cursor)
   fill(screen, y, 1, columns, "")

@@ -1,7 +1,7 @@
 --- find: where a text that somebody typed occurs in another.
 --
--- Owns: what counts as an occurrence: the text as it stands, ASCII letters large or small unless
--- it was typed with a large one. Must never take what was typed for a pattern.
+-- Owns: what counts as an occurrence: the same text; the case of ASCII letters is ignored unless
+-- a capital was typed. Must never treat the typed text as a pattern.
 
 local terminal = require "sessile.cli.terminal"
 
@@ -11,7 +11,7 @@ local find = {}
 ---@param typed string
 ---@return fun(text: string, from: integer?): integer?, integer?
 function find.finder(typed)
-  typed = terminal.line(typed) -- as the texts it is looked for in
+  typed = terminal.line(typed) -- like the texts that are searched
   if typed:find "%u" then
     return function(text, from)
       return text:find(typed, from or 1, true)
@@ -30,8 +30,8 @@ local function start_of(text, at)
   return at
 end
 
---- Safe text so that the first occurrence is among its first columns: what is before it is cut
---- away if it has to be.
+--- Cuts the beginning of safe text, if necessary, so that the first occurrence is among its first
+--- columns.
 ---@param text string
 ---@param finder fun(text: string): integer?, integer?
 ---@param columns integer

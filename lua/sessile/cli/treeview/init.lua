@@ -1,7 +1,7 @@
 --- treeview: the tree of a session on a terminal, from the screen's opening to its end.
 --
--- Owns: whether there can be one, and that nothing is printed while it is on. Must never leave
--- the screen open, whatever fails.
+-- Owns: whether a screen can be opened, and that nothing is printed while it is open. Must never
+-- leave the screen open, whatever fails.
 
 local chooser = require "sessile.cli.treeview.chooser"
 local has_screen, screen = pcall(require, "sessile.screen")
@@ -10,14 +10,14 @@ local view = require "sessile.cli.treeview.view"
 
 local treeview = {}
 
---- Whether somebody sits here who can be shown one: typing and looking at the same terminal.
+--- Whether standard input and output are one terminal, so that a person can use the screen.
 ---@return boolean
 function treeview.is_possible()
   return has_screen and terminal.is_terminal(0) and terminal.is_terminal(1)
     and os.getenv "TERM" ~= "dumb"
 end
 
--- What is said while the screen is on is said when it is off: when this is closed.
+-- Collects notes while the screen is open and prints them when it is closed.
 local function quiet(app)
   local notes = {}
   app.note = function(_, text)
@@ -65,7 +65,7 @@ local function one(app, session, asked)
   return { id = id }
 end
 
--- One after the other, as they are chosen.
+-- Sessions one after the other, as the person chooses them.
 local function some(app, store, list, asked)
   local on <close>, message, code, step = open_screen()
   if not on then
@@ -105,7 +105,7 @@ function treeview.run(app, name, asked)
   if not has_screen then
     return nil, "this program cannot draw on a terminal", "EUNSUPPORTED"
   end
-  -- What is wrong with the store or the name is said before anything is drawn.
+  -- Errors of the store or the name are reported before anything is drawn.
   if name then
     local session, message, code, step = app:session(name)
     if not session then

@@ -24,8 +24,8 @@ local MOVES = {
 
 local SEARCH = {
   { { "/" }, "search", "search", shown = "/" },
-  { { "n" }, "next_hit", "the next found", shown = "n" },
-  { { "N" }, "previous_hit", "the one before", shown = "N" },
+  { { "n" }, "next_hit", "the next hit", shown = "n" },
+  { { "N" }, "previous_hit", "the hit before", shown = "N" },
 }
 
 local LEAVE = {
@@ -40,7 +40,7 @@ keys.tree = {
   { "Moving", MOVES,
     { { { "@" }, "head", "the head", shown = "@" },
       { { ":" }, "jump", "a number, a label", shown = ":" },
-      { { "^" }, "parent", "what it goes on from", shown = "^" },
+      { { "^" }, "parent", "its parent", shown = "^" },
       { { "}" }, "next_question", "the next question", shown = "}" },
       { { "{" }, "previous_question", "the question before", shown = "{" },
       { { "]" }, "next_branch", "the next branch", shown = "]" },
@@ -50,23 +50,23 @@ keys.tree = {
       { { "v" }, "preview", "preview on or off", shown = "v" },
       { { "J", "shift-down" }, "preview_down", "preview down", shown = "J" },
       { { "K", "shift-up" }, "preview_up", "preview up", shown = "K" },
-      { { "t" }, "next_kind", "questions only, …", shown = "t" },
-      { { "T" }, "previous_kind", "the kind before", shown = "T" },
+      { { "t" }, "next_kind", "only questions, …", shown = "t" },
+      { { "T" }, "previous_kind", "the type before", shown = "T" },
       { { "r" }, "reload", "read it again", shown = "r" } } },
   { "Folding",
-    { { { "left", "h", "zc" }, "fold", "fold, or what folds it", shown = "← h" },
-      { { "right", "l", "zo" }, "unfold", "unfold, or into it", shown = "→ l" },
+    { { { "left", "h", "zc" }, "fold", "fold; then its parent", shown = "← h" },
+      { { "right", "l", "zo" }, "unfold", "unfold; then into it", shown = "→ l" },
       { { " ", "za" }, "toggle", "fold or unfold", shown = "Space" },
       { { "C", "zM" }, "fold_all", "fold all", shown = "C zM" },
       { { "E", "zR" }, "unfold_all", "unfold all", shown = "E zR" } } },
   { "Searching", SEARCH },
   { "Doing",
     { { { "L" }, "label", "label it", shown = "L" },
-      { { "U" }, "unlabel", "take a label away", shown = "U" },
+      { { "U" }, "unlabel", "remove a label", shown = "U" },
       { { "p" }, "pin", "pin or unpin", shown = "p" },
-      { { "b" }, "branch", "go on from here", shown = "b" },
+      { { "b" }, "branch", "continue from here", shown = "b" },
       { { "f" }, "fork", "fork: a new session", shown = "f" },
-      { { "R" }, "restore", "back to a checkpoint", shown = "R" } } },
+      { { "R" }, "restore", "restore a checkpoint", shown = "R" } } },
   { "Leaving", LEAVE },
 }
 

@@ -1,8 +1,8 @@
---- model: which rows of a session's tree are to be seen, and which one is meant.
+--- model: which rows of a session's tree are visible, and which one is selected.
 --
 -- Owns: folding, the kinds of entries, what was searched for, the selection, the first row on the
--- screen. Knows rows by the ids of their entries, so that all of it survives a reload. Must
--- never draw, and never read an entry but to search it.
+-- screen. Identifies rows by the ids of their entries, so that a reload keeps all of this. Must
+-- never draw, and reads an entry only to search it.
 
 local find = require "sessile.cli.treeview.find"
 local nodes = require "sessile.cli.treeview.nodes"
@@ -32,17 +32,17 @@ function model.new(tree, words)
   return self
 end
 
--- ---------------------------------------------------------------- what is to be seen
+-- ---------------------------------------------------------------- visible rows
 
--- Which rows are to be seen; `near`: the index in rows of what was selected. Where it is to be
--- seen no more, what folds it is selected, else what is before it.
+-- Finds the visible rows; `near`: the index in rows of the selection. If that row is hidden now,
+-- selects the row that folds it, otherwise the row before it.
 local function arrange(self, near)
   local list, kind, folded = self.rows, self.kind, self.folded
   local shown, hidden = {}, {}
   local at
   for i, row in ipairs(list) do
     local up = row.up
-    -- Only what can be seen can be unfolded, and so only that folds.
+    -- Only a visible row can be unfolded, so only visible rows fold others.
     hidden[i] = up and (hidden[up] or folded[list[up].node.id] and nodes.is_of(list[up].node, kind))
       or false
     if not hidden[i] and nodes.is_of(row.node, kind) then
@@ -67,7 +67,7 @@ local function arrange(self, near)
   self.head_at = head and list[head].node.id
 end
 
---- Takes over a tree that was read again.
+--- Replaces the tree by one that was read again.
 ---@param tree sessile.Tree
 function model:load(tree)
   local selected = self:node()
@@ -82,7 +82,7 @@ function model:load(tree)
   arrange(self, selected and self.index[selected.id])
 end
 
---- The selected row; nil when there is nothing to be seen.
+--- The selected row; nil if no row is visible.
 ---@return sessile.cli.treeview.row?
 function model:row()
   return self.visible and self.rows[self.visible[self.at]]
@@ -95,7 +95,7 @@ function model:node()
   return row and row.node
 end
 
---- Selects the row of that index, or the last one before it that is to be seen.
+--- Selects the row of that index, or the last visible one before it.
 function model:select_row(index)
   local low, high = 1, #self.visible
   while low < high do -- the last that is not after it
@@ -109,8 +109,8 @@ function model:select_row(index)
   self.at = math.min(low, #self.visible)
 end
 
---- How many rows of `height` lines are above the selection: moves the first row as little as is
---- needed, with some rows around the selection where there are any.
+--- How many rows of `height` lines are above the selection: scrolls as little as needed
+--- to keep some rows around the selection visible.
 ---@param height integer
 function model:scroll(height)
   local margin = math.min(2, (height - 1) // 2)
@@ -153,7 +153,7 @@ function model:go_to(id)
   return true
 end
 
---- Selects what the selection comes from in the conversation: the nearest that is shown.
+--- Selects the nearest visible ancestor of the selection in the conversation.
 ---@return boolean
 function model:parent()
   local node = self:node()
@@ -191,7 +191,7 @@ function model:branch(direction)
   return self:go(direction, function(row) return row.forks > 0 or row.starts end)
 end
 
---- Selects what a person said next (1) or before (-1).
+--- Selects the next (1) or the previous (-1) question of a person.
 ---@param direction 1|-1
 ---@return boolean
 function model:question(direction)
@@ -207,7 +207,7 @@ function model:is_folded(row)
   return row.under > 0 and self.folded[row.node.id] == true
 end
 
---- Folds the selection; what cannot be folded (any more) gives way to what folds it.
+--- Folds the selection; if it cannot be folded (further), selects the row that folds it.
 ---@return boolean
 function model:fold()
   local row = self:row()
@@ -225,7 +225,7 @@ function model:fold()
   return self.at ~= was
 end
 
---- Unfolds the selection; of what is not folded the first that it could fold is selected.
+--- Unfolds the selection; if it is unfolded, selects the first row that it could fold.
 ---@return boolean
 function model:unfold()
   local row = self:row()
@@ -262,7 +262,7 @@ end
 
 -- ---------------------------------------------------------------- kinds
 
---- Shows entries of one kind alone.
+--- Shows only entries of one kind.
 ---@param kind string
 function model:show(kind)
   local selected = self.visible[self.at]
@@ -286,8 +286,8 @@ end
 
 -- ---------------------------------------------------------------- searching
 
---- Looks for a text from the selection on, whatever is folded; scan does the looking. An empty
---- text ends it. again: keeps the way in which it was looked for.
+--- Starts a search for a text at the selection, also in folded rows; scan does the work. An empty
+--- text ends the search. again: keeps its direction.
 ---@param text string
 ---@param again boolean?
 function model:find(text, again)
@@ -302,8 +302,8 @@ function model:find(text, again)
   }
 end
 
---- Looks through the next rows until there is no time left (more() says so), the first hit
---- selected as soon as it is there. Returns whether anything is left to look through.
+--- Searches the next rows until more() says that the time is over, and selects the first hit when
+--- it is found. Returns whether rows are left to search.
 ---@param more fun(): boolean
 ---@return boolean
 function model:scan(more)
@@ -331,8 +331,8 @@ function model:scan(more)
   return search.done < total
 end
 
---- Selects the next hit (1) or the one before (-1), from the other end when there is none.
---- Returns false when there is none at all, and whether it went on from the other end.
+--- Selects the next hit (1) or the previous (-1), from the other end if there is none.
+--- Returns false if there is none at all, and whether it wrapped around.
 ---@param direction 1|-1
 ---@return boolean found
 ---@return boolean? wrapped

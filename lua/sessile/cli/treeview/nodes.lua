@@ -1,4 +1,4 @@
---- nodes: what one node of a session's tree is and says, for people.
+--- nodes: one node of a session's tree in words.
 --
 -- Owns: marks, the words for each type of entry, which nodes are of a kind. Must never read an
 -- entry for what the tree says already.
@@ -8,7 +8,7 @@ local span = require("sessile.core").span
 local terminal = require "sessile.cli.terminal"
 
 local nodes = {
-  --- What a tree may be narrowed to, in the order in which a key goes through them.
+  --- What a tree can be filtered by, in the order in which a key selects them.
   kinds = { "all", "question", "message", "checkpoint", "label", "compaction" },
 }
 
@@ -16,10 +16,10 @@ local nodes = {
 ---@param node sessile.Node
 ---@return boolean
 function nodes.is_question(node)
-  return node.type == "message" and (node.speaker or node.role) == "user"
+  return node.type == "message" and node.speaker == "user"
 end
 
---- Whether a node is of such a kind. Labels are shown at what they are on, not as entries.
+--- Whether a node is of a kind. Labels are shown at the entries that they name, not as entries.
 ---@param node sessile.Node
 ---@param kind string
 ---@return boolean
@@ -43,12 +43,12 @@ local function compaction_text(data)
     names[i] = type(policy) == "table" and tostring(policy.name) or "?"
   end
   local text = #names > 0 and table.concat(names, " + ")
-    or type(data.uncompacts) == "string" and data.uncompacts .. " taken back" or "compacted"
+    or type(data.uncompacts) == "string" and "undoes " .. data.uncompacts or "compacted"
   local before, after = math.tointeger(data.tokens_before), math.tointeger(data.tokens_after)
   if not data.context then
-    return text .. ": its notes only"
+    return text .. ": only the policy's vars"
   elseif before and after then
-    text = ("%s: %s → %s tokens"):format(text, terminal.number(before), terminal.number(after))
+    text = text .. ": " .. terminal.change { before = before, after = after }
   end
   return text
 end
@@ -97,12 +97,23 @@ function nodes.read(session, node)
   elseif kind == "refusal" then
     return nil, text_or_nothing(data.message)
   elseif kind == "head" then
-    return nil, "the head goes to " .. tostring(data.head)
+    return nil, "moves the head to " .. tostring(data.head)
   elseif kind == "checkpoint" and type(data.head) == "string" then
     return nil, (type(data.name) == "string" and data.name .. ", " or "") .. "of " .. data.head
   end
   local _, fields = span.object(render.facts(entry).json)
   return nil, type(fields) == "table" and fields.data or ""
+end
+
+--- All that a message says: its text, then each call on a line.
+---@param message table
+---@return string not safe yet
+function nodes.message_text(message)
+  local parts = { (render.text(message):gsub("%s+$", "")) }
+  for _, call in ipairs(render.calls(message)) do
+    parts[#parts + 1] = ("→ %s(%s)"):format(call.name, call.arguments)
+  end
+  return table.concat(parts, "\n")
 end
 
 --- All that a node says, on one safe line.
@@ -111,14 +122,7 @@ end
 ---@return string
 function nodes.said(session, node)
   local message, text = nodes.read(session, node)
-  if not message then
-    return terminal.line(text or "")
-  end
-  local parts = { render.text(message) }
-  for _, call in ipairs(render.calls(message)) do
-    parts[#parts + 1] = ("→ %s(%s)"):format(call.name, call.arguments)
-  end
-  return terminal.line(table.concat(parts, " "))
+  return terminal.line(message and nodes.message_text(message) or text or "")
 end
 
 --- The same and its labels: what a search looks through.
@@ -144,7 +148,7 @@ function nodes.is_said(node)
   return node.type == "message" or node.type == "branch_summary"
 end
 
---- How it stands to the context: "●" in it, "○" not shown to the model, "─" of the path but no
+--- Its relation to the context: "●" in it, "○" not shown to the model, "─" on the path but not a
 --- message, "·" a fact.
 ---@param node sessile.Node
 ---@return string
@@ -183,10 +187,10 @@ function nodes.tags(node)
   return tags
 end
 
--- ---------------------------------------------------------------- what stands around it
+-- ---------------------------------------------------------------- neighbours
 
---- Facts and branches of a node, and what goes on from it: the path to the head, else the
---- newest. What was left behind the head is a branch, as it will be when something is said there.
+--- Facts and branches of a node, and the child that continues the path: to the head, else the
+--- newest. What follows the head is a branch: the next message will make it one.
 ---@param node sessile.Node
 ---@return sessile.Node[] facts
 ---@return sessile.Node[] branches

@@ -1,6 +1,6 @@
 --- pages: a text on the whole screen: an entry that was opened, the help.
 --
--- Owns: scrolling in it. Must never wrap more of an entry than was looked at.
+-- Owns: scrolling. Must never wrap more of an entry than was shown.
 
 local draw = require "sessile.cli.treeview.draw"
 local keys = require "sessile.cli.treeview.keys"
@@ -17,7 +17,7 @@ local HINTS = {
 
 -- ---------------------------------------------------------------- a page in a view
 
--- Where the page stands, kept within it.
+-- Keeps the first shown line within the page.
 local function settle(page, top, height)
   while top > 1 and not page:line(top + height - 1) do
     local known = page:known()
@@ -26,7 +26,7 @@ local function settle(page, top, height)
   return top
 end
 
--- How far each key goes, of a screen of that height.
+-- How many lines each key scrolls on a screen of that height.
 local STEPS = {
   down = function() return 1 end,
   up = function() return -1 end,
@@ -36,8 +36,8 @@ local STEPS = {
   half_up = function(height) return -math.max(height // 2, 1) end,
 }
 
--- Shows pages until they are left. make(columns) → the page and its name; other(action)
--- does what else a key stands for, and returns whether the page is another now.
+-- Shows pages until the person leaves them. make(columns) returns the page and its name;
+-- other(action) does every other action, and returns whether the page has changed.
 local function show(view, make, other, hints)
   local screen, top, made, width = view.screen, 1, nil, nil
   local name
@@ -89,7 +89,7 @@ end
 
 -- ---------------------------------------------------------------- what is shown
 
---- The entry that is selected; the keys to the sides go on to others.
+--- The entry that is selected; the keys to the sides select others.
 function pages.entry(view)
   local moves = {
     next_entry = "down", previous_entry = "up", next_hit = "next_hit",

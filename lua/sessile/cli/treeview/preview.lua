@@ -1,7 +1,7 @@
---- preview: an entry in full: what it is, how it stands to the context and why, what it says.
+--- preview: an entry in full: its facts, whether it is in the context and why, its text.
 --
--- Owns: the words. Must never hand on stored text that is not safe, nor read an entry of which
--- only a line is shown.
+-- Owns: the words. Must never return stored text that is not safe, nor read an entry that is shown
+-- as one line.
 
 local nodes = require "sessile.cli.treeview.nodes"
 local render = require "sessile.cli.render"
@@ -10,7 +10,7 @@ local wrap = require "sessile.cli.treeview.wrap"
 
 local preview = {}
 
--- Of a longer text no more is shown beside the list: Enter opens it.
+-- Bytes of a text that are shown beside the list; Enter opens the whole text.
 local PART = 16384
 
 -- ---------------------------------------------------------------- about an entry
@@ -41,27 +41,14 @@ local function standing(session, node)
   return about
 end
 
--- "3 covered, 1 written"
-local function dispositions(row)
-  local parts = {}
-  for _, name in ipairs { "covered", "replaced", "lost", "undone", "written", "restored" } do
-    local n = row[name] or 0
-    if n > 0 then
-      parts[#parts + 1] = ("%s %s"):format(terminal.number(n), name)
-    end
-  end
-  return table.concat(parts, ", ")
-end
-
 local function compaction(session, node)
   for _, row in ipairs(session:log() or {}) do
     if row.id == node.id then
-      local tokens = row.tokens and ("%s → %s tokens"):format(terminal.number(row.tokens.before),
-        terminal.number(row.tokens.after))
+      local tokens = row.tokens and terminal.change(row.tokens)
       local words = {}
       for _, word in ipairs { row.policy or false, row.reason or false, tokens or false,
-        row.uncompacts and "takes " .. row.uncompacts .. " back" or false,
-        dispositions(row), row.in_force and "in force: " .. row.in_force or false } do
+        row.uncompacts and "undoes " .. row.uncompacts or false,
+        render.dispositions(row), row.in_force and "in force: " .. row.in_force or false } do
         words[#words + 1] = word and word ~= "" and terminal.line(word) or nil
       end
       local text = {}
@@ -84,18 +71,10 @@ local function checkpoint(session, node)
       return { { text, "yellow" } }
     end
   end
-  return { { "It is kept no more.", "dim" } }
+  return { { "It is no longer kept.", "dim" } }
 end
 
-local function message_text(message)
-  local parts = { (render.text(message):gsub("%s+$", "")) }
-  for _, call in ipairs(render.calls(message)) do
-    parts[#parts + 1] = ("→ %s(%s)"):format(call.name, call.arguments)
-  end
-  return table.concat(parts, "\n")
-end
-
--- JSON as it stands, a member a line. A text of it is never looked into.
+-- JSON with one member in a line. Strings are not changed.
 local function spread(json)
   local out, depth, at = {}, 0, 1
   local function line(by)
@@ -150,7 +129,7 @@ preview.spread = spread
 local page = {}
 page.__index = page
 
---- A line and its style; nil behind the last.
+--- A line and its style; nil after the last.
 ---@param i integer
 ---@return string? text
 ---@return string style
@@ -167,7 +146,7 @@ function page:count()
   return #self.head + self.body:count()
 end
 
---- How many there are as far as is known, and whether that is all.
+--- How many lines are known, and whether these are all.
 function page:known()
   local whole, made = self.body:known()
   return #self.head + made, whole
@@ -198,7 +177,7 @@ function preview.of(session, node, columns, now, whole)
   if why then
     about, text = { { terminal.line(why), "red" } }, ""
   elseif message then
-    about, text = standing(session, node), message_text(message)
+    about, text = standing(session, node), nodes.message_text(message)
   else
     if node.type == "compaction" then
       about, text = compaction(session, node)

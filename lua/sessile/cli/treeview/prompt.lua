@@ -1,6 +1,6 @@
 --- prompt: a question on the last line of the screen, and its answer.
 --
--- Owns: typing and editing a line. Must never take anything but a typed y for a yes.
+-- Owns: typing and editing a line. Only a typed y is a yes.
 
 local draw = require "sessile.cli.treeview.draw"
 local terminal = require "sessile.cli.terminal"
@@ -49,7 +49,7 @@ function prompt.edit(text, at, key)
   return text, at
 end
 
---- Asks for a line; nil when it was taken back (Esc), or the terminal has gone.
+--- Asks for a line; nil when it was cancelled (Esc), or the terminal is gone.
 ---@param view table     with screen and paint()
 ---@param label string   safe
 ---@param text string?   what is there already

@@ -1,7 +1,7 @@
 --- rows: a tree of entries as the rows of an outline.
 --
 -- Owns: which row is under which, how far to the right, and what folds what. The path to the
--- head runs down the left whatever its length; only branches and facts are set in. Must never
+-- head is at the left whatever its length; only branches and facts are indented. Must never
 -- read an entry, nor recurse: a branch may be as deep as a session is long.
 --
 -- What folds what: a user's message folds all up to the next one, but for compactions; the first

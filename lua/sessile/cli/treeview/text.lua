@@ -1,10 +1,10 @@
 --- text: the entries of a session as a tree, in lines of text.
 --
--- Owns: the layout. The path to the head runs down the left; what was abandoned hangs off
--- the entry where it left the path, drawn before the path goes on; facts (notes of the host,
--- refusals) stand under the entry they are about. Of a long session the middles of runs that
--- hold nothing but messages and turns are one line each, and are not read. Must never read
--- more of an entry than it shows, but to search it.
+-- Owns: the layout. The path to the head runs down the left; a branch hangs off the
+-- entry where it left the path and is drawn before the path continues; facts (such as refusals) are
+-- under the entry that they are about. In a long session, the middle of each run of messages and
+-- turns becomes one line and is not read. Must never read more of an entry than it shows, except to
+-- search it.
 
 local find = require "sessile.cli.treeview.find"
 local hints = require "sessile.cli.hints"
@@ -18,9 +18,9 @@ local text = {}
 -- its beginning and TAIL at its end, and the end of a branch to LAST entries.
 local FEW = 150
 local HEAD, TAIL, LAST = 3, 4, 12
--- Branches of branches are drawn to the right until here.
+-- Nested branches are indented up to this depth.
 local DEPTH = 16
--- How times are written, and where there are few columns.
+-- The format of times, and the one for few columns.
 local TIME, SHORT_TIME, NARROW = "!%Y-%m-%d %H:%M", "!%m-%d %H:%M", 100
 
 -- ---------------------------------------------------------------- drawing
@@ -30,7 +30,7 @@ local function prefix_of(depth)
   return ("│ "):rep(math.min(depth, DEPTH)) .. more
 end
 
--- What was searched for is painted otherwise than the rest.
+-- The text that was searched for has its own colour.
 local function painted(view, said, colour)
   if not view.finder then
     return view.paint(said, colour)
@@ -42,8 +42,8 @@ local function painted(view, said, colour)
   return table.concat(parts)
 end
 
--- One row: an entry, or what stands for a run of them. `said` is safe text, or a function of
--- the columns there are.
+-- One row: an entry, or the line of a run of entries. `said` is safe text, or a function of the
+-- number of columns.
 local function write(view, depth, row, said)
   local name = terminal.cut(row.name, 14)
   name = name .. (" "):rep(14 - terminal.width(name))
@@ -82,7 +82,7 @@ local function row(node, depth, view)
     or terminal.line(said))
 end
 
--- Some entries in one line.
+-- One line for several entries.
 local function folded(run, first, last, depth, view)
   local messages, tokens = 0, 0
   for i = first, last do
@@ -97,13 +97,13 @@ end
 
 -- ---------------------------------------------------------------- walking
 
--- Whether nothing but what it says is to be seen at it.
+-- Whether a node has only its own text to show: no facts, branches or labels.
 local function is_plain(node, facts, branches, view)
   return (node.type == "message" or node.type == "turn") and #facts == 0 and #branches == 0
     and #node.labels == 0 and node.id ~= view.head
 end
 
--- A run of plain entries, its middle in one line when there is one.
+-- A run of plain entries, with its middle in one line if it is long.
 local function draw_run(run, depth, view, is_last)
   local tail = is_last and LAST or TAIL
   local first, last = HEAD + 1, #run - tail
@@ -116,8 +116,8 @@ local function draw_run(run, depth, view, is_last)
   end
 end
 
--- Walks without recursion along a path, and with it only into branches. Turns stand where the
--- messages before them stand.
+-- Walks along a path without recursion, and recurses only into branches. A turn has the indent of
+-- the messages before it.
 local function draw(node, depth, view)
   local run, run_in_context = {}, nil
   while node do

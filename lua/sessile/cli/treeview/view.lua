@@ -1,7 +1,7 @@
 --- view: the tree of a session on a terminal.
 --
--- Owns: what each key does, and when the session is read again. Must never write to the session
--- but as an answer to a key, nor wait for anything but a key while it is on the screen.
+-- Owns: what each key does, and when the session is read again. Writes to the
+-- session only after a key, and waits for nothing else while it is on the screen.
 
 local actions = require "sessile.cli.treeview.actions"
 local draw = require "sessile.cli.treeview.draw"
@@ -20,8 +20,8 @@ local view = {}
 local methods = {}
 local meta = { __index = methods }
 
--- So often it is looked whether somebody else wrote, in ms; so long a search may look before a
--- key is looked for, in seconds.
+-- How often to check whether another writer wrote, in ms; how long a search runs before it checks
+-- for a key, in seconds.
 local IDLE, SLICE = 2000, 0.04
 local PREFIX_WAIT = 1000
 
@@ -62,7 +62,7 @@ end
 
 -- ---------------------------------------------------------------- reading it again
 
--- What changes when anybody writes: the id of the newest entry.
+-- The id of the newest entry, which every write changes.
 local function stamp(self)
   local _, newest = self.session:watch { timeout_ms = 0 }
   return newest
@@ -105,7 +105,7 @@ end
 --- Says something on the last line until the next key: what was done, or what went wrong.
 function methods:say(done, wrong)
   local text = done or wrong
-  self.message = text and terminal.line(text):gsub('^session "[^"]*": ', "") -- which one is seen
+  self.message = text and terminal.line(text):gsub('^session "[^"]*": ', "") -- the bar names it
   self.is_wrong = not done
 end
 
@@ -119,7 +119,7 @@ function methods:page(columns)
   return self.pages.page
 end
 
--- What is in the bar, left and right. What does not fit whole is left out.
+-- The texts of the bar, left and right. A part that does not fit is left out.
 local function status(self, columns)
   local session, of = self.session, self.model
   local right = {}
@@ -149,7 +149,7 @@ local function status(self, columns)
   return left, at_right
 end
 
--- The last line: what was said, else the keys that are used most.
+-- The last line: the message, otherwise the most used keys.
 function methods:last_line(y, columns, hints)
   if self.message then
     draw.put(self.screen, y, 2, self.message, self.is_wrong and "red bold" or "green", columns - 2)
@@ -260,7 +260,7 @@ function methods:preview()
   self.shows_preview = not self.shows_preview
 end
 
--- Moves what the preview shows, as far as there are lines.
+-- Scrolls the preview, within its lines.
 local function roll(self, n)
   local pane = self.pane
   if not pane then
@@ -288,7 +288,7 @@ function methods:search()
   self.model:find(text)
 end
 
--- Looks on until something was found, or all was looked through, or a key says otherwise.
+-- Searches until something was found, everything was searched, or a key was typed.
 local function scan_to_end(self)
   while self.model:scan(function() return true end) do end
 end
@@ -329,7 +329,7 @@ function methods:open()
   end
 end
 
--- Those that write: what was done is said, and the tree read again.
+-- Actions that write: the result is shown and the tree is read again.
 for name, act in pairs(actions) do
   methods[name] = function(self)
     local node = self.model:node()
@@ -347,7 +347,7 @@ end
 
 function methods:leave()
   if self.model.search and self.key == "escape" then
-    self.model:find "" -- as the marks of what was found are in the way first
+    self.model:find "" -- first removes the marks of the hits
     return
   end
   self.done = true
@@ -357,7 +357,7 @@ function methods:quit()
   self.done, self.quits = true, true
 end
 
---- Does what a key stands for.
+--- Does the action of a key.
 ---@param key string
 function methods:press(key)
   if PREFIXES[key] then
@@ -376,7 +376,7 @@ function methods:press(key)
   end
 end
 
--- Goes on with a search in the time that nobody types.
+-- Continues a search while nobody types.
 local function scan(self)
   local until_ = os.clock() + SLICE
   local was_found = self.model.search and self.model.search.count > 0

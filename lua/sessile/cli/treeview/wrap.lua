@@ -1,6 +1,6 @@
---- wrap: text in lines of a width, made as they are asked for.
+--- wrap: text in lines of a given width. Lines are made when they are read.
 --
--- Owns: where a line ends. Must never wrap more of a long text than somebody looks at.
+-- Owns: where a line ends. Must never wrap more of a long text than is shown.
 
 local terminal = require "sessile.cli.terminal"
 
@@ -9,7 +9,7 @@ local wrap = {}
 ---@class sessile.cli.treeview.lines
 ---@field made string[]
 ---@field text string       safe
----@field from integer?     where in it to go on; nil: it is all made
+---@field from integer?     where to continue in it; nil: everything is wrapped
 ---@field columns integer
 local lines = {}
 lines.__index = lines
@@ -43,7 +43,7 @@ end
 
 local function add(self, line)
   while terminal.width(line) > self.columns do
-    -- Of a line of megabytes only its beginning is looked at.
+    -- Looks only at the beginning of a line, which may have megabytes.
     local last, after = bytes_that_fit(line, self.columns)
     self.made[#self.made + 1] = line:sub(1, last)
     line = line:sub(after)
@@ -51,7 +51,7 @@ local function add(self, line)
   self.made[#self.made + 1] = line
 end
 
--- A line longer than this is taken in parts: to cut the rest off each time would take long.
+-- A longer line is wrapped in parts: cutting off the rest each time would be slow.
 local PART = 4096
 
 local function make_next(self)
@@ -73,7 +73,7 @@ local function make_next(self)
   end
 end
 
---- The line of that number; nil behind the last one.
+--- The line with that number; nil after the last one.
 ---@param i integer
 ---@return string?
 function lines:line(i)
@@ -83,7 +83,7 @@ function lines:line(i)
   return self.made[i]
 end
 
---- How many there are, all of them made.
+--- The number of lines; makes all of them.
 ---@return integer
 function lines:count()
   while self.from do
@@ -92,7 +92,7 @@ function lines:count()
   return #self.made
 end
 
---- Whether the last is made, and how many are.
+--- Whether all lines are made, and how many are.
 ---@return boolean whole
 ---@return integer made
 function lines:known()

@@ -1,0 +1,213 @@
+/* memory.c: the functions of sessile_memory.h. */
+#include "sessile_memory.h"
+#include "api/api.h"
+#include "memory/kinds.h"
+#include "memory/memory.h"
+
+const char *sessile_memory_state_name(sessile_memory_state state)
+{
+    return memory_state_name(state);
+}
+
+const char *sessile_memory_kind_name(sessile_memory_kind kind)
+{
+    return memory_kind_name(kind);
+}
+
+const char *sessile_memory_source_name(sessile_memory_source source)
+{
+    return memory_source_name(source);
+}
+
+const char *sessile_memory_verdict_name(sessile_memory_verdict_kind verdict)
+{
+    return memory_verdict_name(verdict);
+}
+
+/* ------------------------------------------------------------------ opening */
+
+void sessile_memory_options_init(sessile_memory_options *options)
+{
+    if (options)
+        memset(options, 0, sizeof *options);
+}
+
+sessile_status sessile_memory_open(sessile_memory **out, sessile_store *store,
+                                   const sessile_memory_options *options,
+                                   sessile_error *err)
+{
+    API_MAKE(out, store);
+    API_OPTIONS(sessile_memory_options, options);
+    API_TEXT(options->agent);
+    API_TEXT(options->user);
+    API_TEXT(options->consent);
+    API_TEXT(options->language);
+    return memory_open(out, store, options, err);
+}
+
+void sessile_memory_close(sessile_memory *memory)
+{
+    memory_close(memory);
+}
+
+/* ------------------------------------------------------------------ writing */
+
+void sessile_memory_write_init(sessile_memory_write_entry *entry)
+{
+    if (entry)
+        memset(entry, 0, sizeof *entry);
+}
+
+static sessile_status check_entry(const sessile_memory_write_entry *entry,
+                                  sessile_error *err)
+{
+    API_TEXT(entry->value);
+    API_TEXT(entry->key);
+    API_TEXT(entry->also);
+    API_TEXT(entry->author);
+    API_TEXT(entry->metadata);
+    API_NEED_IF(entry->from_count, entry->from);
+    API_NEED_IF(entry->replace_count, entry->replaces);
+    for (size_t i = 0; i < entry->from_count; i++) {
+        API_TEXT(entry->from[i].session);
+        API_TEXT(entry->from[i].agent);
+    }
+    return SESSILE_OK;
+}
+
+sessile_status sessile_memory_write(sessile_memory *memory,
+                                    const sessile_memory_write_entry *entries,
+                                    size_t count, sessile_id *ids, sessile_error *err)
+{
+    API_USE(memory);
+    API_NEED_IF(count, entries);
+    for (size_t i = 0; i < count; i++) {
+        sessile_status status = check_entry(&entries[i], err);
+        if (ids)
+            ids[i] = SESSILE_NO_ID;
+        if (status)
+            return status;
+    }
+    return memory_write(memory, entries, count, ids, err);
+}
+
+sessile_status sessile_memory_verdict(sessile_memory *memory, const sessile_id *ids,
+                                      size_t count, sessile_memory_verdict_kind verdict,
+                                      sessile_slice reason, sessile_slice by,
+                                      size_t *changed, sessile_error *err)
+{
+    API_OPTIONAL(size_t, changed, 0);
+    API_USE(memory);
+    API_NEED_IF(count, ids);
+    API_TEXT(reason);
+    API_TEXT(by);
+    return memory_verdict(memory, ids, count, verdict, reason, by, changed, err);
+}
+
+sessile_status sessile_memory_consent(sessile_memory *memory, int given, sessile_slice by,
+                                      sessile_slice text, sessile_slice scope,
+                                      sessile_error *err)
+{
+    API_USE(memory);
+    API_TEXT(by);
+    API_TEXT(text);
+    API_TEXT(scope);
+    return memory_consent(memory, given, by, text, scope, err);
+}
+
+sessile_status sessile_memory_embed(sessile_memory *memory, sessile_slice model,
+                                    size_t dims, const sessile_id *ids,
+                                    const float *vectors, size_t count,
+                                    sessile_error *err)
+{
+    API_USE(memory);
+    API_TEXT(model);
+    API_NEED_IF(count, ids);
+    API_NEED_IF(count, vectors);
+    return memory_embed(memory, model, dims, ids, vectors, count, err);
+}
+
+/* ------------------------------------------------------------------ reading */
+
+sessile_status sessile_memory_read(sessile_memory *memory, sessile_slice key,
+                                   sessile_memory_row **out, sessile_error *err)
+{
+    API_MAKE(out, memory);
+    API_TEXT(key);
+    return memory_read(memory, key, out, err);
+}
+
+sessile_status sessile_memory_get(sessile_memory *memory, sessile_id id,
+                                  sessile_memory_row **out, sessile_error *err)
+{
+    API_MAKE(out, memory);
+    return memory_get(memory, id, out, err);
+}
+
+static sessile_status check_filter(const sessile_memory_filter *filter,
+                                   sessile_error *err)
+{
+    API_TEXT(filter->key_prefix);
+    API_TEXT(filter->session);
+    API_TEXT(filter->session_agent);
+    API_TEXT(filter->metadata_name);
+    API_TEXT(filter->metadata_json);
+    return SESSILE_OK;
+}
+
+sessile_status sessile_memory_list(sessile_memory *memory,
+                                   const sessile_memory_list_options *options,
+                                   sessile_memory_row **rows, size_t *count,
+                                   sessile_error *err)
+{
+    static const sessile_memory_list_options all;
+    sessile_status status;
+
+    API_LIST(rows, count, memory);
+    options = options ? options : &all;
+    status = check_filter(&options->filter, err);
+    return status ? status : memory_list(memory, options, rows, count, err);
+}
+
+sessile_status sessile_memory_history(sessile_memory *memory, sessile_slice key,
+                                      sessile_id id, sessile_memory_row **rows,
+                                      size_t *count, sessile_error *err)
+{
+    API_LIST(rows, count, memory);
+    API_TEXT(key);
+    return memory_history(memory, key, id, rows, count, err);
+}
+
+void sessile_memory_search_init(sessile_memory_search_options *options)
+{
+    if (!options)
+        return;
+    memset(options, 0, sizeof *options);
+    options->weight = RANK_WEIGHT;
+}
+
+sessile_status sessile_memory_search(sessile_memory *memory, sessile_slice question,
+                                     const sessile_memory_search_options *options,
+                                     sessile_memory_row **rows, size_t *count,
+                                     sessile_error *err)
+{
+    sessile_memory_search_options plain;
+    sessile_status status;
+
+    API_LIST(rows, count, memory);
+    API_TEXT(question);
+    sessile_memory_search_init(&plain);
+    options = options ? options : &plain;
+    API_TEXT(options->model);
+    status = check_filter(&options->filter, err);
+    return status ? status : memory_search(memory, question, options, rows, count, err);
+}
+
+sessile_status sessile_memory_get_stats(sessile_memory *memory, sessile_memory_stats *out,
+                                        sessile_error *err)
+{
+    error_clear(err);
+    API_ZERO(out);
+    API_NEED(memory);
+    return memory_stats(memory, out, err);
+}

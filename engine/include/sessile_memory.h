@@ -1,0 +1,306 @@
+/*
+ * sessile_memory.h: long-term memory: what an agent keeps across sessions.
+ *
+ * A memory belongs to an agent and a user. It is a log of its own, sealed with the user's
+ * secret; with an empty user it is what the agent keeps for all. Nothing in it is
+ * overwritten: an entry may be replaced, deleted or rejected by a later one, and can be
+ * restored. Search finds live entries only.
+ *
+ * The rules of sessile.h hold here. Many threads may use a memory at the same time, and
+ * many processes may have it open: a call sees what others have written before it began.
+ * Close memories before their store.
+ */
+#ifndef SESSILE_MEMORY_H
+#define SESSILE_MEMORY_H
+
+#include "sessile.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct sessile_memory sessile_memory;
+
+/* What became of an entry. */
+typedef enum sessile_memory_state {
+    SESSILE_MEMORY_LIVE = 0,
+    SESSILE_MEMORY_PENDING,  /* waits until a person approves or rejects it */
+    SESSILE_MEMORY_REPLACED, /* a newer entry stands in its place */
+    SESSILE_MEMORY_DELETED,  /* ended; what it had replaced stays replaced */
+    SESSILE_MEMORY_REJECTED, /* undone; what it had replaced is live again */
+    SESSILE_MEMORY_EXPIRED   /* its time to live is over */
+} sessile_memory_state;
+
+typedef enum sessile_memory_kind {
+    SESSILE_MEMORY_FACT = 0,
+    SESSILE_MEMORY_EPISODE,    /* something that happened */
+    SESSILE_MEMORY_REFLECTION, /* a conclusion from other entries */
+    SESSILE_MEMORY_PROCEDURE   /* how something is done */
+} sessile_memory_kind;
+
+/* Whose words an entry has. */
+typedef enum sessile_memory_source {
+    SESSILE_MEMORY_BY_USER = 0,
+    SESSILE_MEMORY_BY_AGENT,
+    SESSILE_MEMORY_BY_TOOL,
+    SESSILE_MEMORY_BY_SYSTEM
+} sessile_memory_source;
+
+/* What somebody decides about an entry. */
+typedef enum sessile_memory_verdict_kind {
+    SESSILE_MEMORY_DELETE = 0, /* end it for good */
+    SESSILE_MEMORY_REJECT,     /* undo it: what it replaced is live again */
+    SESSILE_MEMORY_APPROVE,    /* a person vouches for it: what was pending is live */
+    SESSILE_MEMORY_RESTORE,    /* take back a deletion, a rejection or a replacement */
+    SESSILE_MEMORY_PIN,
+    SESSILE_MEMORY_UNPIN,
+    SESSILE_MEMORY_CONFIRM /* it was heard again elsewhere */
+} sessile_memory_verdict_kind;
+
+/* "live", "fact", "user", "deleted": as they are written in the log. Static; NULL for a
+ * value that is none. */
+SESSILE_API const char *sessile_memory_state_name(sessile_memory_state state);
+SESSILE_API const char *sessile_memory_kind_name(sessile_memory_kind kind);
+SESSILE_API const char *sessile_memory_source_name(sessile_memory_source source);
+SESSILE_API const char *sessile_memory_verdict_name(sessile_memory_verdict_kind verdict);
+
+/* ------------------------------------------------------------------ limits */
+
+#define SESSILE_MEMORY_VALUE_MAX                                                       \
+    65536                              /* bytes of a value, or of also: [memory_value] \
+                                        */
+#define SESSILE_MEMORY_KEY_MAX     200 /* bytes of a key: [memory_key] */
+#define SESSILE_MEMORY_ENTRIES_MAX 1000000 /* in one memory: [memory_entries] */
+#define SESSILE_MEMORY_DIMS_MAX    4096    /* of a vector: [memory_dims] */
+#define SESSILE_MEMORY_NAMED_MAX   256     /* entries or sources that one call names */
+
+/* ------------------------------------------------------------------ opening */
+
+typedef struct sessile_memory_options {
+    sessile_slice agent; /* empty: the store's */
+    sessile_slice user;  /* empty: the memory that the agent keeps for all */
+    /* Not empty: the user consents, in these words. It is written unless consent is in
+     * force. */
+    sessile_slice consent;
+    /* Of the words in a new memory: "english" (when empty), "german", …: a language of
+     * libstemmer. INVALID, with the list of them: unknown. An existing memory keeps its
+     * own. */
+    sessile_slice language;
+    int must_exist; /* 1: NOTFOUND instead of a new memory */
+    int has_timeout;
+    int timeout_ms; /* for locks; -1: for ever; else the store's */
+} sessile_memory_options;
+SESSILE_API void sessile_memory_options_init(sessile_memory_options *options);
+
+/*
+ * Opens the memory of an agent and a user, and creates it when it is not there. options
+ * may be NULL. SEALED: the user was forgotten, or the key is another one. UNSUPPORTED:
+ * the store is one over records. Other errors: as for sessile_resume().
+ */
+SESSILE_API sessile_status sessile_memory_open(sessile_memory **out, sessile_store *store,
+                                               const sessile_memory_options *options,
+                                               sessile_error *err);
+/* Closes it; NULL is ignored. No other call may use it any more. */
+SESSILE_API void sessile_memory_close(sessile_memory *memory);
+
+/* ------------------------------------------------------------------ writing */
+
+/* Messages of a session that an entry is from. */
+typedef struct sessile_memory_from {
+    sessile_slice session, agent; /* an empty agent is the memory's */
+    sessile_id first, last;
+} sessile_memory_from;
+
+/* An entry to be written. Call sessile_memory_write_init(), then fill in. Borrowed. */
+typedef struct sessile_memory_write_entry {
+    sessile_slice value; /* UTF-8, not empty */
+    /* Names a slot: the entry replaces the live one with this key. Empty: the entry
+     * stands for itself. UTF-8 without control characters. */
+    sessile_slice key;
+    sessile_slice also; /* text that it should be found by and that is not shown */
+    sessile_memory_kind kind;
+    sessile_memory_source source; /* whose words these are */
+    sessile_slice author;         /* empty: the memory's agent */
+    const sessile_memory_from *from;
+    size_t from_count;
+    const sessile_id *replaces; /* entries that it corrects or merges */
+    size_t replace_count;
+    double importance;                     /* 0 to 1 */
+    int64_t ttl_ms;                        /* 0: never expires */
+    int64_t holds_from_ms, holds_until_ms; /* when it is true; 0: not said */
+    sessile_slice metadata;                /* JSON object, or empty */
+    int pending;                           /* 1: a person has to approve it first */
+    /* 1: written only if `was` is the live entry of the key (SESSILE_NO_ID: if there is
+     * none); else CONFLICT, which names the live one. */
+    int has_was;
+    sessile_id was;
+} sessile_memory_write_entry;
+SESSILE_API void sessile_memory_write_init(sessile_memory_write_entry *entry);
+
+/*
+ * Writes entries as one commit, and sets ids[i] (may be NULL) to the id of each. Durable
+ * on return, as the store says. DENIED: the memory is a user's, who has not consented.
+ * INVALID: an empty value, text that is not UTF-8, a number out of range. NOTFOUND:
+ * replaces names no entry. LIMIT: see the limits above. CONFLICT: see `was`. BUSY.
+ * Nothing is written on failure.
+ */
+SESSILE_API sessile_status sessile_memory_write(sessile_memory *memory,
+                                                const sessile_memory_write_entry *entries,
+                                                size_t count, sessile_id *ids,
+                                                sessile_error *err);
+
+/*
+ * Gives a verdict about entries, as one commit. reason and by (who decides) may be empty.
+ * What it would not change is left out; if it would change nothing, nothing is written.
+ * *changed (may be NULL): how many entries it is about then. NOTFOUND: an id is of no
+ * entry of this memory.
+ */
+SESSILE_API sessile_status sessile_memory_verdict(sessile_memory *memory,
+                                                  const sessile_id *ids, size_t count,
+                                                  sessile_memory_verdict_kind verdict,
+                                                  sessile_slice reason, sessile_slice by,
+                                                  size_t *changed, sessile_error *err);
+
+/* Writes that the user consents (given 1), or does no longer: by whom, in which words, to
+ * what. All three may be empty. INVALID: the memory is of no user. */
+SESSILE_API sessile_status sessile_memory_consent(sessile_memory *memory, int given,
+                                                  sessile_slice by, sessile_slice text,
+                                                  sessile_slice scope,
+                                                  sessile_error *err);
+
+/*
+ * Writes embeddings of entries: count vectors of dims numbers each, of the model of that
+ * name. INVALID: a number that is not finite, a vector of zeros only; NOTFOUND: an id is
+ * of no entry; LIMIT [memory_dims]. Nothing is written then.
+ */
+SESSILE_API sessile_status sessile_memory_embed(sessile_memory *memory,
+                                                sessile_slice model, size_t dims,
+                                                const sessile_id *ids,
+                                                const float *vectors, size_t count,
+                                                sessile_error *err);
+
+/* ------------------------------------------------------------------ reading */
+
+/* An entry. Texts belong to the array that it is in. */
+typedef struct sessile_memory_row {
+    sessile_id id;
+    sessile_memory_state state;
+    sessile_memory_kind kind;
+    sessile_memory_source source;
+    sessile_slice key, value, also, author;
+    sessile_slice from; /* JSON: [{"session":…,"agent":…,"first":id,"last":id}, …] */
+    sessile_slice replaces;                /* JSON: array of ids */
+    sessile_slice metadata;                /* JSON object, or empty */
+    int64_t time_ms, expires_ms;           /* expires_ms 0: never */
+    int64_t holds_from_ms, holds_until_ms; /* 0: not said */
+    double importance;
+    int pinned, approved;
+    unsigned confirmed; /* how often it was heard again */
+    /* The verdict that deleted or rejected it, or the entry that replaced it; else
+     * SESSILE_NO_ID. */
+    sessile_id ended_by;
+    /* Of a hit; else 0. cover: the share of the question's words that it met. cosine: its
+     * nearness to the question's vector, 0 without one. */
+    double score, cover, cosine;
+    /* Of a hit, if asked for: how its score came about, as a JSON object, or empty:
+     * {"terms":[{"term":"vim","field":"main","gave":1.2}],"lex":…,"words":…,"vectors":…,
+     * "recency":…,"importance":…}. A term is a word as it is compared; field "main" is
+     * what is shown, "also" what it should be found by. lex is the sum of what the terms
+     * gave. score = (words + vectors) * (1 + recency + importance). */
+    sessile_slice explain;
+} sessile_memory_row;
+
+/* Which entries. All conditions must hold; zeros: all live entries. */
+typedef struct sessile_memory_filter {
+    unsigned states;             /* 1 << sessile_memory_state, several added; 0: live */
+    unsigned kinds, sources;     /* in the same way; 0: all */
+    int64_t since_ms;            /* written at or after */
+    int64_t until_ms;            /* written before; 0: no end */
+    int64_t holds_at_ms;         /* true at that time, as far as it says; 0: whenever */
+    sessile_slice key_prefix;    /* empty: all */
+    sessile_slice session;       /* it is from this session; empty: from any */
+    sessile_slice session_agent; /* of that session; empty: the memory's */
+    sessile_slice metadata_name; /* its metadata has this member; empty: any */
+    sessile_slice metadata_json; /* and its value is this JSON text; empty: any */
+} sessile_memory_filter;
+
+/* Reads the live entry of a key. *out is one row, for sessile_free(). NOTFOUND names the
+ * nearest key. */
+SESSILE_API sessile_status sessile_memory_read(sessile_memory *memory, sessile_slice key,
+                                               sessile_memory_row **out,
+                                               sessile_error *err);
+/* Reads an entry by its id, whatever its state. NOTFOUND. */
+SESSILE_API sessile_status sessile_memory_get(sessile_memory *memory, sessile_id id,
+                                              sessile_memory_row **out,
+                                              sessile_error *err);
+
+typedef struct sessile_memory_list_options {
+    sessile_memory_filter filter;
+    uint64_t offset, limit; /* limit 0: no limit */
+} sessile_memory_list_options;
+
+/* Entries, newest first. *rows is one block, for sessile_free(), or NULL when there are
+ * none. options may be NULL. */
+SESSILE_API sessile_status sessile_memory_list(sessile_memory *memory,
+                                               const sessile_memory_list_options *options,
+                                               sessile_memory_row **rows, size_t *count,
+                                               sessile_error *err);
+
+/* What led to an entry, newest first: the entry itself, what it replaced by name or by
+ * key, what that replaced, and so on. By its key (its newest entry), or with an empty key
+ * by its id. NOTFOUND. */
+SESSILE_API sessile_status sessile_memory_history(sessile_memory *memory,
+                                                  sessile_slice key, sessile_id id,
+                                                  sessile_memory_row **rows,
+                                                  size_t *count, sessile_error *err);
+
+typedef struct sessile_memory_search_options {
+    sessile_memory_filter filter;
+    size_t limit; /* 0: 10 */
+    /* The question's embedding, of dims numbers; NULL: by words alone. model: whose it
+     * is; empty: that of the newest model which has a vector for all live entries. */
+    const float *vector;
+    size_t dims;
+    sessile_slice model;
+    double weight;  /* of vectors, 0 to 1; sessile_memory_search_init() sets 0.3 */
+    double recency; /* 0 or more: how much a new entry gains; half of it after 30 days */
+    double importance; /* 0 or more: how much an important entry gains */
+    int explain;       /* 1: each hit says how its score came about */
+    double min_cover; /* hits by words meet at least this share of the question's words */
+} sessile_memory_search_options;
+SESSILE_API void sessile_memory_search_init(sessile_memory_search_options *options);
+
+/*
+ * Finds what answers a question, best first. Every word of the question counts, none must
+ * occur. *rows is one block, for sessile_free(). options may be NULL. INVALID: a vector
+ * that is not finite, zero, or of other dimensions than the model's.
+ */
+SESSILE_API sessile_status
+sessile_memory_search(sessile_memory *memory, sessile_slice question,
+                      const sessile_memory_search_options *options,
+                      sessile_memory_row **rows, size_t *count, sessile_error *err);
+
+typedef struct sessile_memory_stats {
+    uint64_t entries;   /* of any state */
+    uint64_t states[6]; /* by sessile_memory_state */
+    uint64_t keys;      /* that have a live entry */
+    uint64_t verdicts;
+    uint64_t log_entries, log_bytes;
+    uint64_t vectors;      /* of the model that a search uses */
+    size_t dims;           /* of that model; 0: there is none */
+    uint64_t memory_bytes; /* that words and vectors take in this process */
+    int consented;         /* 1: consent is in force, or none is needed */
+    sessile_id consent;    /* the newest entry about consent, or SESSILE_NO_ID */
+    int64_t created_ms;
+    char language[32];
+    char model[64]; /* cut to fit */
+} sessile_memory_stats;
+SESSILE_API sessile_status sessile_memory_get_stats(sessile_memory *memory,
+                                                    sessile_memory_stats *out,
+                                                    sessile_error *err);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

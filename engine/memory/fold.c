@@ -1,0 +1,378 @@
+/*
+ * fold.c: a memory as its log says it is.
+ *
+ * Must never read from the log, because it runs as the visitor of a scan. Entries of
+ * unknown types change nothing.
+ */
+#include "memory/fold.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "base/text.h"
+
+/* Ids that one entry may name; what is more is left out. */
+enum { NAMED_MAX = 256 };
+
+static void note_change(void *arg, uint32_t record, int live)
+{
+    memory_fold *f = arg;
+    postings_set_live(&f->postings, record, live);
+}
+
+void memory_fold_init(memory_fold *f, const allocator *a)
+{
+    memset(f, 0, sizeof *f);
+    f->alloc = a;
+    header_init(&f->header, a);
+    states_init(&f->states, a);
+    f->states.changed = note_change;
+    f->states.arg = f;
+    postings_init(&f->postings, a);
+    map_init(&f->heard, a);
+    buf_init(&f->scratch, a);
+    for (int i = 0; i < FIELDS; i++)
+        terms_init(&f->terms[i], a);
+}
+
+void memory_fold_deinit(memory_fold *f)
+{
+    const allocator *a = f->alloc;
+    for (size_t i = 0; i < f->model_count; i++) {
+        mem_free(a, f->models[i].name, f->models[i].name_size + 1);
+        vectors_deinit(&f->models[i].vectors);
+    }
+    mem_free(a, f->models, f->model_capacity * sizeof *f->models);
+    header_deinit(&f->header);
+    words_close(f->words);
+    states_deinit(&f->states);
+    postings_deinit(&f->postings);
+    map_deinit(&f->heard);
+    buf_wipe(&f->scratch);
+    for (int i = 0; i < FIELDS; i++)
+        terms_deinit(&f->terms[i]);
+    memory_fold_init(f, a);
+}
+
+/* ------------------------------------------------------------------ entries */
+
+static sessile_status take_header(memory_fold *f, const entry *e, sessile_error *err)
+{
+    sessile_status status = header_read(&f->header, e, err);
+    const char *language;
+
+    if (!status && !f->header.memory)
+        status = fail(err, SESSILE_DAMAGED,
+                      "its header is of a session: its file was moved or replaced");
+    if (status)
+        return status;
+    language = f->header.language.size ? f->header.language.data : WORDS_LANGUAGE;
+    status = words_open(&f->words, language, f->alloc, err);
+    if (status == SESSILE_INVALID)
+        status =
+            fail(err, SESSILE_UNSUPPORTED,
+                 "this memory is in the language \"%.40s\", for which this libstemmer "
+                 "has no stemmer",
+                 language);
+    f->has_header = !status;
+    return status;
+}
+
+/* The terms of a JSON string into a field. */
+static int add_terms(memory_fold *f, int field, json text)
+{
+    if (text.type != JSON_STRING)
+        return 0;
+    buf_clear(&f->scratch);
+    if (json_string(&f->scratch, text))
+        return -1;
+    return terms_add(&f->terms[field], f->words, f->scratch.data ? f->scratch.data : "",
+                     f->scratch.size, 0);
+}
+
+/* Who said it, unless it is the agent, who would be in every entry. */
+static int add_author(memory_fold *f, const entry *e)
+{
+    const buf *agent = &f->header.agent;
+
+    if (e->author.type != JSON_STRING)
+        return 0;
+    buf_clear(&f->scratch);
+    if (json_string(&f->scratch, e->author))
+        return -1;
+    if (f->scratch.size == agent->size &&
+        (!agent->size || !memcmp(f->scratch.data, agent->data, agent->size)))
+        return 0;
+    return terms_add(&f->terms[FIELD_MAIN], f->words,
+                     f->scratch.data ? f->scratch.data : "", f->scratch.size, 0);
+}
+
+static int add_words(memory_fold *f, const entry *e, const memory_entry *m, int live)
+{
+    char day[WORDS_DAY_SIZE];
+    int64_t day_ms = m->from_ms == INT64_MIN ? e->time_ms : m->from_ms;
+
+    f->terms[FIELD_MAIN].count = f->terms[FIELD_ALSO].count = 0;
+    words_day(f->words, day_ms, day);
+    if (add_terms(f, FIELD_MAIN, m->value) || add_terms(f, FIELD_MAIN, m->key) ||
+        add_author(f, e) || add_terms(f, FIELD_ALSO, m->also) ||
+        terms_add(&f->terms[FIELD_MAIN], f->words, day, strlen(day), 0))
+        return -1;
+    return postings_add(
+        &f->postings,
+        (posting_terms[FIELDS]){{f->terms[FIELD_MAIN].at, f->terms[FIELD_MAIN].count},
+                                {f->terms[FIELD_ALSO].at, f->terms[FIELD_ALSO].count}},
+        live);
+}
+
+static sessile_status take_memory(memory_fold *f, const entry *e, sessile_error *err)
+{
+    sessile_id replaces[NAMED_MAX];
+    memory_entry m;
+    states_entry s = {.id = e->id, .time_ms = e->time_ms};
+    sessile_status status = memory_entry_read(&m, e, err);
+    uint32_t record = (uint32_t)f->states.count;
+
+    if (status)
+        return status;
+    s.expires_ms = m.expires_ms;
+    s.replaces = replaces;
+    s.replace_count = memory_ids(m.replaces, replaces, NAMED_MAX);
+    s.importance = m.importance;
+    s.pending = m.pending;
+    s.kind = (uint8_t)m.kind;
+    s.source = (uint8_t)m.source;
+    buf_clear(&f->scratch);
+    if ((m.key.type == JSON_STRING && json_string(&f->scratch, m.key)) ||
+        memory_from_hash(&m, 0, f->alloc, &s.session) < 0)
+        return fail_nomem(err);
+    s.key = (sessile_slice){f->scratch.data, f->scratch.size};
+    if (states_write(&f->states, &s) ||
+        add_words(f, e, &m, states_is_live(&f->states, record)))
+        return fail_nomem(err);
+    return SESSILE_OK;
+}
+
+static sessile_status take_verdict(memory_fold *f, const entry *e, sessile_error *err)
+{
+    sessile_memory_verdict_kind to;
+    sessile_id id;
+
+    if (memory_verdict_of(json_get(e->data, "to"), &to))
+        return SESSILE_OK; /* one of another version */
+    for (json_iter it = json_begin(json_get(e->data, "of")); json_next(&it);) {
+        const char *text;
+        size_t size;
+        uint32_t record = STATE_NONE;
+        if (json_plain(it.value, &text, &size) && !id_parse(text, size, &id))
+            record = states_find(&f->states, id);
+        if (record != STATE_NONE &&
+            states_judge(&f->states, e->id, e->time_ms, record, to))
+            return fail_nomem(err);
+    }
+    f->verdicts++;
+    return SESSILE_OK;
+}
+
+uint64_t memory_heard_hash(json session, json nonce)
+{
+    uint64_t parts[] = {hash64(session.at, session.size), hash64(nonce.at, nonce.size)};
+    return hash64(parts, sizeof parts);
+}
+
+static sessile_status take_heard(memory_fold *f, const entry *e, sessile_error *err)
+{
+    json session = json_get(e->data, "session"), nonce = json_get(e->data, "nonce");
+    const char *text;
+    size_t size;
+    sessile_id upto;
+
+    if (json_plain(json_get(e->data, "upto"), &text, &size) &&
+        !id_parse(text, size, &upto) &&
+        map_put(&f->heard, memory_heard_hash(session, nonce), upto))
+        return fail_nomem(err);
+    return SESSILE_OK;
+}
+
+sessile_id memory_fold_heard(const memory_fold *f, uint64_t session_and_nonce)
+{
+    uint32_t upto;
+    return map_get(&f->heard, session_and_nonce, &upto) ? upto : 0;
+}
+
+/* ------------------------------------------------------------------ vectors */
+
+static memory_model *find_model(const memory_fold *f, sessile_slice name, size_t dims)
+{
+    for (size_t i = 0; i < f->model_count; i++)
+        if (f->models[i].vectors.dims == dims && f->models[i].name_size == name.size &&
+            !memcmp(f->models[i].name, name.data, name.size))
+            return &f->models[i];
+    return NULL;
+}
+
+static memory_model *make_model(memory_fold *f, sessile_slice name, size_t dims)
+{
+    memory_model *m = find_model(f, name, dims);
+    if (m)
+        return m;
+    if (mem_grow(f->alloc, (void **)&f->models, &f->model_capacity, f->model_count + 1,
+                 sizeof *f->models))
+        return NULL;
+    m = &f->models[f->model_count];
+    memset(m, 0, sizeof *m);
+    m->name = mem_dup(f->alloc, name.data ? name.data : "", name.size);
+    m->name_size = name.size;
+    vectors_init(&m->vectors, dims, f->alloc);
+    if (!m->name)
+        return NULL;
+    f->model_count++;
+    return m;
+}
+
+/* One vector: a scale, which follows from the values and is computed, and the values. */
+static int take_vector(memory_fold *f, memory_model *m, sessile_id id,
+                       const unsigned char *bytes)
+{
+    uint32_t record = states_find(&f->states, id);
+    const int8_t *values = (const int8_t *)bytes + sizeof(float);
+    float scale = vector_scale(values, m->vectors.dims);
+
+    if (record == STATE_NONE || scale == 0)
+        return 0;
+    for (size_t i = 0; i < m->vectors.dims; i++)
+        if (values[i] == INT8_MIN)
+            return 0; /* never written: products of it would not fit */
+    return vectors_put(&m->vectors, record, values, scale);
+}
+
+static int take_ids(memory_fold *f, memory_model *m, json of, const unsigned char *bytes,
+                    size_t count)
+{
+    size_t size, one = sizeof(float) + m->vectors.dims;
+    const char *text;
+    sessile_id id;
+
+    for (json_iter it = json_begin(of); count && json_next(&it); count--, bytes += one)
+        if (json_plain(it.value, &text, &size) && !id_parse(text, size, &id) &&
+            take_vector(f, m, id, bytes))
+            return -1;
+    return 0;
+}
+
+static sessile_status take_vectors(memory_fold *f, const entry *e, sessile_error *err)
+{
+    json name = json_get(e->data, "model"), v = json_get(e->data, "v");
+    memory_model *m = NULL;
+    const char *text;
+    size_t size, room;
+    unsigned char *bytes;
+    uint64_t dims;
+    int64_t raw;
+    int failed = 0;
+
+    if (name.type != JSON_STRING || json_uint(json_get(e->data, "dims"), &dims) ||
+        dims < 1 || dims > VECTOR_DIMS_MAX || !json_plain(v, &text, &size))
+        return SESSILE_OK;
+    room = size / 4 * 3 + 1;
+    bytes = mem_alloc(f->alloc, room);
+    buf_clear(&f->scratch);
+    if (!bytes || json_string(&f->scratch, name)) {
+        mem_free(f->alloc, bytes, room);
+        return fail_nomem(err);
+    }
+    raw = base64_decode(bytes, text, size);
+    if (raw > 0) {
+        m = make_model(f, (sessile_slice){f->scratch.data, f->scratch.size},
+                       (size_t)dims);
+        failed = !m || take_ids(f, m, json_get(e->data, "of"), bytes,
+                                (size_t)raw / (sizeof(float) + (size_t)dims));
+    }
+    if (m)
+        m->newest = e->id;
+    wipe(bytes, room);
+    mem_free(f->alloc, bytes, room);
+    return failed ? fail_nomem(err) : SESSILE_OK;
+}
+
+const memory_model *memory_fold_model_of(const memory_fold *f, sessile_slice name)
+{
+    const memory_model *found = NULL;
+    for (size_t i = 0; i < f->model_count; i++) {
+        const memory_model *m = &f->models[i];
+        if (m->name_size == name.size && !memcmp(m->name, name.data, name.size) &&
+            (!found || m->newest > found->newest))
+            found = m;
+    }
+    return found;
+}
+
+static size_t live_vectors(const memory_fold *f, const memory_model *m)
+{
+    size_t live = 0;
+    for (size_t i = 0; i < m->vectors.count; i++)
+        live += (size_t)states_is_live(&f->states, m->vectors.entries[i]);
+    return live;
+}
+
+const memory_model *memory_fold_model(const memory_fold *f)
+{
+    const memory_model *best = NULL;
+    size_t most = 0;
+    for (size_t i = 0; i < f->model_count; i++) {
+        const memory_model *m = &f->models[i];
+        size_t live = live_vectors(f, m);
+        if (live > most || (live && live == most && m->newest > best->newest)) {
+            best = m;
+            most = live;
+        }
+    }
+    return best;
+}
+
+/* ------------------------------------------------------------------ the visitor */
+
+static sessile_status take_entry(memory_fold *f, const entry *e, sessile_error *err)
+{
+    switch (e->type) {
+    case ENTRY_MEMORY:
+        return take_memory(f, e, err);
+    case ENTRY_VERDICT:
+        return take_verdict(f, e, err);
+    case ENTRY_HEARD:
+        return take_heard(f, e, err);
+    case ENTRY_VECTOR:
+        return take_vectors(f, e, err);
+    case ENTRY_CONSENT:
+        f->consent = e->id;
+        f->consented = json_get(e->data, "given").type == JSON_TRUE;
+        return SESSILE_OK;
+    case ENTRY_REFUSAL:
+        f->refusals++;
+        return SESSILE_OK;
+    case ENTRY_SESSION:
+        return fail(err, SESSILE_DAMAGED, "a memory has an entry of type session");
+    default:
+        return SESSILE_OK;
+    }
+}
+
+sessile_status memory_fold_visit(void *arg, sessile_id id, const char *text, size_t size,
+                                 sessile_error *err)
+{
+    memory_fold *f = arg;
+    sessile_status status;
+    entry e;
+
+    if (f->failed)
+        return fail_nomem(err);
+    status = entry_read(&e, text, size, err);
+    if (!status && e.id != id)
+        status = fail(err, SESSILE_DAMAGED, "an entry has the id of another one");
+    if (!status)
+        status = id == 0 ? take_header(f, &e, err) : take_entry(f, &e, err);
+    f->failed = status == SESSILE_NOMEM;
+    if (!status)
+        f->count = id + 1;
+    return status;
+}

@@ -1,0 +1,115 @@
+/*
+ * memory.h: a long-term memory that is open.
+ *
+ *   memory.c   opening, keeping up with others, the one way to write
+ *   write.c    entries, verdicts, consent, vectors
+ *   rows.c     entries as a caller reads them
+ *   find.c     read, list, history, search, stats
+ *
+ * sessile_memory.h says what the functions without `_locked` do; their arguments are
+ * checked (pointers are not NULL, slices have data).
+ */
+#ifndef MEMORY_MEMORY_H
+#define MEMORY_MEMORY_H
+
+#include <pthread.h>
+
+#include "log/log.h"
+#include "memory/fold.h"
+#include "session/write.h"
+
+struct sessile_memory {
+    sessile_store *store;
+    log_t *log; /* another one when the log was replaced */
+    memory_fold *fold;
+    pthread_mutex_t mutex; /* guards all that changes */
+    char *agent, *user;    /* NUL-terminated, any byte */
+    size_t agent_size, user_size;
+    uint32_t pid; /* of the process that opened it */
+    int timeout_ms;
+    size_t forgotten_before; /* store->forgotten_count when it was opened */
+};
+
+sessile_status memory_open(sessile_memory **out, sessile_store *st,
+                           const sessile_memory_options *options, sessile_error *err);
+void memory_close(sessile_memory *m);
+
+/* Takes the mutex and reads what others have written. On an error the mutex is free. */
+sessile_status memory_lock_fresh(sessile_memory *m, sessile_error *err);
+void memory_unlock(sessile_memory *m);
+int64_t memory_now_ms(const sessile_memory *m);
+/* Adds which memory it is to an error. Returns status. */
+sessile_status memory_name_error(const sessile_memory *m, sessile_status status,
+                                 sessile_error *err);
+
+/* Adds entries for the memory as it is now: mutex and log lock are held. Called again
+ * when others were faster. Nothing is written if it adds nothing, or fails. */
+typedef sessile_status (*memory_build)(void *arg, sessile_memory *m, batch *b,
+                                       sessile_error *err);
+/* Writes what build builds, as one commit, and makes it durable. Takes the mutex. */
+sessile_status memory_commit(sessile_memory *m, memory_build build, void *arg,
+                             sessile_error *err);
+
+/* ---- write.c */
+sessile_status memory_write(sessile_memory *m, const sessile_memory_write_entry *entries,
+                            size_t count, sessile_id *ids, sessile_error *err);
+sessile_status memory_verdict(sessile_memory *m, const sessile_id *ids, size_t count,
+                              sessile_memory_verdict_kind to, sessile_slice reason,
+                              sessile_slice by, size_t *changed, sessile_error *err);
+sessile_status memory_consent(sessile_memory *m, int given, sessile_slice by,
+                              sessile_slice text, sessile_slice scope,
+                              sessile_error *err);
+sessile_status memory_embed(sessile_memory *m, sessile_slice model, size_t dims,
+                            const sessile_id *ids, const float *vectors, size_t count,
+                            sessile_error *err);
+
+/* ---- rows.c */
+
+/* Rows on their way to a caller. */
+typedef struct row_list {
+    sessile_memory_row *at;
+    size_t count, capacity;
+    struct row_text {
+        size_t row, field; /* which slice of which row */
+        size_t from, size; /* in text */
+    } * texts;
+    size_t text_count, text_capacity;
+    buf text, entry, scratch;
+} row_list;
+void rows_init(row_list *l, const allocator *a);
+void rows_deinit(row_list *l);
+/* Adds the row of a record, read from the log. Its hit's numbers are 0. */
+sessile_status rows_add(row_list *l, sessile_memory *m, uint32_t record, int64_t now_ms,
+                        sessile_error *err);
+/* The last row's slice at this offset is these bytes: 0, or -1: no memory. */
+int rows_put(row_list *l, size_t field, const char *data, size_t size);
+/* All rows as one block for the caller; NULL when there are none. */
+sessile_status rows_finish(row_list *l, sessile_memory *m, sessile_memory_row **out,
+                           size_t *count, sessile_error *err);
+
+/* ---- explain.c */
+
+/* Says of the last row, which is that of this hit, how its score came about. q and its
+ * factors are those of the search. */
+sessile_status memory_explain(row_list *l, memory_fold *f, sessile_slice question,
+                              const rank_question *q, const rank_hit *hit,
+                              sessile_error *err);
+
+/* ---- find.c */
+sessile_status memory_read(sessile_memory *m, sessile_slice key, sessile_memory_row **out,
+                           sessile_error *err);
+sessile_status memory_get(sessile_memory *m, sessile_id id, sessile_memory_row **out,
+                          sessile_error *err);
+sessile_status memory_list(sessile_memory *m, const sessile_memory_list_options *options,
+                           sessile_memory_row **rows, size_t *count, sessile_error *err);
+sessile_status memory_history(sessile_memory *m, sessile_slice key, sessile_id id,
+                              sessile_memory_row **rows, size_t *count,
+                              sessile_error *err);
+sessile_status memory_search(sessile_memory *m, sessile_slice question,
+                             const sessile_memory_search_options *options,
+                             sessile_memory_row **rows, size_t *count,
+                             sessile_error *err);
+sessile_status memory_stats(sessile_memory *m, sessile_memory_stats *out,
+                            sessile_error *err);
+
+#endif

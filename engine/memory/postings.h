@@ -1,0 +1,88 @@
+/*
+ * postings.h: which entry has which terms, and how well it answers a question.
+ *
+ * Entries are numbered from 0 in the order in which they were added. Terms are hashes
+ * (hash64_lasting). Not thread-safe.
+ *
+ * Each entry has two fields. FIELD_MAIN is what is shown, FIELD_ALSO what it should be
+ * found by beside that, at half the weight and with counts of its own.
+ */
+#ifndef MEMORY_POSTINGS_H
+#define MEMORY_POSTINGS_H
+
+#include "base/map.h"
+#include "base/text.h"
+
+enum { FIELD_MAIN, FIELD_ALSO, FIELDS };
+
+/* The entries that have one term: pairs of (distance to the entry before, count), as
+ * numbers of 7 bits a byte. Most lists are short and need no block of their own. */
+typedef struct posting_list {
+    union {
+        unsigned char near[16];
+        unsigned char *far;
+    } bytes;
+    uint32_t size, capacity; /* capacity 0: near */
+    uint32_t next;           /* the first entry that is not covered */
+    uint32_t live;           /* how many live entries are in it, */
+    uint32_t counted;        /* when postings.changes was this */
+} posting_list;
+
+typedef struct posting_field {
+    map terms; /* term: index of lists */
+    posting_list *lists;
+    size_t count, capacity;
+    uint16_t *lengths; /* terms of each entry, at most 65,535 */
+    size_t length_capacity;
+    uint64_t live_length; /* sums over live entries: of lengths, */
+    uint32_t live_filled; /* and how many have any term here */
+} posting_field;
+
+typedef struct postings {
+    const allocator *alloc;
+    posting_field fields[FIELDS];
+    uint64_t *live; /* a bit for each entry */
+    size_t live_capacity;
+    uint32_t count, live_count;
+    uint32_t
+        changes; /* counts how often an entry that was there began or ended to live */
+    int failed;  /* no memory in the middle of an addition: only clearing helps */
+} postings;
+
+typedef struct posting_terms {
+    uint64_t *at; /* will be sorted */
+    size_t count;
+} posting_terms;
+
+void postings_init(postings *p, const allocator *a);
+void postings_deinit(postings *p);
+/* Adds the next entry: 0, or -1: no memory. Then everything fails until deinit. */
+int postings_add(postings *p, const posting_terms terms[FIELDS], int live);
+/* Says whether an entry counts. */
+void postings_set_live(postings *p, uint32_t entry, int live);
+
+static inline int postings_is_live(const postings *p, uint32_t entry)
+{
+    return (int)(p->live[entry / 64] >> entry % 64 & 1);
+}
+
+/*
+ * Rates every entry, live or not, for a question of distinct terms. scores has room for
+ * p->count numbers, and is overwritten; an entry without any of the terms gets 0.
+ *
+ *     lex   = sum over terms of  w(t) * 1.9 tf / (tf + 0.9 (0.6 + 0.4 len / avg))
+ *     w(t)  = ln(1 + (N - n + 1/2) / (n + 1/2))
+ *
+ * N, n and avg are of live entries, in each field for itself. This is BM25 with k = 0.9
+ * and b = 0.4. Returns the sum of 1.9 w(t) in the main field: what an entry would get
+ * that answers all of the question.
+ */
+double postings_score(postings *p, const uint64_t *terms, size_t count, float *scores);
+
+/* What one term gives an entry by one field; 0: nothing. */
+double postings_explain(postings *p, int field, uint64_t term, uint32_t entry);
+
+/* The bytes that it takes. */
+size_t postings_bytes(const postings *p);
+
+#endif

@@ -1,0 +1,176 @@
+/*
+ * rank.c: the best entries for a question.
+ *
+ * Every entry is rated, then the best are kept in a heap whose root is the worst of them.
+ * What is not better than the root is not looked at any further, so that a filter is
+ * asked about few entries, though it is judged before the best are taken.
+ *
+ * Scores of two rankers are added, not their ranks (RRF): ranks would give a weak
+ * embedder as much to say as a good one.
+ */
+#include "memory/rank.h"
+
+#include <math.h>
+#include <string.h>
+
+#define MONTH_MS 2592000000.0 /* 30 days */
+
+/* The numbers of one search. */
+typedef struct ratings {
+    float *lex, *cosines; /* cosines NULL: none asked for */
+    double whole;         /* what an answer to all words would get */
+    rank_factors factors;
+} ratings;
+
+/* 1 when a is better. */
+static int better(const rank_hit *a, const rank_hit *b)
+{
+    return a->score > b->score || (a->score == b->score && a->entry > b->entry);
+}
+
+static void swap(rank_hit *a, rank_hit *b)
+{
+    rank_hit other = *a;
+    *a = *b;
+    *b = other;
+}
+
+/* The root is the worst; the hit at `at` may be better than those below it. */
+static void sift_down(rank_hit *heap, size_t count, size_t at)
+{
+    for (;;) {
+        size_t worst = at, left = 2 * at + 1;
+        for (size_t child = left; child < left + 2 && child < count; child++)
+            if (better(&heap[worst], &heap[child]))
+                worst = child;
+        if (worst == at)
+            return;
+        swap(&heap[at], &heap[worst]);
+        at = worst;
+    }
+}
+
+static void sift_up(rank_hit *heap, size_t at)
+{
+    while (at > 0 && better(&heap[(at - 1) / 2], &heap[at])) {
+        swap(&heap[at], &heap[(at - 1) / 2]);
+        at = (at - 1) / 2;
+    }
+}
+
+/* Best first. */
+static void sort(rank_hit *heap, size_t count)
+{
+    while (count > 1) {
+        swap(&heap[0], &heap[--count]);
+        sift_down(heap, count, 0);
+    }
+}
+
+/* Factors for both rankings, from the live entries. */
+static void weigh(const postings *p, const vectors *v, const rank_question *q, ratings *r)
+{
+    double max_lex = 0, max_cosine = VECTOR_NONE, sum = 0, weight;
+    size_t with = 0;
+
+    for (uint32_t i = 0; i < p->count; i++)
+        if (r->lex[i] > max_lex && postings_is_live(p, i))
+            max_lex = r->lex[i];
+    for (size_t row = 0; r->cosines && row < v->count; row++) {
+        uint32_t i = v->entries[row];
+        if (i >= p->count || !postings_is_live(p, i))
+            continue;
+        sum += r->cosines[i];
+        with++;
+        if (r->cosines[i] > max_cosine)
+            max_cosine = r->cosines[i];
+    }
+    r->factors.mean = with ? sum / (double)with : 0;
+    weight = !with ? 0 : !q->term_count ? 1 : q->weight;
+    r->factors.by_words = max_lex > 0 ? (1 - weight) / max_lex : 0;
+    r->factors.by_vector = with && max_cosine > r->factors.mean
+                               ? weight / (max_cosine - r->factors.mean)
+                               : 0;
+}
+
+void rank_boosts(const rank_question *q, uint32_t entry, double *recency,
+                 double *importance)
+{
+    int64_t time_ms = 0;
+    double age;
+    *importance = 0;
+    q->about(q->arg, entry, &time_ms, importance);
+    age = (double)(q->now_ms - time_ms) / MONTH_MS;
+    *recency = q->recency * exp2(age > 0 ? -age : 0);
+    *importance *= q->importance;
+}
+
+static double boost(const rank_question *q, uint32_t entry)
+{
+    double recency, importance;
+    rank_boosts(q, entry, &recency, &importance);
+    return 1 + recency + importance;
+}
+
+static size_t select_best(const postings *p, const rank_question *q, const ratings *r,
+                          rank_hit *hits)
+{
+    int boosted = q->recency != 0 || q->importance != 0;
+    double most = 1 + q->recency + q->importance; /* the largest boost */
+    double enough = 0;                            /* the worst of a full heap */
+    size_t count = 0;
+
+    for (uint32_t i = 0; i < p->count; i++) {
+        rank_hit hit = {.entry = i, .lex = r->lex[i], .cosine = VECTOR_NONE};
+        hit.score = r->factors.by_words * (double)hit.lex;
+        if (r->cosines && (hit.cosine = r->cosines[i]) > r->factors.mean)
+            hit.score += r->factors.by_vector * ((double)hit.cosine - r->factors.mean);
+        if (hit.score <= 0 || hit.score * most < enough)
+            continue;
+        if (boosted)
+            hit.score *= boost(q, i);
+        if (count == q->limit && !better(&hit, &hits[0]))
+            continue;
+        if (q->pass ? !q->pass(q->arg, i) : !postings_is_live(p, i))
+            continue;
+        hit.cover = r->whole > 0 ? fmin(1, (double)hit.lex / r->whole) : 0;
+        if (count < q->limit) {
+            hits[count] = hit;
+            sift_up(hits, count++);
+        } else {
+            hits[0] = hit;
+            sift_down(hits, count, 0);
+        }
+        enough = count == q->limit ? hits[0].score : 0;
+    }
+    sort(hits, count);
+    return count;
+}
+
+int64_t rank(postings *p, const vectors *v, const rank_question *q, rank_hit *hits)
+{
+    size_t size = p->count * sizeof(float);
+    ratings r = {0};
+    int64_t count = -1;
+
+    if (!p->count || !q->limit)
+        return 0;
+    r.lex = mem_alloc(p->alloc, size);
+    if (!r.lex)
+        goto out;
+    if (v && q->vector && v->count) {
+        r.cosines = mem_alloc(p->alloc, size);
+        if (!r.cosines)
+            goto out;
+        vectors_score(v, q->vector, q->scale, r.cosines, p->count);
+    }
+    r.whole = postings_score(p, q->terms, q->term_count, r.lex);
+    weigh(p, v, q, &r);
+    if (q->factors)
+        *q->factors = r.factors;
+    count = (int64_t)select_best(p, q, &r, hits);
+out:
+    mem_free(p->alloc, r.lex, size);
+    mem_free(p->alloc, r.cosines, size);
+    return count;
+}

@@ -1,0 +1,63 @@
+/*
+ * rank.h: the best entries for a question, by words, by vectors, or both.
+ *
+ *     score = (1 - w) * lex / max lex + w * max(0, cos - mean) / (max cos - mean)
+ *             times (1 + recency * 2^(-age / 30 days) + importance * i)
+ *
+ * Mean and maxima are of live entries. w is `weight`, or 0 without vectors, or 1 without
+ * words. Words do not gate vectors, nor vectors words.
+ */
+#ifndef MEMORY_RANK_H
+#define MEMORY_RANK_H
+
+#include "memory/postings.h"
+#include "memory/vectors.h"
+
+#define RANK_WEIGHT 0.3
+
+/* Distinct terms of a question: at most this many count. */
+enum { RANK_TERMS_MAX = 1024 };
+
+/* What a search multiplied with, for those who ask why. */
+typedef struct rank_factors {
+    double by_words, by_vector, mean; /* factors of lex and of cosine - mean */
+} rank_factors;
+
+typedef struct rank_question {
+    const uint64_t *terms; /* distinct */
+    size_t term_count;
+    const int8_t *vector; /* vectors.stride values, or NULL */
+    float scale;
+    double weight; /* 0 to 1 */
+    double recency, importance;
+    int64_t now_ms;
+    size_t limit;
+    /* Of an entry: may it be a hit. Called only for those that are good enough. NULL: the
+     * live ones. */
+    int (*pass)(void *arg, uint32_t entry);
+    /* Its time and its importance from 0 to 1; needed when recency or importance is not
+     * 0. */
+    void (*about)(void *arg, uint32_t entry, int64_t *time_ms, double *importance);
+    void *arg;
+    rank_factors *factors; /* set, unless NULL */
+} rank_question;
+
+typedef struct rank_hit {
+    uint32_t entry;
+    float lex, cosine; /* cosine VECTOR_NONE: it has no vector, or none was asked for */
+    double score, cover;
+} rank_hit;
+
+/*
+ * The best `limit` entries with a score above 0, best first; of equal ones the newer is
+ * first. hits has room for limit. cover is the share of the question's words that the
+ * entry met, from 0 to 1. v NULL: no vectors. Returns the number of hits, or -1: no
+ * memory.
+ */
+int64_t rank(postings *p, const vectors *v, const rank_question *q, rank_hit *hits);
+
+/* What recency and importance add to the factor 1 of an entry's score. */
+void rank_boosts(const rank_question *q, uint32_t entry, double *recency,
+                 double *importance);
+
+#endif

@@ -1,0 +1,521 @@
+/*
+ * write.c: the entries of a memory: what is remembered, verdicts, consent, vectors.
+ *
+ * Arguments are checked before a lock is taken; what depends on the memory (consent, ids,
+ * keys) is checked under it.
+ */
+#include "memory/memory.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/text.h"
+
+/* ------------------------------------------------------------------ checks */
+
+static sessile_status check_text(sessile_slice text, const char *what, size_t most,
+                                 const char *limit, sessile_error *err)
+{
+    if (text.size > most)
+        return fail(err, SESSILE_LIMIT,
+                    "the %s has %zu bytes, the limit [%s] is %zu: shorten it", what,
+                    text.size, limit, most);
+    if (!utf8_valid(text.data, text.size))
+        return fail(err, SESSILE_INVALID, "the %s is not UTF-8", what);
+    return SESSILE_OK;
+}
+
+static sessile_status check_key(sessile_slice key, sessile_error *err)
+{
+    sessile_status status =
+        check_text(key, "key", SESSILE_MEMORY_KEY_MAX, "memory_key", err);
+    for (size_t i = 0; !status && i < key.size; i++)
+        if ((unsigned char)key.data[i] < 0x20 || key.data[i] == 0x7f)
+            status = fail(err, SESSILE_INVALID, "a key has no control characters");
+    return status;
+}
+
+static sessile_status check_from(const sessile_memory_write_entry *e, sessile_error *err)
+{
+    if (e->from_count > SESSILE_MEMORY_NAMED_MAX ||
+        e->replace_count > SESSILE_MEMORY_NAMED_MAX)
+        return fail(err, SESSILE_LIMIT,
+                    "an entry names at most %d sources, and replaces at most %d entries",
+                    SESSILE_MEMORY_NAMED_MAX, SESSILE_MEMORY_NAMED_MAX);
+    for (size_t i = 0; i < e->from_count; i++) {
+        const sessile_memory_from *f = &e->from[i];
+        if (!f->session.size || !utf8_valid(f->session.data, f->session.size) ||
+            !utf8_valid(f->agent.data, f->agent.size) || f->first > f->last)
+            return fail(err, SESSILE_INVALID,
+                        "a source is a session, named in UTF-8, and its messages from "
+                        "first to last");
+    }
+    return SESSILE_OK;
+}
+
+static sessile_status check_entry(const sessile_memory *m,
+                                  const sessile_memory_write_entry *e, sessile_error *err)
+{
+    sessile_status status =
+        check_text(e->value, "value", SESSILE_MEMORY_VALUE_MAX, "memory_value", err);
+    if (!status && !e->value.size)
+        status = fail(err, SESSILE_INVALID, "an entry needs a value that is not empty");
+    if (!status)
+        status = check_key(e->key, err);
+    if (!status)
+        status = check_text(e->also, "text of also", SESSILE_MEMORY_VALUE_MAX,
+                            "memory_value", err);
+    if (!status)
+        status = check_text(e->author, "author", m->store->limits.id, "id", err);
+    if (!status)
+        status = check_from(e, err);
+    if (!status && !(e->importance >= 0 && e->importance <= 1))
+        status = fail(err, SESSILE_INVALID, "importance is a number from 0 to 1");
+    if (!status && (e->ttl_ms < 0 || e->ttl_ms > INT64_C(1) << 53))
+        status = fail(err, SESSILE_INVALID,
+                      "the time to live is a number of milliseconds, or 0 for ever");
+    if (!status && e->holds_from_ms && e->holds_until_ms &&
+        e->holds_from_ms > e->holds_until_ms)
+        status =
+            fail(err, SESSILE_INVALID, "an entry holds from a time until a later one");
+    if (!status && (!memory_kind_name(e->kind) || !memory_source_name(e->source)))
+        status = fail(err, SESSILE_INVALID, "there is no such kind or source");
+    if (!status && e->has_was && !e->key.size)
+        status = fail(err, SESSILE_INVALID, "what was there is said of a key: give one");
+    return status;
+}
+
+static sessile_status check_consent(const sessile_memory *m, sessile_error *err)
+{
+    if (m->user_size && !m->fold->consented)
+        return fail(err, SESSILE_DENIED,
+                    "the user has not consented%s: nothing is written until a consent is",
+                    m->fold->consent ? ", or does no longer" : "");
+    return SESSILE_OK;
+}
+
+/* ------------------------------------------------------------------ entries */
+
+static void put_id(buf *out, sessile_id id)
+{
+    char text[9];
+    id_print(id, text);
+    buf_printf(out, "\"%s\"", text);
+}
+
+/* , "name": a string, unless it is empty. */
+static void put_member(buf *out, const char *name, sessile_slice text)
+{
+    if (!text.size)
+        return;
+    buf_printf(out, ",\"%s\":", name);
+    json_put_string(out, text.data, text.size);
+}
+
+static void put_from(buf *out, const sessile_memory *m,
+                     const sessile_memory_write_entry *e)
+{
+    for (size_t i = 0; i < e->from_count; i++) {
+        const sessile_memory_from *f = &e->from[i];
+        buf_puts(out, i ? ",{\"session\":" : ",\"from\":[{\"session\":");
+        json_put_string(out, f->session.data, f->session.size);
+        buf_puts(out, ",\"agent\":");
+        if (f->agent.size)
+            json_put_string(out, f->agent.data, f->agent.size);
+        else
+            header_put_name(out, (sessile_slice){m->agent, m->agent_size});
+        buf_puts(out, ",\"first\":");
+        put_id(out, f->first);
+        buf_puts(out, ",\"last\":");
+        put_id(out, f->last);
+        buf_puts(out, i + 1 < e->from_count ? "}" : "}]");
+    }
+}
+
+static void put_holds(buf *out, const sessile_memory_write_entry *e)
+{
+    char time[TIME_SIZE];
+    if (!e->holds_from_ms && !e->holds_until_ms)
+        return;
+    buf_puts(out, ",\"holds\":{");
+    if (e->holds_from_ms) {
+        time_print(e->holds_from_ms, time);
+        buf_printf(out, "\"from\":\"%s\"%s", time, e->holds_until_ms ? "," : "");
+    }
+    if (e->holds_until_ms) {
+        time_print(e->holds_until_ms, time);
+        buf_printf(out, "\"to\":\"%s\"", time);
+    }
+    buf_putc(out, '}');
+}
+
+static void put_entry(buf *out, const sessile_memory *m,
+                      const sessile_memory_write_entry *e, sessile_slice metadata)
+{
+    unsigned millionths = (unsigned)lround(e->importance * 1000000);
+
+    buf_puts(out, "{\"value\":");
+    json_put_string(out, e->value.data, e->value.size);
+    put_member(out, "key", e->key);
+    buf_printf(out, ",\"kind\":\"%s\"", memory_kind_name(e->kind));
+    put_member(out, "also", e->also);
+    put_from(out, m, e);
+    for (size_t i = 0; i < e->replace_count; i++) {
+        buf_puts(out, i ? "," : ",\"replaces\":[");
+        put_id(out, e->replaces[i]);
+        buf_puts(out, i + 1 < e->replace_count ? "" : "]");
+    }
+    if (millionths) /* not %g, which has a comma in some locales */
+        buf_printf(out, ",\"importance\":%u.%06u", millionths / 1000000,
+                   millionths % 1000000);
+    if (e->ttl_ms)
+        buf_printf(out, ",\"ttl_ms\":%" PRIi64, e->ttl_ms);
+    put_holds(out, e);
+    if (metadata.size) {
+        buf_puts(out, ",\"metadata\":");
+        buf_put(out, metadata.data, metadata.size);
+    }
+    if (e->pending)
+        buf_puts(out, ",\"pending\":true");
+    buf_putc(out, '}');
+}
+
+/* Adds an entry with its envelope. author may be empty: the agent, where it is UTF-8. */
+static sessile_id add(sessile_memory *m, batch *b, entry_type type, entry_source source,
+                      sessile_slice author, const buf *data)
+{
+    entry_fields fields = {.type = type,
+                           .parent = 0,
+                           .source = source,
+                           .data = data->data,
+                           .data_size = data->size,
+                           .tokens = -1};
+    sessile_id id = batch_next(b);
+    buf name, user;
+
+    buf_init(&name, b->alloc);
+    buf_init(&user, b->alloc);
+    if (!author.size)
+        author = (sessile_slice){m->agent, m->agent_size};
+    if (utf8_valid(author.data, author.size)) {
+        json_put_string(&name, author.data, author.size);
+        fields.author_json = name.data;
+    }
+    if (m->user_size && utf8_valid(m->user, m->user_size)) {
+        json_put_string(&user, m->user, m->user_size);
+        fields.user_json = user.data;
+    }
+    if (name.failed || user.failed || data->failed)
+        b->text.failed = 1;
+    else
+        batch_add(b, &fields);
+    buf_deinit(&name);
+    buf_deinit(&user);
+    return id;
+}
+
+typedef struct writing {
+    const sessile_memory_write_entry *entries;
+    const buf *metadata; /* checked */
+    size_t count;
+    sessile_id *ids;
+} writing;
+
+static sessile_status check_was(const sessile_memory *m,
+                                const sessile_memory_write_entry *e, int64_t now_ms,
+                                sessile_error *err)
+{
+    const states *s = &m->fold->states;
+    uint32_t holder = states_holder(s, states_slot(s, e->key), now_ms);
+    sessile_id live = SESSILE_NO_ID;
+
+    if (holder != STATE_NONE)
+        live = s->records[holder].id;
+    if (!e->has_was || live == e->was)
+        return SESSILE_OK;
+    if (live == SESSILE_NO_ID)
+        return fail(err, SESSILE_CONFLICT,
+                    "the key has no live entry any more: read it again");
+    return fail(err, SESSILE_CONFLICT,
+                "the live entry of the key is %08" PRIx32 " now: read it again", live);
+}
+
+static sessile_status build_entries(void *arg, sessile_memory *m, batch *b,
+                                    sessile_error *err)
+{
+    static const entry_source sources[] = {SOURCE_USER, SOURCE_AGENT, SOURCE_TOOL,
+                                           SOURCE_SYSTEM};
+    writing *w = arg;
+    sessile_status status = check_consent(m, err);
+
+    if (!status && m->fold->states.count + w->count > SESSILE_MEMORY_ENTRIES_MAX)
+        return fail(
+            err, SESSILE_LIMIT,
+            "this memory has %zu entries, the limit [memory_entries] is %d: erase "
+            "ended ones",
+            m->fold->states.count, SESSILE_MEMORY_ENTRIES_MAX);
+    for (size_t i = 0; !status && i < w->count; i++) {
+        const sessile_memory_write_entry *e = &w->entries[i];
+        buf data;
+        status = check_was(m, e, b->now_ms, err);
+        for (size_t k = 0; !status && k < e->replace_count; k++)
+            if (states_find(&m->fold->states, e->replaces[k]) == STATE_NONE)
+                status = fail(err, SESSILE_NOTFOUND,
+                              "%08" PRIx32 ", which is to be replaced, is no entry here",
+                              e->replaces[k]);
+        if (status)
+            return status;
+        buf_init(&data, b->alloc);
+        put_entry(&data, m, e, (sessile_slice){w->metadata[i].data, w->metadata[i].size});
+        w->ids[i] = add(m, b, ENTRY_MEMORY, sources[e->source], e->author, &data);
+        buf_wipe(&data);
+    }
+    return status;
+}
+
+static sessile_status check_entries(sessile_memory *m, const writing *w, buf *metadata,
+                                    sessile_error *err)
+{
+    sessile_status status = SESSILE_OK;
+    for (size_t i = 0; !status && i < w->count; i++) {
+        status = check_entry(m, &w->entries[i], err);
+        if (!status)
+            status = session_check_metadata(&metadata[i], m->store,
+                                            w->entries[i].metadata, err);
+        if (status && w->count > 1)
+            fail_prefix(err, "entry %zu of %zu", i + 1, w->count);
+    }
+    return status;
+}
+
+sessile_status memory_write(sessile_memory *m, const sessile_memory_write_entry *entries,
+                            size_t count, sessile_id *ids, sessile_error *err)
+{
+    const allocator *a = &m->store->alloc;
+    buf *metadata = mem_alloc(a, (count + 1) * sizeof *metadata);
+    sessile_id *made = mem_alloc(a, (count + 1) * sizeof *made);
+    writing w = {entries, metadata, count, made};
+    sessile_status status = metadata && made ? SESSILE_OK : fail_nomem(err);
+
+    for (size_t i = 0; !status && i < count; i++)
+        buf_init(&metadata[i], a);
+    if (!status) {
+        status = check_entries(m, &w, metadata, err);
+        if (!status && count)
+            status = memory_commit(m, build_entries, &w, err);
+        if (!status && ids)
+            memcpy(ids, made, count * sizeof *ids);
+        for (size_t i = 0; i < count; i++)
+            buf_wipe(&metadata[i]);
+    }
+    mem_free(a, metadata, (count + 1) * sizeof *metadata);
+    mem_free(a, made, (count + 1) * sizeof *made);
+    return status;
+}
+
+/* ------------------------------------------------------------------ verdicts */
+
+typedef struct judging {
+    const sessile_id *ids;
+    size_t count, changed;
+    sessile_memory_verdict_kind to;
+    sessile_slice reason, by;
+} judging;
+
+static int is_named_before(const judging *w, size_t at)
+{
+    for (size_t i = 0; i < at; i++)
+        if (w->ids[i] == w->ids[at])
+            return 1;
+    return 0;
+}
+
+static sessile_status build_verdict(void *arg, sessile_memory *m, batch *b,
+                                    sessile_error *err)
+{
+    const states *s = &m->fold->states;
+    judging *w = arg;
+    buf data;
+
+    w->changed = 0;
+    buf_init(&data, b->alloc);
+    buf_puts(&data, "{\"of\":[");
+    for (size_t i = 0; i < w->count; i++) {
+        uint32_t record = states_find(s, w->ids[i]);
+        if (record == STATE_NONE) {
+            buf_deinit(&data);
+            return fail(err, SESSILE_NOTFOUND, "%08" PRIx32 " is no entry here",
+                        w->ids[i]);
+        }
+        if (is_named_before(w, i) || !states_would_change(s, b->now_ms, record, w->to))
+            continue;
+        buf_puts(&data, w->changed++ ? "," : "");
+        put_id(&data, w->ids[i]);
+    }
+    buf_printf(&data, "],\"to\":\"%s\"", memory_verdict_name(w->to));
+    put_member(&data, "reason", w->reason);
+    put_member(&data, "by", w->by);
+    buf_putc(&data, '}');
+    if (w->changed)
+        add(m, b, ENTRY_VERDICT, SOURCE_HOST, (sessile_slice){NULL, 0}, &data);
+    buf_wipe(&data);
+    return SESSILE_OK;
+}
+
+sessile_status memory_verdict(sessile_memory *m, const sessile_id *ids, size_t count,
+                              sessile_memory_verdict_kind to, sessile_slice reason,
+                              sessile_slice by, size_t *changed, sessile_error *err)
+{
+    judging w = {ids, count, 0, to, reason, by};
+    sessile_status status =
+        check_text(reason, "reason", SESSILE_MEMORY_VALUE_MAX, "memory_value", err);
+
+    if (!status)
+        status = check_text(by, "name of who decides", m->store->limits.id, "id", err);
+    if (!status && !memory_verdict_name(to))
+        status = fail(err, SESSILE_INVALID, "there is no such verdict");
+    if (!status && count > SESSILE_MEMORY_NAMED_MAX)
+        status = fail(err, SESSILE_LIMIT, "a verdict is about at most %d entries",
+                      SESSILE_MEMORY_NAMED_MAX);
+    if (!status)
+        status = memory_commit(m, build_verdict, &w, err);
+    if (!status)
+        *changed = w.changed;
+    return status;
+}
+
+/* ------------------------------------------------------------------ consent */
+
+static sessile_status build_one(void *arg, sessile_memory *m, batch *b,
+                                sessile_error *err)
+{
+    (void)err;
+    add(m, b, ENTRY_CONSENT, SOURCE_HOST, (sessile_slice){NULL, 0}, arg);
+    return SESSILE_OK;
+}
+
+sessile_status memory_consent(sessile_memory *m, int given, sessile_slice by,
+                              sessile_slice text, sessile_slice scope, sessile_error *err)
+{
+    static const char limit[] = "memory_value";
+    sessile_status status =
+        m->user_size
+            ? SESSILE_OK
+            : fail(err, SESSILE_INVALID, "this memory is of no user: nobody can consent");
+    buf data;
+
+    if (!status)
+        status = check_text(by, "name of who consents", m->store->limits.id, "id", err);
+    if (!status)
+        status = check_text(text, "consent", SESSILE_MEMORY_VALUE_MAX, limit, err);
+    if (!status)
+        status = check_text(scope, "scope", SESSILE_MEMORY_VALUE_MAX, limit, err);
+    if (status)
+        return status;
+    buf_init(&data, &m->store->alloc);
+    buf_printf(&data, "{\"given\":%s", given ? "true" : "false");
+    put_member(&data, "by", by);
+    put_member(&data, "text", text);
+    put_member(&data, "scope", scope);
+    buf_putc(&data, '}');
+    status = memory_commit(m, build_one, &data, err);
+    buf_wipe(&data);
+    return status;
+}
+
+/* ------------------------------------------------------------------ vectors */
+
+/* Vectors that one entry of the log has. */
+enum { BATCH = 256 };
+
+typedef struct embedding {
+    sessile_slice model;
+    size_t dims, count;
+    const sessile_id *ids;
+    const unsigned char *bytes; /* for each: a float32, little-endian, and its values */
+} embedding;
+
+static void put_scale(unsigned char *out, float scale)
+{
+    uint32_t bits;
+    memcpy(&bits, &scale, sizeof bits);
+    for (int i = 0; i < 4; i++)
+        out[i] = (unsigned char)(bits >> 8 * i);
+}
+
+static sessile_status build_vectors(void *arg, sessile_memory *m, batch *b,
+                                    sessile_error *err)
+{
+    const embedding *w = arg;
+    size_t one = sizeof(float) + w->dims;
+    sessile_status status = check_consent(m, err);
+
+    for (size_t i = 0; !status && i < w->count; i++)
+        if (states_find(&m->fold->states, w->ids[i]) == STATE_NONE)
+            status =
+                fail(err, SESSILE_NOTFOUND, "%08" PRIx32 " is no entry here", w->ids[i]);
+    for (size_t at = 0; !status && at < w->count; at += BATCH) {
+        size_t count = w->count - at < BATCH ? w->count - at : BATCH;
+        buf data;
+        buf_init(&data, b->alloc);
+        buf_puts(&data, "{\"model\":");
+        json_put_string(&data, w->model.data, w->model.size);
+        buf_printf(&data, ",\"dims\":%zu,\"of\":[", w->dims);
+        for (size_t i = 0; i < count; i++) {
+            buf_puts(&data, i ? "," : "");
+            put_id(&data, w->ids[at + i]);
+        }
+        buf_puts(&data, "],\"v\":\"");
+        base64_put(&data, w->bytes + at * one, count * one);
+        buf_puts(&data, "\"}");
+        add(m, b, ENTRY_VECTOR, SOURCE_HOST, (sessile_slice){NULL, 0}, &data);
+        buf_wipe(&data);
+    }
+    return status;
+}
+
+sessile_status memory_embed(sessile_memory *m, sessile_slice model, size_t dims,
+                            const sessile_id *ids, const float *vectors, size_t count,
+                            sessile_error *err)
+{
+    const allocator *a = &m->store->alloc;
+    size_t one = sizeof(float) + dims;
+    sessile_status status =
+        check_text(model, "name of the model", 200, "memory_key", err);
+    embedding w = {model, dims, count, ids, NULL};
+    unsigned char *bytes;
+
+    if (!status && !model.size)
+        status = fail(err, SESSILE_INVALID, "vectors need the name of their model");
+    if (!status && (dims < 1 || dims > SESSILE_MEMORY_DIMS_MAX))
+        status = fail(err, SESSILE_LIMIT,
+                      "a vector has 1 to %d dimensions [memory_dims], not %zu",
+                      SESSILE_MEMORY_DIMS_MAX, dims);
+    if (!status && count > SESSILE_MEMORY_ENTRIES_MAX)
+        status = fail(err, SESSILE_LIMIT, "at most %d vectors [memory_entries] at once",
+                      SESSILE_MEMORY_ENTRIES_MAX);
+    if (status || !count)
+        return status;
+    bytes = mem_alloc(a, count * one);
+    if (!bytes)
+        return fail_nomem(err);
+    for (size_t i = 0; !status && i < count; i++) {
+        float scale;
+        vector_fault fault = vector_quantise(
+            vectors + i * dims, dims, (int8_t *)bytes + i * one + sizeof scale, &scale);
+        put_scale(bytes + i * one, scale);
+        if (fault)
+            status = fail(err, SESSILE_INVALID,
+                          "vector %zu of %zu %s: nothing was written", i + 1, count,
+                          fault == VECTOR_ZERO ? "has zeros only"
+                                               : "has a number that is not finite");
+    }
+    w.bytes = bytes;
+    if (!status)
+        status = memory_commit(m, build_vectors, &w, err);
+    wipe(bytes, count * one);
+    mem_free(a, bytes, count * one);
+    return status;
+}

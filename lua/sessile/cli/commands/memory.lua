@@ -1,0 +1,246 @@
+--- memory: what an agent keeps across sessions: show, search, add, rm, restore, history, stats.
+--
+-- Owns: how entries are printed. Values are shown on one line, without control characters. Must
+-- never create a memory except to add to it.
+
+local common = require "sessile.cli.common"
+local hints = require "sessile.cli.hints"
+local terminal = require "sessile.cli.terminal"
+
+local commands = {}
+
+local KINDS = { "fact", "episode", "reflection", "procedure" }
+local STATES = { "live", "pending", "replaced", "deleted", "rejected", "expired" }
+
+local agent = { "agent", "the agent that remembers", is = "agent" }
+local entry = { "entry", "an entry: its key, or its number" }
+local user = { "--user USER", "what is kept for this user (else what the agent keeps for all)" }
+local kind = { "--kind KIND", "of this kind", choices = KINDS }
+local by = { "--by NAME", "who decides" }
+local reason = { "--reason TEXT", "why" }
+
+local CONSENT = "Say in which words the user consented: --consent WORDS"
+
+-- Opens the memory; closed when the command ends. more: further options of store:memory.
+local function open(app, args, more)
+  local opts = { agent = args.agent, user = args.user, must_exist = more == nil }
+  for name, value in pairs(more or {}) do
+    opts[name] = value
+  end
+  local store = app:need_store(more ~= nil)
+  local steps = { ENOTFOUND = more and CONSENT or "Add the first entry: sessile memory add "
+    .. hints.shown(args.agent) .. " TEXT" }
+  return app:keep(app.try_or(steps, store:memory(opts)))
+end
+
+-- An id in full, from the number that people type.
+local function full(text)
+  return #text <= 8 and text:find "^%x+$" and ("%08x"):format(tonumber(text, 16)) or text
+end
+
+-- The entry that is meant: a key, or else a number.
+local function which(memory, text)
+  local row, message, code = memory:read(text)
+  if row or code ~= "ENOTFOUND" then
+    return row, message, code
+  end
+  local id = full(text)
+  if id == text and not text:find "^%x%x%x%x%x%x%x%x$" then
+    return nil, message, code
+  end
+  return memory:get(id)
+end
+
+-- An id as people type it.
+local function short(id)
+  return (id:gsub("^0+(.)", "%1"))
+end
+
+-- The next step when there is no such entry.
+local function entry_steps(args)
+  return { ENOTFOUND = ("See them: sessile memory show %s%s"):format(hints.shown(args.agent),
+    args.user and " --user " .. hints.shown(args.user) or "") }
+end
+
+-- Rows as a table, or as JSON.
+local function print_rows(app, rows, first, cell)
+  if app.json then
+    return app:print_json(app.array(rows))
+  end
+  local lines = {}
+  for i, row in ipairs(rows) do
+    lines[i] = { short(row.id), cell(row), row.kind, terminal.line(row.key or ""),
+      terminal.line(row.value) }
+  end
+  app:print_table({ "id", first, "kind", "key", "value" }, lines, true)
+end
+
+local function state_of(row)
+  return row.state .. (row.pinned and ", pinned" or "")
+end
+
+-- Prints a hit, and below it how its score came about.
+local function explain(app, row)
+  local terms, why = {}, row.explain
+  app:out(("%s  %.2f  %s\n"):format(short(row.id), row.score, terminal.line(row.value)))
+  for i, term in ipairs(why.terms) do
+    terms[i] = ("%s %.2f%s"):format(terminal.line(term.term), term.gave,
+      term.field == "also" and " (also)" or "")
+  end
+  app:out(("    words: %s; together %.2f, %.0f%% of what could be met\n"):format(
+    #terms > 0 and table.concat(terms, ", ") or "none", why.lex, row.cover * 100))
+end
+
+commands["memory show"] = {
+  summary = "list what an agent remembers",
+  usage = "memory show AGENT [--user USER] [--kind KIND] [--state STATE] [--limit N]",
+  examples = [[
+    sessile memory show coder                  what it keeps for all, newest first
+    sessile memory show coder --user ann       what it keeps for ann
+    sessile memory show coder --state deleted  what was deleted]],
+  arguments = { agent },
+  options = { user, kind, { "--state STATE", "in this state (default: live)", choices = STATES },
+    common.limit },
+  run = function(app, args)
+    local memory = open(app, args)
+    print_rows(app, app.try(memory:list { kind = args.kind, state = args.state,
+      limit = args.limit }), "state", state_of)
+  end,
+}
+
+commands["memory search"] = {
+  summary = "find what an agent remembers about something",
+  usage = "memory search AGENT TEXT [--user USER] [--kind KIND] [--limit N] [--explain]",
+  examples = [[
+    sessile memory search coder "which editor?"            best first; no word must occur
+    sessile memory search coder "which editor?" --explain  and why]],
+  arguments = { agent, { "text", "a question, or words" } },
+  options = { user, kind, { "--limit N", "list at most N (default: 10)", integer = true },
+    { "--explain", "say which words each met, and what they gave to its score" } },
+  run = function(app, args)
+    local memory = open(app, args)
+    local limit = args.limit
+    if limit and limit < 1 then
+      app.fail("--limit is at least 1", "EUSAGE")
+    end
+    local rows = app.try(memory:search(args.text, { kind = args.kind, limit = limit,
+      explain = args.explain }))
+    if args.explain and not app.json then
+      for _, row in ipairs(rows) do
+        explain(app, row)
+      end
+      return
+    end
+    print_rows(app, rows, "score", function(row) return ("%.2f"):format(row.score) end)
+  end,
+}
+
+commands["memory add"] = {
+  summary = "write an entry into an agent's memory",
+  usage = "memory add AGENT TEXT [--key KEY] [--user USER] [--consent WORDS] [--kind KIND] "
+    .. "[--also TEXT] [--ttl TIME]",
+  examples = [[
+    sessile memory add coder "tests run with make" --kind procedure  for all
+    sessile memory add coder "prefers vim" --key editor              in the place of what was there
+    sessile memory add coder "likes tea" --user ann --consent "yes"  for one user, who agreed]],
+  arguments = { agent, { "text", "what to remember" } },
+  options = { user, { "--key KEY", "replace the entry with this key" }, kind,
+    { "--consent WORDS", "the user consents, in these words; needed once for each user" },
+    { "--also TEXT", "text that it should be found by, and that is not shown" },
+    { "--ttl TIME", "forget it after that time: 90d, 12h", time = true } },
+  about = [[
+    Nothing is written for a user who has not consented. `sessile memory rm` deletes an
+    entry and `sessile memory restore` brings it back.]],
+  run = function(app, args)
+    -- nothing can be added for a user who never consented, so that no memory is made either
+    local memory = open(app, args, { consent = args.consent,
+      must_exist = args.user ~= nil and not args.consent })
+    local id = app.try_or({ EDENIED = CONSENT }, memory:write(args.key, args.text, {
+      kind = args.kind, also = args.also, source = "user",
+      ttl = args.ttl and ("%dms"):format(args.ttl) or nil,
+    }))
+    app:result({ agent = args.agent, id = id }, short(id) .. "\n")
+  end,
+}
+
+-- rm and restore: a verdict about one entry.
+local function verdict(method)
+  return function(app, args)
+    local memory = open(app, args)
+    local row = app.try_or(entry_steps(args), which(memory, args.entry))
+    local changed, message, code = memory[method](memory, row.id,
+      { reason = args.reason, by = args.by })
+    if changed == nil then
+      app.fail(message, code)
+    end
+    app:result { agent = args.agent, id = row.id, changed = changed }
+    if not changed then
+      app:note "Nothing was changed: it was so already."
+    end
+  end
+end
+
+commands["memory rm"] = {
+  summary = "delete an entry from an agent's memory",
+  usage = "memory rm AGENT ENTRY [--user USER] [--reason TEXT] [--by NAME]",
+  examples = [[
+    sessile memory rm coder editor --user ann  the entry with this key
+    sessile memory rm coder 2a                 by its number, which show prints]],
+  arguments = { agent, entry },
+  options = { user, reason, by },
+  about = [[
+    It is not found any more, and stays in the history. `sessile memory restore` brings
+    it back.]],
+  run = verdict "delete",
+}
+
+commands["memory restore"] = {
+  summary = "bring an entry of an agent's memory back",
+  usage = "memory restore AGENT ENTRY [--user USER] [--reason TEXT] [--by NAME]",
+  examples = [[
+    sessile memory restore coder 2a  deleted, rejected, replaced or expired]],
+  arguments = { agent, entry },
+  options = { user, reason, by },
+  run = verdict "restore",
+}
+
+commands["memory history"] = {
+  summary = "show what led to an entry of an agent's memory",
+  usage = "memory history AGENT ENTRY [--user USER]",
+  examples = [[
+    sessile memory history coder editor --user ann  newest first]],
+  arguments = { agent, entry },
+  options = { user },
+  run = function(app, args)
+    local memory = open(app, args)
+    local rows, _, code = memory:history(args.entry)
+    if code == "ENOTFOUND" then
+      local row = app.try_or(entry_steps(args), which(memory, args.entry))
+      rows = app.try(memory:history(row))
+    end
+    print_rows(app, rows, "state", state_of)
+  end,
+}
+
+commands["memory stats"] = {
+  summary = "count what an agent remembers",
+  usage = "memory stats AGENT [--user USER]",
+  examples = [[
+    sessile memory stats coder --user ann  entries by state, consent, sizes]],
+  arguments = { agent },
+  options = { user },
+  run = function(app, args)
+    local stats = app.try(open(app, args):stats())
+    if app.json then
+      return app:print_json(stats)
+    end
+    local rows = {}
+    for _, name in ipairs { "live", "pending", "replaced", "deleted", "rejected", "expired", "keys",
+      "vectors", "language", "consented", "log_entries", "log_bytes" } do
+      rows[#rows + 1] = { (name:gsub("_", " ")), tostring(stats[name]) }
+    end
+    app:print_table({ "what", "how much" }, rows)
+  end,
+}
+
+return commands

@@ -1,0 +1,247 @@
+-- memories.lua: the memories of a session, read as one: `session:memory`.
+--
+-- A session has two: its user's, if it has a user, and the one that its agent keeps for all. The
+-- user's comes first. Each is opened when it is needed. Reading never makes one, and nothing is
+-- written for all by accident: without `share` a session with a user writes to the user's alone.
+
+local memory = require "sessile.memory"
+local object = require "sessile.object"
+local options = require "sessile.options"
+
+local memories = {}
+local methods = {}
+memories.methods = methods
+
+-- A memory of the session, opened. ENOTFOUND: it is not there, and `create` is not set.
+local function open(self, name, create, consent)
+  if self._closed then
+    return nil, "the memories of the session were closed: call session:memory again", "ECLOSED"
+  end
+  local found, message, code = self._opened[name], nil, nil
+  if not found then
+    found, message, code = memory.open(self._store, {
+      agent = self._agent, user = name == "user" and self._user or "", consent = consent,
+      language = create and self._language or nil, timeout_ms = self._timeout_ms,
+      must_exist = not create,
+    })
+    self._opened[name] = found
+  end
+  return found, message, code
+end
+
+-- Says of a row which memory it is of.
+local function mark(row, name)
+  row.memory = name
+  return row
+end
+
+-- ---------------------------------------------------------------- reading
+
+-- What a method returns in the first memory where it finds something. A row is looked for in its
+-- own memory alone.
+local function first(self, method, what)
+  local failure
+  local own
+  if type(what) == "table" then
+    what, own = what.id, what.memory
+  end
+  for _, name in ipairs(own and { own } or self._names) do
+    local found, message, code = open(self, name)
+    if found then
+      found, message, code = found[method](found, what)
+    else
+      message = code == "ENOTFOUND" and "there is no entry yet" or message
+    end
+    if found or code ~= "ENOTFOUND" then
+      return found, message, code, name
+    elseif not failure or message:find("did you mean", 1, true) then
+      failure = message
+    end
+  end
+  return nil, failure, "ENOTFOUND"
+end
+
+--- The live entry of a key: the user's, or else the agent's.
+function methods:read(key)
+  options.expect("string", key, "memory:read: a key")
+  local row, message, code, name = first(self, "read", key)
+  if not row then
+    return nil, message, code
+  end
+  return mark(row, name)
+end
+
+--- An entry by its id, or again by its row. Both memories may have the id: the user's is first.
+function methods:get(entry)
+  local is_row = type(entry) == "table"
+  options.expect("string", is_row and entry.id or entry, "memory:get: an id or a row")
+  local row, message, code, name = first(self, "get", entry)
+  if not row then
+    return nil, message, code
+  end
+  return mark(row, name)
+end
+
+--- What led to an entry, by its key, id or row; in the user's memory, or else in the agent's.
+function methods:history(entry)
+  local rows, message, code, name = first(self, "history", entry)
+  if not rows then
+    return nil, message, code
+  end
+  for _, row in ipairs(rows) do
+    mark(row, name)
+  end
+  return rows
+end
+
+-- Each memory rates its own best hit about 1: that differs by rounding.
+local NEAR = 1e-9
+
+-- Two sorted lists as one, from `offset` on, at most `limit` (0: all). field: the larger is first;
+-- of equal ones those of the first list.
+local function merge(lists, field, offset, limit)
+  local a, b = lists[1] or {}, lists[2] or {}
+  local i, k, merged = 1, 1, {}
+  for at = 1, limit > 0 and math.min(#a + #b, offset + limit) or #a + #b do
+    local row
+    if a[i] and not (b[k] and b[k][field] - a[i][field] > NEAR) then
+      row, i = a[i], i + 1
+    else
+      row, k = b[k], k + 1
+    end
+    if at > offset then
+      merged[#merged + 1] = row
+    end
+  end
+  return merged
+end
+
+-- What a method lists in each of the memories.
+local function each(self, method, ...)
+  local lists = {}
+  for _, name in ipairs(self._names) do
+    local found, message, code = open(self, name)
+    local rows = {}
+    if found then
+      rows, message, code = found[method](found, ...)
+    end
+    if not rows or not found and code ~= "ENOTFOUND" then
+      return nil, message, code
+    end
+    for i, row in ipairs(rows) do
+      rows[i] = mark(row, name)
+    end
+    lists[#lists + 1] = rows
+  end
+  return lists
+end
+
+--- Entries of both, newest first.
+function methods:list(given)
+  local opts = options.check("memory:list", given, memory.list_options)
+  local offset, limit = opts.offset or 0, opts.limit or 0
+  local all = options.add({}, given or {})
+  all.offset, all.limit = nil, limit > 0 and offset + limit or nil
+  local lists, message, code = each(self, "list", all)
+  if not lists then
+    return nil, message, code
+  end
+  return merge(lists, "time", offset, limit)
+end
+
+--- Entries of both that answer a question, by score.
+function methods:search(question, given)
+  local opts = options.check("memory:search", given, memory.search_options)
+  local lists, message, code = each(self, "search", question, given)
+  if not lists then
+    return nil, message, code
+  end
+  return merge(lists, "score", 0, opts.limit or memory.HITS)
+end
+
+-- ---------------------------------------------------------------- writing
+
+-- Options without `share`, and the memory that a write is for.
+local function target(self, who, given)
+  options.expect("table?", given, who .. ": options")
+  local opts = options.add({}, given or {})
+  options.expect("boolean?", opts.share, who .. ": option 'share': true or false")
+  local name = opts.share and "agent" or self._names[1]
+  opts.share = nil
+  return opts, name
+end
+
+--- Writes an entry to the user's memory; to the agent's with `share`, or if there is no user.
+function methods:write(key, value, given)
+  local opts, name = target(self, "memory:write", given)
+  local found, message, code = open(self, name, name == "agent")
+  if not found and code == "ENOTFOUND" then
+    return nil, "the user has not consented: nothing is written until a consent is: "
+      .. "session:memory{ consent = their words }", "EDENIED"
+  elseif not found then
+    return nil, message, code
+  end
+  return found:write(key, value, opts)
+end
+
+-- Verdicts. A row is judged in its own memory; a key or an id where a write would go.
+for _, method in ipairs { "delete", "reject", "approve", "restore", "pin", "unpin", "confirm" } do
+  methods[method] = function(self, entry, given)
+    local opts, name = target(self, "memory:" .. method, given)
+    local own = type(entry) == "table" and entry.memory or name
+    local found, message, code = open(self, own)
+    if not found then
+      return nil, code == "ENOTFOUND" and "there is no entry yet" or message, code
+    end
+    return found[method](found, entry, opts)
+  end
+end
+
+--- Writes that the user consents, or with false: does no longer.
+function methods:consent(is_given, given)
+  local found, message, code = open(self, self._names[1], true)
+  if not found then
+    return nil, message, code
+  end
+  return found:consent(is_given, given)
+end
+
+-- ---------------------------------------------------------------- opening
+
+--- Closes both.
+function methods:close()
+  rawset(self, "_closed", true)
+  for _, found in pairs(self._opened) do
+    found:close()
+  end
+  return true
+end
+
+local meta = object.class {
+  name = "sessile.Memories",
+  methods = methods,
+  text = function(self) return self._agent .. (self._user and " and a user" or "") end,
+}
+
+local open_options = options.shape("session:memory",
+  { consent = "string", language = "string", timeout_ms = "timeout" })
+
+--- The memories of a session's user and agent. With `consent` the user's is made if need be.
+function memories.open(store, agent, user, given)
+  local opts = options.check("session:memory", given, open_options)
+  local has_user = user ~= nil and user ~= ""
+  local self = setmetatable({
+    _store = store, _agent = agent, _user = has_user and user, _opened = {}, _closed = false,
+    _names = has_user and { "user", "agent" } or { "agent" }, _language = opts.language,
+    _timeout_ms = opts.timeout_ms,
+  }, meta)
+  if opts.consent then
+    local found, message, code = open(self, self._names[1], true, opts.consent)
+    if not found then
+      return nil, message, code
+    end
+  end
+  return self
+end
+
+return memories
