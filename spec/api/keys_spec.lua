@@ -293,6 +293,7 @@ describe("the keys of a store", function()
   end)
 
   it("of a forgotten user are not purged past a log that cannot be read", function()
+    temp.files_only "a log that cannot be read is a loop of links"
     local s <close> = assert(store:create { id = "gone", user = ann })
     s:close()
     assert(store:forget(ann))
