@@ -127,6 +127,31 @@ sessile_status sessile_memory_embed(sessile_memory *memory, sessile_slice model,
     return memory_embed(memory, model, dims, ids, vectors, count, err);
 }
 
+sessile_status sessile_memory_delete_from(sessile_memory *memory, sessile_slice agent,
+                                          sessile_slice session, sessile_slice by,
+                                          size_t *changed, sessile_error *err)
+{
+    API_OPTIONAL(size_t, changed, 0);
+    API_USE(memory);
+    API_TEXT(agent);
+    API_TEXT(session);
+    API_TEXT(by);
+    return memory_delete_from(memory, agent, session, by, changed, err);
+}
+
+sessile_status sessile_memory_erase(sessile_memory *memory,
+                                    const sessile_memory_erase_options *options,
+                                    size_t *erased, sessile_error *err)
+{
+    API_OPTIONAL(size_t, erased, 0);
+    API_USE(memory);
+    API_NEED(options);
+    API_NEED_IF(options->id_count, options->ids);
+    API_TEXT(options->session);
+    API_TEXT(options->session_agent);
+    return memory_erase(memory, options, erased, err);
+}
+
 /* ------------------------------------------------------------------ reading */
 
 sessile_status sessile_memory_read(sessile_memory *memory, sessile_slice key,

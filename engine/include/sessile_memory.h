@@ -28,7 +28,8 @@ typedef enum sessile_memory_state {
     SESSILE_MEMORY_REPLACED, /* a newer entry stands in its place */
     SESSILE_MEMORY_DELETED,  /* ended; what it had replaced stays replaced */
     SESSILE_MEMORY_REJECTED, /* undone; what it had replaced is live again */
-    SESSILE_MEMORY_EXPIRED   /* its time to live is over */
+    SESSILE_MEMORY_EXPIRED,  /* its time to live is over */
+    SESSILE_MEMORY_ERASED    /* its text was taken out of the log */
 } sessile_memory_state;
 
 typedef enum sessile_memory_kind {
@@ -179,6 +180,40 @@ SESSILE_API sessile_status sessile_memory_embed(sessile_memory *memory,
                                                 const float *vectors, size_t count,
                                                 sessile_error *err);
 
+/* Ends what came from a session that is deleted: entries that came from it alone are
+ * deleted, entries that came from others, too, are rejected, so that what they had merged
+ * from others is live again. agent: of the session; empty: the memory's. by: who decides;
+ * may be empty. *changed (may be NULL): how many. */
+SESSILE_API sessile_status sessile_memory_delete_from(sessile_memory *memory,
+                                                      sessile_slice agent,
+                                                      sessile_slice session,
+                                                      sessile_slice by, size_t *changed,
+                                                      sessile_error *err);
+
+/* Which entries are erased: all that one of these names. Zeros name none. */
+typedef struct sessile_memory_erase_options {
+    const sessile_id *ids;
+    size_t id_count;
+    sessile_slice session;       /* what is from this session, alone or among others */
+    sessile_slice session_agent; /* empty: the memory's */
+    int64_t ended_before_ms; /* what was replaced, deleted or rejected, or expired, before
+                              */
+} sessile_memory_erase_options;
+/*
+ * Takes the texts of entries out of the log: value, key, also, author, sources, metadata,
+ * their vectors, and the reasons of verdicts about them. Their ids stay. Nothing brings
+ * them back. What an erased entry had replaced stays replaced, but for entries that came
+ * from the erased session and from others: those are rejected first.
+ *
+ * The log is written again under a new data key and replaces the old one, which is
+ * removed; backups, and what a salvage has kept beside it, still have it. *erased (may be
+ * NULL): how many. NOTFOUND: an id is of no entry; nothing was changed. BUSY; DAMAGED:
+ * `check --salvage` first; UNSUPPORTED: the store cannot replace logs.
+ */
+SESSILE_API sessile_status
+sessile_memory_erase(sessile_memory *memory, const sessile_memory_erase_options *options,
+                     size_t *erased, sessile_error *err);
+
 /* ------------------------------------------------------------------ reading */
 
 /* An entry. Texts belong to the array that it is in. */
@@ -282,7 +317,7 @@ sessile_memory_search(sessile_memory *memory, sessile_slice question,
 
 typedef struct sessile_memory_stats {
     uint64_t entries;   /* of any state */
-    uint64_t states[6]; /* by sessile_memory_state */
+    uint64_t states[7]; /* by sessile_memory_state */
     uint64_t keys;      /* that have a live entry */
     uint64_t verdicts;
     uint64_t log_entries, log_bytes;

@@ -332,6 +332,22 @@ sessile_status log_reseal(store *st, const keyring *k, const char *folder,
                           const log_index_callbacks *callbacks, int *done,
                           const allocator *a, sessile_error *err);
 
+/* Appends the text that takes the place of entry id to out: checked JSON with that id.
+ * Appends nothing: the entry stays as it is. */
+typedef sessile_status (*log_change)(void *arg, sessile_id id, const char *text,
+                                     size_t size, buf *out, sessile_error *err);
+/*
+ * Writes a log again, with some entries changed, under a new data key, and replaces the
+ * old log with it. change is called for each entry in order, under the exclusive lock; in
+ * a store without locks it starts at entry 0 again if others were faster. Entry 0 is
+ * shown to it, and must stay as it is. Writes stay the same. Works in plain stores, too.
+ * callbacks and errors: as of log_reseal(), and errors of change.
+ */
+sessile_status log_change_entries(store *st, const keyring *k, const char *folder,
+                                  const char *name, int timeout_ms,
+                                  const log_index_callbacks *callbacks, log_change change,
+                                  void *arg, const allocator *a, sessile_error *err);
+
 /* Gives a log whose name was damaged its right name. EXISTS: that name is taken.
  * NOTFOUND; BUSY; CONFLICT: it was replaced meanwhile; UNSUPPORTED. */
 sessile_status log_rename(store *st, const char *folder, const char *name,

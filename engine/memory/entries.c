@@ -41,7 +41,8 @@ static int take_times(memory_entry *out, const entry *e, json ttl, json holds)
 
 sessile_status memory_entry_read(memory_entry *out, const entry *e, sessile_error *err)
 {
-    json kind = {0}, importance = {0}, ttl = {0}, holds = {0}, pending = {0};
+    json kind = {0}, importance = {0}, ttl = {0}, holds = {0}, pending = {0},
+         erased = {0};
     char id[9];
     int good;
 
@@ -61,11 +62,14 @@ sessile_status memory_entry_read(memory_entry *out, const entry *e, sessile_erro
         json_fill(&ttl, it.value, it.key, "ttl_ms");
         json_fill(&holds, it.value, it.key, "holds");
         json_fill(&pending, it.value, it.key, "pending");
+        json_fill(&erased, it.value, it.key, "erased");
     }
-    good = out->value.type == JSON_STRING && is_a(out->key, JSON_STRING) &&
-           is_a(out->also, JSON_STRING) && is_a(out->from, JSON_ARRAY) &&
-           is_a(out->replaces, JSON_ARRAY) && is_a(out->metadata, JSON_OBJECT) &&
-           is_a(out->policy, JSON_OBJECT) && is_a(holds, JSON_OBJECT);
+    out->erased = erased.type == JSON_TRUE;
+    good = (out->value.type == JSON_STRING || out->erased) &&
+           is_a(out->key, JSON_STRING) && is_a(out->also, JSON_STRING) &&
+           is_a(out->from, JSON_ARRAY) && is_a(out->replaces, JSON_ARRAY) &&
+           is_a(out->metadata, JSON_OBJECT) && is_a(out->policy, JSON_OBJECT) &&
+           is_a(holds, JSON_OBJECT);
     if (kind.type != JSON_NONE && memory_kind_of(kind, &out->kind))
         good = 0;
     if (importance.type != JSON_NONE && (json_double(importance, &out->importance) ||

@@ -13,6 +13,7 @@ typedef struct memory_entry {
     int64_t expires_ms;     /* 0: never */
     int64_t from_ms, to_ms; /* when it holds; INT64_MIN, INT64_MAX: not said */
     int pending;
+    int erased;            /* it has no value any more */
     json key, value, also; /* strings */
     json from;             /* array of {session, agent, first, last} */
     json replaces;         /* array of ids */

@@ -3,6 +3,7 @@
  *
  *   memory.c   opening, keeping up with others, the one way to write
  *   write.c    entries, verdicts, consent, vectors
+ *   erase.c    takes entries out of the log
  *   rows.c     entries as a caller reads them
  *   find.c     read, list, history, search, stats
  *
@@ -34,6 +35,9 @@ sessile_status memory_open(sessile_memory **out, sessile_store *st,
                            const sessile_memory_options *options, sessile_error *err);
 void memory_close(sessile_memory *m);
 
+/* The folder and name of its log. */
+void memory_place(const sessile_memory *m, char folder[NAME_SIZE], char name[NAME_SIZE]);
+
 /* Takes the mutex and reads what others have written. On an error the mutex is free. */
 sessile_status memory_lock_fresh(sessile_memory *m, sessile_error *err);
 void memory_unlock(sessile_memory *m);
@@ -62,6 +66,14 @@ sessile_status memory_consent(sessile_memory *m, int given, sessile_slice by,
 sessile_status memory_embed(sessile_memory *m, sessile_slice model, size_t dims,
                             const sessile_id *ids, const float *vectors, size_t count,
                             sessile_error *err);
+
+/* ---- erase.c */
+sessile_status memory_erase(sessile_memory *m,
+                            const sessile_memory_erase_options *options, size_t *erased,
+                            sessile_error *err);
+sessile_status memory_delete_from(sessile_memory *m, sessile_slice agent,
+                                  sessile_slice session, sessile_slice by,
+                                  size_t *changed, sessile_error *err);
 
 /* ---- rows.c */
 

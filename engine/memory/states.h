@@ -13,8 +13,10 @@
  * it last: when it came into force.
  *   - It is *replaced* by every entry in force with a later stamp that names it in
  *     `replaces`, or has the same key.
- *   - What is neither pending, deleted, rejected nor replaced is *live*. Whether a live
- *     entry has expired is judged when it is read.
+ *   - It is *erased* if its text says so. An erased entry is in force as any other: what
+ *     it replaced stays replaced. No verdict brings it back.
+ *   - What is neither pending, deleted, rejected, erased nor replaced is *live*. Whether
+ *     a live entry has expired is judged when it is read.
  *
  * So a rejection undoes a replacement, and restoring an entry makes it the newest holder
  * of its key.
@@ -34,7 +36,8 @@ enum { /* flags of a record */
        RECORD_REJECTED = 4,
        RECORD_APPROVED = 8,
        RECORD_PINNED = 16,
-       RECORD_IN_FORCE = 32
+       RECORD_IN_FORCE = 32,
+       RECORD_ERASED = 64
 };
 
 /* One entry. Indexes are of records, in the order of the log. */
@@ -104,7 +107,7 @@ typedef struct states_entry {
     const sessile_id *replaces;
     size_t replace_count; /* at most 65,535 */
     double importance;    /* 0 to 1 */
-    int pending;
+    int pending, erased;
     uint8_t kind, source;
 } states_entry;
 

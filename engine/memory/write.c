@@ -349,6 +349,11 @@ static sessile_status build_verdict(void *arg, sessile_memory *m, batch *b,
             return fail(err, SESSILE_NOTFOUND, "%08" PRIx32 " is no entry here",
                         w->ids[i]);
         }
+        if (s->records[record].flags & RECORD_ERASED) {
+            buf_deinit(&data);
+            return fail(err, SESSILE_NOTFOUND,
+                        "%08" PRIx32 " was erased: nothing brings it back", w->ids[i]);
+        }
         if (is_named_before(w, i) || !states_would_change(s, b->now_ms, record, w->to))
             continue;
         buf_puts(&data, w->changed++ ? "," : "");

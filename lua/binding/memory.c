@@ -8,7 +8,7 @@
 #include "sessile_memory.h"
 
 static const char *const states[] = {"live",     "pending", "replaced", "deleted",
-                                     "rejected", "expired", NULL};
+                                     "rejected", "expired", "erased",   NULL};
 static const char *const kinds[] = {"fact", "episode", "reflection", "procedure", NULL};
 static const char *const sources[] = {"user", "agent", "tool", "system", NULL};
 static const char *const verdicts[] = {"deleted", "rejected", "approved",  "restored",

@@ -10,7 +10,7 @@ local memory = {}
 local methods = {}
 memory.methods = methods
 
-local STATES = { "live", "pending", "replaced", "deleted", "rejected", "expired" }
+local STATES = { "live", "pending", "replaced", "deleted", "rejected", "expired", "erased" }
 local KINDS = { "fact", "episode", "reflection", "procedure" }
 local SOURCES = { "user", "agent", "tool", "system" }
 

@@ -703,7 +703,7 @@ function Store:memory(given) end
 ---An entry of a memory.
 ---@class sessile.MemoryRow
 ---@field id string
----@field state string "live", "pending", "replaced", "deleted", "rejected", "expired"
+---@field state string "live", "pending", "replaced", "deleted", "rejected", "expired", "erased"
 ---@field kind string "fact", "episode", "reflection", "procedure"
 ---@field source string whose words: "user", "agent", "tool", "system"
 ---@field key? string
@@ -910,7 +910,7 @@ function Memory:search(question, opts) end
 ---@return string? code
 function Memory:history(entry) end
 
----{entries, live, pending, replaced, deleted, rejected, expired, keys, verdicts, vectors, dims,
+---{entries, live, pending, replaced, deleted, rejected, expired, erased, keys, verdicts, vectors, dims,
 ---model, language, consented, consent, log_entries, log_bytes, memory_bytes, created}
 ---@return table?
 ---@return string? message

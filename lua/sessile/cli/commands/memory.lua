@@ -10,7 +10,7 @@ local terminal = require "sessile.cli.terminal"
 local commands = {}
 
 local KINDS = { "fact", "episode", "reflection", "procedure" }
-local STATES = { "live", "pending", "replaced", "deleted", "rejected", "expired" }
+local STATES = { "live", "pending", "replaced", "deleted", "rejected", "expired", "erased" }
 
 local agent = { "agent", "the agent that remembers", is = "agent" }
 local entry = { "entry", "an entry: its key, or its number" }
