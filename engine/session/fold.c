@@ -1,5 +1,5 @@
 /*
- * fold.c: one entry after the other becomes a tree, a head, totals and a context.
+ * fold.c: folds entries, one at a time, into a tree, a head, totals and a context.
  *
  * Owns what a session remembers of each entry. Must never read from the log, because it
  * runs as the visitor of a scan. (It may read the index, to load an old parent.) Must

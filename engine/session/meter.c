@@ -3,18 +3,18 @@
  * estimate.
  *
  * The problem: a policy and a host ask after every turn how large the context is, and
- * the log of a long session must not be walked for the answer. A count with another
- * vocabulary than the model's is off by a third and more, always in the same direction.
+ * the log of a long session must not be walked for the answer. A count with a vocabulary
+ * other than the model's is wrong by a third or more, always in the same direction.
  * The choice: sums are kept while entries are folded, so the answer at the head costs
- * nothing. A provider reports the size of everything it was sent, so the difference of
- * two reports is what the messages between them took. The ratio of that to our counts is
- * taken from the newest segments: their median, weighted by size, which no single odd
- * segment (an image, thoughts that are not sent again, a cache that was not counted)
- * moves. System prompt and tools are in both reports, and so in no difference. But the
- * messages take no more than the whole report: the newest segments may differ from the
- * rest, so a ratio that makes more of them is lowered to that. Rejected: a least-squares
- * line (one odd segment moves it); the ratio of totals alone (it includes the system
- * prompt and tools, which are in no message).
+ * nothing. A provider reports the size of everything it was sent, so the difference
+ * between two reports is what the messages between them took. The ratio of that to our
+ * counts is taken from the newest segments: their median, weighted by size, which a
+ * single odd segment (an image, thoughts that are not sent again, a cache that was not
+ * counted) does not move. The system prompt and tools are in both reports, so they cancel
+ * out. The messages cannot take more than the whole report: the newest segments may
+ * differ from the rest, so a ratio that would exceed the report is lowered. Rejected: a
+ * least-squares line (one odd segment moves it); the ratio of totals alone (it includes
+ * the system prompt and tools, which are in no message).
  *
  * Must never depend on anything but the path: what a handle has seen before, which index
  * was there, or whether it was folded or walked, changes no figure.

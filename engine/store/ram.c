@@ -2,9 +2,9 @@
  * ram.c: logs in memory, which live as long as the store handle, and the table of the
  * backend; its blobs are in ram_blob.c.
  *
- * The disk is never touched. All handles of a log share it, and it does not move while it
- * is read. A log without a name is freed with its last handle. Each log has one mutex for
- * its lock and its bytes; the list of logs has the store's mutex.
+ * The disk is never touched. All handles of a log share it. A log whose name was taken
+ * away is freed with its last handle. Each log has one mutex for its lock and its bytes;
+ * the list of logs has the store's mutex.
  */
 #include "store/ram.h"
 
