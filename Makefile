@@ -368,7 +368,7 @@ coverage: deps-test
 
 # The fuzzers under clang's libFuzzer, one after the other, each for FUZZ_SECONDS; FUZZ names
 # some of them. (NULL + 0, which clang calls an overflow, is none.) What they found stays in
-# build-fuzz/corpus, to go on from the next time.
+# build-fuzz/corpus, where the next run continues.
 FUZZ_SECONDS ?= 60
 fuzz: deps-soak
 	@+$(again) --quiet fuzzers

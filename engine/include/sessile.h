@@ -795,7 +795,7 @@ SESSILE_API sessile_status sessile_migrate_begin(sessile_migration **out,
                                                  sessile_error *err);
 /* Copies one piece. Returns NEEDS while more remains, and OK when all is done: then look
  * at conflicts, failed and damaged. state may be NULL. A session that fails does not fail
- * the step. After an error the migration cannot go on; begin another one to continue.
+ * the step. After an error the migration cannot continue: begin another one.
  * Errors: IO, FULL, DENIED (of `to`, or of `from` as a whole), CONFLICT (the keys of
  * `from` were changed meanwhile), NOMEM. */
 SESSILE_API sessile_status sessile_migrate_step(sessile_migration *migration,

@@ -294,7 +294,7 @@ sessile_status run_snapshot(sessile_run *run, sessile_error *err)
     const context *c = NULL;
     meter_ratio fit[TOKEN_UNITS];
     sessile_tokens whole;
-    int beside;
+    int messages_only;
     sessile_status status = session_lock_within(s, &run->wait, err);
     if (status)
         return status;
@@ -339,7 +339,7 @@ sessile_status run_snapshot(sessile_run *run, sessile_error *err)
     if (!status)
         status = find_held(run, err);
     if (!status)
-        status = session_tokens_at_locked(s, run->saw.entry, &whole, &beside, err);
+        status = session_tokens_at_locked(s, run->saw.entry, &whole, &messages_only, err);
     /* A copy, so that all hooks see the same labels. */
     if (!status && facts_labels(&s->fold.facts, &labels))
         status = fail_nomem(err);

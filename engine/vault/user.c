@@ -6,20 +6,19 @@
  *   {"sessile_user":1,"epoch":N,"s":"B"}
  *
  * B = nonce ‖ XChaCha20-Poly1305(master key of epoch N; 32 random bytes), additional data
- * = the blob's name ‖ the line before B. Removing a user's blobs is forgetting that user:
+ * = the blob's name ‖ the line before B. Removing a user's blobs forgets that user:
  * nothing else holds those bytes. So a secret must never be anywhere but in its blob and,
- * for the time of one call, in guarded memory; and a blob is never copied or replaced, so
- * that no crash leaves another one under a name that nobody looks for.
+ * for the duration of one call, in guarded memory; and a blob is never copied or
+ * replaced, so that no crash leaves a copy under a name that nobody looks for.
  *
  * No opened secret is kept: another process may have forgotten the user, and the next
- * open must see it. Reading the blob is a small part of opening a session, opening it
- * less.
+ * open must see it. Reading and opening the blob is a small part of opening a session.
  *
- * Owns the blobs forgotten-HASH-EPOCH too, the markers of forgotten users. A secret that
+ * Also owns the blobs forgotten-HASH-EPOCH, the markers of forgotten users. A secret that
  * is only missing may have lost its name to damage; the marker is the evidence that it
- * was removed on purpose. It is there before the secret goes.
+ * was removed on purpose. The marker is written before the secret is removed.
  *
- * Each epoch has its own: a secret that was read with an old master key, out of an old
+ * Each epoch has its own secret: one that was read with an old master key, from an old
  * copy of the blob, opens nothing that was sealed in a newer epoch.
  */
 #include <sodium.h>

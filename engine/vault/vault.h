@@ -168,8 +168,8 @@ sessile_status logkey_open(logkey *out, const keyring *k, const char *line, size
                            sessile_error *err);
 void logkey_deinit(logkey *k);
 
-/* What a sealed header line says in clear of its key; nothing is opened. 0, or -1: not
- * such a line (text may go on behind what is looked at). */
+/* What a sealed header line says about its key in clear; nothing is opened. 0, or -1: not
+ * such a line (more text may follow the part that is read). */
 typedef struct logkey_about {
     suite suite; /* SUITE_NONE: one that is unknown here */
     uint64_t epoch;

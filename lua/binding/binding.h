@@ -221,6 +221,9 @@ binding_session_method binding_session_checkpoint, binding_session_checkpoints,
  * the three values of a failure: 3. */
 int binding_agent_info(lua_State *L, int table, sessile_agent_info *out);
 
+/* outcome.c */
+binding_run_method binding_run_outcome;
+
 /* pending.c */
 binding_run_method binding_run_defer;
 binding_session_method binding_session_pending_runs;

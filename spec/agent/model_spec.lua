@@ -357,7 +357,7 @@ describe("sessile.model", function()
     assert.is_true(os.time() - began < 15)
   end)
 
-  http("yields through wait=, so that others go on meanwhile", function()
+  http("yields through wait=, so that others continue meanwhile", function()
     local port = serve { "sleep(0.3) " .. plain }
     local model = model_at(port, { wait = coroutine.yield })
     local turns = 0

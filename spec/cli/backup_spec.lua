@@ -254,7 +254,7 @@ describe("a backup while others write", function()
 end)
 
 describe("a backup that is killed", function()
-  it("leaves no file of that name, and goes on", function()
+  it("leaves no file of that name, and continues", function()
     cli.done "new --id first"
     local store = store_of()
     for n = 1, 60 do

@@ -146,7 +146,7 @@ describe("sessions resume", function()
     fails(3, "sessions resume nobody")
   end)
 
-  it("goes on with what is said, as chat does", function()
+  it("continues with what is said, as chat does", function()
     cli.configure("return { model = { command = { "
       .. "\"/bin/sh\", \"-c\", \"cat >/dev/null; printf 'I hear you'\" } } }")
     conversation "s"
@@ -193,7 +193,7 @@ end)
 describe("sessions branch", function()
   before_each(function() conversation "s" end)
 
-  it("goes on from an entry, with a summary of what is left", function()
+  it("continues from an entry, with a summary of what is left", function()
     done "sessions branch s 1 --yes"
     assert.equal("00000001", json("info s").head)
     done "append s other"
@@ -203,7 +203,7 @@ describe("sessions branch", function()
     has(done "show s@head", "Alternative approach")
   end)
 
-  it("asks first, and says what goes on", function()
+  it("asks first, and says what continues", function()
     local err = fails(2, "sessions branch s 1")
     has(err, "--yes")
     assert.equal("00000003", json("info s").head)

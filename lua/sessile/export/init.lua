@@ -17,7 +17,7 @@ local export = {}
 ---@field module string     returns function(source, write)
 ---@field agent boolean?    another agent's format: `--to NAME`, not `--format NAME`
 ---@field api boolean?      a request of an API: it may hold only the context
----@field resume string?    the command that goes on with a session, which the agent finds by its
+---@field resume string?    the command that continues a session, which the agent finds by its
 ---                         place in a folder of its own
 
 --- The formats. `agent = true` marks a format of another agent.
@@ -35,9 +35,9 @@ export.formats = {
     about = "the pi coding agent: the whole tree; what came from it goes back line for line" },
   { name = "claude", extension = "jsonl", module = "sessile.export.claude", agent = true,
     resume = "claude --resume",
-    about = "Claude Code, to go on there: what was said up to the head" },
+    about = "Claude Code, to continue there: what was said up to the head" },
   { name = "codex", extension = "jsonl", module = "sessile.export.codex", agent = true,
-    resume = "codex resume", about = "Codex, to go on there: what was said up to the head" },
+    resume = "codex resume", about = "Codex, to continue there: what was said up to the head" },
   { name = "openai", extension = "json", module = "sessile.export.openai", agent = true,
     api = true, about = "a request of OpenAI's Chat Completions" },
   { name = "anthropic", extension = "json", module = "sessile.export.anthropic", agent = true,
@@ -124,7 +124,7 @@ export.methods = methods
 --- list of rules in addition to the shipped ones, or a redactor of sessile.redact. on_step(entries)
 --- is called as entries are read; with redaction each entry is read twice. context: only the
 --- messages that the model would get, for an API. cwd: the folder in which Claude Code or Codex
---- goes on, if the session's metadata does not say where it ran. Returns {format, redacted,
+--- continues, if the session's metadata does not say where it ran. Returns {format, redacted,
 --- notes}.
 function methods:export(given)
   local opts = options.check("session:export", given, export_options)

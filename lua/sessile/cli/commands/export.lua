@@ -84,7 +84,7 @@ local function to_pipe(app, session, path, given)
 end
 
 -- Where the agent looks for the session, if the file is a folder: its own one (`~/.claude`), the
--- one of all its sessions, or, of Claude Code, that of a project. Returns how to go on there.
+-- one of all its sessions, or, of Claude Code, that of a project. Returns the command that continues there.
 local function placed(app, session, args, format, given)
   local path, origin = export.place(format, session, given.cwd)
   local base = (args.file:gsub("(.)/+$", "%1"))
@@ -164,7 +164,7 @@ local function one(app, args, rules)
     app:note(note .. ".")
   end
   if resume then
-    app:note("To go on there: " .. resume)
+    app:note("To continue there: " .. resume)
   end
   if done.redacted then
     app:note(redaction.sentence(done.redacted))
@@ -179,7 +179,7 @@ return {
     sessile export last --open                    the same page, in the browser
     sessile export bug-42 bug-42.md --redact      without secrets, addresses and names of homes
     sessile export last | jq '.entries | length'  for a program
-    sessile export last ~/.claude --to claude     a session that Claude Code goes on with
+    sessile export last ~/.claude --to claude     a session that Claude Code continues
     sessile export --user ann@example.org ann/    all sessions of a user
     sessile export bug-42 - --user ann@example.org    one session of a user]],
   arguments = {
@@ -198,9 +198,9 @@ return {
   },
   about = [[
     claude and codex get what was said up to the head, with its compactions, so that the
-    program goes on with the context that the session has. If FILE is the program's own
+    program continues with the context that the session has. If FILE is the program's own
     folder (~/.claude, ~/.codex), the file is written where the program looks for it. It
-    goes on in the folder in which the session ran, else in the current one.
+    continues in the folder in which the session ran, else in the current one.
 
     The file appears only when it is complete, and only you can read it. --redact
     replaces what looks like a secret by [secret-1], [email-2], …, the same placeholder
