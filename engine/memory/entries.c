@@ -101,14 +101,16 @@ size_t memory_ids(json array, sessile_id *ids, size_t most)
     return count;
 }
 
-uint64_t memory_session_hash(sessile_slice agent, sessile_slice session)
+uint64_t memory_session_hash(const hash_key *key, sessile_slice agent,
+                             sessile_slice session)
 {
-    uint64_t parts[] = {hash64(agent.data, agent.size),
-                        hash64(session.data, session.size)};
-    return hash64(parts, sizeof parts);
+    uint64_t parts[] = {hash64_keyed(key, agent.data, agent.size),
+                        hash64_keyed(key, session.data, session.size)};
+    return hash64_keyed(key, parts, sizeof parts);
 }
 
-int memory_from_hash(const memory_entry *m, size_t n, const allocator *a, uint64_t *hash)
+int memory_from_hash(const memory_entry *m, size_t n, const hash_key *key,
+                     const allocator *a, uint64_t *hash)
 {
     json_iter it = json_begin(m->from);
     buf agent, session;
@@ -133,7 +135,7 @@ int memory_from_hash(const memory_entry *m, size_t n, const allocator *a, uint64
     if (agent.failed || session.failed) {
         result = -1;
     } else {
-        *hash = memory_session_hash((sessile_slice){agent.data, agent.size},
+        *hash = memory_session_hash(key, (sessile_slice){agent.data, agent.size},
                                     (sessile_slice){session.data, session.size});
         result = 1;
     }

@@ -90,18 +90,19 @@ static sessile_status choose_ids(erasing *e, sessile_error *err)
 static sessile_status is_alone(erasing *e, uint32_t record, uint64_t session, int *alone,
                                sessile_error *err)
 {
+    const states *s = &e->m->fold->states;
     memory_entry data;
     uint64_t hash;
     entry read;
     int got = 0;
-    sessile_status status =
-        read_entry(e, e->m->fold->states.records[record].id, &read, err);
+    sessile_status status = read_entry(e, s->records[record].id, &read, err);
 
     if (!status)
         status = memory_entry_read(&data, &read, err);
     *alone = 1;
     for (size_t n = 0;
-         !status && (got = memory_from_hash(&data, n, &e->m->store->alloc, &hash)) > 0;
+         !status &&
+         (got = memory_from_hash(&data, n, &s->key, &e->m->store->alloc, &hash)) > 0;
          n++)
         if (hash != session)
             *alone = 0;

@@ -66,6 +66,10 @@ static sessile_status take_header(memory_fold *f, const entry *e, sessile_error 
                       "its header is of a session: its file was moved or replaced");
     if (status)
         return status;
+    /* Keys are often a model's words: who could make two of them equal could replace what
+     * a person said. The nonce is as secret as the log. */
+    f->states.key =
+        hash_key_of("sessile memory hash 1", f->header.nonce, strlen(f->header.nonce));
     language = f->header.language.size ? f->header.language.data : WORDS_LANGUAGE;
     status = words_open(&f->words, language, f->alloc, err);
     if (status == SESSILE_INVALID)
@@ -155,7 +159,7 @@ static sessile_status take_memory(memory_fold *f, const entry *e, sessile_error 
     s.source = (uint8_t)m.source;
     buf_clear(&f->scratch);
     if ((m.key.type == JSON_STRING && json_string(&f->scratch, m.key)) ||
-        memory_from_hash(&m, 0, f->alloc, &s.session) < 0)
+        memory_from_hash(&m, 0, &f->states.key, f->alloc, &s.session) < 0)
         status = fail_nomem(err);
     s.key = (sessile_slice){f->scratch.data, f->scratch.size};
     if (!status && (states_write(&f->states, &s) ||
@@ -187,10 +191,11 @@ static sessile_status take_verdict(memory_fold *f, const entry *e, sessile_error
     return SESSILE_OK;
 }
 
-uint64_t memory_heard_hash(json session, json nonce)
+uint64_t memory_heard_hash(const memory_fold *f, json session, json nonce)
 {
-    uint64_t parts[] = {hash64(session.at, session.size), hash64(nonce.at, nonce.size)};
-    return hash64(parts, sizeof parts);
+    uint64_t parts[] = {hash64_keyed(&f->states.key, session.at, session.size),
+                        hash64_keyed(&f->states.key, nonce.at, nonce.size)};
+    return hash64_keyed(&f->states.key, parts, sizeof parts);
 }
 
 static sessile_status take_heard(memory_fold *f, const entry *e, sessile_error *err)
@@ -202,7 +207,7 @@ static sessile_status take_heard(memory_fold *f, const entry *e, sessile_error *
 
     if (json_plain(json_get(e->data, "upto"), &text, &size) &&
         !id_parse(text, size, &upto) &&
-        map_put(&f->heard, memory_heard_hash(session, nonce), upto))
+        map_put(&f->heard, memory_heard_hash(f, session, nonce), upto))
         return fail_nomem(err);
     return SESSILE_OK;
 }

@@ -2,7 +2,8 @@
  * memory.h: a long-term memory that is open.
  *
  *   memory.c   opening, keeping up with others, the one way to write
- *   write.c    entries, verdicts, consent, vectors
+ *   write.c    entries, verdicts, consent
+ *   embed.c    vectors
  *   erase.c    takes entries out of the log
  *   rows.c     entries as a caller reads them
  *   find.c     read, list, history, search, stats
@@ -63,6 +64,19 @@ sessile_status memory_verdict(sessile_memory *m, const sessile_id *ids, size_t c
 sessile_status memory_consent(sessile_memory *m, int given, sessile_slice by,
                               sessile_slice text, sessile_slice scope,
                               sessile_error *err);
+
+/* What is checked of every text that is written; limit: the name of the limit. */
+sessile_status memory_check_text(sessile_slice text, const char *what, size_t most,
+                                 const char *limit, sessile_error *err);
+/* Under the lock. DENIED: the user does not consent. */
+sessile_status memory_check_consent(const sessile_memory *m, sessile_error *err);
+void memory_put_id(buf *out, sessile_id id); /* as a JSON string */
+/* Adds an entry with its envelope, and returns its id. author may be empty: the agent,
+ * where its name is UTF-8. */
+sessile_id memory_add(sessile_memory *m, batch *b, entry_type type, entry_source source,
+                      sessile_slice author, const buf *data);
+
+/* ---- embed.c */
 sessile_status memory_embed(sessile_memory *m, sessile_slice model, size_t dims,
                             const sessile_id *ids, const float *vectors, size_t count,
                             sessile_error *err);

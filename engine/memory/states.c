@@ -139,7 +139,7 @@ static void enter_force(states *s, uint32_t record, sessile_id stamp)
 /* The slot of a key, made if need be; STATE_NONE: no memory. */
 static uint32_t make_slot(states *s, sessile_slice key)
 {
-    uint64_t hash = hash64(key.data, key.size);
+    uint64_t hash = hash64_keyed(&s->key, key.data, key.size);
     memory_slot *slot;
     uint32_t index;
 
@@ -361,7 +361,8 @@ uint32_t states_find(const states *s, sessile_id id)
 uint32_t states_slot(const states *s, sessile_slice key)
 {
     uint32_t slot;
-    return key.size && map_get(&s->slot_of, hash64(key.data, key.size), &slot)
+    return key.size &&
+                   map_get(&s->slot_of, hash64_keyed(&s->key, key.data, key.size), &slot)
                ? slot
                : STATE_NONE;
 }

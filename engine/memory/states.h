@@ -81,10 +81,11 @@ typedef struct states {
     size_t edge_count, edge_capacity;
     memory_slot *slots;
     size_t slot_count, slot_capacity;
-    map slot_of; /* hash64 of a key: slot */
+    hash_key key; /* of the hashes of keys and sessions; set once, before the first */
+    map slot_of;  /* hash of a key: slot */
     uint64_t *sessions;
     size_t session_count, session_capacity;
-    map session_of; /* hash64 of a session: where it is in sessions */
+    map session_of; /* hash of a session: where it is in sessions */
     memory_flip *flips;
     size_t flip_count, flip_capacity;
     sessile_id now; /* the entry of the log that is being taken in */
@@ -103,7 +104,7 @@ typedef struct states_entry {
     sessile_id id;
     int64_t time_ms, expires_ms;
     sessile_slice key;
-    uint64_t session; /* hash64 of the first session it is from; 0: none */
+    uint64_t session; /* hash of the first session it is from; 0: none */
     const sessile_id *replaces;
     size_t replace_count; /* at most 65,535 */
     double importance;    /* 0 to 1 */
