@@ -73,10 +73,10 @@ sessile_status memory_embed(sessile_memory *m, sessile_slice model, size_t dims,
 
     if (!status && !model.size)
         status = fail(err, SESSILE_INVALID, "vectors need the name of their model");
-    if (!status && (dims < 1 || dims > SESSILE_MEMORY_DIMS_MAX))
+    if (!status && (dims < 1 || dims > m->store->limits.memory_dims))
         status = fail(err, SESSILE_LIMIT,
-                      "a vector has 1 to %d dimensions [memory_dims], not %zu",
-                      SESSILE_MEMORY_DIMS_MAX, dims);
+                      "a vector has 1 to %" PRIu32 " dimensions [memory_dims], not %zu",
+                      m->store->limits.memory_dims, dims);
     if (!status && count > SESSILE_MEMORY_ENTRIES_MAX)
         status = fail(err, SESSILE_LIMIT, "at most %d vectors [memory_entries] at once",
                       SESSILE_MEMORY_ENTRIES_MAX);
