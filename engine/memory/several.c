@@ -17,6 +17,9 @@ enum { SEVERAL = SESSILE_RECALL_MEMORIES_MAX };
 /* A vector alone finds what is this many standard deviations above the mean. */
 #define NEAR_DEVIATIONS 4
 
+/* Scores that differ by this share are equal: by some seconds of recency. */
+#define EQUAL 1e-6
+
 int memory_trusts(sessile_memory_source source, sessile_memory_source least)
 {
     static const int ranks[] = {2, 1, 0, 3}; /* user, agent, tool, system */
@@ -185,7 +188,7 @@ static sessile_status add_hits(row_list *l, one *ones, size_t count, size_t limi
         size_t from = 0;
         for (size_t k = 0; k < count; k++)
             if (next[k] < ones[k].count &&
-                (!best || ones[k].hits[next[k]].score > best->score)) {
+                (!best || ones[k].hits[next[k]].score > best->score * (1 + EQUAL))) {
                 best = &ones[k].hits[next[k]];
                 from = k;
             }
