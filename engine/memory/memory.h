@@ -8,6 +8,7 @@
  *   rows.c     entries as a caller reads them
  *   find.c     read, list, history, search, stats
  *   watch.c    waiting for what others write
+ *   several.c  a search in several memories, for recall
  *
  * sessile_memory.h says what the functions without `_locked` do; their arguments are
  * checked (pointers are not NULL, slices have data).
@@ -112,6 +113,9 @@ sessile_status rows_add(row_list *l, sessile_memory *m, uint32_t record, int64_t
                         sessile_error *err);
 /* The last row's slice at this offset is these bytes: 0, or -1: no memory. */
 int rows_put(row_list *l, size_t field, const char *data, size_t size);
+/* Sets the texts of the rows in the list, until another one is added: 0, or -1: no
+ * memory. */
+int rows_place(row_list *l);
 /* All rows as one block for the caller; NULL when there are none. */
 sessile_status rows_finish(row_list *l, sessile_memory *m, sessile_memory_row **out,
                            size_t *count, sessile_error *err);
@@ -144,5 +148,42 @@ sessile_status memory_search(sessile_memory *m, sessile_slice question,
                              sessile_error *err);
 sessile_status memory_stats(sessile_memory *m, sessile_memory_stats *out,
                             sessile_error *err);
+/* INVALID, LIMIT: numbers of a search that are out of range. */
+sessile_status memory_check_search(const sessile_memory_search_options *o,
+                                   sessile_error *err);
+/* The question's vector as the model's rows are: padded, quantised. */
+typedef struct asked_vector {
+    const memory_model *model; /* NULL: none was asked for, or there is none here */
+    int8_t values[(SESSILE_MEMORY_DIMS_MAX + 31) / 32 * 32];
+    float scale;
+} asked_vector;
+sessile_status memory_take_vector(asked_vector *v, const memory_fold *f,
+                                  const sessile_memory_search_options *o,
+                                  sessile_error *err);
+/* What a rank_question's `about` says of a record. */
+void memory_about(const sessile_memory *m, uint32_t record, int64_t *time_ms,
+                  double *importance);
+
+/* ---- several.c */
+
+/* 1: as trusted as `least`, or more: system, user, agent, tool. */
+int memory_trusts(sessile_memory_source source, sessile_memory_source least);
+/* 1: the record may be recalled: it is live, and as trusted as `least` or approved. */
+int memory_may_recall(const sessile_memory *m, uint32_t record, int64_t now_ms,
+                      sessile_memory_source least);
+
+typedef struct memory_several {
+    sessile_memory *const *at; /* locked and fresh; NULL: left out */
+    size_t count;
+    const sessile_recall_options *options;
+    sessile_slice question;
+    int start; /* 1: pinned entries and procedures come first */
+    /* 1: it may not be found. */
+    int (*refuses)(void *arg, size_t memory, sessile_id id);
+    void *arg;
+} memory_several;
+/* Finds at most `limit` entries of all of them, best first. */
+sessile_status memory_find_several(const memory_several *of, size_t limit, row_list *l,
+                                   sessile_error *err);
 
 #endif
