@@ -1946,10 +1946,14 @@ typedef struct sessile_run_options {
 SESSILE_API void sessile_run_options_init(sessile_run_options *options);
 
 /*
- * Begins a turn. It writes the messages (JSON objects, at least one) and a turn entry as
- * one commit, before any policy runs. Whatever goes wrong afterwards costs a compaction,
- * never the turn. The turn is acknowledged only when sessile_run_step() returns OK, so
- * step until it returns OK or an error. Free *out with sessile_run_free().
+ * Begins a turn. It writes the messages (JSON objects) and a turn entry as one commit,
+ * before any policy runs. Whatever goes wrong afterwards costs a compaction, never the
+ * turn. The turn is acknowledged only when sessile_run_step() returns OK, so step until
+ * it returns OK or an error. Free *out with sessile_run_free().
+ *
+ * Without messages (count 0) it ends the turn of the messages that were appended since
+ * the last one: only the turn entry is written, then policies run. INVALID: there are no
+ * such messages, or options->usage is given.
  *
  * CONFLICT: the head is not the base (compactions after the base do not matter). Nothing
  * was written; options->on_conflict can choose otherwise. CANCELLED: see
@@ -2098,7 +2102,8 @@ typedef struct sessile_fallback {
  * `fallback` is about the fallback, and everything else describes what is now in force.
  */
 typedef struct sessile_outcome {
-    sessile_id first, last; /* turn: ids of its first message and of its turn entry */
+    sessile_id first, last; /* turn: ids of its first message and of its turn entry; the
+                               same id twice if it wrote no message */
     sessile_id
         head; /* the head after the run; of a turn written as a branch: its last entry */
     sessile_id from;           /* branch: the head that was left; else SESSILE_NO_ID */

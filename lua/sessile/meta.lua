@@ -1399,7 +1399,8 @@ function Session:discard(opts) end
 ---@field event? string an event: fires a trigger that lists it
 ---@field state? any for a checkpoint that is due; default: checkpoint.state is called
 
----Appends the messages of one turn as one commit; then policies run.
+---Appends the messages of one turn as one commit; then policies run. An empty list ends the turn
+---of the messages that were appended since the last one: only its turn entry is written.
 ---@param messages (sessile.Message|sessile.Json)[]
 ---@param opts? sessile.TurnOptions
 ---@return sessile.Outcome? outcome
