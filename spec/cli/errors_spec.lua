@@ -439,3 +439,22 @@ describe("calls as OpenAI writes them", function()
     has(done "tree calls", "→ read_file")
   end)
 end)
+
+describe("calls as Anthropic writes them", function()
+  it("show the tool's name and input", function()
+    write(home .. "/calls.jsonl", '{"role":"user","content":"read it"}\n'
+      .. '{"role":"assistant","content":[{"type":"tool_use","id":"c","name":"read_file",'
+      .. '"input":{"path":"a","lines":[1,20]}}]}\n')
+    done(("import %s/calls.jsonl --id calls"):format(home))
+    has(done "show calls", '→ read_file({"lines":[1,20],"path":"a"})')
+  end)
+end)
+
+describe("an answer that was interrupted", function()
+  it("is marked where it is read", function()
+    done "new --id cut"
+    done("append cut -", '{"role":"assistant","content":"It is","metadata":{"interrupted":true}}')
+    has(done "show cut", "assistant (interrupted)")
+    has(done "context cut", "assistant (interrupted)")
+  end)
+end)
