@@ -176,10 +176,16 @@ typedef struct logkey_about {
     char user[NAME_SIZE]; /* as in logkey */
 } logkey_about;
 int logkey_look(logkey_about *out, const char *line, size_t size);
+/* 1: the blob of a user's secret (`user-HASH-EPOCH`) is not there, and its marker is and
+ * opens, or its epoch was dropped: the user was forgotten. 0: it is there, or nothing
+ * proves that it was removed on purpose. -1: that is not known; err says why. */
+int keyring_forgot_secret(const keyring *k, const char *secret, sessile_error *err);
+/* Appends the name of the marker of the secret in the blob `secret`. */
+void forgotten_name(const char *secret, buf *out);
 /* 1: the log is sealed with the secret of a user, which is not there any more, and
- * its marker is, or its epoch was dropped: the user was forgotten, and nothing opens the
- * log. 0: no (a secret may be missing by damage), or it is of a newer epoch than this
- * keyring. -1: that is not known; err says why. */
+ * its marker is and opens, or its epoch was dropped: the user was forgotten, and nothing
+ * opens the log. 0: no (a secret may be missing by damage), or it is of a newer epoch
+ * than this keyring. -1: that is not known; err says why. */
 int keyring_forgot(const keyring *k, const logkey_about *log, sessile_error *err);
 
 /* Appends to line (which holds everything before the base64, from the line's first byte
