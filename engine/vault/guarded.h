@@ -89,13 +89,17 @@ sessile_status user_fail_forgotten(sessile_error *err);
  */
 sessile_status user_fail_gone(const keyring *k, const char *user, uint64_t epoch,
                               sessile_error *err);
-/* A user's secret of an epoch, into guarded memory. SEALED: forgotten; DAMAGED:
- * also if it is missing and there is no marker of a forgotten user that opens. make:
- * drawn and put when there is none; durable on return, whoever put it, and without a
- * marker. BUSY: the user is forgotten again and again meanwhile. */
+/*
+ * A user's secret of an epoch, into guarded memory. open: SEALED: forgotten; DAMAGED:
+ * also if it is missing and there is no marker of a forgotten user that opens. *again: it
+ * was drawn after an earlier one was forgotten. make: drawn and put when there is none;
+ * durable on return, whoever put it, and without a marker. BUSY: the user is forgotten
+ * again and again meanwhile.
+ */
 sessile_status user_secret_open(const keyring *k, const char *user, uint64_t epoch,
                                 const unsigned char *master_key,
-                                unsigned char out[VAULT_KEY], sessile_error *err);
+                                unsigned char out[VAULT_KEY], int *again,
+                                sessile_error *err);
 sessile_status user_secret_make(const keyring *k, const char *user, uint64_t epoch,
                                 const unsigned char *master_key,
                                 unsigned char out[VAULT_KEY], sessile_error *err);

@@ -15,6 +15,10 @@
  * open must see it. Reading the blob is a small part of opening a session, opening it
  * less.
  *
+ * {"sessile_user":2,… is a secret that was drawn after another one of the same name had
+ * been forgotten. So a log that does not open with it is one of those that were
+ * forgotten, and a copy of the earlier secret is not to be kept.
+ *
  * Each epoch has its own: a secret that was read with an old master key, out of an old
  * copy of the blob, opens nothing that was sealed in a newer epoch.
  */
@@ -28,6 +32,7 @@
 
 #define OUTER SUITE_XCHACHA20_POLY1305
 #define KIND  "\"sessile_user\":1"
+#define AGAIN "\"sessile_user\":2" /* an earlier one of its name was forgotten */
 #define TRIES 8
 
 void user_blob_name(const char *user, uint64_t epoch, buf *out)
@@ -114,12 +119,32 @@ sessile_status user_line_open(const char *kind, const char *name, uint64_t epoch
     return status;
 }
 
+/* Opens the blob of a user's secret. *again: it is of the kind AGAIN. */
+static sessile_status open_secret(const char *name, uint64_t epoch,
+                                  const unsigned char *master_key, const char *blob,
+                                  size_t size, unsigned char out[VAULT_KEY], int *again,
+                                  const allocator *a, sessile_error *err)
+{
+    sessile_status status =
+        user_line_open(KIND, name, epoch, master_key, blob, size, out, VAULT_KEY, a, err);
+    *again = 0;
+    if (status == SESSILE_DAMAGED) {
+        error_clear(err);
+        status = user_line_open(AGAIN, name, epoch, master_key, blob, size, out,
+                                VAULT_KEY, a, err);
+        *again = !status;
+    }
+    return status;
+}
+
 static sessile_status get_secret(const keyring *k, const char *user, uint64_t epoch,
                                  const unsigned char *master_key,
-                                 unsigned char out[VAULT_KEY], sessile_error *err)
+                                 unsigned char out[VAULT_KEY], int *again,
+                                 sessile_error *err)
 {
     buf name;
     sessile_status status = SESSILE_OK;
+    *again = 0;
     buf_init(&name, k->alloc);
     user_blob_name(user, epoch, &name);
     if (name.failed)
@@ -131,8 +156,8 @@ static sessile_status get_secret(const keyring *k, const char *user, uint64_t ep
         status = k->backend->blob_get(k->self, name.data, &blob, &size, err);
         if (status)
             break;
-        status = user_line_open(KIND, name.data, epoch, master_key, blob, size, out,
-                                VAULT_KEY, k->alloc, err);
+        status = open_secret(name.data, epoch, master_key, blob, size, out, again,
+                             k->alloc, err);
         host_free(blob);
         if (status != SESSILE_DAMAGED || tries > 0)
             break;
@@ -143,20 +168,39 @@ static sessile_status get_secret(const keyring *k, const char *user, uint64_t ep
     return status;
 }
 
+int keyring_secret_look(const keyring *k, const char *name, const char *blob, size_t size)
+{
+    uint64_t epoch = user_blob_epoch(name);
+    const unsigned char *key = k->sealed ? keyring_master(k, epoch) : NULL;
+    unsigned char *out = key ? sodium_malloc(VAULT_KEY) : NULL;
+    int again, opens;
+    if (!out)
+        return -1;
+    opens = !open_secret(name, epoch, key, blob, size, out, &again, k->alloc, NULL);
+    sodium_free(out);
+    return opens ? again : -1;
+}
+
 /* Draws a secret and puts it, if there is none. EXISTS. */
 static sessile_status put_secret(const keyring *k, const char *user, uint64_t epoch,
                                  const unsigned char *master_key,
                                  unsigned char out[VAULT_KEY], sessile_error *err)
 {
+    sessile_error why = {SESSILE_OK, ""};
+    int again = 0;
     buf name, text;
     buf_init(&name, k->alloc);
     buf_init(&text, k->alloc);
     user_blob_name(user, epoch, &name);
     sessile_status status = name.failed ? fail_nomem(err) : SESSILE_OK;
+    if (!status)
+        again = keyring_forgot_secret(k, name.data, &why);
+    if (again < 0)
+        status = fail(err, why.code, "%s", why.message);
     if (!status) {
         random_bytes(out, VAULT_KEY);
-        status =
-            user_line_put(&text, KIND, name.data, epoch, master_key, out, VAULT_KEY, err);
+        status = user_line_put(&text, again ? AGAIN : KIND, name.data, epoch, master_key,
+                               out, VAULT_KEY, err);
     }
     if (!status)
         status = k->backend->blob_put_new(k->self, name.data, text.data, text.size, err);
@@ -183,9 +227,10 @@ static sessile_status settle(const keyring *k, const char *user, uint64_t epoch,
 
 sessile_status user_secret_open(const keyring *k, const char *user, uint64_t epoch,
                                 const unsigned char *master_key,
-                                unsigned char out[VAULT_KEY], sessile_error *err)
+                                unsigned char out[VAULT_KEY], int *again,
+                                sessile_error *err)
 {
-    sessile_status status = get_secret(k, user, epoch, master_key, out, err);
+    sessile_status status = get_secret(k, user, epoch, master_key, out, again, err);
     return status == SESSILE_NOTFOUND ? user_fail_gone(k, user, epoch, err) : status;
 }
 
@@ -196,7 +241,8 @@ static sessile_status look_again(const keyring *k, const char *user, uint64_t ep
                                  unsigned char out[VAULT_KEY], int *gone,
                                  sessile_error *err)
 {
-    sessile_status status = get_secret(k, user, epoch, master_key, out, err);
+    int again;
+    sessile_status status = get_secret(k, user, epoch, master_key, out, &again, err);
     *gone = status == SESSILE_NOTFOUND;
     if (!*gone)
         return status;
@@ -209,8 +255,8 @@ sessile_status user_secret_make(const keyring *k, const char *user, uint64_t epo
                                 unsigned char out[VAULT_KEY], sessile_error *err)
 {
     for (int tries = 0; tries < TRIES; tries++) {
-        int found, marked, gone = 0;
-        sessile_status status = get_secret(k, user, epoch, master_key, out, err);
+        int again, found, marked, gone = 0;
+        sessile_status status = get_secret(k, user, epoch, master_key, out, &again, err);
         found = !status;
         if (status == SESSILE_NOTFOUND) {
             error_clear(err);

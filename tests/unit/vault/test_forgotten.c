@@ -66,7 +66,8 @@ static sessile_status make(const keyring *k, const blobs *b, sessile_error *err)
 static sessile_status open_secret(const keyring *k, const blobs *b, sessile_error *err)
 {
     unsigned char out[VAULT_KEY];
-    return user_secret_open(k, b->user, 1, keyring_master(k, 1), out, err);
+    int again;
+    return user_secret_open(k, b->user, 1, keyring_master(k, 1), out, &again, err);
 }
 
 static void forget(keyring *k, const blobs *b)
@@ -161,6 +162,43 @@ static void marker_beside_a_secret_means_nothing(void **state)
     kit_close(&k);
 }
 
+static int look(const kit *k, const blobs *b)
+{
+    char *text;
+    size_t size;
+    sessile_error err;
+    assert_int_equal(k->st.table->blob_get(k->st.self, b->secret, &text, &size, &err),
+                     SESSILE_OK);
+    int said = keyring_secret_look(k->keys, b->secret, text, size);
+    text[size / 2] ^= 1;
+    assert_int_equal(keyring_secret_look(k->keys, b->secret, text, size), -1);
+    sessile_free(text);
+    return said;
+}
+
+static void secret_says_that_an_earlier_one_was_forgotten(void **state)
+{
+    (void)state;
+    EACH_SEALED_MODE(mode)
+    {
+        kit k;
+        blobs b;
+        sessile_error err = {0};
+        kit_open(&k, mode);
+        blobs_of(&k, &b);
+        assert_int_equal(make(k.keys, &b, &err), SESSILE_OK);
+        assert_int_equal(look(&k, &b), 0);
+        take_away(&k, b.secret); /* lost: the next one cannot say that */
+        assert_int_equal(make(k.keys, &b, &err), SESSILE_OK);
+        assert_int_equal(look(&k, &b), 0);
+        forget(k.keys, &b);
+        assert_int_equal(make(k.keys, &b, &err), SESSILE_OK);
+        assert_int_equal(look(&k, &b), 1);
+        assert_int_equal(open_secret(k.keys, &b, &err), SESSILE_OK);
+        kit_close(&k);
+    }
+}
+
 /* ------------------------------------------------------------------ at the same time */
 
 static struct {
@@ -234,6 +272,7 @@ int main(void)
         cmocka_unit_test(marker_counts_only_if_it_opens),
         cmocka_unit_test(marker_of_another_user_or_store_proves_nothing),
         cmocka_unit_test(marker_beside_a_secret_means_nothing),
+        cmocka_unit_test(secret_says_that_an_earlier_one_was_forgotten),
         cmocka_unit_test(secret_made_while_its_user_is_forgotten),
     };
     return cmocka_run_group_tests(tests, base_set_up, NULL);
