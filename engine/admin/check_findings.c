@@ -46,6 +46,9 @@ void check_add_error(sessile_check *c, const sessile_error *err)
 
     if (forgotten && r)
         snprintf(r->next, sizeof r->next, "sessile purge --forgotten");
+    else if (r && strstr(err->message, "a user's secret, is missing,"))
+        snprintf(r->next, sizeof r->next,
+                 "bring back the secret, or: sessile forget USER");
 }
 
 void check_suggest_salvage(sessile_check *c, check_row *r)

@@ -10,7 +10,6 @@
 #include "admin/migrate.h"
 #include "base/alloc.h"
 
-#include <stdio.h>
 #include <string.h>
 
 sessile_status migrate_blob(const store *st, const char *name, char **out, size_t *size,
@@ -77,13 +76,16 @@ static sessile_status put_markers(sessile_migration *m, sessile_error *err)
 static sessile_status remove_marker(const store *to, const char *secret,
                                     sessile_error *err)
 {
-    char name[NAME_SIZE];
     sessile_status status;
+    buf name;
 
     if (!to->table->blob_remove)
         return SESSILE_OK;
-    snprintf(name, sizeof name, FORGOTTEN_PREFIX "%s", secret + sizeof USER_PREFIX - 1);
-    status = to->table->blob_remove(to->self, name, err);
+    buf_init(&name, &allocator_default);
+    forgotten_name(secret, &name);
+    status =
+        name.failed ? fail_nomem(err) : to->table->blob_remove(to->self, name.data, err);
+    buf_deinit(&name);
     if (status == SESSILE_NOTFOUND) {
         error_clear(err);
         status = SESSILE_OK;

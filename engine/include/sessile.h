@@ -660,9 +660,9 @@ SESSILE_API void sessile_reseal_free(sessile_reseal *reseal);
  * session and no memory of that user, of any agent, can be opened, and no copy of its
  * log: SEALED. The only way back is a copy of the blob with the secret (`user-…` in the
  * folder of the store), so keep backups of these blobs separately and for a short time. A
- * marker (`forgotten-…`) without the name of the user records what was removed. If a
- * secret is missing without one, its sessions are DAMAGED until a copy of the blob is
- * back, or the user is forgotten again.
+ * sealed marker (`forgotten-…`) without the name of the user records what was removed. If
+ * a secret is missing without one that opens, its sessions are DAMAGED until a copy of
+ * the blob is back, or the user is forgotten again.
  *
  * Handles of these sessions that are open on this store return SEALED from now on.
  * Handles in other processes keep working until they are closed. A session that is
