@@ -3,6 +3,7 @@
 -- It checks arguments and options, and names entries by their key or their id. What an entry means,
 -- and what is found, is the engine's.
 
+local agents = require "sessile.agents"
 local object = require "sessile.object"
 local options = require "sessile.options"
 
@@ -77,6 +78,10 @@ function methods:write(key, value, given)
   end
   for _, id in ipairs(opts.replaces or {}) do
     expect_id("replaces", id)
+  end
+  local enabled, why, denied = agents.check_enabled(self._store, self._agent)
+  if not enabled then
+    return nil, why, denied
   end
   opts.key, opts.value, opts.ttl_ms, opts.ttl = key, value, opts.ttl, nil
   return self._core:write(opts)
@@ -229,11 +234,17 @@ function memory.open(store, given)
     open_options)
   opts.agent = opts.agent or store._agent
   opts.user = opts.user or store._user or nil
+  local enabled, why, denied = agents.check_enabled(store, opts.agent)
+  local may_make = not opts.must_exist
+  opts.must_exist = opts.must_exist or not enabled
   local handle, message, code = store._core:memory(opts)
-  if not handle then
+  if not handle and code == "ENOTFOUND" and may_make and not enabled then
+    return nil, why, denied
+  elseif not handle then
     return nil, message, code
   end
-  return setmetatable({ _core = handle, _agent = opts.agent, _user = opts.user }, meta)
+  return setmetatable({ _core = handle, _store = store, _agent = opts.agent, _user = opts.user },
+    meta)
 end
 
 return memory
