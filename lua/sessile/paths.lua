@@ -78,7 +78,8 @@ end
 ---@return boolean
 function paths.is_folder(path)
   return type(path) == "string" and path:sub(1, 1) == "/" and utf8.len(path) ~= nil
-    and not (path .. "/"):find("/../", 1, true) and not path:find "%c" and not path:find "\xC2[\x80-\x9F]"
+    and not (path .. "/"):find("/../", 1, true) and not path:find "%c"
+    and not path:find "\xC2[\x80-\x9F]"
 end
 
 --- The first of these paths where a file can be read; nil: none.
