@@ -268,6 +268,11 @@ static int law_truth(const laws_input *in, const dispositions *places, judgement
                           "%s calls a tool, which only the model does: keep the message "
                           "that has the call, or leave the call out",
                           name_of(key).text);
+        if (places->inserted_at[i] != PLACE_NONE && in->inserted[i].of_model)
+            return broken(out, LAW_TRUTH, key,
+                          "%s has \"%s\", which only the model writes: leave it out, or "
+                          "write it as text",
+                          name_of(key).text, in->inserted[i].of_model);
     }
     return 0;
 }

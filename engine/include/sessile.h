@@ -2378,9 +2378,9 @@ SESSILE_API sessile_status sessile_state_replace(sessile_state *state, size_t i,
                                                  sessile_error *err);
 /* Inserts a message before message i (count: at the end). covers 1: it covers messages
  * cover_first to cover_last, which are dropped. The role defaults to user, and
- * metadata.kind to "summary". Law 3 refuses a new message that calls a tool, or has the
- * role system, developer, assistant or model, or has the role of a tool and answers no
- * call. */
+ * metadata.kind to "summary". Law 3 refuses a new message that calls a tool, or has
+ * thinking or anything else that only a model writes, or has the role system, developer,
+ * assistant or model, or has the role of a tool and answers no call. */
 SESSILE_API sessile_status sessile_state_insert(sessile_state *state, size_t i,
                                                 sessile_slice message, int covers,
                                                 size_t cover_first, size_t cover_last,

@@ -3,6 +3,7 @@
 -- It checks arguments and options, and names entries by their key or their id. What an entry means,
 -- and what is found, is the engine's.
 
+local agents = require "sessile.agents"
 local core = require "sessile.core"
 local object = require "sessile.object"
 local options = require "sessile.options"
@@ -19,6 +20,15 @@ local SOURCES = { "user", "agent", "tool", "system" }
 
 -- Hits of a search without a limit, as the engine has it.
 memory.HITS = 10
+
+-- true, or nil, message, code: nothing is written for a disabled agent, or where memories are off.
+local function check_enabled(store, own, agent)
+  local enabled, why, denied = agents.check_enabled(store, agent)
+  if not enabled then
+    return nil, why, denied
+  end
+  return settings.check_enabled(own, agent)
+end
 
 -- Whether a text is an id. The engine's mark of "no entry" is none.
 local function is_id(text)
@@ -81,7 +91,7 @@ function methods:write(key, value, given)
   for _, id in ipairs(opts.replaces or {}) do
     expect_id("replaces", id)
   end
-  local enabled, why, denied = settings.check_enabled(self._settings, self._agent)
+  local enabled, why, denied = check_enabled(self._store, self._settings, self._agent)
   if not enabled then
     return nil, why, denied
   end
@@ -144,7 +154,7 @@ local consent_options = options.shape("memory:consent",
 --- Writes that the user consents, or with false: does no longer.
 function methods:consent(is_given, given)
   options.expect("boolean", is_given, "memory:consent: true or false")
-  local enabled, why, denied = settings.check_enabled(self._settings, self._agent)
+  local enabled, why, denied = check_enabled(self._store, self._settings, self._agent)
   if is_given and not enabled then
     return nil, why, denied
   end
@@ -284,7 +294,7 @@ function memory.open(store, given)
   opts.user = opts.user or store._user or nil
   local own = settings.of(store, opts.agent)
   opts.language = opts.language or own.language
-  local enabled, why, denied = settings.check_enabled(own, opts.agent)
+  local enabled, why, denied = check_enabled(store, own, opts.agent)
   if not enabled and opts.consent then
     return nil, why, denied
   end

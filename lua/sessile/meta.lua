@@ -157,7 +157,8 @@ function sessile.encoding(name, options) end
 ---@field model? sessile.Model
 ---@field ttl? number|string|false
 ---@field enabled? boolean false: it gets no new session, and append, turn, send and an agent's run
----are EDENIED in its sessions; they can be read, compacted and deleted
+---are EDENIED in its sessions; they can be read, compacted and deleted. It gets no new memory, and
+---nothing is written to those that it has; they can be read, and their entries judged
 ---@field memory? sessile.MemorySettings
 
 ---The second argument of an adapter's functions.
@@ -518,8 +519,8 @@ function State:drop(i, j) end
 function State:replace(i, fields) end
 
 ---Inserts a message before i; covers: the range that it replaces. Its role is "user"; law 3 refuses
----"system", "developer", "assistant", "model", a message that calls a tool, and one of a tool that
----answers no call.
+---"system", "developer", "assistant", "model", a message that calls a tool or has thinking, and one
+---of a tool that answers no call.
 ---@param i integer
 ---@param message sessile.Message
 ---@param opts? {covers: integer[]}

@@ -103,15 +103,39 @@ local function redactor_of(given)
   return given and redact.new() or nil
 end
 
---- Where Claude Code or Codex looks for a session, below its own folder, and its name there.
+-- What the function returns; nil, message, code if an entry cannot be read or `write` failed.
+local function attempt(run, ...)
+  local done, result = pcall(run, ...)
+  if done then
+    return result
+  elseif getmetatable(result) == Refusal then
+    return nil, result.message, result.code
+  end
+  local wrong, text = tostring(result):match "(E%u+): (.*)$" -- an entry that cannot be read
+  if wrong then
+    return nil, text, wrong
+  end
+  error(result, 0)
+end
+
+--- Where Claude Code or Codex looks for a session, below its own folder, and its name there. With a
+--- redactor the session is read once, so that the place has what its export will have: nil, message
+--- and code if that fails.
 ---@param format sessile.export.format  with `resume`
 ---@param session sessile.Session
 ---@param cwd string?  as for session:export
----@param redactor table?
----@return string path
----@return sessile.export.origin origin
+---@param redactor table?  of sessile.redact, also for the export that follows
+---@return string? path
+---@return sessile.export.origin|string origin
+---@return string? code
 function export.place(format, session, cwd, redactor)
   local transcript = require "sessile.export.transcript"
+  if redactor then
+    local from, message, code = attempt(source.open, session, redactor)
+    if not from then
+      return nil, message, code
+    end
+  end
   local origin = transcript.origin(session, cwd, redactor)
   return transcript.place(format.name, origin), origin
 end
@@ -140,22 +164,16 @@ function methods:export(given)
     options.misuse "session:export: context: expected with to = \"openai\" or \"anthropic\""
   end
   local redactor = redactor_of(opts.redact)
-  local done, why = pcall(source.open, self, redactor, opts.on_step)
-  if done then
-    why.context_only, why.cwd = opts.context, opts.cwd
-    done, why = pcall(require(format.module), why, guarded(opts.write))
+  local written, message, code = attempt(function()
+    local from = source.open(self, redactor, opts.on_step)
+    from.context_only, from.cwd = opts.context, opts.cwd
+    return require(format.module)(from, guarded(opts.write)) or {}
+  end)
+  if not written then
+    return nil, message, code
   end
-  if done then
-    return { format = format.name, redacted = redactor and redactor:report(),
-      notes = type(why) == "table" and why.notes or nil }
-  elseif getmetatable(why) == Refusal then
-    return nil, why.message, why.code
-  end
-  local wrong, text = tostring(why):match "(E%u+): (.*)$" -- an entry that cannot be read
-  if wrong then
-    return nil, text, wrong
-  end
-  error(why, 0)
+  return { format = format.name, redacted = redactor and redactor:report(),
+    notes = type(written) == "table" and written.notes or nil }
 end
 
 return export

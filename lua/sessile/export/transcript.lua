@@ -9,6 +9,7 @@ local contexts = require "sessile.export.pi_context"
 local conversation = require "sessile.export.conversation"
 local core = require "sessile.core"
 local parts = require "sessile.import.parts"
+local paths = require "sessile.paths"
 
 local span = core.span
 
@@ -101,7 +102,8 @@ function transcript.origin(session, cwd, redactor)
   end
   return {
     id = id:find(UUID) and id or transcript.uuid(session.agent or "", session.id),
-    cwd = shown(own.cwd) or shown(cwd) or "/", branch = shown(own.branch),
+    cwd = shown(paths.is_folder(own.cwd) and own.cwd) or shown(cwd) or "/",
+    branch = shown(own.branch),
     created = session.created,
   }
 end
