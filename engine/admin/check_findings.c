@@ -9,6 +9,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "vault/vault.h"
+
 check_row *check_add(sessile_check *c, sessile_severity severity, sessile_status status,
                      const char *format, ...)
 {
@@ -46,7 +48,7 @@ void check_add_error(sessile_check *c, const sessile_error *err)
 
     if (forgotten && r)
         snprintf(r->next, sizeof r->next, "sessile purge --forgotten");
-    else if (r && strstr(err->message, "a user's secret, is missing,"))
+    else if (r && user_secret_is_missing(err))
         snprintf(r->next, sizeof r->next,
                  "bring back the secret, or: sessile forget USER");
 }

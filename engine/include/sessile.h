@@ -712,7 +712,8 @@ typedef struct sessile_migrate_options {
     int replace; /* 1: replace a session in `to` that differs; its old log is kept beside
                     it */
     int mirror;  /* 1: `to` is a mirror of `from`: secrets of users who were forgotten in
-                    `from` are removed from it, and secrets that differ are replaced */
+                    `from` are removed from it, or replaced if the user came back. Needs
+                    the key of `from`; a secret is kept unless its user was forgotten */
     int whole;   /* 1: `to` is "sqlite:PATH" or a folder, and does not exist (else
                     EXISTS): it is built as PATH.part and renamed at the end. An
                     interrupted run is continued */
@@ -752,9 +753,11 @@ typedef struct sessile_migrate_state {
     uint64_t unfinished; /* bytes after the last commit of a log: never acknowledged, not
                             copied */
     uint64_t users, users_removed; /* users' secrets written, and removed (with mirror) */
-    const char *log;               /* "folder/name" of the log that had a conflict, failed
-                                      or is damaged in this step, or NULL; borrowed until
-                                      the next step */
+    uint64_t users_kept; /* users' secrets of `to` that `from` has lost, or has others of:
+                            kept, since nothing proves that the user was forgotten */
+    const char *log;     /* "folder/name" of the log that had a conflict, failed or is
+                            damaged in this step, or the name of a user's secret that was
+                            kept, or NULL; borrowed until the next step */
     sessile_error why;
 } sessile_migrate_state;
 

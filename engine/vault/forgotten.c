@@ -187,6 +187,13 @@ sessile_status user_fail_forgotten(sessile_error *err)
                 "more");
 }
 
+#define MISSING ", a user's secret, is missing, and "
+
+int user_secret_is_missing(const sessile_error *err)
+{
+    return err->code == SESSILE_DAMAGED && strstr(err->message, MISSING);
+}
+
 sessile_status user_fail_gone(const keyring *k, const char *user, uint64_t epoch,
                               sessile_error *err)
 {
@@ -204,7 +211,7 @@ sessile_status user_fail_gone(const keyring *k, const char *user, uint64_t epoch
                  : found == PROVED
                      ? user_fail_forgotten(err)
                      : fail(err, SESSILE_DAMAGED,
-                            "the blob %s, a user's secret, is missing, and "
+                            "the blob %s" MISSING
                             "%s: bring back a copy of it. If the user was "
                             "forgotten, also by an earlier version: forget "
                             "the user again",

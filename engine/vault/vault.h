@@ -169,6 +169,10 @@ sessile_status logkey_open(logkey *out, const keyring *k, const char *line, size
                            sessile_error *err);
 void logkey_deinit(logkey *k);
 
+/* 1: a log did not open, with this error, because the blob of its user's secret is
+ * missing, and nothing proves that the user was forgotten. Its first line is whole. */
+int user_secret_is_missing(const sessile_error *err);
+
 /* What a sealed header line says about its key in clear; nothing is opened. 0, or -1: not
  * such a line (more text may follow the part that is read). */
 typedef struct logkey_about {

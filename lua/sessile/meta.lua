@@ -238,7 +238,7 @@ function sessile.keys_init(url, opts) end
 ---@field fresh? boolean EEXISTS also if the sessions in `to` are from an earlier run
 ---@field replace? boolean replace sessions there that differ; their logs are kept
 ---@field mirror? boolean `to` is only a copy: secrets of users who were forgotten in `from`
----   are removed there
+---   are removed there; needs the key of `from`
 ---@field whole? boolean `to` is a file or folder that appears when it is complete
 ---@field parts? ("sessions"|"keyring"|"users")[] what is copied unchanged; nil: all
 ---@field progress? fun(state: sessile.MigrateState): boolean? called after each piece; false: stop
@@ -265,6 +265,8 @@ function sessile.keys_init(url, opts) end
 ---@field unfinished integer bytes of unfinished writes: not copied
 ---@field users integer users' secrets copied
 ---@field users_removed integer users' secrets removed (mirror)
+---@field users_kept integer users' secrets that `from` lost, kept in `to`: nothing proves that the
+---   user was forgotten
 ---@field failures? {log: string, message: string, code: string}[] at the end
 
 ---Copies every session of one store into another and reads it back. `from` is only read, and
