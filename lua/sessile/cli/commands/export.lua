@@ -19,9 +19,16 @@ local terminal = require "sessile.cli.terminal"
 
 -- A format by its name; of_agent: only formats of other agents.
 local function named(app, name, of_agent)
-  return export.find(name, of_agent) or app.fail(("there is no format '%s'%s"):format(
-    hints.shown(name), of_agent and " of an agent" or ""), "EUSAGE",
-    "There are: " .. table.concat(export.names(of_agent), ", "))
+  local found = export.find(name, of_agent)
+  if found then
+    return found
+  end
+  local other = export.find(name, not of_agent)
+  local message = ("there is no format '%s'%s"):format(hints.shown(name),
+    of_agent and " of an agent" or "")
+  app.fail(message, "EUSAGE",
+    other and ("Type it as: %s %s"):format(other.agent and "--to" or "--format", other.name)
+      or "There are: " .. table.concat(export.names(of_agent), ", "))
 end
 
 -- The format of --to, of --format, or of the file's extension; else JSON.
