@@ -62,6 +62,7 @@ sessile_status session_purge(sessile_store *st, const sessile_purge_options *opt
         return fail(err, SESSILE_INVALID, "retention_ms is negative");
     memset(&all, 0, sizeof all);
     all.agent = options->agent;
+    all.user = options->user;
     all.lives = 1u << SESSILE_LIFE_EXPIRED | 1u << SESSILE_LIFE_DELETED;
     status = list_sessions(st, &all, &rows, &n, err);
     for (size_t i = 0; !status && i < n; i++) {

@@ -939,6 +939,7 @@ typedef struct sessile_purge_options {
     int64_t retention_ms; /* how long a softly deleted session is kept; default
                              SESSILE_RETENTION_MS */
     int dry_run;          /* 1: remove nothing */
+    sessile_slice user;   /* only sessions of this user; data NULL: of every user */
 } sessile_purge_options;
 SESSILE_API void sessile_purge_options_init(sessile_purge_options *options);
 /* Deletes expired sessions, and sessions that were softly deleted more than retention_ms

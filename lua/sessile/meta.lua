@@ -1047,7 +1047,7 @@ function Store:deletions() end
 function Store:undelete(which, opts) end
 
 ---Deletes expired sessions, and those deleted softly longer ago than `retention` ("90d").
----@param opts? {agent: string?, retention: number|string|nil, dry_run: boolean?}
+---@param opts? {agent: string?, user: string?, retention: number|string|nil, dry_run: boolean?}
 ---@return sessile.Listed[]? rows the deleted sessions, or with dry_run those that would be
 ---@return string? message
 ---@return string? code

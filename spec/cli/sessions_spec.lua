@@ -24,6 +24,37 @@ local function ids(rows)
   return lists.field(rows, "id")
 end
 
+describe("--user", function()
+  it("is whose the sessions of an import are, also when it is repeated", function()
+    local file = os.getenv "PWD" .. "/examples/demo-session.jsonl"
+    done("import " .. file .. " --id talk --user ann")
+    assert.same({ "ann" }, lists.field(json "list", "user"))
+    has(select(2, sessile("import " .. file .. " --id talk --user ann")), "nothing new")
+    done("import " .. file .. " --id talk --user bob")
+    assert.equal(1, #json "list --user ann")
+    assert.equal(1, #json "list --user bob")
+    fails(3, "import " .. file .. " --into talk --user carl", "talk")
+    done("import examples --user carl")
+    assert.is_true(#json "list --user carl" > 0)
+  end)
+
+  it("restricts purge to the sessions of this user", function()
+    for _, name in ipairs { "ann", "bob" } do
+      done("new --id of-" .. name .. " --user " .. name)
+      done("delete of-" .. name .. " --soft --yes --user " .. name)
+    end
+    assert.same({ "of-ann" }, ids(json("purge --retention 0s --yes --user ann").purged))
+    assert.same({ "of-bob" }, ids(json("purge --retention 0s --dry-run").purged))
+  end)
+
+  it("is refused where no user is known", function()
+    done "new --id a --user ann"
+    done "check a --user ann"
+    fails(2, "check --user ann", "--user", "check a session")
+    fails(2, "purge --forgotten --user ann", "--user", "no name")
+  end)
+end)
+
 describe("sessions list", function()
   it("shows what was removed for good, by whom and why", function()
     assert.same({}, json "list --removed")
