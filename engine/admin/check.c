@@ -80,6 +80,7 @@ sessile_status check_open(sessile_check **out, sessile_store *st,
     c->store = st;
     c->salvage = wants_salvage;
     buf_init(&c->texts, &st->alloc);
+    memory_fold_init(&c->memory, &st->alloc);
     status = find_places(c, which, err);
     if (c->failed)
         status = fail_nomem(err);
@@ -95,6 +96,7 @@ static void begin_step(sessile_check *c)
 {
     session_drop(c->s);
     c->s = NULL;
+    memory_fold_deinit(&c->memory);
     memset(&c->fold, 0, sizeof c->fold);
     c->refused_count = c->row_count = 0;
     c->failed = SESSILE_OK;
@@ -141,6 +143,7 @@ void check_close(sessile_check *c)
     a = &c->store->alloc;
     session_drop(c->s);
     buf_deinit(&c->texts);
+    memory_fold_deinit(&c->memory);
     mem_free(a, c->places, c->capacity * sizeof *c->places);
     mem_free(a, c->refused, c->refused_capacity * sizeof *c->refused);
     mem_free(a, c->rows, c->row_capacity * sizeof *c->rows);

@@ -10,6 +10,7 @@
 #define ADMIN_CHECK_INTERNAL_H
 
 #include "admin/check.h"
+#include "memory/fold.h"
 #include "session/fold.h"
 #include "session/compaction.h"
 
@@ -39,6 +40,8 @@ struct sessile_check {
     /* of the step */
     sessile_session *s;
     fold fold;
+    memory_fold memory; /* of a memory's log: what its index should say */
+    int memory_failed;  /* it refused an entry: there is nothing to compare with */
     check_refused *refused;
     size_t refused_count, refused_capacity;
     buf texts;

@@ -277,6 +277,34 @@ static sessile_status report_refused(sessile_check *c, sessile_id id, buf *tombs
     return fold_put_tombstone(&c->fold, &flaw, id, tombstone, err);
 }
 
+/* A memory's log has another index than a session's. */
+static sessile_status visit_memory(sessile_check *c, sessile_id id, const char *text,
+                                   size_t size, sessile_error *err)
+{
+    sessile_status status;
+
+    if (id == 0) {
+        memory_fold_deinit(&c->memory);
+        memory_fold_index(&c->memory, NULL);
+        c->memory_failed = 0;
+    }
+    if (!c->s->identity.memory || c->memory_failed)
+        return SESSILE_OK;
+    status = memory_fold_visit(&c->memory, id, text, size, NULL);
+    c->memory_failed = status != SESSILE_OK;
+    return status == SESSILE_NOMEM ? fail_nomem(err) : SESSILE_OK;
+}
+
+static sessile_status check_index(sessile_check *c, log_index_about *ix,
+                                  sessile_error *err)
+{
+    if (c->s->identity.memory && c->memory_failed)
+        return SESSILE_OK;
+    if (c->s->identity.memory)
+        log_set_index_callbacks(c->s->log, memory_index_callbacks(&c->memory, 1));
+    return log_index_check(c->s->log, c->store->config.timeout_ms, ix, err);
+}
+
 /* Folds an entry, or a tombstone where the fold refuses it. The header is not replaced.
  */
 static sessile_status visit(void *arg, sessile_id id, const char *text, size_t size,
@@ -290,6 +318,8 @@ static sessile_status visit(void *arg, sessile_id id, const char *text, size_t s
     if (id == 0) /* also when another log took the name, and is read from its start */
         c->refused_count = 0;
     status = fold_visit(&c->fold, id, text, size, err);
+    if (!status)
+        return visit_memory(c, id, text, size, err);
     if (status != SESSILE_DAMAGED || id == 0)
         return status;
     if (!c->refused_count)
@@ -417,7 +447,7 @@ sessile_status check_one_log(sessile_check *c, const check_place *p, sessile_che
     /* before anything stands in for what is lost; where something does already, the index
      * has no say */
     if (!status && !c->refused_count)
-        status = log_index_check(c->s->log, c->store->config.timeout_ms, &ix, &why);
+        status = check_index(c, &ix, &why);
     if (!status)
         status = cover_refused(c, &why);
     if (!status)

@@ -483,13 +483,14 @@ static sessile_status rewrite(erasing *e, sessile_error *err)
 {
     sessile_store *st = e->m->store;
     char folder[NAME_SIZE], name[NAME_SIZE];
+    log_index_callbacks proof = memory_index_callbacks(e->m->fold, 1);
     sessile_status status = memory_lock_fresh(e->m, err);
 
     if (status)
         return status;
     memory_place(e->m, folder, name);
     status = log_change_entries(&st->backend, st->keys, folder, name, e->m->timeout_ms,
-                                NULL, change, e, &st->alloc, err);
+                                &proof, change, e, &st->alloc, err);
     memory_unlock(e->m);
     if (status)
         return memory_name_error(e->m, status, err);

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/text.h"
+#include "base/wire.h"
 
 /* Ids that one entry may name; what is more is left out. */
 enum { NAMED_MAX = UINT16_MAX, ID_SIZE = 11 /* of an id in an array, with its comma */ };
@@ -31,6 +32,9 @@ void memory_fold_init(memory_fold *f, const allocator *a)
     postings_init(&f->postings, a);
     map_init(&f->heard, a);
     buf_init(&f->scratch, a);
+    buf_init(&f->key, a);
+    blocks_init(&f->blocks, a);
+    buf_init(&f->restoring.block, a);
     for (int i = 0; i < FIELDS; i++)
         terms_init(&f->terms[i], a);
 }
@@ -49,9 +53,27 @@ void memory_fold_deinit(memory_fold *f)
     postings_deinit(&f->postings);
     map_deinit(&f->heard);
     buf_wipe(&f->scratch);
+    buf_wipe(&f->key);
+    blocks_deinit(&f->blocks);
+    buf_wipe(&f->restoring.block);
     for (int i = 0; i < FIELDS; i++)
         terms_deinit(&f->terms[i]);
     memory_fold_init(f, a);
+}
+
+void memory_fold_index(memory_fold *f, log_t **log)
+{
+    f->log = log;
+    f->blocks.on = 1;
+    blocks_start(&f->blocks, &f->postings);
+}
+
+void memory_fold_forget(memory_fold *f)
+{
+    log_t **log = f->log;
+    memory_fold_deinit(f);
+    if (log)
+        memory_fold_index(f, log);
 }
 
 /* ------------------------------------------------------------------ entries */
@@ -78,6 +100,8 @@ static sessile_status take_header(memory_fold *f, const entry *e, sessile_error 
                  "this memory is in the language \"%.40s\", for which this libstemmer "
                  "has no stemmer",
                  language);
+    if (!status && words_fingerprint(f->words, &f->blocks.words))
+        status = fail_nomem(err);
     f->has_header = !status;
     return status;
 }
@@ -130,6 +154,29 @@ static int add_words(memory_fold *f, const entry *e, const memory_entry *m, int 
         live);
 }
 
+/* For the index: what was just taken in. The key is in f->key. */
+static void note_memory(memory_fold *f, const states_entry *s, uint32_t record)
+{
+    block_record *r = &f->blocks.record;
+    *r = (block_record){.op = BLOCK_MEMORY,
+                        .what = s->kind,
+                        .source = s->source,
+                        .flags = (uint8_t)((s->pending ? BLOCK_PENDING : 0) |
+                                           (s->erased ? BLOCK_ERASED : 0)),
+                        .time_ms = s->time_ms,
+                        .expires_ms = s->expires_ms,
+                        .session = s->session,
+                        .importance = f->states.records[record].importance,
+                        .count = (uint32_t)s->replace_count};
+    for (int i = 0; i < FIELDS; i++)
+        r->lengths[i] = f->postings.fields[i].lengths[record];
+    if (!f->blocks.on)
+        return;
+    wire_put_text(&f->blocks.parts, s->key.data, s->key.size);
+    for (size_t i = 0; i < s->replace_count; i++)
+        wire_put_u32(&f->blocks.parts, s->replaces[i]);
+}
+
 static sessile_status take_memory(memory_fold *f, const entry *e, sessile_error *err)
 {
     sessile_id few[SESSILE_MEMORY_NAMED_MAX], *replaces = few;
@@ -157,14 +204,16 @@ static sessile_status take_memory(memory_fold *f, const entry *e, sessile_error 
     s.erased = m.erased;
     s.kind = (uint8_t)m.kind;
     s.source = (uint8_t)m.source;
-    buf_clear(&f->scratch);
-    if ((m.key.type == JSON_STRING && json_string(&f->scratch, m.key)) ||
+    buf_clear(&f->key);
+    if ((m.key.type == JSON_STRING && json_string(&f->key, m.key)) ||
         memory_from_hash(&m, 0, &f->states.key, f->alloc, &s.session) < 0)
         status = fail_nomem(err);
-    s.key = (sessile_slice){f->scratch.data, f->scratch.size};
+    s.key = (sessile_slice){f->key.data, f->key.size};
     if (!status && (states_write(&f->states, &s) ||
                     add_words(f, e, &m, states_is_live(&f->states, record))))
         status = fail_nomem(err);
+    if (!status)
+        note_memory(f, &s, record);
     if (replaces != few)
         mem_free(f->alloc, replaces, room * sizeof *replaces);
     return status;
@@ -172,20 +221,26 @@ static sessile_status take_memory(memory_fold *f, const entry *e, sessile_error 
 
 static sessile_status take_verdict(memory_fold *f, const entry *e, sessile_error *err)
 {
+    block_record *r = &f->blocks.record;
     sessile_memory_verdict_kind to;
     sessile_id id;
 
     if (memory_verdict_of(json_get(e->data, "to"), &to))
         return SESSILE_OK; /* one of another version */
+    *r = (block_record){.op = BLOCK_VERDICT, .what = (uint8_t)to, .time_ms = e->time_ms};
     for (json_iter it = json_begin(json_get(e->data, "of")); json_next(&it);) {
         const char *text;
         size_t size;
         uint32_t record = STATE_NONE;
         if (json_plain(it.value, &text, &size) && !id_parse(text, size, &id))
             record = states_find(&f->states, id);
-        if (record != STATE_NONE &&
-            states_judge(&f->states, e->id, e->time_ms, record, to))
+        if (record == STATE_NONE)
+            continue;
+        if (states_judge(&f->states, e->id, e->time_ms, record, to))
             return fail_nomem(err);
+        if (f->blocks.on)
+            wire_put_u32(&f->blocks.parts, id);
+        r->count++;
     }
     f->verdicts++;
     return SESSILE_OK;
@@ -200,15 +255,18 @@ uint64_t memory_heard_hash(const memory_fold *f, json session, json nonce)
 
 static sessile_status take_heard(memory_fold *f, const entry *e, sessile_error *err)
 {
-    json session = json_get(e->data, "session"), nonce = json_get(e->data, "nonce");
+    uint64_t hash =
+        memory_heard_hash(f, json_get(e->data, "session"), json_get(e->data, "nonce"));
     const char *text;
     size_t size;
     sessile_id upto;
 
-    if (json_plain(json_get(e->data, "upto"), &text, &size) &&
-        !id_parse(text, size, &upto) &&
-        map_put(&f->heard, memory_heard_hash(f, session, nonce), upto))
+    if (!json_plain(json_get(e->data, "upto"), &text, &size) ||
+        id_parse(text, size, &upto))
+        return SESSILE_OK;
+    if (map_put(&f->heard, hash, upto))
         return fail_nomem(err);
+    f->blocks.record = (block_record){.op = BLOCK_HEARD, .session = hash, .count = upto};
     return SESSILE_OK;
 }
 
@@ -229,7 +287,7 @@ static memory_model *find_model(const memory_fold *f, sessile_slice name, size_t
     return NULL;
 }
 
-static memory_model *make_model(memory_fold *f, sessile_slice name, size_t dims)
+memory_model *memory_fold_make_model(memory_fold *f, sessile_slice name, size_t dims)
 {
     memory_model *m = find_model(f, name, dims);
     if (m)
@@ -252,15 +310,17 @@ static memory_model *make_model(memory_fold *f, sessile_slice name, size_t dims)
 static int take_vector(memory_fold *f, memory_model *m, sessile_id id,
                        const unsigned char *bytes)
 {
-    uint32_t record = states_find(&f->states, id);
     const int8_t *values = (const int8_t *)bytes + sizeof(float);
-    float scale = vector_scale(values, m->vectors.dims);
+    uint32_t record = states_find(&f->states, id);
+    float scale;
 
-    if (record == STATE_NONE || scale == 0)
+    if (record == STATE_NONE || !vector_good(values, m->vectors.dims))
         return 0;
-    for (size_t i = 0; i < m->vectors.dims; i++)
-        if (values[i] == INT8_MIN)
-            return 0; /* never written: products of it would not fit */
+    scale = vector_scale(values, m->vectors.dims);
+    if (scale == 0)
+        return 0;
+    if (f->blocks.on)
+        (void)blocks_put_vector(&f->blocks, id, values);
     return vectors_put(&m->vectors, record, values, scale);
 }
 
@@ -301,8 +361,11 @@ static sessile_status take_vectors(memory_fold *f, const entry *e, sessile_error
     }
     raw = base64_decode(bytes, text, size);
     if (raw > 0) {
-        m = make_model(f, (sessile_slice){f->scratch.data, f->scratch.size},
-                       (size_t)dims);
+        sessile_slice model = {f->scratch.data, f->scratch.size};
+        m = memory_fold_make_model(f, model, (size_t)dims);
+        f->blocks.record = (block_record){.op = BLOCK_VECTORS, .dims = (uint32_t)dims};
+        if (f->blocks.on)
+            wire_put_text(&f->blocks.parts, model.data, model.size);
         failed = !m || take_ids(f, m, json_get(e->data, "of"), bytes,
                                 (size_t)raw / (sizeof(float) + (size_t)dims));
     }
@@ -364,9 +427,12 @@ static sessile_status take_entry(memory_fold *f, const entry *e, sessile_error *
     case ENTRY_CONSENT:
         f->consent = e->id;
         f->consented = json_get(e->data, "given").type == JSON_TRUE;
+        f->blocks.record =
+            (block_record){.op = BLOCK_CONSENT, .flags = f->consented ? BLOCK_GIVEN : 0};
         return SESSILE_OK;
     case ENTRY_REFUSAL:
         f->refusals++;
+        f->blocks.record.op = BLOCK_REFUSAL;
         return SESSILE_OK;
     case ENTRY_SESSION:
         return fail(err, SESSILE_DAMAGED, "a memory has an entry of type session");
@@ -375,10 +441,9 @@ static sessile_status take_entry(memory_fold *f, const entry *e, sessile_error *
     }
 }
 
-sessile_status memory_fold_visit(void *arg, sessile_id id, const char *text, size_t size,
-                                 sessile_error *err)
+sessile_status memory_fold_take(memory_fold *f, sessile_id id, const char *text,
+                                size_t size, sessile_error *err)
 {
-    memory_fold *f = arg;
     sessile_status status;
     entry e;
 
@@ -390,7 +455,22 @@ sessile_status memory_fold_visit(void *arg, sessile_id id, const char *text, siz
     if (!status)
         status = id == 0 ? take_header(f, &e, err) : take_entry(f, &e, err);
     f->failed = status == SESSILE_NOMEM;
-    if (!status)
-        f->count = id + 1;
     return status;
+}
+
+sessile_status memory_fold_visit(void *arg, sessile_id id, const char *text, size_t size,
+                                 sessile_error *err)
+{
+    memory_fold *f = arg;
+    sessile_status status;
+
+    blocks_begin(&f->blocks);
+    status = memory_fold_take(f, id, text, size, err);
+    if (status) {
+        blocks_stop(&f->blocks);
+        return status;
+    }
+    blocks_end(&f->blocks, &f->postings, &f->states.key, id, text, size);
+    f->count = id + 1;
+    return SESSILE_OK;
 }

@@ -8,6 +8,8 @@
 #ifndef MEMORY_FOLD_H
 #define MEMORY_FOLD_H
 
+#include "log/log.h"
+#include "memory/blocks.h"
 #include "memory/entries.h"
 #include "memory/rank.h"
 #include "memory/states.h"
@@ -35,14 +37,31 @@ typedef struct memory_fold {
     sessile_id consent; /* the newest entry about it; 0: none */
     int consented;
     uint64_t verdicts, refusals;
+    blocks blocks;       /* for the index */
+    log_t **log;         /* whose index it is; NULL: none */
+    struct {             /* while it is restored from the index */
+        uint64_t blocks; /* taken so far */
+        buf block;       /* one that cannot be taken before the log knows where it is */
+    } restoring;
     sessile_id count; /* entries taken in */
     int failed;       /* an allocation failed: it has to be rebuilt */
     term_list terms[FIELDS];
-    buf scratch;
+    buf scratch, key;
 } memory_fold;
 
 void memory_fold_init(memory_fold *f, const allocator *a);
 void memory_fold_deinit(memory_fold *f);
+/* It has an index from now on: before the first entry. *log is set when it is read. */
+void memory_fold_index(memory_fold *f, log_t **log);
+/* Nothing was taken in; it has an index if it had one. */
+void memory_fold_forget(memory_fold *f);
+/* What the log calls for the index (index.c). fresh: what there is, is not used. */
+log_index_callbacks memory_index_callbacks(memory_fold *f, int fresh);
+/* One entry, as memory_fold_visit(), which the index knows. */
+sessile_status memory_fold_take(memory_fold *f, sessile_id id, const char *text,
+                                size_t size, sessile_error *err);
+/* The vectors of a model, made if need be; NULL: no memory. */
+memory_model *memory_fold_make_model(memory_fold *f, sessile_slice name, size_t dims);
 /* A log_visit; arg is the fold. DAMAGED, NOMEM. After NOMEM nothing but deinit helps. */
 sessile_status memory_fold_visit(void *arg, sessile_id id, const char *text, size_t size,
                                  sessile_error *err);

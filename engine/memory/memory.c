@@ -72,11 +72,15 @@ static void free_fold(sessile_memory *m, memory_fold *f)
     mem_free(&m->store->alloc, f, sizeof *f);
 }
 
-static memory_fold *new_fold(sessile_memory *m)
+/* log: where the log will be. */
+static memory_fold *new_fold(sessile_memory *m, log_t **log)
 {
     memory_fold *f = mem_alloc(&m->store->alloc, sizeof *f);
-    if (f)
-        memory_fold_init(f, &m->store->alloc);
+    if (!f)
+        return NULL;
+    memory_fold_init(f, &m->store->alloc);
+    if (m->store->backend.table->capabilities & SESSILE_BACKEND_CACHES)
+        memory_fold_index(f, log);
     return f;
 }
 
@@ -91,16 +95,20 @@ static sessile_status open_log(sessile_memory *m, log_t **log, memory_fold **fol
 {
     sessile_store *st = m->store;
     char folder[NAME_SIZE], name[NAME_SIZE];
+    log_index_callbacks callbacks;
     sessile_status status;
     uint64_t torn;
 
     *log = NULL;
-    *fold = new_fold(m);
+    *fold = new_fold(m, log);
     if (!*fold)
         return fail_nomem(err);
     memory_place(m, folder, name);
-    status = log_open(log, &st->backend, st->keys, folder, name, session_read_depth(st),
-                      m->timeout_ms, memory_fold_visit, *fold, &torn, &st->alloc, err);
+    callbacks = memory_index_callbacks(*fold, 0);
+    status = log_open_indexed(log, &st->backend, st->keys, folder, name,
+                              session_read_depth(st), m->timeout_ms, &callbacks,
+                              memory_fold_visit, *fold, &torn, &st->alloc, err);
+    (*fold)->log = NULL; /* what is restored, is */
     if (!status && log_damage(*log, NULL))
         status = log_read_damaged(*log, memory_fold_visit, put_tombstone, *fold, err);
     if (!status && (!same_name(m->agent, m->agent_size, &(*fold)->header.agent) ||
@@ -143,7 +151,7 @@ static sessile_status open_again(sessile_memory *m, sessile_error *err)
 /* The same log, from its first entry. */
 static sessile_status fold_again(sessile_memory *m, sessile_error *err)
 {
-    memory_fold *fold = new_fold(m);
+    memory_fold *fold = new_fold(m, NULL);
     sessile_status status =
         fold ? log_rescan(m->log, memory_fold_visit, fold, err) : fail_nomem(err);
 
@@ -151,6 +159,7 @@ static sessile_status fold_again(sessile_memory *m, sessile_error *err)
         free_fold(m, fold);
         return status;
     }
+    log_set_index_callbacks(m->log, memory_index_callbacks(fold, 0));
     free_fold(m, m->fold);
     m->fold = fold;
     return SESSILE_OK;
@@ -322,6 +331,8 @@ sessile_status memory_lock_fresh(sessile_memory *m, sessile_error *err)
         error_clear(err);
         status = open_again(m, err);
     }
+    if (!status && m->fold->blocks.built_count)
+        log_index_try(m->log); /* unless who wrote them does it */
     if (status)
         memory_unlock(m);
     return memory_name_error(m, status, err);
@@ -379,6 +390,8 @@ static sessile_status try_commit(sessile_memory *m, batch *b, memory_build build
         status = append(m, b, err);
         *again = status == SESSILE_CONFLICT;
     }
+    if (!status)
+        log_index_write(m->log);
     log_end(m->log);
     return status;
 }

@@ -18,6 +18,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/wire.h"
+
 #define K          0.9
 #define B          0.4
 #define HALF       0.5 /* the weight of FIELD_ALSO */
@@ -44,6 +46,7 @@ void postings_deinit(postings *p)
         map_deinit(&field->terms);
     }
     mem_free(a, p->live, p->live_capacity * sizeof *p->live);
+    mem_free(a, p->marked, p->marked_capacity * sizeof *p->marked);
     postings_init(p, a);
 }
 
@@ -166,6 +169,24 @@ static posting_list *make_list(postings *p, posting_field *field, uint64_t term)
     return list;
 }
 
+/* Before an entry is put into a list. */
+static void mark_list(postings *p, int f, uint64_t term, const posting_list *list)
+{
+    if (p->marking <= 0 || list->next > p->mark)
+        return;
+    if (mem_grow(p->alloc, (void **)&p->marked, &p->marked_capacity, p->marked_count + 1,
+                 sizeof *p->marked)) {
+        p->marking = -1;
+        return;
+    }
+    p->marked[p->marked_count++] =
+        (posting_mark){.term = term,
+                       .list = (uint32_t)(list - p->fields[f].lists),
+                       .size = list->size,
+                       .next = list->next,
+                       .field = f};
+}
+
 static int add_field(postings *p, int f, posting_terms terms, int live)
 {
     posting_field *field = &p->fields[f];
@@ -180,7 +201,10 @@ static int add_field(postings *p, int f, posting_terms terms, int live)
         posting_list *list = make_list(p, field, terms.at[i]);
         for (same = 1; i + same < terms.count && terms.at[i + same] == terms.at[i];)
             same++;
-        if (!list || list_put(p->alloc, list, p->count, (uint32_t)same))
+        if (!list)
+            return -1;
+        mark_list(p, f, terms.at[i], list);
+        if (list_put(p->alloc, list, p->count, (uint32_t)same))
             return -1;
         list->live += live != 0; /* means something while it is counted */
     }
@@ -229,6 +253,132 @@ void postings_set_live(postings *p, uint32_t entry, int live)
         return;
     count_live(p, entry, live);
     p->changes++;
+}
+
+/* ------------------------------------------------------------------ packed */
+
+/* For each term: its bare hash (8 bytes), the size of a list, and the list, in which the
+ * first distance is from the first of the packed entries. */
+
+void postings_mark(postings *p)
+{
+    p->marked_count = 0;
+    p->mark = p->count;
+    p->marking = 1;
+}
+
+int postings_pack(const postings *p, int field, buf *out)
+{
+    for (size_t i = 0; i < p->marked_count && p->marking > 0; i++) {
+        const posting_mark *m = &p->marked[i];
+        const posting_list *list = &p->fields[m->field].lists[m->list];
+        const unsigned char *at = list_bytes(list) + m->size;
+        const unsigned char *end = list_bytes(list) + list->size;
+        unsigned char first[16], size[16];
+        size_t first_size;
+        uint64_t n;
+        if (m->field != field)
+            continue;
+        n = get_number(&at);
+        first_size = put_number(
+            first, (uint64_t)(m->next + (uint32_t)(n >> 1) - p->mark) << 1 | (n & 1));
+        wire_put_u64(out, hash64_bare(m->term));
+        buf_put(out, size, put_number(size, first_size + (size_t)(end - at)));
+        buf_put(out, first, first_size);
+        buf_put(out, at, (size_t)(end - at));
+    }
+    return p->marking > 0 && !out->failed ? 0 : -1;
+}
+
+int postings_extend(postings *p, uint16_t lengths[][FIELDS], size_t count)
+{
+    size_t words = p->live_capacity, all = p->count + count;
+
+    if (p->failed || all > UINT32_MAX)
+        return -1;
+    if (mem_grow(p->alloc, (void **)&p->live, &p->live_capacity, all / 64 + 1,
+                 sizeof *p->live))
+        return -1;
+    memset(p->live + words, 0, (p->live_capacity - words) * sizeof *p->live);
+    for (int f = 0; f < FIELDS; f++) {
+        posting_field *field = &p->fields[f];
+        if (mem_grow(p->alloc, (void **)&field->lengths, &field->length_capacity, all,
+                     sizeof *field->lengths))
+            return -1;
+        for (size_t i = 0; i < count; i++)
+            field->lengths[p->count + i] = lengths[i][f];
+    }
+    p->count = (uint32_t)all;
+    return 0;
+}
+
+/* As get_number(), of bytes that may be anything: 0, or -1. */
+static int read_number(const unsigned char **at, const unsigned char *end, uint64_t *n)
+{
+    *n = 0;
+    for (unsigned shift = 0; *at < end && shift < 35; shift += 7) {
+        unsigned char byte = *(*at)++;
+        *n |= (uint64_t)(byte & 0x7f) << shift;
+        if (!(byte & 0x80))
+            return 0;
+    }
+    return -1;
+}
+
+/* Appends a packed list of entries from `first` to the one before p->count. */
+static int unpack_list(postings *p, posting_list *list, uint32_t first,
+                       const unsigned char *at, const unsigned char *end)
+{
+    unsigned char head[16];
+    const unsigned char *rest;
+    uint64_t n, times, next = first;
+    size_t size;
+
+    if (list->next > first || read_number(&at, end, &n))
+        return 1;
+    size = put_number(head, (first - list->next + (n >> 1)) << 1 | (n & 1));
+    for (rest = at;;) {
+        next += (n >> 1) + 1;
+        if (next > p->count ||
+            (n & 1 && (read_number(&at, end, &times) || times < 2 || times > UINT32_MAX)))
+            return 1;
+        if (at == end)
+            break;
+        if (read_number(&at, end, &n))
+            return 1;
+    }
+    if (list_reserve(p->alloc, list, size + (size_t)(end - rest)))
+        return -1;
+    at = list_bytes(list);
+    memcpy((unsigned char *)(uintptr_t)at + list->size, head, size);
+    memcpy((unsigned char *)(uintptr_t)at + list->size + size, rest,
+           (size_t)(end - rest));
+    list->size += (uint32_t)(size + (size_t)(end - rest));
+    list->next = (uint32_t)next;
+    return 0;
+}
+
+int postings_unpack(postings *p, int field, uint32_t count, const void *data, size_t size)
+{
+    const unsigned char *at = data, *end = at + size;
+    wire w;
+
+    while (at < end) {
+        posting_list *list;
+        uint64_t term, bytes;
+        int result;
+        wire_init(&w, at, (size_t)(end - at));
+        term = hash64_veil(wire_u64(&w));
+        at += 8;
+        if (w.bad || read_number(&at, end, &bytes) || bytes > (size_t)(end - at))
+            return 1;
+        list = make_list(p, &p->fields[field], term);
+        result = list ? unpack_list(p, list, p->count - count, at, at + bytes) : -1;
+        if (result)
+            return result;
+        at += bytes;
+    }
+    return 0;
 }
 
 /* ------------------------------------------------------------------ rating */
@@ -322,7 +472,8 @@ double postings_explain(postings *p, int field, uint64_t term, uint32_t entry)
 
 size_t postings_bytes(const postings *p)
 {
-    size_t sum = sizeof *p + p->live_capacity * sizeof *p->live;
+    size_t sum = sizeof *p + p->live_capacity * sizeof *p->live +
+                 p->marked_capacity * sizeof *p->marked;
     for (int f = 0; f < FIELDS; f++) {
         const posting_field *field = &p->fields[f];
         sum += field->capacity * sizeof *field->lists +

@@ -10,6 +10,7 @@
 #ifndef MEMORY_POSTINGS_H
 #define MEMORY_POSTINGS_H
 
+#include "base/buf.h"
 #include "base/map.h"
 #include "base/text.h"
 
@@ -38,9 +39,20 @@ typedef struct posting_field {
     uint32_t live_filled; /* and how many have any term here */
 } posting_field;
 
+/* A list as it was before the first of the marked entries was put into it. */
+typedef struct posting_mark {
+    uint64_t term;
+    uint32_t list, size, next;
+    int field;
+} posting_mark;
+
 typedef struct postings {
     const allocator *alloc;
     posting_field fields[FIELDS];
+    posting_mark *marked; /* lists with entries from `mark` on */
+    size_t marked_count, marked_capacity;
+    uint32_t mark;
+    int marking;    /* 1: marked is kept; -1: there was no memory for it */
     uint64_t *live; /* a bit for each entry */
     size_t live_capacity;
     uint32_t count, live_count;
@@ -93,6 +105,20 @@ double postings_score(postings *p, const uint64_t *terms, size_t count,
 
 /* What one term gives an entry by one field; 0: nothing. */
 double postings_explain(postings *p, int field, uint64_t term, uint32_t entry);
+
+/*
+ * The terms of some entries, as bytes, for the index. postings_mark() begins with the
+ * next entry; postings_pack() appends what was added to a field since: 0, or -1: no
+ * memory, or nothing was marked.
+ */
+void postings_mark(postings *p);
+int postings_pack(const postings *p, int field, buf *out);
+/* Adds entries of given lengths, not live and without terms: 0, or -1: no memory. */
+int postings_extend(postings *p, uint16_t lengths[][FIELDS], size_t count);
+/* Gives the last `count` entries the terms that were packed: 0; 1: these are no such
+ * bytes; -1: no memory. After 1 nothing but deinit helps. */
+int postings_unpack(postings *p, int field, uint32_t count, const void *data,
+                    size_t size);
 
 /* The bytes that it takes. */
 size_t postings_bytes(const postings *p);

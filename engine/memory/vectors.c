@@ -42,11 +42,16 @@ vector_fault vector_quantise(const float *from, size_t dims, int8_t *values, flo
     return VECTOR_GOOD;
 }
 
+int vector_good(const int8_t *values, size_t dims)
+{
+    return !memchr(values, (unsigned char)INT8_MIN, dims);
+}
+
 float vector_scale(const int8_t *values, size_t dims)
 {
-    int64_t sum = 0;
-    for (size_t i = 0; i < dims; i++)
-        sum += (int64_t)values[i] * values[i];
+    size_t most = dims / 32 * 32; /* what vector_dot() takes */
+    int64_t sum = (int64_t)vector_dot(values, values, most) +
+                  vector_dot_plain(values + most, values + most, dims - most);
     return sum ? (float)(1 / sqrt((double)sum)) : 0;
 }
 

@@ -17,7 +17,9 @@ typedef enum vector_fault { VECTOR_GOOD, VECTOR_NOT_FINITE, VECTOR_ZERO } vector
 /* Normalises and quantises. values has room for dims. */
 vector_fault vector_quantise(const float *from, size_t dims, int8_t *values,
                              float *scale);
-/* The scale of given values: 0 when all are 0. */
+/* Whether values can be a vector's: none is -128, whose products would not fit. */
+int vector_good(const int8_t *values, size_t dims);
+/* The scale of good values: 0 when all are 0. */
 float vector_scale(const int8_t *values, size_t dims);
 
 /* The sum of products of `size` values, a multiple of 32; none of them is -128. The

@@ -36,6 +36,7 @@ enum { WORD_MAX = 64 };
 struct words {
     allocator alloc;
     struct sb_stemmer *stemmer;
+    const char *language;  /* libstemmer's name of it */
     const language *known; /* or NULL */
     map stops;             /* hash64 of a word: 1 */
     utf8proc_int32_t *points;
@@ -93,6 +94,7 @@ sessile_status words_open(words **out, const char *language, const allocator *a,
         return unknown_language(language, err);
     }
     w->stemmer = sb_stemmer_new(language, "UTF_8");
+    w->language = *names;
     w->known = language_of(language);
     for (at = w->known && w->known->stops ? w->known->stops : "";
          w->stemmer && (size = next_part(&at, &part)) > 0;)
@@ -328,6 +330,39 @@ int words_each(words *w, const char *text, size_t size, unsigned flags, words_vi
         result = walk_points(&k, w->points, (size_t)count);
     }
     return result;
+}
+
+/* ------------------------------------------------------------------ fingerprint */
+
+/* To be raised whenever this file makes other terms than before. */
+static const char rules[] = "sessile words 1";
+
+static int add_to_print(void *arg, const char *term, size_t size)
+{
+    static const hash_key key = {"sessile words"};
+    uint64_t *print = arg, parts[2] = {*print, hash64_keyed(&key, term, size)};
+    *print = hash64_keyed(&key, parts, sizeof parts);
+    return 0;
+}
+
+/* libstemmer does not tell its version, so some words are stemmed. */
+int words_fingerprint(words *w, uint64_t *out)
+{
+    static const char sample[] =
+        "The runners were quickly organizing generous national relations, happiness and "
+        "studies; Häuser, Kindern, gegangen; chevaux, continuellement; canciones, "
+        "rápidamente; домами, красивая; 北京大学 12";
+    const char *stops = w->known && w->known->stops ? w->known->stops : "";
+    const char *months = w->known && w->known->months ? w->known->months : "";
+
+    *out = 0;
+    add_to_print(out, rules, sizeof rules);
+    add_to_print(out, utf8proc_version(), strlen(utf8proc_version()));
+    add_to_print(out, utf8proc_unicode_version(), strlen(utf8proc_unicode_version()));
+    add_to_print(out, w->language, strlen(w->language));
+    add_to_print(out, stops, strlen(stops));
+    add_to_print(out, months, strlen(months));
+    return words_each(w, sample, sizeof sample - 1, 0, add_to_print, out);
 }
 
 /* ------------------------------------------------------------------ days */

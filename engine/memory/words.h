@@ -22,6 +22,10 @@ sessile_status words_open(words **out, const char *language, const allocator *a,
                           sessile_error *err);
 void words_close(words *w); /* NULL is ignored */
 
+/* Two of one fingerprint make the same terms of every text: the same language, rules,
+ * stop words, and versions of the libraries. 0, or -1: no memory. */
+int words_fingerprint(words *w, uint64_t *out);
+
 enum {
     WORDS_QUESTION =
         1 /* of characters without spaces the pairs alone, where there is one */

@@ -63,6 +63,9 @@ void fold_forget(sessile_session *s);
 /* Loads node id from the index, as session_load_locked(). A fold cannot start again from
  * the log's lines: when the index is bad, index.failed is set and the caller reloads. */
 sessile_status fold_load(sessile_session *s, sessile_id id, sessile_error *err);
+/* The bytes that the index keeps of an entry. Of a memory it keeps as many, so that who
+ * asks only what the index proves need not know which log it is. */
+#define SESSION_RECORD 44
 /* The functions that the log calls for its index. */
 log_index_callbacks session_index_callbacks(sessile_session *s, int fresh);
 /* Takes a snapshot, after the last entry of a block. */

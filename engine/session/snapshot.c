@@ -18,7 +18,7 @@
 
 enum {
     VERSION = 5,
-    RECORD_SIZE = 44,
+    RECORD_SIZE = SESSION_RECORD,
     LINK_SIZE = 9,
     PART_SIZE = 4 + 32,
     FIXED_SIZE = 104 + MODEL_SIZE,
