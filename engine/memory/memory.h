@@ -33,6 +33,8 @@ struct sessile_memory {
 sessile_status memory_open(sessile_memory **out, sessile_store *st,
                            const sessile_memory_options *options, sessile_error *err);
 void memory_close(sessile_memory *m);
+/* OK; DAMAGED, TRUNCATED: it can only be read. */
+sessile_status memory_damage(sessile_memory *m, sessile_error *err);
 
 /* Takes the mutex and reads what others have written. On an error the mutex is free. */
 sessile_status memory_lock_fresh(sessile_memory *m, sessile_error *err);

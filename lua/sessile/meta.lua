@@ -741,6 +741,8 @@ function Store:memory(given) end
 
 ---What an agent keeps across sessions.
 ---@class sessile.Memory
+---@field damage? {code: string, message: string} it can be read, not written. What is lost is not
+---there: an entry that a lost one replaced or deleted is live again
 local Memory = {}
 
 ---@class sessile.MemoryWriteOptions
