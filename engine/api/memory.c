@@ -51,6 +51,12 @@ void sessile_memory_close(sessile_memory *memory)
     memory_close(memory);
 }
 
+sessile_status sessile_memory_damage(sessile_memory *memory, sessile_error *out)
+{
+    error_clear(out);
+    return memory ? memory_damage(memory, out) : SESSILE_OK;
+}
+
 /* ------------------------------------------------------------------ writing */
 
 void sessile_memory_write_init(sessile_memory_write_entry *entry)

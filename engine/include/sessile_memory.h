@@ -104,6 +104,14 @@ SESSILE_API sessile_status sessile_memory_open(sessile_memory **out, sessile_sto
                                                sessile_error *err);
 /* Closes it; NULL is ignored. No other call may use it any more. */
 SESSILE_API void sessile_memory_close(sessile_memory *memory);
+/*
+ * Returns OK, or DAMAGED or TRUNCATED if the memory can be read but not written: *out
+ * (may be NULL) then says where its log is damaged and how much is lost. What is read
+ * does not have the lost entries: one that a lost entry replaced or deleted is live
+ * again. Repair it with sessile_check_begin(), or ask before you use it.
+ */
+SESSILE_API sessile_status sessile_memory_damage(sessile_memory *memory,
+                                                 sessile_error *out);
 
 /* ------------------------------------------------------------------ writing */
 

@@ -292,6 +292,16 @@ void memory_close(sessile_memory *m)
     mem_free(a, m, sizeof *m);
 }
 
+sessile_status memory_damage(sessile_memory *m, sessile_error *err)
+{
+    sessile_status status;
+
+    pthread_mutex_lock(&m->mutex);
+    status = log_damage(m->log, err);
+    pthread_mutex_unlock(&m->mutex);
+    return memory_name_error(m, status, err);
+}
+
 /* ------------------------------------------------------------------ keeping up */
 
 static sessile_status lock(sessile_memory *m, sessile_error *err)

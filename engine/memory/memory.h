@@ -37,6 +37,8 @@ struct sessile_memory {
 sessile_status memory_open(sessile_memory **out, sessile_store *st,
                            const sessile_memory_options *options, sessile_error *err);
 void memory_close(sessile_memory *m);
+/* OK; DAMAGED, TRUNCATED: it can only be read. */
+sessile_status memory_damage(sessile_memory *m, sessile_error *err);
 
 /* The folder and name of its log. */
 void memory_place(const sessile_memory *m, char folder[NAME_SIZE], char name[NAME_SIZE]);

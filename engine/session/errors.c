@@ -61,7 +61,8 @@ void session_salvage_command(const sessile_session *s, char out[SALVAGE_SIZE])
 {
     const char *agent = s->store->agent;
 
-    if (!s->identity.id || !is_plain_word(s->identity.id, s->identity.id_size) ||
+    if (s->identity.memory || !s->identity.id ||
+        !is_plain_word(s->identity.id, s->identity.id_size) ||
         !is_plain_word(s->identity.agent, s->identity.agent_size))
         snprintf(out, SALVAGE_SIZE, "sessile check --salvage");
     else if (strlen(agent) == s->identity.agent_size &&

@@ -204,7 +204,11 @@ static void get_floats(lua_State *L, int index, float *out, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
         lua_rawgeti(L, index, (lua_Integer)i + 1);
-        out[i] = (float)luaL_checknumber(L, -1);
+        if (!lua_isnumber(L, -1))
+            binding_misuse(L,
+                           "a vector is a list of numbers, and number %I of one is a %s",
+                           (LUAI_UACINT)i + 1, luaL_typename(L, -1));
+        out[i] = (float)lua_tonumber(L, -1);
         lua_pop(L, 1);
     }
 }
@@ -224,6 +228,9 @@ static int memory_embed(lua_State *L, struct binding_child *memory)
     lua_getfield(L, 3, "vectors");
     int list = lua_gettop(L);
     luaL_checktype(L, list, LUA_TTABLE);
+    if (lua_rawlen(L, list) != count)
+        return binding_fail_with(L, SESSILE_INVALID,
+                                 "each entry needs a vector, and each vector an entry");
     for (size_t i = 0; i < count; i++) {
         lua_rawgeti(L, list, (lua_Integer)i + 1);
         size_t size = lua_istable(L, -1) ? lua_rawlen(L, -1) : 0;
@@ -387,6 +394,19 @@ static int memory_stats(lua_State *L, struct binding_child *memory)
     return binding_done_row(L, status, &stats_row, &stats, &err);
 }
 
+/* memory:damage() -> nil; {code, message}: it can be read, not written */
+static int memory_damage(lua_State *L, struct binding_child *memory)
+{
+    sessile_error why;
+    sessile_status status = sessile_memory_damage(memory->handle, &why);
+    if (!status)
+        return 0;
+    lua_createtable(L, 0, 2);
+    binding_set_status(L, "code", status);
+    binding_set_text(L, "message", why.message);
+    return 1;
+}
+
 /* ------------------------------------------------------------------ opening */
 
 BINDING_FREE(memory_free, sessile_memory_close)
@@ -404,7 +424,8 @@ const struct binding_child_class binding_memory_class = {"sessile.core.Memory",
                                                           {"list", memory_list},
                                                           {"search", memory_search},
                                                           {"watch", memory_watch},
-                                                          {"stats", memory_stats}}};
+                                                          {"stats", memory_stats},
+                                                          {"damage", memory_damage}}};
 
 #define OPTION(...) BINDING_FIELD(sessile_memory_options, __VA_ARGS__)
 static const struct binding_field option_fields[] =

@@ -88,6 +88,12 @@ function methods:write(key, value, given)
   if opts.was then
     expect_id("was", opts.was)
   end
+  for key_of, source in pairs(opts.from or {}) do
+    if math.type(key_of) ~= "integer" or type(source) ~= "table" or source.first == nil then
+      options.misuse("memory:write: option 'from': a list of { session =, first =, last = } "
+        .. "expected")
+    end
+  end
   for _, id in ipairs(opts.replaces or {}) do
     expect_id("replaces", id)
   end
@@ -278,6 +284,10 @@ end
 local meta = object.class {
   name = "sessile.Memory",
   methods = methods,
+  readers = {
+    -- nil, or {code, message}: it can be read, not written, and what is lost is not there
+    damage = function(self) return self._core:damage() end,
+  },
   text = function(self) return self._agent .. (self._user and " for a user" or "") end,
 }
 

@@ -896,6 +896,8 @@ function AnyMemory:close() end
 
 ---What an agent keeps across sessions.
 ---@class sessile.Memory: sessile.AnyMemory
+---@field damage? {code: string, message: string} it can be read, not written. What is lost is not
+---there: an entry that a lost one replaced or deleted is live again
 local Memory = {}
 
 ---@class sessile.MemoryWriteOptions

@@ -78,6 +78,9 @@ for name, open in pairs(stores.kinds()) do
       assert.matches("2", fails("EINVALID", m:search("cat", { vector = { 1, 2, 3 } })))
       fails("EINVALID", m:embed("tiny", { cat, kitten }, { { 1, 2 }, { 1 } }))
       fails("EINVALID", m:embed("tiny", { cat }, { { 0, 0 } }))
+      fails("EINVALID", m:embed("tiny", { cat }, { { 1, 2 }, { 1, 2 } }))
+      assert.error_matches(function() m:embed("tiny", { cat }, { { 1, "x" } }) end,
+        "number 2 of one is a string")
     end)
 
     it("explains a score", function()
@@ -248,6 +251,14 @@ for name, open in pairs(stores.kinds()) do
         agents:read "editor".memory })
       local _, message = pcall(agents.write, agents, "a", "b", { share = 1 })
       assert.matches("true or false", message)
+    end)
+
+    it("says when what it is from is no list of messages", function()
+      for _, from in ipairs { { session = "bug-42", first = "00000002" }, { "bug-42" },
+        { { session = "bug-42" } } } do
+        assert.error_matches(function() m:write("a", "b", { from = from }) end, "option 'from'")
+      end
+      assert.same({}, m:list())
     end)
 
     it("takes no text for an id that is none, and says whose mistake it is", function()

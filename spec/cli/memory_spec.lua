@@ -45,6 +45,39 @@ describe("sessile memory", function()
     assert.matches("likes tea", (run "memory search coder tea --user ann --json"))
   end)
 
+  it("says that what it shows is not all, when the log is damaged", function()
+    if cli.kind then
+      return
+    end
+    run [[--plain memory add coder "likes tea" --key drink]]
+    run [[--plain memory rm coder drink --reason wronged]]
+    run [[--plain memory add coder "likes dogs"]]
+    local path = cli.home() .. "/data/sessile/agents/coder.memory/memory.jsonl"
+    local text, count = cli.read(path):gsub("wronged", "wrongly")
+    assert.equal(1, count)
+    cli.write(path, text)
+    for _, words in ipairs { "show coder", "search coder tea", "stats coder",
+      "history coder drink" } do
+      local _, err = run("--plain memory " .. words, 5)
+      assert.matches("is damaged at byte", err)
+    end
+    assert.matches("tea", (run("--plain memory show coder", 5)))
+    local out = run("--plain check", 5)
+    assert.matches("sessile check [^\n]*%-%-salvage", out)
+    assert.is_nil(out:find("check memory", 1, true) or out:find("plain memory", 1, true), out)
+    run "--plain check --salvage --yes"
+    local _, err = run "--plain memory show coder"
+    assert.is_nil(err:find("damaged", 1, true))
+    run [[--plain memory add coder "likes cats"]]
+  end)
+
+  it("does not speak of consent where an agent is disabled", function()
+    cli.configure 'return { agents = { coder = { enabled = false } } }'
+    local _, err = run([[memory add coder "likes tea"]], 7)
+    assert.matches("agent 'coder' is disabled", err)
+    assert.is_nil(err:find("consent", 1, true), err)
+  end)
+
   it("names what is not there, and makes nothing of it", function()
     run [[memory add coder "prefers vim" --key editor]]
     local _, err = run("memory rm coder edtor", 3)

@@ -317,7 +317,8 @@ describe("a recording", function()
       local session = take(from == "pi" and ('{"type":"session","id":"p","cwd":%s}\n'
           .. '{"type":"message","message":{"role":"user","content":"x"}}'):format(cwd)
         or from == "codex" and ('{"timestamp":"2026-05-01T10:00:00Z","type":"session_meta",'
-          .. '"payload":{"id":"c","cwd":%s}}\n{"timestamp":"2026-05-01T10:00:00Z","type":"response_item",'
+          .. '"payload":{"id":"c","cwd":%s}}\n'
+          .. '{"timestamp":"2026-05-01T10:00:00Z","type":"response_item",'
           .. '"payload":{"type":"message","role":"user","content":[{"type":"input_text",'
           .. '"text":"x"}]}}'):format(cwd)
         or ('{"parentUuid":null,"sessionId":"s","cwd":%s,"type":"user","uuid":"a",'

@@ -228,12 +228,18 @@ function app:session(name)
   end
   self.last_id = session.id
   note_torn(self, session.id, message)
-  if session.damage then
-    -- What can be read is printed; the exit code reports the damage.
-    self.damaged = session.damage.code
-    self.damage = terminal.line(session.damage.message)
-  end
+  self:tell_damage(session)
   return session
+end
+
+--- If a session or a memory is damaged: what can be read is printed, and the exit code and a last
+--- line report the damage.
+---@param opened table
+function app:tell_damage(opened)
+  local damage = opened.damage
+  if damage then
+    self.damaged, self.damage = damage.code, terminal.line(damage.message)
+  end
 end
 
 -- Raised by app.fail and app.stop, caught by dispatch: {message, code, step} or {exit = n}.

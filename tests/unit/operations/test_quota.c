@@ -3,6 +3,7 @@
  * creators that meet at the last place do not exceed it.
  */
 #include "support/check.h"
+#include "support/children.h"
 #include "support/forks.h"
 #include "support/sessions.h"
 
@@ -16,6 +17,7 @@
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "session/quota.h"
 
@@ -169,6 +171,44 @@ static void creators_at_the_same_time_keep_the_limit(void **state)
     assert_int_equal(create(p->store, "main", "last", &err), SESSILE_LIMIT);
 }
 
+/* In a process of its own: as many sessions as it gets, then how many these were. */
+static void create_in_a_process(void *arg, int in, int out)
+{
+    creator c = {.p = arg, .number = (int)getpid()};
+
+    child_tell(out, 'r');
+    child_hear(in);
+    (void)create_some(&c);
+    child_tell(out, c.other ? '!' : (char)('0' + c.made));
+    child_hear(in);
+}
+
+static void processes_keep_the_limit(void **state)
+{
+    enum { PROCESSES = 6 };
+    place *p = *state;
+    child children[PROCESSES];
+    int made = 0;
+
+    if (p->kind == STORE_RAM) /* of one process */
+        return;
+    p->store->limits.sessions_per_agent = MOST;
+    for (int i = 0; i < PROCESSES; i++)
+        children[i] = child_start(create_in_a_process, p);
+    for (int i = 0; i < PROCESSES; i++)
+        assert_int_equal(child_hear(children[i].from), 'r');
+    for (int i = 0; i < PROCESSES; i++)
+        child_tell(children[i].to, 'g');
+    for (int i = 0; i < PROCESSES; i++) {
+        char said = child_hear(children[i].from);
+        assert_in_range(said, '0', '0' + EACH);
+        made += said - '0';
+        child_end(&children[i]);
+    }
+    assert_in_range(made, 0, MOST);
+    assert_int_equal(listed(p->store, NULL), made);
+}
+
 static void a_store_whose_host_has_the_sessions_takes_no_such_limit(void **state)
 {
     sessile_store_options options;
@@ -188,6 +228,7 @@ int main(void)
         OVER(create_fork_child_and_put_all_count),
         OVER(what_is_too_much_is_removed_unless_it_was_written_to),
         OVER(creators_at_the_same_time_keep_the_limit),
+        OVER(processes_keep_the_limit),
     };
     const struct CMUnitTest alone[] = {
         cmocka_unit_test(a_store_whose_host_has_the_sessions_takes_no_such_limit),

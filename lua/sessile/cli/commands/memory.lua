@@ -30,7 +30,9 @@ local function open(app, args, more)
   local store = app:need_store(more ~= nil)
   local steps = { ENOTFOUND = more and CONSENT or "Add the first entry: sessile memory add "
     .. hints.shown(args.agent) .. " TEXT" }
-  return app:keep(app.try_or(steps, store:memory(opts)))
+  local memory = app:keep(app.try_or(steps, store:memory(opts)))
+  app:tell_damage(memory)
+  return memory
 end
 
 -- An id in full, from the number that people type.
@@ -157,10 +159,13 @@ commands["memory add"] = {
     -- nothing can be added for a user who never consented, so that no memory is made either
     local memory = open(app, args, { consent = args.consent,
       must_exist = args.user ~= nil and not args.consent })
-    local id = app.try_or({ EDENIED = CONSENT }, memory:write(args.key, args.text, {
+    local id, message, code = memory:write(args.key, args.text, {
       kind = args.kind, also = args.also, source = "user",
       ttl = args.ttl and ("%dms"):format(args.ttl) or nil,
-    }))
+    })
+    if not id then
+      app.fail(message, code, message:find("consent", 1, true) and CONSENT or nil)
+    end
     app:result({ agent = args.agent, id = id }, short(id) .. "\n")
     local stats = app.try(memory:stats())
     if stats.nearly_full then
