@@ -84,7 +84,7 @@ local function to_pipe(app, session, path, given)
 end
 
 -- Where the agent looks for the session, if the file is a folder: its own one (`~/.claude`), the
--- one of all its sessions, or, of Claude Code, that of a project. Returns the command that continues
+-- one of all its sessions, or, of Claude Code, that of a project. Returns the command to continue
 -- there.
 local function placed(app, session, args, format, given)
   local path, origin = export.place(format, session, given.cwd)
