@@ -1,4 +1,4 @@
--- Agents that were interrupted: what an earlier loop left in the log, and how the next one continues.
+-- Agents that were interrupted: what a loop left in the log, and how the next one continues.
 
 local stores = require "spec.support.stores"
 local loops = require "spec.support.loops"

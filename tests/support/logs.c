@@ -161,6 +161,14 @@ void faults_none(faults *f)
     f->error = f->half = 0;
 }
 
+void gate_wait(void *arg)
+{
+    gate *g = arg;
+    atomic_fetch_add(&g->entered, 1);
+    while (!atomic_load(&g->open))
+        usleep(200);
+}
+
 /* ------------------------------------------------------------------ memory */
 
 static void *metered(void *ud, void *ptr, size_t osize, size_t nsize)

@@ -5,6 +5,7 @@
 #ifndef SUPPORT_LOGS_H
 #define SUPPORT_LOGS_H
 
+#include <stdatomic.h>
 #include <stdio.h>
 
 #include "log/log.h"
@@ -50,6 +51,12 @@ void faults_init(faults *f);
 /* Counts start again and the next fault is set. */
 void faults_set(faults *f, fault_call kind, unsigned long at, int error);
 void faults_none(faults *f);
+
+/* For faults.during_sync and faults.during_arg: syncs of data wait until `open` is 1. */
+typedef struct gate {
+    atomic_int entered, open;
+} gate;
+void gate_wait(void *arg);
 
 /* ---- an allocator that counts, and fails at a given call */
 

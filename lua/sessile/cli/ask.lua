@@ -30,7 +30,16 @@ end
 ---@param args table
 ---@param question string  without its question mark
 function ask.must(app, args, question)
-  local sure, message, code, step = ask.sure(app, args, question)
+  ask.conclude(app, ask.sure(app, args, question))
+end
+
+--- Ends the command as ask.must does, on what ask.sure returned.
+---@param app sessile.cli.app
+---@param sure boolean?
+---@param message string?
+---@param code string?
+---@param step string?
+function ask.conclude(app, sure, message, code, step)
   if sure == nil then
     app.fail(message, code, step)
   elseif not sure then

@@ -111,13 +111,7 @@ return function(source, write)
     begin()
   end
   flush(self)
-  write "\n]"
-  for _, member in ipairs(not is_list and rest or {}) do
-    if member.key ~= "messages" and member.key ~= "system" then
-      write(",\n" .. member.raw_key .. ":" .. member.raw)
-    end
-  end
-  write(is_list and "\n" or "}\n")
+  conversation.finish(write, rest, is_list, { messages = true, system = true })
   local notes = {}
   conversation.tell(mended, notes)
   conversation.tell_left_out(self, notes)

@@ -52,11 +52,7 @@ local OURS = { parentUuid = 1, logicalParentUuid = 1, isSidechain = 1, sessionId
 -- ---------------------------------------------------------------- messages
 
 local function usage_of(raw)
-  local _, usage = span.object(raw or "null")
-  usage = type(usage) == "table" and usage or {}
-  local function n(name)
-    return math.tointeger(tonumber(usage[name])) or 0
-  end
+  local n = conversation.usage_reader(raw)
   return ('{"input_tokens":%d,"output_tokens":%d,"cache_read_input_tokens":%d,'
     .. '"cache_creation_input_tokens":%d}'):format(n "input", n "output", n "cache_read",
     n "cache_write")

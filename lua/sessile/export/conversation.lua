@@ -259,6 +259,17 @@ function conversation.tell_left_out(counts, notes)
     "%d empty messages are left out")
 end
 
+--- A function that returns a count of a message's usage by its name; 0: it is not reported.
+---@param raw string?  the usage, as written
+---@return fun(name: string): integer
+function conversation.usage_reader(raw)
+  local _, usage = span.object(raw or "null")
+  usage = type(usage) == "table" and usage or {}
+  return function(name)
+    return math.tointeger(tonumber(usage[name])) or 0
+  end
+end
+
 --- The members that an imported document had beside its messages, unchanged.
 ---@param source table
 ---@param from string
@@ -285,6 +296,21 @@ function conversation.rest(source, from)
     end
   end
   return found, imported
+end
+
+--- Writes the end of a document: those members but the ones in `written`, or, of a list, none.
+---@param write fun(text: string)
+---@param rest sessile.span.member[]
+---@param is_list boolean
+---@param written table<string, true>
+function conversation.finish(write, rest, is_list, written)
+  write "\n]"
+  for _, member in ipairs(not is_list and rest or {}) do
+    if not written[member.key] then
+      write(",\n" .. member.raw_key .. ":" .. member.raw)
+    end
+  end
+  write(is_list and "\n" or "}\n")
 end
 
 return conversation

@@ -127,13 +127,7 @@ return function(source, write)
       first = false
     end, counts)
   end)
-  write "\n]"
-  for _, member in ipairs(not is_list and rest or {}) do
-    if member.key ~= "messages" then
-      write(",\n" .. member.raw_key .. ":" .. member.raw)
-    end
-  end
-  write(is_list and "\n" or "}\n")
+  conversation.finish(write, rest, is_list, { messages = true })
   local notes = {}
   conversation.tell(mended, notes)
   conversation.tell_left_out(counts, notes)

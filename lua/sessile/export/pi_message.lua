@@ -3,6 +3,7 @@
 -- Owns: a message that came from pi, put together again, and the blocks, usage and calls of anybody
 -- else's in pi's words. Must never write a line: pi.lua does.
 
+local conversation = require "sessile.export.conversation"
 local parts = require "sessile.import.parts"
 local span = require("sessile.core").span
 
@@ -63,11 +64,7 @@ end
 local ZERO = '{"input":0,"output":0,"cacheRead":0,"cacheWrite":0,"total":0}'
 
 local function usage_of(raw)
-  local _, usage = span.object(raw or "null")
-  usage = type(usage) == "table" and usage or {}
-  local function n(name)
-    return math.tointeger(tonumber(usage[name])) or 0
-  end
+  local n = conversation.usage_reader(raw)
   return ('{"input":%d,"output":%d,"cacheRead":%d,"cacheWrite":%d,"cost":%s}'):format(n "input",
     n "output", n "cache_read", n "cache_write", ZERO)
 end

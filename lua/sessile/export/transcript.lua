@@ -1,4 +1,4 @@
---- transcript: the messages and compactions from the root to the head, for agents that continue there.
+--- transcript: messages and compactions from the root to the head, for agents that continue there.
 --
 -- Owns: what an agent's file says in its order: each message with its calls answered (see
 -- conversation.lua), and, where a compaction changed the context, the messages of the new one. Must

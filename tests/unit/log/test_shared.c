@@ -45,19 +45,6 @@ static void syncer_start(syncer *s, log_t *log)
     assert_int_equal(pthread_create(&s->thread, NULL, sync_one, s), 0);
 }
 
-/* Holds up the first sync of data until it is told to go on. */
-typedef struct gate {
-    atomic_int entered, open;
-} gate;
-
-static void wait_at_gate(void *arg)
-{
-    gate *g = arg;
-    atomic_fetch_add(&g->entered, 1);
-    while (!atomic_load(&g->open))
-        usleep(200);
-}
-
 /* Until that many handles of the log sync or wait for a sync. */
 static void await_waiting(const kit *k, size_t count)
 {
@@ -87,7 +74,7 @@ static void four_handles(kit *k, gate *g, log_t *logs[HANDLES], syncer s[HANDLES
     atomic_init(&g->entered, 0);
     atomic_init(&g->open, 0);
     k->os.during_arg = g;
-    k->os.during_sync = wait_at_gate;
+    k->os.during_sync = gate_wait;
     syncer_start(&s[0], logs[0]);
     while (!atomic_load(&g->entered))
         usleep(200);
@@ -195,7 +182,7 @@ static void descriptor_that_was_open_longest_is_the_one_synced(void **state)
     atomic_init(&g.entered, 0);
     atomic_init(&g.open, 0);
     k.os.during_arg = &g;
-    k.os.during_sync = wait_at_gate;
+    k.os.during_sync = gate_wait;
     /* the second is syncing; of those who wait for the next one it is the first */
     syncer_start(&s[1], logs[1]);
     while (!atomic_load(&g.entered))

@@ -317,19 +317,6 @@ static void interrupt_may_come_from_a_signal_handler(void **state)
     session_closed(holder);
 }
 
-/* A store whose sync of data can be held up. */
-typedef struct gate {
-    atomic_int entered, open;
-} gate;
-
-static void wait_at_gate(void *arg)
-{
-    gate *g = arg;
-    atomic_fetch_add(&g->entered, 1);
-    while (!atomic_load(&g->open))
-        usleep(500);
-}
-
 static void interrupt_ends_the_wait_for_anothers_sync_alone(void **state)
 {
     place_files_only();
@@ -350,7 +337,7 @@ static void interrupt_ends_the_wait_for_anothers_sync_alone(void **state)
     atomic_init(&g.entered, 0);
     atomic_init(&g.open, 0);
     os.during_arg = &g;
-    os.during_sync = wait_at_gate;
+    os.during_sync = gate_wait;
 
     waiter_start(&leader, s);
     while (!atomic_load(&g.entered))

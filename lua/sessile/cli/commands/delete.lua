@@ -32,12 +32,7 @@ local function confirm(app, args, which)
     step = ("Nothing was changed. Without a question only a whole id is deleted: "
       .. "sessile delete %s --yes"):format(hints.id(which.id))
   end
-  if sure == nil then
-    app.fail(message, code, step)
-  elseif not sure then
-    app:note "Nothing was changed."
-    app.stop(1)
-  end
+  ask.conclude(app, sure, message, code, step)
 end
 
 return {
