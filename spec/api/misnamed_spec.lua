@@ -230,6 +230,44 @@ describe("a damaged name", function()
     end
   end)
 
+  -- What one flipped bit makes of the other parts of a name, in a store of files.
+  local parts = {
+    { "suffix", "main/talk.jsonl", "main/talk.jsonm" },
+    { "suffix's last letter", "main/talk.jsonl", "main/talk.jsonL" },
+    { "first letter, now a dot,", "main/nalk.jsonl", "main/.alk.jsonl" },
+    { "folder's first letter, now a dot,", "nain", ".ain" },
+  }
+
+  for _, part in ipairs(parts) do
+    local what, from, to = table.unpack(part)
+    it(("in the %s is found, copied and put right"):format(what), function()
+      local key = sessile.key.secret("hex:" .. ("5e"):rep(32))
+      local dir = temp.dir() .. "/store"
+      local agent, id = from:match "^%a+", from:match "/(%a+)" or "talk"
+      local store = assert(sessile.open(dir, { key = key }))
+      local s <close> = assert(store:create { id = id, agent = agent })
+      assert(s:append { role = "user", content = "of talk" })
+      s:close()
+      store:close()
+      shell("cd %s/agents && mv %s %s", dir, from, to)
+      store = assert(sessile.open(dir, { key = key }))
+      assert.equal("EDAMAGED", assert(row_of(store:list(), id)).status)
+      local report = assert(store:check())
+      assert.is_false(report.ok)
+      local done = assert(sessile.migrate(store, dir .. "2"))
+      assert.equal(1, done.copied)
+      assert.matches("name is damaged here", assert(done.failures[1]).message, 1, true)
+      assert(store:check { salvage = true })
+      assert.is_true(assert(store:check()).ok)
+      for _, at in ipairs { dir, dir .. "2" } do
+        local whole <close> = assert(sessile.open(at, { key = key }))
+        local back <close> = assert(whole:resume { id = id, agent = agent })
+        assert.equal("of talk", back:messages()[1].content)
+      end
+      store:close()
+    end)
+  end
+
   -- The row and the index of a database have the name each; a bit flips in one of them.
   for mask, first in pairs { [0x20] = "T", [0x10] = "d", [0x02] = "v" } do
     it(("is found where the name is %salk in one page of SQLite"):format(first), function()
