@@ -188,7 +188,13 @@ describe("a damaged name", function()
         assert.is_nil(none)
         assert.equal("EDAMAGED", code)
         assert.matches("user%-%w+%-1, a user's secret, is missing, and nothing records", message)
-        assert.is_false(assert(store:check()).ok)
+        local named = {}
+        for _, finding in ipairs(assert(store:check()).findings) do
+          named[#named + 1] = finding.severity .. ": " .. finding.what .. " " .. finding.next
+        end
+        assert.equal(2, #named) -- the session, and what lost its name
+        assert.matches("damage: .*a user's secret, as it seems, whose name is damaged.*name back",
+          table.concat(named, "\n"))
         assert.same({ sessions = 0, bytes = 0 }, assert(store:purge_forgotten()))
         store:close()
         flip_secret(url, true)
@@ -214,6 +220,35 @@ describe("a damaged name", function()
         assert.equal(1, assert(store:purge_forgotten()).sessions)
         store:close()
       end)
+
+      it("of a user's secret, also if it is a name, is told by a check, in a store of " .. name,
+        function()
+          if kind.reason then
+            return pending(kind.reason)
+          end
+          for _, first in ipairs { "tser-", "user-!", "user-a" } do
+            url = kind.place()
+            store = open()
+            assert(store:create { id = "mine", user = "ann" }):close()
+            assert.same({}, assert(store:check()).findings)
+            store:close()
+            local folder = url:match "^file:(.*)"
+            if folder then
+              shell("cd %s && for f in user-*; do mv $f '%s'${f#user-}; done", folder, first)
+            else
+              change(url, ("update blobs set name = '%s' || substr(name, 6) "):format(first)
+                .. "where substr(name, 1, 5) = 'user-'")
+            end
+            store = open()
+            local found
+            for _, finding in ipairs(assert(store:check()).findings) do
+              found = found or finding.what:find "^a user's secret" and finding
+            end
+            assert.equal("damage", assert(found, first).severity)
+            assert.matches("name back", found.next, 1, true)
+            store:close()
+          end
+        end)
 
       it("is left out of a copy without a key, which fails, in a store of " .. name, function()
         if kind.reason then
