@@ -110,5 +110,7 @@ sessile_status check_beside(sessile_check *c, sessile_error *err)
         check_add_error(c, &why);
     if (table->list_others)
         status = table->list_others(c->store->backend.self, NULL, visit_other, c, err);
+    if (!status)
+        status = check_blobs(c, err);
     return c->failed ? fail_nomem(err) : status;
 }

@@ -4,6 +4,7 @@
  *   check.c           one step for each log
  *   check_log.c       checks and salvages one log
  *   check_beside.c    checks the files beside the logs
+ *   check_blobs.c     checks the blobs of the store, the users' secrets among them
  *   check_findings.c  keeps the findings of a step
  */
 #ifndef ADMIN_CHECK_INTERNAL_H
@@ -79,5 +80,9 @@ sessile_status check_one_log(sessile_check *c, const check_place *p, sessile_che
 /* ---- check_beside.c */
 
 sessile_status check_beside(sessile_check *c, sessile_error *err);
+
+/* ---- check_blobs.c */
+
+sessile_status check_blobs(sessile_check *c, sessile_error *err);
 
 #endif

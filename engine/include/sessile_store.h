@@ -264,7 +264,9 @@ typedef struct sessile_backend {
     /* Overwrites and removes a blob, durably. NOTFOUND. */
     sessile_status (*blob_remove)(void *self, const char *name, sessile_error *err);
     /* Calls visit for each blob whose name begins with prefix until visit returns
-     * something other than 0. */
+     * something other than 0. A blob whose name is damaged, so that it is none that the
+     * engine makes, should be shown as "misnamed." followed by something that identifies
+     * it; a check lists those and names them. */
     sessile_status (*blob_list)(void *self, const char *prefix,
                                 int (*visit)(void *arg, const char *name), void *arg,
                                 sessile_error *err);

@@ -42,6 +42,15 @@ void store_misnamed(uint64_t number, const char *name, char out[STORE_MISNAMED_S
     *at = '\0';
 }
 
+const char *store_blob_shown(uint64_t number, const char *name,
+                             char out[STORE_MISNAMED_SIZE])
+{
+    if (store_name_ok(name))
+        return name;
+    store_misnamed(number, name, out);
+    return out;
+}
+
 int store_is_misnamed(const char *name, uint64_t *number)
 {
     char *end;

@@ -45,6 +45,10 @@ sessile_status store_names_check(const char *folder, const char *name,
 #define STORE_MISNAMED      "misnamed."
 #define STORE_MISNAMED_SIZE 80
 void store_misnamed(uint64_t number, const char *name, char out[STORE_MISNAMED_SIZE]);
+/* The name under which a list of blobs shows one: its own, or, if that is damaged, one of
+ * these. */
+const char *store_blob_shown(uint64_t number, const char *name,
+                             char out[STORE_MISNAMED_SIZE]);
 /* 1 and the number when name is such a name. */
 int store_is_misnamed(const char *name, uint64_t *number);
 

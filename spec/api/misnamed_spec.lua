@@ -188,7 +188,13 @@ describe("a damaged name", function()
         assert.is_nil(none)
         assert.equal("EDAMAGED", code)
         assert.matches("user%-%w+%-1, a user's secret, is missing, and nothing records", message)
-        assert.is_false(assert(store:check()).ok)
+        local named = {}
+        for _, finding in ipairs(assert(store:check()).findings) do
+          named[#named + 1] = finding.severity .. ": " .. finding.what .. " " .. finding.next
+        end
+        assert.equal(2, #named) -- the session, and what lost its name
+        assert.matches("damage: .*a user's secret, as it seems, whose name is damaged.*name back",
+          table.concat(named, "\n"))
         assert.same({ sessions = 0, bytes = 0 }, assert(store:purge_forgotten()))
         store:close()
         flip_secret(url, true)
@@ -215,6 +221,35 @@ describe("a damaged name", function()
         store:close()
       end)
 
+      it("of a user's secret, also if it is a name, is told by a check, in a store of " .. name,
+        function()
+          if kind.reason then
+            return pending(kind.reason)
+          end
+          for _, first in ipairs { "tser-", "user-!", "user-a" } do
+            url = kind.place()
+            store = open()
+            assert(store:create { id = "mine", user = "ann" }):close()
+            assert.same({}, assert(store:check()).findings)
+            store:close()
+            local folder = url:match "^file:(.*)"
+            if folder then
+              shell("cd %s && for f in user-*; do mv $f '%s'${f#user-}; done", folder, first)
+            else
+              change(url, ("update blobs set name = '%s' || substr(name, 6) "):format(first)
+                .. "where substr(name, 1, 5) = 'user-'")
+            end
+            store = open()
+            local found
+            for _, finding in ipairs(assert(store:check()).findings) do
+              found = found or finding.what:find "^a user's secret" and finding
+            end
+            assert.equal("damage", assert(found, first).severity)
+            assert.matches("name back", found.next, 1, true)
+            store:close()
+          end
+        end)
+
       it("is left out of a copy without a key, which fails, in a store of " .. name, function()
         if kind.reason then
           return pending(kind.reason)
@@ -229,6 +264,44 @@ describe("a damaged name", function()
       end)
     end
   end)
+
+  -- What one flipped bit makes of the other parts of a name, in a store of files.
+  local parts = {
+    { "suffix", "main/talk.jsonl", "main/talk.jsonm" },
+    { "suffix's last letter", "main/talk.jsonl", "main/talk.jsonL" },
+    { "first letter, now a dot,", "main/nalk.jsonl", "main/.alk.jsonl" },
+    { "folder's first letter, now a dot,", "nain", ".ain" },
+  }
+
+  for _, part in ipairs(parts) do
+    local what, from, to = table.unpack(part)
+    it(("in the %s is found, copied and put right"):format(what), function()
+      local key = sessile.key.secret("hex:" .. ("5e"):rep(32))
+      local dir = temp.dir() .. "/store"
+      local agent, id = from:match "^%a+", from:match "/(%a+)" or "talk"
+      local store = assert(sessile.open(dir, { key = key }))
+      local s <close> = assert(store:create { id = id, agent = agent })
+      assert(s:append { role = "user", content = "of talk" })
+      s:close()
+      store:close()
+      shell("cd %s/agents && mv %s %s", dir, from, to)
+      store = assert(sessile.open(dir, { key = key }))
+      assert.equal("EDAMAGED", assert(row_of(store:list(), id)).status)
+      local report = assert(store:check())
+      assert.is_false(report.ok)
+      local done = assert(sessile.migrate(store, dir .. "2"))
+      assert.equal(1, done.copied)
+      assert.matches("name is damaged here", assert(done.failures[1]).message, 1, true)
+      assert(store:check { salvage = true })
+      assert.is_true(assert(store:check()).ok)
+      for _, at in ipairs { dir, dir .. "2" } do
+        local whole <close> = assert(sessile.open(at, { key = key }))
+        local back <close> = assert(whole:resume { id = id, agent = agent })
+        assert.equal("of talk", back:messages()[1].content)
+      end
+      store:close()
+    end)
+  end
 
   -- The row and the index of a database have the name each; a bit flips in one of them.
   for mask, first in pairs { [0x20] = "T", [0x10] = "d", [0x02] = "v" } do

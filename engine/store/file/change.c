@@ -196,6 +196,8 @@ sessile_status file_blob_settle(void *self, const char *name, sessile_error *err
 }
 
 typedef struct listing {
+    const os_table *os;
+    int root;
     const char *prefix;
     int (*visit)(void *arg, const char *name);
     void *arg;
@@ -204,9 +206,15 @@ typedef struct listing {
 static int list_one(void *arg, const char *name)
 {
     const listing *l = arg;
-    return store_name_ok(name) && strncmp(name, l->prefix, strlen(l->prefix)) == 0
-               ? l->visit(l->arg, name)
-               : 0;
+    char shown[STORE_MISNAMED_SIZE];
+    os_stat_info st;
+    if (!store_name_ok(name)) {
+        if (!strncmp(name, FILE_TEMPORARY_PREFIX, strlen(FILE_TEMPORARY_PREFIX)) ||
+            l->os->stat_at(l->os->ud, l->root, name, &st) != 0 || !st.is_regular)
+            return 0;
+        name = store_blob_shown(st.inode, name, shown);
+    }
+    return strncmp(name, l->prefix, strlen(l->prefix)) == 0 ? l->visit(l->arg, name) : 0;
 }
 
 sessile_status file_blob_list(void *self, const char *prefix,
@@ -214,14 +222,13 @@ sessile_status file_blob_list(void *self, const char *prefix,
                               sessile_error *err)
 {
     file_store *fs = self;
-    listing l = {prefix, visit, arg};
-    int root;
-    sessile_status status = file_root(fs, 0, &root, err);
+    listing l = {fs->os, -1, prefix, visit, arg};
+    sessile_status status = file_root(fs, 0, &l.root, err);
     if (status == SESSILE_NOTFOUND) {
         error_clear(err);
         return SESSILE_OK;
     }
-    if (!status && fs->os->list(fs->os->ud, root, list_one, &l) < 0)
+    if (!status && fs->os->list(fs->os->ud, l.root, list_one, &l) < 0)
         status = fail_errno(err, errno, "cannot list %s", fs->root);
     return status;
 }

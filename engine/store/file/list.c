@@ -29,7 +29,7 @@ static int walk_name(void *arg, const char *name)
     os_stat_info st;
     const os_table *os = w->fs->os;
     char shown[STORE_MISNAMED_SIZE];
-    int there = name[0] != '.' && os->stat_at(os->ud, w->agents, name, &st) == 0;
+    int there = os->stat_at(os->ud, w->agents, name, &st) == 0;
     if (there && !st.is_dir && !st.is_symlink)
         return 0; /* a stray file is nobody's folder; a link is refused below */
     if (store_name_check(name, NULL)) {
@@ -103,22 +103,36 @@ static int give_other(listing *l, const char *file)
     return l->stopped;
 }
 
-/* One name in an agent's folder. Pieces set aside and temporary names are not logs. */
+/* How many bits the suffix of a log has otherwise; 0: it is FILE_SUFFIX. */
+static int suffix_bits(const char *file, size_t size)
+{
+    size_t suffix = strlen(FILE_SUFFIX);
+    int bits = 0;
+    if (size <= suffix || size >= FILE_NAME_SIZE)
+        return 8;
+    for (size_t i = 0; i < suffix; i++)
+        bits += __builtin_popcount((unsigned char)(file[size - suffix + i]) ^
+                                   (unsigned char)FILE_SUFFIX[i]);
+    return bits;
+}
+
+/* One name in an agent's folder. Pieces set aside and temporary names are not logs. A
+ * suffix with one flipped bit is a damaged name of a log, as is a dot before it. */
 static int list_log(void *arg, const char *file)
 {
     listing *l = arg;
     char name[FILE_NAME_SIZE];
     size_t size = strlen(file), suffix = strlen(FILE_SUFFIX);
-    if (size <= suffix || size >= sizeof name ||
-        strcmp(file + size - suffix, FILE_SUFFIX) != 0)
-        return l->visit_other ? give_other(l, file) : 0;
-    if (file[0] == '.')
+    int bits = suffix_bits(file, size);
+    if (bits > 1 ||
+        (file[0] == '.' && (bits || strncmp(file, FILE_TEMPORARY_PREFIX,
+                                            strlen(FILE_TEMPORARY_PREFIX)) == 0)))
         return l->visit_other ? give_other(l, file) : 0;
     if (l->visit_other)
         return 0;
     memcpy(name, file, size - suffix);
     name[size - suffix] = '\0';
-    if (store_name_check(name, NULL)) {
+    if (bits || store_name_check(name, NULL)) {
         os_stat_info st;
         if (l->fs->os->stat_at(l->fs->os->ud, l->folder->fd, file, &st) != 0)
             return 0; /* removed meanwhile */

@@ -165,13 +165,16 @@ sessile_status pg_blob_list(void *self, const char *prefix,
     pg_call call = pg_call_of(ps, ps->timeout_ms);
     pg_step s = pg_step_of(PG_BLOB_LIST);
     pg_results r;
-    pg_arg_text(&s, prefix);
+    /* what a damaged name begins with is known only when it is shown */
+    pg_arg_text(&s, strcmp(prefix, STORE_MISNAMED) ? prefix : "");
     sessile_status status = pg_ask(&call, &s, 1, "blob", &r, err);
     if (status)
         return call.absent ? SESSILE_OK : status;
     for (int i = 0, n = pg_rows(ps, r.of[0]); i < n; i++) {
         const char *name = pg_text(ps, r.of[0], i, 0);
-        if (store_name_ok(name) && visit(arg, name) != 0)
+        char shown[STORE_MISNAMED_SIZE];
+        name = store_blob_shown(0, name, shown);
+        if (strncmp(name, prefix, strlen(prefix)) == 0 && visit(arg, name) != 0)
             break;
     }
     pg_results_free(ps, &r);

@@ -198,7 +198,7 @@ sessile_status sqlite_blob_list(void *self, const char *prefix,
                                 sessile_error *err)
 {
     sqlite_store *ss = self;
-    char after[NAME_ROOM] = "";
+    char after[NAME_ROOM] = "", shown[STORE_MISNAMED_SIZE];
     page p = {.after = after};
     int stopped = 0;
     buf_init(&p.names, &ss->alloc);
@@ -208,8 +208,8 @@ sessile_status sqlite_blob_list(void *self, const char *prefix,
         const char *name = p.names.data;
         for (size_t i = 0; i < p.count && !status && !stopped; i++) {
             strcpy(after, name); /* list_body took no longer one */
-            stopped = store_name_ok(name) && strncmp(name, prefix, strlen(prefix)) == 0 &&
-                      visit(arg, name);
+            const char *as = store_blob_shown(0, name, shown);
+            stopped = strncmp(as, prefix, strlen(prefix)) == 0 && visit(arg, as);
             name += strlen(name) + 1;
         }
     } while (!status && p.count == PAGE && !stopped);
