@@ -488,6 +488,7 @@ function key.secret(text) end
 ---@field tokens integer edits included
 ---@field window number math.huge: unlimited
 ---@field reserve integer
+---@field keep_min integer number of newest messages that have to stay
 ---@field vars table what the policy remembers, stored from run to run
 local State = {}
 
