@@ -23,6 +23,11 @@ int64_t sessile_state_reserve(const sessile_state *state)
     return state ? state_reserve(state) : 0;
 }
 
+uint32_t sessile_state_keep_min(const sessile_state *state)
+{
+    return state ? state_keep_min(state) : 0;
+}
+
 size_t sessile_state_previous(const sessile_state *state)
 {
     return state ? state_previous(state) : 0;

@@ -2355,6 +2355,8 @@ SESSILE_API int64_t sessile_state_tokens(const sessile_state *state); /* with th
 SESSILE_API int64_t sessile_state_window(const sessile_state *state); /* 0: unlimited */
 /* With what goes beside the messages: see sessile_config.reserve. */
 SESSILE_API int64_t sessile_state_reserve(const sessile_state *state);
+/* How many of the newest messages have to stay: see sessile_config.keep_min. */
+SESSILE_API uint32_t sessile_state_keep_min(const sessile_state *state);
 /* INVALID when i is out of range. */
 SESSILE_API sessile_status sessile_state_get(const sessile_state *state, size_t i,
                                              sessile_column *out, sessile_error *err);

@@ -241,7 +241,14 @@ static int method_pairs_of(lua_State *L)
 
 /* ------------------------------------------------------------------ fields */
 
-enum { FIELD_MESSAGES = 1, FIELD_TOKENS, FIELD_WINDOW, FIELD_RESERVE, FIELD_VARS };
+enum {
+    FIELD_MESSAGES = 1,
+    FIELD_TOKENS,
+    FIELD_WINDOW,
+    FIELD_RESERVE,
+    FIELD_KEEP_MIN,
+    FIELD_VARS
+};
 
 static void push_messages(lua_State *L, lua_box *box)
 {
@@ -303,6 +310,9 @@ static int state_index(lua_State *L)
     case FIELD_RESERVE:
         lua_pushinteger(L, state_reserve(box->state));
         break;
+    case FIELD_KEEP_MIN:
+        lua_pushinteger(L, state_keep_min(box->state));
+        break;
     default:
         push_vars(L, box);
     }
@@ -342,8 +352,8 @@ void lua_state_open(lua_State *L)
         {"find_cut", method_find_cut}, {"turns", method_turns},
         {"pairs_of", method_pairs_of}, {NULL, NULL},
     };
-    static const char *const fields[] = {NULL,     "messages", "tokens",
-                                         "window", "reserve",  "vars"};
+    static const char *const fields[] = {NULL,      "messages", "tokens", "window",
+                                         "reserve", "keep_min", "vars"};
 
     luaL_checkstack(L, 8, NULL);
     lua_json_open(L);

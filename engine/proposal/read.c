@@ -30,6 +30,11 @@ int64_t state_reserve(const sessile_state *s)
     return s->limits.reserve;
 }
 
+uint32_t state_keep_min(const sessile_state *s)
+{
+    return s->limits.floor;
+}
+
 size_t state_previous(const sessile_state *s)
 {
     return s->given->previous;

@@ -68,6 +68,7 @@ size_t state_count(const sessile_state *s);
 int64_t state_tokens(const sessile_state *s);
 int64_t state_window(const sessile_state *s);
 int64_t state_reserve(const sessile_state *s);
+uint32_t state_keep_min(const sessile_state *s);
 size_t state_previous(const sessile_state *s);
 sessile_status state_get(const sessile_state *s, size_t i, sessile_column *out,
                          sessile_error *err);

@@ -265,18 +265,22 @@ static const struct binding_row usage_row = BINDING_ROW(
     sessile_usage, NULL, USAGE("input", INTEGER, input), USAGE("output", INTEGER, output),
     USAGE("cache_read", INTEGER, cache_read), USAGE("cache_write", INTEGER, cache_write));
 
+/* Adds `uncosted` to the group at the top. */
+static void more_of_group(lua_State *L, const void *group)
+{
+    binding_push_row(L, &usage_row, &((const sessile_usage_group *)group)->uncosted);
+    lua_setfield(L, -2, "uncosted");
+}
+
 #define GROUP(...) BINDING_FIELD(sessile_usage_group, __VA_ARGS__)
-static const struct binding_row group_row = BINDING_ROW(
-    sessile_usage_group, NULL, GROUP("key", STRING, key), GROUP("model", STRING, model),
-    GROUP("cost", NUMBER, cost), GROUP("reports", INTEGER, reports),
-    GROUP("first", INTEGER, first_ms), GROUP("last", INTEGER, last_ms),
-    GROUP("input", INTEGER, usage.input), GROUP("output", INTEGER, usage.output),
-    GROUP("cache_read", INTEGER, usage.cache_read),
-    GROUP("cache_write", INTEGER, usage.cache_write),
-    GROUP("uncosted_input", INTEGER, uncosted.input),
-    GROUP("uncosted_output", INTEGER, uncosted.output),
-    GROUP("uncosted_cache_read", INTEGER, uncosted.cache_read),
-    GROUP("uncosted_cache_write", INTEGER, uncosted.cache_write));
+static const struct binding_row group_row =
+    BINDING_ROW(sessile_usage_group, more_of_group, GROUP("key", STRING, key),
+                GROUP("model", STRING, model), GROUP("cost", NUMBER, cost),
+                GROUP("reports", INTEGER, reports), GROUP("first", INTEGER, first_ms),
+                GROUP("last", INTEGER, last_ms), GROUP("input", INTEGER, usage.input),
+                GROUP("output", INTEGER, usage.output),
+                GROUP("cache_read", INTEGER, usage.cache_read),
+                GROUP("cache_write", INTEGER, usage.cache_write));
 
 /* -> {{key, input, …, reports, first, last}, …}; times in ms */
 static int usage_groups(lua_State *L, sessile_session *handle, sessile_usage_by by)

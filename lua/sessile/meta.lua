@@ -507,6 +507,7 @@ function key.secret(text) end
 ---@field tokens integer edits included
 ---@field window number math.huge: unlimited
 ---@field reserve integer
+---@field keep_min integer number of newest messages that have to stay
 ---@field vars table what the policy remembers, stored from run to run
 local State = {}
 
@@ -1780,18 +1781,11 @@ function Session:tokens(opts) end
 ---@field cache_write integer
 
 ---The reports of one day, model or agent.
----@class sessile.UsageGroup
+---@class sessile.UsageGroup: sessile.Usage
 ---@field key string "2026-11-21" (UTC); the model's or agent's name ("": unknown)
 ---@field model string by "model" and "day_and_model": the model ("": unknown); else ""
 ---@field cost number US dollars that reports say themselves (`cost` of a usage)
----@field uncosted_input integer of input: the part whose reports say no cost; so are the next three
----@field uncosted_output integer
----@field uncosted_cache_read integer
----@field uncosted_cache_write integer
----@field input integer
----@field output integer
----@field cache_read integer
----@field cache_write integer
+---@field uncosted sessile.Usage the part of the tokens whose reports say no cost
 ---@field reports integer turns and messages that reported it
 ---@field first integer time of the first of them, ms
 ---@field last integer

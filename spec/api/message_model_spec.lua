@@ -195,6 +195,16 @@ describe("usage", function()
     return list, sum
   end
 
+  it("says of a group which part of it reports no cost", function()
+    assert(s:append { role = "assistant", content = "a", usage = { input = 1, output = 2 } })
+    assert(s:append { role = "assistant", content = "b",
+      usage = { input = 3, output = 4, cache_read = 5, cost = 0.25 } })
+    local group = assert(s:usage { by = "agent" })[1]
+    assert.equal(0.25, group.cost)
+    assert.equal(4, group.input)
+    assert.same({ input = 1, output = 2, cache_read = 0, cache_write = 0 }, group.uncosted)
+  end)
+
   it("is grouped by model, day and agent, and the groups add up", function()
     assert(s:append { role = "assistant", content = "a", usage = { input = 1, output = 2 } })
     assert(s:settings { model = "configured" })

@@ -1,5 +1,7 @@
 -- keep_min_spec.lua: `keep_min` says how many of the newest messages every proposal keeps.
 local sessile = require "sessile"
+local temp = require "spec.support.temp"
+local workers = require "spec.support.workers"
 
 -- A policy that keeps the newest `n` messages.
 local function newest(n)
@@ -46,6 +48,33 @@ local function passes(n, policy, left)
 end
 
 describe("keep_min", function()
+  local policy_file = temp.policies()
+
+  it("is known to policies, of the host and in files, in every isolation", function()
+    for given, known in pairs { [0] = 2, [5] = 5 } do
+      local seen
+      local policy = { truncate = function(state)
+        seen = state.keep_min
+        return newest(state.keep_min).truncate(state)
+      end }
+      local store <close> = assert(sessile.open("ram:", { key = false, keep_min = given }))
+      local s <close> = assert(store:create())
+      assert(s:turn(said(8), { policy = false }))
+      assert.equal("applied", assert(s:compact { policy = policy }).policy.verdict)
+      assert.equal(known, seen)
+      assert.equal(known, #s:context())
+    end
+    for _, isolation in ipairs { "none", "worker" } do
+      local store <close> = assert(workers.open { isolation = isolation })
+      local s <close> = assert(store:create())
+      assert(s:turn(said(8), { policy = false }))
+      local outcome = assert(s:compact { keep_min = 4, policy = policy_file("newest", [[
+        return { truncate = function(state) state:keep_last(state.keep_min, "messages") end }]]) })
+      assert.equal("applied", outcome.policy.verdict)
+      assert.equal(4, #s:context())
+    end
+  end)
+
   it("is 2 where nobody gives it, or gives 0", function()
     refused(2, compacted({}, {}, {}, 1))
     passes(2, compacted({}, {}, {}, 2))

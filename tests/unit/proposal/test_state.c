@@ -33,6 +33,8 @@ static void a_hook_sees_columns(void **unused)
     assert_int_equal(sessile_state_count(h.s), 8);
     assert_int_equal(sessile_state_window(h.s), 9000);
     assert_int_equal(sessile_state_reserve(h.s), 0);
+    assert_int_equal(sessile_state_keep_min(h.s), 2);
+    assert_int_equal(sessile_state_keep_min(NULL), 0);
     assert_int_equal(sessile_state_tokens(h.s), context_tokens(&h.l.c));
     assert_int_equal(sessile_state_previous(h.s), 8);
     OK(sessile_state_get(h.s, 0, &c, &hook_err));

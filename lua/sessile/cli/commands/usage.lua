@@ -13,11 +13,7 @@ local number = terminal.number
 -- What a group cost: {usd, reported, complete}. What reports say comes first; the rest is counted
 -- at the price of the model, and unpriced names it when it has none.
 local function cost_of(group, own, unpriced)
-  local rest = {}
-  for _, field in ipairs(prices.fields) do
-    rest[field] = group["uncosted_" .. field]
-  end
-  local counted = prices.cost(rest, prices.of(group.model, own))
+  local counted = prices.cost(group.uncosted, prices.of(group.model, own))
   if not counted then
     unpriced[group.model] = true
   end
