@@ -3,11 +3,13 @@
 -- It checks arguments and options, and names entries by their key or their id. What an entry means,
 -- and what is found, is the engine's.
 
+local audit = require "sessile.memory_audit"
 local core = require "sessile.core"
 local object = require "sessile.object"
 local options = require "sessile.options"
 local settings = require "sessile.memory_settings"
 local times = require "sessile.times"
+local why = require "sessile.memory_why"
 
 local memory = {}
 local methods = {}
@@ -81,9 +83,9 @@ function methods:write(key, value, given)
   for _, id in ipairs(opts.replaces or {}) do
     expect_id("replaces", id)
   end
-  local enabled, why, denied = settings.check_enabled(self._settings, self._agent)
+  local enabled, reason, denied = settings.check_enabled(self._settings, self._agent)
   if not enabled then
-    return nil, why, denied
+    return nil, reason, denied
   end
   local ttl = opts.ttl
   if ttl == nil then
@@ -138,17 +140,57 @@ for name, to in pairs {
   end
 end
 
+local clear_options = options.shape("memory:clear", { reason = "string", by = "string" })
+
+--- Deletes all that is live or pending, as one commit. Returns how many entries that are. They can
+--- be restored one by one.
+function methods:clear(given)
+  local opts = options.check("memory:clear", given, clear_options)
+  local ids = {}
+  local rows, message, code = self._core:list { states = { "live", "pending" } }
+  for i, row in ipairs(rows or {}) do
+    ids[i] = row.id
+  end
+  local done = rows
+  if rows and #ids > 0 then
+    done, message, code = self._core:apply { ends = ids, to = "deleted", reason = opts.reason,
+      by = opts.by }
+  end
+  if not done then
+    return nil, message, code
+  end
+  return #ids
+end
+
 local consent_options = options.shape("memory:consent",
   { by = "string", text = "string", scope = "string" })
 
 --- Writes that the user consents, or with false: does no longer.
 function methods:consent(is_given, given)
   options.expect("boolean", is_given, "memory:consent: true or false")
-  local enabled, why, denied = settings.check_enabled(self._settings, self._agent)
+  local enabled, reason, denied = settings.check_enabled(self._settings, self._agent)
   if is_given and not enabled then
-    return nil, why, denied
+    return nil, reason, denied
   end
   return self._core:consent(is_given, options.check("memory:consent", given, consent_options))
+end
+
+--- The newest consent: {given, by, text, scope, time}; false if nobody ever consented.
+function methods:consented()
+  local stats, message, code = self._core:stats()
+  if not stats then
+    return nil, message, code
+  elseif not stats.consent then
+    return false
+  end
+  local entry
+  entry, message, code = self._core:entry(stats.consent)
+  if not entry then
+    return nil, message, code
+  end
+  local data = entry.data
+  return { given = data.given, by = data.by, text = data.text, scope = data.scope,
+    time = entry.timestamp }
 end
 
 --- Writes embeddings: vectors[i], a list of numbers, is that of the entry ids[i].
@@ -247,6 +289,36 @@ function methods:history(entry)
   return self._core:history(entry)
 end
 
+--- Entries that wait for a person to approve or reject them, newest first.
+function methods:pending()
+  return self:list { state = "pending" }
+end
+
+--- Where an entry comes from, and what ended it: {entry, from = {{session, agent, first, last,
+--- messages, or failure and code}, …}, ended = {id, state, time, by, reason, value}}.
+function methods:why(entry)
+  local id, message, code = id_of(self, "memory:why", entry)
+  if not id then
+    return nil, message, code
+  end
+  local row
+  row, message, code = self._core:get(id)
+  if not row then
+    return nil, message, code
+  end
+  return why.of(self, row)
+end
+
+--- What a person should look at: a list of {what = "order", "address" or "secret", row, part} and
+--- {what = "session", session, agent, entries, usual}.
+function methods:audit()
+  local rows, message, code = self._core:list { states = { "live", "pending" } }
+  if not rows then
+    return nil, message, code
+  end
+  return audit.of(rows)
+end
+
 object.forward(methods, "stats")
 
 local watch_options = options.shape("memory:watch", { after = "string", timeout_ms = "timeout" })
@@ -284,15 +356,15 @@ function memory.open(store, given)
   opts.user = opts.user or store._user or nil
   local own = settings.of(store, opts.agent)
   opts.language = opts.language or own.language
-  local enabled, why, denied = settings.check_enabled(own, opts.agent)
+  local enabled, reason, denied = settings.check_enabled(own, opts.agent)
   if not enabled and opts.consent then
-    return nil, why, denied
+    return nil, reason, denied
   end
   local must_exist = opts.must_exist
   opts.must_exist = must_exist or not enabled
   local handle, message, code = store._core:memory(opts)
   if not handle and not enabled and not must_exist and code == "ENOTFOUND" then
-    return nil, why, denied -- it would be created now
+    return nil, reason, denied -- it would be created now
   elseif not handle then
     return nil, message, code
   end

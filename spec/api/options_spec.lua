@@ -72,6 +72,7 @@ local calls = {
     o.timeout_ms = o.timeout_ms or 0
     memory:watch(o)
   end,
+  ["memory:clear"] = function(o) memory:clear(o) end,
   ["memory:list"] = function(o) memory:list(o) end,
   ["memory:search"] = function(o) memory:search("x", o) end,
   ["memory:delete"] = function(o) memory:delete("key", o) end,

@@ -280,6 +280,41 @@ local ENTRIES = {
     json = { "memory history coder 1", "[1].id", "[1].state" },
     wrong = { "memory history coder edtor", 3, "memory show coder" },
   },
+  ["memory why"] = {
+    plain = { "memory why coder editor", "prefers vim", "words of: user", "no session" },
+    json = { "memory why coder 1", "entry.id", "entry.value", "from" },
+    wrong = { "memory why coder edtor", 3, "did you mean" },
+  },
+  ["memory pin"] = {
+    plain = { "memory pin coder editor" },
+    json = { "memory pin coder editor", "agent", "id", "changed" },
+    wrong = { "memory pin coder 77", 3, "memory show coder" },
+  },
+  ["memory unpin"] = {
+    plain = { "memory unpin coder editor" },
+    json = { "memory unpin coder editor", "agent", "id" },
+    wrong = { "memory unpin nobody editor", 3, "memory add nobody" },
+  },
+  ["memory review"] = {
+    plain = { "memory review coder" },
+    json = { "memory review coder" },
+    wrong = { "memory review coder --approve 77", 3, "memory show coder" },
+  },
+  ["memory consent"] = {
+    plain = { "memory consent coder --user ann --give yes", "Given: yes" },
+    json = { "memory consent coder --user ann --give yes", "consented", "newest.text" },
+    wrong = { "memory consent coder", 2, "--user" },
+  },
+  ["memory audit"] = {
+    plain = { "memory audit coder" },
+    json = { "memory audit coder" },
+    wrong = { "memory audit nobody", 3, "memory add nobody" },
+  },
+  ["memory clear"] = {
+    plain = { "memory clear coder --yes", "1 deleted" },
+    json = { "memory clear coder --yes", "agent", "deleted" },
+    wrong = { "memory clear coder", 2, "--yes" },
+  },
   ["memory stats"] = {
     plain = { "memory stats coder", "live", "language", "english" },
     json = { "memory stats coder", "live", "deleted", "log_bytes", "consented" },
