@@ -9,6 +9,7 @@ local object = require "sessile.object"
 local options = require "sessile.options"
 local settings = require "sessile.memory_settings"
 local times = require "sessile.times"
+local view = require "sessile.memory_view"
 local why = require "sessile.memory_why"
 
 local memory = {}
@@ -317,6 +318,41 @@ function methods:audit()
     return nil, message, code
   end
   return audit.of(rows)
+end
+
+local markdown_options = options.shape("memory:markdown", { day = "string" })
+
+--- The live entries as Markdown, one line each, below a heading for each kind. day: those written
+--- on it, as for list.
+function methods:markdown(given)
+  local opts = options.check("memory:markdown", given, markdown_options)
+  local rows, message, code = self:list { day = opts.day }
+  if not rows then
+    return nil, message, code
+  end
+  local day = opts.day == "today" and times.day(core.now(), self._settings.zone or 0) or opts.day
+  return view.render(rows, self._agent, self._user, day)
+end
+
+local edit_options = options.shape("memory:edit", { by = "string" })
+
+--- Makes the changes that turn one text of markdown() into another: a changed line replaces its
+--- entry, a vanished one deletes it, a new one is written, all as one commit. Returns {written,
+--- replaced, deleted}. EINVALID names the line; ECONFLICT: entries changed meanwhile, it shows
+--- both.
+function methods:edit(before, after, given)
+  options.expect("string", before, "memory:edit: the text as it was")
+  options.expect("string", after, "memory:edit: the edited text")
+  local opts = options.check("memory:edit", given, edit_options)
+  local change, message, code = view.diff(before, after)
+  if not change then
+    return nil, message, code
+  end
+  local enabled, reason, denied = settings.check_enabled(self._settings, self._agent)
+  if #change.write > 0 and not enabled then
+    return nil, reason, denied
+  end
+  return view.apply(self, change, opts.by)
 end
 
 object.forward(methods, "stats")

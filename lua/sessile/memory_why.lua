@@ -43,7 +43,7 @@ local function ended(memory, row)
     return nil
   end
   return { id = row.ended_by, state = row.state, time = entry.timestamp,
-    by = entry.data.by or entry.author or nil, reason = entry.data.reason,
+    by = entry.type == "memory" and entry.author or entry.data.by, reason = entry.data.reason,
     value = entry.type == "memory" and entry.data.value or nil }
 end
 

@@ -949,6 +949,29 @@ function Memory:pending() end
 ---@field failure? string why the session cannot be read
 ---@field code? string
 
+---@class sessile.MemoryMarkdownOptions
+---@field day? string written on this day: "2026-02-01" or "today"
+
+---The live entries as Markdown, one line each, below a heading for each kind.
+---@param opts? sessile.MemoryMarkdownOptions
+---@return string?
+---@return string? message
+---@return string? code
+function Memory:markdown(opts) end
+
+---@class sessile.MemoryEditOptions
+---@field by? string who edits
+
+---Makes the changes that turn one text of markdown() into another, as one commit. EINVALID names
+---the line; ECONFLICT shows what was written meanwhile, and nothing is changed.
+---@param before string
+---@param after string
+---@param opts? sessile.MemoryEditOptions
+---@return {written: integer, replaced: integer, deleted: integer}? done
+---@return string? message
+---@return string? code
+function Memory:edit(before, after, opts) end
+
 ---What ended an entry: a verdict, or the entry in its place, which has the value.
 ---@class sessile.MemoryEnd
 ---@field id string

@@ -73,6 +73,8 @@ local calls = {
     memory:watch(o)
   end,
   ["memory:clear"] = function(o) memory:clear(o) end,
+  ["memory:markdown"] = function(o) memory:markdown(o) end,
+  ["memory:edit"] = function(o) memory:edit("", "", o) end,
   ["memory:list"] = function(o) memory:list(o) end,
   ["memory:search"] = function(o) memory:search("x", o) end,
   ["memory:delete"] = function(o) memory:delete("key", o) end,

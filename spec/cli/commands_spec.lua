@@ -270,6 +270,12 @@ local ENTRIES = {
     json = { "memory rm coder 1 --reason old", "agent", "id", "changed" },
     wrong = { "memory rm coder edtor", 3, "did you mean" },
   },
+  ["memory edit"] = {
+    environment = "env -u VISUAL 'EDITOR=sed -i s/vim/emacs/' XDG_RUNTIME_DIR=HOME",
+    plain = { "memory edit coder", "0 written, 1 replaced, 0 deleted" },
+    json = { "memory edit coder", "written", "replaced", "deleted" },
+    wrong = { "memory edit nobody", 3, "memory add nobody" },
+  },
   ["memory restore"] = {
     plain = { "memory restore coder 1" },
     json = { "memory restore coder editor", "agent", "id" },
@@ -558,7 +564,7 @@ for name, entry in pairs(ENTRIES) do
 
     it("prints for people", function()
       local words = filled(entry.plain[1])
-      local out, err = cli.done(words, entry.plain.stdin)
+      local out, err = cli.done(words, entry.plain.stdin, filled(entry.environment or ""))
       for i = 2, #entry.plain do
         has(out, entry.plain[i], words)
       end
@@ -569,7 +575,7 @@ for name, entry in pairs(ENTRIES) do
     it("prints for programs", function()
       if not entry.json then return end
       local words = filled(entry.json[1])
-      local out, err = cli.done("--json " .. words)
+      local out, err = cli.done("--json " .. words, nil, filled(entry.environment or ""))
       for line in err:gmatch "[^\n]+" do
         assert.is_true(span.valid(line), words .. ": " .. line)
       end

@@ -170,4 +170,51 @@ describe("sessile memory", function()
     assert.matches("11 entries are from session busy; usual: 1", out)
     assert.is_nil(out:find("calm", 1, true))
   end)
+
+  -- Runs `memory edit` with an editor that runs sed.
+  local function edit(script, expected, more)
+    cli.write(cli.home() .. "/editor", ([[#!/bin/sh
+      %s
+      stat -c %%a "$1" >%s/mode
+      sed -i %s "$1"]]):format(more or "", cli.home(), cli.quote(script)))
+    os.execute(("chmod +x %s/editor && mkdir -p %s/runtime"):format(cli.home(), cli.home()))
+    local out, err, status = cli.sessile("memory edit coder", nil,
+      ("env -u VISUAL EDITOR=%s/editor XDG_RUNTIME_DIR=%s/runtime"):format(cli.home(), cli.home()))
+    assert.equal(expected or 0, status, err)
+    assert.equal("", io.popen("ls -A " .. cli.home() .. "/runtime"):read "a")
+    return out, err
+  end
+
+  it("is edited as Markdown", function()
+    run [[memory add coder "prefers vim" --key editor]]
+    run [[memory add coder "likes tea"]]
+    local out = run "memory show coder --format md"
+    assert.matches('^# Memory of "coder", 2 entries\n', out)
+    assert.matches("\n%- %*%*editor%*%*: prefers vim <!%-%- 1 %-%->\n", out)
+    assert.matches("0 entries of 2020", (run "memory show coder --format md --day 2020-02-01"))
+    run("memory show coder --format md --kind fact", 2)
+    local _, err = edit "s/nothing//"
+    assert.matches("Nothing was changed", err)
+    assert.equal("600\n", cli.read(cli.home() .. "/mode"))
+    out = edit "s/vim/emacs/; /tea/d; s/^## Procedures/&\\n- tests run with make/"
+    assert.equal("1 written, 1 replaced, 1 deleted\n", out)
+    out = run "memory show coder"
+    assert.matches("procedure +tests run with make", out)
+    assert.matches("editor +prefers emacs", out)
+    assert.is_nil(out:find "tea")
+    assert.matches("Deleted, in 5 at ", (run "memory why coder 2"))
+  end)
+
+  it("is not edited into nonsense, over what others wrote, or if the editor fails", function()
+    run [[memory add coder "prefers vim" --key editor]]
+    local _, err = edit("s/^## Facts/## Facs/", 1)
+    assert.matches("line 3: the heading is", err)
+    _, err = edit("s/vim/emacs/", 6, cli.binary .. " memory add coder nano --key editor --store "
+      .. cli.store())
+    assert.matches("emacs.-nano", err)
+    edit("s/vim/emacs/", 1, "exit 1")
+    assert.matches("nano", (run "memory show coder"))
+    _, err = cli.sessile("memory edit coder", nil, "env -u XDG_RUNTIME_DIR")
+    assert.matches("XDG_RUNTIME_DIR", err)
+  end)
 end)

@@ -23,7 +23,7 @@ local GROUPS = {
     "unpin", "policy list", "policy show", "policy new", "policy test", "policy try",
     "policy replay", "policy bench", "fixture" },
   { "Long-term memory", "memory show", "memory search", "memory add", "memory rm",
-    "memory restore", "memory history", "memory why", "memory pin", "memory unpin",
+    "memory edit", "memory restore", "memory history", "memory why", "memory pin", "memory unpin",
     "memory review", "memory consent", "memory audit", "memory clear", "memory stats" },
   { "Stores and keys", "check", "backup", "backup restore", "migrate", "forget", "keys init",
     "keys status", "keys rotate", "keys reseal" },

@@ -30,18 +30,29 @@ end
 
 commands["memory show"] = {
   summary = "list what an agent remembers",
-  usage = "memory show AGENT [--user USER] [--kind KIND] [--state STATE] [--day DAY] [--limit N]",
+  usage = "memory show AGENT [--user USER] [--kind KIND] [--state STATE] [--day DAY] "
+    .. "[--limit N] [--format md]",
   examples = [[
     sessile memory show coder                  what it keeps for all, newest first
     sessile memory show coder --user ann       what it keeps for ann
     sessile memory show coder --state deleted  what was deleted
-    sessile memory show coder --day today      what was written today]],
+    sessile memory show coder --day today      what was written today
+    sessile memory show coder --format md      all of it, as `sessile memory edit` shows it]],
   arguments = { agent },
   options = { user, kind, { "--state STATE", "in this state (default: live)", choices = STATES },
     { "--day DAY", "written on this day: 2026-02-01, or today; days begin as memory.zone says" },
-    common.limit },
+    common.limit,
+    { "--format FORMAT", "text or md: Markdown, by kinds", choices = { "text", "md" } } },
   run = function(app, args)
     local memory = open(app, args)
+    if args.format == "md" then
+      if args.kind or args.state or args.limit then
+        app.fail("--format md shows all live entries: --kind, --state and --limit cannot be given",
+          "EUSAGE")
+      end
+      local markdown = app.try(memory:markdown { day = args.day })
+      return app.json and app:print_json { markdown = markdown } or app:out(markdown)
+    end
     print_rows(app, app.try(memory:list { kind = args.kind, state = args.state,
       day = args.day, limit = args.limit }), "state", state_of)
   end,

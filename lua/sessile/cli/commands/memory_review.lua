@@ -73,8 +73,8 @@ commands["memory why"] = {
     end
     local ended = found.ended
     if ended then
-      app:out(("\n%s%s by %s%s%s, in %s at %s.\n"):format(ended.state:sub(1, 1):upper(),
-        ended.state:sub(2), terminal.line(ended.by or "nobody named"),
+      app:out(("\n%s%s%s%s%s, in %s at %s.\n"):format(ended.state:sub(1, 1):upper(),
+        ended.state:sub(2), ended.by and " by " .. terminal.line(ended.by) or "",
         ended.reason and (", because: " .. terminal.line(ended.reason)) or "",
         ended.value and (", with: " .. terminal.line(ended.value)) or "", short(ended.id),
         ended.time:sub(1, 16):gsub("T", " ")))
