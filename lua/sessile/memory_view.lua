@@ -187,9 +187,8 @@ local function same(a, b)
   return a.kind == b.kind and a.key == b.key and a.value == b.value
 end
 
-      lines[#lines + 1] = ("%s: yours: %s; there: %s"):format(short(id), mine,
-        there(memory, id))
---- with an id takes the place of that entry. nil, message, code.
+--- What the change of one text to another means: {write = {{item, was}, …}, delete = {ids}}. An
+--- item with an id takes the place of that entry. nil, message, code.
 function view.diff(old, new)
   local was, message, code = view.parse(old)
   local now
