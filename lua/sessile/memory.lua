@@ -5,6 +5,7 @@
 
 local audit = require "sessile.memory_audit"
 local core = require "sessile.core"
+local import = require "sessile.memory_import"
 local object = require "sessile.object"
 local options = require "sessile.options"
 local settings = require "sessile.memory_settings"
@@ -353,6 +354,32 @@ function methods:edit(before, after, given)
     return nil, reason, denied
   end
   return view.apply(self, change, opts.by)
+end
+
+local import_options = options.shape("memory:import", { name = "string", source = SOURCES })
+
+--- Writes what another program remembered: a text in the format of m:markdown, mem0, MCP's memory
+--- server, or Markdown. What the memory has, or once had, is left out. name: of the file; source:
+--- whose words these are ("agent"). Returns {written, known, format}. EINVALID says what the text
+--- looks like.
+function methods:import(text, given)
+  options.expect("string", text, "memory:import: a text")
+  local opts = options.check("memory:import", given, import_options)
+  local enabled, reason, denied = settings.check_enabled(self._settings, self._agent)
+  if not enabled then
+    return nil, reason, denied
+  end
+  local entries, format, code = import.read(text, opts.name)
+  if not entries then
+    return nil, format, code
+  end
+  local done, message
+  done, message, code = import.write(self, entries, opts.source or "agent")
+  if not done then
+    return nil, message, code
+  end
+  done.format = format
+  return done
 end
 
 object.forward(methods, "stats")

@@ -972,6 +972,19 @@ function Memory:markdown(opts) end
 ---@return string? code
 function Memory:edit(before, after, opts) end
 
+---@class sessile.MemoryImportOptions
+---@field name? string of the file: a date at its beginning is that of the entries
+---@field source? "user"|"agent"|"tool"|"system" whose words these are; "agent"
+
+---Writes what another program remembered: a text of Memory:markdown, mem0's JSON, the JSON lines of
+---MCP's memory server, or Markdown. What the memory has, or once had, is left out.
+---@param text string
+---@param opts? sessile.MemoryImportOptions
+---@return {written: integer, known: integer, format: string}? done
+---@return string? message
+---@return string? code
+function Memory:import(text, opts) end
+
 ---What ended an entry: a verdict, or the entry in its place, which has the value.
 ---@class sessile.MemoryEnd
 ---@field id string

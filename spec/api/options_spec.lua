@@ -75,6 +75,7 @@ local calls = {
   ["memory:clear"] = function(o) memory:clear(o) end,
   ["memory:markdown"] = function(o) memory:markdown(o) end,
   ["memory:edit"] = function(o) memory:edit("", "", o) end,
+  ["memory:import"] = function(o) memory:import("x", o) end,
   ["memory:list"] = function(o) memory:list(o) end,
   ["memory:search"] = function(o) memory:search("x", o) end,
   ["memory:delete"] = function(o) memory:delete("key", o) end,

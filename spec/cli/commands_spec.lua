@@ -276,6 +276,17 @@ local ENTRIES = {
     json = { "memory edit coder", "written", "replaced", "deleted" },
     wrong = { "memory edit nobody", 3, "memory add nobody" },
   },
+  ["memory export"] = {
+    plain = { "memory export coder HOME/out", "2 files" },
+    json = { "memory export coder HOME/out", "folder", "files" },
+    wrong = { "memory export nobody HOME/out", 3, "memory add nobody" },
+  },
+  ["memory import"] = {
+    before = "memory export coder HOME/out",
+    plain = { "memory import coder HOME/out", "0 written, 2 known already" },
+    json = { "memory import coder HOME/out", "agent", "written", "known", "format" },
+    wrong = { "memory import coder HOME/nowhere", 3, "nowhere" },
+  },
   ["memory restore"] = {
     plain = { "memory restore coder 1" },
     json = { "memory restore coder editor", "agent", "id" },

@@ -24,7 +24,8 @@ local GROUPS = {
     "policy replay", "policy bench", "fixture" },
   { "Long-term memory", "memory show", "memory search", "memory add", "memory rm",
     "memory edit", "memory restore", "memory history", "memory why", "memory pin", "memory unpin",
-    "memory review", "memory consent", "memory audit", "memory clear", "memory stats" },
+    "memory review", "memory consent", "memory audit", "memory clear", "memory export",
+    "memory import", "memory stats" },
   { "Stores and keys", "check", "backup", "backup restore", "migrate", "forget", "keys init",
     "keys status", "keys rotate", "keys reseal" },
   { "Configuration", "config", "config show", "config init", "config path", "config trust",
@@ -53,6 +54,7 @@ local FAMILIES = {
   program = { "version", "completions", "man" },
   memory = { "memory show", "memory search", "memory add", "memory rm", "memory restore",
     "memory history", "memory stats" },
+  memory_files = { "memory export", "memory import" },
   memory_review = { "memory why", "memory pin", "memory unpin", "memory review", "memory consent",
     "memory audit", "memory clear" },
 }
