@@ -688,7 +688,7 @@ int main(void)
         OVER(a_key_is_replaced_and_its_history_kept),
         OVER(several_entries_are_one_commit),
         OVER(a_writer_can_say_what_it_expects),
-        cmocka_unit_test(limits_of_the_store_hold),
+        OVER(limits_of_the_store_hold),
         OVER(a_change_is_made_whole_or_not_at_all),
         OVER(a_memory_can_be_watched),
         OVER(bad_entries_are_refused_and_nothing_is_written),
