@@ -287,7 +287,7 @@ check: deps-check
 OVER_POSTGRES := unit/memory/test_memory$$ unit/operations/test_quota unit/operations/test_checkpoint unit/session/test_facts unit/operations/test_life unit/session/test_session$$ \
     unit/session/test_tree spec/policies/pending_run \
     $(addprefix spec/api/,branch list checkpoint child fork lifecycle pause search session turn)
-OVER_SQLITE := $(OVER_POSTGRES) model/ unit/admin/test_search unit/operations/test_writers unit/operations/test_fork \
+OVER_SQLITE := $(OVER_POSTGRES) unit/memory/test_erase model/ unit/admin/test_search unit/operations/test_writers unit/operations/test_fork \
     unit/history/test_uncompact unit/session/test_meter spec/agent/killed spec/cli/keys \
     $(addprefix spec/api/,json keys label refusals)
 stores: deps-test
@@ -368,7 +368,7 @@ coverage: deps-test
 
 # The fuzzers under clang's libFuzzer, one after the other, each for FUZZ_SECONDS; FUZZ names
 # some of them. (NULL + 0, which clang calls an overflow, is none.) What they found stays in
-# build-fuzz/corpus, to go on from the next time.
+# build-fuzz/corpus, where the next run continues.
 FUZZ_SECONDS ?= 60
 fuzz: deps-soak
 	@+$(again) --quiet fuzzers

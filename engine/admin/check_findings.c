@@ -9,6 +9,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "vault/vault.h"
+
 check_row *check_add(sessile_check *c, sessile_severity severity, sessile_status status,
                      const char *format, ...)
 {
@@ -46,6 +48,9 @@ void check_add_error(sessile_check *c, const sessile_error *err)
 
     if (forgotten && r)
         snprintf(r->next, sizeof r->next, "sessile purge --forgotten");
+    else if (r && user_secret_is_missing(err))
+        snprintf(r->next, sizeof r->next,
+                 "bring back the secret, or: sessile forget USER");
 }
 
 void check_suggest_salvage(sessile_check *c, check_row *r)

@@ -32,6 +32,8 @@ void migrate_free(sessile_migration *m)
     transfer_free(m->at);
     migrate_look_deinit(&m->look);
     host_free(m->keyring);
+    if (m->kept.alloc)
+        buf_deinit(&m->kept);
     if (m->part)
         mem_free(&a, m->part, strlen(m->part) + 1);
     if (m->final)
@@ -216,8 +218,7 @@ static void count_copied(sessile_migration *m, const transfer_info *about)
     if (m->without_key && m->from->keys) {
         if (m->closed.code == SESSILE_SEALED && transfer_user(m->at)[0]) {
             s->forgotten++;
-        } else if (m->closed.code == SESSILE_DAMAGED && transfer_user(m->at)[0] &&
-                   migrate_has_no_users(m)) {
+        } else if (user_secret_is_missing(&m->closed) && migrate_has_no_users(m)) {
             s->forgotten++; /* a backup whose users' secrets are kept apart */
         } else {
             s->damaged++;
@@ -391,14 +392,34 @@ static sessile_status copy_deletions(sessile_migration *m, sessile_error *err)
     return SESSILE_OK;
 }
 
+/* Reports the next user's secret that was kept in the copy. 0: there is none. */
+static int report_kept(sessile_migration *m)
+{
+    const char *name = m->kept.data + m->told;
+    sessile_error why;
+
+    if (m->told == m->kept.size)
+        return 0;
+    fail(&why, SESSILE_DAMAGED, "%s", name + strlen(name) + 1);
+    m->told += strlen(name) + strlen(why.message) + 2;
+    snprintf(m->failed, sizeof m->failed, "%s", name);
+    m->state.log = m->failed;
+    m->state.why = why;
+    return 1;
+}
+
 static sessile_status copying(sessile_migration *m, sessile_error *err)
 {
     sessile_status status = SESSILE_OK;
 
     if (m->next < m->look.count)
         return piece(m, 0, err);
-    if (m->state.as_it_stands && (m->parts & SESSILE_MIGRATE_USERS))
+    if (m->state.as_it_stands && (m->parts & SESSILE_MIGRATE_USERS) && !m->users_done) {
         status = migrate_users(m, err);
+        m->users_done = 1;
+    }
+    if (!status && report_kept(m))
+        return SESSILE_NEEDS;
     if (!status && (m->parts & SESSILE_MIGRATE_LOGS))
         status = copy_deletions(m, err);
     if (status)

@@ -61,6 +61,10 @@ struct sessile_migration {
     unsigned lost; /* successive failures of `from` */
     char to_folder[NAME_SIZE], to_name[NAME_SIZE], user[NAME_SIZE];
     char failed[2 * NAME_SIZE]; /* "folder/name" */
+    buf kept;       /* names of the secrets that were kept in `to`, each with its NUL, and
+                       why, with its NUL */
+    size_t told;    /* bytes of it that were reported */
+    int users_done; /* the secrets were copied */
     int ended;
     sessile_migrate_state state;
 };
@@ -88,7 +92,8 @@ sessile_status migrate_look_again(sessile_migration *m, sessile_error *err);
 /* Gets a blob; free it with host_free(). *out NULL: there is none. */
 sessile_status migrate_blob(const store *st, const char *name, char **out, size_t *size,
                             sessile_error *err);
-/* Copies the users' secrets as they are in `from` now. */
+/* Copies the users' secrets as they are in `from` now. Adds those to m->kept that `to`
+ * has and `from` should have. */
 sessile_status migrate_users(sessile_migration *m, sessile_error *err);
 /* 1: the source has no secret of any user, as a backup whose secrets are kept apart. */
 int migrate_has_no_users(const sessile_migration *m);

@@ -2,8 +2,9 @@
  * purge.c: removes the sessions that expired or were deleted softly, and what is left of
  * forgotten users.
  *
- * Candidates come from a list. Each is judged again when it is removed, so that a session
- * that was written to after the list is kept.
+ * Candidates come from a list. Each is opened and judged again before it is removed, and
+ * is removed only if its log still ends with the line that was judged, so that a session
+ * that was written to or replaced meanwhile is kept.
  */
 #include "admin/purge.h"
 
@@ -14,12 +15,38 @@
 #include "base/alloc.h"
 #include "base/error.h"
 #include "operations/life.h"
+#include "session/fold.h"
 
-static int is_due(const sessile_listed *row, int64_t retention_ms, int64_t now_ms)
+static int is_due(sessile_life life, int64_t deleted_ms, int64_t retention_ms,
+                  int64_t now_ms)
 {
-    return !row->status && (row->life == SESSILE_LIFE_EXPIRED ||
-                            (row->life == SESSILE_LIFE_DELETED &&
-                             row->deleted_ms <= now_ms - retention_ms));
+    return life == SESSILE_LIFE_EXPIRED ||
+           (life == SESSILE_LIFE_DELETED && deleted_ms <= now_ms - retention_ms);
+}
+
+/* Judges the session by its log. CONFLICT: it is not due, or is being written to. */
+static sessile_status judge(sessile_store *st, const session_names *names,
+                            int64_t retention_ms, int64_t now_ms, log_ending *ending,
+                            sessile_error *err)
+{
+    char folder[NAME_SIZE], name[NAME_SIZE];
+    sessile_session *s = NULL;
+    life_facts facts;
+    sessile_status status;
+
+    names_place(st, names, folder, name);
+    status = session_open_place(&s, st, folder, name, err);
+    if (!status)
+        status = session_damage_locked(s, NULL, err);
+    if (!status)
+        status = session_life_facts_locked(s, &facts, err);
+    if (!status &&
+        !is_due(life_state(&facts, now_ms), facts.deleted_ms, retention_ms, now_ms))
+        status = fail(err, SESSILE_CONFLICT, "the session is not due any more");
+    if (!status)
+        status = log_get_ending(s->log, ending, err);
+    session_drop(s);
+    return status;
 }
 
 sessile_status session_purge(sessile_store *st, const sessile_purge_options *options,
@@ -35,6 +62,7 @@ sessile_status session_purge(sessile_store *st, const sessile_purge_options *opt
         return fail(err, SESSILE_INVALID, "retention_ms is negative");
     memset(&all, 0, sizeof all);
     all.agent = options->agent;
+    all.user = options->user;
     all.lives = 1u << SESSILE_LIFE_EXPIRED | 1u << SESSILE_LIFE_DELETED;
     status = list_sessions(st, &all, &rows, &n, err);
     for (size_t i = 0; !status && i < n; i++) {
@@ -45,11 +73,15 @@ sessile_status session_purge(sessile_store *st, const sessile_purge_options *opt
         const sessile_delete_options o = {.reason = {due_by, strlen(due_by)}};
         sessile_deleted gone = {.bytes = 0};
         sessile_error why;
-        if (!is_due(&rows[i], options->retention_ms, now_ms))
+        log_ending ending;
+        if (rows[i].status ||
+            !is_due(rows[i].life, rows[i].deleted_ms, options->retention_ms, now_ms))
             continue;
         error_clear(&why);
         if (!options->dry_run)
-            status = session_remove(st, &names, rows[i].bytes, &o, &gone, &why);
+            status = judge(st, &names, options->retention_ms, now_ms, &ending, &why);
+        if (!options->dry_run && !status)
+            status = session_remove(st, &names, &ending, &o, &gone, &why);
         if (!status)
             rows[due++] = rows[i];
         /* Somebody wrote to it, holds it, or was quicker: it is not ours to take. */

@@ -3,6 +3,7 @@
 #include "api/api.h"
 #include "memory/kinds.h"
 #include "memory/memory.h"
+#include "operations/recall.h"
 
 const char *sessile_memory_state_name(sessile_memory_state state)
 {
@@ -147,6 +148,31 @@ sessile_status sessile_memory_embed(sessile_memory *memory, sessile_slice model,
     return memory_embed(memory, model, dims, ids, vectors, count, err);
 }
 
+sessile_status sessile_memory_delete_from(sessile_memory *memory, sessile_slice agent,
+                                          sessile_slice session, sessile_slice by,
+                                          size_t *changed, sessile_error *err)
+{
+    API_OPTIONAL(size_t, changed, 0);
+    API_USE(memory);
+    API_TEXT(agent);
+    API_TEXT(session);
+    API_TEXT(by);
+    return memory_delete_from(memory, agent, session, by, changed, err);
+}
+
+sessile_status sessile_memory_erase(sessile_memory *memory,
+                                    const sessile_memory_erase_options *options,
+                                    size_t *erased, sessile_error *err)
+{
+    API_OPTIONAL(size_t, erased, 0);
+    API_USE(memory);
+    API_NEED(options);
+    API_NEED_IF(options->id_count, options->ids);
+    API_TEXT(options->session);
+    API_TEXT(options->session_agent);
+    return memory_erase(memory, options, erased, err);
+}
+
 /* ------------------------------------------------------------------ reading */
 
 sessile_status sessile_memory_read(sessile_memory *memory, sessile_slice key,
@@ -252,4 +278,65 @@ sessile_status sessile_memory_get_stats(sessile_memory *memory, sessile_memory_s
     API_ZERO(out);
     API_NEED(memory);
     return memory_stats(memory, out, err);
+}
+
+/* ------------------------------------------------------------------ recall */
+
+void sessile_recall_options_init(sessile_recall_options *options)
+{
+    if (!options)
+        return;
+    memset(options, 0, sizeof *options);
+    options->budget = 1000;
+    options->share = 0.05;
+    options->min_cover = 0.2;
+    options->trust = SESSILE_MEMORY_BY_AGENT;
+    options->recency = options->importance = 0.1;
+    options->start = 1;
+    options->weight = RANK_WEIGHT;
+}
+
+static sessile_status check_recall(sessile_memory *const *memories, size_t memory_count,
+                                   const sessile_recall_options *options,
+                                   sessile_error *err)
+{
+    API_NEED_IF(memory_count, memories);
+    for (size_t i = 0; i < memory_count; i++)
+        API_NEED(memories[i]);
+    API_TEXT(options->question);
+    API_TEXT(options->model);
+    API_NEED_IF(options->item_count, options->items);
+    return SESSILE_OK;
+}
+
+sessile_status sessile_recall_find(sessile_session *session,
+                                   sessile_memory *const *memories, size_t memory_count,
+                                   const sessile_recall_options *options,
+                                   sessile_memory_row **rows, size_t *count,
+                                   sessile_error *err)
+{
+    sessile_status status;
+
+    API_LIST(rows, count, session);
+    API_OPTIONS(sessile_recall_options, options);
+    status = check_recall(memories, memory_count, options, err);
+    return status ? status
+                  : session_recall_find(session, memories, memory_count, options, rows,
+                                        count, err);
+}
+
+sessile_status sessile_recall(sessile_session *session, sessile_memory *const *memories,
+                              size_t memory_count, const sessile_recall_options *options,
+                              sessile_recall_outcome *out, sessile_error *err)
+{
+    sessile_status status;
+
+    error_clear(err);
+    API_ZERO(out);
+    out->entry = SESSILE_NO_ID;
+    API_NEED(session);
+    API_OPTIONS(sessile_recall_options, options);
+    status = check_recall(memories, memory_count, options, err);
+    return status ? status
+                  : session_recall(session, memories, memory_count, options, out, err);
 }

@@ -69,15 +69,29 @@ uint64_t hash64_bare(uint64_t lasting)
     return lasting * veil_inverse ^ veil_mask;
 }
 
-uint64_t hash64_lasting(const void *data, size_t size)
+uint64_t hash64_keyed(const hash_key *key, const void *data, size_t size)
 {
-    static const unsigned char key[crypto_shorthash_KEYBYTES] = "sessile hash 1";
     unsigned char out[crypto_shorthash_BYTES];
     uint64_t hash = 0;
-    crypto_shorthash(out, data, size, key);
+    crypto_shorthash(out, data, size, key->bytes);
     for (size_t i = 0; i < sizeof out; i++)
         hash |= (uint64_t)out[i] << (8 * i);
-    return hash64_veil(hash);
+    return hash;
+}
+
+hash_key hash_key_of(const char *name, const void *secret, size_t size)
+{
+    unsigned char whole[32];
+    hash_key key;
+    hash256(whole, secret, size, name, strlen(name));
+    memcpy(key.bytes, whole, sizeof key.bytes);
+    return key;
+}
+
+uint64_t hash64_lasting(const void *data, size_t size)
+{
+    static const hash_key key = {"sessile hash 1"};
+    return hash64_veil(hash64_keyed(&key, data, size));
 }
 
 void wipe(void *data, size_t size)

@@ -55,6 +55,15 @@ uint64_t hash64(const void *data, size_t size);
 uint64_t hash64_lasting(const void *data, size_t size);
 uint64_t hash64_bare(uint64_t lasting);
 uint64_t hash64_veil(uint64_t bare);
+/* The same with a secret of the caller instead of the process: equal data has the same
+ * hash wherever the secret is the same, and nobody without it finds two data with one
+ * hash. */
+typedef struct hash_key {
+    unsigned char bytes[16];
+} hash_key;
+/* name: what the key is for, 16 to 64 bytes. */
+hash_key hash_key_of(const char *name, const void *secret, size_t size);
+uint64_t hash64_keyed(const hash_key *key, const void *data, size_t size);
 /* Zeroes memory; the compiler cannot remove it. */
 void wipe(void *data, size_t size);
 /* Constant-time equality. */

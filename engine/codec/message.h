@@ -52,6 +52,10 @@ sessile_role message_speaker(sessile_role role, unsigned flags);
 /* The same of the text of a message; SESSILE_ROLE_NONE: it has no role. */
 sessile_role message_speaker_in(json text);
 
+/* What of a message, checked text, only a model writes: the name of the member, or the
+ * type of the block, such as "thinking". Static; NULL: nothing. */
+const char *message_of_model(const char *text, size_t size);
+
 /* "user", … Static. */
 const char *role_name(sessile_role role);
 /* The role of a name that json_is() compares; SESSILE_ROLE_NONE: unknown. */

@@ -73,25 +73,30 @@ static int open_hidden(struct file *file)
     return -1;
 }
 
-/* create(path) -> a file to be written, which has no name yet; nil, message, code */
-static int files_create(lua_State *L)
+/* Whether a name is that of something in a folder. */
+static int is_name(const char *name)
 {
-    size_t size;
-    const char *path = luaL_checklstring(L, 1, &size);
-    const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+    return *name && strcmp(name, ".") != 0 && strcmp(name, "..") != 0;
+}
+
+/* A file that is in no folder yet, left on the stack. */
+static struct file *new_file(lua_State *L)
+{
     struct file *file = lua_newuserdatauv(L, sizeof *file, 0);
     *file = (struct file){-1, -1, "", ""};
     luaL_setmetatable(L, FILE_TYPE);
-    if (strlen(path) != size || !*name || !strcmp(name, ".") || !strcmp(name, ".."))
+    return file;
+}
+
+/* Opens the file, which is on top of the stack, in its folder, to be `name` there: the
+ * results of create. */
+static int begin(lua_State *L, struct file *file, const char *path, const char *name)
+{
+    if (!is_name(name))
         return fail(L, path, EISDIR);
     if (strlen(name) > NAME_MAX)
         return fail(L, path, ENAMETOOLONG);
     strcpy(file->name, name);
-    lua_pushlstring(L, path, slash ? (size_t)(slash - path) + 1 : 0);
-    const char *folder = slash ? lua_tostring(L, -1) : ".";
-    file->folder = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (file->folder < 0)
-        return fail(L, folder, errno);
     file->fd = openat(file->folder, ".", O_WRONLY | O_TMPFILE | O_CLOEXEC, 0600);
     if (file->fd < 0)
         file->fd = open_hidden(file);
@@ -100,8 +105,81 @@ static int files_create(lua_State *L)
         file->hidden[0] = '\0';
         return fail(L, path, number);
     }
-    lua_pop(L, 1);
     return 1;
+}
+
+/* create(path) -> a file to be written, which has no name yet; nil, message, code */
+static int files_create(lua_State *L)
+{
+    size_t size;
+    const char *path = luaL_checklstring(L, 1, &size), *slash = strrchr(path, '/');
+    lua_pushlstring(L, path, slash ? (size_t)(slash - path) + 1 : 0);
+    const char *folder = slash ? lua_tostring(L, -1) : ".";
+    struct file *file = new_file(L);
+    if (strlen(path) != size)
+        return fail(L, path, EISDIR);
+    file->folder = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (file->folder < 0)
+        return fail(L, folder, errno);
+    return begin(L, file, path, slash ? slash + 1 : path);
+}
+
+/* Goes from a file's folder into the one of that name, made for its owner alone when
+ * there was none: 0, or errno; ELOOP: it is a link. */
+static int enter(struct file *file, const char *name)
+{
+    struct stat st;
+    if (!is_name(name))
+        return EINVAL;
+    int number = mkdirat(file->folder, name, 0700) != 0 && errno != EEXIST ? errno : 0;
+    int next = number ? -1
+                      : openat(file->folder, name,
+                               O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    if (!number && next < 0) {
+        number = errno;
+        if (fstatat(file->folder, name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
+            S_ISLNK(st.st_mode))
+            number = ELOOP;
+    }
+    if (number)
+        return number;
+    close(file->folder);
+    file->folder = next;
+    return 0;
+}
+
+/* below(folder, path) -> a file as create makes, at `path` below `folder`, which is
+ * there. The folders between them are made when they are missing, and none of them may be
+ * a link: nil, message, EDENIED, what to do. nil, message, code */
+static int files_below(lua_State *L)
+{
+    size_t length, size;
+    const char *folder = luaL_checklstring(L, 1, &length);
+    const char *path = luaL_checklstring(L, 2, &size);
+    luaL_argcheck(L, strlen(folder) == length, 1, "a path expected");
+    luaL_argcheck(L, strlen(path) == size, 2, "a path expected");
+    struct file *file = new_file(L);
+    file->folder = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (file->folder < 0)
+        return fail(L, folder, errno);
+    for (const char *slash; (slash = strchr(path, '/')) != NULL; path = slash + 1) {
+        const char *name = lua_pushlstring(L, path, (size_t)(slash - path));
+        int number = enter(file, name);
+        folder = lua_pushfstring(L, "%s/%s", folder, name);
+        if (number == ELOOP) {
+            lua_pushnil(L);
+            lua_pushfstring(L, "%s is a link", folder);
+            lua_pushliteral(L, "EDENIED");
+            lua_pushliteral(L, "Name the folder that it leads to, or remove the link.");
+            return 4;
+        }
+        if (number)
+            return fail(L, folder, number);
+        lua_replace(L, 4);
+        lua_settop(L, 4);
+    }
+    lua_settop(L, 3);
+    return begin(L, file, path, path);
 }
 
 static struct file *open_file(lua_State *L)
@@ -251,6 +329,7 @@ int luaopen_sessile_files(lua_State *L)
                                        {"drop", file_drop},
                                        {NULL, NULL}};
     static const luaL_Reg functions[] = {{"create", files_create},
+                                         {"below", files_below},
                                          {"folder", files_folder},
                                          {"append", files_append},
                                          {NULL, NULL}};

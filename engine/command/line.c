@@ -406,8 +406,8 @@ static int line_read(lua_State *L)
     return 1;
 }
 
-/* busy(true): until busy(false), what is typed is not shown, and Ctrl-C is told by
- * interrupted() alone. */
+/* busy(true): until busy(false), what is typed is not shown, and Ctrl-C only sets what
+ * interrupted() returns. */
 static int line_busy(lua_State *L)
 {
     struct termios quiet;

@@ -235,7 +235,8 @@ enum {
     AT_ERR
 };
 
-/* One round of talking. 0: go on; else the number of results that are on the stack. */
+/* One round of reading and writing. 0: continue; else the number of results that are on
+ * the stack. */
 static int talk(lua_State *L, child *c, lua_Integer *heard, lua_Integer began,
                 size_t *err)
 {

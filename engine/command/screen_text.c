@@ -48,7 +48,7 @@ int screen_is_inert(wchar_t c)
     return 1;
 }
 
-/* A soft hyphen, or how the character before is to look: it looks as it does without. */
+/* A soft hyphen or a variation selector: it is left out, and the text looks the same. */
 static int is_silent(wchar_t c)
 {
     return c == 0xAD || (c >= 0xFE00 && c <= 0xFE0F);

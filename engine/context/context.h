@@ -36,7 +36,7 @@ typedef struct context {
     message_link *links;
     size_t link_count, link_capacity;
     sessile_id upto; /* the newest path entry this context takes into account */
-    uint64_t lost;   /* entries passed over since they were lost to damage */
+    uint64_t lost;   /* entries skipped because damage lost them */
     const allocator *alloc;
 } context;
 

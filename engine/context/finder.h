@@ -13,7 +13,7 @@
 
 typedef struct finder {
     const context *c; /* borrowed; must not change while the finder is used */
-    size_t next;      /* where the search goes on */
+    size_t next;      /* where the search continues */
     int has_table;
     map table;
 } finder;

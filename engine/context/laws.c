@@ -11,10 +11,10 @@
  * list. A result that had a call must still have that call, and must still be in time if
  * it was. So a replaced message is judged by the calls and results in its own text.
  * Rejected: "members of a group are all kept or all gone". It needs exceptions for
- * replaced and covered messages, and each exception was a hole. If the list has no new
- * messages and the old order, both rules are equivalent: when a whole group leaves, every
- * other result still finds its call, no later than before. Most proposals only remove
- * messages, and are judged without pairing.
+ * replaced and covered messages, and each exception let a broken pair through. If the
+ * list has no new messages and the old order, both rules are equivalent: when a whole
+ * group leaves, every other result still finds its call, no later than before. Most
+ * proposals only remove messages, and are judged without pairing.
  */
 #include "context/laws.h"
 
@@ -268,6 +268,11 @@ static int law_truth(const laws_input *in, const dispositions *places, judgement
                           "%s calls a tool, which only the model does: keep the message "
                           "that has the call, or leave the call out",
                           name_of(key).text);
+        if (places->inserted_at[i] != PLACE_NONE && in->inserted[i].of_model)
+            return broken(out, LAW_TRUTH, key,
+                          "%s has \"%s\", which only the model writes: leave it out, or "
+                          "write it as text",
+                          name_of(key).text, in->inserted[i].of_model);
     }
     return 0;
 }

@@ -39,8 +39,10 @@ typedef struct inserted_message {
                          without a call, and does not replace a message of the same role,
                          and that one alone */
     int new_call;     /* it has a call that the one message it replaces does not have */
-    int has_name;     /* a hand-built message that says it is an entry … */
-    sessile_key name; /* … this one; entry SESSILE_NO_ID: it is none at all */
+    const char *of_model; /* what it has that only a model writes, where the one message
+                             it replaces has nothing of the kind; or NULL */
+    int has_name;         /* a hand-built message that says it is an entry … */
+    sessile_key name;     /* … this one; entry SESSILE_NO_ID: it is none at all */
 } inserted_message;
 
 typedef struct judgement {

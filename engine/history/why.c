@@ -1,5 +1,5 @@
 /*
- * why.c: explains why a message is in the context at the head, or not.
+ * why.c: explains why a message is, or is not, in the context at the head.
  *
  * Owns the chain of events: those of the message and, while another message covered it,
  * those of that message. Must never say more than the entries do, and never changes

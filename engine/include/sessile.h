@@ -660,9 +660,9 @@ SESSILE_API void sessile_reseal_free(sessile_reseal *reseal);
  * session and no memory of that user, of any agent, can be opened, and no copy of its
  * log: SEALED. The only way back is a copy of the blob with the secret (`user-…` in the
  * folder of the store), so keep backups of these blobs separately and for a short time. A
- * marker (`forgotten-…`) without the name of the user records what was removed. If a
- * secret is missing without one, its sessions are DAMAGED until a copy of the blob is
- * back, or the user is forgotten again.
+ * sealed marker (`forgotten-…`) without the name of the user records what was removed. If
+ * a secret is missing without one that opens, its sessions are DAMAGED until a copy of
+ * the blob is back, or the user is forgotten again.
  *
  * Handles of these sessions that are open on this store return SEALED from now on.
  * Handles in other processes keep working until they are closed. A session that is
@@ -712,7 +712,8 @@ typedef struct sessile_migrate_options {
     int replace; /* 1: replace a session in `to` that differs; its old log is kept beside
                     it */
     int mirror;  /* 1: `to` is a mirror of `from`: secrets of users who were forgotten in
-                    `from` are removed from it, and secrets that differ are replaced */
+                    `from` are removed from it, or replaced if the user came back. Needs
+                    the key of `from`; a secret is kept unless its user was forgotten */
     int whole;   /* 1: `to` is "sqlite:PATH" or a folder, and does not exist (else
                     EXISTS): it is built as PATH.part and renamed at the end. An
                     interrupted run is continued */
@@ -752,9 +753,11 @@ typedef struct sessile_migrate_state {
     uint64_t unfinished; /* bytes after the last commit of a log: never acknowledged, not
                             copied */
     uint64_t users, users_removed; /* users' secrets written, and removed (with mirror) */
-    const char *log;               /* "folder/name" of the log that had a conflict, failed
-                                      or is damaged in this step, or NULL; borrowed until
-                                      the next step */
+    uint64_t users_kept; /* users' secrets of `to` that `from` has lost, or has others of:
+                            kept, since nothing proves that the user was forgotten */
+    const char *log;     /* "folder/name" of the log that had a conflict, failed or is
+                            damaged in this step, or the name of a user's secret that was
+                            kept, or NULL; borrowed until the next step */
     sessile_error why;
 } sessile_migrate_state;
 
@@ -800,7 +803,7 @@ SESSILE_API sessile_status sessile_migrate_begin(sessile_migration **out,
                                                  sessile_error *err);
 /* Copies one piece. Returns NEEDS while more remains, and OK when all is done: then look
  * at conflicts, failed and damaged. state may be NULL. A session that fails does not fail
- * the step. After an error the migration cannot go on; begin another one to continue.
+ * the step. After an error the migration cannot continue: begin another one.
  * Errors: IO, FULL, DENIED (of `to`, or of `from` as a whole), CONFLICT (the keys of
  * `from` were changed meanwhile), NOMEM. */
 SESSILE_API sessile_status sessile_migrate_step(sessile_migration *migration,
@@ -936,6 +939,7 @@ typedef struct sessile_purge_options {
     int64_t retention_ms; /* how long a softly deleted session is kept; default
                              SESSILE_RETENTION_MS */
     int dry_run;          /* 1: remove nothing */
+    sessile_slice user;   /* only sessions of this user; data NULL: of every user */
 } sessile_purge_options;
 SESSILE_API void sessile_purge_options_init(sessile_purge_options *options);
 /* Deletes expired sessions, and sessions that were softly deleted more than retention_ms
@@ -1946,10 +1950,14 @@ typedef struct sessile_run_options {
 SESSILE_API void sessile_run_options_init(sessile_run_options *options);
 
 /*
- * Begins a turn. It writes the messages (JSON objects, at least one) and a turn entry as
- * one commit, before any policy runs. Whatever goes wrong afterwards costs a compaction,
- * never the turn. The turn is acknowledged only when sessile_run_step() returns OK, so
- * step until it returns OK or an error. Free *out with sessile_run_free().
+ * Begins a turn. It writes the messages (JSON objects) and a turn entry as one commit,
+ * before any policy runs. Whatever goes wrong afterwards costs a compaction, never the
+ * turn. The turn is acknowledged only when sessile_run_step() returns OK, so step until
+ * it returns OK or an error. Free *out with sessile_run_free().
+ *
+ * Without messages (count 0) it ends the turn of the messages that were appended since
+ * the last one: only the turn entry is written, then policies run. INVALID: there are no
+ * such messages, or options->usage is given.
  *
  * CONFLICT: the head is not the base (compactions after the base do not matter). Nothing
  * was written; options->on_conflict can choose otherwise. CANCELLED: see
@@ -2098,7 +2106,8 @@ typedef struct sessile_fallback {
  * `fallback` is about the fallback, and everything else describes what is now in force.
  */
 typedef struct sessile_outcome {
-    sessile_id first, last; /* turn: ids of its first message and of its turn entry */
+    sessile_id first, last; /* turn: ids of its first message and of its turn entry; the
+                               same id twice if it wrote no message */
     sessile_id
         head; /* the head after the run; of a turn written as a branch: its last entry */
     sessile_id from;           /* branch: the head that was left; else SESSILE_NO_ID */
@@ -2373,9 +2382,9 @@ SESSILE_API sessile_status sessile_state_replace(sessile_state *state, size_t i,
                                                  sessile_error *err);
 /* Inserts a message before message i (count: at the end). covers 1: it covers messages
  * cover_first to cover_last, which are dropped. The role defaults to user, and
- * metadata.kind to "summary". Law 3 refuses a new message that calls a tool, or has the
- * role system, developer, assistant or model, or has the role of a tool and answers no
- * call. */
+ * metadata.kind to "summary". Law 3 refuses a new message that calls a tool, or has
+ * thinking or anything else that only a model writes, or has the role system, developer,
+ * assistant or model, or has the role of a tool and answers no call. */
 SESSILE_API sessile_status sessile_state_insert(sessile_state *state, size_t i,
                                                 sessile_slice message, int covers,
                                                 size_t cover_first, size_t cover_last,

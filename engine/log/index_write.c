@@ -175,7 +175,7 @@ void log_index_try(log_t *log)
     }
     if (log->st.table->lock(log->handle, SESSILE_LOCK_EXCLUSIVE, 0, &replaced, &err))
         return;
-    /* When others have appended, the index is theirs to go on with. */
+    /* If others have appended, they continue the index. */
     if (!replaced && !log_size(log, &size, &err) && size == log->end.bytes)
         log_index_write(log);
     log->st.table->unlock(log->handle);

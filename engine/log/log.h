@@ -332,19 +332,46 @@ sessile_status log_reseal(store *st, const keyring *k, const char *folder,
                           const log_index_callbacks *callbacks, int *done,
                           const allocator *a, sessile_error *err);
 
+/* Appends the text that takes the place of entry id to out: checked JSON with that id.
+ * Appends nothing: the entry stays as it is. */
+typedef sessile_status (*log_change)(void *arg, sessile_id id, const char *text,
+                                     size_t size, buf *out, sessile_error *err);
+/*
+ * Writes a log again, with some entries changed, under a new data key, and replaces the
+ * old log with it. change is called for each entry in order, under the exclusive lock; in
+ * a store without locks it starts at entry 0 again if others were faster. Entry 0 is
+ * shown to it, and must stay as it is. Writes stay the same. Works in plain stores, too.
+ * callbacks and errors: as of log_reseal(), and errors of change.
+ */
+sessile_status log_change_entries(store *st, const keyring *k, const char *folder,
+                                  const char *name, int timeout_ms,
+                                  const log_index_callbacks *callbacks, log_change change,
+                                  void *arg, const allocator *a, sessile_error *err);
+
 /* Gives a log whose name was damaged its right name. EXISTS: that name is taken.
  * NOTFOUND; BUSY; CONFLICT: it was replaced meanwhile; UNSUPPORTED. */
 sessile_status log_rename(store *st, const char *folder, const char *name,
                           const char *to_folder, const char *to_name, int timeout_ms,
                           sessile_error *err);
+/* How a log ends: another log, or one that was written to, resealed or cut since, ends
+ * otherwise. */
+#define LOG_TAIL 32 /* bytes, among them the tag or the checksum of the last line */
+typedef struct log_ending {
+    uint64_t bytes;
+    sessile_id count;    /* entries */
+    size_t tail_size;    /* LOG_TAIL; 0: only bytes is known */
+    char tail[LOG_TAIL]; /* the last bytes, as they stand */
+} log_ending;
+/* How an open log ended when it was read last. CONFLICT: it has more bytes by now. */
+sessile_status log_get_ending(log_t *log, log_ending *out, sessile_error *err);
 /*
  * Removes a log and the files beside it, durably. The log need not open. Its header line
- * is overwritten first, a plain log as a whole. expected: the size that the log must
- * have, else CONFLICT; UINT64_MAX: any. *bytes: the size that it had. NOTFOUND; BUSY;
- * UNSUPPORTED: the store cannot remove logs.
+ * is overwritten first, a plain log as a whole. expected: how the log must end, which is
+ * compared under its lock, else CONFLICT; NULL: any. *bytes: the size that it had.
+ * NOTFOUND; BUSY; UNSUPPORTED: the store cannot remove logs.
  */
 sessile_status log_remove(store *st, const keyring *k, const char *folder,
-                          const char *name, uint64_t expected, int timeout_ms,
+                          const char *name, const log_ending *expected, int timeout_ms,
                           uint64_t *bytes, sessile_error *err);
 /* The same, but only if its user was forgotten (keyring_forgot()), else CONFLICT. */
 sessile_status log_remove_forgotten(store *st, const keyring *k, const char *folder,

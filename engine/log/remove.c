@@ -2,9 +2,12 @@
  * remove.c: removes a log, whether it opens or not.
  *
  * Decides whether the log is still the one that was meant: under its lock, the name leads
- * to it and nobody has written since. Without locks the store compares once more. Must
- * never read the log.
+ * to it, and it has the size and ends with the line that the caller saw. Without locks
+ * the store compares the size once more. Reads only what stands in clear: the start of
+ * the first line, and the last bytes. Must never open a line.
  */
+#include <string.h>
+
 #include "log/internal.h"
 
 /* The header line of a sealed log, in which its key is, is shorter. */
@@ -32,12 +35,55 @@ static sessile_status check_forgotten(const sessile_backend *table,
                                    name);
 }
 
+static sessile_status read_tail(const sessile_backend *table, sessile_backend_log *log,
+                                sessile_id count, uint64_t bytes, char out[LOG_TAIL],
+                                size_t *size, sessile_error *err)
+{
+    *size = 0;
+    if (count == 0 || bytes < LOG_TAIL)
+        return SESSILE_OK;
+    return table->read(log, count - 1, bytes - LOG_TAIL, out, LOG_TAIL, size, err);
+}
+
+sessile_status log_get_ending(log_t *log, log_ending *out, sessile_error *err)
+{
+    uint64_t size;
+    sessile_status status = log_size(log, &size, err);
+    memset(out, 0, sizeof *out);
+    out->bytes = log_bytes(log);
+    out->count = log_count(log);
+    if (!status && size != out->bytes)
+        return fail(err, SESSILE_CONFLICT, "%s was written to meanwhile", log->name);
+    return !status ? read_tail(log->st.table, log->handle, out->count, out->bytes,
+                               out->tail, &out->tail_size, err)
+                   : status;
+}
+
+/* CONFLICT: it does not end as expected. */
+static sessile_status check_ending(const sessile_backend *table, sessile_backend_log *log,
+                                   const log_ending *expected, uint64_t bytes,
+                                   const char *name, sessile_error *err)
+{
+    char tail[LOG_TAIL];
+    size_t size = 0;
+    sessile_status status = SESSILE_OK;
+    int same = bytes == expected->bytes;
+    if (same && expected->tail_size) {
+        status = read_tail(table, log, expected->count, bytes, tail, &size, err);
+        same = size == expected->tail_size && memcmp(tail, expected->tail, size) == 0;
+    }
+    if (status || same)
+        return status;
+    return fail(err, SESSILE_CONFLICT,
+                "%s was written to or replaced meanwhile: it was left alone", name);
+}
+
 /* *again: it was replaced, or written to although any bytes were meant, since it was
  * opened. */
 static sessile_status remove_once(store *st, const keyring *k, const char *folder,
-                                  const char *name, uint64_t expected, int timeout_ms,
-                                  int forgotten, uint64_t *bytes, int *again,
-                                  sessile_error *err)
+                                  const char *name, const log_ending *expected,
+                                  int timeout_ms, int forgotten, uint64_t *bytes,
+                                  int *again, sessile_error *err)
 {
     const sessile_backend *table = st->table;
     const int locks = log_has_locks(table);
@@ -56,10 +102,9 @@ static sessile_status remove_once(store *st, const keyring *k, const char *folde
         status = table->size(log, bytes, &mtime_ms, err);
     if (!status && !replaced && forgotten)
         status = check_forgotten(table, log, k, name, err);
-    if (!status && !replaced && expected != UINT64_MAX && *bytes != expected) {
-        status = fail(err, SESSILE_CONFLICT,
-                      "%s was written to meanwhile: it was left alone", name);
-    } else if (!status && !replaced) {
+    if (!status && !replaced && expected)
+        status = check_ending(table, log, expected, *bytes, name, err);
+    if (!status && !replaced) {
         status = table->remove(log, keyring_sealed(k) ? HEAD_MOST : UINT64_MAX, err);
         /* Where it was removed, and not replaced, opening it again says so; and what has
          * other bytes by now than were expected is left alone there. */
@@ -71,8 +116,9 @@ static sessile_status remove_once(store *st, const keyring *k, const char *folde
 }
 
 static sessile_status remove_log(store *st, const keyring *k, const char *folder,
-                                 const char *name, uint64_t expected, int timeout_ms,
-                                 int forgotten, uint64_t *bytes, sessile_error *err)
+                                 const char *name, const log_ending *expected,
+                                 int timeout_ms, int forgotten, uint64_t *bytes,
+                                 sessile_error *err)
 {
     sessile_error local = {SESSILE_OK, ""};
     sessile_status status = SESSILE_OK;
@@ -95,7 +141,7 @@ static sessile_status remove_log(store *st, const keyring *k, const char *folder
 }
 
 sessile_status log_remove(store *st, const keyring *k, const char *folder,
-                          const char *name, uint64_t expected, int timeout_ms,
+                          const char *name, const log_ending *expected, int timeout_ms,
                           uint64_t *bytes, sessile_error *err)
 {
     return remove_log(st, k, folder, name, expected, timeout_ms, 0, bytes, err);
@@ -105,5 +151,5 @@ sessile_status log_remove_forgotten(store *st, const keyring *k, const char *fol
                                     const char *name, int timeout_ms, uint64_t *bytes,
                                     sessile_error *err)
 {
-    return remove_log(st, k, folder, name, UINT64_MAX, timeout_ms, 1, bytes, err);
+    return remove_log(st, k, folder, name, NULL, timeout_ms, 1, bytes, err);
 }

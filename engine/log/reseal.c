@@ -1,5 +1,6 @@
 /*
- * reseal.c: reseals a log under the newest epoch and the keyring's suite.
+ * reseal.c: reseals a log under the newest epoch and the keyring's suite; changes entries
+ * of a log on the way.
  *
  * Under the exclusive lock the whole log is read and checked, copied entry by entry, and
  * replaced in one step. Must never copy a log that it could not read as a whole: a
@@ -20,6 +21,15 @@
 
 /* Looks for lines that others appended during the copy. */
 enum { ROUNDS = 256 };
+
+/* What is wanted of the copy. change NULL: the same entries under the newest key, and no
+ * copy if the log has that already. */
+typedef struct resealing {
+    const log_index_callbacks *callbacks;
+    log_change change;
+    void *arg;
+    buf changed; /* the text of one entry */
+} resealing;
 
 static sessile_status fail_replaced_again(const char *folder, const char *name,
                                           sessile_error *err)
@@ -124,9 +134,28 @@ static sessile_status attach_locked(log_t **out, store *st, const keyring *k,
     return fail_replaced_again(folder, name, err);
 }
 
+/* The text of an entry as the copy gets it. */
+static sessile_status change_entry(resealing *r, sessile_id id, const buf *text,
+                                   sessile_slice *out, sessile_error *err)
+{
+    sessile_status status = SESSILE_OK;
+
+    *out = (sessile_slice){text->data, text->size};
+    if (!r->change)
+        return SESSILE_OK;
+    buf_clear(&r->changed);
+    status = r->change(r->arg, id, text->data, text->size, &r->changed, err);
+    if (!status && r->changed.failed)
+        status = fail_nomem(err);
+    if (!status && r->changed.size)
+        *out = (sessile_slice){r->changed.data, r->changed.size};
+    return status;
+}
+
 /* Every line behind those in the copy, up to the last commit, which a scan has proved. */
 static sessile_status copy_lines(log_t *log, const keyring *k, const char *folder,
-                                 const char *name, log_copy *copy, sessile_error *err)
+                                 const char *name, resealing *wanted, log_copy *copy,
+                                 sessile_error *err)
 {
     sessile_status status = SESSILE_OK;
     uint64_t count = log->end.count, first = copy->count;
@@ -150,11 +179,14 @@ static sessile_status copy_lines(log_t *log, const keyring *k, const char *folde
             return fail(err, SESSILE_IO,
                         "%s was changed while it was resealed: try again", log->name);
         }
-        status = index == 0 ? log_copy_begin(copy, &log->st, k, folder, name,
-                                             log->key.user, log->buffers.text.data,
-                                             log->buffers.text.size, log->alloc, err)
-                            : log_copy_entry(copy, log->buffers.text.data,
-                                             log->buffers.text.size, l.commit != 0, err);
+        sessile_slice entry;
+        status = change_entry(wanted, l.id, &log->buffers.text, &entry, err);
+        if (!status)
+            status =
+                index == 0
+                    ? log_copy_begin(copy, &log->st, k, folder, name, log->key.user,
+                                     entry.data, entry.size, log->alloc, err)
+                    : log_copy_entry(copy, entry.data, entry.size, l.commit != 0, err);
     }
     return status;
 }
@@ -179,10 +211,11 @@ static sessile_status scan_with_proof(log_t *log, const log_index_callbacks *cal
 /* The copy in the place of the log, as it is when nothing more is appended. CONFLICT:
  * something was, between the last look and that. */
 static sessile_status copy_all(log_t *log, const keyring *k, const char *folder,
-                               const char *name, log_copy *copy, sessile_error *err)
+                               const char *name, resealing *wanted, log_copy *copy,
+                               sessile_error *err)
 {
     uint64_t cut = 0;
-    sessile_status status = copy_lines(log, k, folder, name, copy, err);
+    sessile_status status = copy_lines(log, k, folder, name, wanted, copy, err);
     for (int i = 0; !status && i < ROUNDS && !log_has_locks(log->st.table); i++) {
         /* before the last look: the less comes behind it, the less often others are
          * faster */
@@ -191,7 +224,7 @@ static sessile_status copy_all(log_t *log, const keyring *k, const char *folder,
             status = log_recover(log, NULL, NULL, &cut, err);
         if (status || copy->count == log->end.count)
             break;
-        status = copy_lines(log, k, folder, name, copy, err);
+        status = copy_lines(log, k, folder, name, wanted, copy, err);
     }
     if (!status && !log_has_locks(log->st.table) && log->asked != log->end.bytes) {
         status =
@@ -204,19 +237,18 @@ static sessile_status copy_all(log_t *log, const keyring *k, const char *folder,
 }
 
 static sessile_status reseal_once(store *st, const keyring *k, const char *folder,
-                                  const char *name, int timeout_ms,
-                                  const log_index_callbacks *callbacks, int *done,
-                                  const allocator *a, sessile_error *err)
+                                  const char *name, int timeout_ms, resealing *wanted,
+                                  int *done, const allocator *a, sessile_error *err)
 {
     log_copy copy;
     log_t *log;
     memset(&copy, 0, sizeof copy);
     sessile_status status = attach_locked(&log, st, k, folder, name, timeout_ms, a, err);
-    if (status || is_newest(k, log->key.epoch, log->key.suite))
+    if (status || (!wanted->change && is_newest(k, log->key.epoch, log->key.suite)))
         goto out;
-    status = scan_with_proof(log, callbacks, err);
+    status = scan_with_proof(log, wanted->callbacks, err);
     if (!status)
-        status = copy_all(log, k, folder, name, &copy, err);
+        status = copy_all(log, k, folder, name, wanted, &copy, err);
     *done = status == SESSILE_OK;
     log_copy_drop(&copy);
 out:
@@ -226,27 +258,55 @@ out:
     return status;
 }
 
+static sessile_status reseal(store *st, const keyring *k, const char *folder,
+                             const char *name, int timeout_ms, resealing *wanted,
+                             int *done, const allocator *a, sessile_error *err)
+{
+    const char *verb = wanted->change ? "change" : "reseal";
+    sessile_status status = SESSILE_CONFLICT;
+    if ((st->table->capabilities & SESSILE_BACKEND_REPLACES) == 0)
+        return fail(err, SESSILE_UNSUPPORTED, "this store cannot %s a log", verb);
+    for (int i = 0; status == SESSILE_CONFLICT && i < LOG_TRIES; i++) {
+        error_clear(err);
+        status = reseal_once(st, k, folder, name, timeout_ms, wanted, done, a, err);
+    }
+    if (status == SESSILE_CONFLICT) {
+        status = fail(err, SESSILE_BUSY,
+                      "%s/%s was written to during each of %d attempts to %s it: "
+                      "try again when less is written to it",
+                      folder, name, LOG_TRIES, verb);
+    }
+    return status;
+}
+
 sessile_status log_reseal(store *st, const keyring *k, const char *folder,
                           const char *name, int timeout_ms,
                           const log_index_callbacks *callbacks, int *done,
                           const allocator *a, sessile_error *err)
 {
     sessile_error local = {SESSILE_OK, ""};
-    sessile_status status = SESSILE_CONFLICT;
+    resealing wanted = {.callbacks = callbacks};
     err = err ? err : &local;
     *done = 0;
     error_clear(err);
-    if (!keyring_sealed(k) || (st->table->capabilities & SESSILE_BACKEND_REPLACES) == 0)
+    if (!keyring_sealed(k))
         return fail(err, SESSILE_UNSUPPORTED, "this store cannot reseal a log");
-    for (int i = 0; status == SESSILE_CONFLICT && i < LOG_TRIES; i++) {
-        error_clear(err);
-        status = reseal_once(st, k, folder, name, timeout_ms, callbacks, done, a, err);
-    }
-    if (status == SESSILE_CONFLICT) {
-        status = fail(err, SESSILE_BUSY,
-                      "%s/%s was written to during each of %d attempts to reseal it: "
-                      "try again when less is written to it",
-                      folder, name, LOG_TRIES);
-    }
+    return reseal(st, k, folder, name, timeout_ms, &wanted, done, a, err);
+}
+
+sessile_status log_change_entries(store *st, const keyring *k, const char *folder,
+                                  const char *name, int timeout_ms,
+                                  const log_index_callbacks *callbacks, log_change change,
+                                  void *arg, const allocator *a, sessile_error *err)
+{
+    sessile_error local = {SESSILE_OK, ""};
+    resealing wanted = {callbacks, change, arg, {0}};
+    sessile_status status;
+    int done = 0;
+    err = err ? err : &local;
+    error_clear(err);
+    buf_init(&wanted.changed, a);
+    status = reseal(st, k, folder, name, timeout_ms, &wanted, &done, a, err);
+    buf_wipe(&wanted.changed);
     return status;
 }

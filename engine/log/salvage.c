@@ -12,11 +12,11 @@
  * log; rewrite.c makes a new one.
  *
  * The lines also say how many entries there were. In a sealed log a line that opens is
- * believed, because nobody without the key can make one. In a plain log anybody can, so
- * an id is believed only up to the number of lines that the file has room for, plus some
+ * trusted, because nobody can make one without the key. In a plain log anybody can, so
+ * an id is trusted only up to the number of lines that the file has room for, plus some
  * for bytes that may have been cut out. A line that does not open but has the layout of
- * one is believed about its own id, up to the number of lines that fit before it, and
- * about the entry that it calls durable.
+ * one is trusted for its own id, up to the number of lines that fit before it, and for
+ * the entry that it calls durable.
  *
  * Rejected: the order of lines in the file instead of their ids (two swapped lines would
  * cost one), and leaving out lost ids (every later id would change).

@@ -41,7 +41,8 @@ static int take_times(memory_entry *out, const entry *e, json ttl, json holds)
 
 sessile_status memory_entry_read(memory_entry *out, const entry *e, sessile_error *err)
 {
-    json kind = {0}, importance = {0}, ttl = {0}, holds = {0}, pending = {0};
+    json kind = {0}, importance = {0}, ttl = {0}, holds = {0}, pending = {0},
+         erased = {0};
     char id[9];
     int good;
 
@@ -61,11 +62,14 @@ sessile_status memory_entry_read(memory_entry *out, const entry *e, sessile_erro
         json_fill(&ttl, it.value, it.key, "ttl_ms");
         json_fill(&holds, it.value, it.key, "holds");
         json_fill(&pending, it.value, it.key, "pending");
+        json_fill(&erased, it.value, it.key, "erased");
     }
-    good = out->value.type == JSON_STRING && is_a(out->key, JSON_STRING) &&
-           is_a(out->also, JSON_STRING) && is_a(out->from, JSON_ARRAY) &&
-           is_a(out->replaces, JSON_ARRAY) && is_a(out->metadata, JSON_OBJECT) &&
-           is_a(out->policy, JSON_OBJECT) && is_a(holds, JSON_OBJECT);
+    out->erased = erased.type == JSON_TRUE;
+    good = (out->value.type == JSON_STRING || out->erased) &&
+           is_a(out->key, JSON_STRING) && is_a(out->also, JSON_STRING) &&
+           is_a(out->from, JSON_ARRAY) && is_a(out->replaces, JSON_ARRAY) &&
+           is_a(out->metadata, JSON_OBJECT) && is_a(out->policy, JSON_OBJECT) &&
+           is_a(holds, JSON_OBJECT);
     if (kind.type != JSON_NONE && memory_kind_of(kind, &out->kind))
         good = 0;
     if (importance.type != JSON_NONE && (json_double(importance, &out->importance) ||
@@ -97,14 +101,16 @@ size_t memory_ids(json array, sessile_id *ids, size_t most)
     return count;
 }
 
-uint64_t memory_session_hash(sessile_slice agent, sessile_slice session)
+uint64_t memory_session_hash(const hash_key *key, sessile_slice agent,
+                             sessile_slice session)
 {
-    uint64_t parts[] = {hash64(agent.data, agent.size),
-                        hash64(session.data, session.size)};
-    return hash64(parts, sizeof parts);
+    uint64_t parts[] = {hash64_keyed(key, agent.data, agent.size),
+                        hash64_keyed(key, session.data, session.size)};
+    return hash64_keyed(key, parts, sizeof parts);
 }
 
-int memory_from_hash(const memory_entry *m, size_t n, const allocator *a, uint64_t *hash)
+int memory_from_hash(const memory_entry *m, size_t n, const hash_key *key,
+                     const allocator *a, uint64_t *hash)
 {
     json_iter it = json_begin(m->from);
     buf agent, session;
@@ -129,7 +135,7 @@ int memory_from_hash(const memory_entry *m, size_t n, const allocator *a, uint64
     if (agent.failed || session.failed) {
         result = -1;
     } else {
-        *hash = memory_session_hash((sessile_slice){agent.data, agent.size},
+        *hash = memory_session_hash(key, (sessile_slice){agent.data, agent.size},
                                     (sessile_slice){session.data, session.size});
         result = 1;
     }

@@ -2,6 +2,7 @@
 #ifndef MEMORY_ENTRIES_H
 #define MEMORY_ENTRIES_H
 
+#include "base/text.h"
 #include "codec/entry.h"
 #include "memory/kinds.h"
 
@@ -13,6 +14,7 @@ typedef struct memory_entry {
     int64_t expires_ms;     /* 0: never */
     int64_t from_ms, to_ms; /* when it holds; INT64_MIN, INT64_MAX: not said */
     int pending;
+    int erased;            /* it has no value any more */
     json key, value, also; /* strings */
     json from;             /* array of {session, agent, first, last} */
     json replaces;         /* array of ids */
@@ -23,10 +25,13 @@ sessile_status memory_entry_read(memory_entry *out, const entry *e, sessile_erro
 
 /* An array of ids into ids (room for `most`); others are left out. Returns how many. */
 size_t memory_ids(json array, sessile_id *ids, size_t most);
-/* The hash64 of a session that an entry is from: its agent and its id. */
-uint64_t memory_session_hash(sessile_slice agent, sessile_slice session);
+/* The hash of a session that an entry is from: its agent and its id. The key is that of
+ * the memory (states.key). */
+uint64_t memory_session_hash(const hash_key *key, sessile_slice agent,
+                             sessile_slice session);
 /* The hash of the n-th (from 0) of an entry's `from`: 1, or 0: there are fewer, or -1: no
  * memory. */
-int memory_from_hash(const memory_entry *m, size_t n, const allocator *a, uint64_t *hash);
+int memory_from_hash(const memory_entry *m, size_t n, const hash_key *key,
+                     const allocator *a, uint64_t *hash);
 
 #endif

@@ -22,7 +22,8 @@ sessile_status memory_filter_init(memory_filter *f, sessile_memory *m,
     f->now_ms = now_ms;
     buf_init(&f->entry, &m->store->alloc);
     if (wanted->session.size)
-        f->session = memory_session_hash(wanted->session_agent.size
+        f->session = memory_session_hash(&m->fold->states.key,
+                                         wanted->session_agent.size
                                              ? wanted->session_agent
                                              : (sessile_slice){m->agent, m->agent_size},
                                          wanted->session);
@@ -63,10 +64,12 @@ static int has_prefix(const states *s, const memory_record *r, sessile_slice pre
 
 static int from_session(memory_filter *f, const memory_entry *e)
 {
+    const sessile_memory *m = f->memory;
     uint64_t hash;
     int got;
-    for (size_t n = 0;
-         (got = memory_from_hash(e, n, &f->memory->store->alloc, &hash)) > 0; n++)
+    for (size_t n = 0; (got = memory_from_hash(e, n, &m->fold->states.key,
+                                               &m->store->alloc, &hash)) > 0;
+         n++)
         if (hash == f->session)
             return 1;
     if (got < 0)

@@ -192,19 +192,14 @@ sessile_status memory_history(sessile_memory *m, sessile_slice key, sessile_id i
 
 /* ------------------------------------------------------------------ questions */
 
-/* The question's vector as the model's rows are: padded, quantised. */
-typedef struct asked_vector {
-    const memory_model *model;
-    int8_t values[(SESSILE_MEMORY_DIMS_MAX + 31) / 32 * 32];
-    float scale;
-} asked_vector;
-
-static sessile_status take_vector(asked_vector *v, const memory_fold *f,
+sessile_status memory_take_vector(asked_vector *v, const memory_fold *f,
                                   const sessile_memory_search_options *o,
                                   sessile_error *err)
 {
     vector_fault fault;
 
+    v->model = NULL;
+    v->scale = 0;
     if (!o->vector)
         return SESSILE_OK;
     if (o->dims < 1 || o->dims > SESSILE_MEMORY_DIMS_MAX)
@@ -225,12 +220,18 @@ static sessile_status take_vector(asked_vector *v, const memory_fold *f,
     return SESSILE_OK;
 }
 
+void memory_about(const sessile_memory *m, uint32_t record, int64_t *time_ms,
+                  double *importance)
+{
+    const memory_record *r = &m->fold->states.records[record];
+    *time_ms = r->time_ms;
+    *importance = (double)r->importance / UINT16_MAX;
+}
+
 static void about(void *arg, uint32_t record, int64_t *time_ms, double *importance)
 {
     const memory_filter *f = arg;
-    const memory_record *r = &f->memory->fold->states.records[record];
-    *time_ms = r->time_ms;
-    *importance = (double)r->importance / UINT16_MAX;
+    memory_about(f->memory, record, time_ms, importance);
 }
 
 static sessile_status add_hits(row_list *l, sessile_memory *m, sessile_slice question,
@@ -255,7 +256,7 @@ static sessile_status add_hits(row_list *l, sessile_memory *m, sessile_slice que
     return status;
 }
 
-static sessile_status check_search(const sessile_memory_search_options *o,
+sessile_status memory_check_search(const sessile_memory_search_options *o,
                                    sessile_error *err)
 {
     if (!(o->weight >= 0 && o->weight <= 1) || !(o->min_cover >= 0 && o->min_cover <= 1))
@@ -288,7 +289,7 @@ static sessile_status search_locked(sessile_memory *m, sessile_slice question,
     limit = limit < f->states.count ? limit : f->states.count;
     terms_init(&terms, a);
     if (!status)
-        status = take_vector(v, f, o, err);
+        status = memory_take_vector(v, f, o, err);
     if (!status && limit) {
         hits = mem_alloc(a, limit * sizeof *hits);
         if (!hits || terms_add(&terms, f->words, question.data ? question.data : "",
@@ -331,7 +332,7 @@ sessile_status memory_search(sessile_memory *m, sessile_slice question,
                              const sessile_memory_search_options *options,
                              sessile_memory_row **rows, size_t *count, sessile_error *err)
 {
-    sessile_status status = check_search(options, err);
+    sessile_status status = memory_check_search(options, err);
     asked_vector v;
     row_list l;
 
@@ -339,8 +340,6 @@ sessile_status memory_search(sessile_memory *m, sessile_slice question,
         status = memory_lock_fresh(m, err);
     if (status)
         return status;
-    v.model = NULL;
-    v.scale = 0;
     rows_init(&l, &m->store->alloc);
     status = search_locked(m, question, options, &l, &v, err);
     return finish(m, &l, status, rows, count, err);

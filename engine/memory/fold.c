@@ -12,7 +12,7 @@
 #include "base/text.h"
 
 /* Ids that one entry may name; what is more is left out. */
-enum { NAMED_MAX = 256 };
+enum { NAMED_MAX = UINT16_MAX, ID_SIZE = 11 /* of an id in an array, with its comma */ };
 
 static void note_change(void *arg, uint32_t record, int live)
 {
@@ -66,6 +66,10 @@ static sessile_status take_header(memory_fold *f, const entry *e, sessile_error 
                       "its header is of a session: its file was moved or replaced");
     if (status)
         return status;
+    /* Keys are often a model's words: who could make two of them equal could replace what
+     * a person said. The nonce is as secret as the log. */
+    f->states.key =
+        hash_key_of("sessile memory hash 1", f->header.nonce, strlen(f->header.nonce));
     language = f->header.language.size ? f->header.language.data : WORDS_LANGUAGE;
     status = words_open(&f->words, language, f->alloc, err);
     if (status == SESSILE_INVALID)
@@ -114,9 +118,10 @@ static int add_words(memory_fold *f, const entry *e, const memory_entry *m, int 
 
     f->terms[FIELD_MAIN].count = f->terms[FIELD_ALSO].count = 0;
     words_day(f->words, day_ms, day);
-    if (add_terms(f, FIELD_MAIN, m->value) || add_terms(f, FIELD_MAIN, m->key) ||
-        add_author(f, e) || add_terms(f, FIELD_ALSO, m->also) ||
-        terms_add(&f->terms[FIELD_MAIN], f->words, day, strlen(day), 0))
+    if (!m->erased &&
+        (add_terms(f, FIELD_MAIN, m->value) || add_terms(f, FIELD_MAIN, m->key) ||
+         add_author(f, e) || add_terms(f, FIELD_ALSO, m->also) ||
+         terms_add(&f->terms[FIELD_MAIN], f->words, day, strlen(day), 0)))
         return -1;
     return postings_add(
         &f->postings,
@@ -127,7 +132,8 @@ static int add_words(memory_fold *f, const entry *e, const memory_entry *m, int 
 
 static sessile_status take_memory(memory_fold *f, const entry *e, sessile_error *err)
 {
-    sessile_id replaces[NAMED_MAX];
+    sessile_id few[SESSILE_MEMORY_NAMED_MAX], *replaces = few;
+    size_t room = SESSILE_MEMORY_NAMED_MAX;
     memory_entry m;
     states_entry s = {.id = e->id, .time_ms = e->time_ms};
     sessile_status status = memory_entry_read(&m, e, err);
@@ -136,21 +142,32 @@ static sessile_status take_memory(memory_fold *f, const entry *e, sessile_error 
     if (status)
         return status;
     s.expires_ms = m.expires_ms;
+    /* Only an erased entry may name more than a few. */
+    if (m.replaces.type == JSON_ARRAY && m.replaces.size / ID_SIZE >= room) {
+        room = m.replaces.size / ID_SIZE + 1;
+        room = room < NAMED_MAX ? room : NAMED_MAX;
+        replaces = mem_alloc(f->alloc, room * sizeof *replaces);
+        if (!replaces)
+            return fail_nomem(err);
+    }
     s.replaces = replaces;
-    s.replace_count = memory_ids(m.replaces, replaces, NAMED_MAX);
+    s.replace_count = memory_ids(m.replaces, replaces, room);
     s.importance = m.importance;
     s.pending = m.pending;
+    s.erased = m.erased;
     s.kind = (uint8_t)m.kind;
     s.source = (uint8_t)m.source;
     buf_clear(&f->scratch);
     if ((m.key.type == JSON_STRING && json_string(&f->scratch, m.key)) ||
-        memory_from_hash(&m, 0, f->alloc, &s.session) < 0)
-        return fail_nomem(err);
+        memory_from_hash(&m, 0, &f->states.key, f->alloc, &s.session) < 0)
+        status = fail_nomem(err);
     s.key = (sessile_slice){f->scratch.data, f->scratch.size};
-    if (states_write(&f->states, &s) ||
-        add_words(f, e, &m, states_is_live(&f->states, record)))
-        return fail_nomem(err);
-    return SESSILE_OK;
+    if (!status && (states_write(&f->states, &s) ||
+                    add_words(f, e, &m, states_is_live(&f->states, record))))
+        status = fail_nomem(err);
+    if (replaces != few)
+        mem_free(f->alloc, replaces, room * sizeof *replaces);
+    return status;
 }
 
 static sessile_status take_verdict(memory_fold *f, const entry *e, sessile_error *err)
@@ -174,10 +191,11 @@ static sessile_status take_verdict(memory_fold *f, const entry *e, sessile_error
     return SESSILE_OK;
 }
 
-uint64_t memory_heard_hash(json session, json nonce)
+uint64_t memory_heard_hash(const memory_fold *f, json session, json nonce)
 {
-    uint64_t parts[] = {hash64(session.at, session.size), hash64(nonce.at, nonce.size)};
-    return hash64(parts, sizeof parts);
+    uint64_t parts[] = {hash64_keyed(&f->states.key, session.at, session.size),
+                        hash64_keyed(&f->states.key, nonce.at, nonce.size)};
+    return hash64_keyed(&f->states.key, parts, sizeof parts);
 }
 
 static sessile_status take_heard(memory_fold *f, const entry *e, sessile_error *err)
@@ -189,7 +207,7 @@ static sessile_status take_heard(memory_fold *f, const entry *e, sessile_error *
 
     if (json_plain(json_get(e->data, "upto"), &text, &size) &&
         !id_parse(text, size, &upto) &&
-        map_put(&f->heard, memory_heard_hash(session, nonce), upto))
+        map_put(&f->heard, memory_heard_hash(f, session, nonce), upto))
         return fail_nomem(err);
     return SESSILE_OK;
 }

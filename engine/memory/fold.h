@@ -31,7 +31,7 @@ typedef struct memory_fold {
     postings postings;
     memory_model *models;
     size_t model_count, model_capacity;
-    map heard; /* hash64 of a session and its nonce: the last entry that was read */
+    map heard; /* hash of a session and its nonce: the last entry that was read */
     sessile_id consent; /* the newest entry about it; 0: none */
     int consented;
     uint64_t verdicts, refusals;
@@ -55,6 +55,7 @@ const memory_model *memory_fold_model_of(const memory_fold *f, sessile_slice nam
 
 /* How far a session was heard; 0: never. */
 sessile_id memory_fold_heard(const memory_fold *f, uint64_t session_and_nonce);
-uint64_t memory_heard_hash(json session, json nonce);
+/* Of the strings as they stand in JSON. */
+uint64_t memory_heard_hash(const memory_fold *f, json session, json nonce);
 
 #endif

@@ -3,8 +3,8 @@
 
 #include "codec/entry.h"
 
-static const char *const states[] = {"live",    "pending",  "replaced",
-                                     "deleted", "rejected", "expired"};
+static const char *const states[] = {"live",     "pending", "replaced", "deleted",
+                                     "rejected", "expired", "erased"};
 static const char *const kinds[] = {"fact", "episode", "reflection", "procedure"};
 static const entry_source sources[] = {SOURCE_USER, SOURCE_AGENT, SOURCE_TOOL,
                                        SOURCE_SYSTEM};

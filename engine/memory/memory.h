@@ -2,10 +2,13 @@
  * memory.h: a long-term memory that is open.
  *
  *   memory.c   opening, keeping up with others, the one way to write
- *   write.c    entries, verdicts, consent, vectors
+ *   write.c    entries, verdicts, consent
+ *   embed.c    vectors
+ *   erase.c    takes entries out of the log
  *   rows.c     entries as a caller reads them
  *   find.c     read, list, history, search, stats
  *   watch.c    waiting for what others write
+ *   several.c  a search in several memories, for recall
  *
  * sessile_memory.h says what the functions without `_locked` do; their arguments are
  * checked (pointers are not NULL, slices have data).
@@ -34,6 +37,9 @@ struct sessile_memory {
 sessile_status memory_open(sessile_memory **out, sessile_store *st,
                            const sessile_memory_options *options, sessile_error *err);
 void memory_close(sessile_memory *m);
+
+/* The folder and name of its log. */
+void memory_place(const sessile_memory *m, char folder[NAME_SIZE], char name[NAME_SIZE]);
 
 /* Takes the mutex and reads what others have written. On an error the mutex is free. */
 sessile_status memory_lock_fresh(sessile_memory *m, sessile_error *err);
@@ -64,9 +70,30 @@ sessile_status memory_verdict(sessile_memory *m, const sessile_id *ids, size_t c
 sessile_status memory_consent(sessile_memory *m, int given, sessile_slice by,
                               sessile_slice text, sessile_slice scope,
                               sessile_error *err);
+
+/* What is checked of every text that is written; limit: the name of the limit. */
+sessile_status memory_check_text(sessile_slice text, const char *what, size_t most,
+                                 const char *limit, sessile_error *err);
+/* Under the lock. DENIED: the user does not consent. */
+sessile_status memory_check_consent(const sessile_memory *m, sessile_error *err);
+void memory_put_id(buf *out, sessile_id id); /* as a JSON string */
+/* Adds an entry with its envelope, and returns its id. author may be empty: the agent,
+ * where its name is UTF-8. */
+sessile_id memory_add(sessile_memory *m, batch *b, entry_type type, entry_source source,
+                      sessile_slice author, const buf *data);
+
+/* ---- embed.c */
 sessile_status memory_embed(sessile_memory *m, sessile_slice model, size_t dims,
                             const sessile_id *ids, const float *vectors, size_t count,
                             sessile_error *err);
+
+/* ---- erase.c */
+sessile_status memory_erase(sessile_memory *m,
+                            const sessile_memory_erase_options *options, size_t *erased,
+                            sessile_error *err);
+sessile_status memory_delete_from(sessile_memory *m, sessile_slice agent,
+                                  sessile_slice session, sessile_slice by,
+                                  size_t *changed, sessile_error *err);
 
 /* ---- rows.c */
 
@@ -88,6 +115,9 @@ sessile_status rows_add(row_list *l, sessile_memory *m, uint32_t record, int64_t
                         sessile_error *err);
 /* The last row's slice at this offset is these bytes: 0, or -1: no memory. */
 int rows_put(row_list *l, size_t field, const char *data, size_t size);
+/* Sets the texts of the rows in the list, until another one is added: 0, or -1: no
+ * memory. */
+int rows_place(row_list *l);
 /* All rows as one block for the caller; NULL when there are none. */
 sessile_status rows_finish(row_list *l, sessile_memory *m, sessile_memory_row **out,
                            size_t *count, sessile_error *err);
@@ -124,5 +154,42 @@ sessile_status memory_search(sessile_memory *m, sessile_slice question,
                              sessile_error *err);
 sessile_status memory_stats(sessile_memory *m, sessile_memory_stats *out,
                             sessile_error *err);
+/* INVALID, LIMIT: numbers of a search that are out of range. */
+sessile_status memory_check_search(const sessile_memory_search_options *o,
+                                   sessile_error *err);
+/* The question's vector as the model's rows are: padded, quantised. */
+typedef struct asked_vector {
+    const memory_model *model; /* NULL: none was asked for, or there is none here */
+    int8_t values[(SESSILE_MEMORY_DIMS_MAX + 31) / 32 * 32];
+    float scale;
+} asked_vector;
+sessile_status memory_take_vector(asked_vector *v, const memory_fold *f,
+                                  const sessile_memory_search_options *o,
+                                  sessile_error *err);
+/* What a rank_question's `about` says of a record. */
+void memory_about(const sessile_memory *m, uint32_t record, int64_t *time_ms,
+                  double *importance);
+
+/* ---- several.c */
+
+/* 1: as trusted as `least`, or more: system, user, agent, tool. */
+int memory_trusts(sessile_memory_source source, sessile_memory_source least);
+/* 1: the record may be recalled: it is live, and as trusted as `least` or approved. */
+int memory_may_recall(const sessile_memory *m, uint32_t record, int64_t now_ms,
+                      sessile_memory_source least);
+
+typedef struct memory_several {
+    sessile_memory *const *at; /* locked and fresh; NULL: left out */
+    size_t count;
+    const sessile_recall_options *options;
+    sessile_slice question;
+    int start; /* 1: pinned entries and procedures come first */
+    /* 1: it may not be found. */
+    int (*refuses)(void *arg, size_t memory, sessile_id id);
+    void *arg;
+} memory_several;
+/* Finds at most `limit` entries of all of them, best first. */
+sessile_status memory_find_several(const memory_several *of, size_t limit, row_list *l,
+                                   sessile_error *err);
 
 #endif

@@ -233,9 +233,9 @@ void postings_set_live(postings *p, uint32_t entry, int live)
 
 /* ------------------------------------------------------------------ rating */
 
-static double term_weight(postings *p, const posting_field *field, posting_list *list)
+/* Live entries that have the term. */
+static uint32_t count_with(postings *p, posting_list *list)
 {
-    double all = field->live_filled, with;
     if (list && list->counted != p->changes) {
         list_walk k = list_begin(list);
         list->live = 0;
@@ -243,20 +243,36 @@ static double term_weight(postings *p, const posting_field *field, posting_list 
             list->live += (uint32_t)postings_is_live(p, k.entry);
         list->counted = p->changes;
     }
-    with = list ? list->live : 0;
+    return list ? list->live : 0;
+}
+
+static double weight_of(double all, double with)
+{
     return log1p((all - with + 0.5) / (with + 0.5));
 }
 
 /* 0.9 (0.6 + 0.4 len / avg) as base + slope * len. */
-static void length_norm(const posting_field *field, float *base, float *slope)
+static void length_norm(double length, double filled, float *base, float *slope)
 {
-    double mean =
-        field->live_filled ? (double)field->live_length / (double)field->live_filled : 1;
+    double mean = filled > 0 ? length / filled : 1;
     *base = (float)(K * (1 - B));
     *slope = (float)(K * B / mean);
 }
 
-double postings_score(postings *p, const uint64_t *terms, size_t count, float *scores)
+void postings_count(postings *p, const uint64_t *terms, size_t count,
+                    postings_counts *sum)
+{
+    for (int f = 0; f < FIELDS; f++) {
+        posting_field *field = &p->fields[f];
+        sum->filled[f] += field->live_filled;
+        sum->length[f] += (double)field->live_length;
+        for (size_t i = 0; i < count; i++)
+            sum->with[f][i] += count_with(p, find_list(field, terms[i]));
+    }
+}
+
+double postings_score(postings *p, const uint64_t *terms, size_t count,
+                      const postings_counts *of, float *scores)
 {
     double whole = 0;
 
@@ -264,11 +280,14 @@ double postings_score(postings *p, const uint64_t *terms, size_t count, float *s
     for (int f = 0; f < FIELDS; f++) {
         posting_field *field = &p->fields[f];
         const uint16_t *lengths = field->lengths;
+        double filled = of ? of->filled[f] : field->live_filled;
         float base, slope;
-        length_norm(field, &base, &slope);
+        length_norm(of ? of->length[f] : (double)field->live_length, filled, &base,
+                    &slope);
         for (size_t i = 0; i < count; i++) {
             posting_list *list = find_list(field, terms[i]);
-            double w = (K + 1) * term_weight(p, field, list);
+            double with = of ? of->with[f][i] : count_with(p, list);
+            double w = (K + 1) * weight_of(filled, with);
             float weight = (float)(f == FIELD_MAIN ? w : w * HALF);
             if (f == FIELD_MAIN)
                 whole += w;
@@ -293,10 +312,10 @@ double postings_explain(postings *p, int field, uint64_t term, uint32_t entry)
 
     if (!list)
         return 0;
-    length_norm(in, &base, &slope);
+    length_norm((double)in->live_length, in->live_filled, &base, &slope);
     for (list_walk k = list_begin(list); list_next(&k) && k.entry <= entry;)
         if (k.entry == entry)
-            return weight * term_weight(p, in, list) * k.times /
+            return weight * weight_of(in->live_filled, count_with(p, list)) * k.times /
                    (k.times + base + slope * (float)in->lengths[entry]);
     return 0;
 }

@@ -66,6 +66,16 @@ static inline int postings_is_live(const postings *p, uint32_t entry)
     return (int)(p->live[entry / 64] >> entry % 64 & 1);
 }
 
+/* What the weights of a question's terms come from, of live entries in each field: how
+ * many have any term, the sum of their lengths, and for each term how many have it. */
+typedef struct postings_counts {
+    double filled[FIELDS], length[FIELDS];
+    double *with[FIELDS]; /* as many as terms */
+} postings_counts;
+/* Adds those of one postings to a sum that begins with zeros. */
+void postings_count(postings *p, const uint64_t *terms, size_t count,
+                    postings_counts *sum);
+
 /*
  * Rates every entry, live or not, for a question of distinct terms. scores has room for
  * p->count numbers, and is overwritten; an entry without any of the terms gets 0.
@@ -75,9 +85,11 @@ static inline int postings_is_live(const postings *p, uint32_t entry)
  *
  * N, n and avg are of live entries, in each field for itself. This is BM25 with k = 0.9
  * and b = 0.4. Returns the sum of 1.9 w(t) in the main field: what an entry would get
- * that answers all of the question.
+ * that answers all of the question. of: N, n and avg of several postings together, so
+ * that their scores can be compared; NULL: of this one.
  */
-double postings_score(postings *p, const uint64_t *terms, size_t count, float *scores);
+double postings_score(postings *p, const uint64_t *terms, size_t count,
+                      const postings_counts *of, float *scores);
 
 /* What one term gives an entry by one field; 0: nothing. */
 double postings_explain(postings *p, int field, uint64_t term, uint32_t entry);

@@ -15,13 +15,6 @@
 
 #define MONTH_MS 2592000000.0 /* 30 days */
 
-/* The numbers of one search. */
-typedef struct ratings {
-    float *lex, *cosines; /* cosines NULL: none asked for */
-    double whole;         /* what an answer to all words would get */
-    rank_factors factors;
-} ratings;
-
 /* 1 when a is better. */
 static int better(const rank_hit *a, const rank_hit *b)
 {
@@ -67,30 +60,44 @@ static void sort(rank_hit *heap, size_t count)
     }
 }
 
-/* Factors for both rankings, from the live entries. */
-static void weigh(const postings *p, const vectors *v, const rank_question *q, ratings *r)
+/* What factors come from, of the live entries. */
+static void sum_up(rank_ratings *r, const postings *p, const vectors *v)
 {
-    double max_lex = 0, max_cosine = VECTOR_NONE, sum = 0, weight;
-    size_t with = 0;
-
+    r->max_cosine = VECTOR_NONE;
     for (uint32_t i = 0; i < p->count; i++)
-        if (r->lex[i] > max_lex && postings_is_live(p, i))
-            max_lex = r->lex[i];
+        if (r->lex[i] > r->max_lex && postings_is_live(p, i))
+            r->max_lex = r->lex[i];
     for (size_t row = 0; r->cosines && row < v->count; row++) {
         uint32_t i = v->entries[row];
         if (i >= p->count || !postings_is_live(p, i))
             continue;
-        sum += r->cosines[i];
-        with++;
-        if (r->cosines[i] > max_cosine)
-            max_cosine = r->cosines[i];
+        r->sum += r->cosines[i];
+        r->squares += (double)r->cosines[i] * r->cosines[i];
+        r->with++;
+        if (r->cosines[i] > r->max_cosine)
+            r->max_cosine = r->cosines[i];
     }
-    r->factors.mean = with ? sum / (double)with : 0;
-    weight = !with ? 0 : !q->term_count ? 1 : q->weight;
-    r->factors.by_words = max_lex > 0 ? (1 - weight) / max_lex : 0;
-    r->factors.by_vector = with && max_cosine > r->factors.mean
-                               ? weight / (max_cosine - r->factors.mean)
-                               : 0;
+}
+
+void rank_join(rank_ratings *sum, const rank_ratings *r)
+{
+    sum->max_cosine = sum->with ? fmax(sum->max_cosine, r->max_cosine) : r->max_cosine;
+    sum->max_lex = fmax(sum->max_lex, r->max_lex);
+    sum->sum += r->sum;
+    sum->squares += r->squares;
+    sum->with += r->with;
+}
+
+rank_factors rank_weigh(const rank_ratings *r, const rank_question *q)
+{
+    double with = (double)r->with, weight = !r->with ? 0 : !q->term_count ? 1 : q->weight;
+    rank_factors f = {.mean = r->with ? r->sum / with : 0};
+
+    f.deviation = r->with ? sqrt(fmax(0, r->squares / with - f.mean * f.mean)) : 0;
+    f.by_words = r->max_lex > 0 ? (1 - weight) / r->max_lex : 0;
+    f.by_vector =
+        r->with && r->max_cosine > f.mean ? weight / (r->max_cosine - f.mean) : 0;
+    return f;
 }
 
 void rank_boosts(const rank_question *q, uint32_t entry, double *recency,
@@ -112,8 +119,8 @@ static double boost(const rank_question *q, uint32_t entry)
     return 1 + recency + importance;
 }
 
-static size_t select_best(const postings *p, const rank_question *q, const ratings *r,
-                          rank_hit *hits)
+size_t rank_best(const postings *p, const rank_question *q, const rank_ratings *r,
+                 const rank_factors *factors, rank_hit *hits)
 {
     int boosted = q->recency != 0 || q->importance != 0;
     double most = 1 + q->recency + q->importance; /* the largest boost */
@@ -122,18 +129,21 @@ static size_t select_best(const postings *p, const rank_question *q, const ratin
 
     for (uint32_t i = 0; i < p->count; i++) {
         rank_hit hit = {.entry = i, .lex = r->lex[i], .cosine = VECTOR_NONE};
-        hit.score = r->factors.by_words * (double)hit.lex;
-        if (r->cosines && (hit.cosine = r->cosines[i]) > r->factors.mean)
-            hit.score += r->factors.by_vector * ((double)hit.cosine - r->factors.mean);
+        hit.score = factors->by_words * (double)hit.lex;
+        if (r->cosines && (hit.cosine = r->cosines[i]) > factors->mean)
+            hit.score += factors->by_vector * ((double)hit.cosine - factors->mean);
         if (hit.score <= 0 || hit.score * most < enough)
             continue;
         if (boosted)
             hit.score *= boost(q, i);
         if (count == q->limit && !better(&hit, &hits[0]))
             continue;
+        hit.cover = r->whole > 0 ? fmin(1, (double)hit.lex / r->whole) : 0;
+        if (hit.cover < q->min_cover &&
+            (hit.cosine <= VECTOR_NONE || (double)hit.cosine < q->min_cosine))
+            continue;
         if (q->pass ? !q->pass(q->arg, i) : !postings_is_live(p, i))
             continue;
-        hit.cover = r->whole > 0 ? fmin(1, (double)hit.lex / r->whole) : 0;
         if (count < q->limit) {
             hits[count] = hit;
             sift_up(hits, count++);
@@ -147,30 +157,48 @@ static size_t select_best(const postings *p, const rank_question *q, const ratin
     return count;
 }
 
+void rank_ratings_deinit(rank_ratings *r)
+{
+    mem_free(r->alloc, r->lex, r->size);
+    mem_free(r->alloc, r->cosines, r->size);
+    r->lex = NULL;
+    r->cosines = NULL;
+}
+
+int rank_rate(rank_ratings *r, postings *p, const vectors *v, const rank_question *q,
+              const postings_counts *of)
+{
+    *r = (rank_ratings){.alloc = p->alloc, .size = p->count * sizeof(float)};
+    if (!p->count)
+        return 0;
+    r->lex = mem_alloc(p->alloc, r->size);
+    if (!r->lex)
+        return -1;
+    if (v && q->vector && v->count) {
+        r->cosines = mem_alloc(p->alloc, r->size);
+        if (!r->cosines)
+            return -1;
+        vectors_score(v, q->vector, q->scale, r->cosines, p->count);
+    }
+    r->whole = postings_score(p, q->terms, q->term_count, of, r->lex);
+    sum_up(r, p, v);
+    return 0;
+}
+
 int64_t rank(postings *p, const vectors *v, const rank_question *q, rank_hit *hits)
 {
-    size_t size = p->count * sizeof(float);
-    ratings r = {0};
+    rank_ratings r;
+    rank_factors factors;
     int64_t count = -1;
 
     if (!p->count || !q->limit)
         return 0;
-    r.lex = mem_alloc(p->alloc, size);
-    if (!r.lex)
-        goto out;
-    if (v && q->vector && v->count) {
-        r.cosines = mem_alloc(p->alloc, size);
-        if (!r.cosines)
-            goto out;
-        vectors_score(v, q->vector, q->scale, r.cosines, p->count);
+    if (!rank_rate(&r, p, v, q, NULL)) {
+        factors = rank_weigh(&r, q);
+        if (q->factors)
+            *q->factors = factors;
+        count = (int64_t)rank_best(p, q, &r, &factors, hits);
     }
-    r.whole = postings_score(p, q->terms, q->term_count, r.lex);
-    weigh(p, v, q, &r);
-    if (q->factors)
-        *q->factors = r.factors;
-    count = (int64_t)select_best(p, q, &r, hits);
-out:
-    mem_free(p->alloc, r.lex, size);
-    mem_free(p->alloc, r.cosines, size);
+    rank_ratings_deinit(&r);
     return count;
 }

@@ -21,6 +21,7 @@ enum { RANK_TERMS_MAX = 1024 };
 /* What a search multiplied with, for those who ask why. */
 typedef struct rank_factors {
     double by_words, by_vector, mean; /* factors of lex and of cosine - mean */
+    double deviation;                 /* of the cosines */
 } rank_factors;
 
 typedef struct rank_question {
@@ -32,6 +33,8 @@ typedef struct rank_question {
     double recency, importance;
     int64_t now_ms;
     size_t limit;
+    /* A hit meets this share of the words, or has this cosine. */
+    double min_cover, min_cosine;
     /* Of an entry: may it be a hit. Called only for those that are good enough. NULL: the
      * live ones. */
     int (*pass)(void *arg, uint32_t entry);
@@ -48,12 +51,33 @@ typedef struct rank_hit {
     double score, cover;
 } rank_hit;
 
+/* The numbers of one search in one memory, for all its entries. */
+typedef struct rank_ratings {
+    const allocator *alloc;
+    float *lex, *cosines;                     /* cosines NULL: none asked for */
+    size_t size;                              /* bytes of each */
+    double whole;                             /* what an answer to all words would get */
+    double max_lex, max_cosine, sum, squares; /* of live entries */
+    size_t with;                              /* live entries with a vector */
+} rank_ratings;
+/* Rates all entries: 0, or -1: no memory. v NULL: no vectors. of: see postings_score().
+ * Call rank_ratings_deinit() in any case. */
+int rank_rate(rank_ratings *r, postings *p, const vectors *v, const rank_question *q,
+              const postings_counts *of);
+void rank_ratings_deinit(rank_ratings *r);
+/* Adds to `sum`, zeros at first, what factors come from. */
+void rank_join(rank_ratings *sum, const rank_ratings *r);
+/* The factors for ratings, or for several that were joined. */
+rank_factors rank_weigh(const rank_ratings *r, const rank_question *q);
+
 /*
  * The best `limit` entries with a score above 0, best first; of equal ones the newer is
  * first. hits has room for limit. cover is the share of the question's words that the
- * entry met, from 0 to 1. v NULL: no vectors. Returns the number of hits, or -1: no
- * memory.
+ * entry met, from 0 to 1. Returns the number of hits.
  */
+size_t rank_best(const postings *p, const rank_question *q, const rank_ratings *r,
+                 const rank_factors *factors, rank_hit *hits);
+/* All of this for one memory: the number of hits, or -1: no memory. */
 int64_t rank(postings *p, const vectors *v, const rank_question *q, rank_hit *hits);
 
 /* What recency and importance add to the factor 1 of an entry's score. */

@@ -111,6 +111,16 @@ sessile_status rows_add(row_list *l, sessile_memory *m, uint32_t record, int64_t
     return put_texts(l, &e, &data) ? fail_nomem(err) : SESSILE_OK;
 }
 
+int rows_place(row_list *l)
+{
+    for (size_t i = 0; i < l->text_count; i++) {
+        const struct row_text *t = &l->texts[i];
+        sessile_slice slice = {l->text.data + t->from, t->size};
+        memcpy((char *)&l->at[t->row] + t->field, &slice, sizeof slice);
+    }
+    return l->text.failed ? -1 : 0;
+}
+
 sessile_status rows_finish(row_list *l, sessile_memory *m, sessile_memory_row **out,
                            size_t *count, sessile_error *err)
 {

@@ -49,7 +49,8 @@ void states_deinit(states *s)
 static int should_live(const states *s, uint32_t record)
 {
     const memory_record *r = &s->records[record];
-    return !(r->flags & (RECORD_PENDING | RECORD_DELETED | RECORD_REJECTED)) &&
+    return !(r->flags &
+             (RECORD_PENDING | RECORD_DELETED | RECORD_REJECTED | RECORD_ERASED)) &&
            !r->takers && (r->slot == STATE_NONE || s->slots[r->slot].top == record);
 }
 
@@ -138,7 +139,7 @@ static void enter_force(states *s, uint32_t record, sessile_id stamp)
 /* The slot of a key, made if need be; STATE_NONE: no memory. */
 static uint32_t make_slot(states *s, sessile_slice key)
 {
-    uint64_t hash = hash64(key.data, key.size);
+    uint64_t hash = hash64_keyed(&s->key, key.data, key.size);
     memory_slot *slot;
     uint32_t index;
 
@@ -204,7 +205,8 @@ int states_write(states *s, const states_entry *e)
                        .slot = STATE_NONE,
                        .session = STATE_NONE,
                        .importance = (uint16_t)(e->importance * UINT16_MAX + 0.5),
-                       .flags = e->pending ? RECORD_PENDING : 0,
+                       .flags = (uint8_t)((e->pending ? RECORD_PENDING : 0) |
+                                          (e->erased ? RECORD_ERASED : 0)),
                        .kind = e->kind,
                        .source = e->source};
 
@@ -329,6 +331,8 @@ int states_judge(states *s, sessile_id id, int64_t time_ms, uint32_t record,
 sessile_memory_state states_of(const states *s, uint32_t record, int64_t now_ms)
 {
     const memory_record *r = &s->records[record];
+    if (r->flags & RECORD_ERASED)
+        return SESSILE_MEMORY_ERASED;
     if (r->flags & RECORD_REJECTED)
         return SESSILE_MEMORY_REJECTED;
     if (r->flags & RECORD_DELETED)
@@ -357,7 +361,8 @@ uint32_t states_find(const states *s, sessile_id id)
 uint32_t states_slot(const states *s, sessile_slice key)
 {
     uint32_t slot;
-    return key.size && map_get(&s->slot_of, hash64(key.data, key.size), &slot)
+    return key.size &&
+                   map_get(&s->slot_of, hash64_keyed(&s->key, key.data, key.size), &slot)
                ? slot
                : STATE_NONE;
 }

@@ -13,8 +13,10 @@
  * it last: when it came into force.
  *   - It is *replaced* by every entry in force with a later stamp that names it in
  *     `replaces`, or has the same key.
- *   - What is neither pending, deleted, rejected nor replaced is *live*. Whether a live
- *     entry has expired is judged when it is read.
+ *   - It is *erased* if its text says so. An erased entry is in force as any other: what
+ *     it replaced stays replaced. No verdict brings it back.
+ *   - What is neither pending, deleted, rejected, erased nor replaced is *live*. Whether
+ *     a live entry has expired is judged when it is read.
  *
  * So a rejection undoes a replacement, and restoring an entry makes it the newest holder
  * of its key.
@@ -34,7 +36,8 @@ enum { /* flags of a record */
        RECORD_REJECTED = 4,
        RECORD_APPROVED = 8,
        RECORD_PINNED = 16,
-       RECORD_IN_FORCE = 32
+       RECORD_IN_FORCE = 32,
+       RECORD_ERASED = 64
 };
 
 /* One entry. Indexes are of records, in the order of the log. */
@@ -78,10 +81,11 @@ typedef struct states {
     size_t edge_count, edge_capacity;
     memory_slot *slots;
     size_t slot_count, slot_capacity;
-    map slot_of; /* hash64 of a key: slot */
+    hash_key key; /* of the hashes of keys and sessions; set once, before the first */
+    map slot_of;  /* hash of a key: slot */
     uint64_t *sessions;
     size_t session_count, session_capacity;
-    map session_of; /* hash64 of a session: where it is in sessions */
+    map session_of; /* hash of a session: where it is in sessions */
     memory_flip *flips;
     size_t flip_count, flip_capacity;
     sessile_id now; /* the entry of the log that is being taken in */
@@ -100,11 +104,11 @@ typedef struct states_entry {
     sessile_id id;
     int64_t time_ms, expires_ms;
     sessile_slice key;
-    uint64_t session; /* hash64 of the first session it is from; 0: none */
+    uint64_t session; /* hash of the first session it is from; 0: none */
     const sessile_id *replaces;
     size_t replace_count; /* at most 65,535 */
     double importance;    /* 0 to 1 */
-    int pending;
+    int pending, erased;
     uint8_t kind, source;
 } states_entry;
 

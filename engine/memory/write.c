@@ -1,5 +1,5 @@
 /*
- * write.c: the entries of a memory: what is remembered, verdicts, consent, vectors.
+ * write.c: the entries of a memory: what is remembered, verdicts, consent.
  *
  * Arguments are checked before a lock is taken; what depends on the memory (consent, ids,
  * keys) is checked under it.
@@ -15,7 +15,7 @@
 
 /* ------------------------------------------------------------------ checks */
 
-static sessile_status check_text(sessile_slice text, const char *what, size_t most,
+sessile_status memory_check_text(sessile_slice text, const char *what, size_t most,
                                  const char *limit, sessile_error *err)
 {
     if (text.size > most)
@@ -29,7 +29,7 @@ static sessile_status check_text(sessile_slice text, const char *what, size_t mo
 
 static sessile_status check_key(sessile_slice key, size_t most, sessile_error *err)
 {
-    sessile_status status = check_text(key, "key", most, "memory_key", err);
+    sessile_status status = memory_check_text(key, "key", most, "memory_key", err);
     for (size_t i = 0; !status && i < key.size; i++)
         if ((unsigned char)key.data[i] < 0x20 || key.data[i] == 0x7f)
             status = fail(err, SESSILE_INVALID, "a key has no control characters");
@@ -59,16 +59,16 @@ static sessile_status check_entry(const sessile_memory *m,
 {
     const sessile_limits *limits = &m->store->limits;
     sessile_status status =
-        check_text(e->value, "value", limits->memory_value, "memory_value", err);
+        memory_check_text(e->value, "value", limits->memory_value, "memory_value", err);
     if (!status && !e->value.size)
         status = fail(err, SESSILE_INVALID, "an entry needs a value that is not empty");
     if (!status)
         status = check_key(e->key, limits->memory_key, err);
     if (!status)
-        status = check_text(e->also, "text of also", limits->memory_value, "memory_value",
-                            err);
+        status = memory_check_text(e->also, "text of also", limits->memory_value,
+                                   "memory_value", err);
     if (!status)
-        status = check_text(e->author, "author", limits->id, "id", err);
+        status = memory_check_text(e->author, "author", limits->id, "id", err);
     if (!status)
         status = check_from(e, err);
     if (!status && !(e->importance >= 0 && e->importance <= 1))
@@ -87,7 +87,7 @@ static sessile_status check_entry(const sessile_memory *m,
     return status;
 }
 
-static sessile_status check_consent(const sessile_memory *m, sessile_error *err)
+sessile_status memory_check_consent(const sessile_memory *m, sessile_error *err)
 {
     if (m->user_size && !m->fold->consented)
         return fail(err, SESSILE_DENIED,
@@ -98,7 +98,7 @@ static sessile_status check_consent(const sessile_memory *m, sessile_error *err)
 
 /* ------------------------------------------------------------------ entries */
 
-static void put_id(buf *out, sessile_id id)
+void memory_put_id(buf *out, sessile_id id)
 {
     char text[9];
     id_print(id, text);
@@ -127,9 +127,9 @@ static void put_from(buf *out, const sessile_memory *m,
         else
             header_put_name(out, (sessile_slice){m->agent, m->agent_size});
         buf_puts(out, ",\"first\":");
-        put_id(out, f->first);
+        memory_put_id(out, f->first);
         buf_puts(out, ",\"last\":");
-        put_id(out, f->last);
+        memory_put_id(out, f->last);
         buf_puts(out, i + 1 < e->from_count ? "}" : "}]");
     }
 }
@@ -164,7 +164,7 @@ static void put_entry(buf *out, const sessile_memory *m,
     put_from(out, m, e);
     for (size_t i = 0; i < e->replace_count; i++) {
         buf_puts(out, i ? "," : ",\"replaces\":[");
-        put_id(out, e->replaces[i]);
+        memory_put_id(out, e->replaces[i]);
         buf_puts(out, i + 1 < e->replace_count ? "" : "]");
     }
     if (millionths) /* not %g, which has a comma in some locales */
@@ -182,8 +182,7 @@ static void put_entry(buf *out, const sessile_memory *m,
     buf_putc(out, '}');
 }
 
-/* Adds an entry with its envelope. author may be empty: the agent, where it is UTF-8. */
-static sessile_id add(sessile_memory *m, batch *b, entry_type type, entry_source source,
+sessile_id memory_add(sessile_memory *m, batch *b, entry_type type, entry_source source,
                       sessile_slice author, const buf *data)
 {
     entry_fields fields = {.type = type,
@@ -278,7 +277,7 @@ static sessile_status build_entries(void *arg, sessile_memory *m, batch *b,
     static const entry_source sources[] = {SOURCE_USER, SOURCE_AGENT, SOURCE_TOOL,
                                            SOURCE_SYSTEM};
     writing *w = arg;
-    sessile_status status = w->count ? check_consent(m, err) : SESSILE_OK;
+    sessile_status status = w->count ? memory_check_consent(m, err) : SESSILE_OK;
 
     if (!status && w->change && w->change->only_live)
         status = check_change(m, w->change, b->now_ms, err);
@@ -301,7 +300,7 @@ static sessile_status build_entries(void *arg, sessile_memory *m, batch *b,
             return status;
         buf_init(&data, b->alloc);
         put_entry(&data, m, e, (sessile_slice){w->metadata[i].data, w->metadata[i].size});
-        w->ids[i] = add(m, b, ENTRY_MEMORY, sources[e->source], e->author, &data);
+        w->ids[i] = memory_add(m, b, ENTRY_MEMORY, sources[e->source], e->author, &data);
         buf_wipe(&data);
     }
     return !status && w->change ? build_ends(w->change, m, b, err) : status;
@@ -389,17 +388,22 @@ static sessile_status build_verdict(void *arg, sessile_memory *m, batch *b,
             return fail(err, SESSILE_NOTFOUND, "%08" PRIx32 " is no entry here",
                         w->ids[i]);
         }
+        if (s->records[record].flags & RECORD_ERASED) {
+            buf_deinit(&data);
+            return fail(err, SESSILE_NOTFOUND,
+                        "%08" PRIx32 " was erased: nothing brings it back", w->ids[i]);
+        }
         if (is_named_before(w, i) || !states_would_change(s, b->now_ms, record, w->to))
             continue;
         buf_puts(&data, w->changed++ ? "," : "");
-        put_id(&data, w->ids[i]);
+        memory_put_id(&data, w->ids[i]);
     }
     buf_printf(&data, "],\"to\":\"%s\"", memory_verdict_name(w->to));
     put_member(&data, "reason", w->reason);
     put_member(&data, "by", w->by);
     buf_putc(&data, '}');
     if (w->changed)
-        add(m, b, ENTRY_VERDICT, SOURCE_HOST, (sessile_slice){NULL, 0}, &data);
+        memory_add(m, b, ENTRY_VERDICT, SOURCE_HOST, (sessile_slice){NULL, 0}, &data);
     buf_wipe(&data);
     return SESSILE_OK;
 }
@@ -409,11 +413,12 @@ sessile_status memory_verdict(sessile_memory *m, const sessile_id *ids, size_t c
                               sessile_slice by, size_t *changed, sessile_error *err)
 {
     judging w = {ids, count, 0, to, reason, by};
-    sessile_status status =
-        check_text(reason, "reason", SESSILE_MEMORY_VALUE_MAX, "memory_value", err);
+    sessile_status status = memory_check_text(reason, "reason", SESSILE_MEMORY_VALUE_MAX,
+                                              "memory_value", err);
 
     if (!status)
-        status = check_text(by, "name of who decides", m->store->limits.id, "id", err);
+        status =
+            memory_check_text(by, "name of who decides", m->store->limits.id, "id", err);
     if (!status && !memory_verdict_name(to))
         status = fail(err, SESSILE_INVALID, "there is no such verdict");
     if (!status && count > SESSILE_MEMORY_NAMED_MAX)
@@ -448,11 +453,12 @@ static sessile_status build_ends(const sessile_memory_change *c, sessile_memory 
 sessile_status memory_change(sessile_memory *m, const sessile_memory_change *c,
                              sessile_id *ids, sessile_error *err)
 {
-    sessile_status status =
-        check_text(c->reason, "reason", SESSILE_MEMORY_VALUE_MAX, "memory_value", err);
+    sessile_status status = memory_check_text(
+        c->reason, "reason", SESSILE_MEMORY_VALUE_MAX, "memory_value", err);
 
     if (!status)
-        status = check_text(c->by, "name of who decides", m->store->limits.id, "id", err);
+        status = memory_check_text(c->by, "name of who decides", m->store->limits.id,
+                                   "id", err);
     if (!status && !memory_verdict_name(c->to))
         status = fail(err, SESSILE_INVALID, "there is no such verdict");
     return status ? status : write_all(m, c->entries, c->count, c, ids, err);
@@ -464,7 +470,7 @@ static sessile_status build_one(void *arg, sessile_memory *m, batch *b,
                                 sessile_error *err)
 {
     (void)err;
-    add(m, b, ENTRY_CONSENT, SOURCE_HOST, (sessile_slice){NULL, 0}, arg);
+    memory_add(m, b, ENTRY_CONSENT, SOURCE_HOST, (sessile_slice){NULL, 0}, arg);
     return SESSILE_OK;
 }
 
@@ -479,11 +485,12 @@ sessile_status memory_consent(sessile_memory *m, int given, sessile_slice by,
     buf data;
 
     if (!status)
-        status = check_text(by, "name of who consents", m->store->limits.id, "id", err);
+        status =
+            memory_check_text(by, "name of who consents", m->store->limits.id, "id", err);
     if (!status)
-        status = check_text(text, "consent", SESSILE_MEMORY_VALUE_MAX, limit, err);
+        status = memory_check_text(text, "consent", SESSILE_MEMORY_VALUE_MAX, limit, err);
     if (!status)
-        status = check_text(scope, "scope", SESSILE_MEMORY_VALUE_MAX, limit, err);
+        status = memory_check_text(scope, "scope", SESSILE_MEMORY_VALUE_MAX, limit, err);
     if (status)
         return status;
     buf_init(&data, &m->store->alloc);
@@ -494,100 +501,5 @@ sessile_status memory_consent(sessile_memory *m, int given, sessile_slice by,
     buf_putc(&data, '}');
     status = memory_commit(m, build_one, &data, err);
     buf_wipe(&data);
-    return status;
-}
-
-/* ------------------------------------------------------------------ vectors */
-
-/* Vectors that one entry of the log has. */
-enum { BATCH = 256 };
-
-typedef struct embedding {
-    sessile_slice model;
-    size_t dims, count;
-    const sessile_id *ids;
-    const unsigned char *bytes; /* for each: a float32, little-endian, and its values */
-} embedding;
-
-static void put_scale(unsigned char *out, float scale)
-{
-    uint32_t bits;
-    memcpy(&bits, &scale, sizeof bits);
-    for (int i = 0; i < 4; i++)
-        out[i] = (unsigned char)(bits >> 8 * i);
-}
-
-static sessile_status build_vectors(void *arg, sessile_memory *m, batch *b,
-                                    sessile_error *err)
-{
-    const embedding *w = arg;
-    size_t one = sizeof(float) + w->dims;
-    sessile_status status = check_consent(m, err);
-
-    for (size_t i = 0; !status && i < w->count; i++)
-        if (states_find(&m->fold->states, w->ids[i]) == STATE_NONE)
-            status =
-                fail(err, SESSILE_NOTFOUND, "%08" PRIx32 " is no entry here", w->ids[i]);
-    for (size_t at = 0; !status && at < w->count; at += BATCH) {
-        size_t count = w->count - at < BATCH ? w->count - at : BATCH;
-        buf data;
-        buf_init(&data, b->alloc);
-        buf_puts(&data, "{\"model\":");
-        json_put_string(&data, w->model.data, w->model.size);
-        buf_printf(&data, ",\"dims\":%zu,\"of\":[", w->dims);
-        for (size_t i = 0; i < count; i++) {
-            buf_puts(&data, i ? "," : "");
-            put_id(&data, w->ids[at + i]);
-        }
-        buf_puts(&data, "],\"v\":\"");
-        base64_put(&data, w->bytes + at * one, count * one);
-        buf_puts(&data, "\"}");
-        add(m, b, ENTRY_VECTOR, SOURCE_HOST, (sessile_slice){NULL, 0}, &data);
-        buf_wipe(&data);
-    }
-    return status;
-}
-
-sessile_status memory_embed(sessile_memory *m, sessile_slice model, size_t dims,
-                            const sessile_id *ids, const float *vectors, size_t count,
-                            sessile_error *err)
-{
-    const allocator *a = &m->store->alloc;
-    size_t one = sizeof(float) + dims;
-    sessile_status status =
-        check_text(model, "name of the model", 200, "memory_key", err);
-    embedding w = {model, dims, count, ids, NULL};
-    unsigned char *bytes;
-
-    if (!status && !model.size)
-        status = fail(err, SESSILE_INVALID, "vectors need the name of their model");
-    if (!status && (dims < 1 || dims > m->store->limits.memory_dims))
-        status = fail(err, SESSILE_LIMIT,
-                      "a vector has 1 to %" PRIu32 " dimensions [memory_dims], not %zu",
-                      m->store->limits.memory_dims, dims);
-    if (!status && count > SESSILE_MEMORY_ENTRIES_MAX)
-        status = fail(err, SESSILE_LIMIT, "at most %d vectors [memory_entries] at once",
-                      SESSILE_MEMORY_ENTRIES_MAX);
-    if (status || !count)
-        return status;
-    bytes = mem_alloc(a, count * one);
-    if (!bytes)
-        return fail_nomem(err);
-    for (size_t i = 0; !status && i < count; i++) {
-        float scale;
-        vector_fault fault = vector_quantise(
-            vectors + i * dims, dims, (int8_t *)bytes + i * one + sizeof scale, &scale);
-        put_scale(bytes + i * one, scale);
-        if (fault)
-            status = fail(err, SESSILE_INVALID,
-                          "vector %zu of %zu %s: nothing was written", i + 1, count,
-                          fault == VECTOR_ZERO ? "has zeros only"
-                                               : "has a number that is not finite");
-    }
-    w.bytes = bytes;
-    if (!status)
-        status = memory_commit(m, build_vectors, &w, err);
-    wipe(bytes, count * one);
-    mem_free(a, bytes, count * one);
     return status;
 }

@@ -177,7 +177,8 @@ static sessile_status hash_names(const session_names *n, char out[SESSILE_ID_HAS
 }
 
 sessile_status session_remove_log(sessile_store *st, const session_names *names,
-                                  uint64_t expected, uint64_t *bytes, sessile_error *err)
+                                  const log_ending *expected, uint64_t *bytes,
+                                  sessile_error *err)
 {
     char folder[NAME_SIZE], name[NAME_SIZE];
     sessile_status status;
@@ -211,7 +212,7 @@ static sessile_status look(sessile_store *st, const session_names *names, uint64
 }
 
 sessile_status session_remove(sessile_store *st, const session_names *names,
-                              uint64_t expected, const sessile_delete_options *o,
+                              const log_ending *expected, const sessile_delete_options *o,
                               sessile_deleted *out, sessile_error *err)
 {
     char record[DELETION_NAME];
@@ -257,7 +258,7 @@ sessile_status session_delete(sessile_store *st, const sessile_session_options *
             status = delete_softly(st, which, options, err);
         gone.time_ms = st->os->now_ms(st->os->ud);
     } else {
-        status = session_remove(st, &names, UINT64_MAX, options, &gone, err);
+        status = session_remove(st, &names, NULL, options, &gone, err);
         name_show(names.id, shown);
         name_show(names.agent, agent);
         if (status == SESSILE_NOTFOUND)

@@ -2,6 +2,7 @@
 #ifndef OPERATIONS_LIFE_H
 #define OPERATIONS_LIFE_H
 
+#include "log/log.h"
 #include "session/life.h"
 #include "vault/vault.h"
 
@@ -17,12 +18,13 @@ sessile_status session_undelete(sessile_store *st, const sessile_session_options
                                 sessile_slice actor, sessile_error *err);
 /* Removes a session for good, and records it (deletion.h). expected: as below. */
 sessile_status session_remove(sessile_store *st, const session_names *names,
-                              uint64_t expected, const sessile_delete_options *o,
+                              const log_ending *expected, const sessile_delete_options *o,
                               sessile_deleted *out, sessile_error *err);
 /* Removes the log of a session and its row in the list cache of the folder.
- * expected: the size that the log must still have, bytes; UINT64_MAX: any. *bytes: its
- * size. CONFLICT when it has grown, NOTFOUND, BUSY. */
+ * expected: how the log must still end; NULL: any. *bytes: its size. CONFLICT when it was
+ * written to or replaced, NOTFOUND, BUSY. */
 sessile_status session_remove_log(sessile_store *st, const session_names *names,
-                                  uint64_t expected, uint64_t *bytes, sessile_error *err);
+                                  const log_ending *expected, uint64_t *bytes,
+                                  sessile_error *err);
 
 #endif

@@ -51,8 +51,8 @@ sessile_status session_read_context(sessile_session *s, sessile_id at,
         prefetch_end(&reading);
     }
     if (!status) {
-        int beside;
-        status = session_tokens_at_locked(s, at, &info->tokens, &beside, err);
+        int messages_only;
+        status = session_tokens_at_locked(s, at, &info->tokens, &messages_only, err);
     }
     if (!status) {
         uint64_t shown = 0;

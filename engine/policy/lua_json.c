@@ -1,6 +1,5 @@
 /*
- * lua_json.c: Lua values to JSON text; tables that represent arrays, raw text and
- * read-only data.
+ * lua_json.c: Lua values to JSON text.
  *
  * Owns the one rule by which tables become JSON (arrays, objects, sorted keys, numbers),
  * for policies and for Lua hosts. Scratch memory belongs to Lua, so an error raised for
@@ -16,122 +15,8 @@
 #include <string.h>
 #include <lauxlib.h>
 
-/* Addresses that serve as keys of the registry and of our metatables. */
-static const char array_key, verbatim_key, meter_key;
-static const char kind_key, data_key;
-
-/* What one of our metatables says about its table, under kind_key. */
-enum { KIND_NONE = 0, KIND_ARRAY, KIND_VERBATIM, KIND_FROZEN };
-
-static void make_kind(lua_State *L, const void *key, int kind)
-{
-    if (lua_rawgetp(L, LUA_REGISTRYINDEX, key) == LUA_TNIL) {
-        lua_createtable(L, 0, 1);
-        lua_pushinteger(L, kind);
-        lua_rawsetp(L, -2, &kind_key);
-        lua_rawsetp(L, LUA_REGISTRYINDEX, key);
-    }
-    lua_pop(L, 1);
-}
-
-void lua_json_open(lua_State *L)
-{
-    luaL_checkstack(L, 4, NULL);
-    make_kind(L, &array_key, KIND_ARRAY);
-    make_kind(L, &verbatim_key, KIND_VERBATIM);
-}
-
-/* Which of our kinds of table the value at index is. */
-static int kind_of(lua_State *L, int index)
-{
-    int kind;
-    if (!lua_getmetatable(L, index))
-        return KIND_NONE;
-    lua_rawgetp(L, -1, &kind_key);
-    kind = (int)lua_tointeger(L, -1);
-    lua_pop(L, 2);
-    return kind;
-}
-
-void lua_json_mark_array(lua_State *L, int index)
-{
-    index = lua_absindex(L, index);
-    lua_rawgetp(L, LUA_REGISTRYINDEX, &array_key);
-    lua_setmetatable(L, index);
-}
-
-void lua_json_verbatim(lua_State *L, const char *text, size_t size)
-{
-    lua_createtable(L, 0, 1);
-    lua_pushlstring(L, text, size);
-    lua_setfield(L, -2, "json");
-    lua_rawgetp(L, LUA_REGISTRYINDEX, &verbatim_key);
-    lua_setmetatable(L, -2);
-}
-
-/* ------------------------------------------------------------------ read-only tables */
-
-static int frozen_newindex(lua_State *L)
-{
-    return luaL_error(L, "this table is read-only");
-}
-
-static int frozen_len(lua_State *L)
-{
-    if (lua_json_thaw(L, 1))
-        lua_pushinteger(L, (lua_Integer)lua_rawlen(L, -1));
-    else
-        lua_pushinteger(L, 0);
-    return 1;
-}
-
-int lua_json_thaw(lua_State *L, int index)
-{
-    if (!lua_getmetatable(L, index))
-        return 0;
-    lua_rawgetp(L, -1, &data_key);
-    lua_remove(L, -2);
-    if (lua_istable(L, -1))
-        return 1;
-    lua_pop(L, 1);
-    return 0;
-}
-
-void lua_json_freeze(lua_State *L, int index)
-{
-    index = lua_absindex(L, index);
-    luaL_checkstack(L, 6, "too deeply nested");
-    if (kind_of(L, index) == KIND_FROZEN)
-        return;
-    lua_pushnil(L);
-    while (lua_next(L, index)) {
-        if (lua_istable(L,
-                        -1)) { /* assigning to a key that exists keeps lua_next sound */
-            lua_json_freeze(L, -1);
-            lua_pushvalue(L, -2);
-            lua_insert(L, -2);
-            lua_rawset(L, index);
-        } else {
-            lua_pop(L, 1);
-        }
-    }
-    lua_newtable(L);
-    lua_createtable(L, 0, 5);
-    lua_pushvalue(L, index);
-    lua_setfield(L, -2, "__index");
-    lua_pushcfunction(L, frozen_newindex);
-    lua_setfield(L, -2, "__newindex");
-    lua_pushcfunction(L, frozen_len);
-    lua_setfield(L, -2, "__len");
-    lua_pushinteger(L, KIND_FROZEN);
-    lua_rawsetp(L, -2, &kind_key);
-    lua_pushvalue(L, index);
-    lua_rawsetp(L, -2, &data_key);
-    lua_setmetatable(L, -2);
-    lua_replace(L, index);
-}
-
-/* ------------------------------------------------------------------ writing */
+/* The key of the registry for the charge. */
+static const char meter_key;
 
 /* A position of the writer: the table (against cycles) and the key in it (for errors). */
 typedef struct frame {
@@ -388,7 +273,7 @@ static int write_plain(writer *w, int index, int kind, int empty_is_array)
     }
     if (w->charge)
         w->charge(w->L, 16 * (names + integers));
-    if (names && (integers || kind == KIND_ARRAY)) {
+    if (names && (integers || kind == LUA_JSON_ARRAY)) {
         w->problem = "a table that is a list and has named fields cannot be JSON";
         return 0;
     }
@@ -396,7 +281,7 @@ static int write_plain(writer *w, int index, int kind, int empty_is_array)
         w->problem = "a list with holes cannot be JSON";
         return 0;
     }
-    if (kind == KIND_ARRAY || integers > 0 || (names == 0 && empty_is_array))
+    if (kind == LUA_JSON_ARRAY || integers > 0 || (names == 0 && empty_is_array))
         return write_array(w, index, integers);
     return write_object(w, index, names);
 }
@@ -419,15 +304,15 @@ static int write_verbatim(writer *w, int index)
 
 static int write_table(writer *w, int index, int empty_is_array)
 {
-    int top = lua_gettop(w->L), kind = kind_of(w->L, index), d;
+    int top = lua_gettop(w->L), kind = lua_json_kind(w->L, index), d;
 
     if (w->charge)
         w->charge(w->L, 16);
-    if (kind == KIND_VERBATIM)
+    if (kind == LUA_JSON_VERBATIM)
         return write_verbatim(w, index);
-    if (kind == KIND_FROZEN && lua_json_thaw(w->L, index)) {
+    if (kind == LUA_JSON_FROZEN && lua_json_thaw(w->L, index)) {
         index = lua_gettop(w->L);
-        kind = kind_of(w->L, index);
+        kind = lua_json_kind(w->L, index);
     }
     if (w->depth >= LUA_JSON_DEPTH) {
         w->problem = "it is nested deeper than any message may be: flatten it";

@@ -41,6 +41,10 @@ int lua_json_text(lua_State *L, int index, int message, size_t max_size);
 int lua_json_bounded(lua_State *L, int index, int message, size_t max_size,
                      int *too_much);
 
+/* How the value at index is written: a table with one of our metatables, or any other. */
+enum { LUA_JSON_PLAIN = 0, LUA_JSON_ARRAY, LUA_JSON_VERBATIM, LUA_JSON_FROZEN };
+int lua_json_kind(lua_State *L, int index);
+
 /* Marks the table at index as an array. */
 void lua_json_mark_array(lua_State *L, int index);
 /* Pushes a table that is written as exactly that text (the engine finds INVALID text). */

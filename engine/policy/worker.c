@@ -1,233 +1,25 @@
 /*
- * worker.c: the engine's side of a policy that runs in a separate process.
+ * worker.c: the engine's side of a policy that runs in a separate process: the frames
+ * that it sends, and what it makes of those it receives.
  *
- * Owns one child process and the socket to it. Must never wait longer than a script may
- * run. The child's own CPU time counts, because a loaded machine is not the script's
- * fault; a limit on wall-clock time applies as well. Must never accept a size from the
- * child without a limit, or send it a text that is not in the state it works on.
+ * Must never send the child a text that is not in the state it works on, or use an answer
+ * that was not checked. The process and its socket are worker_process.c's.
  */
 #include "policy/worker.h"
 
-#include <errno.h>
 #include <string.h>
 
 #include "base/names.h"
 #include "base/text.h"
 #include "codec/json.h"
 #include "policy/chain.h"
+#include "policy/worker_process.h"
 #include "proposal/journal.h"
 
-/* Milliseconds beyond the script's own budget, which the worker enforces. */
-#define GRACE_MS 50
-/* Limit on wall-clock time, for a child that does not run at all. */
-#define WALL_FACTOR  8
-#define WALL_MORE_MS 2000
-/* The length of one wait; after it the clocks are checked. */
-#define TICK_MS 20
 /* Nesting of the facts about a policy's file. */
 #define FACTS_DEPTH 128
 /* Bytes for a journal beyond its texts. */
 #define JOURNAL_MORE ((size_t)4 << 20)
-
-struct worker {
-    allocator alloc;
-    const os_table *os;
-    int fd;                    /* -1: dead */
-    uint32_t pid, owner;       /* its process, and the one that started it */
-    sessile_policy *policy;    /* the chain it knows, a reference; or NULL */
-    uint64_t cpu_limit_us;     /* of this pipeline */
-    uint64_t cpu_us, cpu_from; /* spent before; where the child's clock stood */
-    int overran;               /* it was killed because it took too long */
-    uint64_t result;           /* largest frame from the worker */
-    buf out, in;
-};
-
-void frame_begin(buf *out, frame kind)
-{
-    buf_clear(out);
-    wire_put_u32(out, 0);
-    wire_put_u8(out, (uint8_t)kind);
-}
-
-void frame_end(buf *out)
-{
-    uint32_t size = (uint32_t)(out->size - 4);
-    if (out->failed)
-        return;
-    if (out->size - 4 > FRAME_MOST) {
-        out->failed = 1;
-        return;
-    }
-    for (int i = 0; i < 4; i++)
-        out->data[i] = (char)(unsigned char)(size >> (8 * i));
-}
-
-/* ------------------------------------------------------------------ life */
-
-sessile_status worker_start(worker **out, const char *path, const os_table *os,
-                            const allocator *a, sessile_error *err)
-{
-    worker *w = mem_zalloc(a, sizeof *w);
-
-    *out = NULL;
-    if (!w)
-        return fail_nomem(err);
-    w->alloc = *a;
-    w->os = os;
-    w->owner = os->pid(os->ud);
-    buf_init(&w->out, &w->alloc);
-    buf_init(&w->in, &w->alloc);
-    w->fd = os->spawn(os->ud, path, &w->pid);
-    if (w->fd < 0) {
-        sessile_status status =
-            fail_errno(err, errno,
-                       "cannot start the policy worker %s: install it, or name it", path);
-        mem_free(a, w, sizeof *w);
-        return status;
-    }
-    *out = w;
-    return SESSILE_OK;
-}
-
-static void end_process(worker *w)
-{
-    if (w->fd >= 0) {
-        if (w->os->pid(w->os->ud) == w->owner) /* a fork of the host owns nothing */
-            w->os->kill(w->os->ud, w->pid);
-        w->os->close(w->os->ud, w->fd);
-        w->fd = -1;
-    }
-}
-
-void worker_stop(worker *w)
-{
-    allocator a;
-
-    if (!w)
-        return;
-    a = w->alloc;
-    end_process(w);
-    policy_release(w->policy);
-    buf_deinit(&w->out);
-    buf_deinit(&w->in);
-    mem_free(&a, w, sizeof *w);
-}
-
-int worker_is_dead(worker *w)
-{
-    char byte;
-    /* An idle worker sends nothing: what can be read is its end, or an invalid frame. */
-    if (w->fd >= 0 &&
-        (w->os->receive(w->os->ud, w->fd, &byte, 1, 0) >= 0 || errno != EAGAIN))
-        end_process(w);
-    return w->fd < 0;
-}
-
-static sessile_status lost(worker *w, const char *why, sessile_error *err)
-{
-    end_process(w);
-    return fail(err, SESSILE_POLICY, "the policy's process %s: it was ended", why);
-}
-
-/* ------------------------------------------------------------------ the pipe */
-
-typedef struct deadline {
-    uint64_t wall_us;
-} deadline;
-
-static deadline deadline_of(const worker *w)
-{
-    uint64_t now = w->os->clock_us(w->os->ud);
-    deadline d = {now + w->cpu_limit_us * WALL_FACTOR + WALL_MORE_MS * UINT64_C(1000)};
-    return d;
-}
-
-/* Why its time is over; NULL: it is not. */
-static const char *overrun(worker *w, const deadline *d)
-{
-    uint64_t cpu = w->os->process_cpu_us(w->os->ud, w->pid);
-    if (cpu > w->cpu_from &&
-        w->cpu_us + (cpu - w->cpu_from) > w->cpu_limit_us + GRACE_MS * UINT64_C(1000))
-        return "took too much time";
-    return w->os->clock_us(w->os->ud) > d->wall_us ? "did not answer in time" : NULL;
-}
-
-static sessile_status stop_late(worker *w, const char *why, sessile_error *err)
-{
-    w->overran = 1;
-    return lost(w, why, err);
-}
-
-static sessile_status send_frame(worker *w, sessile_error *err)
-{
-    deadline d = deadline_of(w);
-    size_t sent = 0;
-
-    frame_end(&w->out);
-    if (w->out.failed)
-        return fail_nomem(err);
-    while (sent < w->out.size) {
-        int64_t n = w->os->send(w->os->ud, w->fd, w->out.data + sent, w->out.size - sent,
-                                TICK_MS);
-        if (n > 0) {
-            sent += (size_t)n;
-        } else if (n == 0 || errno != EAGAIN) {
-            return lost(w, "went away", err);
-        } else {
-            const char *why = overrun(w, &d);
-            if (why)
-                return stop_late(w, why, err);
-        }
-    }
-    return SESSILE_OK;
-}
-
-/* Appends `size` received bytes to w->in. */
-static sessile_status receive(worker *w, size_t size, const deadline *d,
-                              sessile_error *err)
-{
-    if (buf_reserve(&w->in, size))
-        return fail_nomem(err);
-    while (size > 0) {
-        int64_t n =
-            w->os->receive(w->os->ud, w->fd, w->in.data + w->in.size, size, TICK_MS);
-        if (n > 0) {
-            w->in.size += (size_t)n;
-            size -= (size_t)n;
-        } else if (n == 0 || errno != EAGAIN) {
-            return lost(w, "went away", err);
-        } else {
-            const char *why = overrun(w, d);
-            if (why)
-                return stop_late(w, why, err);
-        }
-    }
-    return SESSILE_OK;
-}
-
-/* Receives the next frame: its kind in *kind, the rest in *body until the next frame. */
-static sessile_status receive_frame(worker *w, frame *kind, wire *body,
-                                    sessile_error *err)
-{
-    deadline d = deadline_of(w);
-    sessile_status status;
-    uint32_t size;
-    wire head;
-
-    buf_clear(&w->in);
-    status = receive(w, 5, &d, err);
-    if (status)
-        return status;
-    wire_init(&head, w->in.data, 5);
-    size = wire_u32(&head);
-    *kind = (frame)wire_u8(&head);
-    if (size < 1 || size - 1 > w->result)
-        return lost(w, "sent too much", err);
-    buf_clear(&w->in);
-    status = receive(w, size - 1, &d, err);
-    wire_init(body, w->in.data, w->in.size);
-    return status;
-}
 
 /* ------------------------------------------------------------------ opening */
 
@@ -295,9 +87,9 @@ sessile_status worker_describe(worker *w, const worker_question *q, buf *facts,
     put_slice(&w->out, q->source);
     put_required(&w->out, q->policy);
     wire_put_u32(&w->out, q->node);
-    sessile_status status = send_frame(w, err);
+    sessile_status status = worker_send(w, err);
     if (!status)
-        status = receive_frame(w, &kind, &body, err);
+        status = worker_receive(w, &kind, &body, err);
     if (status) {
         fail_prefix(err, "%s", q->file);
         return status;
@@ -309,20 +101,21 @@ sessile_status worker_describe(worker *w, const worker_question *q, buf *facts,
     if (kind != FRAME_FACTS || body.bad || body.at != body.end ||
         !utf8_valid(message.data, message.size) || wanted.size >= CHAIN_NAME ||
         (wanted.size && memchr(wanted.data, 0, wanted.size)))
-        return lost(w, "sent what is no answer", err);
+        return worker_lost(w, "sent what is no answer", err);
     if (status == SESSILE_POLICY || status == SESSILE_NOMEM)
         return fail(err, status, "%.*s", (int)(message.size < 500 ? message.size : 500),
                     message.data);
     if (status)
-        return lost(w, "sent what is no answer", err);
+        return worker_lost(w, "sent what is no answer", err);
     if (wanted.size) {
         memcpy(q->wanted, wanted.data, wanted.size);
         q->wanted[wanted.size] = 0;
         return SESSILE_OK;
     }
     status = json_check(facts, text.data, text.size, FACTS_DEPTH, err);
-    return !status || status == SESSILE_NOMEM ? status
-                                              : lost(w, "sent what is no answer", err);
+    return !status || status == SESSILE_NOMEM
+               ? status
+               : worker_lost(w, "sent what is no answer", err);
 }
 
 static sessile_status send_chain(worker *w, const sessile_policy *p, sessile_error *err)
@@ -344,7 +137,7 @@ static sessile_status send_chain(worker *w, const sessile_policy *p, sessile_err
         wire_put_u32(&w->out, step->node);
     }
     put_required(&w->out, p);
-    return send_frame(w, err);
+    return worker_send(w, err);
 }
 
 sessile_status worker_open(worker *w, sessile_policy *p, const policy_setup *about,
@@ -372,7 +165,7 @@ sessile_status worker_open(worker *w, sessile_policy *p, const policy_setup *abo
     wire_put_u32(&w->out, about->turn);
     wire_put_i64(&w->out, about->now_ms);
     state_image_put(state, &w->out);
-    return send_frame(w, err);
+    return worker_send(w, err);
 }
 
 /* ------------------------------------------------------------------ a hook */
@@ -388,12 +181,12 @@ static sessile_status give_text(worker *w, const worker_job *job, wire *body,
     key.entry = wire_u32(body);
     key.n = wire_u32(body);
     if (body->bad || body->at != body->end)
-        return lost(w, "sent what is no request", err);
+        return worker_lost(w, "sent what is no request", err);
     sessile_status found = state_text(job->state, key, &text, &why);
     frame_begin(&w->out, FRAME_TEXT);
     wire_put_u32(&w->out, (uint32_t)found);
     put_slice(&w->out, !found ? text : slice_of(why.message));
-    return send_frame(w, err);
+    return worker_send(w, err);
 }
 
 /* The end of a hook: its edits are repeated here. */
@@ -412,7 +205,7 @@ static sessile_status take_end(worker *w, const worker_job *job, wire *body,
     journal = wire_text(body);
     if (body->bad || body->at != body->end || !utf8_valid(message.data, message.size) ||
         !utf8_valid(log.data, log.size))
-        return lost(w, "sent what is no answer", err);
+        return worker_lost(w, "sent what is no answer", err);
     buf_put(job->log, log.data, log.size);
     if (job->log->failed)
         return fail_nomem(err);
@@ -420,12 +213,12 @@ static sessile_status take_end(worker *w, const worker_job *job, wire *body,
         return fail(err, status, "%.*s", (int)(message.size < 500 ? message.size : 500),
                     message.data);
     if (status)
-        return lost(w, "sent what is no answer", err);
+        return worker_lost(w, "sent what is no answer", err);
     status = state_journal_replay(job->state, journal.data, journal.size, 1, &why);
     if (status == SESSILE_NOMEM)
         return fail_nomem(err);
     if (status)
-        return lost(w, "made edits that are none", err);
+        return worker_lost(w, "made edits that are none", err);
     return SESSILE_OK;
 }
 
@@ -434,7 +227,7 @@ static sessile_status go_on(worker *w, const worker_job *job, sessile_error *err
     for (;;) {
         frame kind;
         wire body;
-        sessile_status status = receive_frame(w, &kind, &body, err);
+        sessile_status status = worker_receive(w, &kind, &body, err);
         if (status)
             return status;
         switch (kind) {
@@ -446,12 +239,12 @@ static sessile_status go_on(worker *w, const worker_job *job, sessile_error *err
         case FRAME_ASK:
             job->out->request = wire_text(&body);
             if (body.bad || body.at != body.end)
-                return lost(w, "sent what is no request", err);
+                return worker_lost(w, "sent what is no request", err);
             return SESSILE_NEEDS;
         case FRAME_END:
             return take_end(w, job, &body, err);
         default:
-            return lost(w, "sent what is no answer", err);
+            return worker_lost(w, "sent what is no answer", err);
         }
     }
 }
@@ -460,7 +253,7 @@ static sessile_status go_on(worker *w, const worker_job *job, sessile_error *err
 static sessile_status timed(worker *w, const worker_job *job, sessile_error *err)
 {
     w->cpu_from = w->os->process_cpu_us(w->os->ud, w->pid);
-    sessile_status status = send_frame(w, err);
+    sessile_status status = worker_send(w, err);
     if (!status)
         status = go_on(w, job, err);
     job->out->spent |= w->overran;

@@ -248,6 +248,21 @@ sessile_status inserted_new(sessile_state *s, const message *m, uint32_t turn,
     return SESSILE_OK;
 }
 
+/* Whether a message says what only a model does, where the message that it replaces
+ * (ORIGIN_NONE: it replaces none, or several) says nothing of the kind. One that cannot
+ * be read says nothing. */
+static void judge_voice(sessile_state *s, inserted_message *w, uint32_t from)
+{
+    sessile_slice was;
+    sessile_error err;
+
+    w->of_model = message_of_model(w->json, w->size);
+    if (w->of_model && from != ORIGIN_NONE &&
+        !state_text(s, s->lists[0].c.items[from].key, &was, &err) &&
+        message_of_model(was.data, was.size))
+        w->of_model = NULL;
+}
+
 sessile_status inserted_set_text(sessile_state *s, const message *m, uint32_t number,
                                  sessile_error *err)
 {
@@ -265,6 +280,7 @@ sessile_status inserted_set_text(sessile_state *s, const message *m, uint32_t nu
     w->json = copy;
     w->size = s->scratch.work.size;
     set_columns(s, w, m, w->columns.turn);
+    judge_voice(s, w, s->made.from[number - 1]);
     return SESSILE_OK;
 }
 
@@ -319,6 +335,7 @@ int inserted_set_covered(sessile_state *s, uint32_t number, sessile_key *covers,
         role_is_protected(w) &&
         (from == ORIGIN_NONE || s->lists[0].c.items[from].role != w->columns.role);
     w->new_call = has_new_call(s, w, from);
+    judge_voice(s, w, from);
     w->covers = covers;
     w->cover_count = cover_count;
     w->replaces = replaces;

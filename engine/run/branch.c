@@ -106,7 +106,7 @@ static sessile_status build_summary(void *arg, sessile_session *s, batch *b,
     if (session_check_running_locked(s, NULL))
         w->stale = "the session was suspended meanwhile";
     else if (s->tree.head != w->run->branch.to)
-        w->stale = "the conversation went on before there was a summary";
+        w->stale = "the conversation continued before there was a summary";
     return w->stale ? SESSILE_OK : add_summary(w, b, err);
 }
 

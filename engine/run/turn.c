@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/text.h"
+#include "session/fold.h"
 #include "session/life.h"
 #include "tokens/tokens.h"
 #include "session/count.h"
@@ -103,6 +104,42 @@ static sessile_status find_parent(turn_write *w, sessile_session *s, sessile_id 
     return session_check_at(s, base, err);
 }
 
+/* The first message that was appended since the last turn, for a turn without messages.
+ */
+static sessile_status find_first(const turn_write *w, sessile_session *s, sessile_id at,
+                                 sessile_error *err)
+{
+    sessile_id first = SESSILE_NO_ID;
+
+    for (sessile_id id = at; id; id = s->tree.nodes[id].parent) {
+        sessile_status status = session_load_locked(s, id, err);
+        if (status)
+            return status;
+        if (s->tree.nodes[id].type == ENTRY_TURN)
+            break;
+        if (node_is_message(&s->tree.nodes[id]))
+            first = id;
+    }
+    if (first == SESSILE_NO_ID)
+        return fail(
+            err, SESSILE_INVALID,
+            "the turn has no messages, and no message was appended since the last "
+            "turn: give it at least one");
+    w->run->turn.first = first;
+    return SESSILE_OK;
+}
+
+/* How many messages of the context were there before the turn. */
+static size_t before_turn(const sessile_run *run, const context *c)
+{
+    size_t n = 0;
+    if (run->kind != RUN_TURN)
+        return c->count;
+    while (n < c->count && (c->items[n].key.n || c->items[n].key.entry < run->turn.first))
+        n++;
+    return n;
+}
+
 static sessile_status count_previous(turn_write *w, sessile_session *s, sessile_id at,
                                      sessile_error *err)
 {
@@ -112,12 +149,12 @@ static sessile_status count_previous(turn_write *w, sessile_session *s, sessile_
 
     if (!w->run->turn.beside) {
         status = session_context_locked(s, &c, err);
-        w->previous = !status ? c->count : 0;
+        w->previous = !status ? before_turn(w->run, c) : 0;
         return status;
     }
     context_init(&id, w->run->alloc);
     status = session_context_at_locked(s, at, &id, err);
-    w->previous = id.count;
+    w->previous = !status ? before_turn(w->run, &id) : 0;
     context_deinit(&id);
     return status;
 }
@@ -131,13 +168,15 @@ static sessile_status build_turn(void *arg, sessile_session *s, batch *b,
     sessile_status status = session_check_running_locked(s, err);
     if (!status)
         status = find_parent(w, s, &parent, err);
+    w->run->turn.first = batch_next(b);
+    if (!status && w->count == 0)
+        status = find_first(w, s, parent, err);
     if (!status)
         status = count_previous(w, s, parent, err);
     if (status)
         return status;
     w->time_ms = b->now_ms;
 
-    w->run->turn.first = batch_next(b);
     for (size_t i = 0; i < w->count; i++) {
         const turn_message *m = &w->messages[i];
         parent = batch_message(b, parent, w->text.data + m->at, m->size, &m->columns,
@@ -184,16 +223,18 @@ sessile_status run_turn(sessile_run *run, const sessile_slice *messages, size_t 
     buf_init(&w.data, run->alloc);
     sessile_status status;
 
-    if (count == 0) {
-        status = fail(err, SESSILE_INVALID, "a turn has at least one message");
+    if (count == 0 && options->usage.size) {
+        status = fail(err, SESSILE_INVALID,
+                      "usage: a turn without messages reports none: give it with the "
+                      "message of the model");
         goto out;
     }
     if (count > SIZE_MAX / sizeof *w.messages) {
         status = fail_nomem(err);
         goto out;
     }
-    w.messages = mem_zalloc(run->alloc, count * sizeof *w.messages);
-    if (!w.messages) {
+    w.messages = count ? mem_zalloc(run->alloc, count * sizeof *w.messages) : NULL;
+    if (count && !w.messages) {
         status = fail_nomem(err);
         goto out;
     }
@@ -213,7 +254,7 @@ sessile_status run_turn(sessile_run *run, const sessile_slice *messages, size_t 
         goto out;
     run->now_ms = w.time_ms;
     run->saw.entry = run->turn.last;
-    run->result.outcome.first = run->turn.first;
+    run->result.outcome.first = count ? run->turn.first : run->turn.last;
     run->result.outcome.last = run->turn.last;
     run->result.outcome.head = run->turn.last;
     run->turn.previous = w.previous;
@@ -261,17 +302,6 @@ sessile_status run_new_state(sessile_run *run, const context *c, const facts *la
     return state_new(&run->state, &setup, err);
 }
 
-/* How many messages of the context were there before the turn. */
-static size_t before_turn(const sessile_run *run, const context *c)
-{
-    size_t n = 0;
-    if (run->kind != RUN_TURN)
-        return c->count;
-    while (n < c->count && (c->items[n].key.n || c->items[n].key.entry < run->turn.first))
-        n++;
-    return n;
-}
-
 /* System prompt and tools that are not entries reduce the room like the reserve, for
  * policies and for triggers. At most by half: a wrong report must not leave a policy
  * without room. */
@@ -294,7 +324,7 @@ sessile_status run_snapshot(sessile_run *run, sessile_error *err)
     const context *c = NULL;
     meter_ratio fit[TOKEN_UNITS];
     sessile_tokens whole;
-    int beside;
+    int messages_only;
     sessile_status status = session_lock_within(s, &run->wait, err);
     if (status)
         return status;
@@ -339,7 +369,7 @@ sessile_status run_snapshot(sessile_run *run, sessile_error *err)
     if (!status)
         status = find_held(run, err);
     if (!status)
-        status = session_tokens_at_locked(s, run->saw.entry, &whole, &beside, err);
+        status = session_tokens_at_locked(s, run->saw.entry, &whole, &messages_only, err);
     /* A copy, so that all hooks see the same labels. */
     if (!status && facts_labels(&s->fold.facts, &labels))
         status = fail_nomem(err);

@@ -79,19 +79,19 @@ sessile_status session_tokens_for_locked(sessile_session *s, sessile_id at,
 {
     sessile_slice own = session_model(s);
     sessile_status status;
-    int beside = 1;
+    int messages_only = 1;
 
     if (model.size == 0 ||
         (model.size == own.size && !memcmp(model.data, own.data, own.size))) {
         model = own;
-        status = session_tokens_at_locked(s, at, out, &beside, err);
+        status = session_tokens_at_locked(s, at, out, &messages_only, err);
     } else {
         status = count_for(s, at, model, out, err);
     }
     if (!status) { /* what is wrong with the tools is said in either case */
         sessile_tokens unwanted = *out;
         status = counters_beside(s->store->counters, model, tools, system,
-                                 beside ? out : &unwanted, err);
+                                 messages_only ? out : &unwanted, err);
     }
     return status;
 }

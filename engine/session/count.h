@@ -40,10 +40,10 @@ sessile_status session_tokens_for_locked(sessile_session *s, sessile_id at,
  * compaction came after the report, the counts of all messages. (meter.c) */
 sessile_status session_tokens_locked(sessile_session *s, sessile_tokens *out,
                                      sessile_error *err);
-/* The same at any path entry. *beside is 1 if the figure does not include the system
- * prompt and tools that are not messages. */
+/* The same at any path entry. *messages_only is 1 if the figure does not include the
+ * system prompt and the tools that are sent with the messages. */
 sessile_status session_tokens_at_locked(sessile_session *s, sessile_id at,
-                                        sessile_tokens *out, int *beside,
+                                        sessile_tokens *out, int *messages_only,
                                         sessile_error *err);
 
 /* The same for context c, as it will be counted after a compaction at `at` has written

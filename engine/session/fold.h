@@ -32,6 +32,8 @@ int64_t fold_modified(const sessile_session *s);
  * before the log was made (an import), and it is no fork. */
 int64_t fold_created(const sessile_session *s);
 
+/* ---- savepoints (savepoint.c) */
+
 /* The state of the fold before entries are folded and written. If the log refuses them,
  * the fold is rewound to it. */
 typedef struct fold_savepoint {

@@ -16,7 +16,7 @@ typedef struct session_names {
 #define MEMORY_FOLDER ".memory"
 /* The id of a memory, which only its place and its header know. */
 #define MEMORY_ID "memory"
-/* 1: the folder is one of memories. What lists sessions passes over it. */
+/* 1: the folder holds memories. Lists of sessions skip it. */
 int folder_is_memory(const char *folder);
 
 /* The names that options ask for: an empty agent is the store's. LIMIT [id]; INVALID: an

@@ -3,18 +3,18 @@
  * estimate.
  *
  * The problem: a policy and a host ask after every turn how large the context is, and
- * the log of a long session must not be walked for the answer. A count with another
- * vocabulary than the model's is off by a third and more, always in the same direction.
+ * the log of a long session must not be walked for the answer. A count with a vocabulary
+ * other than the model's is wrong by a third or more, always in the same direction.
  * The choice: sums are kept while entries are folded, so the answer at the head costs
- * nothing. A provider reports the size of everything it was sent, so the difference of
- * two reports is what the messages between them took. The ratio of that to our counts is
- * taken from the newest segments: their median, weighted by size, which no single odd
- * segment (an image, thoughts that are not sent again, a cache that was not counted)
- * moves. System prompt and tools are in both reports, and so in no difference. But the
- * messages take no more than the whole report: the newest segments may differ from the
- * rest, so a ratio that makes more of them is lowered to that. Rejected: a least-squares
- * line (one odd segment moves it); the ratio of totals alone (it includes the system
- * prompt and tools, which are in no message).
+ * nothing. A provider reports the size of everything it was sent, so the difference
+ * between two reports is what the messages between them took. The ratio of that to our
+ * counts is taken from the newest segments: their median, weighted by size, which a
+ * single odd segment (an image, thoughts that are not sent again, a cache that was not
+ * counted) does not move. The system prompt and tools are in both reports, so they cancel
+ * out. The messages cannot take more than the whole report: the newest segments may
+ * differ from the rest, so a ratio that would exceed the report is lowered. Rejected: a
+ * least-squares line (one odd segment moves it); the ratio of totals alone (it includes
+ * the system prompt and tools, which are in no message).
  *
  * Must never depend on anything but the path: what a handle has seen before, which index
  * was there, or whether it was folded or walked, changes no figure.
@@ -409,7 +409,8 @@ static void add_known(sessile_tokens *to, int64_t tokens, int64_t margin)
 
 /* What was counted, where no report says how much the context is. */
 static sessile_status count_all(sessile_session *s, token_meter *m, int exact,
-                                sessile_tokens *out, int *beside, sessile_error *err)
+                                sessile_tokens *out, int *messages_only,
+                                sessile_error *err)
 {
     sessile_status status = sum_all(s, m, err);
 
@@ -421,7 +422,7 @@ static sessile_status count_all(sessile_session *s, token_meter *m, int exact,
         if (status)
             return status;
         add_known(out, m->outside, m->outside / 8);
-        *beside = !m->outside;
+        *messages_only = !m->outside;
     }
     if (m->all.messages && !strcmp(out->source, TOKEN_SOURCE_EXACT)) {
         sessile_slice model = session_model(s);
@@ -432,14 +433,14 @@ static sessile_status count_all(sessile_session *s, token_meter *m, int exact,
 }
 
 static sessile_status read_at(sessile_session *s, token_meter *m, sessile_tokens *out,
-                              int *beside, sessile_error *err)
+                              int *messages_only, sessile_error *err)
 {
     int exact = session_exact_unit(s), has = has_report(s, m);
     int is_of_context =
         has && s->tree.nodes[m->report].context_at == s->tree.nodes[m->upto].context_at;
     sessile_status status = SESSILE_OK;
 
-    *beside = 1;
+    *messages_only = 1;
     if (!has) {
         memset(m->fit, 0, sizeof m->fit);
         m->fit_known = 0;
@@ -447,8 +448,8 @@ static sessile_status read_at(sessile_session *s, token_meter *m, sessile_tokens
         status = make_fit(s, m, err);
     }
     if (status || !is_of_context)
-        return status ? status : count_all(s, m, exact, out, beside, err);
-    *beside = 0;
+        return status ? status : count_all(s, m, exact, out, messages_only, err);
+    *messages_only = 0;
     meter_read(&m->since, m->fit, exact, out);
     add_known(out, m->reported, 0);
     out->source = TOKEN_SOURCE_USAGE;
@@ -456,7 +457,7 @@ static sessile_status read_at(sessile_session *s, token_meter *m, sessile_tokens
 }
 
 sessile_status session_tokens_at_locked(sessile_session *s, sessile_id at,
-                                        sessile_tokens *out, int *beside,
+                                        sessile_tokens *out, int *messages_only,
                                         sessile_error *err)
 {
     token_meter other, *m;
@@ -464,7 +465,7 @@ sessile_status session_tokens_at_locked(sessile_session *s, sessile_id at,
 
     *out = (sessile_tokens){0, 0, 0, TOKEN_SOURCE_ESTIMATE};
     status = meter_at(s, at, &other, &m, err);
-    return status ? status : read_at(s, m, out, beside, err);
+    return status ? status : read_at(s, m, out, messages_only, err);
 }
 
 sessile_status session_tokens_with_locked(sessile_session *s, sessile_id at,
@@ -472,7 +473,7 @@ sessile_status session_tokens_with_locked(sessile_session *s, sessile_id at,
                                           sessile_error *err)
 {
     token_meter m, *found;
-    int beside, exact = session_exact_unit(s);
+    int messages_only, exact = session_exact_unit(s);
     sessile_status status = meter_at(s, at, &m, &found, err);
 
     if (status)
@@ -485,13 +486,13 @@ sessile_status session_tokens_with_locked(sessile_session *s, sessile_id at,
     }
     meter_sum(c, &m.all);
     m.all_known = 1;
-    return status ? status : count_all(s, &m, exact, out, &beside, err);
+    return status ? status : count_all(s, &m, exact, out, &messages_only, err);
 }
 
 sessile_status session_tokens_locked(sessile_session *s, sessile_tokens *out,
                                      sessile_error *err)
 {
-    int beside;
+    int messages_only;
 
-    return session_tokens_at_locked(s, s->tree.head, out, &beside, err);
+    return session_tokens_at_locked(s, s->tree.head, out, &messages_only, err);
 }

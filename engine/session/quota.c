@@ -60,12 +60,13 @@ sessile_status quota_keep(sessile_store *st, const session_names *names, uint64_
 {
     char folder[NAME_SIZE], name[NAME_SIZE];
     sessile_error why = {SESSILE_OK, ""};
+    const log_ending made = {.bytes = bytes};
     sessile_status status = quota_check(st, names, &why), removed;
 
     if (status != SESSILE_LIMIT)
         return SESSILE_OK; /* it was made: what could not be counted is no error now */
     names_place(st, names, folder, name);
-    removed = log_remove(&st->backend, st->keys, folder, name, bytes,
+    removed = log_remove(&st->backend, st->keys, folder, name, &made,
                          st->config.timeout_ms, &bytes, NULL);
     if (removed && removed != SESSILE_NOTFOUND)
         return SESSILE_OK; /* written to, or nothing can be removed: it stays */

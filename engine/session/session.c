@@ -101,13 +101,14 @@ void batch_copy(batch *b, const char *text, size_t size)
         memcpy(b->text.data + at + 7, id, 8);
 }
 
-sessile_id batch_message(batch *b, sessile_id parent, const char *text, size_t size,
-                         const message *m, token_count tokens)
+sessile_id batch_message_from(batch *b, sessile_id parent, entry_source source,
+                              const char *text, size_t size, const message *m,
+                              token_count tokens)
 {
     sessile_id id = batch_next(b);
     entry_fields fields = {.parent = parent,
                            .type = ENTRY_MESSAGE,
-                           .source = source_of_role(m->role),
+                           .source = source,
                            .data = text,
                            .data_size = size,
                            .tokens = tokens.tokens,
@@ -125,6 +126,12 @@ sessile_id batch_message(batch *b, sessile_id parent, const char *text, size_t s
         batch_add(b, &fields);
     buf_deinit(&author);
     return id;
+}
+
+sessile_id batch_message(batch *b, sessile_id parent, const char *text, size_t size,
+                         const message *m, token_count tokens)
+{
+    return batch_message_from(b, parent, source_of_role(m->role), text, size, m, tokens);
 }
 
 sessile_id batch_put(batch *b, sessile_id parent, entry_type type, entry_source source,

@@ -69,6 +69,10 @@ sessile_status session_sync(sessile_session *s, sessile_error *err);
 /* Adds a message: its checked text and its columns. Returns its id. */
 sessile_id batch_message(batch *b, sessile_id parent, const char *text, size_t size,
                          const message *m, token_count tokens);
+/* The same from another source than its role says. */
+sessile_id batch_message_from(batch *b, sessile_id parent, entry_source source,
+                              const char *text, size_t size, const message *m,
+                              token_count tokens);
 
 /* Adds an entry of another type: its checked text. Returns its id. */
 sessile_id batch_put(batch *b, sessile_id parent, entry_type type, entry_source source,

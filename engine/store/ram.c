@@ -1,16 +1,17 @@
 /*
- * ram.c: logs and blobs in memory, which live as long as the store handle.
+ * ram.c: logs in memory, which live as long as the store handle, and the table of the
+ * backend; its blobs are in ram_blob.c.
  *
- * The disk is never touched. All handles of a log share it, and it does not move while it
- * is read. A log without a name is freed with its last handle. Each log has one mutex for
- * its lock and its bytes; the list of logs has the store's mutex.
+ * The disk is never touched. All handles of a log share it. A log whose name was taken
+ * away is freed with its last handle. Each log has one mutex for its lock and its bytes;
+ * the list of logs has the store's mutex.
  */
 #include "store/ram.h"
 
-#include <pthread.h>
 #include <string.h>
 
 #include "base/buf.h"
+#include "store/ram_internal.h"
 #include "store/wait.h"
 
 typedef struct ram_log {
@@ -27,20 +28,6 @@ typedef struct ram_log {
     int unnamed; /* goes with its last handle */
 } ram_log;
 
-typedef struct ram_blob {
-    struct ram_blob *next;
-    char *name, *data;
-    size_t size;
-} ram_blob;
-
-typedef struct ram_store {
-    const os_table *os;
-    allocator alloc;
-    pthread_mutex_t mutex;
-    ram_log *logs; /* in the order they were made */
-    ram_blob *blobs;
-} ram_store;
-
 typedef struct ram_handle {
     ram_store *rs;
     ram_log *log;
@@ -53,7 +40,7 @@ static ram_handle *handle_of(sessile_backend_log *log)
     return (ram_handle *)(void *)log;
 }
 
-static void free_text(ram_store *rs, char *text)
+void ram_free_text(ram_store *rs, char *text)
 {
     if (text)
         mem_free(&rs->alloc, text, strlen(text) + 1);
@@ -62,21 +49,11 @@ static void free_text(ram_store *rs, char *text)
 static void free_log(ram_store *rs, ram_log *log)
 {
     if (log) {
-        free_text(rs, log->folder);
-        free_text(rs, log->name);
+        ram_free_text(rs, log->folder);
+        ram_free_text(rs, log->name);
         buf_deinit(&log->bytes);
         pthread_mutex_destroy(&log->mutex);
         mem_free(&rs->alloc, log, sizeof *log);
-    }
-}
-
-static void free_blob(ram_store *rs, ram_blob *blob)
-{
-    if (blob) {
-        free_text(rs, blob->name);
-        if (blob->data)
-            mem_free(&rs->alloc, blob->data, blob->size + 1);
-        mem_free(&rs->alloc, blob, sizeof *blob);
     }
 }
 
@@ -196,8 +173,8 @@ void store_ram_rename(store *st, const char *folder, const char *name,
         n = was;
     }
     pthread_mutex_unlock(&rs->mutex);
-    free_text(rs, f);
-    free_text(rs, n);
+    ram_free_text(rs, f);
+    ram_free_text(rs, n);
     if (!log)
         store_ram_unname(st, folder, name);
 }
@@ -393,104 +370,6 @@ static sessile_status ram_list(void *self, const char *folder,
     return status;
 }
 
-static sessile_status ram_blob_get(void *self, const char *name, char **out, size_t *size,
-                                   sessile_error *err)
-{
-    ram_store *rs = self;
-    *out = NULL;
-    *size = 0;
-    sessile_status status = store_name_check(name, err);
-    if (status)
-        return status;
-    pthread_mutex_lock(&rs->mutex);
-    ram_blob *blob = rs->blobs;
-    while (blob && strcmp(blob->name, name) != 0)
-        blob = blob->next;
-    if (!blob)
-        status = fail(err, SESSILE_NOTFOUND, "there is no %s", name);
-    else if (!(*out = host_dup(&rs->alloc, blob->data, blob->size)))
-        status = fail_nomem(err);
-    else
-        *size = blob->size;
-    pthread_mutex_unlock(&rs->mutex);
-    return status;
-}
-
-static sessile_status ram_blob_put_new(void *self, const char *name, const void *data,
-                                       size_t size, sessile_error *err)
-{
-    ram_store *rs = self;
-    sessile_status status = store_name_check(name, err);
-    if (status)
-        return status;
-    ram_blob *blob = mem_zalloc(&rs->alloc, sizeof *blob);
-    if (!blob)
-        return fail_nomem(err);
-    blob->size = size;
-    blob->name = mem_dup(&rs->alloc, name, strlen(name));
-    blob->data = mem_dup(&rs->alloc, data, size);
-    if (!blob->name || !blob->data) {
-        free_blob(rs, blob);
-        return fail_nomem(err);
-    }
-    pthread_mutex_lock(&rs->mutex);
-    ram_blob **at = &rs->blobs;
-    while (*at && strcmp((*at)->name, name) != 0)
-        at = &(*at)->next;
-    if (*at) {
-        status = fail(err, SESSILE_EXISTS, "%s is already there", name);
-    } else {
-        *at = blob;
-        blob = NULL;
-    }
-    pthread_mutex_unlock(&rs->mutex);
-    free_blob(rs, blob);
-    return status;
-}
-
-static sessile_status ram_blob_remove(void *self, const char *name, sessile_error *err)
-{
-    ram_store *rs = self;
-    sessile_status status = store_name_check(name, err);
-    if (status)
-        return status;
-    pthread_mutex_lock(&rs->mutex);
-    ram_blob **at = &rs->blobs, *blob;
-    while (*at && strcmp((*at)->name, name) != 0)
-        at = &(*at)->next;
-    blob = *at;
-    if (blob)
-        *at = blob->next;
-    pthread_mutex_unlock(&rs->mutex);
-    if (!blob)
-        return fail(err, SESSILE_NOTFOUND, "there is no %s", name);
-    free_blob(rs, blob);
-    return SESSILE_OK;
-}
-
-static sessile_status ram_blob_list(void *self, const char *prefix,
-                                    int (*visit)(void *arg, const char *name), void *arg,
-                                    sessile_error *err)
-{
-    ram_store *rs = self;
-    buf names;
-    int stopped = 0;
-    buf_init(&names, &rs->alloc);
-    pthread_mutex_lock(&rs->mutex);
-    for (const ram_blob *blob = rs->blobs; blob; blob = blob->next)
-        if (strncmp(blob->name, prefix, strlen(prefix)) == 0)
-            buf_put(&names, blob->name, strlen(blob->name) + 1);
-    pthread_mutex_unlock(&rs->mutex);
-    sessile_status status = names.failed ? fail_nomem(err) : SESSILE_OK;
-    for (size_t at = 0; !status && !stopped && at < names.size;) {
-        const char *name = names.data + at;
-        at += strlen(name) + 1;
-        stopped = visit(arg, name) != 0;
-    }
-    buf_deinit(&names);
-    return status;
-}
-
 static sessile_status ram_has_logs(void *self, int *found, sessile_error *err)
 {
     ram_store *rs = self;
@@ -511,11 +390,7 @@ static void ram_free(void *self)
         rs->logs = log->next;
         free_log(rs, log);
     }
-    while (rs->blobs) {
-        ram_blob *blob = rs->blobs;
-        rs->blobs = blob->next;
-        free_blob(rs, blob);
-    }
+    ram_blobs_free(rs);
     pthread_mutex_destroy(&rs->mutex);
     allocator a = rs->alloc;
     mem_free(&a, rs, sizeof *rs);

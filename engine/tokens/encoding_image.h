@@ -52,7 +52,7 @@ typedef struct image_header {
     uint32_t flags;    /* VOCABULARY_… */
     uint32_t tokens, ranks, added;
     uint32_t short_bits, long_bits, pair_bits; /* tables have 1 << bits slots */
-    uint32_t token_text; /* bytes of all tokens; `text` goes on with added ones */
+    uint32_t token_text; /* bytes of all tokens; in `text` the added ones follow */
     uint32_t added_text; /* and with the pattern */
     uint32_t pattern_text;
     uint32_t spare[5]; /* zero */

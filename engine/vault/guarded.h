@@ -55,14 +55,51 @@ const unsigned char *keyring_name_key(const keyring *k);
 /* 0: nothing of it is kept anywhere. */
 int keyring_has_blobs(const keyring *k);
 
-/* SEALED: the secret that a log needs is not there any more. */
+/* ---- users (user.c, forgotten.c) */
+
+/* Appends user-HASH-EPOCH; user: by keyring_user_name(). */
+void user_blob_name(const char *user, uint64_t epoch, buf *out);
+/* The epoch that the name of a blob ends with; 0: it has none. */
+uint64_t user_blob_epoch(const char *name);
+/*
+ * A line {KIND,"epoch":N,"s":"B"}, the whole of the blob `name`. B has nonce, `size`
+ * bytes (at most VAULT_KEY) and tag, sealed with the master key of epoch N. put appends
+ * to out. open: DAMAGED, with a sentence about a user's secret: it is not such a line, or
+ * does not open.
+ */
+#define USER_RAW (64 + VAULT_KEY + VAULT_TAG)
+sessile_status user_line_put(buf *out, const char *kind, const char *name, uint64_t epoch,
+                             const unsigned char *master_key, const void *data,
+                             size_t size, sessile_error *err);
+sessile_status user_line_open(const char *kind, const char *name, uint64_t epoch,
+                              const unsigned char *master_key, const char *blob,
+                              size_t blob_size, void *out, size_t size,
+                              const allocator *a, sessile_error *err);
+
+/* Puts the marker of a user's secret, durably. Nothing is put for an epoch that the
+ * keyring does not have. */
+sessile_status user_mark(const keyring *k, const char *user, uint64_t epoch,
+                         sessile_error *err);
+/* Removes it; *removed: it was there. */
+sessile_status user_unmark(const keyring *k, const char *user, uint64_t epoch,
+                           int *removed, sessile_error *err);
+/* SEALED: the secret that a log needs was removed on purpose. */
 sessile_status user_fail_forgotten(sessile_error *err);
-/* A user's secret of an epoch, into guarded memory. SEALED: forgotten; DAMAGED:
- * also if it is missing and there is no marker of a forgotten user. make:
- * drawn and put when there is none; durable on return, whoever put it. */
+/* The secret that a log needs is not there: SEALED if that was on purpose, else DAMAGED.
+ */
+sessile_status user_fail_gone(const keyring *k, const char *user, uint64_t epoch,
+                              sessile_error *err);
+/*
+ * A user's secret of an epoch, into guarded memory. open: SEALED: forgotten; DAMAGED:
+ * also if it is missing and there is no marker of a forgotten user that opens. *again: it
+ * was drawn after an earlier one was forgotten. make: drawn and put when there is none;
+ * durable on return, whoever put it, and without a marker. BUSY: the user is forgotten
+ * again and again meanwhile.
+ */
 sessile_status user_secret_open(const keyring *k, const char *user, uint64_t epoch,
                                 const unsigned char *master_key,
-                                unsigned char out[VAULT_KEY], sessile_error *err);
+                                unsigned char out[VAULT_KEY], int *again,
+                                sessile_error *err);
 sessile_status user_secret_make(const keyring *k, const char *user, uint64_t epoch,
                                 const unsigned char *master_key,
                                 unsigned char out[VAULT_KEY], sessile_error *err);

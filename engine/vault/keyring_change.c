@@ -73,7 +73,7 @@ static sessile_status changed(const keyring *k, const change *c, ring_inner *out
 }
 
 /* After a failure that leaves it open which keyring is in place: if it is the new one,
- * this handle goes on with it. */
+ * this handle continues with it. */
 static void look_again(keyring *k, ring_inner *in, const buf *text)
 {
     char *blob;

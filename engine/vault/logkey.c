@@ -25,14 +25,15 @@
 #define USER_SIZE (sizeof USER_PREFIX - 1 + 52) /* base32 of 32 bytes */
 
 /* The key that wraps the data key: the master key, or the user's secret in *own (guarded;
- * the caller frees it). */
+ * the caller frees it). *again: see user_secret_open(). */
 static sessile_status wrapper(const keyring *k, const char *user, uint64_t epoch,
                               const unsigned char *master_key, int make,
-                              const unsigned char **out, unsigned char **own,
+                              const unsigned char **out, unsigned char **own, int *again,
                               sessile_error *err)
 {
     *out = master_key;
     *own = NULL;
+    *again = 0;
     if (user[0] == '\0')
         return SESSILE_OK;
     *own = sodium_malloc(VAULT_KEY);
@@ -40,7 +41,7 @@ static sessile_status wrapper(const keyring *k, const char *user, uint64_t epoch
         return fail_nomem(err);
     *out = *own;
     return make ? user_secret_make(k, user, epoch, master_key, *own, err)
-                : user_secret_open(k, user, epoch, master_key, *own, err);
+                : user_secret_open(k, user, epoch, master_key, *own, again, err);
 }
 
 static void put_wrap(buf *line, suite s, uint64_t epoch, const char *user)
@@ -67,11 +68,12 @@ sessile_status logkey_new(logkey *out, const keyring *k, const char *user, buf *
     const unsigned char *master_key, *with;
     uint64_t epoch;
     suite s;
+    int again;
     user = user ? user : "";
     memset(out, 0, sizeof *out);
     sessile_status status = keyring_current(k, &s, &epoch, &master_key, err);
     if (!status)
-        status = wrapper(k, user, epoch, master_key, 1, &with, &own, err);
+        status = wrapper(k, user, epoch, master_key, 1, &with, &own, &again, err);
     if (status)
         goto out;
     key = datakey_new(s);
@@ -190,16 +192,23 @@ int logkey_look(logkey_about *out, const char *line, size_t size)
     return 0;
 }
 
-static sessile_status fail_closed(const char *user, sessile_error *err)
+/* again: the user's secret was forgotten, and another one drawn. */
+static sessile_status fail_closed(const char *user, int again, sessile_error *err)
 {
-    return user[0] != '\0'
+    return user[0] == '\0'
                ? fail(err, SESSILE_SEALED,
-                      "this log's key does not open with the secret of its user: that "
-                      "secret was forgotten since, or the first line was changed")
-               : fail(err, SESSILE_SEALED,
                       "this log's key does not open with this store's: the log is of "
                       "another store, or its first line was changed. Nothing was "
-                      "changed: bring back a backup");
+                      "changed: bring back a backup")
+           : again ? fail(err, SESSILE_SEALED,
+                          "this log's key does not open with the secret of its user: "
+                          "that secret was forgotten since, or the first line was "
+                          "changed")
+                   : fail(err, SESSILE_DAMAGED,
+                          "this log's key does not open with the secret of its user, "
+                          "and nothing records that an earlier one was forgotten: its "
+                          "first line was changed, or that secret was lost. Nothing was "
+                          "changed: bring back a backup");
 }
 
 sessile_status logkey_open(logkey *out, const keyring *k, const char *line, size_t size,
@@ -215,6 +224,7 @@ sessile_status logkey_open(logkey *out, const keyring *k, const char *line, size
     sessile_error why = {SESSILE_OK, ""};
     logkey_about about;
     suite s;
+    int again;
     cursor c = {line, line + size};
     memset(out, 0, sizeof *out);
     if (read_wrap(&c, &about, &text, &text_size) != 0)
@@ -239,9 +249,10 @@ sessile_status logkey_open(logkey *out, const keyring *k, const char *line, size
         if (!why.code && keyring_forgot(k, &about, &why) > 0)
             return user_fail_forgotten(err);
         /* why the keyring could not be read again says more */
-        return why.code ? fail(err, why.code, "%s", why.message) : fail_closed("", err);
+        return why.code ? fail(err, why.code, "%s", why.message)
+                        : fail_closed("", 0, err);
     }
-    status = wrapper(k, about.user, about.epoch, master_key, 0, &with, &own, err);
+    status = wrapper(k, about.user, about.epoch, master_key, 0, &with, &own, &again, err);
     if (status)
         goto out;
     key = datakey_new(s);
@@ -250,7 +261,7 @@ sessile_status logkey_open(logkey *out, const keyring *k, const char *line, size
         goto out;
     }
     if (open_bytes(s, with, line, head, wrapped, raw, key) != 0) {
-        status = fail_closed(about.user, err);
+        status = fail_closed(about.user, again, err);
         goto out;
     }
     hash256(out->commitment, line, body, key, VAULT_KEY);

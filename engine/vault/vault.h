@@ -162,24 +162,39 @@ sessile_status logkey_new(logkey *out, const keyring *k, const char *user, buf *
                           sessile_error *err);
 /* Opens the data key of a sealed header line (its bytes up to and without `,"commit"`).
  * SEALED: wrapped by another key, or by the secret of a user that was forgotten;
- * UNSUPPORTED: suite; DAMAGED: not such a line, or the blob of the user's secret is not
- * what was written, or is missing and the user was not forgotten. */
+ * UNSUPPORTED: suite; DAMAGED: not such a line, or the user's secret does not open it and
+ * was never forgotten, or the blob of that secret is not what was written, or is missing
+ * and the user was not forgotten. */
 sessile_status logkey_open(logkey *out, const keyring *k, const char *line, size_t size,
                            sessile_error *err);
 void logkey_deinit(logkey *k);
 
-/* What a sealed header line says in clear of its key; nothing is opened. 0, or -1: not
- * such a line (text may go on behind what is looked at). */
+/* 1: a log did not open, with this error, because the blob of its user's secret is
+ * missing, and nothing proves that the user was forgotten. Its first line is whole. */
+int user_secret_is_missing(const sessile_error *err);
+
+/* What a sealed header line says about its key in clear; nothing is opened. 0, or -1: not
+ * such a line (more text may follow the part that is read). */
 typedef struct logkey_about {
     suite suite; /* SUITE_NONE: one that is unknown here */
     uint64_t epoch;
     char user[NAME_SIZE]; /* as in logkey */
 } logkey_about;
 int logkey_look(logkey_about *out, const char *line, size_t size);
+/* 1: the blob of a user's secret (`user-HASH-EPOCH`) is not there, and its marker is and
+ * opens, or its epoch was dropped: the user was forgotten. 0: it is there, or nothing
+ * proves that it was removed on purpose. -1: that is not known; err says why. */
+int keyring_forgot_secret(const keyring *k, const char *secret, sessile_error *err);
+/* The bytes of a user's secret. 0: they open; 1: they open, and it was drawn after an
+ * earlier one of its name was forgotten; -1: they do not open. */
+int keyring_secret_look(const keyring *k, const char *name, const char *blob,
+                        size_t size);
+/* Appends the name of the marker of the secret in the blob `secret`. */
+void forgotten_name(const char *secret, buf *out);
 /* 1: the log is sealed with the secret of a user, which is not there any more, and
- * its marker is, or its epoch was dropped: the user was forgotten, and nothing opens the
- * log. 0: no (a secret may be missing by damage), or it is of a newer epoch than this
- * keyring. -1: that is not known; err says why. */
+ * its marker is and opens, or its epoch was dropped: the user was forgotten, and nothing
+ * opens the log. 0: no (a secret may be missing by damage), or it is of a newer epoch
+ * than this keyring. -1: that is not known; err says why. */
 int keyring_forgot(const keyring *k, const logkey_about *log, sessile_error *err);
 
 /* Appends to line (which holds everything before the base64, from the line's first byte

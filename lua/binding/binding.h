@@ -143,6 +143,10 @@ binding_store_method binding_store_search;
 
 /* memory.c */
 binding_store_method binding_store_memory;
+extern const struct binding_row binding_memory_row;
+
+/* recall.c */
+binding_session_method binding_session_recall, binding_session_recall_find;
 
 /* encoding.c */
 binding_function binding_encoding;
@@ -221,6 +225,9 @@ binding_session_method binding_session_checkpoint, binding_session_checkpoints,
  * the three values of a failure: 3. */
 int binding_agent_info(lua_State *L, int table, sessile_agent_info *out);
 
+/* outcome.c */
+binding_run_method binding_run_outcome;
+
 /* pending.c */
 binding_run_method binding_run_defer;
 binding_session_method binding_session_pending_runs;
@@ -284,7 +291,7 @@ enum binding_kind {
     BINDING_TIME,    /* an int64_t; left out when it is 0 */
     BINDING_INDEX,   /* a number from 0, as one from 1 */
     BINDING_BOOLEAN, /* an int */
-    BINDING_NUMBER,  /* a double; only written */
+    BINDING_NUMBER,  /* a double */
     BINDING_ID,
     BINDING_KEY,
     BINDING_TEXT,   /* a char pointer; left out when NULL or empty */

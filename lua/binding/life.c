@@ -44,9 +44,9 @@ int binding_store_undelete(lua_State *L, struct binding_store *store)
 #define PURGE(...) BINDING_FIELD(sessile_purge_options, __VA_ARGS__)
 static const struct binding_field purge_fields[] = BINDING_FIELDS(
     PURGE("agent", SLICE, agent), PURGE("retention_ms", INTEGER, retention_ms),
-    PURGE("dry_run", BOOLEAN, dry_run));
+    PURGE("dry_run", BOOLEAN, dry_run), PURGE("user", SLICE, user));
 
-/* store:purge({agent, retention_ms, dry_run}) -> rows, as list has them */
+/* store:purge({agent, user, retention_ms, dry_run}) -> rows, as list has them */
 int binding_store_purge(lua_State *L, struct binding_store *store)
 {
     sessile_purge_options options;

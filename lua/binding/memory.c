@@ -8,7 +8,7 @@
 #include "sessile_memory.h"
 
 static const char *const states[] = {"live",     "pending", "replaced", "deleted",
-                                     "rejected", "expired", NULL};
+                                     "rejected", "expired", "erased",   NULL};
 static const char *const kinds[] = {"fact", "episode", "reflection", "procedure", NULL};
 static const char *const sources[] = {"user", "agent", "tool", "system", NULL};
 static const char *const verdicts[] = {"deleted", "rejected", "approved",  "restored",
@@ -27,7 +27,7 @@ static void more_of_row(lua_State *L, const void *row)
         binding_set_fields(L, hit_fields, row);
 }
 
-static const struct binding_row memory_row = BINDING_ROW(
+const struct binding_row binding_memory_row = BINDING_ROW(
     sessile_memory_row, more_of_row, ROW("id", ID, id),
     BINDING_ENUM(sessile_memory_row, "state", state, states),
     BINDING_ENUM(sessile_memory_row, "kind", kind, kinds),
@@ -310,7 +310,7 @@ static int memory_read(lua_State *L, struct binding_child *memory)
     struct binding_result got = binding_result(L);
     sessile_memory_row *row = NULL;
     got.status = sessile_memory_read(memory->handle, key, &row, &got.err);
-    return binding_result_row(L, &got, &memory_row, row);
+    return binding_result_row(L, &got, &binding_memory_row, row);
 }
 
 /* memory:get(id) -> row; nil, message, code */
@@ -320,7 +320,7 @@ static int memory_get(lua_State *L, struct binding_child *memory)
     struct binding_result got = binding_result(L);
     sessile_memory_row *row = NULL;
     got.status = sessile_memory_get(memory->handle, id, &row, &got.err);
-    return binding_result_row(L, &got, &memory_row, row);
+    return binding_result_row(L, &got, &binding_memory_row, row);
 }
 
 /* memory:entry(id) -> table; nil, message, code. Any entry of the log. */
@@ -342,7 +342,7 @@ static int memory_history(lua_State *L, struct binding_child *memory)
     sessile_memory_row *rows = NULL;
     got.status =
         sessile_memory_history(memory->handle, key, id, &rows, &got.count, &got.err);
-    return binding_result_rows(L, &got, &memory_row, rows);
+    return binding_result_rows(L, &got, &binding_memory_row, rows);
 }
 
 /* memory:list{filters, offset, limit} -> rows; nil, message, code */
@@ -360,7 +360,7 @@ static int memory_list(lua_State *L, struct binding_child *memory)
         return 3;
     struct binding_result got = binding_result(L);
     got.status = sessile_memory_list(memory->handle, &o, &rows, &got.count, &got.err);
-    return binding_result_rows(L, &got, &memory_row, rows);
+    return binding_result_rows(L, &got, &binding_memory_row, rows);
 }
 
 /* memory:search(question, {filters, limit, vector, model, weight, recency, importance,
@@ -398,7 +398,7 @@ static int memory_search(lua_State *L, struct binding_child *memory)
     struct binding_result got = binding_result(L);
     got.status =
         sessile_memory_search(memory->handle, question, &o, &rows, &got.count, &got.err);
-    return binding_result_rows(L, &got, &memory_row, rows);
+    return binding_result_rows(L, &got, &binding_memory_row, rows);
 }
 
 /* memory:watch{timeout_ms, after} -> changed, id of the newest entry of the log; nil,

@@ -48,6 +48,7 @@ static const struct binding_row state_row = BINDING_ROW(
     STATE("damaged", INTEGER, damaged), STATE("verified", INTEGER, verified),
     STATE("unfinished", INTEGER, unfinished), STATE("users", INTEGER, users),
     STATE("users_removed", INTEGER, users_removed),
+    STATE("users_kept", INTEGER, users_kept),
     STATE("as_it_stands", BOOLEAN, as_it_stands), STATE("unopened", BOOLEAN, unopened),
     STATE("moment", BOOLEAN, moment));
 

@@ -94,6 +94,11 @@ static void get_field(lua_State *L, int table, const struct binding_field *field
     const char *name = field->name;
     uint64_t number = 0;
     switch (field->kind) {
+    case BINDING_NUMBER:
+        binding_raw_field(L, table, name);
+        *(double *)member = luaL_checknumber(L, -1);
+        lua_pop(L, 1);
+        return;
     case BINDING_BOOLEAN:
         *(int *)member = binding_field_boolean(L, table, name);
         return;

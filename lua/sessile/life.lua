@@ -86,14 +86,14 @@ function life.store:undelete(given, opts)
 end
 
 local purge_options = options.shape("store:purge",
-  { agent = "string", retention = "span", dry_run = "boolean" })
+  { agent = "string", user = "string", retention = "span", dry_run = "boolean" })
 
 --- Deletes expired sessions, and those deleted softly longer ago than `retention` (90 days).
 --- Returns their rows; with dry_run = true nothing is deleted.
 function life.store:purge(given)
   local opts = options.check("store:purge", given, purge_options)
   return self._core:purge {
-    agent = opts.agent, dry_run = opts.dry_run, retention_ms = opts.retention,
+    agent = opts.agent, user = opts.user, dry_run = opts.dry_run, retention_ms = opts.retention,
   }
 end
 

@@ -231,6 +231,20 @@ local meta = object.class {
 local open_options = options.shape("session:memory",
   { consent = "string", language = "string", timeout_ms = "timeout" })
 
+--- The core handles of those that are there, and their names, "user" or "agent".
+function memories.handles(self)
+  local handles, names = {}, {}
+  for _, name in ipairs(self._names) do
+    local found, message, code = open(self, name)
+    if found then
+      handles[#handles + 1], names[#names + 1] = found._core, name
+    elseif code ~= "ENOTFOUND" then
+      return nil, message, code
+    end
+  end
+  return handles, names
+end
+
 --- The memories of a session's user and agent. With `consent` the user's is made if need be.
 function memories.open(store, agent, user, given)
   local opts = options.check("session:memory", given, open_options)

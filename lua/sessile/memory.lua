@@ -3,6 +3,7 @@
 -- It checks arguments and options, and names entries by their key or their id. What an entry means,
 -- and what is found, is the engine's.
 
+local agents = require "sessile.agents"
 local audit = require "sessile.memory_audit"
 local core = require "sessile.core"
 local import = require "sessile.memory_import"
@@ -17,12 +18,21 @@ local memory = {}
 local methods = {}
 memory.methods = methods
 
-local STATES = { "live", "pending", "replaced", "deleted", "rejected", "expired" }
+local STATES = { "live", "pending", "replaced", "deleted", "rejected", "expired", "erased" }
 local KINDS = { "fact", "episode", "reflection", "procedure" }
 local SOURCES = { "user", "agent", "tool", "system" }
 
 -- Hits of a search without a limit, as the engine has it.
 memory.HITS = 10
+
+-- true, or nil, message, code: nothing is written for a disabled agent, or where memories are off.
+local function check_enabled(store, own, agent)
+  local enabled, reason, denied = agents.check_enabled(store, agent)
+  if not enabled then
+    return nil, reason, denied
+  end
+  return settings.check_enabled(own, agent)
+end
 
 -- Whether a text is an id. The engine's mark of "no entry" is none.
 local function is_id(text)
@@ -85,7 +95,7 @@ function methods:write(key, value, given)
   for _, id in ipairs(opts.replaces or {}) do
     expect_id("replaces", id)
   end
-  local enabled, reason, denied = settings.check_enabled(self._settings, self._agent)
+  local enabled, reason, denied = check_enabled(self._store, self._settings, self._agent)
   if not enabled then
     return nil, reason, denied
   end
@@ -170,7 +180,7 @@ local consent_options = options.shape("memory:consent",
 --- Writes that the user consents, or with false: does no longer.
 function methods:consent(is_given, given)
   options.expect("boolean", is_given, "memory:consent: true or false")
-  local enabled, reason, denied = settings.check_enabled(self._settings, self._agent)
+  local enabled, reason, denied = check_enabled(self._store, self._settings, self._agent)
   if is_given and not enabled then
     return nil, reason, denied
   end
@@ -349,7 +359,7 @@ function methods:edit(before, after, given)
   if not change then
     return nil, message, code
   end
-  local enabled, reason, denied = settings.check_enabled(self._settings, self._agent)
+  local enabled, reason, denied = check_enabled(self._store, self._settings, self._agent)
   if #change.write > 0 and not enabled then
     return nil, reason, denied
   end
@@ -365,7 +375,7 @@ local import_options = options.shape("memory:import", { name = "string", source 
 function methods:import(text, given)
   options.expect("string", text, "memory:import: a text")
   local opts = options.check("memory:import", given, import_options)
-  local enabled, reason, denied = settings.check_enabled(self._settings, self._agent)
+  local enabled, reason, denied = check_enabled(self._store, self._settings, self._agent)
   if not enabled then
     return nil, reason, denied
   end
@@ -419,7 +429,7 @@ function memory.open(store, given)
   opts.user = opts.user or store._user or nil
   local own = settings.of(store, opts.agent)
   opts.language = opts.language or own.language
-  local enabled, reason, denied = settings.check_enabled(own, opts.agent)
+  local enabled, reason, denied = check_enabled(store, own, opts.agent)
   if not enabled and opts.consent then
     return nil, reason, denied
   end

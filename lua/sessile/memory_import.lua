@@ -157,7 +157,7 @@ end
 --- message, code: some may be written then, and the next import leaves those out.
 function import.write(memory, entries, source)
   local rows, message, code = memory._core:list { states = { "live", "pending", "replaced",
-    "deleted", "rejected", "expired" } }
+    "deleted", "rejected", "expired", "erased" } }
   if not rows then
     return nil, message, code
   end

@@ -157,7 +157,8 @@ function sessile.encoding(name, options) end
 ---@field model? sessile.Model
 ---@field ttl? number|string|false
 ---@field enabled? boolean false: it gets no new session, and append, turn, send and an agent's run
----are EDENIED in its sessions; they can be read, compacted and deleted
+---are EDENIED in its sessions; they can be read, compacted and deleted. It gets no new memory, and
+---nothing is written to those that it has; they can be read, and their entries judged
 ---@field memory? sessile.MemorySettings
 
 ---The second argument of an adapter's functions.
@@ -237,7 +238,7 @@ function sessile.keys_init(url, opts) end
 ---@field fresh? boolean EEXISTS also if the sessions in `to` are from an earlier run
 ---@field replace? boolean replace sessions there that differ; their logs are kept
 ---@field mirror? boolean `to` is only a copy: secrets of users who were forgotten in `from`
----   are removed there
+---   are removed there; needs the key of `from`
 ---@field whole? boolean `to` is a file or folder that appears when it is complete
 ---@field parts? ("sessions"|"keyring"|"users")[] what is copied unchanged; nil: all
 ---@field progress? fun(state: sessile.MigrateState): boolean? called after each piece; false: stop
@@ -264,6 +265,8 @@ function sessile.keys_init(url, opts) end
 ---@field unfinished integer bytes of unfinished writes: not copied
 ---@field users integer users' secrets copied
 ---@field users_removed integer users' secrets removed (mirror)
+---@field users_kept integer users' secrets that `from` lost, kept in `to`: nothing proves that the
+---   user was forgotten
 ---@field failures? {log: string, message: string, code: string}[] at the end
 
 ---Copies every session of one store into another and reads it back. `from` is only read, and
@@ -518,8 +521,8 @@ function State:drop(i, j) end
 function State:replace(i, fields) end
 
 ---Inserts a message before i; covers: the range that it replaces. Its role is "user"; law 3 refuses
----"system", "developer", "assistant", "model", a message that calls a tool, and one of a tool that
----answers no call.
+---"system", "developer", "assistant", "model", a message that calls a tool or has thinking, and one
+---of a tool that answers no call.
 ---@param i integer
 ---@param message sessile.Message
 ---@param opts? {covers: integer[]}
@@ -719,7 +722,7 @@ function Store:memory(given) end
 ---An entry of a memory.
 ---@class sessile.MemoryRow
 ---@field id string
----@field state string "live", "pending", "replaced", "deleted", "rejected", "expired"
+---@field state string "live", "pending", "replaced", "deleted", "rejected", "expired", "erased"
 ---@field kind string "fact", "episode", "reflection", "procedure"
 ---@field source string whose words: "user", "agent", "tool", "system"
 ---@field key? string
@@ -754,8 +757,145 @@ function Store:memory(given) end
 ---@field recency number what it gains
 ---@field importance number what it gains
 
+---The methods of a memory, and of the memories of a session (`sessile.Memories`).
+---@class sessile.AnyMemory
+local AnyMemory = {}
+
+---@class sessile.VerdictOptions
+---@field reason? string
+---@field by? string who decides
+
+---Ends an entry for good. What it had replaced stays replaced.
+---@param entry string|sessile.MemoryRow the key of a live entry, an id, or a row
+---@param opts? sessile.VerdictOptions
+---@return boolean? changed
+---@return string? message
+---@return string? code
+function AnyMemory:delete(entry, opts) end
+
+---Undoes an entry: what it had replaced is live again.
+---@param entry string|sessile.MemoryRow the key of a live entry, an id, or a row
+---@param opts? sessile.VerdictOptions
+---@return boolean? changed
+---@return string? message
+---@return string? code
+function AnyMemory:reject(entry, opts) end
+
+---A person vouches for an entry: one that was pending is live.
+---@param entry string|sessile.MemoryRow the key of a live entry, an id, or a row
+---@param opts? sessile.VerdictOptions
+---@return boolean? changed
+---@return string? message
+---@return string? code
+function AnyMemory:approve(entry, opts) end
+
+---Takes back a deletion, a rejection or a replacement; an expired entry expires no more.
+---@param entry string|sessile.MemoryRow the key of a live entry, an id, or a row
+---@param opts? sessile.VerdictOptions
+---@return boolean? changed
+---@return string? message
+---@return string? code
+function AnyMemory:restore(entry, opts) end
+
+---Pins an entry.
+---@param entry string|sessile.MemoryRow the key of a live entry, an id, or a row
+---@param opts? sessile.VerdictOptions
+---@return boolean? changed
+---@return string? message
+---@return string? code
+function AnyMemory:pin(entry, opts) end
+
+---Takes the pin off an entry.
+---@param entry string|sessile.MemoryRow the key of a live entry, an id, or a row
+---@param opts? sessile.VerdictOptions
+---@return boolean? changed
+---@return string? message
+---@return string? code
+function AnyMemory:unpin(entry, opts) end
+
+---Says that an entry was heard again elsewhere.
+---@param entry string|sessile.MemoryRow the key of a live entry, an id, or a row
+---@param opts? sessile.VerdictOptions
+---@return boolean? changed
+---@return string? message
+---@return string? code
+function AnyMemory:confirm(entry, opts) end
+
+---@class sessile.ConsentOptions
+---@field by? string
+---@field text? string
+---@field scope? string
+
+---Writes that the user consents, or with false: does no longer. Then nothing more is written.
+---@param is_given boolean
+---@param opts? sessile.ConsentOptions
+---@return true?
+---@return string? message
+---@return string? code
+function AnyMemory:consent(is_given, opts) end
+
+---The live entry of a key. ENOTFOUND names the nearest key.
+---@param slot string a key
+---@return sessile.MemoryRow?
+---@return string? message
+---@return string? code
+function AnyMemory:read(slot) end
+
+---@class sessile.MemoryFilter
+---@field state? string nil: "live"
+---@field kind? string
+---@field source? string
+---@field since? integer|string written at or after
+---@field until? integer|string written before
+---@field holds_at? integer|string true at that time, as far as it says
+---@field prefix? string of the key
+---@field session? string it is from this session
+---@field session_agent? string of that session; nil: the memory's agent
+---@field metadata? string|table it has this member; or { name = value }: this one, as it is
+
+---@class sessile.MemoryListOptions: sessile.MemoryFilter
+---@field day? string written on this day, "2026-02-01" or "today", in the zone that the store says
+---@field limit? integer
+---@field offset? integer
+
+---Entries, newest first; live ones unless options say otherwise.
+---@param opts? sessile.MemoryListOptions
+---@return sessile.MemoryRow[]?
+---@return string? message
+---@return string? code
+function AnyMemory:list(opts) end
+
+---@class sessile.MemorySearchOptions: sessile.MemoryFilter
+---@field limit? integer 10
+---@field vector? number[] the question's embedding
+---@field model? string whose it is; nil: the newest model that has a vector for all live entries
+---@field weight? number of vectors, 0 to 1: 0.3
+---@field recency? number how much a new entry gains: 0
+---@field importance? number how much an important entry gains: 0
+---@field min? number hits by words meet at least this share of the question's words: 0
+---@field explain? boolean each hit says how its score came about
+
+---Entries that answer a question, best first. Every word counts, none must occur.
+---@param question string
+---@param opts? sessile.MemorySearchOptions
+---@return sessile.MemoryRow[]?
+---@return string? message
+---@return string? code
+function AnyMemory:search(question, opts) end
+
+---What led to an entry, newest first: it, what it replaced by name or by key, and so on.
+---@param entry string|sessile.MemoryRow a key, an id, or a row
+---@return sessile.MemoryRow[]?
+---@return string? message
+---@return string? code
+function AnyMemory:history(entry) end
+
+---Closes it.
+---@return true
+function AnyMemory:close() end
+
 ---What an agent keeps across sessions.
----@class sessile.Memory
+---@class sessile.Memory: sessile.AnyMemory
 local Memory = {}
 
 ---@class sessile.MemoryWriteOptions
@@ -782,79 +922,6 @@ local Memory = {}
 ---@return string? code
 function Memory:write(slot, value, opts) end
 
----@class sessile.VerdictOptions
----@field reason? string
----@field by? string who decides
-
----Ends an entry for good. What it had replaced stays replaced.
----@param entry string|sessile.MemoryRow the key of a live entry, an id, or a row
----@param opts? sessile.VerdictOptions
----@return boolean? changed
----@return string? message
----@return string? code
-function Memory:delete(entry, opts) end
-
----Undoes an entry: what it had replaced is live again.
----@param entry string|sessile.MemoryRow the key of a live entry, an id, or a row
----@param opts? sessile.VerdictOptions
----@return boolean? changed
----@return string? message
----@return string? code
-function Memory:reject(entry, opts) end
-
----A person vouches for an entry: one that was pending is live.
----@param entry string|sessile.MemoryRow the key of a live entry, an id, or a row
----@param opts? sessile.VerdictOptions
----@return boolean? changed
----@return string? message
----@return string? code
-function Memory:approve(entry, opts) end
-
----Takes back a deletion, a rejection or a replacement; an expired entry expires no more.
----@param entry string|sessile.MemoryRow the key of a live entry, an id, or a row
----@param opts? sessile.VerdictOptions
----@return boolean? changed
----@return string? message
----@return string? code
-function Memory:restore(entry, opts) end
-
----Pins an entry.
----@param entry string|sessile.MemoryRow the key of a live entry, an id, or a row
----@param opts? sessile.VerdictOptions
----@return boolean? changed
----@return string? message
----@return string? code
-function Memory:pin(entry, opts) end
-
----Takes the pin off an entry.
----@param entry string|sessile.MemoryRow the key of a live entry, an id, or a row
----@param opts? sessile.VerdictOptions
----@return boolean? changed
----@return string? message
----@return string? code
-function Memory:unpin(entry, opts) end
-
----Says that an entry was heard again elsewhere.
----@param entry string|sessile.MemoryRow the key of a live entry, an id, or a row
----@param opts? sessile.VerdictOptions
----@return boolean? changed
----@return string? message
----@return string? code
-function Memory:confirm(entry, opts) end
-
----@class sessile.ConsentOptions
----@field by? string
----@field text? string
----@field scope? string
-
----Writes that the user consents, or with false: does no longer. Then nothing more is written.
----@param is_given boolean
----@param opts? sessile.ConsentOptions
----@return true?
----@return string? message
----@return string? code
-function Memory:consent(is_given, opts) end
-
 ---Writes embeddings: vectors[i] is that of the entry ids[i].
 ---@param model string
 ---@param ids string[]
@@ -864,68 +931,12 @@ function Memory:consent(is_given, opts) end
 ---@return string? code
 function Memory:embed(model, ids, vectors) end
 
----The live entry of a key. ENOTFOUND names the nearest key.
----@param slot string a key
----@return sessile.MemoryRow?
----@return string? message
----@return string? code
-function Memory:read(slot) end
-
 ---An entry by its id, whatever became of it.
 ---@param id string
 ---@return sessile.MemoryRow?
 ---@return string? message
 ---@return string? code
 function Memory:get(id) end
-
----@class sessile.MemoryFilter
----@field state? string nil: "live"
----@field kind? string
----@field source? string
----@field since? integer|string written at or after
----@field until? integer|string written before
----@field holds_at? integer|string true at that time, as far as it says
----@field prefix? string of the key
----@field session? string it is from this session
----@field session_agent? string of that session; nil: the memory's agent
----@field metadata? string|table it has this member; or { name = value }: this one, as it is
-
----@class sessile.MemoryListOptions: sessile.MemoryFilter
----@field day? string written on this day, "2026-02-01" or "today", in the zone that the store says
----@field limit? integer
----@field offset? integer
-
----Entries, newest first; live ones unless options say otherwise.
----@param opts? sessile.MemoryListOptions
----@return sessile.MemoryRow[]?
----@return string? message
----@return string? code
-function Memory:list(opts) end
-
----@class sessile.MemorySearchOptions: sessile.MemoryFilter
----@field limit? integer 10
----@field vector? number[] the question's embedding
----@field model? string whose it is; nil: the newest model that has a vector for all live entries
----@field weight? number of vectors, 0 to 1: 0.3
----@field recency? number how much a new entry gains: 0
----@field importance? number how much an important entry gains: 0
----@field min? number hits by words meet at least this share of the question's words: 0
----@field explain? boolean each hit says how its score came about
-
----Entries that answer a question, best first. Every word counts, none must occur.
----@param question string
----@param opts? sessile.MemorySearchOptions
----@return sessile.MemoryRow[]?
----@return string? message
----@return string? code
-function Memory:search(question, opts) end
-
----What led to an entry, newest first: it, what it replaced by name or by key, and so on.
----@param entry string|sessile.MemoryRow a key, an id, or a row
----@return sessile.MemoryRow[]?
----@return string? message
----@return string? code
-function Memory:history(entry) end
 
 ---The newest consent; false if nobody ever consented.
 ---@return {given: boolean, by: string?, text: string?, scope: string?, time: string}|false|nil
@@ -1040,26 +1051,27 @@ function Memory:clear(opts) end
 function Memory:watch(opts) end
 
 ---{entries, entries_most, nearly_full (80 % of that, or more), live, pending, replaced, deleted,
----rejected, expired, keys, verdicts, vectors, dims, model, language, consented, consent,
+---rejected, expired, erased, keys, verdicts, vectors, dims, model, language, consented, consent,
 ---log_entries, log_bytes, memory_bytes, created}
 ---@return table?
 ---@return string? message
 ---@return string? code
 function Memory:stats() end
 
----Closes it.
----@return true
-function Memory:close() end
-
----The memories of a session: its user's, if it has a user, and what its agent keeps for all.
----@class sessile.Memories
-local Memories = {}
-
 ---@class sessile.SharedWriteOptions: sessile.MemoryWriteOptions
 ---@field share? boolean write to what the agent keeps for all, though the session has a user
 
 ---@class sessile.SharedVerdictOptions: sessile.VerdictOptions
 ---@field share? boolean a key or an id is of what the agent keeps for all
+
+---The memories of a session: its user's, if it has a user, and what its agent keeps for all.
+---
+---Verdicts: a row is judged in its own memory, a key or an id where a write would go.
+---`read` and `history`: in the user's memory, or if it has no such entry, in the agent's.
+---`list` and `search`: of both; of equal times or scores the user's first. A score compares the
+---entries of one memory: each has its best near 1. `close` closes both.
+---@class sessile.Memories: sessile.AnyMemory
+local Memories = {}
 
 ---Writes an entry to the user's memory; to the agent's with `share`, or if there is no user.
 ---EDENIED: the user has not consented.
@@ -1071,84 +1083,6 @@ local Memories = {}
 ---@return string? code
 function Memories:write(slot, value, opts) end
 
----Ends an entry for good. What it had replaced stays replaced. A row is judged in its own
----memory, a key or an id where a write would go.
----@param entry string|sessile.MemoryRow the key of a live entry, an id, or a row
----@param opts? sessile.SharedVerdictOptions
----@return boolean? changed
----@return string? message
----@return string? code
-function Memories:delete(entry, opts) end
-
----Undoes an entry: what it had replaced is live again. A row is judged in its own
----memory, a key or an id where a write would go.
----@param entry string|sessile.MemoryRow the key of a live entry, an id, or a row
----@param opts? sessile.SharedVerdictOptions
----@return boolean? changed
----@return string? message
----@return string? code
-function Memories:reject(entry, opts) end
-
----A person vouches for an entry: one that was pending is live. A row is judged in its own
----memory, a key or an id where a write would go.
----@param entry string|sessile.MemoryRow the key of a live entry, an id, or a row
----@param opts? sessile.SharedVerdictOptions
----@return boolean? changed
----@return string? message
----@return string? code
-function Memories:approve(entry, opts) end
-
----Takes back a deletion, a rejection or a replacement; an expired entry expires no more.
----A row is judged in its own memory, a key or an id where a write would go.
----@param entry string|sessile.MemoryRow the key of a live entry, an id, or a row
----@param opts? sessile.SharedVerdictOptions
----@return boolean? changed
----@return string? message
----@return string? code
-function Memories:restore(entry, opts) end
-
----Pins an entry. A row is judged in its own
----memory, a key or an id where a write would go.
----@param entry string|sessile.MemoryRow the key of a live entry, an id, or a row
----@param opts? sessile.SharedVerdictOptions
----@return boolean? changed
----@return string? message
----@return string? code
-function Memories:pin(entry, opts) end
-
----Takes the pin off an entry. A row is judged in its own
----memory, a key or an id where a write would go.
----@param entry string|sessile.MemoryRow the key of a live entry, an id, or a row
----@param opts? sessile.SharedVerdictOptions
----@return boolean? changed
----@return string? message
----@return string? code
-function Memories:unpin(entry, opts) end
-
----Says that an entry was heard again elsewhere. A row is judged in its own
----memory, a key or an id where a write would go.
----@param entry string|sessile.MemoryRow the key of a live entry, an id, or a row
----@param opts? sessile.SharedVerdictOptions
----@return boolean? changed
----@return string? message
----@return string? code
-function Memories:confirm(entry, opts) end
-
----Writes that the user consents, or with false: does no longer. Then nothing more is written.
----@param is_given boolean
----@param opts? sessile.ConsentOptions
----@return true?
----@return string? message
----@return string? code
-function Memories:consent(is_given, opts) end
-
----The live entry of a key: the user's, or else the agent's.
----@param slot string a key
----@return sessile.MemoryRow?
----@return string? message
----@return string? code
-function Memories:read(slot) end
-
 ---An entry by its id, or again by its row. Both memories may have the id: then it is the user's.
 ---@param entry string|sessile.MemoryRow
 ---@return sessile.MemoryRow?
@@ -1156,32 +1090,22 @@ function Memories:read(slot) end
 ---@return string? code
 function Memories:get(entry) end
 
----Entries of both, newest first; of equal times the user's first.
----@param opts? sessile.MemoryListOptions
----@return sessile.MemoryRow[]?
+---A verdict: see the methods of sessile.AnyMemory.
+---@param self sessile.Memories
+---@param entry string|sessile.MemoryRow the key of a live entry, an id, or a row
+---@param opts? sessile.SharedVerdictOptions
+---@return boolean? changed
 ---@return string? message
 ---@return string? code
-function Memories:list(opts) end
+local function shared_verdict(self, entry, opts) end
 
----Entries of both that answer a question, by score; of equal scores the user's first. A score
----compares the entries of one memory: each has its best near 1.
----@param question string
----@param opts? sessile.MemorySearchOptions
----@return sessile.MemoryRow[]?
----@return string? message
----@return string? code
-function Memories:search(question, opts) end
-
----What led to an entry, newest first: in the user's memory, or if it has none such, in the agent's.
----@param entry string|sessile.MemoryRow a key, an id, or a row
----@return sessile.MemoryRow[]?
----@return string? message
----@return string? code
-function Memories:history(entry) end
-
----Closes both.
----@return true
-function Memories:close() end
+Memories.delete = shared_verdict
+Memories.reject = shared_verdict
+Memories.approve = shared_verdict
+Memories.restore = shared_verdict
+Memories.pin = shared_verdict
+Memories.unpin = shared_verdict
+Memories.confirm = shared_verdict
 
 ---@class sessile.UndeleteOptions: sessile.Named
 ---@field actor? string who does it
@@ -1224,7 +1148,7 @@ function Store:deletions() end
 function Store:undelete(which, opts) end
 
 ---Deletes expired sessions, and those deleted softly longer ago than `retention` ("90d").
----@param opts? {agent: string?, retention: number|string|nil, dry_run: boolean?}
+---@param opts? {agent: string?, user: string?, retention: number|string|nil, dry_run: boolean?}
 ---@return sessile.Listed[]? rows the deleted sessions, or with dry_run those that would be
 ---@return string? message
 ---@return string? code
@@ -1500,7 +1424,8 @@ function Session:discard(opts) end
 ---@field event? string an event: fires a trigger that lists it
 ---@field state? any for a checkpoint that is due; default: checkpoint.state is called
 
----Appends the messages of one turn as one commit; then policies run.
+---Appends the messages of one turn as one commit; then policies run. An empty list ends the turn
+---of the messages that were appended since the last one: only its turn entry is written.
 ---@param messages (sessile.Message|sessile.Json)[]
 ---@param opts? sessile.TurnOptions
 ---@return sessile.Outcome? outcome

@@ -131,7 +131,10 @@ function migrate.methods:backup(path, given)
   if not secrets then
     return nil, message, code
   end
-  copied.users, copied.users_removed = secrets.users, secrets.users_removed
+  for _, name in ipairs { "users", "users_removed", "users_kept" } do
+    copied[name] = secrets[name]
+  end
+  table.move(secrets.failures, 1, #secrets.failures, #copied.failures + 1, copied.failures)
   return copied
 end
 

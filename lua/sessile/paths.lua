@@ -72,6 +72,16 @@ function paths.default_key()
   return paths.config "key"
 end
 
+--- Whether a text that somebody else wrote names a folder: an absolute path without `..`, and
+--- without control characters.
+---@param path any
+---@return boolean
+function paths.is_folder(path)
+  return type(path) == "string" and path:sub(1, 1) == "/" and utf8.len(path) ~= nil
+    and not (path .. "/"):find("/../", 1, true) and not path:find "%c"
+    and not path:find "\xC2[\x80-\x9F]"
+end
+
 --- The first of these paths where a file can be read; nil: none.
 ---@param list string[]
 ---@return string?

@@ -4,7 +4,7 @@
 -- on the size of the request are left out. A person corrects or adds to them with `prices` in the
 -- configuration, which has tables like these. Must never guess: what is not here has no price.
 
-local prices = { date = "2025-11" }
+local prices = { date = "2026-03" }
 
 --- The kinds of tokens that have a price.
 prices.fields = { "input", "output", "cache_read", "cache_write" }
@@ -23,13 +23,20 @@ local models = {
   ["gpt-5"] = openai(1.25, 0.125, 10), ["gpt-5-mini"] = openai(0.25, 0.025, 2),
   ["gpt-5-nano"] = openai(0.05, 0.005, 0.4), ["gpt-5-codex"] = openai(1.25, 0.125, 10),
   ["gpt-5.1"] = openai(1.25, 0.125, 10), ["gpt-5.1-codex"] = openai(1.25, 0.125, 10),
+  ["gpt-5.1-codex-max"] = openai(1.25, 0.125, 10),
+  ["gpt-5.1-codex-mini"] = openai(0.25, 0.025, 2),
+  ["gpt-5.2"] = openai(1.75, 0.175, 14), ["gpt-5.2-codex"] = openai(1.75, 0.175, 14),
+  ["gpt-5.3-codex"] = openai(1.75, 0.175, 14),
   ["gpt-4.1"] = openai(2, 0.5, 8), ["gpt-4.1-mini"] = openai(0.4, 0.1, 1.6),
   ["gpt-4.1-nano"] = openai(0.1, 0.025, 0.4),
   ["gpt-4o"] = openai(2.5, 1.25, 10), ["gpt-4o-mini"] = openai(0.15, 0.075, 0.6),
-  ["o3"] = openai(2, 0.5, 8), ["o4-mini"] = openai(1.1, 0.275, 4.4),
-  ["claude-opus-4-5"] = anthropic(5, 25), ["claude-opus-4-1"] = anthropic(15, 75),
-  ["claude-opus-4"] = anthropic(15, 75), ["claude-sonnet-4"] = anthropic(3, 15),
-  ["claude-sonnet-4-5"] = anthropic(3, 15),
+  ["o3"] = openai(2, 0.5, 8), ["o3-mini"] = openai(1.1, 0.55, 4.4),
+  ["o4-mini"] = openai(1.1, 0.275, 4.4),
+  ["claude-opus-4-6"] = anthropic(5, 25), ["claude-opus-4-5"] = anthropic(5, 25),
+  ["claude-opus-4-1"] = anthropic(15, 75), ["claude-opus-4-0"] = anthropic(15, 75),
+  ["claude-opus-4"] = anthropic(15, 75),
+  ["claude-sonnet-4-6"] = anthropic(3, 15), ["claude-sonnet-4-5"] = anthropic(3, 15),
+  ["claude-sonnet-4-0"] = anthropic(3, 15), ["claude-sonnet-4"] = anthropic(3, 15),
   ["claude-3-7-sonnet"] = anthropic(3, 15), ["claude-haiku-4-5"] = anthropic(1, 5),
   ["claude-3-5-haiku"] = anthropic(0.8, 4),
 }

@@ -131,7 +131,7 @@ local function use_known(self, text)
       while at do
         out[#out + 1] = text:sub(copied, at - 1)
         out[#out + 1] = one.put
-        self.total, self.places[one.name] = self.total + 1, self.places[one.name] + 1
+        self.total, self.places[one.name] = self.total + 1, (self.places[one.name] or 0) + 1
         copied = at + #one.text
         at = text:find(one.text, copied, true)
       end

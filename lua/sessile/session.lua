@@ -13,6 +13,7 @@ local memories = require "sessile.memories"
 local object = require "sessile.object"
 local names = require "sessile.names"
 local options = require "sessile.options"
+local recall = require "sessile.recall"
 local runs = require "sessile.runs"
 local why = require "sessile.why"
 
@@ -287,6 +288,7 @@ end
 
 for _, more in ipairs {
   family.methods, runs.methods, checkpoints.methods, export.methods, annotate.methods, life.session,
+  recall.methods,
 } do
   options.add(methods, more)
 end
@@ -313,6 +315,9 @@ end
 --- Closes the session. Closing it again has no effect.
 function methods:close()
   rawset(self, "_closed", true)
+  if self._recalled_from then
+    self._recalled_from:close()
+  end
   return self._core:close()
 end
 

@@ -98,7 +98,7 @@ describe("an agent", function()
     assert.equal("/content=no \xFE", bytes(list[6]))
   end)
 
-  it("goes on when on_event raises, and says so", function()
+  it("continues when on_event raises, and says so", function()
     local outcome = assert(sessile.agent { session = s, model = loops.model { "ok" },
       on_event = function(event) if event.type == "model" then error "oops" end end }:run "go")
     assert.equal("completed", outcome.status)
@@ -166,7 +166,7 @@ describe("an agent", function()
     assert.equal(list[6].tool_calls[1].id, list[7].tool_call_id)
   end)
 
-  it("stops after max_steps, and goes on from there", function()
+  it("stops after max_steps, and continues from there", function()
     local agent = sessile.agent { session = s, max_steps = 2,
       model = loops.model { call { "t", "c1" }, call { "t", "c2" }, "done" },
       tools = { t = function() return "x" end } }

@@ -89,7 +89,7 @@ describe("a command", function()
     assert.equal("ELIMIT", got.code)
   end)
 
-  it("answers although what it started goes on", function()
+  it("answers although what it started continues", function()
     assert.equal("ready", ask("sleep 30 & echo ready").answer)
   end)
 

@@ -168,6 +168,56 @@ describe("sessile.model", function()
     assert.is_nil(sent[4].reasoning_content)
   end)
 
+  http("keeps signed and encrypted reasoning as it came, and sends it back", function()
+    local function told_by(chunks, request)
+      local port, requests = serve(chunks)
+      local told = {}
+      local answer = assert(model_at(port)(request or hello, {
+        on_reasoning = function(text) told[#told + 1] = text end }))
+      return answer, told, requests
+    end
+    local answer = told_by { [[json(200, '{"choices":[{"message":{"role":"assistant","content":"4",'
+      .. '"reasoning_details":[{"type":"reasoning.text","text":"2 and 2","signature":"s1",'
+      .. '"id":null,"format":"anthropic-claude-v1","index":0}]},"finish_reason":"stop"}]}')]] }
+    assert.same({ { type = "reasoning.text", text = "2 and 2", signature = "s1", id = sessile.null,
+      format = "anthropic-claude-v1", index = 0 } }, answer.reasoning_details)
+
+    local told
+    answer, told = told_by { [[sse()
+      local function details(text)
+        event('{"choices":[{"delta":{"content":"","reasoning_details":[' .. text .. ']}}]}')
+      end
+      details '{"type":"reasoning.text","text":"Two ","signature":null,"index":0}'
+      details '{"type":"reasoning.summary","summary":"It ","index":1}'
+      details '{"type":"reasoning.text","text":"and two","index":0}'
+      details '{"type":"reasoning.summary","summary":"adds","index":1},7'
+      details '{"type":"reasoning.text","signature":"s1","index":0}'
+      details '{"type":"reasoning.text","text":"Again","index":0}'
+      details '{"type":"reasoning.encrypted","data":"AA==","id":"e1","index":0}'
+      details '{"type":"reasoning.encrypted","data":"BB==","id":"e2","index":0}'
+      details '{"type":"reasoning.summary","summary":"Done","index":0}'
+      event '{"choices":[{"delta":{"content":"4"}}]}'
+      event '[DONE]']] }
+    assert.equal("Two It and twoaddsAgainDone", table.concat(told))
+    assert.same({
+      { type = "reasoning.text", text = "Two and two", signature = "s1", index = 0 },
+      { type = "reasoning.summary", summary = "It adds", index = 1 },
+      { type = "reasoning.text", text = "Again", index = 0 },
+      { type = "reasoning.encrypted", data = "AA==", id = "e1", index = 0 },
+      { type = "reasoning.encrypted", data = "BB==", id = "e2", index = 0 },
+      { type = "reasoning.summary", summary = "Done", index = 0 },
+    }, answer.reasoning_details)
+
+    local store <close> = assert(sessile.open "ram:")
+    local s = assert(store:session "s")
+    assert(s:turn { { role = "user", content = "2 and 2?" }, answer })
+    assert(s:append { role = "user", content = "and 3?" })
+    local _, _, requests = told_by({ plain }, { messages = s:context() })
+    local sent = sessile.decode(requests(1):match "\n\n(.*)$").messages
+    assert.same(answer.reasoning_details, sent[2].reasoning_details)
+    assert.is_nil(sent[3].reasoning_details)
+  end)
+
   http("puts a stream together, however it is cut", function()
     local events = table.concat({
       ": a comment\r\n\r\n",
@@ -357,7 +407,7 @@ describe("sessile.model", function()
     assert.is_true(os.time() - began < 15)
   end)
 
-  http("yields through wait=, so that others go on meanwhile", function()
+  http("yields through wait=, so that others continue meanwhile", function()
     local port = serve { "sleep(0.3) " .. plain }
     local model = model_at(port, { wait = coroutine.yield })
     local turns = 0

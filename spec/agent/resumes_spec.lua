@@ -1,4 +1,4 @@
--- Agents that were interrupted: what an earlier loop left in the log, and how the next goes on.
+-- Agents that were interrupted: what an earlier loop left in the log, and how the next one continues.
 
 local stores = require "spec.support.stores"
 local loops = require "spec.support.loops"
@@ -81,7 +81,7 @@ stores.each_kind("an interrupted agent in", function(open)
     assert.same({ "now", "early" }, contents(s:messages { role = "tool" }))
   end)
 
-  it("goes on behind the results that are there", function()
+  it("continues behind the results that are there", function()
     wreck(call({ "t", "c1" }, { "t", "c2" }))
     assert(s:append { role = "tool", tool_call_id = "c1", content = "first" })
     s = assert(store:resume "s")

@@ -225,6 +225,52 @@ describe("a reducer", function()
       end
     end)
   end
+
+  for _, commit in ipairs { "step", "turn" } do
+    it("sees an answer that came later, and the turn is ended: " .. commit, function()
+      for _, same in ipairs { true, false } do
+        local path = dir .. "/" .. commit .. tostring(same)
+        local given = { key = false, reducer = reducer, commit = commit,
+          policy = { "sliding_window", messages = 2 } }
+        local store = assert(sessile.open(path, given))
+        local s = assert(store:session "s")
+        assert(s:send("a", { model = loops.model { "b" } }))
+        local outcome = assert(s:send("c", { model = loops.model { sessile.later } }))
+        assert.equal("paused", outcome.status)
+        assert.equal("a b", s:state().value)
+        if not same then
+          store:close()
+          store = assert(sessile.open(path, given))
+          s = assert(store:resume "s")
+        end
+        assert(s:resume_with { role = "assistant", content = "late" })
+        outcome = assert(s:send(nil, { model = loops.model {} }))
+        assert.equal("completed", outcome.status)
+        assert.equal("late", outcome.text)
+        assert.same({}, outcome.ids)
+        assert.equal("c late", s:state().value)
+        assert.is_true(outcome.policy.applied)
+        assert.equal("turn", s:entry(outcome.turn).type)
+        local head = s:head()
+        assert.equal("late", assert(s:send(nil, { model = loops.model {} })).text)
+        assert.equal(head, s:head()) -- it has ended
+        assert.equal("c late", s:state().value)
+        store:close()
+      end
+    end)
+  end
+
+  it("sees what came after a pause before the next question", function()
+    local store <close> = assert(sessile.open("ram:", { reducer = reducer }))
+    local s = assert(store:session "s")
+    assert(s:send("a", { model = loops.model { sessile.later } }))
+    assert(s:resume_with { role = "assistant", content = "late" })
+    assert(s:send("b", { model = loops.model { "ok" } }))
+    assert.equal("a late b ok", s:state().value)
+    assert(s:append(user "between"))
+    assert(s:send("c", { model = loops.model { "fine" } }))
+    assert.equal("between c fine", s:state().value)
+  end)
 end)
 
 describe("a tool that ran", function()

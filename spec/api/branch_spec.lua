@@ -33,7 +33,7 @@ stores.each_kind("a branch in", function(open)
     s = talk(store, "s")
   end)
 
-  it("goes on from an older entry, and what was left stays", function()
+  it("continues from an older entry, and what was left stays", function()
     local outcome = assert(s:branch "00000002")
     assert.equal("branch", outcome.kind)
     assert.equal("00000002", outcome.head)

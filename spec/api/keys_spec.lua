@@ -292,6 +292,62 @@ describe("the keys of a store", function()
     assert.same({ sessions = 0, bytes = 0 }, assert(store:purge_forgotten()))
   end)
 
+  it("of who was forgotten by an earlier version are damaged until that is repeated", function()
+    temp.files_only "markers are files that can be written by hand"
+    assert(store:forget(ann))
+    local marker
+    for _, path in ipairs(temp.files(dir)) do
+      marker = path:match "/forgotten%-%w+%-1$" and path or marker
+    end
+    for _, text in ipairs { '{"sessile_forgotten":1}\n', false } do
+      os.remove(marker)
+      if text then
+        temp.write(marker, text, "600")
+      end
+      local none, message, code = store:resume { id = "s", user = ann }
+      assert.is_nil(none)
+      assert.equal("EDAMAGED", code)
+      assert.matches("by an earlier version: forget the user again", message, 1, true)
+      local report = assert(store:check())
+      assert.is_false(report.ok)
+      assert.matches("sessile forget USER", report.findings[1].next, 1, true)
+      assert.same({ sessions = 0, bytes = 0 }, assert(store:purge_forgotten()))
+      assert(store:forget(ann))
+      none, message, code = store:resume { id = "s", user = ann }
+      assert.is_nil(none)
+      assert.equal("ESEALED", code, message)
+      assert.is_true(assert(store:check()).ok)
+    end
+    assert.equal(1, assert(store:purge_forgotten()).sessions)
+  end)
+
+  it("of a user are kept when the first line of the user's session is damaged", function()
+    temp.files_only "a log is a file"
+    local path
+    for _, file in ipairs(temp.files(dir)) do
+      path = file:match "/main/=%w+%.jsonl$" and file or path
+    end
+    local whole = temp.read(path)
+    local at = whole:find('"key":"', 1, true) + 7
+    temp.write(path, whole:sub(1, at - 1) .. (whole:sub(at, at) == "A" and "B" or "A")
+      .. whole:sub(at + 1), "600")
+    local none, message, code = store:resume { id = "s", user = ann }
+    assert.is_nil(none)
+    assert.equal("EDAMAGED", code)
+    assert.matches("first line was changed", message, 1, true)
+    assert(store:rotate())
+    local done = assert(store:reseal())
+    assert.equal(0, done.forgotten)
+    assert.equal(1, done.failed)
+    assert.equal(2, #assert(store:keys()).epochs)
+    done = assert(sessile.migrate(store, { url = dir .. "/to", key = sessile.key.secret(other) }))
+    assert.equal(0, done.forgotten)
+    assert.equal(1, done.damaged)
+    temp.write(path, whole, "600")
+    local s <close> = assert(store:resume { id = "s", user = ann })
+    assert.equal(canary, s:messages()[1].content)
+  end)
+
   it("of a forgotten user are not purged past a log that cannot be read", function()
     temp.files_only "a log that cannot be read is a loop of links"
     local s <close> = assert(store:create { id = "gone", user = ann })

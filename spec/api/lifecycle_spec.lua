@@ -163,7 +163,7 @@ for kind, make in pairs(kinds) do
       end
     end)
 
-    it("goes on from any entry, many times", function()
+    it("continues from any entry, many times", function()
       local seed = tonumber(os.getenv "SEED") or os.time()
       math.randomseed(seed)
       local ids, parent = {}, {}

@@ -186,7 +186,7 @@ describe("a store copied as it stands", function()
     assert.equal(whole, temp.read(folder .. "/to/agents/main/talk.jsonl"))
   end)
 
-  it("names what is damaged, carries it as it is, and goes on with the rest", function()
+  it("names what is damaged, carries it as it is, and continues with the rest", function()
     local path = from .. "/agents/main/talk.jsonl"
     local text = temp.read(path)
     local at = #text // 2
@@ -327,7 +327,7 @@ describe("a copy that is killed", function()
     { "as it stands", "" }, { "resealed", "--to-key-file HOME/other.key --into" },
     { "in a database", "", "sqlite:HOME/to.db" },
   } do
-    it("goes on, " .. way[1], function()
+    it("continues, " .. way[1], function()
       local to = (way[3] or "HOME/to"):gsub("HOME", home)
       cli.done "new --id first"
       local store = assert(sessile.open(home .. "/data/sessile",

@@ -4,6 +4,7 @@
 -- Files only: wrong calls do not come to a store.
 
 local guides = require "spec.support.guides"
+local memories = require "sessile.memories"
 local options = require "sessile.options"
 local sessile = require "sessile"
 local stores = require "spec.support.stores"
@@ -286,23 +287,22 @@ local function annotated(block, classes)
   return set
 end
 
-describe("meta.lua", function()
-  local text = guides.read "lua/sessile/meta.lua"
-  local classes = classes_of(text)
+local meta = guides.read "lua/sessile/meta.lua"
+local classes = classes_of(meta)
 
-  for block, name in text:gmatch "\n\n(%-%-%-.-)function ([%w_.:]+)%(" do
-    block = block:match ".*\n\n(.-)$" or block
-    local set = annotated(block, classes)
-    local who = lower(name)
-    if set and not name:find "^State:" then
+-- The options of each function that takes some: {["Store:create"] = {option = true}, …}
+local documented = {}
+for block, name in meta:gmatch "\n\n(%-%-%-.-)function ([%w_.:]+)%(" do
+  documented[name] = annotated(block:match ".*\n\n(.-)$" or block, classes)
+end
+
+describe("meta.lua", function()
+  for name, set in pairs(documented) do
+    local who = lower(name):gsub("^anyMemory:", "memory:")
+    if not name:find "^State:" and not name:find "^Memories:" and name ~= "shared_verdict" then
       it("names the options of " .. who, function()
-        -- two memories as one take what one takes, and some calls say which
-        local of_one = who:gsub("^memories:", "memory:")
-        local shape = options.shapes[of_one]
+        local shape = options.shapes[who]
         assert.is_table(shape, who .. " has no shape")
-        if of_one ~= who then
-          shape = options.add({ share = set.share and "boolean" }, shape)
-        end
         for option in pairs(set) do
           assert.truthy(shape[option], ("%s does not take '%s'"):format(who, option))
         end
@@ -333,6 +333,33 @@ describe("meta.lua", function()
         assert.is_true(set[option], ("%s: '%s', undocumented"):format(name, option))
       end
     end)
+  end
+end)
+
+-- They take what one memory takes, and some calls take `share` to say which one is meant.
+describe("the memories of a session", function()
+  for name, call in pairs(calls) do
+    local method = name:match "^memory:(.*)$"
+    if method and memories.methods[method] then
+      it("take the documented options: " .. name, function()
+        memory = assert(s:memory())
+        local set = documented["Memories:" .. method]
+          or meta:find("\nMemories." .. method .. " = shared_verdict\n", 1, true)
+            and documented.shared_verdict
+          or documented["AnyMemory:" .. method]
+        local takes_share = not select(2, pcall(call, { share = "zzzzzz" })):find "unknown"
+        assert.equal(takes_share, set.share == true)
+        for option in pairs(set) do
+          assert.truthy(option == "share" or options.shapes[name][option], option)
+        end
+        for option, kind in pairs(options.shapes[name]) do
+          assert.is_true(set[option], option)
+          if kind ~= "any" then
+            raises(call, name, option, { [option] = coroutine.create(nothing) })
+          end
+        end
+      end)
+    end
   end
 end)
 

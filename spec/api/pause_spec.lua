@@ -56,7 +56,7 @@ stores.each_kind("a paused session in", function(open)
     assert.is_nil(s:suspended().state)
   end)
 
-  it("goes on with one message, a list, or none", function()
+  it("continues with one message, a list, or none", function()
     assert(s:suspend { reason = "1" })
     assert.same({ "00000006" }, s:resume_with(user "yes"))
     assert(s:suspend { reason = "2" })

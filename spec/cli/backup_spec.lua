@@ -254,7 +254,7 @@ describe("a backup while others write", function()
 end)
 
 describe("a backup that is killed", function()
-  it("leaves no file of that name, and goes on", function()
+  it("leaves no file of that name, and continues", function()
     cli.done "new --id first"
     local store = store_of()
     for n = 1, 60 do
@@ -377,5 +377,103 @@ describe("users' secrets kept apart", function()
     assert.is_nil(s)
     assert.equal("ESEALED", code)
     there:close()
+  end)
+
+  -- Runs a command in the folder of the store, with the name of ann's secret as "$1".
+  local function damage(command)
+    assert(os.execute(("cd %s/data/sessile && set -- user-* && %s"):format(home, command)))
+  end
+
+  local function read_hers(url)
+    local store = store_of(url)
+    local text, message, code = store:resume { id = "hers", user = "ann" }
+    if text then
+      text = text:messages()[1].content
+    end
+    store:close()
+    return text, message, code
+  end
+
+  -- What is wrong with the secret in the store, and what a backup says of it.
+  local losses = {
+    { "whose name has a flipped bit", 'mv "$1" "U${1#u}"', "missing in the source" },
+    { "that is gone", 'rm "$1"', "missing in the source" },
+    { "that is gone, beside a marker that somebody planted",
+      [[rm "$1"; umask 077; echo '{"sessile_forgotten":1}' >"forgotten-${1#user-}"]],
+      "missing in the source" },
+    { "with a flipped bit", [[sed -i 's/"s":"../"s":"==/' "$1"]], "or damaged there" },
+  }
+
+  for _, apart in ipairs { false, true } do
+    for _, loss in ipairs(losses) do
+      it(("%s stay in a backup%s, which fails"):format(loss[1], apart and " of their own" or ""),
+        function()
+          temp.files_only "a secret is a file"
+          fill():close()
+          local keys = apart and (" --keys %s/b.keys"):format(home) or ""
+          cli.done(("backup %s/b.db%s"):format(home, keys))
+          damage(loss[2])
+          for _ = 1, 2 do
+            local out, err, code = cli.sessile(("backup %s/b.db --update%s --json"):format(home,
+              keys))
+            assert.equal(5, code, err)
+            assert.matches('"users_kept":%s*1', out)
+            assert.matches('"users_removed":%s*0', out)
+            assert.matches("user%-", out)
+            assert.matches(loss[3], out, 1, true)
+          end
+          os.execute(("rm -rf %s/data/sessile"):format(home))
+          cli.done(("backup restore %s/b.db%s"):format(home, keys))
+          assert.equal("private", (read_hers()))
+        end)
+    end
+  end
+
+  it("are replaced in a backup when the user was forgotten and came back", function()
+    local store = fill()
+    cli.done(("backup %s/b.db"):format(home))
+    assert(store:forget "ann")
+    local s = assert(store:create { id = "again", user = "ann" })
+    assert(s:append { role = "user", content = "new" })
+    s:close()
+    store:close()
+    local done = cli.json(("backup %s/b.db --update"):format(home))
+    assert.equal(0, done.users_kept)
+    local url = ("sqlite:%s/b.db"):format(home)
+    local text, _, code = read_hers(url)
+    assert.is_nil(text)
+    assert.equal("ESEALED", code)
+    store = store_of(url)
+    assert.equal("new", assert(store:resume { id = "again", user = "ann" }):messages()[1].content)
+    store:close()
+  end)
+
+  it("stay in a backup when a lost one was made again", function()
+    temp.files_only "a secret is a file"
+    fill():close()
+    cli.done(("backup %s/b.db"):format(home))
+    damage 'mv "$1" "U${1#u}"'
+    local store = store_of()
+    assert(store:create { id = "again", user = "ann" }):close()
+    store:close()
+    local _, _, code = read_hers()
+    assert.equal("EDAMAGED", code)
+    local out, _, status = cli.sessile(("backup %s/b.db --update --json"):format(home))
+    assert.equal(5, status)
+    assert.matches("is another one in the source", out, 1, true)
+    assert.equal("private", (read_hers(("sqlite:%s/b.db"):format(home))))
+  end)
+
+  it("hide no damage of a first line where they are kept apart", function()
+    fill():close()
+    cli.done(("backup file:%s/b --keys %s/b.keys"):format(home, home))
+    local function copy(to)
+      local done = assert(sessile.migrate({ url = home .. "/b", key = key() }, home .. to))
+      return done.forgotten, done.damaged
+    end
+    assert.same({ 1, 0 }, { copy "/one" })
+    local damaged = [[sed -i '1s/"key":"../"key":"==/' %s/b/agents/main/=*.jsonl]]
+    assert(os.execute(damaged:format(home)))
+    assert.same({ 0, 1 }, { copy "/two" })
   end)
 end)

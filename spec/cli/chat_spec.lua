@@ -172,7 +172,7 @@ describe("resume", function()
     assert.equal(2, json("info talk").messages)
   end)
 
-  it("shows the last checkpoint's state, and goes on from there when that is asked for", function()
+  it("shows the last checkpoint's state, and continues from there when that is asked for", function()
     done "checkpoint talk 'step one' --state '{\"step\":1,\"odd\":\"\\u001b[31m\"}'"
     has(done "resume talk", "no messages since")
     local at = json("info talk").head

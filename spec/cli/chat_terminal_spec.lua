@@ -47,6 +47,15 @@ local function seen(name, test, options, coloured)
 end
 
 describe("a chat at a terminal", function()
+  seen("lists its commands without breaking a word", function(screen)
+    screen:enter "chat talk"
+    screen:wait "talk >"
+    screen:enter "/help"
+    has(screen:wait "ends the", "models from\n" .. (" "):rep(37) .. "now on\n")
+    screen:keys "C-d"
+    screen:wait(function(text) return text:find "%$%s*$" end)
+  end)
+
   seen("answers as it comes, and leaves the terminal as it was", function(screen)
     local before = screen:modes()
     screen:enter "clear; chat talk"

@@ -65,7 +65,7 @@ local function put_in_path()
 end
 
 describe("a line that is being typed", function()
-  it("goes on with commands, those of two words, and those behind sessions", function()
+  it("continues with commands, those of two words, and those behind sessions", function()
     local first = offers_among("sessile ", "list", "label", "keys", "policy", "sessions", "man")
     assert.is_nil(first.__complete)
     offers("sessile lis", "list")
@@ -77,7 +77,7 @@ describe("a line that is being typed", function()
     offers "sessile nothing of "
   end)
 
-  it("goes on with options, once each, and their choices", function()
+  it("continues with options, once each, and their choices", function()
     local options = offers_among("sessile list --", "--status", "--since", "--json")
     assert.is_nil(offers_among("sessile list --json --", "--status")["--json"])
     assert.is_nil(options["--yes"])
@@ -88,7 +88,7 @@ describe("a line that is being typed", function()
     offers "sessile show -- --"
   end)
 
-  it("goes on with the sessions, titles, labels and checkpoints of the store", function()
+  it("continues with the sessions, titles, labels and checkpoints of the store", function()
     done "new --id bug-42 --title 'Slow start'"
     done "append bug-42 hello"
     done "label bug-42 head before-deploy"

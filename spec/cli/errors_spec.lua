@@ -385,6 +385,32 @@ describe("hints", function()
     has(fails(2, "policy --plain"), "policy list")
   end)
 
+  it("name the command that a word of another program means", function()
+    has(fails(2, "ls"), " list`?")
+    has(fails(2, "rm one"), " delete`?")
+    has(fails(2, "memroy"), " memory`?")
+    has(fails(2, "polcy list"), " policy`?")
+    has(fails(2, "undo one"), " uncompact`")
+  end)
+
+  it("name the option that has a format", function()
+    done "new --id one"
+    has(fails(2, "export one --format pi"), "--to pi")
+    has(fails(2, "export one --to html"), "--format html")
+    has(fails(2, "export one --format odd"), "There are: json")
+  end)
+
+  it("name the policy's file that is in this folder", function()
+    done "new --id one"
+    write(home .. "/frugal.lua", "return { name = 'frugal', truncate = function() end }")
+    local here = ("sh -c 'cd %s && exec \"$@\"' sh"):format(home)
+    for _, words in ipairs { "compact one --policy frugal", "policy try frugal one",
+      "policy show frugal" } do
+      has(fails(3, words, here), "./frugal.lua")
+    end
+    has(fails(3, "policy show other", here), "sessile policy list")
+  end)
+
   it("know an empty list from a store that is full", function()
     done "new --id one"
     local _, err = done "list --agent nobody"
@@ -437,5 +463,24 @@ describe("calls as OpenAI writes them", function()
     done(("import %s/calls.jsonl --id calls"):format(home))
     has(done "show calls", '→ read_file({"path":"a"})')
     has(done "tree calls", "→ read_file")
+  end)
+end)
+
+describe("calls as Anthropic writes them", function()
+  it("show the tool's name and input", function()
+    write(home .. "/calls.jsonl", '{"role":"user","content":"read it"}\n'
+      .. '{"role":"assistant","content":[{"type":"tool_use","id":"c","name":"read_file",'
+      .. '"input":{"path":"a","lines":[1,20]}}]}\n')
+    done(("import %s/calls.jsonl --id calls"):format(home))
+    has(done "show calls", '→ read_file({"lines":[1,20],"path":"a"})')
+  end)
+end)
+
+describe("an answer that was interrupted", function()
+  it("is marked where it is read", function()
+    done "new --id cut"
+    done("append cut -", '{"role":"assistant","content":"It is","metadata":{"interrupted":true}}')
+    has(done "show cut", "assistant (interrupted)")
+    has(done "context cut", "assistant (interrupted)")
   end)
 end)

@@ -58,6 +58,18 @@ describe("why", function()
   end)
 end)
 
+describe("compact and uncompact", function()
+  it("count one message as one", function()
+    done "new --id one"
+    for _, text in ipairs { "why?", "since when?", "look" } do
+      done(("append one '%s'"):format(text))
+    end
+    has(done "compact one --policy sliding_window --option messages=2",
+      ", 1 message left the context")
+    cli.fails(2, "uncompact one", "(1 message put back, 0 removed)?")
+  end)
+end)
+
 describe("uncompact", function()
   it("shows what would come back, then does it, and can be undone", function()
     local before = json "context talk"

@@ -117,3 +117,26 @@ describe("text on a terminal", function()
     end
   end, 60, 24)
 end)
+
+describe("help on a terminal", function()
+  local commands = { "help", "help import", "help memory add", "help chat", "help export" }
+  for _, columns in ipairs { 72, 80 } do
+    it(("is broken at spaces to fit into %d columns"):format(columns), function()
+      if not os.execute "script -qec true /dev/null </dev/null >/dev/null 2>&1" then
+        pending "needs script(1) and a pseudo-terminal"
+        return
+      end
+      local shell = ([[sh -c 'script -qec "stty cols %d; $*" /dev/null' sh]]):format(columns)
+      for _, words in ipairs(commands) do
+        local seen = cli.sessile(words, nil, shell):gsub("\27%[%d*m", ""):gsub("\r", "")
+        for line in seen:gmatch "[^\n]+" do
+          -- What is to be typed is not broken; it can be longer.
+          assert.is_true(text.width(line) <= columns or line:find "^  %S" ~= nil
+            and not line:find "%[", words .. ": " .. line)
+        end
+        local function plain(shown) return (shown:gsub("%s+", " ")) end
+        assert.equal(plain(cli.done(words)), plain(seen))
+      end
+    end)
+  end
+end)

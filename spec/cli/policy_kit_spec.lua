@@ -82,6 +82,13 @@ describe("policy test", function()
   end)
 end)
 
+describe("policy try", function()
+  it("says that it asks no model, and how to play one", function()
+    done "import examples/demo-session.jsonl --id demo"
+    cli.fails(1, "policy try summarize demo", "`policy try` asks no model", "--answer")
+  end)
+end)
+
 describe("policy show", function()
   it("shows hooks and options, or the source", function()
     local out = done "policy show sliding_window"
@@ -89,6 +96,8 @@ describe("policy show", function()
     has(out, "share of the limit")
     local source = done "policy show sliding_window --source"
     assert.equal(cli.read "policies/sliding_window.lua", source)
+    has(done "policy show tiered", "options:  those of the policies in the chain")
+    assert.is_nil(done("policy show tiered"):find("/../", 1, true))
     local about = json "policy show tiered"
     assert.equal("tiered", about.name)
     assert.same({ "edit_tools", "summarize", "sliding_window" }, about.chain)

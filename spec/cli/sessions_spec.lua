@@ -24,6 +24,37 @@ local function ids(rows)
   return lists.field(rows, "id")
 end
 
+describe("--user", function()
+  it("is whose the sessions of an import are, also when it is repeated", function()
+    local file = os.getenv "PWD" .. "/examples/demo-session.jsonl"
+    done("import " .. file .. " --id talk --user ann")
+    assert.same({ "ann" }, lists.field(json "list", "user"))
+    has(select(2, sessile("import " .. file .. " --id talk --user ann")), "nothing new")
+    done("import " .. file .. " --id talk --user bob")
+    assert.equal(1, #json "list --user ann")
+    assert.equal(1, #json "list --user bob")
+    fails(3, "import " .. file .. " --into talk --user carl", "talk")
+    done("import examples --user carl")
+    assert.is_true(#json "list --user carl" > 0)
+  end)
+
+  it("restricts purge to the sessions of this user", function()
+    for _, name in ipairs { "ann", "bob" } do
+      done("new --id of-" .. name .. " --user " .. name)
+      done("delete of-" .. name .. " --soft --yes --user " .. name)
+    end
+    assert.same({ "of-ann" }, ids(json("purge --retention 0s --yes --user ann").purged))
+    assert.same({ "of-bob" }, ids(json("purge --retention 0s --dry-run").purged))
+  end)
+
+  it("is refused where no user is known", function()
+    done "new --id a --user ann"
+    done "check a --user ann"
+    fails(2, "check --user ann", "--user", "check a session")
+    fails(2, "purge --forgotten --user ann", "--user", "no name")
+  end)
+end)
+
 describe("sessions list", function()
   it("shows what was removed for good, by whom and why", function()
     assert.same({}, json "list --removed")
@@ -146,7 +177,7 @@ describe("sessions resume", function()
     fails(3, "sessions resume nobody")
   end)
 
-  it("goes on with what is said, as chat does", function()
+  it("continues with what is said, as chat does", function()
     cli.configure("return { model = { command = { "
       .. "\"/bin/sh\", \"-c\", \"cat >/dev/null; printf 'I hear you'\" } } }")
     conversation "s"
@@ -193,7 +224,7 @@ end)
 describe("sessions branch", function()
   before_each(function() conversation "s" end)
 
-  it("goes on from an entry, with a summary of what is left", function()
+  it("continues from an entry, with a summary of what is left", function()
     done "sessions branch s 1 --yes"
     assert.equal("00000001", json("info s").head)
     done "append s other"
@@ -203,7 +234,7 @@ describe("sessions branch", function()
     has(done "show s@head", "Alternative approach")
   end)
 
-  it("asks first, and says what goes on", function()
+  it("asks first, and says what continues", function()
     local err = fails(2, "sessions branch s 1")
     has(err, "--yes")
     assert.equal("00000003", json("info s").head)

@@ -43,7 +43,7 @@ describe("sessile branch", function()
     end
   end)
 
-  it("moves the head of a session, and the next message goes on there", function()
+  it("moves the head of a session, and the next message continues there", function()
     local out = done "branch s 1 --yes"
     assert.equal("00000001\n", out)
     done "append s 'another two'"
@@ -73,7 +73,7 @@ describe("sessile branch", function()
     assert.same({ "one", "two led nowhere" }, contents(json("context s").messages))
   end)
 
-  it("asks the policy, and goes on without a summary when there is none", function()
+  it("asks the policy, and continues without a summary when there is none", function()
     write(home .. "/left.lua", [[return { branch_summary = function(abandoned, ctx)
       return "left " .. #abandoned .. " " .. ctx.instructions end }]])
     os.execute("chmod 600 " .. home .. "/left.lua")

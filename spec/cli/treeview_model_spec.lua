@@ -59,7 +59,7 @@ describe("the rows of a tree", function()
     end
   end)
 
-  it("set branches in, before the path to the head goes on", function()
+  it("set branches in, before the path to the head continues", function()
     forked()
     local m = look()
     assert.equal("0 1 2 3 4 5 7", (ids(m):gsub(" 6", "")))
@@ -228,7 +228,7 @@ describe("searching", function()
     assert.equal("00000001", m:node().id)
   end)
 
-  it("goes on while somebody types, a slice at a time", function()
+  it("continues while somebody types, a slice at a time", function()
     for i = 1, 50 do
       say("user", i == 40 and "needle" or "hay")
     end

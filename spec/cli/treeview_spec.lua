@@ -204,7 +204,7 @@ describe("the tree on a terminal", function()
     assert.truthy(at:wait("in force: yes"):find("compaction +sliding_window"))
   end)
 
-  terminal.test("opens an entry, scrolls in it, and goes on to others", function(at)
+  terminal.test("opens an entry, scrolls in it, and continues to others", function(at)
     local words = {}
     for i = 1, 300 do
       words[i] = "line " .. i

@@ -31,7 +31,7 @@ describe("usage in money", function()
     assert.same({ usd = 3.9, reported = 0.4, complete = true }, cost)
     local out, err = done "usage talk --by model"
     has(out, "COST", "$3.50", "$0.2500", "$0.1500", "$3.90")
-    has(err, "list prices of 2025")
+    has(err, "list prices of " .. require("sessile.prices").date)
     assert.is_nil(err:find("Without a price", 1, true))
   end)
 

@@ -20,7 +20,7 @@ end
 describe("examples/assistant.lua", function()
   teardown(temp.clean)
 
-  it("is closed, comes back, and goes on with what was said", function()
+  it("is closed, comes back, and continues with what was said", function()
     assert.same({
       "user    Help me build a REST API: start with the routes.",
       "  tool  write_file",
@@ -34,7 +34,7 @@ describe("examples/assistant.lua", function()
     }, example.lines "assistant.lua")
   end)
 
-  it("goes on in another process, with the same session", function()
+  it("continues in another process, with the same session", function()
     local dir = temp.dir()
     local line = ("%s run examples/assistant.lua %s"):format(example.command, dir)
     for sitting, last in ipairs { "Next come the handlers%.$", "now its handler%.$" } do

@@ -43,7 +43,7 @@ describe("examples/embed.c", function()
 end)
 
 describe("examples/needs.c", function()
-  it("goes on when its model fails, and with what it says", function()
+  it("continues when its model fails, and with what it says", function()
     local out = done(build .. "/examples/needs")
     local compacted = {}
     for _, line in ipairs(lines_of(out)) do

@@ -127,10 +127,10 @@ describe("export into an agent's folder", function()
     assert.truthy(report.file:sub(#days + 1):find "^/%d%d%d%d/%d%d/%d%d/rollout%-")
   end)
 
-  it("replaces nothing without --yes, and tells how to go on", function()
+  it("replaces nothing without --yes, and says how to continue", function()
     cli.done "import --all"
     local _, err = cli.done(("export %s %s --to claude"):format(SHELF, folder ".claude"))
-    expect.has(err, "To go on there: cd /srv/shop && claude --resume " .. SHELF)
+    expect.has(err, "To continue there: cd /srv/shop && claude --resume " .. SHELF)
     cli.fails(1, ("export %s %s --to claude"):format(SHELF, folder ".claude"), "is there already")
   end)
 

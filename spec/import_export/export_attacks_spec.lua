@@ -68,6 +68,13 @@ describe("redaction", function()
     assert.is_nil(text:find("hunter2", 1, true))
   end)
 
+  it("takes out what a later text shows to be a secret", function()
+    write(home .. "/s.jsonl", '{"role":"user","content":"what is hunter2hunter?"}\n'
+      .. '{"role":"user","content":"password=hunter2hunter"}\n')
+    done("import " .. home .. "/s.jsonl --id s")
+    assert.is_nil((done "export s --format jsonl --redact"):find("hunter2", 1, true))
+  end)
+
   it("of a folder is of its names, too", function()
     write(home .. "/s.jsonl", '{"role":"user","content":"hi"}\n')
     done("import " .. home .. "/s.jsonl --id s --agent bot@example.org")
@@ -81,6 +88,91 @@ describe("redaction", function()
       home))
     local file <close> = assert(io.open(home .. "/ann/index.json"))
     assert.is_nil(file:read "a":find("ann@", 1, true))
+  end)
+end)
+
+describe("an export into an agent's folder", function()
+  local ID = "11111111-2222-4333-8444-555555555555"
+  local CWD = "/home/ann/secret-client"
+
+  -- A session of Claude Code that ran there, and whose text has a secret that the path repeats.
+  local function recorded(cwd)
+    write(home .. "/c.jsonl", ('{"parentUuid":null,"isSidechain":false,"sessionId":"%s","cwd":"%s",'
+      .. '"type":"user","uuid":"a1","timestamp":"2026-05-01T10:00:00.000Z","message":{"role":'
+      .. '"user","content":"[home-1]: password=hunter2hunter"}}\n'):format(ID, cwd))
+    done("import " .. home .. "/c.jsonl --from claude")
+  end
+
+  local function found()
+    local pipe <close> = assert(io.popen("cd " .. cli.quote(home .. "/new") .. " && find ."))
+    return pipe:read "a"
+  end
+
+  before_each(function()
+    assert(os.execute("mkdir -p " .. cli.quote(home .. "/new/.claude")
+      .. " " .. cli.quote(home .. "/new/.codex")))
+  end)
+
+  it("has no folder and no command with what is taken out", function()
+    recorded(CWD .. "/hunter2hunter")
+    for _, to in ipairs { "claude", "codex" } do
+      local report = cli.json(("export %s %s/new/.%s --to %s --redact"):format(ID, home, to, to))
+      local place = found()
+      for _, word in ipairs { "ann", "hunter2hunter" } do
+        assert.is_nil(report.resume:find(word, 1, true), report.resume)
+        assert.is_nil(place:find(word, 1, true), place)
+      end
+      -- The folder, the command and the file agree: it is found where it says that it ran.
+      local cwd = cli.read(report.file):match '"cwd":"([^"]+)"'
+      assert.is_nil(cwd:find("ann", 1, true), cwd)
+      assert.truthy(report.resume:find(cwd, 1, true), report.resume)
+      if to == "claude" then
+        assert.truthy(report.file:find("/projects/" .. cwd:gsub("[^%w]", "-") .. "/", 1, true),
+          report.file)
+      end
+    end
+  end)
+
+  it("follows no link below that folder", function()
+    recorded "/srv/shop"
+    local away = home .. "/away"
+    for to, links in pairs { claude = { "projects", "projects/-srv-shop" },
+      codex = { "sessions", "sessions/2026" } } do
+      for _, link in ipairs(links) do
+        local base = home .. "/new/." .. to
+        os.execute(("rm -rf %s %s; mkdir -p %s %s"):format(away, base, away, base .. "/"
+          .. (link:match "^(.*)/" or "")))
+        assert(os.execute(("ln -s %s %s/%s"):format(away, base, link)))
+        for _, yes in ipairs { "", "--yes" } do
+          cli.fails(7, ("export %s %s --to %s %s"):format(ID, base, to, yes),
+            base .. "/" .. link .. " is a link")
+        end
+        local pipe <close> = assert(io.popen("find " .. cli.quote(away)))
+        assert.equal(away .. "\n", pipe:read "a")
+      end
+    end
+    -- The folder that was named may be one: it is what the user typed.
+    os.execute(("rm -rf %s/*; ln -s %s %s/new/link"):format(away, away, home))
+    done(("export %s %s/new/link --to claude"):format(ID, home))
+    assert.is_true(cli.exists(away .. "/projects/-srv-shop/" .. ID .. ".jsonl"))
+  end)
+
+  it("replaces a link at the file's place, and not what it names", function()
+    recorded "/srv/shop"
+    local base = home .. "/new/.claude"
+    local file = base .. "/projects/-srv-shop/" .. ID .. ".jsonl"
+    write(home .. "/other", "kept")
+    assert(os.execute(("mkdir -p %s/projects/-srv-shop; ln -s %s/other %s"):format(base, home,
+      file)))
+    cli.fails(1, ("export %s %s --to claude"):format(ID, base), "is there already")
+    assert.equal("kept", cli.read(home .. "/other"))
+    for _, target in ipairs { "other", "nothing", "fifo" } do
+      os.execute(("mkfifo %s/fifo 2>/dev/null; ln -sf %s/%s %s"):format(home, home, target, file))
+      done(("export %s %s --to claude --yes"):format(ID, base))
+      assert.truthy(cli.read(file):find("hunter2hunter", 1, true))
+      assert.equal("kept", cli.read(home .. "/other"))
+      assert.is_false(cli.exists(home .. "/nothing"))
+    end
   end)
 end)
 

@@ -311,6 +311,57 @@ describe("a recording", function()
     end
   end)
 
+  it("tells no folder that is no absolute path", function()
+    local function cwd_of(from, cwd)
+      cwd = span.quote(cwd)
+      local session = take(from == "pi" and ('{"type":"session","id":"p","cwd":%s}\n'
+          .. '{"type":"message","message":{"role":"user","content":"x"}}'):format(cwd)
+        or from == "codex" and ('{"timestamp":"2026-05-01T10:00:00Z","type":"session_meta",'
+          .. '"payload":{"id":"c","cwd":%s}}\n{"timestamp":"2026-05-01T10:00:00Z","type":"response_item",'
+          .. '"payload":{"type":"message","role":"user","content":[{"type":"input_text",'
+          .. '"text":"x"}]}}'):format(cwd)
+        or ('{"parentUuid":null,"sessionId":"s","cwd":%s,"type":"user","uuid":"a",'
+          .. '"message":{"role":"user","content":"x"}}'):format(cwd), from)
+      local found = session:metadata().cwd
+      assert(store:delete(session.id))
+      return found
+    end
+    for _, from in ipairs { "claude", "codex", "pi" } do
+      for _, cwd in ipairs { ".", "srv/shop", "../etc", "~/x", "-rf", "/srv/../etc", "/srv/..",
+        "/a\nb", "/a\27[2J", "/a\0b", "/a\u{9b}2J", "C:\\x" } do
+        assert.is_nil(cwd_of(from, cwd), cwd)
+      end
+      for _, cwd in ipairs { "/", "/srv/shop", "/srv/a..b/..c", "/srv/ä b" } do
+        assert.equal(cwd, cwd_of(from, cwd))
+      end
+    end
+  end)
+
+  it("keeps each message once, in whatever order a boundary names them", function()
+    local lines, parent = {}, "null"
+    for i, name in ipairs { "u1", "a1", "u2", "a2", "u3", "a3" } do
+      local is_user = i % 2 == 1
+      lines[i] = ('{"parentUuid":%s,"sessionId":"s","type":"%s","uuid":"%s","message":{"role":"%s",'
+        .. '"content":"%s"}}'):format(parent, is_user and "user" or "assistant", name,
+        is_user and "user" or "assistant", name)
+      parent = '"' .. name .. '"'
+    end
+    local boundary = '{"parentUuid":null,"logicalParentUuid":"a3","sessionId":"s","type":"system",'
+      .. '"subtype":"compact_boundary","uuid":"b","compactMetadata":{"preservedMessages":'
+      .. '{"anchorUuid":"n","uuids":["%s"]}}}\n{"parentUuid":"b","sessionId":"s","type":"user",'
+      .. '"uuid":"n","isCompactSummary":true,"message":{"role":"user","content":"the summary"}}'
+    for i, order in ipairs { "u2 a2 u3 a3", "a3 u3 a2 u2", "u2 u2 a2 u3 a3 u2 a3",
+      "a2 a3 u2 u3 a2" } do
+      local session = take(table.concat(lines, "\n") .. "\n"
+        .. boundary:format((order:gsub(" ", '","'))), "claude", "s" .. i)
+      local said = {}
+      for _, message in ipairs(session:context()) do
+        said[#said + 1] = type(message.content) == "string" and message.content
+      end
+      assert.same({ "the summary", "u2", "a2", "u3", "a3" }, said, order)
+    end
+  end)
+
   it("cannot pass for what an import wrote itself", function()
     local text = '{"id":"00000001","type":"message","data":{"role":"user","content":"one"}}\n'
       .. '{"id":"00000002","type":"turn","data":{"metadata":{"imported":{"from":"jsonl",'

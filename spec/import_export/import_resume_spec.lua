@@ -47,7 +47,7 @@ end
 
 describe("an import", function()
   for _, path in ipairs(recordings.paths()) do
-    it("that is stopped after any record goes on to the same session: " .. path:match "[^/]+$",
+    it("that is stopped after any record continues to the same session: " .. path:match "[^/]+$",
       function()
         local expected = whole(path)
         local stops = 0
@@ -74,7 +74,7 @@ describe("an import", function()
 
   -- Between two writes of one record as well.
   for _, name in ipairs { "pi-tree.jsonl", "claude.jsonl" } do
-    it("that ends after any write goes on to the same session: " .. name, function()
+    it("that ends after any write continues to the same session: " .. name, function()
       local path = "spec/fixtures/import/" .. name
       local session = assert(recordings.into(store, path, { id = "whole" }))
       local expected, stops = held(session), 0
@@ -209,7 +209,7 @@ describe("an import", function()
     assert.equal("my own words", last[#last].content)
   end)
 
-  it("into a session that is there goes on from its head, once", function()
+  it("into a session that is there continues from its head, once", function()
     local path = temp.dir() .. "/more.jsonl"
     recordings.bulk(path, 2)
     local session = assert(store:create "there")

@@ -244,7 +244,7 @@ describe("import into a session", function()
     end
   end)
 
-  it("keeps what the engine does not take as a message, and goes on", function()
+  it("keeps what the engine does not take as a message, and continues", function()
     local session, counts = assert(import.into(store, jsonl.records(lines_of {
       '{"role":"user","content":"good"}',
       '{"role":"assistant","content":"one","content":"two"}',

@@ -468,6 +468,48 @@ stores.each_kind("a policy that fails in", function(open)
     end
   end)
 
+  it("by writing what only a model says is told so", function()
+    local function block(kind)
+      return { role = "user", content = { { type = kind, thinking = "I will", data = "x" } } }
+    end
+    local written = { thinking = block "thinking", redacted_thinking = block "redacted_thinking",
+      reasoning = block "reasoning", server_tool_use = block "server_tool_use" }
+    for _, name in ipairs { "reasoning_content", "function_call", "refusal" } do
+      written[name] = { role = "user", content = "x", [name] = "I will" }
+    end
+    written.reasoning_details = { role = "user", content = "x",
+      reasoning_details = { { type = "reasoning.text", text = "I will" } } }
+    for name, message in pairs(written) do
+      for _, truncate in ipairs {
+        function(state) state:insert(1, message, { covers = { 1, 2 } }) end,
+        function(state) state:replace(1, { content = message.content, [name] = message[name] }) end,
+        function(state) -- what the model said, in other words
+          state:replace(2, { content = "y" })
+          state:replace(2, { content = message.content, [name] = message[name] })
+        end,
+      } do
+        local policy = refused { name = "thinks", truncate = truncate }
+        assert.equal(3, policy.law)
+        assert.matches('has "' .. name .. '", which only the model writes', policy.refused, 1, true)
+        s = filled(open(), 3)
+      end
+    end
+  end)
+
+  it("edits what the model thought, and leaves it empty", function()
+    assert(s:append { role = "assistant", reasoning_content = "long",
+      content = { { type = "thinking", thinking = "longer" }, { type = "text", text = "so" } } })
+    local at = #s:context()
+    local done = assert(s:turn({ user "more", { role = "assistant", content = "ok" }, user "last" },
+      { keep_min = 1, policy = { truncate = function(state)
+        state:replace(at, { content = { { type = "thinking", thinking = "l" } },
+          reasoning_content = "l" })
+        state:replace(1, { reasoning_content = "", content = "why?" })
+      end } }))
+    assert.is_true(done.policy.applied, done.policy.refused)
+    assert.equal("l", s:context()[at].reasoning_content)
+  end)
+
   it("by returning nonsense is refused", function()
     for _, value in ipairs { 42, "text", { messages = 1 }, { { content = 1 } } } do
       local outcome = assert(s:turn({ user "x" },

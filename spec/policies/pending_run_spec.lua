@@ -63,7 +63,7 @@ describe("in Lua", function()
     assert.truthy(outcome.policy.refused:find("one of the newest 3 messages", 1, true))
   end)
 
-  it("is pending when the model says later, and goes on with the answer", function()
+  it("is pending when the model says later, and continues with the answer", function()
     local outcome = assert(session:compact { model = later })
     assert.equal("paused", outcome.status)
     assert.equal("pending", outcome.policy.verdict)

@@ -69,7 +69,7 @@ describe("replay", function()
     assert.is_true(#first.compactions > 0)
   end)
 
-  it("says where a policy was refused, and goes on", function()
+  it("says where a policy was refused, and continues", function()
     local ledger = assert(replay.run(recording(4), {
       policy = { name = "greedy", truncate = function(state) state:drop(1, #state.messages) end },
     }))

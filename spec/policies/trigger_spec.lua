@@ -524,7 +524,7 @@ describe("a run that is pending", function()
     return assert(store:session "s")
   end
 
-  it("by a trigger goes on for the same reason where no trigger is configured", function()
+  it("by a trigger continues for the same reason where no trigger is configured", function()
     local s = open { policy = path, triggers = { messages = 99, events = { "deploy" } },
       model = function() return sessile.later end }
     assert(s:turn(pair "one"))
@@ -545,7 +545,7 @@ describe("a run that is pending", function()
     store:close()
   end)
 
-  it("as a fallback goes on as one", function()
+  it("as a fallback continues as one", function()
     local broken = { name = "broken", compact = function() error("out of ideas", 0) end }
     local s = open { policy = broken, model = function() return sessile.later end }
     assert(s:turn(pair(("one "):rep(50))))
@@ -568,7 +568,7 @@ describe("a run that is pending", function()
     store:close()
   end)
 
-  it("and refused when it goes on has its fallback", function()
+  it("and refused when it continues has its fallback", function()
     local out <close> = assert(io.open(path, "w"))
     out:write [[return { name = "asker", compact = function(_, ctx)
       error(ctx.model { messages = {} }, 0) end }]]

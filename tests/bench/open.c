@@ -108,34 +108,42 @@ static void bench_open(const char *id, size_t n, int compacted, int which)
     sessile_store_close(store);
 }
 
-/* One entry by its id, from anywhere in the log. */
+/* One entry by its id, from anywhere in the log, each twice. The first read in a block of
+ * the index (256 entries) opens the block; the second pass shows the read alone. */
 static void bench_entry(const char *id, size_t n, int which)
 {
-    static samples ours;
-    static double cost[3];
+    static samples ours[2];
+    static double cost[2][3];
     char label[64];
-    uint32_t at = 1;
     sessile_error err;
     sessile_store *store =
         open_store("open", SESSILE_KEY_SECRET, SESSILE_NONE, NULL, NULL);
     sessile_session *s = open_session(store, id);
-    for (int i = -20; i < (int)rounds(1000); i++) {
-        char *json;
-        size_t size;
-        at = (uint32_t)(((uint64_t)at * 7919 + 17) % n) + 1;
-        double t = now_us();
-        must(sessile_entry(s, at, &json, &size, &err), &err);
-        t = now_us() - t;
-        sessile_free(json);
-        if (i >= 0)
-            sample(&ours, t);
+    for (int pass = 0; pass < 2; pass++) {
+        uint32_t at = 1;
+        for (int i = -20; i < (int)rounds(1000); i++) {
+            char *json;
+            size_t size;
+            at = (uint32_t)(((uint64_t)at * 7919 + 17) % n) + 1;
+            double t = now_us();
+            must(sessile_entry(s, at, &json, &size, &err), &err);
+            t = now_us() - t;
+            sessile_free(json);
+            if (i >= 0)
+                sample(&ours[pass], t);
+        }
+        cost[pass][which] = median(&ours[pass]);
+        snprintf(label, sizeof label, "an entry by its id, of %zu, %s time", n,
+                 pass ? "second" : "first");
+        row_print(&(row){label, &ours[pass], NULL, NULL, "", 0, 0});
+        if (which && pass)
+            note("  that is %.1f times the cost of 1,000 (to reach: 2)",
+                 cost[pass][which] / cost[pass][0]);
+        else if (which)
+            note("  that is %.1f times the cost of 1,000: most reads open a block of the "
+                 "index",
+                 cost[pass][which] / cost[pass][0]);
     }
-    cost[which] = median(&ours);
-    snprintf(label, sizeof label, "an entry by its id, of %zu", n);
-    row_print(&(row){label, &ours, NULL, NULL, "", 0, 0});
-    if (which)
-        note("  that is %.1f times the cost of 1,000 (to reach: 2)",
-             cost[which] / cost[0]);
     close_session(s);
     sessile_store_close(store);
 }

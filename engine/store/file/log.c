@@ -306,8 +306,8 @@ void file_set_stop(sessile_backend_log *handle, int (*ask)(void *arg), void *arg
     log_of(handle)->stop = (lock_stop){ask, arg};
 }
 
-/* Not done by file_lock: who only tries does without, and looking through /proc is slow.
- */
+/* Not done by file_lock: a caller that only tries does not need it, and reading /proc is
+ * slow. */
 sessile_status file_busy(sessile_backend_log *handle, sessile_error *err)
 {
     const file_log *log = log_of(handle);

@@ -168,7 +168,7 @@ int file_shared_sync(file_shared *shared, const os_table *os, int fd, uint64_t n
     file_sync_waiting me = {NULL, fd, number};
     int result = 0, error = 0;
     pthread_mutex_lock(&shared->mutex);
-    uint64_t wanted = shared->begun + 1; /* one that is going on began too early */
+    uint64_t wanted = shared->begun + 1; /* a sync that is running began too early */
     me.next = shared->waiting;
     /* it leaves the list before this returns */
     /* cppcheck-suppress autoVariables */

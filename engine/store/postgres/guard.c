@@ -97,7 +97,7 @@ static pg_looked pass_offer(pg_guard *g)
         return n < 0 ? PG_LEFT_ALONE : PG_HEARD_NOTHING;
     if (offer == 'E')
         return pass_message(g);
-    if (offer != 'N') /* encryption begins, or nothing that libpq goes on with */
+    if (offer != 'N') /* encryption begins, or an answer that libpq does not accept */
         return PG_LEFT_ALONE;
     n = os_socket_receive(g->detour.far, &offer, 1, OS_TAKE);
     return n == 1 && pass_on(g, &offer, 1) == 0 ? PG_PASSED_ON : PG_LEFT_ALONE;

@@ -222,8 +222,8 @@ typedef struct pg_store {
     /* watch.c */
     pthread_mutex_t watch_mutex; /* all that follows */
     pthread_cond_t watched;
-    pg_conn *ears;
-    int busy; /* somebody is at it, without the mutex */
+    pg_conn *listener; /* NULL: none, or it broke */
+    int busy;          /* somebody makes or reads it, without the mutex */
     pg_waiting *waiting;
 } pg_store;
 
@@ -351,9 +351,9 @@ typedef struct pg_guard {
 } pg_guard;
 
 typedef enum pg_looked {
-    PG_LEFT_ALONE,    /* libpq has its own socket, and may go on */
-    PG_PASSED_ON,     /* libpq may go on with what it was given */
-    PG_HEARD_NOTHING, /* wait again before libpq goes on */
+    PG_LEFT_ALONE,    /* libpq has its own socket, and may continue */
+    PG_PASSED_ON,     /* libpq may continue with what it was given */
+    PG_HEARD_NOTHING, /* wait again before libpq continues */
     PG_ASKED_FOR_CLEAR_TEXT,
     PG_CANNOT_LOOK /* no descriptors are left */
 } pg_looked;

@@ -1,11 +1,11 @@
 /*
- * url.c: the URL of a store: what of it is ours, what is libpq's, and what must
- * stay secret.
+ * url.c: the URL of a store: which parts are ours, which are libpq's, and which are
+ * secret.
  *
- * Owns the parameters schema, pool, timeout and cleartext_password, which are taken off
- * before libpq reads the rest, and the defaults for connections that broke without a
- * word. Must never put a value of the URL into an error, but for those of our own
- * parameters; and never libpq's own sentence about a URL, which repeats the URL.
+ * Owns the parameters schema, pool, timeout and cleartext_password, which are removed
+ * before libpq reads the rest, and the defaults that detect connections which broke
+ * silently. An error must never contain a value of the URL, except of our own parameters,
+ * nor libpq's message about a URL, which repeats the URL.
  */
 #include "store/postgres/postgres.h"
 

@@ -1,19 +1,20 @@
 /*
- * watch.c: waiting for what others append.
+ * watch.c: waits for what others append.
  *
- * Owns the one connection that listens, beside those of the pool, and who waits there.
+ * Owns the connection that listens, which is not one of the pool, and the list of
+ * waiters.
  *
- * A NOTIFY takes a lock of the whole server until its commit is on the disk, so that
- * appends to different logs would stand in line for one another (measured: 8 writers on
- * 20 logs make 2,200 appends a second, and 700 when each of them calls). So an append
- * calls only when somebody waits: whoever does writes into the log's row until when
- * (`watched`), and the append sees that in the row it changes anyway. The row is also
- * what makes it exact: an append is either before that write, and is seen by looking at
- * the log after it, or behind it, and calls.
+ * A NOTIFY takes a lock of the whole server until its commit is on the disk, so appends
+ * to different logs would queue for it (measured: 8 writers on 20 logs make 2,200 appends
+ * a second, and 700 if each of them notifies). So an append notifies only while somebody
+ * waits: a waiter writes into the log's row until when it waits (`watched`), and the
+ * append reads that in the row that it changes anyway. No append is missed: it either
+ * precedes that write, and is seen by looking at the log afterwards, or follows it, and
+ * notifies.
  *
- * There is no thread of ours: one of those who wait reads the connection, for a moment at
- * a time, and wakes the others. When the connection breaks, all of them look at their
- * logs again. Who may not write, or not listen (a standby), looks every now and then.
+ * There is no thread of ours: one of the waiters reads the connection, for a short time,
+ * and wakes the others. When the connection breaks, all of them look at their logs again.
+ * A waiter that may not write, or cannot listen (on a standby), polls.
  */
 #include "store/postgres/postgres.h"
 
@@ -28,7 +29,7 @@ typedef struct watching {
     uint64_t bytes;
     uint64_t until_us;
     lock_stop stop;
-    int deaf; /* it cannot listen, or nobody would call */
+    int polls; /* it cannot listen, or cannot have appends notify it */
     pg_waiting me;
 } watching;
 
@@ -40,8 +41,8 @@ static void wake_all(pg_store *ps)
     pthread_cond_broadcast(&ps->watched);
 }
 
-/* Under the mutex: who is told of? */
-static void hear(pg_store *ps, const PGnotify *n)
+/* Marks those who wait for the log that the notification names. Under the mutex. */
+static void notify(pg_store *ps, const PGnotify *n)
 {
     uint64_t id = strtoull(n->extra, NULL, 10);
     for (pg_waiting *w = ps->waiting; w; w = w->next)
@@ -70,7 +71,7 @@ static sessile_status listen(watching *w, pg_conn **out, sessile_error *err)
     }
     if (ended == PG_ANSWERED) { /* a standby, or no such thing here */
         pg_results_free(ps, &r);
-        w->deaf = 1;
+        w->polls = 1;
     } else {
         status = fail(err, SESSILE_IO, "the connection to %s broke: watch again",
                       ps->url.where);
@@ -80,12 +81,12 @@ static sessile_status listen(watching *w, pg_conn **out, sessile_error *err)
     return status;
 }
 
-/* Sees to it that the store listens. Under the mutex. */
-static sessile_status ears(watching *w, sessile_error *err)
+/* Makes the connection that listens, unless there is one. Under the mutex. */
+static sessile_status ensure_listener(watching *w, sessile_error *err)
 {
     pg_store *ps = w->log->ps;
     sessile_status status = SESSILE_OK;
-    while (!ps->ears && !w->deaf && !status) {
+    while (!ps->listener && !w->polls && !status) {
         if (ps->busy) { /* another one is making it */
             os_cond_slice(&ps->watched, &ps->watch_mutex);
             if (w->stop.ask && w->stop.ask(w->stop.arg))
@@ -98,21 +99,21 @@ static sessile_status ears(watching *w, sessile_error *err)
         status = listen(w, &c, err);
         pthread_mutex_lock(&ps->watch_mutex);
         ps->busy = 0;
-        ps->ears = c;
+        ps->listener = c;
         pthread_cond_broadcast(&ps->watched);
     }
     return status;
 }
 
-/* Waits a moment for news. Under the mutex. */
-static void moment(watching *w)
+/* Waits OS_SLICE_MS at most for a notification. Under the mutex. */
+static void wait_slice(watching *w)
 {
     pg_store *ps = w->log->ps;
-    if (ps->busy || !ps->ears) {
+    if (ps->busy || !ps->listener) {
         os_cond_slice(&ps->watched, &ps->watch_mutex);
         return;
     }
-    pg_conn *c = ps->ears;
+    pg_conn *c = ps->listener;
     ps->busy = 1;
     pthread_mutex_unlock(&ps->watch_mutex);
     int broken = os_fd_wait(ps->lib.PQsocket(c->pg), OS_READ, OS_SLICE_MS) &&
@@ -120,11 +121,11 @@ static void moment(watching *w)
     pthread_mutex_lock(&ps->watch_mutex);
     ps->busy = 0;
     for (PGnotify *n; !broken && (n = ps->lib.PQnotifies(c->pg));) {
-        hear(ps, n);
+        notify(ps, n);
         ps->lib.PQfreemem(n);
     }
     if (broken || ps->lib.PQstatus(c->pg) != CONNECTION_OK) {
-        ps->ears = NULL;
+        ps->listener = NULL;
         pg_finish(ps, c);
         wake_all(ps);
     }
@@ -133,7 +134,7 @@ static void moment(watching *w)
 
 /* ---------------------------------------------------------------------- one watch */
 
-/* Has appends call, for a while from now on. */
+/* Has appends notify, for LEASE_MS from now. */
 static sessile_status lease(watching *w, sessile_error *err)
 {
     pg_log *log = w->log;
@@ -142,7 +143,7 @@ static sessile_status lease(watching *w, sessile_error *err)
     pthread_mutex_lock(&log->mutex);
     int leased = log->leased_us > now;
     pthread_mutex_unlock(&log->mutex);
-    if (leased || w->deaf)
+    if (leased || w->polls)
         return SESSILE_OK;
     pg_call call = pg_log_call(log);
     pg_step s = pg_step_of(PG_WATCH);
@@ -153,13 +154,13 @@ static sessile_status lease(watching *w, sessile_error *err)
     sessile_status status = pg_put(&call, &s, 1, log->name, &r, err);
     if (status == SESSILE_DENIED) { /* who may only read */
         error_clear(err);
-        w->deaf = 1;
+        w->polls = 1;
         return SESSILE_OK;
     }
     if (!status) {
         pg_results_free(ps, &r);
         pthread_mutex_lock(&log->mutex);
-        /* half of it may have passed already: another one's was long enough */
+        /* the row may hold an earlier lease, of which half is left */
         log->leased_us = now + (uint64_t)LEASE_MS * 500;
         pthread_mutex_unlock(&log->mutex);
     }
@@ -177,12 +178,12 @@ static sessile_status watch_look(watching *w, int *changed, sessile_error *err)
     return status;
 }
 
-/* Waits until it is called, or has to look by itself. *over: time is up. */
+/* Waits until it is notified, or it is time to look at the log. *over: time is up. */
 static sessile_status wait(watching *w, int *over, sessile_error *err)
 {
     pg_store *ps = w->log->ps;
     uint64_t look_us = ps->os->clock_us(ps->os->ud) +
-                       (w->deaf ? (uint64_t)LOOK_MS : (uint64_t)LEASE_MS / 4) * 1000;
+                       (w->polls ? (uint64_t)LOOK_MS : (uint64_t)LEASE_MS / 4) * 1000;
     sessile_status status = SESSILE_OK;
     pthread_mutex_lock(&ps->watch_mutex);
     while (!w->me.called && !status && !pg_over(ps, look_us)) {
@@ -193,7 +194,7 @@ static sessile_status wait(watching *w, int *over, sessile_error *err)
             status = store_stopped(w->log->name, err);
             break;
         }
-        moment(w);
+        wait_slice(w);
     }
     w->me.called = 0;
     pthread_mutex_unlock(&ps->watch_mutex);
@@ -228,7 +229,7 @@ sessile_status pg_watch(sessile_backend_log *handle, uint64_t bytes, int timeout
         over = looked && pg_over(ps, w.until_us);
         looked = 1;
         pthread_mutex_lock(&ps->watch_mutex);
-        status = ears(&w, err);
+        status = ensure_listener(&w, err);
         pthread_mutex_unlock(&ps->watch_mutex);
         if (!status)
             status = lease(&w, err);
@@ -250,8 +251,8 @@ sessile_status pg_watch(sessile_backend_log *handle, uint64_t bytes, int timeout
 
 void pg_watch_free(pg_store *ps)
 {
-    if (ps->ears) {
-        pg_finish(ps, ps->ears);
-        ps->ears = NULL;
+    if (ps->listener) {
+        pg_finish(ps, ps->listener);
+        ps->listener = NULL;
     }
 }

@@ -136,8 +136,8 @@ static int ends_early(sqlite_conn *c, reading *r)
     return sqlite_end(st, rc);
 }
 
-/* A row begins behind what is wanted: entries before it are lost, or the row lies about
- * where it begins, which the next one shows. *lies: then it is passed over. */
+/* A row begins after the wanted offset: the entries before it are lost, or its offset is
+ * wrong, which the next row shows. *lies: the offset is wrong, so the row is skipped. */
 static int hole(sqlite_conn *c, reading *r, int64_t id, uint64_t at, int *lies)
 {
     int rc = SQLITE_OK;

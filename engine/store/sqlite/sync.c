@@ -106,7 +106,7 @@ sessile_status sqlite_sync_store(sqlite_store *ss, sessile_error *err)
     if (status)
         return status;
     pthread_mutex_lock(&ss->mutex);
-    uint64_t wanted = ss->begun + 1; /* one that is going on began too early */
+    uint64_t wanted = ss->begun + 1; /* a sync that is running began too early */
     while (ss->syncing && ss->done < wanted)
         pthread_cond_wait(&ss->moved, &ss->mutex);
     if (ss->done < wanted && !ss->poisoned) {

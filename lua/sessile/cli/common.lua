@@ -2,6 +2,7 @@
 --
 -- Owns: their wording. Must never open a store.
 
+local has_system, system = pcall(require, "sessile.system")
 local options = require "sessile.cli.options"
 
 local common = {}
@@ -90,7 +91,14 @@ end
 -- ---------------------------------------------------------------- checks
 
 --- The next step when there is no such policy, for app.try_or.
-common.policy_steps = { ENOTFOUND = "See the policies: sessile policy list" }
+---@param name string?  as it was typed
+---@return table<string, string>
+function common.policy_steps(name)
+  local file = name and name:find "^[%w_]+$" and ("./%s.lua"):format(name)
+  return { ENOTFOUND = file and has_system and system.kind(file) == "file"
+    and ("For the file in this folder, give its path: %s"):format(file)
+    or "See the policies: sessile policy list" }
+end
 
 --- The policy with its options, as the library takes it; nil if none was named.
 ---@param app sessile.cli.app

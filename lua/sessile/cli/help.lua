@@ -39,6 +39,41 @@ local function rows_text(rows, above)
   return table.concat(lines, "\n")
 end
 
+-- Paragraphs, wrapped again if a line is wider than the terminal. Indented lines stay as they are.
+local function prose(text)
+  local columns = terminal.columns()
+  local widest = 0
+  for line in text:gmatch "[^\n]+" do
+    widest = math.max(widest, terminal.width(line))
+  end
+  if not columns or widest <= columns then
+    return text
+  end
+  local lines, paragraph = {}, {}
+  local function flush()
+    lines[#lines + 1] = paragraph[1] and terminal.wrap(table.concat(paragraph, " "), columns)
+    paragraph = {}
+  end
+  for line in (text .. "\n"):gmatch "(.-)\n" do
+    if line == "" or line:find "^ " then
+      flush()
+      lines[#lines + 1] = line
+    else
+      paragraph[#paragraph + 1] = line
+    end
+  end
+  flush()
+  return table.concat(lines, "\n")
+end
+
+-- What is typed, wrapped between its parts on a terminal: a part in brackets is not broken.
+local function usage_text(usage)
+  local columns = terminal.columns()
+  local text = usage:gsub("%b[]", function(part) return (part:gsub(" ", "\0")) end)
+  text = terminal.wrap(text, columns and columns - 6, "      "):gsub("%z", " ")
+  return "  " .. text
+end
+
 --- Options as rows of two texts: the option; its description with choices and default.
 ---@param list table[]  a command's `options`
 ---@return string[][]
@@ -65,7 +100,7 @@ function help.command(command, paint)
   if #command.examples > 0 then
     section("Examples", rows_text(command.examples))
   end
-  local usage = { "  sessile " .. command.usage }
+  local usage = { usage_text("sessile " .. command.usage) }
   for _, typed in ipairs(registry.aliases(command.name)) do
     usage[#usage + 1] = ("  sessile %s …  (the same)"):format(typed)
   end
@@ -80,7 +115,7 @@ function help.command(command, paint)
   end
   section("Everywhere", rows_text(help.option_rows(options.global)))
   if command.about then
-    out[#out + 1] = "\n" .. command.about
+    out[#out + 1] = "\n" .. prose(command.about)
   end
   return table.concat(out, "\n") .. "\n"
 end
@@ -135,10 +170,11 @@ function help.all(paint)
     paint("Everywhere", "bold"),
     rows_text(help.option_rows(options.global)),
     "",
-    "ID is a session's id, a unique prefix of it, its title, a label in it, or `last`.",
-    "`sessile sessions COMMAND` is `sessile COMMAND`, for commands about sessions.",
-    "`sessile help COMMAND` shows more. Exit codes: 0 done, 1 failed, 2 usage,",
-    "3 not found, 4 busy, 5 damaged, 6 conflict, 7 no access or wrong key.",
+    prose [[
+ID is a session's id, a unique prefix of it, its title, a label in it, or `last`.
+`sessile sessions COMMAND` is `sessile COMMAND`, for commands about sessions.
+`sessile help COMMAND` shows more. Exit codes: 0 done, 1 failed, 2 usage,
+3 not found, 4 busy, 5 damaged, 6 conflict, 7 no access or wrong key.]],
   }, "\n") .. "\n"
 end
 

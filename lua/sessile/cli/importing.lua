@@ -80,7 +80,7 @@ end
 ---@return string? step
 function importing.one(app, store, file, records, more, titles)
   titles = titles or agent_folders.titles()
-  more.agent = app.globals.agent
+  more.agent, more.user = app.globals.agent, app.globals.user
   more.title_of = function(id) return titles(records.path or file, id) end
   local session, counts, code = import.into(store, records, more)
   records.opened:close()

@@ -145,6 +145,9 @@ local function unknown(view, word, words)
     nearest = registry.nearest(words[2], seconds)
     nearest = nearest and words[1] .. " " .. nearest
   else
+    for i = 1, #names do
+      names[#names + 1] = names[i]:match "^(%S+) " -- a group, such as `memory`
+    end
     nearest = registry.nearest(word, names)
   end
   return fail(view, ("there is no command '%s'"):format(hints.shown(word)), "EUSAGE",

@@ -9,7 +9,7 @@ local terminal = require "sessile.cli.terminal"
 local memories = {}
 
 memories.KINDS = { "fact", "episode", "reflection", "procedure" }
-memories.STATES = { "live", "pending", "replaced", "deleted", "rejected", "expired" }
+memories.STATES = { "live", "pending", "replaced", "deleted", "rejected", "expired", "erased" }
 
 memories.agent = { "agent", "the agent that remembers", is = "agent" }
 memories.entry = { "entry", "an entry: its key, or its number" }

@@ -142,6 +142,11 @@ function moving.verdict(done)
       or ("%s damaged, and not copied"):format(done.damaged == 1 and "1 session is"
         or done.damaged .. " sessions are"), "EDAMAGED",
       "See what can still be read: sessile check"
+  elseif done.users_kept > 0 then
+    return nil, ("%s in the copy: they are missing or different here, and nothing proves that "
+      .. "the users were forgotten"):format(done.users_kept == 1 and "1 user's secret was kept"
+        or done.users_kept .. " users' secrets were kept"), "EDAMAGED",
+      "See which sessions need them: sessile check"
   elseif done.conflicts > 0 then
     return nil, ("%s there, with other contents than here: they were not changed"):format(
       done.conflicts == 1 and "1 session of that name is" or

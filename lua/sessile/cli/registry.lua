@@ -67,6 +67,10 @@ end
 
 -- Names that somebody may look for and that do not exist, with what to do instead.
 local ABSENT = {
+  cat = "Did you mean `sessile show`?",
+  ls = "Did you mean `sessile list`?",
+  rm = "Did you mean `sessile delete`?",
+  undo = "`sessile uncompact` undoes a compaction; `sessile branch` continues from an older entry.",
   audit = "There is no audit trail yet. A session's log records every change to it: "
     .. "sessile tree ID --all",
 }

@@ -4,6 +4,7 @@
 -- of it goes through terminal.safe or terminal.line.
 
 local answers = require "sessile.answers"
+local sessile = require "sessile"
 local speaker = require "sessile.speaker"
 local terminal = require "sessile.cli.terminal"
 
@@ -58,6 +59,15 @@ function render.text(message)
   return table.concat(parts, "\n")
 end
 
+-- The arguments of a call as text: some formats have a text, others an object.
+local function arguments_text(arguments)
+  if type(arguments) == "table" then
+    local ok, text = pcall(sessile.encode, arguments)
+    arguments = ok and text or nil
+  end
+  return type(arguments) == "string" and arguments or "…"
+end
+
 --- The calls of a message: {{id, name, arguments}, …}, arguments as text.
 ---@param message table
 ---@return table[]
@@ -68,11 +78,10 @@ function render.calls(message)
       if type(call) == "table" then
         -- In OpenAI's format name and arguments are one level deeper.
         local named = type(call["function"]) == "table" and call["function"] or call
-        local arguments = named.arguments
         calls[#calls + 1] = {
           id = call.id,
           name = type(named.name) == "string" and named.name or "?",
-          arguments = type(arguments) == "string" and arguments or "…",
+          arguments = arguments_text(named.arguments),
         }
       end
     end
@@ -81,7 +90,7 @@ function render.calls(message)
     for _, block in ipairs(message.content) do
       if type(block) == "table" and block.type == "tool_use" then
         local name = type(block.name) == "string" and block.name or "?"
-        calls[#calls + 1] = { id = block.id, name = name, arguments = "…" }
+        calls[#calls + 1] = { id = block.id, name = name, arguments = arguments_text(block.input) }
       end
     end
   end
@@ -119,7 +128,8 @@ local function is_error(message)
   return message.is_error == true or message.isError == true
 end
 
---- "user", or "tool read_file (error)".
+--- "user", "tool read_file (error)", or "assistant (interrupted)" for the part of an answer that
+--- arrived.
 ---@param message table
 ---@return string
 function render.role(message)
@@ -130,9 +140,12 @@ function render.role(message)
   if is_error(message) then
     role = role .. " (error)"
   end
-  local metadata = message.metadata
-  if type(metadata) == "table" and type(metadata.kind) == "string" then
+  local metadata = type(message.metadata) == "table" and message.metadata or {}
+  if type(metadata.kind) == "string" then
     role = role .. " (" .. terminal.line(metadata.kind) .. ")"
+  end
+  if metadata.interrupted == true then
+    role = role .. " (interrupted)"
   end
   return role
 end

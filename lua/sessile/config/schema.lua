@@ -135,7 +135,8 @@ end
 
 table.insert(schema.keys, { name = "enabled", kind = "boolean", default = "true", agent = true,
   only_agent = true,
-  about = "`false`: this agent gets no new sessions and no turns; its sessions can be read" })
+  about = "`false`: this agent gets no new sessions, no turns and nothing in its memories; all of "
+    .. "them can be read" })
 
 --- The unit of the kinds that have one.
 schema.units = { time = "time", timeout = "time", ms = "time", ttl = "time", size = "size",

@@ -1,12 +1,12 @@
---- claude: the conversation as a session of Claude Code (JSON Lines), which can go on with it.
+--- claude: the conversation as a session of Claude Code (JSON Lines), to be continued there.
 --
 -- Owns: the lines, a chain from the root to the head. What came from Claude Code keeps its uuid,
 -- its times and its other members. Must never write a block that Anthropic's API refuses.
 --
 -- A compaction is a compact_boundary, then the messages that it wrote. Messages that stayed are not
 -- written again: preservedMessages of the boundary names them in their order, and the reader links
--- them behind the anchor, the last line before them. A reader that does not know of them goes on
--- with the whole conversation.
+-- them after the anchor, the last line before them. A reader that does not know them continues with
+-- the whole conversation.
 
 local blocks_in = require "sessile.export.anthropic_message"
 local conversation = require "sessile.export.conversation"
@@ -194,8 +194,8 @@ return function(source, write)
     time = origin.created, left_out = 0, empty = 0, wrapped = 0, system = 0 }, Writer)
   local mended = transcript.each(source, self)
   if self.ends then
-    -- The reader goes on at the last line that no other one follows: without this one, that may be
-    -- a message that an undone compaction wrote.
+    -- The reader continues at the last line that has no successor. Without this line, that may be a
+    -- message that an undone compaction wrote.
     write(line_of(self, transcript.uuid(origin.id, "end"), self.last, common(self, "system")
       .. ',"subtype":"informational","content":"Exported by sessile","isMeta":false,'
       .. '"level":"info"'))

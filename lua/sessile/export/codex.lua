@@ -1,4 +1,4 @@
---- codex: the conversation as a rollout of Codex (JSON Lines), which can go on with it.
+--- codex: the conversation as a rollout of Codex (JSON Lines), to be continued there.
 --
 -- Owns: the lines, a list from the root to the head. Items that came from Codex are written as they
 -- came. Must never write a call without its result before the next message.

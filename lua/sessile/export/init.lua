@@ -17,7 +17,7 @@ local export = {}
 ---@field module string     returns function(source, write)
 ---@field agent boolean?    another agent's format: `--to NAME`, not `--format NAME`
 ---@field api boolean?      a request of an API: it may hold only the context
----@field resume string?    the command that goes on with a session, which the agent finds by its
+---@field resume string?    the command that continues a session, which the agent finds by its
 ---                         place in a folder of its own
 
 --- The formats. `agent = true` marks a format of another agent.
@@ -35,9 +35,9 @@ export.formats = {
     about = "the pi coding agent: the whole tree; what came from it goes back line for line" },
   { name = "claude", extension = "jsonl", module = "sessile.export.claude", agent = true,
     resume = "claude --resume",
-    about = "Claude Code, to go on there: what was said up to the head" },
+    about = "Claude Code, to continue there: what was said up to the head" },
   { name = "codex", extension = "jsonl", module = "sessile.export.codex", agent = true,
-    resume = "codex resume", about = "Codex, to go on there: what was said up to the head" },
+    resume = "codex resume", about = "Codex, to continue there: what was said up to the head" },
   { name = "openai", extension = "json", module = "sessile.export.openai", agent = true,
     api = true, about = "a request of OpenAI's Chat Completions" },
   { name = "anthropic", extension = "json", module = "sessile.export.anthropic", agent = true,
@@ -103,15 +103,39 @@ local function redactor_of(given)
   return given and redact.new() or nil
 end
 
---- Where Claude Code or Codex looks for a session, below its own folder, and its name there.
+-- What the function returns; nil, message, code if an entry cannot be read or `write` failed.
+local function attempt(run, ...)
+  local done, result = pcall(run, ...)
+  if done then
+    return result
+  elseif getmetatable(result) == Refusal then
+    return nil, result.message, result.code
+  end
+  local wrong, text = tostring(result):match "(E%u+): (.*)$" -- an entry that cannot be read
+  if wrong then
+    return nil, text, wrong
+  end
+  error(result, 0)
+end
+
+--- Where Claude Code or Codex looks for a session, below its own folder, and its name there. With a
+--- redactor the session is read once, so that the place has what its export will have: nil, message
+--- and code if that fails.
 ---@param format sessile.export.format  with `resume`
 ---@param session sessile.Session
 ---@param cwd string?  as for session:export
----@param redactor table?
----@return string path
----@return sessile.export.origin origin
+---@param redactor table?  of sessile.redact, also for the export that follows
+---@return string? path
+---@return sessile.export.origin|string origin
+---@return string? code
 function export.place(format, session, cwd, redactor)
   local transcript = require "sessile.export.transcript"
+  if redactor then
+    local from, message, code = attempt(source.open, session, redactor)
+    if not from then
+      return nil, message, code
+    end
+  end
   local origin = transcript.origin(session, cwd, redactor)
   return transcript.place(format.name, origin), origin
 end
@@ -124,7 +148,7 @@ export.methods = methods
 --- list of rules in addition to the shipped ones, or a redactor of sessile.redact. on_step(entries)
 --- is called as entries are read; with redaction each entry is read twice. context: only the
 --- messages that the model would get, for an API. cwd: the folder in which Claude Code or Codex
---- goes on, if the session's metadata does not say where it ran. Returns {format, redacted,
+--- continues, if the session's metadata does not say where it ran. Returns {format, redacted,
 --- notes}.
 function methods:export(given)
   local opts = options.check("session:export", given, export_options)
@@ -140,22 +164,16 @@ function methods:export(given)
     options.misuse "session:export: context: expected with to = \"openai\" or \"anthropic\""
   end
   local redactor = redactor_of(opts.redact)
-  local done, why = pcall(source.open, self, redactor, opts.on_step)
-  if done then
-    why.context_only, why.cwd = opts.context, opts.cwd
-    done, why = pcall(require(format.module), why, guarded(opts.write))
+  local written, message, code = attempt(function()
+    local from = source.open(self, redactor, opts.on_step)
+    from.context_only, from.cwd = opts.context, opts.cwd
+    return require(format.module)(from, guarded(opts.write)) or {}
+  end)
+  if not written then
+    return nil, message, code
   end
-  if done then
-    return { format = format.name, redacted = redactor and redactor:report(),
-      notes = type(why) == "table" and why.notes or nil }
-  elseif getmetatable(why) == Refusal then
-    return nil, why.message, why.code
-  end
-  local wrong, text = tostring(why):match "(E%u+): (.*)$" -- an entry that cannot be read
-  if wrong then
-    return nil, text, wrong
-  end
-  error(why, 0)
+  return { format = format.name, redacted = redactor and redactor:report(),
+    notes = type(written) == "table" and written.notes or nil }
 end
 
 return export

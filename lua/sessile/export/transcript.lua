@@ -1,4 +1,4 @@
---- transcript: the messages and compactions from the root to the head, for agents that go on there.
+--- transcript: the messages and compactions from the root to the head, for agents that continue there.
 --
 -- Owns: what an agent's file says in its order: each message with its calls answered (see
 -- conversation.lua), and, where a compaction changed the context, the messages of the new one. Must
@@ -9,6 +9,7 @@ local contexts = require "sessile.export.pi_context"
 local conversation = require "sessile.export.conversation"
 local core = require "sessile.core"
 local parts = require "sessile.import.parts"
+local paths = require "sessile.paths"
 
 local span = core.span
 
@@ -88,7 +89,7 @@ local UUID = "^" .. ("%x"):rep(8) .. ("%-" .. ("%x"):rep(4)):rep(3) .. "%-" .. (
 
 --- What an agent has to know of a session.
 ---@param session sessile.Session
----@param cwd string?  where it goes on, if the session does not say where it ran
+---@param cwd string?  where it continues, if the session does not say where it ran
 ---@param redactor table?
 ---@return sessile.export.origin
 function transcript.origin(session, cwd, redactor)
@@ -101,7 +102,8 @@ function transcript.origin(session, cwd, redactor)
   end
   return {
     id = id:find(UUID) and id or transcript.uuid(session.agent or "", session.id),
-    cwd = shown(own.cwd) or shown(cwd) or "/", branch = shown(own.branch),
+    cwd = shown(paths.is_folder(own.cwd) and own.cwd) or shown(cwd) or "/",
+    branch = shown(own.branch),
     created = session.created,
   }
 end

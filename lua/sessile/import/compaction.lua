@@ -135,10 +135,40 @@ local function mark(state, message, about)
   end
 end
 
+-- The messages of a recorded context, what stays by its key once and in the order in which it was,
+-- whatever the recording says: no policy may change that order.
+local function ordered(state, history)
+  local number, staying, out = {}, {}, {}
+  for i, message in ipairs(state.messages) do
+    number[message.key] = i
+  end
+  for _, one in ipairs(history) do
+    local at = one.key and not one.is_new and number[one.key]
+    if at then
+      staying[#staying + 1] = one
+      number[one.key] = nil -- named again, it is there already
+      one.number = at
+    end
+  end
+  table.sort(staying, function(a, b) return a.number < b.number end)
+  local named, next_one = {}, 1
+  for _, one in ipairs(history) do
+    local is_again = one.key and not one.is_new and named[one.key]
+    if one.key then
+      named[one.key] = true
+    end
+    if one.number then
+      one, next_one = staying[next_one], next_one + 1
+    end
+    out[#out + 1] = not is_again and one or nil
+  end
+  return out
+end
+
 -- The recorded context. What must stay comes after the message that it followed.
 local function replaced(state, about)
   local list, at, taken = {}, 0, {} -- at: the number, in the context before, of what stays
-  for i, one in ipairs(about.history) do
+  for i, one in ipairs(ordered(state, about.history)) do
     local message = sessile.decode(one.json)
     local found = find(state.messages, at, one, message)
     at = found or at

@@ -12,6 +12,7 @@
 local bytes = require "sessile.import.bytes"
 local characters = require "sessile.characters"
 local kept = require "sessile.import.kept"
+local paths = require "sessile.paths"
 local source = require "sessile.import.source"
 local span = require("sessile.core").span
 
@@ -416,13 +417,14 @@ function collector:session(id, title, parent)
     begun_by = bytes.text(parent) })
 end
 
---- Sets where the session ran: cwd, the folder where it began, and branch, of git, the latest.
+--- Sets where the session ran: cwd, the folder where it began, and branch, of git, the latest. A
+--- folder that is no absolute path, as paths.is_folder has it, is none.
 ---@param cwd string?
 ---@param branch string?
 function collector:ran(cwd, branch)
   local about = self.about or {}
   self.about = about
-  about.cwd = about.cwd or cwd ~= "" and cwd or nil
+  about.cwd = about.cwd or paths.is_folder(cwd) and cwd or nil
   about.branch = branch ~= "" and branch or about.branch
 end
 

@@ -66,7 +66,7 @@ end
 -- Creates a session: a child, if the store has the session that it was begun by.
 local function create(self, made)
   local link = self.recorded_parent
-  local parent = link and self.store:resume { id = link, agent = made.agent }
+  local parent = link and self.store:resume { id = link, agent = made.agent, user = made.user }
   if link and not parent and self.options.waits_for_parent then
     return nil, ("the session that began it, %s, is not there"):format(link), "EPARENT"
   elseif not parent then
@@ -87,12 +87,13 @@ local function make_session(self)
   local id = options.id or self.recorded_id or options.default_id
   local session, message, code = create(self, {
     id = id, title = options.title or self.recorded_title, agent = options.agent,
+    user = options.user,
     metadata = { imported = { from = self.from, source = self.records.source,
       parent = self.recorded_parent } },
   })
   if not session and code == "EEXISTS" and self.records.source then
-    session, message, code = resume(self, { id = id, agent = options.agent },
-      options.skip_unchanged)
+    session, message, code = resume(self,
+      { id = id, agent = options.agent, user = options.user }, options.skip_unchanged)
     self.resumed = session ~= nil
   elseif session then
     self.made = true
@@ -266,7 +267,8 @@ end
 --- else a new one. Returns it, still open. Its id is options.id, else the recorded one.
 ---@param store table
 ---@param records sessile.import.records
----@param options {from: string, id: string?, title: string?, agent: string?, session: table?,
+---@param options {from: string, id: string?, title: string?, agent: string?,
+--- user: string?, session: table?,
 --- default_id: string?, title_of: (fun(id: string?): string?)?, skip_unchanged: boolean?,
 --- waits_for_parent: boolean?,
 --- on_step: fun(offset: integer, size: integer?)?}

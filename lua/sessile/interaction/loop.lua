@@ -409,6 +409,20 @@ local function act(self, open)
   return ran.pause and paused(self, ran.pause) or nil
 end
 
+-- The model has answered already. If its answer is in no turn yet (it came to a paused session),
+-- the turn is ended: with the reducer's state, and policies.
+local function accept(self, reply)
+  local unended, message, code = self.transcript:unended()
+  local written
+  if unended then
+    written, message, code = self.transcript:close { final = true, state = reduce(self) }
+  end
+  if message then
+    return failed(self, message, code)
+  end
+  return completed(self, reply, written)
+end
+
 -- The end of the loop: hooks, the turn, the outcome.
 local function conclude(self, message)
   local reply, pause, reason = through(self.after, "after", message, self:about())
@@ -438,7 +452,7 @@ function Loop:run()
   elseif begun.pause then
     return paused(self, begun.pause, begun.pause.id)
   elseif begun.reply then
-    return completed(self, begun.reply)
+    return accept(self, begun.reply)
   end
   local ended = begun.open and act(self, begun.open)
   if ended then

@@ -50,7 +50,7 @@ local states = setmetatable({}, { __mode = "k" })
 -- The number of loops that run on each handle.
 local running = setmetatable({}, { __mode = "k" })
 -- For each session: the events that no reducer has seen, of a loop that is paused or failed, and
--- the head that it left: {events=, head=}.
+-- the head that the last loop left: {events=, head=}.
 local unreduced = setmetatable({}, { __mode = "k" })
 -- For each session: what a loop could not write: {messages=, options=}.
 local pending = setmetatable({}, { __mode = "k" })
@@ -104,12 +104,12 @@ local function said_since(self, head)
   return events
 end
 
--- What the reducer has to see first: the events of a loop that did not end, and, when it continues,
--- what was said since.
-local function carried(self, continues)
+-- What the reducer has to see first: the events of a loop that did not end, and what was said
+-- since.
+local function carried(self)
   local left = unreduced[self] or { events = {} }
   local events = table.move(left.events, 1, #left.events, 1, {})
-  local said = continues and said_since(self, left.head) or {}
+  local said = said_since(self, left.head)
   return table.move(said, 1, #said, #events + 1, events)
 end
 
@@ -182,7 +182,7 @@ local function on_session(who, self, input, opts, chosen)
     state = function() return state_of(self) end,
   }
   options.add(spec, chosen)
-  spec.events = spec.reducer and carried(self, input == nil) or nil
+  spec.events = spec.reducer and carried(self) or nil
   if input == nil and running[self] then
     return nil, who .. ": a loop runs on this session: it has to end before another can continue "
       .. "with it", "EBUSY"
@@ -196,8 +196,10 @@ local function on_session(who, self, input, opts, chosen)
   if not ok then
     error(outcome, 0)
   end
-  unreduced[self] = spec.reducer and outcome and outcome.status ~= "completed"
-    and { events = spec.events, head = self:head() } or nil
+  if spec.reducer and outcome then
+    unreduced[self] = { head = self:head(),
+      events = outcome.status ~= "completed" and spec.events or {} }
+  end
   if spec.transcript.unsaved then
     pending[self] = spec.transcript.unsaved
   end

@@ -39,6 +39,26 @@ function steps:answer(message, about)
   return transcript.write_turn(self, { message }, about.usage, about)
 end
 
+-- A message that came from elsewhere, such as the answer to a pause.
+function steps:unended()
+  local id, message, code = self.session:head()
+  while type(id) == "string" do
+    local entry
+    entry, message, code = self.session:entry(id)
+    if not entry then
+      break
+    elseif entry.type ~= "compaction" then
+      return entry.type == "message"
+    end
+    id = entry.parent_id
+  end
+  return nil, message, code
+end
+
+function steps:close(about)
+  return transcript.write_turn(self, {}, nil, about)
+end
+
 function steps:result(message)
   return self.session:append(message)
 end

@@ -5,6 +5,8 @@
 --   context()               the messages for the model, {head=}; new tables
 --   input(messages)         writes messages to the model -> ids
 --   answer(message, about)  writes its answer -> the turn's outcome, or true if there is none
+--   unended()               the last messages are in no turn yet
+--   close(about)            writes the turn that they lack -> its outcome
 --   result(message)         writes a tool's result -> id, or true
 --   open()                  {message=, calls=, state=}: open calls at the end, or nil
 --   opened(written, calls)  the same, for the answer that was just written
@@ -67,6 +69,10 @@ end
 function memory:answer(message)
   self.list[#self.list + 1] = message
   return true
+end
+
+function memory.unended()
+  return false
 end
 
 function memory:result(message)

@@ -5,6 +5,7 @@
 
 local answers = require "sessile.answers"
 local core = require "sessile.core"
+local reasoning = require "sessile.model.reasoning"
 
 local openai = {}
 
@@ -57,8 +58,6 @@ local function sort_blocks(content)
 end
 
 -- Adds one message. It may become several, because each result of a call is a message there.
--- Reasoning goes back with the calls that it led to, also if it is empty: endpoints that reason
--- refuse such a message without it. In other messages some endpoints refuse it.
 local function add(list, message)
   local role = ROLES[message.role] or message.role
   local content, calls = message.content, {}
@@ -80,9 +79,7 @@ local function add(list, message)
     role = role, content = content == core.null and "" or content or "",
     tool_calls = #calls > 0 and calls or nil, tool_call_id = message.tool_call_id,
   }
-  for _, name in ipairs(#calls > 0 and answers.reasoning_members or {}) do
-    added[name] = type(message[name]) == "string" and message[name] or nil
-  end
+  reasoning.write(message, added)
   list[#list + 1] = added
 end
 
@@ -189,10 +186,7 @@ function openai.decode(text)
   end
   local message = { role = "assistant", content = content, tool_calls = calls,
     usage = openai.usage(body.usage), metadata = metadata_of(choice.finish_reason) }
-  for _, name in ipairs(answers.reasoning_members) do
-    local given = said[name]
-    message[name] = type(given) == "string" and (calls or given ~= "") and given or nil
-  end
+  reasoning.read(said, message)
   return message
 end
 
@@ -204,8 +198,8 @@ Stream.__index = Stream
 --- Joins a streamed answer. on_text(text) gets its text piece by piece, on_reasoning(text) its
 --- reasoning; both may be nil.
 function openai.stream(on_text, on_reasoning)
-  return setmetatable({ parts = {}, reasoning = {}, size = 0, calls = {}, on_text = on_text,
-    on_reasoning = on_reasoning, shown = false, ended = false }, Stream)
+  return setmetatable({ parts = {}, reasoning = reasoning.pieces(), size = 0, calls = {},
+    on_text = on_text, on_reasoning = on_reasoning, shown = false, ended = false }, Stream)
 end
 
 -- The call that a piece belongs to. Most endpoints number the calls; others send each call whole,
@@ -258,22 +252,6 @@ local function report(self, to, text)
   end
 end
 
--- Some endpoints send the same text in both members: it is reported once.
-local function take_reasoning(self, delta)
-  for _, name in ipairs(answers.reasoning_members) do
-    local text = delta[name]
-    if type(text) == "string" then
-      self.size = self.size + #text
-      self.reasoning[name] = self.reasoning[name] or {}
-      table.insert(self.reasoning[name], text)
-    end
-  end
-  local text = answers.reasoning(delta)
-  if text then
-    report(self, self.on_reasoning, text)
-  end
-end
-
 --- Adds the data of one event. Returns true; or nil, an error, and the endpoint's own error
 --- ({message, code}) if it sent one.
 function Stream:take(data)
@@ -303,7 +281,11 @@ function Stream:take(data)
       return nil, why
     end
   end
-  take_reasoning(self, delta)
+  local thought, size = self.reasoning:take(delta)
+  self.size = self.size + size
+  if thought then
+    report(self, self.on_reasoning, thought)
+  end
   local text = text_of(delta.content)
   if text == "" and type(delta.refusal) == "string" then
     text = delta.refusal
@@ -335,10 +317,7 @@ function Stream:message()
   local message = { role = "assistant", content = table.concat(self.parts),
     tool_calls = #calls > 0 and calls or nil, usage = self.usage,
     metadata = metadata_of(self.reason) }
-  for name, parts in pairs(self.reasoning) do
-    local text = table.concat(parts)
-    message[name] = (#calls > 0 or text ~= "") and text or nil
-  end
+  self.reasoning:write(message)
   return message
 end
 

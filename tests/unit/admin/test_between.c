@@ -350,7 +350,7 @@ static void logs_replaced_for_ever_are_BUSY(void **state)
         assert_int_equal(log_read_about(st, "main", "hurt", 1, 0, &about, &err),
                          SESSILE_BUSY);
         assert_int_equal(
-            log_remove(st, p.store->keys, "main", "hurt", UINT64_MAX, 0, &bytes, &err),
+            log_remove(st, p.store->keys, "main", "hurt", NULL, 0, &bytes, &err),
             SESSILE_BUSY);
         st->table = between.under;
     }

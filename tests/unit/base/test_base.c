@@ -656,6 +656,19 @@ static void a_lasting_hash_can_be_bared_and_veiled_again(void **state)
         assert_true(hash64_bare(hash64_veil(i << (i % 64))) == i << (i % 64));
 }
 
+static void a_keyed_hash_is_that_of_its_key(void **state)
+{
+    hash_key key = hash_key_of("what it is for, 1", "secret", 6);
+    hash_key other = hash_key_of("what it is for, 1", "secreu", 6);
+    hash_key use = hash_key_of("what it is for, 2", "secret", 6);
+    (void)state;
+    /* the same in every process and release: it is kept on disks */
+    assert_true(hash64_keyed(&key, "call_1", 6) == UINT64_C(0x481758c44fa51487));
+    assert_true(hash64_keyed(&key, "call_1", 6) != hash64_keyed(&key, "call_2", 6));
+    assert_true(hash64_keyed(&key, "call_1", 6) != hash64_keyed(&other, "call_1", 6));
+    assert_true(hash64_keyed(&key, "call_1", 6) != hash64_keyed(&use, "call_1", 6));
+}
+
 static void hash64_is_constant_and_tells_apart(void **state)
 {
     (void)state;
@@ -770,6 +783,7 @@ int main(void)
         cmocka_unit_test(times_with_offsets_and_fractions_are_read),
         cmocka_unit_test(times_that_are_none_are_refused),
         cmocka_unit_test(hash256_is_blake2b),
+        cmocka_unit_test(a_keyed_hash_is_that_of_its_key),
         cmocka_unit_test(hash64_is_constant_and_tells_apart),
         cmocka_unit_test(a_lasting_hash_can_be_bared_and_veiled_again),
         cmocka_unit_test(bytes_are_wiped_and_compared),

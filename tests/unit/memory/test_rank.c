@@ -317,7 +317,7 @@ static void an_explanation_adds_up(void **state)
         add_random(&r, &p);
     for (uint64_t k = 0; k < 3; k++)
         terms[k] = UINT64_C(0x9e3779b97f4a7c15) * (k + 2);
-    postings_score(&p, terms, 3, scores);
+    postings_score(&p, terms, 3, NULL, scores);
     for (uint32_t i = 0; i < r.count; i++) {
         double sum = 0;
         for (size_t k = 0; k < 3; k++)
@@ -344,7 +344,7 @@ static void long_lists_and_large_counts_are_kept(void **state)
             many[k] = i % 50 == 0 ? term : 6;
         assert_int_equal(postings_add(&p, terms, 1), 0);
     }
-    postings_score(&p, &term, 1, scores);
+    postings_score(&p, &term, 1, NULL, scores);
     for (uint32_t i = 0; i < 600; i++)
         assert_int_equal(scores[i] > 0, i % 50 == 0);
     postings_deinit(&p);

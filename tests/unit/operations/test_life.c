@@ -284,25 +284,37 @@ static void a_log_that_was_written_to_meanwhile_stays(void **state)
     place *p = *state;
     sessile_store *st = p->store;
     session_names names = {{"kept", 4}, {"main", 4}, {NULL, 0}, 0};
+    sessile_session_options which = named("kept");
     char folder[NAME_SIZE], name[NAME_SIZE];
     sessile_session *s = session_made(st, "kept");
-    sessile_listed *rows;
     sessile_error err;
-    uint64_t bytes, was;
-    size_t count;
+    log_ending was, now;
+    uint64_t bytes;
 
     say(s, "user", "one");
-    must(sessile_list(st, NULL, &rows, &count, &err), &err);
-    was = rows[0].bytes;
-    sessile_free(rows);
+    must(log_get_ending(s->log, &was, &err), &err);
     say(s, "user", "two");
+    must(log_get_ending(s->log, &now, &err), &err);
     names_place(st, &names, folder, name);
     assert_int_equal(
-        log_remove(&st->backend, st->keys, folder, name, was, 100, &bytes, &err),
+        log_remove(&st->backend, st->keys, folder, name, &was, 100, &bytes, &err),
         SESSILE_CONFLICT);
     say(s, "user", "three");
     session_closed(s);
+    /* another one of the same size, which ends otherwise */
+    must(sessile_delete(st, &which, NULL, NULL, &err), &err);
+    s = session_made(st, "kept");
+    say(s, "user", "2nd");
+    say(s, "user", "1st");
+    must(log_get_ending(s->log, &was, &err), &err);
+    assert_int_equal(was.bytes, now.bytes);
+    assert_int_equal(
+        log_remove(&st->backend, st->keys, folder, name, &now, 100, &bytes, &err),
+        SESSILE_CONFLICT);
+    session_closed(s);
     session_closed(session_resumed(st, "kept"));
+    must(log_remove(&st->backend, st->keys, folder, name, &was, 100, &bytes, &err), &err);
+    assert_int_equal(bytes, was.bytes);
 }
 
 static void one_that_is_held_by_a_writer_is_busy(void **state)

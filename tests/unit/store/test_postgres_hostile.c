@@ -8,6 +8,7 @@
 #include "store/postgres/postgres.h"
 
 #include "support/check.h"
+#include "support/fake_server.h"
 #include "support/postgres.h"
 #include "support/postgres_stores.h"
 #include "store/postgres/open.h"
@@ -18,10 +19,6 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-#include <arpa/inet.h>
-#include <netinet/in.h>
-#include <poll.h>
-#include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -63,75 +60,43 @@ typedef struct liar {
     const char *then; /* to everything after that; NULL: nothing */
     size_t then_size;
     int for_ever; /* `then` again and again, asked or not */
-    int listener, port;
-    atomic_int stop;
-    pthread_t thread;
+    fake_server server;
 } liar;
 
-static int readable(liar *l, int fd)
+static void talk(fake_server *server, int fd)
 {
-    struct pollfd p = {.fd = fd, .events = POLLIN};
-
-    while (!atomic_load(&l->stop))
-        if (poll(&p, 1, 10) > 0)
-            return 1;
-    return 0;
-}
-
-static void talk(liar *l, int fd)
-{
+    const liar *l = server->arg;
     char heard[4096];
 
-    if (!readable(l, fd) || recv(fd, heard, sizeof heard, 0) <= 0)
+    if (!fake_server_readable(server, fd) || recv(fd, heard, sizeof heard, 0) <= 0)
         return;
     if (send(fd, l->first, l->first_size, MSG_NOSIGNAL) < 0)
         return;
     for (;;) {
-        if (!l->for_ever && (!readable(l, fd) || recv(fd, heard, sizeof heard, 0) <= 0))
+        if (!l->for_ever &&
+            (!fake_server_readable(server, fd) || recv(fd, heard, sizeof heard, 0) <= 0))
             return;
-        if (atomic_load(&l->stop) ||
+        if (atomic_load(&server->stop) ||
             (l->then && send(fd, l->then, l->then_size, MSG_NOSIGNAL) < 0))
             return;
     }
 }
 
-static void *lie(void *arg)
-{
-    liar *l = arg;
-
-    while (readable(l, l->listener)) {
-        int fd = accept4(l->listener, NULL, NULL, SOCK_CLOEXEC);
-        if (fd >= 0) {
-            talk(l, fd);
-            close(fd);
-        }
-    }
-    return NULL;
-}
-
 /* How an opening at such a server ends, within a second or two. */
 static sessile_status told(liar *l, sessile_error *err)
 {
-    struct sockaddr_in at = {.sin_family = AF_INET};
-    socklen_t size = sizeof at;
     char url[200];
     store st;
 
-    at.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    l->listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    assert_int_equal(bind(l->listener, (struct sockaddr *)&at, sizeof at), 0);
-    assert_int_equal(listen(l->listener, 8), 0);
-    assert_int_equal(getsockname(l->listener, (struct sockaddr *)&at, &size), 0);
-    assert_int_equal(pthread_create(&l->thread, NULL, lie, l), 0);
+    l->server.talk = talk;
+    l->server.arg = l;
     snprintf(url, sizeof url,
              "postgres://me:geheim@127.0.0.1:%d/db?sslmode=disable&gssencmode=disable",
-             ntohs(at.sin_port));
+             fake_server_start(&l->server, "127.0.0.1"));
     memset(err, 0, sizeof *err);
     sessile_status status =
         store_postgres_open(&st, url, 100, os_current, &allocator_default, err);
-    atomic_store(&l->stop, 1);
-    pthread_join(l->thread, NULL);
-    close(l->listener);
+    fake_server_stop(&l->server);
     if (!status)
         store_close(&st);
     return status;

@@ -10,6 +10,7 @@
 #include "store/postgres/postgres.h"
 
 #include "support/check.h"
+#include "support/fake_server.h"
 #include "support/postgres.h"
 #include "support/postgres_stores.h"
 
@@ -23,10 +24,6 @@
 #include <ifaddrs.h>
 #include <net/if.h>
 #include <netinet/in.h>
-#include <netinet/tcp.h>
-#include <poll.h>
-#include <pthread.h>
-#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -84,32 +81,22 @@ typedef struct liar {
     int dribbles;         /* says one byte at a time */
     char heard[HEARD_MOST];
     size_t heard_size;
-    int listener, port, connections;
-    atomic_int stop;
-    pthread_t thread;
+    fake_server server;
 } liar;
-
-static int readable(liar *l, int fd)
-{
-    struct pollfd p = {.fd = fd, .events = POLLIN};
-
-    while (!atomic_load(&l->stop))
-        if (poll(&p, 1, 10) > 0)
-            return 1;
-    return 0;
-}
 
 static int hear(liar *l, int fd)
 {
-    if (!readable(l, fd))
+    if (!fake_server_readable(&l->server, fd))
         return 0;
     ssize_t n = recv(fd, l->heard + l->heard_size, HEARD_MOST - l->heard_size, 0);
     l->heard_size += n > 0 ? (size_t)n : 0;
     return n > 0;
 }
 
-static void talk(liar *l, int fd)
+static void talk(fake_server *server, int fd)
 {
+    liar *l = server->arg;
+
     for (int i = 0; i < SAYS_MOST && l->says[i].text && hear(l, fd); i++) {
         for (size_t at = 0; at < l->says[i].size;) {
             size_t n = l->dribbles ? 1 : l->says[i].size - at;
@@ -124,45 +111,21 @@ static void talk(liar *l, int fd)
         ;
 }
 
-static void *lie(void *arg)
-{
-    liar *l = arg;
-
-    while (readable(l, l->listener)) {
-        int fd = accept4(l->listener, NULL, NULL, SOCK_CLOEXEC), yes = 1;
-        if (fd >= 0) {
-            setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &yes, sizeof yes);
-            l->connections++;
-            talk(l, fd);
-            close(fd);
-        }
-    }
-    return NULL;
-}
-
 /* How an opening at such a server ends; `more` is added to the URL. */
 static sessile_status told(liar *l, const char *host, const char *more,
                            sessile_error *err)
 {
-    struct sockaddr_in at = {.sin_family = AF_INET};
-    socklen_t size = sizeof at;
     char url[300];
     store st;
 
-    inet_pton(AF_INET, host, &at.sin_addr);
-    l->listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    assert_int_equal(bind(l->listener, (struct sockaddr *)&at, sizeof at), 0);
-    assert_int_equal(listen(l->listener, 8), 0);
-    assert_int_equal(getsockname(l->listener, (struct sockaddr *)&at, &size), 0);
-    assert_int_equal(pthread_create(&l->thread, NULL, lie, l), 0);
+    l->server.talk = talk;
+    l->server.arg = l;
     snprintf(url, sizeof url, "postgres://me:geheim@%s:%d/db?gssencmode=disable&%s", host,
-             ntohs(at.sin_port), more);
+             fake_server_start(&l->server, host), more);
     memset(err, 0, sizeof *err);
     sessile_status status =
         store_postgres_open(&st, url, 300, os_current, &allocator_default, err);
-    atomic_store(&l->stop, 1);
-    pthread_join(l->thread, NULL);
-    close(l->listener);
+    fake_server_stop(&l->server);
     if (!status)
         store_close(&st);
     return status;
@@ -204,7 +167,7 @@ static void what_asks_for_clear_text_over_the_network_does_not_get_it(void **sta
         sessile_status status = told(l, host, cases[i].more, &err);
         if (heard(l, "geheim"))
             fail_msg("%s: it got the password", cases[i].name);
-        if (l->connections == 0 || status == SESSILE_OK)
+        if (l->server.connections == 0 || status == SESSILE_OK)
             fail_msg("%s: it was not even asked", cases[i].name);
         /* a TLS that fails is an error of its own */
         if (strcmp(cases[i].name, "after TLS that fails") == 0)

@@ -157,9 +157,9 @@ end
 local function tell_compaction(self, outcome)
   local tokens, policy = outcome.tokens or {}, outcome.policy or {}
   if tokens.before and tokens.after then
-    self:say(("· compacted by %s: %s, %d messages left the context; /why says which"):format(
+    self:say(("· compacted by %s: %s, %s left the context; /why says which"):format(
       terminal.line((policy.fallback or policy).name or "a policy"), terminal.change(tokens),
-      #(outcome.removals or policy.removals or {})), "dim")
+      terminal.plural(#(outcome.removals or policy.removals or {}), "message")), "dim")
   end
 end
 

@@ -33,8 +33,10 @@ local function help(self)
   for _, row in ipairs(rows) do
     width = math.max(width, #row[1])
   end
+  local room = math.max((terminal.columns() or 80) - width - 4, 20)
   for _, row in ipairs(rows) do
-    self:say(("  %s%s  %s"):format(row[1], (" "):rep(width - #row[1]), row[2]))
+    self:say(("  %s%s  %s"):format(row[1], (" "):rep(width - #row[1]),
+      terminal.wrap(row[2], room, (" "):rep(width + 4))))
   end
   say_words(self, "As on the command line, about this session: " .. table.concat(more, " "))
   say_words(self, "To send a line that begins with /, type //. A line that ends with "

@@ -84,8 +84,8 @@ local function report(app, session, result)
       ("The answer is kept. Give another one, or correct the policy, then: sessile answer %s "
         .. "--again"):format(hints.id(session.id))
   elseif made.verdict == "applied" then
-    app:out(("%s, %d messages left the context\n"):format(terminal.change(result.tokens),
-      #result.removals))
+    app:out(("%s, %s left the context\n"):format(terminal.change(result.tokens),
+      terminal.plural(#result.removals, "message")))
   elseif made.verdict == "stale" then
     app:note(common.too_late(made))
   else

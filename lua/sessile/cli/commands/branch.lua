@@ -42,7 +42,7 @@ local function run(app, args, session, entry)
       hints.shown(session.id), head, entry, terminal.plural(left, "message")))
   local result = app.try_or({
     ECONFLICT = "Check, then repeat it: sessile tree " .. hints.id(session.id),
-    ENOTFOUND = common.policy_steps.ENOTFOUND, -- the entry was found
+    ENOTFOUND = common.policy_steps(args.policy).ENOTFOUND, -- the entry was found
   }, session:branch(entry, {
     summary = args.summary or args.summarize or nil, policy = chosen,
     instructions = args.instructions, base = head,

@@ -95,6 +95,11 @@ return {
     are kept beside it. The exit code is 5 if there is damage, and 7 if the only problem
     is that some logs may not be read.]],
   run = function(app, args)
+    if app.globals.user and not args.id then
+      return nil, "whose a damaged log is may not be known: leave out --user to check all "
+        .. "sessions, or check a session: sessile check ID --user "
+        .. hints.shown(app.globals.user), "EUSAGE"
+    end
     local store = app:need_store()
     if args.salvage then
       ask.must(app, args, args.id

@@ -53,7 +53,7 @@ local function run(app, args, session)
   local result = app.try_or({
     EINVALID = not args.policy and not args.fallback
       and "Name a policy with --policy; see them: sessile policy list" or nil,
-    ENOTFOUND = common.policy_steps.ENOTFOUND,
+    ENOTFOUND = common.policy_steps(args.policy).ENOTFOUND,
     ECONFLICT = "Check, then repeat it: sessile show " .. hints.id(session.id),
   }, method(session, given))
   if result.status == "paused" then
@@ -96,8 +96,8 @@ local function run(app, args, session)
     app:note(("%s proposes nothing: the context stays at %s tokens"):format(
       made.name or "The policy", terminal.number(tokens.before)))
   else
-    app:out(("%s%s, %d messages left the context\n"):format(terminal.change(tokens), saved(tokens),
-      #result.removals))
+    app:out(("%s%s, %s left the context\n"):format(terminal.change(tokens), saved(tokens),
+      terminal.plural(#result.removals, "message")))
   end
   if result.cannot_fit then
     app:note(("It still does not fit: %s tokens too many"):format(

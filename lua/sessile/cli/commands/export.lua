@@ -10,6 +10,7 @@ local folder = require "sessile.cli.export_folder"
 local hints = require "sessile.cli.hints"
 local json = require "sessile.cli.json"
 local progress = require "sessile.cli.progress"
+local redact = require "sessile.redact"
 local redaction = require "sessile.cli.redaction"
 local system = require "sessile.system"
 local terminal = require "sessile.cli.terminal"
@@ -18,9 +19,16 @@ local terminal = require "sessile.cli.terminal"
 
 -- A format by its name; of_agent: only formats of other agents.
 local function named(app, name, of_agent)
-  return export.find(name, of_agent) or app.fail(("there is no format '%s'%s"):format(
-    hints.shown(name), of_agent and " of an agent" or ""), "EUSAGE",
-    "There are: " .. table.concat(export.names(of_agent), ", "))
+  local found = export.find(name, of_agent)
+  if found then
+    return found
+  end
+  local other = export.find(name, not of_agent)
+  local message = ("there is no format '%s'%s"):format(hints.shown(name),
+    of_agent and " of an agent" or "")
+  app.fail(message, "EUSAGE",
+    other and ("Type it as: %s %s"):format(other.agent and "--to" or "--format", other.name)
+      or "There are: " .. table.concat(export.names(of_agent), ", "))
 end
 
 -- The format of --to, of --format, or of the file's extension; else JSON.
@@ -84,9 +92,12 @@ local function to_pipe(app, session, path, given)
 end
 
 -- Where the agent looks for the session, if the file is a folder: its own one (`~/.claude`), the
--- one of all its sessions, or, of Claude Code, that of a project. Returns how to go on there.
+-- one of all its sessions, or, of Claude Code, that of a project. Returns the file there, which no
+-- link below that folder leads elsewhere, and the command that continues there.
 local function placed(app, session, args, format, given)
-  local path, origin = export.place(format, session, given.cwd)
+  given.redact = given.redact and redact.new(type(given.redact) == "table" and given.redact or nil)
+  local path, origin, code = export.place(format, session, given.cwd, given.redact)
+  app.try(path, origin, code)
   local base = (args.file:gsub("(.)/+$", "%1"))
   local real = system.real(base) or base
   local all = path:match "^%w+/"
@@ -96,23 +107,22 @@ local function placed(app, session, args, format, given)
     path = path:sub(#all + 1)
   end
   args.file = base .. "/" .. path
-  for at in path:gmatch "()/" do
-    app.try(require("sessile.files").folder(base .. "/" .. path:sub(1, at - 1)))
-  end
-  return ("cd %s && %s %s"):format(hints.quoted(origin.cwd), format.resume, origin.id)
+  return app.try(require("sessile.files").below(base, path)),
+    ("cd %s && %s %s"):format(hints.quoted(origin.cwd), format.resume, origin.id)
 end
 
-local function to_file(app, session, args, given)
+-- Writes the file, or `open`: it was opened already, at the place that args.file names.
+local function to_file(app, session, args, given, open)
   local kind = system.kind(args.file)
-  if kind == "file" and not args.yes then
+  if kind and kind ~= "folder" and not args.yes and (open or kind == "file") then
     app.fail(("%s is there already"):format(hints.shown(args.file)), "EEXISTS",
       "Replace it with --yes, or choose another name.")
   elseif kind == "folder" then
     app.fail(("%s is a folder"):format(hints.shown(args.file)), "EUSAGE", "Name a file in it.")
-  elseif kind == "other" then
+  elseif kind == "other" and not open then
     return to_pipe(app, session, args.file, given)
   end
-  local file <close> = app.try_or({ ENOTFOUND = "Create its folder first." },
+  local file <close> = open or app.try_or({ ENOTFOUND = "Create its folder first." },
     require("sessile.files").create(args.file))
   local show, finish = progress.bar(app, "export", true)
   local bytes, all = 0, entries_of(app, session) * (given.redact and 2 or 1)
@@ -141,17 +151,19 @@ local function one(app, args, rules)
   local given = { redact = rules }
   given[format.agent and "to" or "format"] = format.name
   given.cwd = format.resume and system.real "." or nil
-  local resume = format.resume and args.file and system.kind(args.file) == "folder"
-    and placed(app, session, args, format, given)
+  local open, resume
+  if format.resume and args.file and system.kind(args.file) == "folder" then
+    open, resume = placed(app, session, args, format, given)
+  end
   local is_file = args.file and args.file ~= "-"
-  local done = is_file and to_file(app, session, args, given)
+  local done = is_file and to_file(app, session, args, given, open)
     or to_stdout(app, session, format, given)
   if viewer then
     app.try(browser.show(viewer, args.file))
   end
   if app.json and is_file then
     app:print_json { session = session.id, file = args.file, format = format.name,
-      bytes = done.bytes, resume = resume or nil,
+      bytes = done.bytes, resume = resume,
       redacted = done.redacted and app.array(done.redacted),
       notes = done.notes and app.array(done.notes) }
     return
@@ -164,7 +176,7 @@ local function one(app, args, rules)
     app:note(note .. ".")
   end
   if resume then
-    app:note("To go on there: " .. resume)
+    app:note("To continue there: " .. resume)
   end
   if done.redacted then
     app:note(redaction.sentence(done.redacted))
@@ -179,7 +191,7 @@ return {
     sessile export last --open                    the same page, in the browser
     sessile export bug-42 bug-42.md --redact      without secrets, addresses and names of homes
     sessile export last | jq '.entries | length'  for a program
-    sessile export last ~/.claude --to claude     a session that Claude Code goes on with
+    sessile export last ~/.claude --to claude     a session that Claude Code continues
     sessile export --user ann@example.org ann/    all sessions of a user
     sessile export bug-42 - --user ann@example.org    one session of a user]],
   arguments = {
@@ -198,9 +210,9 @@ return {
   },
   about = [[
     claude and codex get what was said up to the head, with its compactions, so that the
-    program goes on with the context that the session has. If FILE is the program's own
+    program continues with the context that the session has. If FILE is the program's own
     folder (~/.claude, ~/.codex), the file is written where the program looks for it. It
-    goes on in the folder in which the session ran, else in the current one.
+    continues in the folder in which the session ran, else in the current one.
 
     The file appears only when it is complete, and only you can read it. --redact
     replaces what looks like a secret by [secret-1], [email-2], …, the same placeholder

@@ -13,7 +13,7 @@ local TURNS = 100
 
 -- Makes a session of at least `entries` messages, then turns under the policy: sorted µs of each.
 local function measure(app, policy, entries, args)
-  local store = app.try_or(common.policy_steps, sessile.open("ram:", {
+  local store = app.try_or(common.policy_steps(args.name), sessile.open("ram:", {
     key = false, policy = policy, window = args.window, reserve = args.reserve,
     model = replay.model,
   }))
@@ -30,7 +30,7 @@ local function measure(app, policy, entries, args)
   assert(session:turn(turn, { policy = false }))
   local policy_us, engine_us, applied = {}, {}, 0
   for i = 1, TURNS do
-    local outcome = app.try_or(common.policy_steps, session:turn {
+    local outcome = app.try_or(common.policy_steps(args.name), session:turn {
       { role = "user", content = "question " .. i }, { role = "assistant", content = "answer" } })
     policy_us[i] = outcome.policy_us
     engine_us[i] = outcome.engine_us - outcome.policy_us

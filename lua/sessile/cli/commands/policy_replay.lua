@@ -22,7 +22,7 @@ local function policy_of(app, args)
   if wrong then
     app.fail(wrong, "EUSAGE")
   end
-  app.try_or(common.policy_steps, sessile.open("ram:", {
+  app.try_or(common.policy_steps(args.name), sessile.open("ram:", {
     key = false, policy = chosen, fallback = args.fallback,
   })):close()
   return { policy = chosen, triggers = when, fallback = args.fallback }

@@ -59,13 +59,14 @@ return {
   },
   options = { { "--source", "print the file" } },
   run = function(app, args)
-    app.try_or(common.policy_steps,
+    app.try_or(common.policy_steps(args.name),
       sessile.open("ram:", { key = false, policy = args.name })):close()
     local path = find(args.name)
     local file = path and io.open(path)
     if not file then
       return nil, ("the file of '%s' cannot be read"):format(hints.shown(args.name)), "ENOTFOUND"
     end
+    path = has_system and system.real(path) or path
     local source = file:read "a"
     file:close()
     if args.source then
@@ -110,6 +111,7 @@ return {
     end
     if chain then
       app:out("chain:  " .. terminal.line(table.concat(chain, ", then ")) .. "\n")
+      app:out "options:  those of the policies in the chain; each goes to those that have it\n"
     end
     if fallback then
       app:out("fallback:  " .. terminal.line(table.concat(fallback, ", then ")) .. "\n")

@@ -78,11 +78,11 @@ return {
     local chosen = common.policy(app, args.name, args.option)
     local session = app:open(args.id)
     local asked = 0
-    local result = app.try_or(common.policy_steps, session:plan {
+    local result = app.try_or(common.policy_steps(args.name), session:plan {
       policy = chosen, window = args.window, reserve = args.reserve,
       model = function()
         asked = asked + 1
-        return args.answer, "no model is configured here"
+        return args.answer, "`policy try` asks no model"
       end,
     })
     local policy = result.policy or { verdict = "unchanged" }
@@ -112,7 +112,8 @@ return {
       app:note "beside: the system prompt and tools that the provider counted, and rounding"
     end
     if asked > 0 and not args.answer then
-      app:note "No model is configured: the policy ran as if the model had failed."
+      app:note("No model was asked: the policy ran as if the model had failed. "
+        .. "To play the model: --answer TEXT")
     end
     if result.cannot_fit then
       app:note(("It still does not fit: %s tokens too many"):format(number(result.cannot_fit)))

@@ -25,6 +25,9 @@ end
 
 -- What is left of forgotten users: their sessions have no names any more.
 local function forgotten(app, args)
+  if app.globals.user then
+    return nil, "what is left of forgotten users has no name of a user: leave out --user", "EUSAGE"
+  end
   local store = app:need_store()
   local given = { agent = app.globals.agent, dry_run = true }
   local found = app.try(store:purge_forgotten(given))
@@ -60,7 +63,7 @@ return {
     local store = app:need_store()
     local retention = args.retention or app:config().retention
     local given = {
-      agent = app.globals.agent, dry_run = true,
+      agent = app.globals.agent, user = app.globals.user, dry_run = true,
       retention = retention and retention .. "ms" or nil,
     }
     local rows = app.try(store:purge(given))

@@ -51,7 +51,7 @@ return {
     local chosen = common.policy(app, args.policy, args.option)
     local ask, about = app.try(models.for_command(app, session, args.model))
     local outcome = app.try_or({
-      ENOTFOUND = common.policy_steps.ENOTFOUND,
+      ENOTFOUND = common.policy_steps(args.policy).ENOTFOUND,
       ECONFLICT = "Check, then repeat it: sessile show " .. hints.id(session.id),
     }, session:turn(list, {
       policy = chosen, event = args.event, window = args.window, reserve = args.reserve,

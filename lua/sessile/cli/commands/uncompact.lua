@@ -46,7 +46,7 @@ local function run(app, args, session)
   local done = app.try_or({ EINVALID = see, ENOTFOUND = see },
     session:uncompact(which, { dry_run = true }))
   if not args.dry_run then
-    ask.must(app, args, ("Undo compaction %s: %s return, %s are removed"):format(done.undone,
+    ask.must(app, args, ("Undo compaction %s (%s put back, %s removed)"):format(done.undone,
       terminal.plural(#done.restored, "message"), number(#done.removed)))
     done = app.try(session:uncompact(done.undone))
   end

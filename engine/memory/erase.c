@@ -1,0 +1,557 @@
+/*
+ * erase.c: takes entries out of a memory's log.
+ *
+ * An erased entry keeps its id, its kind and its place among the others; its texts go. It
+ * stays what it was to the entries that it had replaced, because whoever erases the newer
+ * one does not want the older one back. Its key is a text, too: what it replaced by its
+ * key it now names in `replaces`, unless that is erased, too. Verdicts about it lose
+ * their reason, and its vectors are left out.
+ *
+ * `replaces` can name earlier entries only. An entry that was written later and replaced
+ * by a restored one is therefore deleted first, by a verdict.
+ *
+ * All is judged twice: verdicts are committed as always, then the log is written again
+ * under its exclusive lock. If the second step fails, the first stays: the entries have
+ * ended, and can be erased again. What others append meanwhile is copied as it is.
+ */
+#include "memory/memory.h"
+
+#include <inttypes.h>
+#include <limits.h>
+#include <string.h>
+
+#include "base/text.h"
+#include "memory/filter.h"
+
+typedef struct id_list {
+    sessile_id *at;
+    size_t count, capacity;
+} id_list;
+
+typedef struct erasing {
+    sessile_memory *m;
+    const sessile_memory_erase_options *wanted;
+    uint64_t *targets; /* a bit for each of `count` records */
+    size_t count, target_count;
+    id_list rejected, deleted; /* the verdicts that go before */
+    buf entry, data, user;
+} erasing;
+
+static int is_target(const erasing *e, uint32_t record)
+{
+    return record < e->count && (e->targets[record / 64] >> record % 64 & 1);
+}
+
+static void add_target(erasing *e, uint32_t record)
+{
+    if (is_target(e, record) ||
+        (e->m->fold->states.records[record].flags & RECORD_ERASED))
+        return;
+    e->targets[record / 64] |= UINT64_C(1) << record % 64;
+    e->target_count++;
+}
+
+static sessile_status add_id(erasing *e, id_list *list, sessile_id id, sessile_error *err)
+{
+    if (mem_grow(&e->m->store->alloc, (void **)&list->at, &list->capacity,
+                 list->count + 1, sizeof *list->at))
+        return fail_nomem(err);
+    list->at[list->count++] = id;
+    return SESSILE_OK;
+}
+
+/* Reads an entry of the log into e->entry. */
+static sessile_status read_entry(erasing *e, sessile_id id, entry *out,
+                                 sessile_error *err)
+{
+    sessile_status status;
+
+    buf_clear(&e->entry);
+    status = log_read(e->m->log, id, &e->entry, err);
+    return status ? status : entry_read(out, e->entry.data, e->entry.size, err);
+}
+
+/* ------------------------------------------------------------------ which */
+
+static sessile_status choose_ids(erasing *e, sessile_error *err)
+{
+    for (size_t i = 0; i < e->wanted->id_count; i++) {
+        uint32_t record = states_find(&e->m->fold->states, e->wanted->ids[i]);
+        if (record == STATE_NONE)
+            return fail(err, SESSILE_NOTFOUND,
+                        "%08" PRIx32 " is no entry here: nothing was erased",
+                        e->wanted->ids[i]);
+        add_target(e, record);
+    }
+    return SESSILE_OK;
+}
+
+/* *alone: the entry is from that session and from no other. */
+static sessile_status is_alone(erasing *e, uint32_t record, uint64_t session, int *alone,
+                               sessile_error *err)
+{
+    const states *s = &e->m->fold->states;
+    memory_entry data;
+    uint64_t hash;
+    entry read;
+    int got = 0;
+    sessile_status status = read_entry(e, s->records[record].id, &read, err);
+
+    if (!status)
+        status = memory_entry_read(&data, &read, err);
+    *alone = 1;
+    for (size_t n = 0;
+         !status &&
+         (got = memory_from_hash(&data, n, &s->key, &e->m->store->alloc, &hash)) > 0;
+         n++)
+        if (hash != session)
+            *alone = 0;
+    return got < 0 ? fail_nomem(err) : status;
+}
+
+/* Every entry that is from the session. Those that are from others, too, are rejected. */
+static sessile_status choose_session(erasing *e, sessile_slice agent,
+                                     sessile_slice session, sessile_error *err)
+{
+    const states *s = &e->m->fold->states;
+    const sessile_memory_filter wanted = {
+        .states = UINT_MAX, .session = session, .session_agent = agent};
+    memory_filter f;
+    sessile_status status =
+        memory_filter_init(&f, e->m, &wanted, memory_now_ms(e->m), err);
+
+    for (uint32_t i = 0; !status && i < s->count; i++) {
+        int alone;
+        if (!memory_filter_pass(&f, i))
+            continue;
+        status = is_alone(e, i, f.session, &alone, err);
+        if (!status)
+            status = add_id(e, alone ? &e->deleted : &e->rejected, s->records[i].id, err);
+        if (!status)
+            add_target(e, i);
+    }
+    if (!status && f.status) {
+        status = f.status;
+        if (err)
+            *err = f.err;
+    }
+    memory_filter_deinit(&f);
+    return status;
+}
+
+/* *ended: the log's time at which an entry ended; INT64_MAX: it has not. */
+static sessile_status ended_at(erasing *e, uint32_t record, const sessile_id *last_flip,
+                               int64_t *ended, sessile_error *err)
+{
+    const states *s = &e->m->fold->states;
+    const memory_record *r = &s->records[record];
+    sessile_id by = r->ended_by ? r->ended_by : last_flip[record];
+    sessile_status status;
+    entry read;
+
+    *ended = INT64_MAX;
+    switch (states_of(s, record, e->wanted->ended_before_ms)) {
+    case SESSILE_MEMORY_EXPIRED:
+        *ended = r->expires_ms;
+        break;
+    case SESSILE_MEMORY_REPLACED:
+    case SESSILE_MEMORY_DELETED:
+    case SESSILE_MEMORY_REJECTED:
+        *ended = r->time_ms; /* of one that never lived */
+        if (!by)
+            break;
+        status = read_entry(e, by, &read, err);
+        if (status)
+            return status;
+        *ended = read.time_ms;
+        break;
+    default:
+        break;
+    }
+    return SESSILE_OK;
+}
+
+static sessile_status choose_ended(erasing *e, sessile_error *err)
+{
+    const states *s = &e->m->fold->states;
+    const allocator *a = &e->m->store->alloc;
+    sessile_id *last_flip = mem_zalloc(a, (s->count + 1) * sizeof *last_flip);
+    sessile_status status = last_flip ? SESSILE_OK : fail_nomem(err);
+    int64_t ended;
+
+    for (size_t i = 0; !status && i < s->flip_count; i++)
+        last_flip[s->flips[i].record] = s->flips[i].at;
+    for (uint32_t i = 0; !status && i < s->count; i++) {
+        status = ended_at(e, i, last_flip, &ended, err);
+        if (!status && ended < e->wanted->ended_before_ms)
+            add_target(e, i);
+    }
+    mem_free(a, last_flip, (s->count + 1) * sizeof *last_flip);
+    return status;
+}
+
+/* What a target replaces by its key and was written after it. */
+static sessile_status choose_beneath(erasing *e, sessile_error *err)
+{
+    const states *s = &e->m->fold->states;
+    sessile_status status = SESSILE_OK;
+
+    for (uint32_t i = 0; i < e->count; i++) {
+        const memory_record *r = &s->records[i];
+        if (!is_target(e, i) || !(r->flags & RECORD_IN_FORCE))
+            continue;
+        for (uint32_t k = r->below; !status && k != STATE_NONE; k = s->records[k].below)
+            if (k > i && !(s->records[k].flags & RECORD_DELETED))
+                status = add_id(e, &e->deleted, s->records[k].id, err);
+    }
+    return status;
+}
+
+/* ------------------------------------------------------------------ verdicts */
+
+static sessile_status judge_all(sessile_memory *m, const id_list *list,
+                                sessile_memory_verdict_kind to, sessile_slice reason,
+                                sessile_slice by, size_t *changed, sessile_error *err)
+{
+    sessile_status status = SESSILE_OK;
+    for (size_t at = 0, count; !status && at < list->count; at += count) {
+        size_t some = 0;
+        count = list->count - at;
+        if (count > SESSILE_MEMORY_NAMED_MAX)
+            count = SESSILE_MEMORY_NAMED_MAX;
+        status = memory_verdict(m, list->at + at, count, to, reason, by, &some, err);
+        *changed += some;
+    }
+    return status;
+}
+
+/* ------------------------------------------------------------------ changed entries */
+
+/* An entry's envelope as it is, without its author, around other data. */
+static void put_changed(erasing *e, const entry *was, buf *out)
+{
+    entry_fields fields = {.id = was->id,
+                           .parent = was->parent,
+                           .time_ms = was->time_ms,
+                           .type = was->type,
+                           .source = was->source,
+                           .tokens = -1};
+
+    buf_clear(&e->user);
+    if (was->user.type != JSON_NONE) {
+        buf_put(&e->user, was->user.at, was->user.size);
+        buf_putc(&e->user, '\0');
+        fields.user_json = e->user.data;
+    }
+    if (e->user.failed)
+        out->failed = 1;
+    else
+        entry_put_data(out, &fields, &e->data);
+}
+
+static void put_id(buf *out, int first, sessile_id id)
+{
+    char text[9];
+    id_print(id, text);
+    buf_printf(out, "%s\"%s\"", first ? "" : ",", text);
+}
+
+/* A target: what it is, and what it replaces. */
+static sessile_status erase_entry(erasing *e, uint32_t record, const entry *was, buf *out,
+                                  sessile_error *err)
+{
+    const states *s = &e->m->fold->states;
+    const memory_record *r = &s->records[record];
+    size_t count, named = 0;
+    const uint32_t *edges = states_edges(s, record, &count);
+    memory_entry data;
+    sessile_status status = memory_entry_read(&data, was, err);
+
+    if (status)
+        return status;
+    buf_clear(&e->data);
+    buf_printf(&e->data, "{\"erased\":true,\"kind\":\"%s\",\"replaces\":[",
+               memory_kind_name(data.kind));
+    for (size_t i = 0; i < count; i++)
+        put_id(&e->data, !named++, s->records[edges[i]].id);
+    for (uint32_t k = r->below; k != STATE_NONE; k = s->records[k].below)
+        if (!is_target(e, k) && !(s->records[k].flags & RECORD_DELETED))
+            put_id(&e->data, !named++, s->records[k].id);
+    buf_printf(&e->data, "]%s}", data.pending ? ",\"pending\":true" : "");
+    put_changed(e, was, out);
+    return SESSILE_OK;
+}
+
+static int names_target(const erasing *e, json of)
+{
+    for (json_iter it = json_begin(of); json_next(&it);) {
+        const char *text;
+        size_t size;
+        sessile_id id;
+        if (json_plain(it.value, &text, &size) && !id_parse(text, size, &id) &&
+            is_target(e, states_find(&e->m->fold->states, id)))
+            return 1;
+    }
+    return 0;
+}
+
+static void put_raw(buf *out, json key, json value)
+{
+    if (out->size > 1)
+        buf_putc(out, ',');
+    buf_put(out, key.at, key.size);
+    buf_putc(out, ':');
+    buf_put(out, value.at, value.size);
+}
+
+/* A verdict about a target, without its reason. */
+static void erase_reason(erasing *e, const entry *was, buf *out)
+{
+    json reason = json_get(was->data, "reason");
+
+    if (reason.type == JSON_NONE || !names_target(e, json_get(was->data, "of")))
+        return;
+    buf_clear(&e->data);
+    buf_putc(&e->data, '{');
+    for (json_iter it = json_begin(was->data); json_next(&it);)
+        if (it.value.at != reason.at)
+            put_raw(&e->data, it.key, it.value);
+    buf_putc(&e->data, '}');
+    put_changed(e, was, out);
+}
+
+/* The ids and the vectors that are not of targets, as members `of` and `v`. */
+static void put_vectors(erasing *e, json of, const unsigned char *bytes, size_t one,
+                        size_t count)
+{
+    const states *s = &e->m->fold->states;
+    buf kept;
+    size_t at = 0;
+
+    buf_init(&kept, e->data.alloc);
+    buf_puts(&e->data, ",\"of\":[");
+    for (json_iter it = json_begin(of); at < count && json_next(&it); at++) {
+        const char *text;
+        size_t size;
+        sessile_id id;
+        if (!json_plain(it.value, &text, &size) || id_parse(text, size, &id) ||
+            is_target(e, states_find(s, id)))
+            continue;
+        put_id(&e->data, !kept.size, id);
+        buf_put(&kept, bytes + at * one, one);
+    }
+    buf_puts(&e->data, "],\"v\":\"");
+    base64_put(&e->data, kept.data ? kept.data : "", kept.size);
+    buf_puts(&e->data, "\"");
+    e->data.failed |= kept.failed;
+    buf_wipe(&kept);
+}
+
+static sessile_status erase_vectors(erasing *e, const entry *was, buf *out,
+                                    sessile_error *err)
+{
+    const allocator *a = &e->m->store->alloc;
+    json of = json_get(was->data, "of"), v = json_get(was->data, "v");
+    const char *text;
+    unsigned char *bytes;
+    size_t size, room, one;
+    uint64_t dims;
+    int64_t raw;
+
+    if (!names_target(e, of) || json_uint(json_get(was->data, "dims"), &dims) ||
+        dims < 1 || dims > SESSILE_MEMORY_DIMS_MAX || !json_plain(v, &text, &size))
+        return SESSILE_OK;
+    one = sizeof(float) + (size_t)dims;
+    room = size / 4 * 3 + 1;
+    bytes = mem_alloc(a, room);
+    if (!bytes)
+        return fail_nomem(err);
+    raw = base64_decode(bytes, text, size);
+    buf_clear(&e->data);
+    buf_putc(&e->data, '{');
+    for (json_iter it = json_begin(was->data); json_next(&it);)
+        if (it.value.at != of.at && it.value.at != v.at)
+            put_raw(&e->data, it.key, it.value);
+    put_vectors(e, of, bytes, one, raw > 0 ? (size_t)raw / one : 0);
+    buf_putc(&e->data, '}');
+    put_changed(e, was, out);
+    wipe(bytes, room);
+    mem_free(a, bytes, room);
+    return SESSILE_OK;
+}
+
+static sessile_status check_same_memory(erasing *e, const entry *was, sessile_error *err)
+{
+    header h;
+    sessile_status status;
+
+    header_init(&h, &e->m->store->alloc);
+    status = header_read(&h, was, err);
+    if (!status && strcmp(h.nonce, e->m->fold->header.nonce) != 0)
+        status = fail(err, SESSILE_NOTFOUND,
+                      "it was removed, and another one was made: open that one");
+    header_deinit(&h);
+    return status;
+}
+
+/* A log_change; arg is the erasing. */
+static sessile_status change(void *arg, sessile_id id, const char *text, size_t size,
+                             buf *out, sessile_error *err)
+{
+    erasing *e = arg;
+    uint32_t record;
+    entry was;
+    sessile_status status = entry_read(&was, text, size, err);
+
+    if (status)
+        return status;
+    if (id == 0)
+        return check_same_memory(e, &was, err);
+    switch (was.type) {
+    case ENTRY_MEMORY:
+        record = states_find(&e->m->fold->states, id);
+        return record != STATE_NONE && is_target(e, record)
+                   ? erase_entry(e, record, &was, out, err)
+                   : SESSILE_OK;
+    case ENTRY_VERDICT:
+        erase_reason(e, &was, out);
+        return SESSILE_OK;
+    case ENTRY_VECTOR:
+        return erase_vectors(e, &was, out, err);
+    default:
+        return SESSILE_OK;
+    }
+}
+
+/* ------------------------------------------------------------------ the calls */
+
+static void begin(erasing *e, sessile_memory *m,
+                  const sessile_memory_erase_options *wanted)
+{
+    memset(e, 0, sizeof *e);
+    e->m = m;
+    e->wanted = wanted;
+    buf_init(&e->entry, &m->store->alloc);
+    buf_init(&e->data, &m->store->alloc);
+    buf_init(&e->user, &m->store->alloc);
+}
+
+static void end(erasing *e)
+{
+    const allocator *a = &e->m->store->alloc;
+    mem_free(a, e->targets, (e->count / 64 + 1) * sizeof *e->targets);
+    mem_free(a, e->rejected.at, e->rejected.capacity * sizeof *e->rejected.at);
+    mem_free(a, e->deleted.at, e->deleted.capacity * sizeof *e->deleted.at);
+    buf_wipe(&e->entry);
+    buf_wipe(&e->data);
+    buf_wipe(&e->user);
+}
+
+/* The bits of the targets, with no bit set. The mutex is held. */
+static sessile_status make_targets(erasing *e, sessile_error *err)
+{
+    e->count = e->m->fold->states.count;
+    e->targets =
+        mem_zalloc(&e->m->store->alloc, (e->count / 64 + 1) * sizeof *e->targets);
+    return e->targets ? SESSILE_OK : fail_nomem(err);
+}
+
+static sessile_status choose(erasing *e, sessile_error *err)
+{
+    const sessile_memory_erase_options *w = e->wanted;
+    sessile_status status = memory_lock_fresh(e->m, err);
+
+    if (status)
+        return status;
+    status = make_targets(e, err);
+    if (!status)
+        status = choose_ids(e, err);
+    if (!status && w->session.size) {
+        status = choose_session(e, w->session_agent, w->session, err);
+        e->deleted.count = 0; /* they are erased */
+    }
+    if (!status && w->ended_before_ms)
+        status = choose_ended(e, err);
+    if (!status)
+        status = choose_beneath(e, err);
+    memory_unlock(e->m);
+    return memory_name_error(e->m, status, err);
+}
+
+/* Writes the log again. Records that were targets keep their places. */
+static sessile_status rewrite(erasing *e, sessile_error *err)
+{
+    sessile_store *st = e->m->store;
+    char folder[NAME_SIZE], name[NAME_SIZE];
+    sessile_status status = memory_lock_fresh(e->m, err);
+
+    if (status)
+        return status;
+    memory_place(e->m, folder, name);
+    status = log_change_entries(&st->backend, st->keys, folder, name, e->m->timeout_ms,
+                                NULL, change, e, &st->alloc, err);
+    memory_unlock(e->m);
+    if (status)
+        return memory_name_error(e->m, status, err);
+    /* The texts leave this process, too. */
+    status = memory_lock_fresh(e->m, err);
+    if (!status)
+        memory_unlock(e->m);
+    return status;
+}
+
+sessile_status memory_erase(sessile_memory *m,
+                            const sessile_memory_erase_options *options, size_t *erased,
+                            sessile_error *err)
+{
+    static const sessile_slice nothing = {NULL, 0};
+    sessile_status status;
+    size_t changed = 0;
+    erasing e;
+
+    begin(&e, m, options);
+    status = choose(&e, err);
+    if (!status && e.target_count) {
+        status = judge_all(m, &e.rejected, SESSILE_MEMORY_REJECT, nothing, nothing,
+                           &changed, err);
+        if (!status)
+            status = judge_all(m, &e.deleted, SESSILE_MEMORY_DELETE, nothing, nothing,
+                               &changed, err);
+        if (!status)
+            status = rewrite(&e, err);
+    }
+    if (!status)
+        *erased = e.target_count;
+    end(&e);
+    return status;
+}
+
+sessile_status memory_delete_from(sessile_memory *m, sessile_slice agent,
+                                  sessile_slice session, sessile_slice by,
+                                  size_t *changed, sessile_error *err)
+{
+    static const char why[] = "the session that it came from was deleted";
+    const sessile_slice reason = {why, sizeof why - 1};
+    sessile_status status;
+    size_t sum = 0;
+    erasing e;
+
+    if (!session.size)
+        return fail(err, SESSILE_INVALID, "name the session that is deleted");
+    begin(&e, m, NULL);
+    status = memory_lock_fresh(m, err);
+    if (!status) {
+        status = make_targets(&e, err);
+        if (!status)
+            status = choose_session(&e, agent, session, err);
+        memory_unlock(m);
+    }
+    if (!status)
+        status = judge_all(m, &e.rejected, SESSILE_MEMORY_REJECT, reason, by, &sum, err);
+    if (!status)
+        status = judge_all(m, &e.deleted, SESSILE_MEMORY_DELETE, reason, by, &sum, err);
+    if (!status)
+        *changed = sum;
+    end(&e);
+    return status;
+}

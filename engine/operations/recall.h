@@ -1,0 +1,17 @@
+/* recall.h: entries of memories quoted in a session's context. */
+#ifndef OPERATIONS_RECALL_H
+#define OPERATIONS_RECALL_H
+
+#include "sessile_memory.h"
+
+/* The public functions of these names. Arguments are checked. */
+sessile_status session_recall_find(sessile_session *s, sessile_memory *const *memories,
+                                   size_t memory_count,
+                                   const sessile_recall_options *options,
+                                   sessile_memory_row **rows, size_t *count,
+                                   sessile_error *err);
+sessile_status session_recall(sessile_session *s, sessile_memory *const *memories,
+                              size_t memory_count, const sessile_recall_options *options,
+                              sessile_recall_outcome *out, sessile_error *err);
+
+#endif

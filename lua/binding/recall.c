@@ -1,0 +1,146 @@
+/*
+ * recall.c: entries of memories quoted in a session's context.
+ */
+#include "binding.h"
+
+#include <string.h>
+
+#include "sessile_memory.h"
+
+static const char *const sources[] = {"user", "agent", "tool", "system", NULL};
+
+/* The open memories in the list at index 2; NULL, with the three values of a failure
+ * pushed: one is closed. */
+static sessile_memory **get_memories(lua_State *L, size_t *count)
+{
+    sessile_memory **memories;
+
+    luaL_checktype(L, 2, LUA_TTABLE);
+    *count = lua_rawlen(L, 2);
+    memories = lua_newuserdatauv(L, (*count + 1) * sizeof *memories, 0);
+    for (size_t i = 0; i < *count; i++) {
+        struct binding_child *child;
+        lua_rawgeti(L, 2, (lua_Integer)i + 1);
+        child = luaL_checkudata(L, -1, binding_memory_class.name);
+        memories[i] = child->handle;
+        lua_pop(L, 1);
+        if (!child->handle) {
+            binding_closed(L, binding_memory_class.noun);
+            return NULL;
+        }
+    }
+    return memories;
+}
+
+/* The vector and the items of the table at index 3; leaves what holds them on the stack.
+ */
+static void get_lists(lua_State *L, sessile_recall_options *out)
+{
+    if (binding_raw_field(L, 3, "vector") == LUA_TTABLE) {
+        float *vector;
+        int list = lua_gettop(L);
+        out->dims = lua_rawlen(L, list);
+        vector = lua_newuserdatauv(L, (out->dims + 1) * sizeof *vector, 0);
+        for (size_t i = 0; i < out->dims; i++) {
+            lua_rawgeti(L, list, (lua_Integer)i + 1);
+            vector[i] = (float)luaL_checknumber(L, -1);
+            lua_pop(L, 1);
+        }
+        out->vector = vector;
+    }
+    if (binding_raw_field(L, 3, "items") == LUA_TTABLE) {
+        sessile_recall_item *items;
+        int list = lua_gettop(L);
+        out->has_items = 1;
+        out->item_count = lua_rawlen(L, list);
+        items = lua_newuserdatauv(L, (out->item_count + 1) * sizeof *items, 0);
+        for (size_t i = 0; i < out->item_count; i++) {
+            int one;
+            lua_rawgeti(L, list, (lua_Integer)i + 1);
+            one = lua_gettop(L);
+            items[i].memory = (size_t)binding_field_count(L, one, "memory",
+                                                          SESSILE_RECALL_MEMORIES_MAX);
+            items[i].id = binding_field_id(L, one, "id");
+            lua_pop(L, 1);
+        }
+        out->items = items;
+    }
+}
+
+#define OPTION(...) BINDING_FIELD(sessile_recall_options, __VA_ARGS__)
+static const struct binding_field option_fields[] =
+    BINDING_FIELDS(OPTION("question", SLICE, question), OPTION("model", SLICE, model),
+                   OPTION("share", NUMBER, share), OPTION("min", NUMBER, min_cover),
+                   OPTION("near", NUMBER, min_cosine), OPTION("recency", NUMBER, recency),
+                   OPTION("importance", NUMBER, importance),
+                   OPTION("weight", NUMBER, weight), OPTION("start", BOOLEAN, start));
+
+static void get_options(lua_State *L, sessile_recall_options *out)
+{
+    luaL_checktype(L, 3, LUA_TTABLE);
+    sessile_recall_options_init(out);
+    binding_get_fields(L, 3, option_fields, out);
+    out->limit = (size_t)binding_field_count(L, 3, "limit", UINT32_MAX);
+    if (binding_raw_field(L, 3, "budget") != LUA_TNIL)
+        out->budget = binding_field_count(L, 3, "budget", UINT32_MAX);
+    if (binding_raw_field(L, 3, "trust") != LUA_TNIL)
+        out->trust = (sessile_memory_source)binding_one_of(L, 3, "trust", sources);
+    get_lists(L, out);
+}
+
+#define OUTCOME(...) BINDING_FIELD(sessile_recall_outcome, __VA_ARGS__)
+static const struct binding_row outcome_row =
+    BINDING_ROW(sessile_recall_outcome, NULL, OUTCOME("id", ID, entry),
+                OUTCOME("recalled", INTEGER, recalled), OUTCOME("found", INTEGER, found),
+                OUTCOME("not_fitting", INTEGER, not_fitting),
+                OUTCOME("not_allowed", INTEGER, not_allowed),
+                OUTCOME("denied", INTEGER, denied), OUTCOME("tokens", INTEGER, tokens));
+
+/* session:recall({memories}, {question, budget, share, min, near, limit, trust, recency,
+ * importance, start, vector, model, weight, items = {{memory (from 0), id}, …}}) ->
+ * {id, recalled, found, not_fitting, not_allowed, denied, tokens}; nil, message, code */
+int binding_session_recall(lua_State *L, struct binding_session *session)
+{
+    sessile_recall_options options;
+    sessile_recall_outcome outcome;
+    sessile_memory **memories;
+    sessile_error err;
+    sessile_status status;
+    size_t count;
+
+    lua_settop(L, 3);
+    memories = get_memories(L, &count);
+    if (!memories)
+        return 3;
+    get_options(L, &options);
+    status = sessile_recall(session->handle, memories, count, &options, &outcome, &err);
+    return binding_done_row(L, status, &outcome_row, &outcome, &err);
+}
+
+static void more_of_row(lua_State *L, const void *row)
+{
+    binding_memory_row.more(L, row);
+    binding_set_integer(L, "memory", (int64_t)((const sessile_memory_row *)row)->memory);
+}
+
+/* session:recall_find({memories}, {…}) -> rows, whose `memory` counts from 0; nil,
+ * message, code */
+int binding_session_recall_find(lua_State *L, struct binding_session *session)
+{
+    struct binding_row found = binding_memory_row;
+    sessile_recall_options options;
+    sessile_memory_row *rows = NULL;
+    sessile_memory **memories;
+    size_t count;
+
+    lua_settop(L, 3);
+    memories = get_memories(L, &count);
+    if (!memories)
+        return 3;
+    get_options(L, &options);
+    found.more = more_of_row;
+    struct binding_result got = binding_result(L);
+    got.status = sessile_recall_find(session->handle, memories, count, &options, &rows,
+                                     &got.count, &got.err);
+    return binding_result_rows(L, &got, &found, rows);
+}
