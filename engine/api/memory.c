@@ -98,6 +98,26 @@ sessile_status sessile_memory_write(sessile_memory *memory,
     return memory_write(memory, entries, count, ids, err);
 }
 
+sessile_status sessile_memory_apply(sessile_memory *memory,
+                                    const sessile_memory_change *change, sessile_id *ids,
+                                    sessile_error *err)
+{
+    API_USE(memory);
+    API_NEED(change);
+    API_NEED_IF(change->count, change->entries);
+    API_NEED_IF(change->end_count, change->ends);
+    API_TEXT(change->reason);
+    API_TEXT(change->by);
+    for (size_t i = 0; i < change->count; i++) {
+        sessile_status status = check_entry(&change->entries[i], err);
+        if (ids)
+            ids[i] = SESSILE_NO_ID;
+        if (status)
+            return status;
+    }
+    return memory_change(memory, change, ids, err);
+}
+
 sessile_status sessile_memory_verdict(sessile_memory *memory, const sessile_id *ids,
                                       size_t count, sessile_memory_verdict_kind verdict,
                                       sessile_slice reason, sessile_slice by,
@@ -174,6 +194,13 @@ sessile_status sessile_memory_get(sessile_memory *memory, sessile_id id,
 {
     API_MAKE(out, memory);
     return memory_get(memory, id, out, err);
+}
+
+sessile_status sessile_memory_entry(sessile_memory *memory, sessile_id id, char **out,
+                                    size_t *size, sessile_error *err)
+{
+    API_LIST(out, size, memory);
+    return memory_entry_text(memory, id, out, size, err);
 }
 
 static sessile_status check_filter(const sessile_memory_filter *filter,

@@ -159,6 +159,24 @@ SESSILE_API sessile_status sessile_memory_write(sessile_memory *memory,
                                                 size_t count, sessile_id *ids,
                                                 sessile_error *err);
 
+/* Entries to write and entries to end, together. Zeros: nothing. Borrowed. */
+typedef struct sessile_memory_change {
+    const sessile_memory_write_entry *entries;
+    size_t count;
+    const sessile_id *ends; /* each gets the verdict `to` */
+    size_t end_count;
+    sessile_memory_verdict_kind to;
+    sessile_slice reason, by; /* of the verdict; may be empty */
+    /* 1: CONFLICT, which names the first, unless all entries to end and all that the
+     * written ones name in `replaces` are live. */
+    int only_live;
+} sessile_memory_change;
+/* Writes and ends entries as one commit: all of it, or nothing. ids and errors: as for
+ * sessile_memory_write() and sessile_memory_verdict(). */
+SESSILE_API sessile_status sessile_memory_apply(sessile_memory *memory,
+                                                const sessile_memory_change *change,
+                                                sessile_id *ids, sessile_error *err);
+
 /*
  * Gives a verdict about entries, as one commit. reason and by (who decides) may be empty.
  * What it would not change is left out; if it would change nothing, nothing is written.
@@ -278,6 +296,12 @@ SESSILE_API sessile_status sessile_memory_read(sessile_memory *memory, sessile_s
 SESSILE_API sessile_status sessile_memory_get(sessile_memory *memory, sessile_id id,
                                               sessile_memory_row **out,
                                               sessile_error *err);
+
+/* Returns the JSON text of any entry of the memory's log, such as a verdict, as
+ * sessile_entry() does; free *out with sessile_free(). NOTFOUND. */
+SESSILE_API sessile_status sessile_memory_entry(sessile_memory *memory, sessile_id id,
+                                                char **out, size_t *size,
+                                                sessile_error *err);
 
 typedef struct sessile_memory_list_options {
     sessile_memory_filter filter;

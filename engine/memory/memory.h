@@ -64,6 +64,8 @@ sessile_status memory_commit(sessile_memory *m, memory_build build, void *arg,
 /* ---- write.c */
 sessile_status memory_write(sessile_memory *m, const sessile_memory_write_entry *entries,
                             size_t count, sessile_id *ids, sessile_error *err);
+sessile_status memory_change(sessile_memory *m, const sessile_memory_change *change,
+                             sessile_id *ids, sessile_error *err);
 sessile_status memory_verdict(sessile_memory *m, const sessile_id *ids, size_t count,
                               sessile_memory_verdict_kind to, sessile_slice reason,
                               sessile_slice by, size_t *changed, sessile_error *err);
@@ -121,6 +123,10 @@ int rows_place(row_list *l);
 /* All rows as one block for the caller; NULL when there are none. */
 sessile_status rows_finish(row_list *l, sessile_memory *m, sessile_memory_row **out,
                            size_t *count, sessile_error *err);
+
+/* The JSON text of any entry of the log. */
+sessile_status memory_entry_text(sessile_memory *m, sessile_id id, char **out,
+                                 size_t *size, sessile_error *err);
 
 /* ---- explain.c */
 

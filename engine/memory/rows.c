@@ -144,3 +144,26 @@ sessile_status rows_finish(row_list *l, sessile_memory *m, sessile_memory_row **
     *count = l->count;
     return SESSILE_OK;
 }
+
+sessile_status memory_entry_text(sessile_memory *m, sessile_id id, char **out,
+                                 size_t *size, sessile_error *err)
+{
+    sessile_status status = memory_lock_fresh(m, err);
+    buf text;
+
+    if (status)
+        return status;
+    buf_init(&text, &m->store->alloc);
+    if (id >= log_count(m->log))
+        status = fail(err, SESSILE_NOTFOUND, "%08" PRIx32 " is no entry here", id);
+    else
+        status = log_read(m->log, id, &text, err);
+    memory_unlock(m);
+    if (!status &&
+        (text.failed || !(*out = host_dup(&m->store->alloc, text.data, text.size))))
+        status = fail_nomem(err);
+    if (!status)
+        *size = text.size;
+    buf_wipe(&text);
+    return memory_name_error(m, status, err);
+}

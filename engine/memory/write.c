@@ -220,7 +220,37 @@ typedef struct writing {
     const buf *metadata; /* checked */
     size_t count;
     sessile_id *ids;
+    const sessile_memory_change *change; /* NULL: entries alone */
 } writing;
+
+static sessile_status build_ends(const sessile_memory_change *c, sessile_memory *m,
+                                 batch *b, sessile_error *err);
+
+/* CONFLICT unless these entries are live. */
+static sessile_status check_live(const sessile_memory *m, const sessile_id *ids,
+                                 size_t count, int64_t now_ms, sessile_error *err)
+{
+    const states *s = &m->fold->states;
+    for (size_t i = 0; i < count; i++) {
+        uint32_t record = states_find(s, ids[i]);
+        if (record != STATE_NONE && states_of(s, record, now_ms) != SESSILE_MEMORY_LIVE)
+            return fail(err, SESSILE_CONFLICT,
+                        "%08" PRIx32 " is not live any more: it was %s meanwhile", ids[i],
+                        memory_state_name(states_of(s, record, now_ms)));
+    }
+    return SESSILE_OK;
+}
+
+static sessile_status check_change(const sessile_memory *m,
+                                   const sessile_memory_change *c, int64_t now_ms,
+                                   sessile_error *err)
+{
+    sessile_status status = check_live(m, c->ends, c->end_count, now_ms, err);
+    for (size_t i = 0; !status && i < c->count; i++)
+        status = check_live(m, c->entries[i].replaces, c->entries[i].replace_count,
+                            now_ms, err);
+    return status;
+}
 
 static sessile_status check_was(const sessile_memory *m,
                                 const sessile_memory_write_entry *e, int64_t now_ms,
@@ -247,7 +277,10 @@ static sessile_status build_entries(void *arg, sessile_memory *m, batch *b,
     static const entry_source sources[] = {SOURCE_USER, SOURCE_AGENT, SOURCE_TOOL,
                                            SOURCE_SYSTEM};
     writing *w = arg;
-    sessile_status status = memory_check_consent(m, err);
+    sessile_status status = w->count ? memory_check_consent(m, err) : SESSILE_OK;
+
+    if (!status && w->change && w->change->only_live)
+        status = check_change(m, w->change, b->now_ms, err);
 
     if (!status && m->fold->states.count + w->count > m->store->limits.memory_entries)
         return fail(err, SESSILE_LIMIT,
@@ -270,7 +303,7 @@ static sessile_status build_entries(void *arg, sessile_memory *m, batch *b,
         w->ids[i] = memory_add(m, b, ENTRY_MEMORY, sources[e->source], e->author, &data);
         buf_wipe(&data);
     }
-    return status;
+    return !status && w->change ? build_ends(w->change, m, b, err) : status;
 }
 
 static sessile_status check_entries(sessile_memory *m, const writing *w, buf *metadata,
@@ -288,20 +321,22 @@ static sessile_status check_entries(sessile_memory *m, const writing *w, buf *me
     return status;
 }
 
-sessile_status memory_write(sessile_memory *m, const sessile_memory_write_entry *entries,
-                            size_t count, sessile_id *ids, sessile_error *err)
+static sessile_status write_all(sessile_memory *m,
+                                const sessile_memory_write_entry *entries, size_t count,
+                                const sessile_memory_change *change, sessile_id *ids,
+                                sessile_error *err)
 {
     const allocator *a = &m->store->alloc;
     buf *metadata = mem_alloc(a, (count + 1) * sizeof *metadata);
     sessile_id *made = mem_alloc(a, (count + 1) * sizeof *made);
-    writing w = {entries, metadata, count, made};
+    writing w = {entries, metadata, count, made, change};
     sessile_status status = metadata && made ? SESSILE_OK : fail_nomem(err);
 
     for (size_t i = 0; !status && i < count; i++)
         buf_init(&metadata[i], a);
     if (!status) {
         status = check_entries(m, &w, metadata, err);
-        if (!status && count)
+        if (!status && (count || change))
             status = memory_commit(m, build_entries, &w, err);
         if (!status && ids)
             memcpy(ids, made, count * sizeof *ids);
@@ -311,6 +346,12 @@ sessile_status memory_write(sessile_memory *m, const sessile_memory_write_entry 
     mem_free(a, metadata, (count + 1) * sizeof *metadata);
     mem_free(a, made, (count + 1) * sizeof *made);
     return status;
+}
+
+sessile_status memory_write(sessile_memory *m, const sessile_memory_write_entry *entries,
+                            size_t count, sessile_id *ids, sessile_error *err)
+{
+    return write_all(m, entries, count, NULL, ids, err);
 }
 
 /* ------------------------------------------------------------------ verdicts */
@@ -388,6 +429,39 @@ sessile_status memory_verdict(sessile_memory *m, const sessile_id *ids, size_t c
     if (!status)
         *changed = w.changed;
     return status;
+}
+
+static sessile_status build_ends(const sessile_memory_change *c, sessile_memory *m,
+                                 batch *b, sessile_error *err)
+{
+    sessile_status status = SESSILE_OK;
+    for (size_t at = 0; !status && at < c->end_count; at += SESSILE_MEMORY_NAMED_MAX) {
+        size_t left = c->end_count - at;
+        judging w = {
+            c->ends + at,
+            left < SESSILE_MEMORY_NAMED_MAX ? left : SESSILE_MEMORY_NAMED_MAX,
+            0,
+            c->to,
+            c->reason,
+            c->by,
+        };
+        status = build_verdict(&w, m, b, err);
+    }
+    return status;
+}
+
+sessile_status memory_change(sessile_memory *m, const sessile_memory_change *c,
+                             sessile_id *ids, sessile_error *err)
+{
+    sessile_status status = memory_check_text(
+        c->reason, "reason", SESSILE_MEMORY_VALUE_MAX, "memory_value", err);
+
+    if (!status)
+        status = memory_check_text(c->by, "name of who decides", m->store->limits.id,
+                                   "id", err);
+    if (!status && !memory_verdict_name(c->to))
+        status = fail(err, SESSILE_INVALID, "there is no such verdict");
+    return status ? status : write_all(m, c->entries, c->count, c, ids, err);
 }
 
 /* ------------------------------------------------------------------ consent */

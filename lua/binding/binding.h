@@ -80,7 +80,7 @@ struct binding_child_class {
     struct {
         const char *name;
         int (*call)(lua_State *L, struct binding_child *child); /* while it is open */
-    } methods[11]; /* ends with an empty one */
+    } methods[17]; /* ends with an empty one */
 };
 void binding_child_register(lua_State *L, const struct binding_child_class *class);
 /* Pushes a closed one. It keeps the value at index 1, which is `store` unless that is

@@ -137,6 +137,25 @@ static const struct binding_field entry_fields[] = BINDING_FIELDS(
     ENTRY("holds_from", INTEGER, holds_from_ms),
     ENTRY("holds_until", INTEGER, holds_until_ms), ENTRY("pending", BOOLEAN, pending));
 
+/* Reads the entry at a table; leaves what holds it on the stack: 0; or pushes the three
+ * values of a failure: 3. */
+static int get_entry(lua_State *L, int table, sessile_memory_write_entry *e)
+{
+    sessile_memory_write_init(e);
+    binding_get_fields(L, table, entry_fields, e);
+    get_number(L, table, "importance", &e->importance);
+    e->kind = (sessile_memory_kind)binding_one_of(L, table, "kind", kinds);
+    e->source = (sessile_memory_source)binding_one_of(L, table, "source", sources);
+    e->has_was = binding_raw_field(L, table, "was") != LUA_TNIL;
+    e->was = e->has_was && lua_toboolean(L, -1) ? binding_check_id(L, lua_gettop(L))
+                                                : SESSILE_NO_ID;
+    if (binding_field_json(L, table, "metadata", &e->metadata))
+        return 3;
+    e->from = get_from(L, table, &e->from_count);
+    e->replaces = get_ids(L, table, "replaces", &e->replace_count);
+    return 0;
+}
+
 /* memory:write{value, key, also, kind, source, author, from, replaces, importance,
  * ttl_ms, holds_from, holds_until, metadata, pending, was} -> id; nil, message, code.
  * was: an id, or false: there is none. */
@@ -148,20 +167,55 @@ static int memory_write(lua_State *L, struct binding_child *memory)
 
     luaL_checktype(L, 2, LUA_TTABLE);
     lua_settop(L, 2);
-    sessile_memory_write_init(&e);
-    binding_get_fields(L, 2, entry_fields, &e);
-    get_number(L, 2, "importance", &e.importance);
-    e.kind = (sessile_memory_kind)binding_one_of(L, 2, "kind", kinds);
-    e.source = (sessile_memory_source)binding_one_of(L, 2, "source", sources);
-    e.has_was = binding_raw_field(L, 2, "was") != LUA_TNIL;
-    e.was = e.has_was && lua_toboolean(L, -1) ? binding_check_id(L, lua_gettop(L))
-                                              : SESSILE_NO_ID;
-    if (binding_field_json(L, 2, "metadata", &e.metadata))
+    if (get_entry(L, 2, &e))
         return 3;
-    e.from = get_from(L, 2, &e.from_count);
-    e.replaces = get_ids(L, 2, "replaces", &e.replace_count);
     return binding_done_id(L, sessile_memory_write(memory->handle, &e, 1, &id, &err), &id,
                            &err);
+}
+
+/* memory:apply{entries = {…}, ends = {ids}, to, reason, by, only_live} -> {ids of the
+ * entries}; nil, message, code. One commit. */
+static int memory_apply(lua_State *L, struct binding_child *memory)
+{
+    sessile_memory_write_entry *entries;
+    sessile_memory_change change;
+    sessile_error err;
+    sessile_id *ids;
+    int list, held;
+
+    luaL_checktype(L, 2, LUA_TTABLE);
+    lua_settop(L, 2);
+    memset(&change, 0, sizeof change);
+    change.count =
+        binding_raw_field(L, 2, "entries") == LUA_TTABLE ? lua_rawlen(L, -1) : 0;
+    list = lua_gettop(L);
+    entries = lua_newuserdatauv(L, (change.count + 1) * sizeof *entries, 0);
+    ids = lua_newuserdatauv(L, (change.count + 1) * sizeof *ids, 0);
+    lua_newtable(L); /* holds what the entries point to */
+    held = lua_gettop(L);
+    for (size_t i = 0, n = 0; i < change.count; i++) {
+        lua_rawgeti(L, list, (lua_Integer)i + 1);
+        luaL_checktype(L, -1, LUA_TTABLE);
+        if (get_entry(L, lua_gettop(L), &entries[i]))
+            return 3;
+        while (lua_gettop(L) > held)
+            lua_rawseti(L, held, (lua_Integer)++n);
+    }
+    change.entries = entries;
+    change.ends = get_ids(L, 2, "ends", &change.end_count);
+    change.to = (sessile_memory_verdict_kind)binding_one_of(L, 2, "to", verdicts);
+    change.reason = binding_field_bytes(L, 2, "reason");
+    change.by = binding_field_bytes(L, 2, "by");
+    binding_raw_field(L, 2, "only_live");
+    change.only_live = lua_toboolean(L, -1);
+    if (sessile_memory_apply(memory->handle, &change, ids, &err))
+        return binding_fail(L, &err);
+    lua_createtable(L, (int)change.count, 0);
+    for (size_t i = 0; i < change.count; i++) {
+        binding_push_id(L, ids[i]);
+        lua_rawseti(L, -2, (lua_Integer)i + 1);
+    }
+    return 1;
 }
 
 /* memory:verdict{ids, to, reason, by} -> how many it changed; nil, message, code */
@@ -274,6 +328,16 @@ static int memory_get(lua_State *L, struct binding_child *memory)
     sessile_memory_row *row = NULL;
     got.status = sessile_memory_get(memory->handle, id, &row, &got.err);
     return binding_result_row(L, &got, &binding_memory_row, row);
+}
+
+/* memory:entry(id) -> table; nil, message, code. Any entry of the log. */
+static int memory_entry(lua_State *L, struct binding_child *memory)
+{
+    sessile_id id = binding_check_id(L, 2);
+    struct binding_result got = binding_result(L);
+    char *json = NULL;
+    got.status = sessile_memory_entry(memory->handle, id, &json, &got.count, &got.err);
+    return binding_result_object(L, &got, "sessile.Entry", json);
 }
 
 /* memory:history(key or nil, id) -> rows; nil, message, code */
@@ -415,6 +479,8 @@ const struct binding_child_class binding_memory_class = {"sessile.core.Memory",
                                                          "memory",
                                                          memory_free,
                                                          {{"write", memory_write},
+                                                          {"apply", memory_apply},
+                                                          {"entry", memory_entry},
                                                           {"verdict", memory_verdict},
                                                           {"consent", memory_consent},
                                                           {"embed", memory_embed},

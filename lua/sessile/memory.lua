@@ -4,11 +4,15 @@
 -- and what is found, is the engine's.
 
 local agents = require "sessile.agents"
+local audit = require "sessile.memory_audit"
 local core = require "sessile.core"
+local import = require "sessile.memory_import"
 local object = require "sessile.object"
 local options = require "sessile.options"
 local settings = require "sessile.memory_settings"
 local times = require "sessile.times"
+local view = require "sessile.memory_view"
+local why = require "sessile.memory_why"
 
 local memory = {}
 local methods = {}
@@ -23,9 +27,9 @@ memory.HITS = 10
 
 -- true, or nil, message, code: nothing is written for a disabled agent, or where memories are off.
 local function check_enabled(store, own, agent)
-  local enabled, why, denied = agents.check_enabled(store, agent)
+  local enabled, reason, denied = agents.check_enabled(store, agent)
   if not enabled then
-    return nil, why, denied
+    return nil, reason, denied
   end
   return settings.check_enabled(own, agent)
 end
@@ -97,9 +101,9 @@ function methods:write(key, value, given)
   for _, id in ipairs(opts.replaces or {}) do
     expect_id("replaces", id)
   end
-  local enabled, why, denied = check_enabled(self._store, self._settings, self._agent)
+  local enabled, reason, denied = check_enabled(self._store, self._settings, self._agent)
   if not enabled then
-    return nil, why, denied
+    return nil, reason, denied
   end
   local ttl = opts.ttl
   if ttl == nil then
@@ -154,17 +158,57 @@ for name, to in pairs {
   end
 end
 
+local clear_options = options.shape("memory:clear", { reason = "string", by = "string" })
+
+--- Deletes all that is live or pending, as one commit. Returns how many entries that are. They can
+--- be restored one by one.
+function methods:clear(given)
+  local opts = options.check("memory:clear", given, clear_options)
+  local ids = {}
+  local rows, message, code = self._core:list { states = { "live", "pending" } }
+  for i, row in ipairs(rows or {}) do
+    ids[i] = row.id
+  end
+  local done = rows
+  if rows and #ids > 0 then
+    done, message, code = self._core:apply { ends = ids, to = "deleted", reason = opts.reason,
+      by = opts.by }
+  end
+  if not done then
+    return nil, message, code
+  end
+  return #ids
+end
+
 local consent_options = options.shape("memory:consent",
   { by = "string", text = "string", scope = "string" })
 
 --- Writes that the user consents, or with false: does no longer.
 function methods:consent(is_given, given)
   options.expect("boolean", is_given, "memory:consent: true or false")
-  local enabled, why, denied = check_enabled(self._store, self._settings, self._agent)
+  local enabled, reason, denied = check_enabled(self._store, self._settings, self._agent)
   if is_given and not enabled then
-    return nil, why, denied
+    return nil, reason, denied
   end
   return self._core:consent(is_given, options.check("memory:consent", given, consent_options))
+end
+
+--- The newest consent: {given, by, text, scope, time}; false if nobody ever consented.
+function methods:consented()
+  local stats, message, code = self._core:stats()
+  if not stats then
+    return nil, message, code
+  elseif not stats.consent then
+    return false
+  end
+  local entry
+  entry, message, code = self._core:entry(stats.consent)
+  if not entry then
+    return nil, message, code
+  end
+  local data = entry.data
+  return { given = data.given, by = data.by, text = data.text, scope = data.scope,
+    time = entry.timestamp }
 end
 
 --- Writes embeddings: vectors[i], a list of numbers, is that of the entry ids[i].
@@ -263,6 +307,97 @@ function methods:history(entry)
   return self._core:history(entry)
 end
 
+--- Entries that wait for a person to approve or reject them, newest first.
+function methods:pending()
+  return self:list { state = "pending" }
+end
+
+--- Where an entry comes from, and what ended it: {entry, from = {{session, agent, first, last,
+--- messages, or failure and code}, …}, ended = {id, state, time, by, reason, value}}.
+function methods:why(entry)
+  local id, message, code = id_of(self, "memory:why", entry)
+  if not id then
+    return nil, message, code
+  end
+  local row
+  row, message, code = self._core:get(id)
+  if not row then
+    return nil, message, code
+  end
+  return why.of(self, row)
+end
+
+--- What a person should look at: a list of {what = "order", "address" or "secret", row, part} and
+--- {what = "session", session, agent, entries, usual}.
+function methods:audit()
+  local rows, message, code = self._core:list { states = { "live", "pending" } }
+  if not rows then
+    return nil, message, code
+  end
+  return audit.of(rows)
+end
+
+local markdown_options = options.shape("memory:markdown", { day = "string" })
+
+--- The live entries as Markdown, one line each, below a heading for each kind. day: those written
+--- on it, as for list.
+function methods:markdown(given)
+  local opts = options.check("memory:markdown", given, markdown_options)
+  local rows, message, code = self:list { day = opts.day }
+  if not rows then
+    return nil, message, code
+  end
+  local day = opts.day == "today" and times.day(core.now(), self._settings.zone or 0) or opts.day
+  return view.render(rows, self._agent, self._user, day)
+end
+
+local edit_options = options.shape("memory:edit", { by = "string" })
+
+--- Makes the changes that turn one text of markdown() into another: a changed line replaces its
+--- entry, a vanished one deletes it, a new one is written, all as one commit. Returns {written,
+--- replaced, deleted}. EINVALID names the line; ECONFLICT: entries changed meanwhile, it shows
+--- both.
+function methods:edit(before, after, given)
+  options.expect("string", before, "memory:edit: the text as it was")
+  options.expect("string", after, "memory:edit: the edited text")
+  local opts = options.check("memory:edit", given, edit_options)
+  local change, message, code = view.diff(before, after)
+  if not change then
+    return nil, message, code
+  end
+  local enabled, reason, denied = check_enabled(self._store, self._settings, self._agent)
+  if #change.write > 0 and not enabled then
+    return nil, reason, denied
+  end
+  return view.apply(self, change, opts.by)
+end
+
+local import_options = options.shape("memory:import", { name = "string", source = SOURCES })
+
+--- Writes what another program remembered: a text in the format of m:markdown, mem0, MCP's memory
+--- server, or Markdown. What the memory has, or once had, is left out. name: of the file; source:
+--- whose words these are ("agent"). Returns {written, known, format}. EINVALID says what the text
+--- looks like.
+function methods:import(text, given)
+  options.expect("string", text, "memory:import: a text")
+  local opts = options.check("memory:import", given, import_options)
+  local enabled, reason, denied = check_enabled(self._store, self._settings, self._agent)
+  if not enabled then
+    return nil, reason, denied
+  end
+  local entries, format, code = import.read(text, opts.name)
+  if not entries then
+    return nil, format, code
+  end
+  local done, message
+  done, message, code = import.write(self, entries, opts.source or "agent")
+  if not done then
+    return nil, message, code
+  end
+  done.format = format
+  return done
+end
+
 object.forward(methods, "stats")
 
 local watch_options = options.shape("memory:watch", { after = "string", timeout_ms = "timeout" })
@@ -304,15 +439,15 @@ function memory.open(store, given)
   opts.user = opts.user or store._user or nil
   local own = settings.of(store, opts.agent)
   opts.language = opts.language or own.language
-  local enabled, why, denied = check_enabled(store, own, opts.agent)
+  local enabled, reason, denied = check_enabled(store, own, opts.agent)
   if not enabled and opts.consent then
-    return nil, why, denied
+    return nil, reason, denied
   end
   local must_exist = opts.must_exist
   opts.must_exist = must_exist or not enabled
   local handle, message, code = store._core:memory(opts)
   if not handle and not enabled and not must_exist and code == "ENOTFOUND" then
-    return nil, why, denied -- it would be created now
+    return nil, reason, denied -- it would be created now
   elseif not handle then
     return nil, message, code
   end

@@ -941,6 +941,107 @@ function Memory:embed(model, ids, vectors) end
 ---@return string? code
 function Memory:get(id) end
 
+---The newest consent; false if nobody ever consented.
+---@return {given: boolean, by: string?, text: string?, scope: string?, time: string}|false|nil
+---@return string? message
+---@return string? code
+function Memory:consented() end
+
+---Entries that wait for a person to approve or reject them, newest first.
+---@return sessile.MemoryRow[]?
+---@return string? message
+---@return string? code
+function Memory:pending() end
+
+---@class sessile.MemorySource
+---@field session string
+---@field agent string
+---@field first string
+---@field last string
+---@field messages? {id: string, role: string, content: any, message: table}[] at most 50
+---@field more? boolean there are more than 50
+---@field failure? string why the session cannot be read
+---@field code? string
+
+---@class sessile.MemoryMarkdownOptions
+---@field day? string written on this day: "2026-02-01" or "today"
+
+---The live entries as Markdown, one line each, below a heading for each kind.
+---@param opts? sessile.MemoryMarkdownOptions
+---@return string?
+---@return string? message
+---@return string? code
+function Memory:markdown(opts) end
+
+---@class sessile.MemoryEditOptions
+---@field by? string who edits
+
+---Makes the changes that turn one text of markdown() into another, as one commit. EINVALID names
+---the line; ECONFLICT shows what was written meanwhile, and nothing is changed.
+---@param before string
+---@param after string
+---@param opts? sessile.MemoryEditOptions
+---@return {written: integer, replaced: integer, deleted: integer}? done
+---@return string? message
+---@return string? code
+function Memory:edit(before, after, opts) end
+
+---@class sessile.MemoryImportOptions
+---@field name? string of the file: a date at its beginning is that of the entries
+---@field source? "user"|"agent"|"tool"|"system" whose words these are; "agent"
+
+---Writes what another program remembered: a text of Memory:markdown, mem0's JSON, the JSON lines of
+---MCP's memory server, or Markdown. What the memory has, or once had, is left out.
+---@param text string
+---@param opts? sessile.MemoryImportOptions
+---@return {written: integer, known: integer, format: string}? done
+---@return string? message
+---@return string? code
+function Memory:import(text, opts) end
+
+---What ended an entry: a verdict, or the entry in its place, which has the value.
+---@class sessile.MemoryEnd
+---@field id string
+---@field state string
+---@field time string
+---@field by? string
+---@field reason? string
+---@field value? string
+
+---@class sessile.MemoryWhy
+---@field entry sessile.MemoryRow
+---@field from sessile.MemorySource[]
+---@field ended? sessile.MemoryEnd
+
+---Where an entry comes from, and what ended it.
+---@param entry string|sessile.MemoryRow a key, an id, or a row
+---@return sessile.MemoryWhy?
+---@return string? message
+---@return string? code
+function Memory:why(entry) end
+
+---@class sessile.MemoryFinding
+---@field what "order"|"address"|"secret"|"session"
+---@field row? sessile.MemoryRow of the first three
+---@field part? string what looks like it; never a secret
+---@field session? string from which far more was remembered than from others
+---@field agent? string
+---@field entries? integer from that session
+---@field usual? integer the median of all sessions
+
+---What a person should look at among live and pending entries. A help, not a proof.
+---@return sessile.MemoryFinding[]?
+---@return string? message
+---@return string? code
+function Memory:audit() end
+
+---Deletes all that is live or pending, as one commit.
+---@param opts? sessile.VerdictOptions
+---@return integer? deleted how many
+---@return string? message
+---@return string? code
+function Memory:clear(opts) end
+
 ---@class sessile.MemoryWatchOptions
 ---@field after? string the id that the last call returned; nil: all that this handle has read
 ---@field timeout_ms? integer|string nil: waits for ever

@@ -4,6 +4,7 @@
 -- Files only: wrong calls do not come to a store.
 
 local guides = require "spec.support.guides"
+local memories = require "sessile.memories"
 local options = require "sessile.options"
 local sessile = require "sessile"
 local stores = require "spec.support.stores"
@@ -72,6 +73,10 @@ local calls = {
     o.timeout_ms = o.timeout_ms or 0
     memory:watch(o)
   end,
+  ["memory:clear"] = function(o) memory:clear(o) end,
+  ["memory:markdown"] = function(o) memory:markdown(o) end,
+  ["memory:edit"] = function(o) memory:edit("", "", o) end,
+  ["memory:import"] = function(o) memory:import("x", o) end,
   ["memory:list"] = function(o) memory:list(o) end,
   ["memory:search"] = function(o) memory:search("x", o) end,
   ["memory:delete"] = function(o) memory:delete("key", o) end,
@@ -335,7 +340,7 @@ end)
 describe("the memories of a session", function()
   for name, call in pairs(calls) do
     local method = name:match "^memory:(.*)$"
-    if method then
+    if method and memories.methods[method] then
       it("take the documented options: " .. name, function()
         memory = assert(s:memory())
         local set = documented["Memories:" .. method]

@@ -270,6 +270,23 @@ local ENTRIES = {
     json = { "memory rm coder 1 --reason old", "agent", "id", "changed" },
     wrong = { "memory rm coder edtor", 3, "did you mean" },
   },
+  ["memory edit"] = {
+    environment = "env -u VISUAL 'EDITOR=sed -i s/vim/emacs/' XDG_RUNTIME_DIR=HOME",
+    plain = { "memory edit coder", "0 written, 1 replaced, 0 deleted" },
+    json = { "memory edit coder", "written", "replaced", "deleted" },
+    wrong = { "memory edit nobody", 3, "memory add nobody" },
+  },
+  ["memory export"] = {
+    plain = { "memory export coder HOME/out", "2 files" },
+    json = { "memory export coder HOME/out", "folder", "files" },
+    wrong = { "memory export nobody HOME/out", 3, "memory add nobody" },
+  },
+  ["memory import"] = {
+    before = "memory export coder HOME/out",
+    plain = { "memory import coder HOME/out", "0 written, 2 known already" },
+    json = { "memory import coder HOME/out", "agent", "written", "known", "format" },
+    wrong = { "memory import coder HOME/nowhere", 3, "nowhere" },
+  },
   ["memory restore"] = {
     plain = { "memory restore coder 1" },
     json = { "memory restore coder editor", "agent", "id" },
@@ -279,6 +296,41 @@ local ENTRIES = {
     plain = { "memory history coder editor", "live", "prefers vim" },
     json = { "memory history coder 1", "[1].id", "[1].state" },
     wrong = { "memory history coder edtor", 3, "memory show coder" },
+  },
+  ["memory why"] = {
+    plain = { "memory why coder editor", "prefers vim", "words of: user", "no session" },
+    json = { "memory why coder 1", "entry.id", "entry.value", "from" },
+    wrong = { "memory why coder edtor", 3, "did you mean" },
+  },
+  ["memory pin"] = {
+    plain = { "memory pin coder editor" },
+    json = { "memory pin coder editor", "agent", "id", "changed" },
+    wrong = { "memory pin coder 77", 3, "memory show coder" },
+  },
+  ["memory unpin"] = {
+    plain = { "memory unpin coder editor" },
+    json = { "memory unpin coder editor", "agent", "id" },
+    wrong = { "memory unpin nobody editor", 3, "memory add nobody" },
+  },
+  ["memory review"] = {
+    plain = { "memory review coder" },
+    json = { "memory review coder" },
+    wrong = { "memory review coder --approve 77", 3, "memory show coder" },
+  },
+  ["memory consent"] = {
+    plain = { "memory consent coder --user ann --give yes", "Given: yes" },
+    json = { "memory consent coder --user ann --give yes", "consented", "newest.text" },
+    wrong = { "memory consent coder", 2, "--user" },
+  },
+  ["memory audit"] = {
+    plain = { "memory audit coder" },
+    json = { "memory audit coder" },
+    wrong = { "memory audit nobody", 3, "memory add nobody" },
+  },
+  ["memory clear"] = {
+    plain = { "memory clear coder --yes", "1 deleted" },
+    json = { "memory clear coder --yes", "agent", "deleted" },
+    wrong = { "memory clear coder", 2, "--yes" },
   },
   ["memory stats"] = {
     plain = { "memory stats coder", "live", "language", "english" },
@@ -523,7 +575,7 @@ for name, entry in pairs(ENTRIES) do
 
     it("prints for people", function()
       local words = filled(entry.plain[1])
-      local out, err = cli.done(words, entry.plain.stdin)
+      local out, err = cli.done(words, entry.plain.stdin, filled(entry.environment or ""))
       for i = 2, #entry.plain do
         has(out, entry.plain[i], words)
       end
@@ -534,7 +586,7 @@ for name, entry in pairs(ENTRIES) do
     it("prints for programs", function()
       if not entry.json then return end
       local words = filled(entry.json[1])
-      local out, err = cli.done("--json " .. words)
+      local out, err = cli.done("--json " .. words, nil, filled(entry.environment or ""))
       for line in err:gmatch "[^\n]+" do
         assert.is_true(span.valid(line), words .. ": " .. line)
       end

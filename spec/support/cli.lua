@@ -97,8 +97,8 @@ function cli.sessile(words, input, before)
 end
 
 --- The same, when it has to succeed.
-function cli.done(words, input)
-  local out, err, code = cli.sessile(words, input)
+function cli.done(words, input, before)
+  local out, err, code = cli.sessile(words, input, before)
   assert(code == 0, words .. "\n" .. err)
   return out, err
 end

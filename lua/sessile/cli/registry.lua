@@ -23,7 +23,9 @@ local GROUPS = {
     "unpin", "policy list", "policy show", "policy new", "policy test", "policy try",
     "policy replay", "policy bench", "fixture" },
   { "Long-term memory", "memory show", "memory search", "memory add", "memory rm",
-    "memory restore", "memory history", "memory stats" },
+    "memory edit", "memory restore", "memory history", "memory why", "memory pin", "memory unpin",
+    "memory review", "memory consent", "memory audit", "memory clear", "memory export",
+    "memory import", "memory stats" },
   { "Stores and keys", "check", "backup", "backup restore", "migrate", "forget", "keys init",
     "keys status", "keys rotate", "keys reseal" },
   { "Configuration", "config", "config show", "config init", "config path", "config trust",
@@ -35,7 +37,10 @@ local GROUPS = {
 local OF_SESSIONS = { ["Sessions"] = true, ["The tree"] = true, ["What the model sees"] = true }
 
 -- Aliases.
-local ALIASES = { ["label remove"] = "label rm" }
+local ALIASES = {
+  ["label remove"] = "label rm", ["memory list"] = "memory show", ["memory view"] = "memory show",
+  ["memory delete"] = "memory rm", ["memory remove"] = "memory rm", ["memory write"] = "memory add",
+}
 
 -- Commands for shells, not for people: in no list.
 local HIDDEN = { ["__complete"] = "complete" }
@@ -49,6 +54,9 @@ local FAMILIES = {
   program = { "version", "completions", "man" },
   memory = { "memory show", "memory search", "memory add", "memory rm", "memory restore",
     "memory history", "memory stats" },
+  memory_files = { "memory export", "memory import" },
+  memory_review = { "memory why", "memory pin", "memory unpin", "memory review", "memory consent",
+    "memory audit", "memory clear" },
 }
 local FAMILY_OF = {}
 for family, names in pairs(FAMILIES) do

@@ -203,6 +203,57 @@ static void a_writer_can_say_what_it_expects(void **state)
     sessile_memory_close(m);
 }
 
+/* ------------------------------------------------------------------ changes */
+
+static void a_change_is_made_whole_or_not_at_all(void **state)
+{
+    place *p = *state;
+    sessile_memory *m = memory_of(p->store, NULL);
+    sessile_id ids[] = {remember(m, "editor", "vim", NULL),
+                        remember(m, NULL, "tea", NULL),
+                        remember(m, NULL, "coffee", NULL)};
+    sessile_memory_write_entry entries[] = {
+        {.value = text("emacs"), .replaces = &ids[0], .replace_count = 1},
+        {.value = text("milk")}};
+    sessile_memory_change change = {.entries = entries,
+                                    .count = 2,
+                                    .ends = &ids[1],
+                                    .end_count = 1,
+                                    .only_live = 1,
+                                    .by = text("ann")};
+    sessile_memory_stats before, after;
+    sessile_memory_row *row;
+    sessile_error err;
+    sessile_id made[2];
+    size_t size;
+    char *json;
+
+    must(sessile_memory_get_stats(m, &before, &err), &err);
+    must(sessile_memory_apply(m, &change, made, &err), &err);
+    expect_text(listed_values(m, NULL), "milk|emacs|coffee");
+    must(sessile_memory_get_stats(m, &after, &err), &err);
+    assert_int_equal(after.log_entries, before.log_entries + 3);
+    must(sessile_memory_get(m, ids[1], &row, &err), &err);
+    must(sessile_memory_entry(m, row->ended_by, &json, &size, &err), &err);
+    assert_non_null(strstr(json, "\"to\":\"deleted\",\"by\":\"ann\""));
+    assert_int_equal(strlen(json), size);
+    sessile_free(json);
+    sessile_free(row);
+
+    /* what it is about changed meanwhile */
+    assert_refused(sessile_memory_apply(m, &change, made, &err), SESSILE_CONFLICT, &err,
+                   "is not live any more");
+    change.ends = &ids[2];
+    assert_refused(sessile_memory_apply(m, &change, made, &err), SESSILE_CONFLICT, &err,
+                   "it was replaced");
+    expect_text(listed_values(m, NULL), "milk|emacs|coffee");
+    change.count = 0;
+    must(sessile_memory_apply(m, &change, NULL, &err), &err);
+    expect_text(listed_values(m, NULL), "milk|emacs");
+    assert_int_equal(sessile_memory_entry(m, 99, &json, &size, &err), SESSILE_NOTFOUND);
+    sessile_memory_close(m);
+}
+
 /* ------------------------------------------------------------------ watching */
 
 static void a_memory_can_be_watched(void **state)
@@ -637,7 +688,8 @@ int main(void)
         OVER(a_key_is_replaced_and_its_history_kept),
         OVER(several_entries_are_one_commit),
         OVER(a_writer_can_say_what_it_expects),
-        cmocka_unit_test(limits_of_the_store_hold),
+        OVER(limits_of_the_store_hold),
+        OVER(a_change_is_made_whole_or_not_at_all),
         OVER(a_memory_can_be_watched),
         OVER(bad_entries_are_refused_and_nothing_is_written),
         OVER(what_is_not_there_is_named),

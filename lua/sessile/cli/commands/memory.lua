@@ -4,82 +4,17 @@
 -- never create a memory except to add to it.
 
 local common = require "sessile.cli.common"
-local hints = require "sessile.cli.hints"
+local memories = require "sessile.cli.memories"
 local terminal = require "sessile.cli.terminal"
 
 local commands = {}
 
-local KINDS = { "fact", "episode", "reflection", "procedure" }
-local STATES = { "live", "pending", "replaced", "deleted", "rejected", "expired", "erased" }
-
-local agent = { "agent", "the agent that remembers", is = "agent" }
-local entry = { "entry", "an entry: its key, or its number" }
-local user = { "--user USER", "what is kept for this user (else what the agent keeps for all)" }
-local kind = { "--kind KIND", "of this kind", choices = KINDS }
-local by = { "--by NAME", "who decides" }
-local reason = { "--reason TEXT", "why" }
-
-local CONSENT = "Say in which words the user consented: --consent WORDS"
-
--- Opens the memory; closed when the command ends. more: further options of store:memory.
-local function open(app, args, more)
-  local opts = { agent = args.agent, user = args.user, must_exist = more == nil }
-  for name, value in pairs(more or {}) do
-    opts[name] = value
-  end
-  local store = app:need_store(more ~= nil)
-  local steps = { ENOTFOUND = more and CONSENT or "Add the first entry: sessile memory add "
-    .. hints.shown(args.agent) .. " TEXT" }
-  local memory = app:keep(app.try_or(steps, store:memory(opts)))
-  app:tell_damage(memory)
-  return memory
-end
-
--- An id in full, from the number that people type.
-local function full(text)
-  return #text <= 8 and text:find "^%x+$" and ("%08x"):format(tonumber(text, 16)) or text
-end
-
--- The entry that is meant: a key, or else a number.
-local function which(memory, text)
-  local row, message, code = memory:read(text)
-  if row or code ~= "ENOTFOUND" then
-    return row, message, code
-  end
-  local id = full(text)
-  if id == text and not text:find "^%x%x%x%x%x%x%x%x$" then
-    return nil, message, code
-  end
-  return memory:get(id)
-end
-
--- An id as people type it.
-local function short(id)
-  return (id:gsub("^0+(.)", "%1"))
-end
-
--- The next step when there is no such entry.
-local function entry_steps(args)
-  return { ENOTFOUND = ("See them: sessile memory show %s%s"):format(hints.shown(args.agent),
-    args.user and " --user " .. hints.shown(args.user) or "") }
-end
-
--- Rows as a table, or as JSON.
-local function print_rows(app, rows, first, cell)
-  if app.json then
-    return app:print_json(app.array(rows))
-  end
-  local lines = {}
-  for i, row in ipairs(rows) do
-    lines[i] = { short(row.id), cell(row), row.kind, terminal.line(row.key or ""),
-      terminal.line(row.value) }
-  end
-  app:print_table({ "id", first, "kind", "key", "value" }, lines, true)
-end
-
-local function state_of(row)
-  return row.state .. (row.pinned and ", pinned" or "")
-end
+local CONSENT, STATES = memories.CONSENT, memories.STATES
+local agent, entry, user, kind = memories.agent, memories.entry, memories.user, memories.kind
+local by, reason = memories.by, memories.reason
+local open, which, short = memories.open, memories.which, memories.short
+local entry_steps, print_rows, state_of = memories.entry_steps, memories.print_rows,
+  memories.state_of
 
 -- Prints a hit, and below it how its score came about.
 local function explain(app, row)
@@ -95,18 +30,29 @@ end
 
 commands["memory show"] = {
   summary = "list what an agent remembers",
-  usage = "memory show AGENT [--user USER] [--kind KIND] [--state STATE] [--day DAY] [--limit N]",
+  usage = "memory show AGENT [--user USER] [--kind KIND] [--state STATE] [--day DAY] "
+    .. "[--limit N] [--format md]",
   examples = [[
     sessile memory show coder                  what it keeps for all, newest first
     sessile memory show coder --user ann       what it keeps for ann
     sessile memory show coder --state deleted  what was deleted
-    sessile memory show coder --day today      what was written today]],
+    sessile memory show coder --day today      what was written today
+    sessile memory show coder --format md      all of it, as `sessile memory edit` shows it]],
   arguments = { agent },
   options = { user, kind, { "--state STATE", "in this state (default: live)", choices = STATES },
     { "--day DAY", "written on this day: 2026-02-01, or today; days begin as memory.zone says" },
-    common.limit },
+    common.limit,
+    { "--format FORMAT", "text or md: Markdown, by kinds", choices = { "text", "md" } } },
   run = function(app, args)
     local memory = open(app, args)
+    if args.format == "md" then
+      if args.kind or args.state or args.limit then
+        app.fail("--format md shows all live entries: --kind, --state and --limit cannot be given",
+          "EUSAGE")
+      end
+      local markdown = app.try(memory:markdown { day = args.day })
+      return app.json and app:print_json { markdown = markdown } or app:out(markdown)
+    end
     print_rows(app, app.try(memory:list { kind = args.kind, state = args.state,
       day = args.day, limit = args.limit }), "state", state_of)
   end,
@@ -175,23 +121,6 @@ commands["memory add"] = {
   end,
 }
 
--- rm and restore: a verdict about one entry.
-local function verdict(method)
-  return function(app, args)
-    local memory = open(app, args)
-    local row = app.try_or(entry_steps(args), which(memory, args.entry))
-    local changed, message, code = memory[method](memory, row.id,
-      { reason = args.reason, by = args.by })
-    if changed == nil then
-      app.fail(message, code)
-    end
-    app:result { agent = args.agent, id = row.id, changed = changed }
-    if not changed then
-      app:note "Nothing was changed: it was so already."
-    end
-  end
-end
-
 commands["memory rm"] = {
   summary = "delete an entry from an agent's memory",
   usage = "memory rm AGENT ENTRY [--user USER] [--reason TEXT] [--by NAME]",
@@ -203,7 +132,7 @@ commands["memory rm"] = {
   about = [[
     It is not found any more, and stays in the history. `sessile memory restore` brings
     it back.]],
-  run = verdict "delete",
+  run = memories.verdict "delete",
 }
 
 commands["memory restore"] = {
@@ -213,7 +142,7 @@ commands["memory restore"] = {
     sessile memory restore coder 2a  deleted, rejected, replaced or expired]],
   arguments = { agent, entry },
   options = { user, reason, by },
-  run = verdict "restore",
+  run = memories.verdict "restore",
 }
 
 commands["memory history"] = {

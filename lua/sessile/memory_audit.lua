@@ -1,0 +1,98 @@
+-- memory_audit.lua: entries of a memory that a person should look at.
+--
+-- It finds what looks like an order to the model, an address or a secret, and sessions from which
+-- far more was remembered than from others. It is a help, not a proof: what it does not find may
+-- still be one.
+
+local redact = require "sessile.redact"
+
+local audit = {}
+
+-- What the rules of redaction find, in the words of an audit.
+local WHAT = { secret = "secret", key = "secret", credentials = "secret", ip = "address",
+  email = "address" }
+
+-- Lower-case patterns of orders, in English and German.
+local ORDERS = {
+  "ignore %w*%s?%w*%s?instruction", "ignore all", "ignore any", "ignore previous", "disregard",
+  "forget everything", "forget all", "you must", "you are now", "from now on", "new instruction",
+  "system prompt", "developer message", "do not tell", "don't tell", "do not mention",
+  "without asking", "without telling", "before you answer", "when you read this", "act as ",
+  "pretend to", "jailbreak", "override ", "send %w+ to", "forward %w+ to", "upload %w+ to",
+  "curl ", "wget ", "rm %-rf", "sudo ", "eval%(", "<script", "<%|", "%[inst%]", "</?system",
+  "ignoriere", "ab jetzt", "von nun an", "du musst", "ohne zu fragen", "sende %w+ an",
+}
+
+-- What a text looks like: {["order"] = the part, …}.
+local function looks_like(text)
+  local found = {}
+  local folded = text:lower():gsub("%s+", " ")
+  for _, pattern in ipairs(ORDERS) do
+    local first, last = folded:find(pattern)
+    if first then
+      found.order = folded:sub(math.max(1, first - 10), last + 20)
+      break
+    end
+  end
+  local run = redact.new()
+  run:text(text)
+  for name in pairs(run.values) do
+    if WHAT[name] then
+      found[WHAT[name]] = name
+    end
+  end
+  found.address = found.address or text:match "%a[%w+.-]*://[^%s/]*"
+  return found
+end
+
+local LEAST, TIMES = 10, 5 -- entries of a session, and how often as many as the median of all
+
+-- Sessions from which far more entries are than from the others.
+local function busy(rows)
+  local counts, list = {}, {}
+  for _, row in ipairs(rows) do
+    local seen = {}
+    for _, from in ipairs(row.from or {}) do
+      local name = from.agent .. "\0" .. from.session
+      if not seen[name] then
+        seen[name] = true
+        counts[name] = counts[name]
+          or { what = "session", session = from.session, agent = from.agent, entries = 0 }
+        counts[name].entries = counts[name].entries + 1
+      end
+    end
+  end
+  for _, one in pairs(counts) do
+    list[#list + 1] = one
+  end
+  table.sort(list, function(a, b)
+    return a.entries > b.entries or a.entries == b.entries and a.session < b.session
+  end)
+  local median = list[1] and list[#list // 2 + 1].entries
+  local found = {}
+  for _, one in ipairs(list) do
+    if #list >= 3 and one.entries >= LEAST and one.entries >= TIMES * median then
+      one.usual = median
+      found[#found + 1] = one
+    end
+  end
+  return found
+end
+
+--- What a person should look at in these entries: {what = "order", "address" or "secret", row,
+--- part} of an entry, {what = "session", session, agent, entries, usual} of a session. A secret is
+--- never in `part`.
+function audit.of(rows)
+  local list = {}
+  for _, row in ipairs(rows) do
+    local found = looks_like(table.concat({ row.key or "", row.value, row.also or "" }, "\n"))
+    for _, what in ipairs { "order", "secret", "address" } do
+      if found[what] then
+        list[#list + 1] = { what = what, row = row, part = what ~= "secret" and found[what] or nil }
+      end
+    end
+  end
+  return table.move(busy(rows), 1, #rows, #list + 1, list)
+end
+
+return audit
