@@ -204,6 +204,21 @@ sessile_status sessile_memory_search(sessile_memory *memory, sessile_slice quest
     return status ? status : memory_search(memory, question, options, rows, count, err);
 }
 
+sessile_status sessile_memory_watch(sessile_memory *memory, sessile_id *seen,
+                                    int timeout_ms, int *changed, sessile_error *err)
+{
+    sessile_id own = 0;
+    sessile_status status;
+
+    error_clear(err);
+    API_NEED(memory);
+    API_NEED(changed);
+    *changed = 0;
+    status = config_check_timeout(timeout_ms, err);
+    return status ? status
+                  : memory_watch(memory, seen ? seen : &own, timeout_ms, changed, err);
+}
+
 sessile_status sessile_memory_get_stats(sessile_memory *memory, sessile_memory_stats *out,
                                         sessile_error *err)
 {

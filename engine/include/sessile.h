@@ -239,6 +239,11 @@ typedef struct sessile_limits {
     uint64_t sessions_per_agent; /* sessions of one agent, of all its users, softly
                                     deleted ones included; by default any number. See
                                     sessile_create() */
+    /* Of a long-term memory, see sessile_memory.h: */
+    uint32_t memory_value;   /* bytes of a value, or of also */
+    uint32_t memory_key;     /* bytes of a key */
+    uint64_t memory_entries; /* entries of one memory, whatever their state */
+    uint32_t memory_dims;    /* dimensions of a vector */
 } sessile_limits;
 
 typedef enum sessile_limit_unit {

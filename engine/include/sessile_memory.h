@@ -66,10 +66,9 @@ SESSILE_API const char *sessile_memory_verdict_name(sessile_memory_verdict_kind 
 
 /* ------------------------------------------------------------------ limits */
 
-#define SESSILE_MEMORY_VALUE_MAX                                                        \
-    65536                               /* bytes of a value, or of also: [memory_value] \
-                                         */
-#define SESSILE_MEMORY_KEY_MAX      200 /* bytes of a key: [memory_key] */
+/* A store may set lower ones, and another one for values: see sessile_limits. */
+#define SESSILE_MEMORY_VALUE_MAX    65536   /* of a value, or of also: [memory_value] */
+#define SESSILE_MEMORY_KEY_MAX      200     /* bytes of a key: [memory_key] */
 #define SESSILE_MEMORY_ENTRIES_MAX  1000000 /* in one memory: [memory_entries] */
 #define SESSILE_MEMORY_DIMS_MAX     4096    /* of a vector: [memory_dims] */
 #define SESSILE_MEMORY_NAMED_MAX    256     /* entries or sources that one call names */
@@ -283,10 +282,22 @@ sessile_memory_search(sessile_memory *memory, sessile_slice question,
                       const sessile_memory_search_options *options,
                       sessile_memory_row **rows, size_t *count, sessile_error *err);
 
+/*
+ * Waits until the memory has log entries that the caller has not seen, and then sets
+ * *changed to 1. Entries, verdicts, consents and vectors all count. seen, timeout_ms: as
+ * for sessile_session_watch(); nothing ends the wait before its time. NOTFOUND: the
+ * memory was removed. INVALID: *seen is larger than the number of log entries. BUSY, IO.
+ */
+SESSILE_API sessile_status sessile_memory_watch(sessile_memory *memory, sessile_id *seen,
+                                                int timeout_ms, int *changed,
+                                                sessile_error *err);
+
 typedef struct sessile_memory_stats {
-    uint64_t entries;   /* of any state */
-    uint64_t states[6]; /* by sessile_memory_state */
-    uint64_t keys;      /* that have a live entry */
+    uint64_t entries;      /* of any state */
+    uint64_t entries_most; /* the limit [memory_entries] */
+    int nearly_full;       /* 1: there are 80 % of that, or more */
+    uint64_t states[6];    /* by sessile_memory_state */
+    uint64_t keys;         /* that have a live entry */
     uint64_t verdicts;
     uint64_t log_entries, log_bytes;
     uint64_t vectors;      /* of the model that a search uses */

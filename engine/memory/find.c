@@ -360,6 +360,8 @@ sessile_status memory_stats(sessile_memory *m, sessile_memory_stats *out,
         return status;
     f = m->fold;
     out->entries = f->states.count;
+    out->entries_most = m->store->limits.memory_entries;
+    out->nearly_full = out->entries >= out->entries_most - out->entries_most / 5;
     for (uint32_t i = 0; i < f->states.count; i++)
         out->states[states_of(&f->states, i, now_ms)]++;
     for (uint32_t i = 0; i < f->states.slot_count; i++)

@@ -27,6 +27,12 @@ static session_names own_names(const sessile_memory *m)
         {id, sizeof id - 1}, {m->agent, m->agent_size}, {m->user, m->user_size}, 1};
 }
 
+void memory_place(const sessile_memory *m, char folder[NAME_SIZE], char name[NAME_SIZE])
+{
+    session_names names = own_names(m);
+    names_place(m->store, &names, folder, name);
+}
+
 sessile_status memory_name_error(const sessile_memory *m, sessile_status status,
                                  sessile_error *err)
 {
@@ -84,7 +90,6 @@ static sessile_status open_log(sessile_memory *m, log_t **log, memory_fold **fol
                                sessile_error *err)
 {
     sessile_store *st = m->store;
-    session_names names = own_names(m);
     char folder[NAME_SIZE], name[NAME_SIZE];
     sessile_status status;
     uint64_t torn;
@@ -93,7 +98,7 @@ static sessile_status open_log(sessile_memory *m, log_t **log, memory_fold **fol
     *fold = new_fold(m);
     if (!*fold)
         return fail_nomem(err);
-    names_place(st, &names, folder, name);
+    memory_place(m, folder, name);
     status = log_open(log, &st->backend, st->keys, folder, name, session_read_depth(st),
                       m->timeout_ms, memory_fold_visit, *fold, &torn, &st->alloc, err);
     if (!status && log_damage(*log, NULL))

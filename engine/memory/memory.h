@@ -6,6 +6,7 @@
  *   rows.c     entries as a caller reads them
  *   find.c     read, list, history, search, stats
  *   several.c  a search in several memories, for recall
+ *   watch.c    waiting for what others write
  *
  * sessile_memory.h says what the functions without `_locked` do; their arguments are
  * checked (pointers are not NULL, slices have data).
@@ -39,6 +40,8 @@ void memory_close(sessile_memory *m);
 sessile_status memory_lock_fresh(sessile_memory *m, sessile_error *err);
 void memory_unlock(sessile_memory *m);
 int64_t memory_now_ms(const sessile_memory *m);
+/* Where its log lies in the store. */
+void memory_place(const sessile_memory *m, char folder[NAME_SIZE], char name[NAME_SIZE]);
 /* Adds which memory it is to an error. Returns status. */
 sessile_status memory_name_error(const sessile_memory *m, sessile_status status,
                                  sessile_error *err);
@@ -98,6 +101,10 @@ sessile_status rows_finish(row_list *l, sessile_memory *m, sessile_memory_row **
 sessile_status memory_explain(row_list *l, memory_fold *f, sessile_slice question,
                               const rank_question *q, const rank_hit *hit,
                               sessile_error *err);
+
+/* ---- watch.c */
+sessile_status memory_watch(sessile_memory *m, sessile_id *seen, int timeout_ms,
+                            int *changed, sessile_error *err);
 
 /* ---- find.c */
 sessile_status memory_read(sessile_memory *m, sessile_slice key, sessile_memory_row **out,

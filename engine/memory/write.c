@@ -27,10 +27,9 @@ static sessile_status check_text(sessile_slice text, const char *what, size_t mo
     return SESSILE_OK;
 }
 
-static sessile_status check_key(sessile_slice key, sessile_error *err)
+static sessile_status check_key(sessile_slice key, size_t most, sessile_error *err)
 {
-    sessile_status status =
-        check_text(key, "key", SESSILE_MEMORY_KEY_MAX, "memory_key", err);
+    sessile_status status = check_text(key, "key", most, "memory_key", err);
     for (size_t i = 0; !status && i < key.size; i++)
         if ((unsigned char)key.data[i] < 0x20 || key.data[i] == 0x7f)
             status = fail(err, SESSILE_INVALID, "a key has no control characters");
@@ -58,17 +57,18 @@ static sessile_status check_from(const sessile_memory_write_entry *e, sessile_er
 static sessile_status check_entry(const sessile_memory *m,
                                   const sessile_memory_write_entry *e, sessile_error *err)
 {
+    const sessile_limits *limits = &m->store->limits;
     sessile_status status =
-        check_text(e->value, "value", SESSILE_MEMORY_VALUE_MAX, "memory_value", err);
+        check_text(e->value, "value", limits->memory_value, "memory_value", err);
     if (!status && !e->value.size)
         status = fail(err, SESSILE_INVALID, "an entry needs a value that is not empty");
     if (!status)
-        status = check_key(e->key, err);
+        status = check_key(e->key, limits->memory_key, err);
     if (!status)
-        status = check_text(e->also, "text of also", SESSILE_MEMORY_VALUE_MAX,
-                            "memory_value", err);
+        status = check_text(e->also, "text of also", limits->memory_value, "memory_value",
+                            err);
     if (!status)
-        status = check_text(e->author, "author", m->store->limits.id, "id", err);
+        status = check_text(e->author, "author", limits->id, "id", err);
     if (!status)
         status = check_from(e, err);
     if (!status && !(e->importance >= 0 && e->importance <= 1))
@@ -250,12 +250,11 @@ static sessile_status build_entries(void *arg, sessile_memory *m, batch *b,
     writing *w = arg;
     sessile_status status = check_consent(m, err);
 
-    if (!status && m->fold->states.count + w->count > SESSILE_MEMORY_ENTRIES_MAX)
-        return fail(
-            err, SESSILE_LIMIT,
-            "this memory has %zu entries, the limit [memory_entries] is %d: erase "
-            "ended ones",
-            m->fold->states.count, SESSILE_MEMORY_ENTRIES_MAX);
+    if (!status && m->fold->states.count + w->count > m->store->limits.memory_entries)
+        return fail(err, SESSILE_LIMIT,
+                    "this memory has %zu entries, the limit [memory_entries] is %" PRIu64
+                    ": erase ended ones",
+                    m->fold->states.count, m->store->limits.memory_entries);
     for (size_t i = 0; !status && i < w->count; i++) {
         const sessile_memory_write_entry *e = &w->entries[i];
         buf data;
@@ -489,10 +488,10 @@ sessile_status memory_embed(sessile_memory *m, sessile_slice model, size_t dims,
 
     if (!status && !model.size)
         status = fail(err, SESSILE_INVALID, "vectors need the name of their model");
-    if (!status && (dims < 1 || dims > SESSILE_MEMORY_DIMS_MAX))
+    if (!status && (dims < 1 || dims > m->store->limits.memory_dims))
         status = fail(err, SESSILE_LIMIT,
-                      "a vector has 1 to %d dimensions [memory_dims], not %zu",
-                      SESSILE_MEMORY_DIMS_MAX, dims);
+                      "a vector has 1 to %" PRIu32 " dimensions [memory_dims], not %zu",
+                      m->store->limits.memory_dims, dims);
     if (!status && count > SESSILE_MEMORY_ENTRIES_MAX)
         status = fail(err, SESSILE_LIMIT, "at most %d vectors [memory_entries] at once",
                       SESSILE_MEMORY_ENTRIES_MAX);

@@ -39,6 +39,18 @@ static const struct {
     {{"sessions_per_agent", SESSILE_UNIT_COUNT, 0, 0, UINT64_MAX,
       "sessions of one agent, softly deleted ones included"},
      LIMIT(sessions_per_agent)},
+    {{"memory_value", SESSILE_UNIT_BYTES, 64 << 10, 0, 8 << 20,
+      "of a value in a memory, at most 8 MiB"},
+     LIMIT(memory_value)},
+    {{"memory_key", SESSILE_UNIT_BYTES, 200, 0, 200,
+      "of a key in a memory, at most 200 bytes"},
+     LIMIT(memory_key)},
+    {{"memory_entries", SESSILE_UNIT_COUNT, 1000000, 0, 1000000,
+      "entries of one memory, ended ones included, at most 1000000"},
+     LIMIT(memory_entries)},
+    {{"memory_dims", SESSILE_UNIT_COUNT, 4096, 0, 4096,
+      "dimensions of an embedding, at most 4096"},
+     LIMIT(memory_dims)},
 };
 
 enum { LIMITS = sizeof limits / sizeof *limits };

@@ -337,6 +337,28 @@ static int memory_search(lua_State *L, struct binding_child *memory)
     return binding_result_rows(L, &got, &binding_memory_row, rows);
 }
 
+/* memory:watch{timeout_ms, after} -> changed, id of the newest entry of the log; nil,
+ * message, code. As session:watch. */
+static int memory_watch(lua_State *L, struct binding_child *memory)
+{
+    sessile_status status;
+    sessile_error err;
+    sessile_id seen;
+    int timeout_ms, changed;
+
+    luaL_checktype(L, 2, LUA_TTABLE);
+    if (!binding_field_timeout(L, 2, "timeout_ms", &timeout_ms))
+        timeout_ms = -1;
+    seen = binding_field_id(L, 2, "after");
+    seen = seen == SESSILE_NO_ID ? 0 : seen + 1;
+    status = sessile_memory_watch(memory->handle, &seen, timeout_ms, &changed, &err);
+    if (status)
+        return binding_fail(L, &err);
+    lua_pushboolean(L, changed);
+    binding_push_id(L, seen - 1);
+    return 2;
+}
+
 #define STATS(...) BINDING_FIELD(sessile_memory_stats, __VA_ARGS__)
 static void more_of_stats(lua_State *L, const void *row)
 {
@@ -347,12 +369,14 @@ static void more_of_stats(lua_State *L, const void *row)
 
 static const struct binding_row stats_row = BINDING_ROW(
     sessile_memory_stats, more_of_stats, STATS("entries", INTEGER, entries),
-    STATS("keys", INTEGER, keys), STATS("verdicts", INTEGER, verdicts),
-    STATS("log_entries", INTEGER, log_entries), STATS("log_bytes", INTEGER, log_bytes),
-    STATS("vectors", INTEGER, vectors), STATS("dims", INTEGER, dims),
-    STATS("memory_bytes", INTEGER, memory_bytes), STATS("consented", BOOLEAN, consented),
-    STATS("consent", ID, consent), STATS("created", INTEGER, created_ms),
-    STATS("language", CHARS, language), STATS("model", CHARS, model));
+    STATS("entries_most", INTEGER, entries_most),
+    STATS("nearly_full", BOOLEAN, nearly_full), STATS("keys", INTEGER, keys),
+    STATS("verdicts", INTEGER, verdicts), STATS("log_entries", INTEGER, log_entries),
+    STATS("log_bytes", INTEGER, log_bytes), STATS("vectors", INTEGER, vectors),
+    STATS("dims", INTEGER, dims), STATS("memory_bytes", INTEGER, memory_bytes),
+    STATS("consented", BOOLEAN, consented), STATS("consent", ID, consent),
+    STATS("created", INTEGER, created_ms), STATS("language", CHARS, language),
+    STATS("model", CHARS, model));
 
 /* memory:stats() -> {entries, live, pending, …, keys, …}; nil, message, code */
 static int memory_stats(lua_State *L, struct binding_child *memory)
@@ -379,6 +403,7 @@ const struct binding_child_class binding_memory_class = {"sessile.core.Memory",
                                                           {"history", memory_history},
                                                           {"list", memory_list},
                                                           {"search", memory_search},
+                                                          {"watch", memory_watch},
                                                           {"stats", memory_stats}}};
 
 #define OPTION(...) BINDING_FIELD(sessile_memory_options, __VA_ARGS__)

@@ -4,13 +4,14 @@
 -- agent are loaded once, for the first session of that agent.
 
 local inherited = require "sessile.inherited"
+local memory_settings = require "sessile.memory_settings"
 local options = require "sessile.options"
 local triggers = require "sessile.triggers"
 
 local agents = {}
 
 local kinds = options.shape("sessile.open: agents", inherited.kinds,
-  { model = "callable", ttl = "span|no", enabled = "boolean" })
+  { model = "callable", ttl = "span|no", enabled = "boolean", memory = "table" })
 
 local NOTHING = {}
 
@@ -25,6 +26,7 @@ function agents.check(who, given)
     local copy = options.check(label, one, kinds)
     triggers.resolve(label, copy.triggers) -- raises before anything opens
     triggers.checkpoints(label, copy.checkpoint)
+    copy.memory = memory_settings.check(label, copy.memory)
     checked[name] = copy
   end
   return checked

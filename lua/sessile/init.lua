@@ -20,6 +20,7 @@ local key = require "sessile.key"
 local life = require "sessile.life"
 local memories = require "sessile.memories"
 local memory = require "sessile.memory"
+local memory_settings = require "sessile.memory_settings"
 local migrate = require "sessile.migrate"
 local model = require "sessile.model"
 local options = require "sessile.options"
@@ -47,6 +48,7 @@ local open_options = options.shape("sessile.open", inherited.kinds, settings.kin
   model_name = "string", encoding = "string", encoding_path = "string|strings",
   count = "callable", worker = "string", limits = "table", ttl = "span|table",
   agent_info = "table", store = "string", user = "string", agents = "table",
+  memory = "table",
   on_policy_error = "callable",
 })
 
@@ -111,6 +113,7 @@ function sessile.open(url, opts)
   end
   triggers.resolve("sessile.open", given.triggers) -- raises before anything opens
   given.agents = agents.check("sessile.open", given.agents)
+  given.memory = memory_settings.check("sessile.open", given.memory)
   given.ttl = life.check_default("sessile.open: option 'ttl'", given.ttl)
   if url == nil then
     url = given.store

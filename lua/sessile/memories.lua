@@ -7,6 +7,7 @@
 local memory = require "sessile.memory"
 local object = require "sessile.object"
 local options = require "sessile.options"
+local settings = require "sessile.memory_settings"
 
 local memories = {}
 local methods = {}
@@ -166,7 +167,11 @@ local function target(self, who, given)
   options.expect("table?", given, who .. ": options")
   local opts = options.add({}, given or {})
   options.expect("boolean?", opts.share, who .. ": option 'share': true or false")
-  local name = opts.share and "agent" or self._names[1]
+  local share = opts.share
+  if share == nil then
+    share = self._share
+  end
+  local name = share and "agent" or self._names[1]
   opts.share = nil
   return opts, name
 end
@@ -247,7 +252,7 @@ function memories.open(store, agent, user, given)
   local self = setmetatable({
     _store = store, _agent = agent, _user = has_user and user, _opened = {}, _closed = false,
     _names = has_user and { "user", "agent" } or { "agent" }, _language = opts.language,
-    _timeout_ms = opts.timeout_ms,
+    _timeout_ms = opts.timeout_ms, _share = settings.of(store, agent).share or false,
   }, meta)
   if opts.consent then
     local found, message, code = open(self, self._names[1], true, opts.consent)

@@ -3,8 +3,11 @@
 -- It checks arguments and options, and names entries by their key or their id. What an entry means,
 -- and what is found, is the engine's.
 
+local core = require "sessile.core"
 local object = require "sessile.object"
 local options = require "sessile.options"
+local settings = require "sessile.memory_settings"
+local times = require "sessile.times"
 
 local memory = {}
 local methods = {}
@@ -59,7 +62,7 @@ local filter = {
 
 local write_options = options.shape("memory:write", {
   also = "string", kind = KINDS, source = SOURCES, author = "string", from = "table",
-  replaces = "strings", importance = "any", ttl = "span", holds_from = "moment",
+  replaces = "strings", importance = "any", ttl = "span|no", holds_from = "moment",
   holds_until = "moment", metadata = "table", pending = "boolean", was = "string|no",
 })
 
@@ -78,7 +81,15 @@ function methods:write(key, value, given)
   for _, id in ipairs(opts.replaces or {}) do
     expect_id("replaces", id)
   end
-  opts.key, opts.value, opts.ttl_ms, opts.ttl = key, value, opts.ttl, nil
+  local enabled, why, denied = settings.check_enabled(self._settings, self._agent)
+  if not enabled then
+    return nil, why, denied
+  end
+  local ttl = opts.ttl
+  if ttl == nil then
+    ttl = self._settings.ttl
+  end
+  opts.key, opts.value, opts.ttl_ms, opts.ttl = key, value, ttl or nil, nil
   return self._core:write(opts)
 end
 
@@ -133,6 +144,10 @@ local consent_options = options.shape("memory:consent",
 --- Writes that the user consents, or with false: does no longer.
 function methods:consent(is_given, given)
   options.expect("boolean", is_given, "memory:consent: true or false")
+  local enabled, why, denied = settings.check_enabled(self._settings, self._agent)
+  if is_given and not enabled then
+    return nil, why, denied
+  end
   return self._core:consent(is_given, options.check("memory:consent", given, consent_options))
 end
 
@@ -162,12 +177,35 @@ function methods:get(id)
   return self._core:get(id)
 end
 
-local list_options = options.shape("memory:list", filter, { limit = "count", offset = "count" })
+local list_options = options.shape("memory:list", filter,
+  { limit = "count", offset = "count", day = "string" })
 memory.list_options = list_options
+
+local DAY = 86400000
+
+-- Restricts a filter to the entries written on a day in the memory's zone.
+local function take_day(self, opts)
+  if opts.day then
+    local zone = self._settings.zone or 0
+    local begins = opts.day == "today" and times.day(core.now(), zone) or opts.day
+    begins = begins:find "^%d+%-" and times.moment(begins, 0)
+    if not begins then
+      return nil, ("'%s' is no day: 2026-02-01, or today"):format(opts.day:sub(1, 40)), "EINVALID"
+    end
+    begins = begins - zone
+    opts.since = math.max(opts.since or 0, begins, 0)
+    opts["until"] = math.min(opts["until"] or math.maxinteger, begins + DAY)
+    opts.day = nil
+  end
+  return opts
+end
 
 --- Entries, newest first; all that are live, unless options say which.
 function methods:list(given)
   local opts, message, code = core_filter(options.check("memory:list", given, list_options))
+  if opts then
+    opts, message, code = take_day(self, opts)
+  end
   if not opts then
     return nil, message, code
   end
@@ -190,6 +228,7 @@ function methods:search(question, given)
     end
   end
   local message, code
+  opts.weight = opts.weight or self._settings.weight
   opts, message, code = core_filter(opts)
   if not opts then
     return nil, message, code
@@ -210,6 +249,20 @@ end
 
 object.forward(methods, "stats")
 
+local watch_options = options.shape("memory:watch", { after = "string", timeout_ms = "timeout" })
+
+--- Waits until others have written: entries, verdicts, consents, vectors. after: the id that the
+--- last call returned; nil: everything that this handle has read. Returns whether there is anything
+--- new, and the next `after`.
+function methods:watch(given)
+  local opts = options.check("memory:watch", given, watch_options)
+  if opts.after and not is_id(opts.after) then
+    options.misuse(("memory:watch: option 'after': an id expected, got '%s'"):format(
+      opts.after:sub(1, 40)))
+  end
+  return self._core:watch(opts)
+end
+
 -- ---------------------------------------------------------------- opening
 
 local meta = object.class {
@@ -229,11 +282,22 @@ function memory.open(store, given)
     open_options)
   opts.agent = opts.agent or store._agent
   opts.user = opts.user or store._user or nil
+  local own = settings.of(store, opts.agent)
+  opts.language = opts.language or own.language
+  local enabled, why, denied = settings.check_enabled(own, opts.agent)
+  if not enabled and opts.consent then
+    return nil, why, denied
+  end
+  local must_exist = opts.must_exist
+  opts.must_exist = must_exist or not enabled
   local handle, message, code = store._core:memory(opts)
-  if not handle then
+  if not handle and not enabled and not must_exist and code == "ENOTFOUND" then
+    return nil, why, denied -- it would be created now
+  elseif not handle then
     return nil, message, code
   end
-  return setmetatable({ _core = handle, _agent = opts.agent, _user = opts.user }, meta)
+  return setmetatable({ _core = handle, _agent = opts.agent, _user = opts.user, _settings = own,
+    _store = store }, meta)
 end
 
 return memory

@@ -102,12 +102,26 @@ function sessile.encoding(name, options) end
 ---@field policy_result? integer bytes a proposal may write
 ---@field sessions_per_agent? integer sessions of one agent, softly deleted ones included; default:
 ---no limit
+---@field memory_value? integer bytes of a value in a memory, and of its `also`
+---@field memory_key? integer bytes of a key in a memory
+---@field memory_entries? integer entries of one memory, whatever their state
+---@field memory_dims? integer dimensions of an embedding
 
 ---The version of an agent, kept in checkpoints.
 ---@class sessile.AgentInfo
 ---@field version? string
 ---@field config? string
 ---@field tools? string[]
+
+---What a store and an agent set for long-term memories. An agent's replaces the store's key by key.
+---@class sessile.MemorySettings
+---@field enabled? boolean false: nothing is written to memories (EDENIED), nor is one created; they
+---can be read and deleted from. Unless true, nothing is remembered or recalled automatically
+---@field language? string of the words in new memories; "english"
+---@field ttl? number|string|false new entries expire after this time, unless they say otherwise
+---@field weight? number of embeddings in a search, 0 to 1; 0.3
+---@field share? boolean session:memory() writes to what the agent keeps for all
+---@field zone? string offset from UTC by which days begin: "+02:00"; "UTC"
 
 ---@class sessile.OpenOptions: sessile.Inherited, sessile.LoopSettings
 ---@field agent? string default agent of sessions; "main"
@@ -133,6 +147,7 @@ function sessile.encoding(name, options) end
 ---@field store? string the store, if the url is nil
 ---@field user? string default user of sessions
 ---@field agents? table<string, sessile.AgentSettings> overrides for the sessions of an agent
+---@field memory? sessile.MemorySettings
 ---@field on_policy_error? fun(message: string, code: string, key: string) told of a policy that
 ---cannot be loaded; key: "policy", "fallback" or "agents.NAME.policy". The store then opens, and a
 ---run that needs the policy fails. nil: the store, or that agent's session, does not open
@@ -143,6 +158,7 @@ function sessile.encoding(name, options) end
 ---@field ttl? number|string|false
 ---@field enabled? boolean false: it gets no new session, and append, turn, send and an agent's run
 ---are EDENIED in its sessions; they can be read, compacted and deleted
+---@field memory? sessile.MemorySettings
 
 ---The second argument of an adapter's functions.
 ---@class sessile.AdapterContext
@@ -750,7 +766,7 @@ local Memory = {}
 ---@field from? {session: string, agent: string?, first: string, last: string?}[] messages
 ---@field replaces? string[] ids of entries that it corrects or merges
 ---@field importance? number 0 to 1
----@field ttl? number|string
+---@field ttl? number|string|false false: it never expires; nil: as the store or the agent says
 ---@field holds_from? integer|string
 ---@field holds_until? integer|string
 ---@field metadata? table
@@ -875,6 +891,7 @@ function Memory:get(id) end
 ---@field metadata? string|table it has this member; or { name = value }: this one, as it is
 
 ---@class sessile.MemoryListOptions: sessile.MemoryFilter
+---@field day? string written on this day, "2026-02-01" or "today", in the zone that the store says
 ---@field limit? integer
 ---@field offset? integer
 
@@ -910,8 +927,20 @@ function Memory:search(question, opts) end
 ---@return string? code
 function Memory:history(entry) end
 
----{entries, live, pending, replaced, deleted, rejected, expired, keys, verdicts, vectors, dims,
----model, language, consented, consent, log_entries, log_bytes, memory_bytes, created}
+---@class sessile.MemoryWatchOptions
+---@field after? string the id that the last call returned; nil: all that this handle has read
+---@field timeout_ms? integer|string nil: waits for ever
+
+---Waits until others have written: entries, verdicts, consents, vectors.
+---@param opts? sessile.MemoryWatchOptions
+---@return boolean? changed false: timeout
+---@return string id_or_message the next `after`
+---@return string? code
+function Memory:watch(opts) end
+
+---{entries, entries_most, nearly_full (80 % of that, or more), live, pending, replaced, deleted,
+---rejected, expired, keys, verdicts, vectors, dims, model, language, consented, consent, log_entries,
+---log_bytes, memory_bytes, created}
 ---@return table?
 ---@return string? message
 ---@return string? code

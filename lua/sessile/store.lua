@@ -336,6 +336,7 @@ function store.wrap(handle, url, defaults)
     _is_of_one_agent = defaults.agent ~= nil,
     _user = defaults.user or false,
     _agents = defaults.agents,
+    _memory = defaults.memory or false,
     _settings = settings.take("sessile.open", defaults),
     _agent_info = agent_info("sessile.open", defaults.agent_info),
     _sessions = setmetatable({}, { __mode = "k" }),

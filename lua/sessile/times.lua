@@ -47,6 +47,29 @@ function times.date(year, month, day)
   return days(year, month, day) * 86400000
 end
 
+--- The offset of a zone from UTC in ms: "UTC", or as "+02:00"; nil: it is none.
+---@param text any
+---@return integer? ms
+function times.zone(text)
+  if text == "UTC" then
+    return 0
+  end
+  local sign, hours, minutes = tostring(text):match "^([+-])(%d%d):(%d%d)$"
+  if not sign or tonumber(hours) > 14 or tonumber(minutes) > 59 then
+    return nil
+  end
+  local ms = (tonumber(hours) * 60 + tonumber(minutes)) * 60000
+  return sign == "-" and -ms or ms
+end
+
+--- The date of a moment (ms since 1970) in a zone (its offset in ms): "2026-02-01".
+---@param ms integer
+---@param zone integer
+---@return string
+function times.day(ms, zone)
+  return os.date("!%Y-%m-%d", (ms + zone) // 1000)
+end
+
 --- A moment in ms since 1970, given as a date (UTC) "2026-02-01" or as an age "24h" before `now`
 --- (ms); nil: it is neither.
 ---@param text string

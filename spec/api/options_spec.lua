@@ -28,6 +28,7 @@ local calls = {
   ["sessile.open"] = function(o) sessile.open("ram:", o) end,
   ["sessile.open: agents"] = function(o) sessile.open("ram:", { agents = { a = o } }) end,
   ["sessile.open: agent_info"] = function(o) sessile.open("ram:", { agent_info = o }) end,
+  ["sessile.open: memory"] = function(o) sessile.open("ram:", { memory = o }) end,
   ["sessile.open: limits"] = function(o) sessile.open("ram:", { limits = o }) end,
   ["sessile.open: triggers"] = function(o) sessile.open("ram:", { triggers = o }) end,
   ["sessile.open: checkpoint"] = function(o) sessile.open("ram:", { checkpoint = o }) end,
@@ -67,6 +68,10 @@ local calls = {
   ["session:memory"] = function(o) s:memory(o) end,
   ["memory:write"] = function(o) memory:write("key", "value", o) end,
   ["memory:consent"] = function(o) memory:consent(true, o) end,
+  ["memory:watch"] = function(o)
+    o.timeout_ms = o.timeout_ms or 0
+    memory:watch(o)
+  end,
   ["memory:list"] = function(o) memory:list(o) end,
   ["memory:search"] = function(o) memory:search("x", o) end,
   ["memory:delete"] = function(o) memory:delete("key", o) end,

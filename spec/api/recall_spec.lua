@@ -97,7 +97,7 @@ describe("a message that quotes entries", function()
   it("is explained, exported, forked and counted like any other", function()
     local id = assert(s:recall()).id
     assert.matches("entered the context", tostring(assert(s:why(id))))
-    assert.matches("aisle seats", assert(s:export "markdown"))
+    assert.matches("aisle seats", assert(s:export { format = "markdown" }))
     local copy = assert(s:fork { id = "copy" })
     assert.equal(s:context()[2].content, copy:context()[2].content)
     assert.is_true(s:tokens() > 30)

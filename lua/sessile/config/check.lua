@@ -9,6 +9,7 @@ local policies = require "sessile.policy"
 local prices = require "sessile.prices"
 local read = require "sessile.config.read"
 local schema = require "sessile.config.schema"
+local times = require "sessile.times"
 local triggers = require "sessile.triggers"
 
 local check = {}
@@ -75,6 +76,20 @@ end
 
 function kinds.ttl(at, value)
   return value ~= false and read.time(at, value)
+end
+
+function kinds.part(at, value)
+  if type(value) ~= "number" or not (value >= 0 and value <= 1) then
+    wrong(at, "a number from 0 to 1 expected, got " .. read.shown(value))
+  end
+  return value
+end
+
+function kinds.zone(at, value)
+  if not times.zone(value) then
+    wrong(at, "\"UTC\", or an offset as \"+02:00\", expected, got " .. read.shown(value))
+  end
+  return value
 end
 
 function kinds.path(at, value, from)
@@ -277,7 +292,15 @@ function kinds.agents(at, value, from)
     among(where, settings, schema.of_agent)
     made[agent] = {}
     for name, one in pairs(settings) do
-      made[agent][name] = check.value(schema.of_agent[name], where .. "." .. name, one, from)
+      local group, at_name = schema.groups_of_agent[name], where .. "." .. name
+      if not group then
+        made[agent][name] = check.value(schema.of_agent[name], at_name, one, from)
+      else
+        for member, inner in pairs(among(at_name, one, group)) do
+          made[agent][name .. "." .. member] = check.value(group[member],
+            at_name .. "." .. member, inner, from)
+        end
+      end
     end
   end
   return made
@@ -307,7 +330,7 @@ function check.file(values, from)
     local group, name = row.name:match "^(%a+)%.(.+)$"
     local value = values[row.name]
     if group and values[group] ~= nil then
-      among(group, values[group], schema[group])
+      among(group, values[group], schema.groups[group])
       value = values[group][name]
     end
     if value ~= nil then

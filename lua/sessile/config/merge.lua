@@ -85,7 +85,7 @@ end
 --- The value of a key as it was read; nil: the default.
 ---@param name string
 function methods:value(name)
-  local agent, key = name:match "^agents%.(.*)%.([^.]*)$"
+  local agent, key = schema.split_agent(name)
   if agent then
     local settings = (self.values.agents or {})[agent]
     return settings and settings[key]
@@ -171,7 +171,7 @@ end
 
 --- The options of one agent's sessions: policy, fallback, triggers, checkpoint, window, reserve,
 --- keep_min and ttl as sessile.open takes them, but with times in ms; model as sessile.model takes
---- it; model_name. nil: those of any other agent.
+--- it; model_name; memory, its keys without "memory.". nil: those of any other agent.
 ---@param agent string?
 ---@return sessile.AgentConfig
 function methods:for_agent(agent)
@@ -203,6 +203,13 @@ function methods:for_agent(agent)
     model = model,
     model_name = about.name or called,
   }
+  for member in pairs(schema.groups.memory) do
+    local value = of("memory." .. member)
+    if value ~= nil then
+      found.memory = found.memory or {}
+      found.memory[member] = value
+    end
+  end
   self.known[agent or false] = found
   return found
 end
@@ -215,6 +222,16 @@ local SAME = { "store", "key", "suite", "agent", "user", "durability", "timeout_
 local DIFFERS = { "policy", "fallback", "triggers", "checkpoint", "window", "reserve", "keep_min",
   "ttl" }
 
+-- The settings of memories as sessile.open takes them; nil: there are none.
+local function memory_options(found)
+  local copy
+  for name, value in pairs(found or {}) do
+    copy = copy or {}
+    copy[name] = name == "ttl" and value and value .. "ms" or value
+  end
+  return copy
+end
+
 -- Sets the options of sessile.open as fields of the configuration.
 local function fill(self, options)
   local values, all = self.values, self:for_agent(nil)
@@ -226,7 +243,8 @@ local function fill(self, options)
   end
   options.ttl = values.ttl and values.ttl .. "ms" or nil
   options.model, options.model_name = asking(all.model), all.model_name
-  for name in pairs(schema.limits) do
+  options.memory = memory_options(all.memory)
+  for name in pairs(schema.groups.limits) do
     if values["limits." .. name] then
       options.limits = options.limits or {}
       options.limits[name] = values["limits." .. name]
@@ -239,6 +257,7 @@ local function fill(self, options)
     end
     different.ttl = own.ttl and own.ttl .. "ms" or own.ttl
     different.model = asking(own.model)
+    different.memory = memory_options(own.memory)
     different.enabled = values.agents[agent].enabled
     options.agents = options.agents or {}
     options.agents[agent] = different

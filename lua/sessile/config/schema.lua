@@ -93,6 +93,20 @@ schema.keys = {
   { name = "prices", kind = "prices", default = "list prices",
     about = "what models cost, in US dollars for a million tokens, beside the shipped list: "
       .. "`{ [\"my-model\"] = { input = 0.5, output = 2 } }`, also `cache_read`, `cache_write`" },
+  { name = "memory.enabled", kind = "boolean", default = "when called", agent = true,
+    about = "long-term memory: `false`: nothing is written to memories, they can be read and "
+      .. "deleted from; unless it is `true`, nothing is remembered or recalled automatically" },
+  { name = "memory.language", kind = "name", default = "english", project = true, agent = true,
+    about = "language of the words in new memories, as `german`" },
+  { name = "memory.ttl", kind = "ttl", default = "never", agent = true,
+    about = "new entries expire after this time, unless they have a `ttl` of their own" },
+  { name = "memory.weight", kind = "part", default = "0.3", project = true, agent = true,
+    about = "weight of embeddings in a search beside words, 0 to 1" },
+  { name = "memory.share", kind = "boolean", default = "false", agent = true,
+    about = "`true`: `s:memory()` writes to what the agent keeps for all, though the session "
+      .. "has a user" },
+  { name = "memory.zone", kind = "zone", default = "UTC", project = true, agent = true,
+    about = "offset from UTC by which days begin in `day` and `--day`, as `+02:00`" },
   { name = "agents", kind = "agents", default = "none", project = true,
     about = "settings of single agents: `{ coder = { policy = …, window = … } }`" },
 }
@@ -139,12 +153,21 @@ schema.known_elsewhere = {
   max_session_size = "limits", max_sessions_per_agent = "limits", quotas = "limits",
   timeout = "timeout_ms", summary_model = "model",
   expires = "ttl", expiry = "ttl", sessions = "store", tokenizer = "encoding",
+  file_path = "store",
   seconds = "interval", interval_ms = "interval", max_history = "keep",
 }
 
 schema.by_name = {}
--- The names at the top: "limits" for "limits.message".
-schema.top, schema.of_agent, schema.limits = {}, {}, {}
+-- The names at the top: "limits" for "limits.message"; by group, the names in it; what may be set
+-- for one agent, in the same way.
+schema.top, schema.of_agent, schema.groups, schema.groups_of_agent = {}, {}, {}, {}
+
+-- Adds a key to the group that its name begins with.
+local function into(groups, group, name, key)
+  groups[group] = groups[group] or {}
+  groups[group][name] = key
+end
+
 for _, key in ipairs(schema.keys) do
   schema.by_name[key.name] = key
   local group, name = key.name:match "^(%a+)%.(.+)$"
@@ -152,11 +175,24 @@ for _, key in ipairs(schema.keys) do
     schema.top[group or key.name] = key
   end
   if group then
-    schema.limits[name] = key
+    into(schema.groups, group, name, key)
   end
   if key.agent then
-    schema.of_agent[key.name] = key
+    schema.of_agent[group or key.name] = key
+    if group then
+      into(schema.groups_of_agent, group, name, key)
+    end
   end
+end
+
+--- The name of a key for one agent, split: "coder", "memory.ttl" of "agents.coder.memory.ttl". nil:
+--- it is none.
+function schema.split_agent(name)
+  local agent, group, key = name:match "^agents%.(.*)%.(%a+)%.([^.]*)$"
+  if agent and (schema.groups_of_agent[group] or {})[key] then
+    return agent, group .. "." .. key
+  end
+  return name:match "^agents%.(.*)%.([^.]*)$"
 end
 
 return schema

@@ -203,7 +203,81 @@ static void a_writer_can_say_what_it_expects(void **state)
     sessile_memory_close(m);
 }
 
+/* ------------------------------------------------------------------ watching */
+
+static void a_memory_can_be_watched(void **state)
+{
+    place *p = *state;
+    sessile_memory *m = memory_of(p->store, "ann"), *other = memory_of(p->store, "ann");
+    sessile_id seen = 0, beyond = 99;
+    sessile_error err;
+    int changed;
+
+    must(sessile_memory_watch(m, &seen, 0, &changed, &err), &err);
+    assert_true(!changed && seen == 2); /* the header and the consent */
+    remember(other, "editor", "vim", NULL);
+    must(sessile_memory_watch(m, &seen, 60000, &changed, &err), &err);
+    assert_true(changed && seen == 3);
+    must(sessile_memory_watch(m, &seen, 5, &changed, &err), &err);
+    assert_true(!changed && seen == 3);
+    remember(other, NULL, "behind", NULL);
+    must(sessile_memory_watch(m, NULL, 60000, &changed, &err), &err);
+    assert_true(changed);
+    assert_refused(sessile_memory_watch(m, &beyond, 0, &changed, &err), SESSILE_INVALID,
+                   &err, "4 entries");
+    assert_int_equal(sessile_memory_watch(m, NULL, -2, &changed, &err), SESSILE_INVALID);
+    sessile_memory_close(other);
+    sessile_memory_close(m);
+}
+
 /* ------------------------------------------------------------------ refusals */
+
+static void limits_of_the_store_hold(void **state)
+{
+    const float vector[3] = {1, 2, 3};
+    sessile_store_options options;
+    sessile_memory_stats stats;
+    sessile_memory_write_entry e = {.value = text("12345")};
+    sessile_memory *m;
+    sessile_store *st;
+    sessile_error err;
+    sessile_id id;
+
+    (void)state;
+    sessile_store_options_init(&options);
+    options.limits.memory_value = 5;
+    options.limits.memory_key = 3;
+    options.limits.memory_entries = 5;
+    options.limits.memory_dims = 2;
+    must(sessile_open(&st, "ram:", &options, &err), &err);
+    m = memory_of(st, NULL);
+    id = remember(m, "abc", "12345", NULL);
+    e.key = text("abcd");
+    assert_refused(sessile_memory_write(m, &e, 1, NULL, &err), SESSILE_LIMIT, &err,
+                   "[memory_key] is 3");
+    e.key = text("abc");
+    e.also = text("123456");
+    assert_refused(sessile_memory_write(m, &e, 1, NULL, &err), SESSILE_LIMIT, &err,
+                   "[memory_value] is 5");
+    assert_refused(sessile_memory_embed(m, text("model"), 3, &id, vector, 1, &err),
+                   SESSILE_LIMIT, &err, "2 dimensions [memory_dims]");
+    remember(m, NULL, "two", NULL);
+    remember(m, NULL, "three", NULL);
+    must(sessile_memory_get_stats(m, &stats, &err), &err);
+    assert_true(stats.entries_most == 5 && !stats.nearly_full);
+    remember(m, NULL, "four", NULL);
+    must(sessile_memory_get_stats(m, &stats, &err), &err);
+    assert_true(stats.nearly_full);
+    remember(m, NULL, "five", NULL);
+    e.also = text("");
+    assert_refused(sessile_memory_write(m, &e, 1, NULL, &err), SESSILE_LIMIT, &err,
+                   "[memory_entries] is 5");
+    sessile_memory_close(m);
+    sessile_store_close(st);
+    options.limits.memory_dims = 4097;
+    assert_refused(sessile_open(&st, "ram:", &options, &err), SESSILE_LIMIT, &err,
+                   "[memory_dims] is at most 4096");
+}
 
 static void bad_entries_are_refused_and_nothing_is_written(void **state)
 {
@@ -563,6 +637,8 @@ int main(void)
         OVER(a_key_is_replaced_and_its_history_kept),
         OVER(several_entries_are_one_commit),
         OVER(a_writer_can_say_what_it_expects),
+        cmocka_unit_test(limits_of_the_store_hold),
+        OVER(a_memory_can_be_watched),
         OVER(bad_entries_are_refused_and_nothing_is_written),
         OVER(what_is_not_there_is_named),
         OVER(without_consent_nothing_is_written),

@@ -93,18 +93,20 @@ end
 
 commands["memory show"] = {
   summary = "list what an agent remembers",
-  usage = "memory show AGENT [--user USER] [--kind KIND] [--state STATE] [--limit N]",
+  usage = "memory show AGENT [--user USER] [--kind KIND] [--state STATE] [--day DAY] [--limit N]",
   examples = [[
     sessile memory show coder                  what it keeps for all, newest first
     sessile memory show coder --user ann       what it keeps for ann
-    sessile memory show coder --state deleted  what was deleted]],
+    sessile memory show coder --state deleted  what was deleted
+    sessile memory show coder --day today      what was written today]],
   arguments = { agent },
   options = { user, kind, { "--state STATE", "in this state (default: live)", choices = STATES },
+    { "--day DAY", "written on this day: 2026-02-01, or today; days begin as memory.zone says" },
     common.limit },
   run = function(app, args)
     local memory = open(app, args)
     print_rows(app, app.try(memory:list { kind = args.kind, state = args.state,
-      limit = args.limit }), "state", state_of)
+      day = args.day, limit = args.limit }), "state", state_of)
   end,
 }
 
@@ -160,6 +162,11 @@ commands["memory add"] = {
       ttl = args.ttl and ("%dms"):format(args.ttl) or nil,
     }))
     app:result({ agent = args.agent, id = id }, short(id) .. "\n")
+    local stats = app.try(memory:stats())
+    if stats.nearly_full then
+      app:note(("This memory has %d of %d entries [memory_entries], ended ones included. At the "
+        .. "limit nothing more is written."):format(stats.entries, stats.entries_most))
+    end
   end,
 }
 

@@ -1,0 +1,49 @@
+-- memory_settings.lua: what a store and its agents set for long-term memories.
+--
+-- A setting is the agent's if the agent has it, else the store's. Of both, what a call says holds.
+
+local options = require "sessile.options"
+local times = require "sessile.times"
+
+local settings = {}
+
+local shape = options.shape("sessile.open: memory", {
+  enabled = "boolean", language = "string", ttl = "span|no", weight = "any", share = "boolean",
+  zone = "string",
+})
+
+--- Checks the option `memory` of a store or an agent and returns a checked copy, with `zone` in ms;
+--- nil: it is not given. Raises.
+function settings.check(who, given)
+  if given == nil then
+    return nil
+  end
+  local own = options.check(who .. ": memory", given, shape)
+  local weight = own.weight
+  if weight ~= nil and not (type(weight) == "number" and weight >= 0 and weight <= 1) then
+    options.misuse(who .. ": memory: option 'weight': a number from 0 to 1 expected")
+  end
+  if own.zone and not times.zone(own.zone) then
+    options.misuse(("%s: memory: option 'zone': \"UTC\", or an offset as \"+02:00\", expected, "
+      .. "got %q"):format(who, own.zone:sub(1, 40)))
+  end
+  own.zone = own.zone and times.zone(own.zone)
+  return own
+end
+
+--- The settings of an agent's memories.
+function settings.of(store, agent)
+  local own = store._agents and store._agents[agent] or {}
+  return options.add(options.add({}, store._memory or nil), own.memory)
+end
+
+--- true, or nil, message, code if memories are off.
+function settings.check_enabled(own, agent)
+  if own.enabled == false then
+    return nil, ("long-term memory is off for agent '%s': set memory.enabled, or "
+      .. "agents.%s.memory.enabled, to true"):format(agent, agent), "EDENIED"
+  end
+  return true
+end
+
+return settings
