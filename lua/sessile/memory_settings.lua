@@ -9,8 +9,30 @@ local settings = {}
 
 local shape = options.shape("sessile.open: memory", {
   enabled = "boolean", language = "string", ttl = "span|no", weight = "any", share = "boolean",
-  zone = "string",
+  zone = "string", recall = "table|no",
 })
+
+--- What can be said about recall: `memory.recall`, and the options of session:recall.
+settings.recall_fields = {
+  budget = "count", share = "any", min = "any", near = "any", limit = "positive",
+  trust = { "system", "user", "agent", "tool" }, recency = "any", importance = "any",
+  start = "boolean",
+}
+local recall_shape = options.shape("sessile.open: memory: recall", settings.recall_fields)
+
+-- The largest value of those that are no counts; all begin with 0.
+local numbers = { share = 1, min = 1, near = 1, recency = 1000, importance = 1000, weight = 1 }
+
+--- Reports those among options of recall that are no numbers, or out of range: name, what was
+--- expected.
+function settings.read_recall(opts, report)
+  for name, most in pairs(numbers) do
+    local value = opts[name]
+    if value ~= nil and not (type(value) == "number" and value >= 0 and value <= most) then
+      report(name, ("a number from 0 to %d expected"):format(most))
+    end
+  end
+end
 
 --- Checks the option `memory` of a store or an agent and returns a checked copy, with `zone` in ms;
 --- nil: it is not given. Raises.
@@ -28,6 +50,12 @@ function settings.check(who, given)
       .. "got %q"):format(who, own.zone:sub(1, 40)))
   end
   own.zone = own.zone and times.zone(own.zone)
+  if own.recall then
+    own.recall = options.check(who .. ": memory: recall", own.recall, recall_shape)
+    settings.read_recall(own.recall, function(name, what)
+      options.misuse(("%s: memory: recall: option '%s': %s"):format(who, name, what))
+    end)
+  end
   return own
 end
 
@@ -35,6 +63,12 @@ end
 function settings.of(store, agent)
   local own = store._agents and store._agents[agent] or {}
   return options.add(options.add({}, store._memory or nil), own.memory)
+end
+
+--- Whether a send recalls by itself.
+function settings.recalls(store, agent)
+  local own = settings.of(store, agent)
+  return own.enabled == true and own.recall ~= false
 end
 
 --- true, or nil, message, code if memories are off.

@@ -122,6 +122,7 @@ function sessile.encoding(name, options) end
 ---@field weight? number of embeddings in a search, 0 to 1; 0.3
 ---@field share? boolean session:memory() writes to what the agent keeps for all
 ---@field zone? string offset from UTC by which days begin: "+02:00"; "UTC"
+---@field recall? sessile.RecallSettings|false how sends recall, if enabled is true
 
 ---@class sessile.OpenOptions: sessile.Inherited, sessile.LoopSettings
 ---@field agent? string default agent of sessions; "main"
@@ -1860,6 +1861,45 @@ function Session:watch(opts) end
 ---@return string? code
 function Session:memory(given) end
 
+---How to recall, in the configuration and in a call.
+---@class sessile.RecallSettings
+---@field budget? integer tokens of the message: 1000
+---@field share? number of the window less the reserve: 0.05
+---@field min? number the least share of the question's words that an entry meets: 0.2
+---@field near? number the least cosine of what is found by its vector alone; nil: four deviations
+---above the mean
+---@field limit? integer entries: 8
+---@field trust? "system"|"user"|"agent"|"tool" the least, unless an entry was approved: "agent"
+---@field recency? number how much a new entry gains: 0.1
+---@field importance? number how much an important entry gains: 0.1
+---@field start? boolean pinned entries and procedures first in a context without recall: true
+
+---@class sessile.RecallOptions: sessile.RecallSettings
+---@field question? string nil: the newest message of the user
+---@field vector? number[] the question's embedding
+---@field model? string whose it is
+---@field weight? number of vectors, 0 to 1: 0.3
+---@field entries? sessile.MemoryRow[] these, in this order, instead of what is found
+---@field dry_run? boolean write nothing, and return what was found
+
+---@class sessile.RecallOutcome
+---@field id? string the message; nil: nothing was written
+---@field recalled integer entries in it
+---@field found integer entries that were found or given
+---@field not_fitting? integer left out: the message would have had too many tokens
+---@field not_allowed? integer left out: not live any more, not trusted, or in the context already
+---@field denied? integer memories left out: their user does not consent
+---@field tokens? integer of the message
+---@field entries? sessile.MemoryRow[] what was found, with dry_run
+
+---Quotes what its memories have about a question in the context, behind the newest message. Nothing
+---found: nothing is written. ECONFLICT: the newest message has calls whose results are to come.
+---@param opts? sessile.RecallOptions
+---@return sessile.RecallOutcome?
+---@return string? message
+---@return string? code
+function Session:recall(opts) end
+
 ---The number of turns, single appends and compactions on the path to the head.
 ---@return integer? count
 ---@return string? message
@@ -2052,7 +2092,7 @@ function Session:close() end
 ---@alias sessile.Reducer fun(state: any, events: sessile.Event[]): any
 
 ---@class sessile.Event
----@field type "start"|"interrupted"|"message"|"context"|"model"|"reasoning"|"text"|
+---@field type "start"|"interrupted"|"message"|"recall"|"context"|"model"|"reasoning"|"text"|
 ---"overflow"|"compact"|"tool_start"|"tool_end"|"turn"|"done"|"paused"|"error"
 ---@field step integer
 ---@field call? {id: string, name: string, arguments: string|table}
@@ -2100,6 +2140,7 @@ function Session:save(opts) end
 ---@field kind "send"
 ---@field ids string[] of every message that was written
 ---@field steps integer requests to the model
+---@field recalled? sessile.RecallOutcome what memories have about the question, if any was quoted
 ---@field reply? sessile.Message completed: the model's last message
 ---@field text? string its text
 ---@field usage? table<string, integer> summed over the requests

@@ -5,33 +5,13 @@
 
 local memories = require "sessile.memories"
 local options = require "sessile.options"
+local settings = require "sessile.memory_settings"
 
 local recall = {}
 local methods = {}
 recall.methods = methods
 
---- What a configuration and a call can say.
-recall.fields = {
-  budget = "count", share = "any", min = "any", near = "any", limit = "positive",
-  trust = { "system", "user", "agent", "tool" }, recency = "any", importance = "any",
-  start = "boolean",
-}
-
--- The largest value of those that are numbers, and not counts.
-local numbers = { share = 1, min = 1, near = 1, recency = 1000, importance = 1000, weight = 1 }
-
---- Reports the first number among checked options that is out of range, by its name and in words.
-function recall.read(opts, report)
-  for name, most in pairs(numbers) do
-    local value = opts[name]
-    if value ~= nil and not (type(value) == "number" and value >= 0 and value <= most) then
-      report(name, ("a number from 0 to %d expected"):format(most))
-    end
-  end
-  return opts
-end
-
-local call_options = options.shape("session:recall", recall.fields, {
+local call_options = options.shape("session:recall", settings.recall_fields, {
   question = "string", vector = "table", model = "string", weight = "any", entries = "table",
   dry_run = "boolean",
 })
@@ -57,9 +37,11 @@ end
 --- nothing is written, and `entries` has what was found.
 function methods:recall(given)
   local opts = options.check("session:recall", given, call_options)
-  recall.read(opts, function(name, what)
+  settings.read_recall(opts, function(name, what)
     options.misuse(("session:recall: option '%s': %s"):format(name, what))
   end)
+  local own = settings.of(self._store, self.agent)
+  opts = options.add(options.add({ weight = own.weight }, own.recall or nil), opts)
   local of = self._recalled_from
   if not of then
     of = memories.open(self._store, self.agent, self.user)

@@ -30,6 +30,9 @@ local calls = {
   ["sessile.open: agents"] = function(o) sessile.open("ram:", { agents = { a = o } }) end,
   ["sessile.open: agent_info"] = function(o) sessile.open("ram:", { agent_info = o }) end,
   ["sessile.open: memory"] = function(o) sessile.open("ram:", { memory = o }) end,
+  ["sessile.open: memory: recall"] = function(o)
+    sessile.open("ram:", { memory = { recall = o } })
+  end,
   ["sessile.open: limits"] = function(o) sessile.open("ram:", { limits = o }) end,
   ["sessile.open: triggers"] = function(o) sessile.open("ram:", { triggers = o }) end,
   ["sessile.open: checkpoint"] = function(o) sessile.open("ram:", { checkpoint = o }) end,
@@ -67,6 +70,7 @@ local calls = {
   ["store:list"] = function(o) store:list(o) end,
   ["store:memory"] = function(o) store:memory(o) end,
   ["session:memory"] = function(o) s:memory(o) end,
+  ["session:recall"] = function(o) s:recall(o) end,
   ["memory:write"] = function(o) memory:write("key", "value", o) end,
   ["memory:consent"] = function(o) memory:consent(true, o) end,
   ["memory:watch"] = function(o)

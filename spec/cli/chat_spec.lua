@@ -45,6 +45,25 @@ describe("chat", function()
     has(request, "and a pipe")
   end)
 
+  it("recalls what memories have, when that is configured", function()
+    local function ask(setting, id)
+      cli.configure(('return { key = false, model = "echo", models = { %s }, memory = %s }')
+        :format(model("echo", ("cat >%s/request; printf ok"):format(home)), setting))
+      assert.equal("ok\n", done(("chat %s --once 'which seats?'"):format(id)))
+      return cli.read(home .. "/request")
+    end
+    done "memory add main 'prefers aisle seats'"
+    assert.is_nil(ask("{}", "a"):find "aisle")
+    assert.is_nil(ask("{ enabled = true, recall = false }", "b"):find "aisle")
+    local request = ask("{ enabled = true }", "c")
+    assert.is_true(request:find "which seats" < request:find "prefers aisle seats")
+    assert.equal("memory", json("show c")[2].message.metadata.kind)
+    assert.is_nil(ask("{ enabled = true, recall = { limit = 1, trust = 'system' } }", "d")
+      :find "aisle")
+    cli.configure "return { memory = { recall = { share = 7 } } }"
+    has(select(2, sessile "config"), "'memory.recall.share': a number from 0 to 1 expected, got 7")
+  end)
+
   it("prints one exchange as JSON", function()
     local got = json "chat talk --model rich --once hi"
     assert.equal("talk", got.session)

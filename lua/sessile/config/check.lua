@@ -4,6 +4,7 @@
 -- key; a value that may be a secret never appears in it.
 
 local core = require "sessile.core"
+local memories = require "sessile.memory_settings"
 local models = require "sessile.config.models"
 local policies = require "sessile.policy"
 local prices = require "sessile.prices"
@@ -244,6 +245,28 @@ function kinds.checkpoint(at, value, from)
     wrong(at .. ".keep", "it is taken from your own configuration only", "EDENIED")
   end
   return value and conditions(at, value, triggers.checkpoint_fields, triggers.read_checkpoint)
+end
+
+function kinds.recall(at, value)
+  if value == false then
+    return false
+  end
+  local copy = {}
+  for name, one in pairs(among(at, value, memories.recall_fields)) do
+    local kind, where = memories.recall_fields[name], at .. "." .. name
+    if kind == "count" or kind == "positive" then
+      one = read.whole(where, one, kind == "count" and 0 or 1)
+    elseif kind == "boolean" then
+      one = kinds.boolean(where, one)
+    elseif type(kind) == "table" then
+      one = kinds.choice(where, one, nil, { values = kind })
+    end
+    copy[name] = one
+  end
+  memories.read_recall(copy, function(name, what)
+    wrong(at .. "." .. name, what .. ", got " .. read.shown(copy[name]))
+  end)
+  return copy
 end
 
 -- ---------------------------------------------------------------- models and agents

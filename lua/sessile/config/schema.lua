@@ -107,6 +107,11 @@ schema.keys = {
       .. "has a user" },
   { name = "memory.zone", kind = "zone", default = "UTC", project = true, agent = true,
     about = "offset from UTC by which days begin in `day` and `--day`, as `+02:00`" },
+  { name = "memory.recall", kind = "recall", default = "as shown", project = true, agent = true,
+    about = "whether and how `send`, agents and `chat` quote memories behind a message, if "
+      .. "`memory.enabled` is `true`: `{ budget = 1000, share = 0.05, limit = 8, min = 0.2, "
+      .. "near = …, trust = \"agent\", recency = 0.1, importance = 0.1, start = true }`; `false`: "
+      .. "only `s:recall()`" },
   { name = "agents", kind = "agents", default = "none", project = true,
     about = "settings of single agents: `{ coder = { policy = …, window = … } }`" },
 }

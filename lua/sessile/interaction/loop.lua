@@ -9,6 +9,7 @@
 --   start                         the loop begins
 --   interrupted, tool_end         calls that an earlier loop left open when it died
 --   message                       a message to the model is written, one event for each
+--   recall                        what memories have about it was quoted behind it
 --   then for each step
 --     context                     the messages were read
 --     model                       the request is sent
@@ -39,7 +40,8 @@ local default_steps = 50
 --- A loop that is ready to run. spec: session (or nil), transcript, model, tools, before,
 --- after, reducer, max_steps, parallel, on_event, input (a list, or nil), stopped (function),
 --- state (function: the reducer's state until now), events (that the reducer has not seen yet),
---- policy, fallback, policy_model, compacts (false: not even on overflow), beside (another loop
+--- policy, fallback, policy_model, compacts (false: not even on overflow), recall (function: quotes
+--- what memories have about a question, or about the newest message), beside (another loop
 --- runs on the same handle, and its open calls are not answered here).
 function loop.new(spec)
   local self = setmetatable(spec, Loop)
@@ -87,7 +89,7 @@ end
 local function finish(self, given)
   given.kind = "send"
   given.ids, given.log, given.steps = self.ids, self.log, self.step
-  given.usage = next(self.usage) and self.usage or nil
+  given.usage, given.recalled = next(self.usage) and self.usage or nil, self.recalled
   if not self.session then
     given.messages = self.transcript.list
     given.context = self.transcript:context()
@@ -355,6 +357,32 @@ local function last_word(self)
   return last and (last.role == "assistant" or last.role == "model") and last or nil
 end
 
+-- What the user says in the input, as a text; nil: nothing.
+local function asked(input)
+  local said
+  for _, message in ipairs(input) do
+    if message.role == "user" then
+      said = answers.text(message)
+    end
+  end
+  return said
+end
+
+-- Quotes what memories have, if the user says something. If that fails, only a line is added to the
+-- log. question: nil, if the input is written already.
+local function remind(self, question)
+  if not self.recall or not asked(self.input) then
+    return
+  end
+  local done, message = self.recall(question)
+  if not done then
+    self.log[#self.log + 1] = "nothing was recalled: " .. message
+  elseif done.id then
+    self.recalled = done
+    self:emit { type = "recall", outcome = done, id = done.id }
+  end
+end
+
 -- Writes the input, or finds out where an interrupted loop stopped. Returns {pause=}: the session
 -- waits for an answer; {open=}: open calls; {reply=}: the model has answered; else {}; nil,
 -- message, code.
@@ -387,6 +415,9 @@ local function begin(self)
       return nil, message, code
     end
   end
+  if self.transcript.writes_at_end then
+    remind(self, asked(self.input))
+  end
   local ids
   ids, message, code = self.transcript:input(self.input)
   if not ids then
@@ -395,6 +426,9 @@ local function begin(self)
   table.move(ids, 1, #ids, #self.ids + 1, self.ids)
   for i, said in ipairs(self.input) do
     self:emit { type = "message", message = said, id = ids[i] }
+  end
+  if not self.transcript.writes_at_end then
+    remind(self)
   end
   return {}
 end

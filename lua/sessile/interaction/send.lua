@@ -8,6 +8,7 @@ local agents = require "sessile.agents"
 local calls = require "sessile.interaction.calls"
 local inherited = require "sessile.inherited"
 local loop = require "sessile.interaction.loop"
+local memory_settings = require "sessile.memory_settings"
 local options = require "sessile.options"
 local session = require "sessile.session"
 local settings = require "sessile.interaction.settings"
@@ -181,6 +182,9 @@ local function on_session(who, self, input, opts, chosen)
     stopped = opts.stopped, compacts = not triggers.off(when),
     state = function() return state_of(self) end,
   }
+  if memory_settings.recalls(self._store, self.agent) then
+    spec.recall = function(question) return self:recall { question = question } end
+  end
   options.add(spec, chosen)
   spec.events = spec.reducer and carried(self) or nil
   if input == nil and running[self] then

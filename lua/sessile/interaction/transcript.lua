@@ -17,6 +17,7 @@
 --   rest(pause)             the loop ends to wait for an answer -> entry of the pause, or true
 --   leave()                 the loop failed: what is not written goes to `unsaved`
 --   compact(given)          -> outcome
+-- writes_at_end: the input is not in the session before the end of the loop.
 -- They fail with nil, message, code. `rewritten` counts how often the context was rebuilt.
 
 local answers = require "sessile.answers"

@@ -11,6 +11,8 @@ local memory = transcript.in_memory
 
 local whole = setmetatable({}, { __index = memory })
 whole.__index = whole
+-- What is recalled for the input stands before it.
+whole.writes_at_end = true
 
 --- A transcript that writes all messages as one turn at the end.
 function whole.new(session, writing)
