@@ -14,7 +14,12 @@ typedef struct map {
 
 void map_init(map *m, const allocator *a);
 void map_deinit(map *m);
-void map_clear(map *m);                                   /* memory kept */
+void map_clear(map *m); /* memory kept */
+/* The bytes that it takes beside itself. */
+static inline size_t map_bytes(const map *m)
+{
+    return m->capacity * (sizeof *m->keys + sizeof *m->values);
+}
 int map_reserve(map *m, size_t count);                    /* 0 or -1 */
 int map_put(map *m, uint64_t key, uint32_t value);        /* sets or replaces; 0 or -1 */
 int map_get(const map *m, uint64_t key, uint32_t *value); /* 1 found, 0 not */

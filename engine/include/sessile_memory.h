@@ -367,11 +367,12 @@ typedef struct sessile_memory_stats {
     uint64_t keys;         /* that have a live entry */
     uint64_t verdicts;
     uint64_t log_entries, log_bytes;
-    uint64_t vectors;      /* of the model that a search uses */
-    size_t dims;           /* of that model; 0: there is none */
-    uint64_t memory_bytes; /* that words and vectors take in this process */
-    int consented;         /* 1: consent is in force, or none is needed */
-    sessile_id consent;    /* the newest entry about consent, or SESSILE_NO_ID */
+    uint64_t vectors; /* of the model that a search uses */
+    size_t dims;      /* of that model; 0: there is none */
+    uint64_t
+        memory_bytes;   /* that entries, keys, words and vectors take in this process */
+    int consented;      /* 1: consent is in force, or none is needed */
+    sessile_id consent; /* the newest entry about consent, or SESSILE_NO_ID */
     int64_t created_ms;
     char language[32];
     char model[64]; /* cut to fit */

@@ -369,10 +369,7 @@ sessile_status memory_stats(sessile_memory *m, sessile_memory_stats *out,
     out->verdicts = f->verdicts;
     out->log_entries = log_count(m->log);
     out->log_bytes = log_bytes(m->log);
-    out->memory_bytes =
-        postings_bytes(&f->postings) + f->states.capacity * sizeof *f->states.records;
-    for (size_t i = 0; i < f->model_count; i++)
-        out->memory_bytes += vectors_bytes(&f->models[i].vectors);
+    out->memory_bytes = memory_fold_bytes(f);
     model = memory_fold_model(f);
     if (model) {
         out->vectors = model->vectors.count;

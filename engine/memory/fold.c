@@ -411,6 +411,20 @@ const memory_model *memory_fold_model(const memory_fold *f)
     return best;
 }
 
+size_t memory_fold_bytes(const memory_fold *f)
+{
+    size_t sum = sizeof *f + states_bytes(&f->states) + postings_bytes(&f->postings) +
+                 map_bytes(&f->heard) + blocks_bytes(&f->blocks) + f->scratch.capacity +
+                 f->key.capacity + f->model_capacity * sizeof *f->models;
+
+    for (int i = 0; i < FIELDS; i++)
+        sum += f->terms[i].capacity * sizeof *f->terms[i].at;
+    for (size_t i = 0; i < f->model_count; i++)
+        sum += f->models[i].name_size + 1 + vectors_bytes(&f->models[i].vectors) -
+               sizeof f->models[i].vectors;
+    return sum;
+}
+
 /* ------------------------------------------------------------------ the visitor */
 
 static sessile_status take_entry(memory_fold *f, const entry *e, sessile_error *err)

@@ -72,6 +72,9 @@ const memory_model *memory_fold_model(const memory_fold *f);
 /* By its name; NULL: there is none. */
 const memory_model *memory_fold_model_of(const memory_fold *f, sessile_slice name);
 
+/* The bytes that it takes. */
+size_t memory_fold_bytes(const memory_fold *f);
+
 /* How far a session was heard; 0: never. */
 sessile_id memory_fold_heard(const memory_fold *f, uint64_t session_and_nonce);
 /* Of the strings as they stand in JSON. */

@@ -414,6 +414,14 @@ static sessile_status sync_log(sessile_memory *m, sessile_id count, sessile_erro
     return log_sync(__atomic_load_n(&m->log, __ATOMIC_ACQUIRE), count, err);
 }
 
+/* What was just synced goes into the index: the next commit may be far. */
+static void index_synced(sessile_memory *m)
+{
+    pthread_mutex_lock(&m->mutex);
+    log_index_try(m->log);
+    pthread_mutex_unlock(&m->mutex);
+}
+
 sessile_status memory_commit(sessile_memory *m, memory_build build, void *arg,
                              sessile_error *err)
 {
@@ -421,7 +429,7 @@ sessile_status memory_commit(sessile_memory *m, memory_build build, void *arg,
     const os_table *os = m->store->os;
     sessile_status status = lock(m, err);
     sessile_id count = 0;
-    int again = 1;
+    int again = 1, waits = 0;
     batch b;
 
     if (status)
@@ -440,9 +448,12 @@ sessile_status memory_commit(sessile_memory *m, memory_build build, void *arg,
                  "its log was replaced before each of %d attempts: try again", TRIES);
     if (!status)
         count = log_count(m->log);
+    waits = m->fold->blocks.built_count > 0;
     memory_unlock(m);
     batch_deinit(&b);
     if (!status)
         status = sync_log(m, count, err);
+    if (!status && waits)
+        index_synced(m);
     return memory_name_error(m, status, err);
 }

@@ -358,27 +358,58 @@ static int unpack_list(postings *p, posting_list *list, uint32_t first,
     return 0;
 }
 
-int postings_unpack(postings *p, int field, uint32_t count, const void *data, size_t size)
+/* Finds the packed lists, into p->marked: the term, and where its list is. */
+static int find_packed(postings *p, const unsigned char *data, size_t size)
 {
     const unsigned char *at = data, *end = at + size;
-    wire w;
 
-    while (at < end) {
-        posting_list *list;
-        uint64_t term, bytes;
-        int result;
+    for (p->marked_count = 0; at < end; p->marked_count++) {
+        posting_mark *m;
+        uint64_t bytes;
+        wire w;
         wire_init(&w, at, (size_t)(end - at));
-        term = hash64_veil(wire_u64(&w));
-        at += 8;
+        if (mem_grow(p->alloc, (void **)&p->marked, &p->marked_capacity,
+                     p->marked_count + 1, sizeof *p->marked))
+            return -1;
+        m = &p->marked[p->marked_count];
+        m->term = hash64_veil(wire_u64(&w));
+        at = w.at;
         if (w.bad || read_number(&at, end, &bytes) || bytes > (size_t)(end - at))
             return 1;
-        list = make_list(p, &p->fields[field], term);
-        result = list ? unpack_list(p, list, p->count - count, at, at + bytes) : -1;
-        if (result)
-            return result;
+        m->next = (uint32_t)(at - data);
+        m->size = (uint32_t)bytes;
         at += bytes;
     }
     return 0;
+}
+
+/* Step by step for all terms: each step waits for memory, and the next term's memory can
+ * be fetched meanwhile. */
+int postings_unpack(postings *p, int field, uint32_t count, const void *data, size_t size)
+{
+    posting_field *in = &p->fields[field];
+    const unsigned char *from = data;
+    int result = size > UINT32_MAX ? 1 : find_packed(p, data, size);
+
+    p->marking = 0;
+    for (size_t i = 0; !result && i < p->marked_count; i++) {
+        const posting_list *list = make_list(p, in, p->marked[i].term);
+        if (!list)
+            result = -1;
+        else
+            p->marked[i].list = (uint32_t)(list - in->lists);
+    }
+    for (size_t i = 0; !result && i < p->marked_count; i++) {
+        const posting_list *list = &in->lists[p->marked[i].list];
+        if (list->capacity)
+            __builtin_prefetch(list->bytes.far + list->size, 1);
+    }
+    for (size_t i = 0; !result && i < p->marked_count; i++) {
+        const unsigned char *at = from + p->marked[i].next;
+        result = unpack_list(p, &in->lists[p->marked[i].list], p->count - count, at,
+                             at + p->marked[i].size);
+    }
+    return result;
 }
 
 /* ------------------------------------------------------------------ rating */
@@ -477,9 +508,7 @@ size_t postings_bytes(const postings *p)
     for (int f = 0; f < FIELDS; f++) {
         const posting_field *field = &p->fields[f];
         sum += field->capacity * sizeof *field->lists +
-               field->length_capacity * sizeof *field->lengths +
-               field->terms.capacity *
-                   (sizeof *field->terms.keys + sizeof *field->terms.values);
+               field->length_capacity * sizeof *field->lengths + map_bytes(&field->terms);
         for (size_t i = 0; i < field->count; i++)
             sum += field->lists[i].capacity;
     }

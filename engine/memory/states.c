@@ -44,6 +44,18 @@ void states_deinit(states *s)
     states_init(s, a);
 }
 
+size_t states_bytes(const states *s)
+{
+    size_t sum =
+        s->capacity * sizeof *s->records + s->live_capacity * sizeof *s->live +
+        s->edge_capacity * sizeof *s->edges + s->slot_capacity * sizeof *s->slots +
+        s->session_capacity * sizeof *s->sessions + s->flip_capacity * sizeof *s->flips +
+        map_bytes(&s->slot_of) + map_bytes(&s->session_of);
+    for (size_t i = 0; i < s->slot_count; i++)
+        sum += s->slots[i].size + 1;
+    return sum;
+}
+
 /* ------------------------------------------------------------------ live or not */
 
 static int should_live(const states *s, uint32_t record)

@@ -98,6 +98,8 @@ typedef struct states {
 
 void states_init(states *s, const allocator *a);
 void states_deinit(states *s);
+/* The bytes that it takes beside itself: records, keys, and what leads to them. */
+size_t states_bytes(const states *s);
 
 /* A written entry. */
 typedef struct states_entry {

@@ -175,6 +175,5 @@ void vectors_score(const vectors *v, const int8_t *question, float scale, float 
 size_t vectors_bytes(const vectors *v)
 {
     return sizeof *v + v->row_capacity + v->scale_capacity * sizeof *v->scales +
-           v->entry_capacity * sizeof *v->entries +
-           v->row_of.capacity * (sizeof *v->row_of.keys + sizeof *v->row_of.values);
+           v->entry_capacity * sizeof *v->entries + map_bytes(&v->row_of);
 }

@@ -11,8 +11,9 @@
  *
  * Marks. "cafe" has to find "café", so accents are taken off. Most stemmers look at
  * accents (German, French, Russian й), so this happens after stemming, unless the stemmer
- * knows none (English). Only accents and the vowel points of Arabic and Hebrew go: in
- * Hindi or Tamil a mark is a vowel, and the word is another one without it.
+ * knows none (English). The same goes for strokes (ł, ø). Only accents and the vowel
+ * points of Arabic and Hebrew go: in Hindi or Tamil a mark is a vowel, and the word is
+ * another one without it.
  */
 #include "memory/words.h"
 
@@ -134,13 +135,34 @@ static int is_accent(utf8proc_int32_t c)
            (c >= 0x591 && c <= 0x5c7);
 }
 
-/* Takes accents off decomposed points; the number that is left. */
+/* A small letter with a stroke, which Unicode does not decompose, as the letter without,
+ * where ICU's Latin-ASCII does the same. */
+static utf8proc_int32_t without_stroke(utf8proc_int32_t c)
+{
+    static const struct {
+        uint16_t with;
+        char without;
+    } letters[] = {
+        {0xf0, 'd'} /* eth */, {0xf8, 'o'},   {0x111, 'd'},  {0x127, 'h'},  {0x131, 'i'},
+        {0x142, 'l'},          {0x167, 't'},  {0x180, 'b'},  {0x1b6, 'z'},  {0x1e5, 'g'},
+        {0x23c, 'c'},          {0x247, 'e'},  {0x249, 'j'},  {0x24d, 'r'},  {0x24f, 'y'},
+        {0x268, 'i'},          {0x2c61, 'l'}, {0x2c65, 'a'}, {0x2c66, 't'},
+    };
+    if (c < 0xf0 || c > 0x2c66)
+        return c;
+    for (size_t i = 0; i < sizeof letters / sizeof *letters; i++)
+        if (letters[i].with == c)
+            return letters[i].without;
+    return c;
+}
+
+/* Takes accents off decomposed points, and strokes; the number that is left. */
 static size_t strip(utf8proc_int32_t *points, size_t count)
 {
     size_t kept = 0;
     for (size_t i = 0; i < count; i++)
         if (!is_accent(points[i]))
-            points[kept++] = points[i];
+            points[kept++] = without_stroke(points[i]);
     return kept;
 }
 

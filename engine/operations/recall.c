@@ -17,7 +17,7 @@
 
 #include "base/text.h"
 #include "context/laws.h"
-#include "memory/block.h"
+#include "memory/quote.h"
 #include "memory/memory.h"
 #include "session/count.h"
 #include "session/fold.h"
@@ -300,8 +300,8 @@ static sessile_status add_item(recall *r, const sessile_recall_item *item, int64
     if (status)
         return status;
     if (!text)
-        buf_puts(&r->text, BLOCK_OPENING);
-    block_put_line(&r->text, &r->rows.at[0]);
+        buf_puts(&r->text, QUOTE_OPENING);
+    quote_put_entry(&r->text, &r->rows.at[0]);
     buf_printf(&r->of, "%s{\"memory\":\"%s\",\"id\":\"%08" PRIx32 "\"}", of ? "," : "",
                place ? "agent" : "user", item->id);
     status = make_message(r, now_ms, &columns, &tokens, err);

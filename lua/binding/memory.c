@@ -267,8 +267,8 @@ static void get_floats(lua_State *L, int index, float *out, size_t count)
     }
 }
 
-/* memory:embed(model, {ids}, {vectors}) -> true; nil, message, code. Each vector is a
- * list of as many numbers as the first one has. */
+/* memory:embed(model, {ids = {…}, vectors = {…}}) -> true; nil, message, code. One vector
+ * for each id, a list of as many numbers as the first one has. */
 static int memory_embed(lua_State *L, struct binding_child *memory)
 {
     sessile_slice model = binding_check_bytes(L, 2);
@@ -283,8 +283,10 @@ static int memory_embed(lua_State *L, struct binding_child *memory)
     int list = lua_gettop(L);
     luaL_checktype(L, list, LUA_TTABLE);
     if (lua_rawlen(L, list) != count)
-        return binding_fail_with(L, SESSILE_INVALID,
-                                 "each entry needs a vector, and each vector an entry");
+        return binding_fail_with(
+            L, SESSILE_INVALID,
+            lua_pushfstring(L, "there are %I ids and %I vectors: give one for each",
+                            (LUAI_UACINT)count, (LUAI_UACINT)lua_rawlen(L, list)));
     for (size_t i = 0; i < count; i++) {
         lua_rawgeti(L, list, (lua_Integer)i + 1);
         size_t size = lua_istable(L, -1) ? lua_rawlen(L, -1) : 0;
@@ -292,8 +294,10 @@ static int memory_embed(lua_State *L, struct binding_child *memory)
         if (!size || size != dims || dims > SESSILE_MEMORY_DIMS_MAX)
             return binding_fail_with(
                 L, SESSILE_INVALID,
-                "each entry needs a vector, and each vector the same "
-                "number of dimensions, at most 4096");
+                lua_pushfstring(L,
+                                "each entry needs a vector, and each vector the same "
+                                "number of dimensions, at most %d [memory_dims]",
+                                SESSILE_MEMORY_DIMS_MAX));
         lua_pop(L, 1);
     }
     vectors = lua_newuserdatauv(L, (count * dims + 1) * sizeof *vectors, 0);
@@ -394,8 +398,10 @@ static int memory_search(lua_State *L, struct binding_child *memory)
     if (binding_raw_field(L, 3, "vector") == LUA_TTABLE) {
         o.dims = lua_rawlen(L, -1);
         if (!o.dims || o.dims > SESSILE_MEMORY_DIMS_MAX)
-            return binding_fail_with(L, SESSILE_LIMIT,
-                                     "a vector has 1 to 4096 dimensions [memory_dims]");
+            return binding_fail_with(
+                L, SESSILE_LIMIT,
+                lua_pushfstring(L, "a vector has 1 to %d dimensions [memory_dims]",
+                                SESSILE_MEMORY_DIMS_MAX));
         vector = lua_newuserdatauv(L, o.dims * sizeof *vector, 0);
         get_floats(L, lua_gettop(L) - 1, vector, o.dims);
         o.vector = vector;

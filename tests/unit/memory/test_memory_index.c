@@ -624,7 +624,7 @@ static void blocks_of_two_histories_do_not_meet(void **state)
         }
         m = memory_of(g->store, NULL);
         for (int i = 0; i < 600; i++) {
-            id = remember(m, NULL, i >= 200 ? "both" : way ? "right" : "left", NULL);
+            id = remember(m, NULL, i >= 200 ? "both" : way ? "lamp" : "left", NULL);
             if (i == 100)
                 judge(m, id, SESSILE_MEMORY_PIN);
         }

@@ -63,6 +63,15 @@ static void case_accents_and_forms_do_not_matter(void **state)
     expect("english", "कि", "कि");
 }
 
+static void strokes_do_not_matter(void **state)
+{
+    (void)state;
+    expect("english", "Łódź lodz", "lodz lodz");
+    expect("english", "Øre Đorđe Ħal ıx Ŧu", "ore dord hal ix tu");
+    expect("danish", "ø", "o");
+    expect("english", "æ þ ŋ", "æ þ ŋ");
+}
+
 static void stop_words_are_left_out_unless_nothing_is_left(void **state)
 {
     (void)state;
@@ -239,6 +248,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(words_are_stemmed),
         cmocka_unit_test(case_accents_and_forms_do_not_matter),
+        cmocka_unit_test(strokes_do_not_matter),
         cmocka_unit_test(stop_words_are_left_out_unless_nothing_is_left),
         cmocka_unit_test(numbers_and_names_of_code_are_terms),
         cmocka_unit_test(characters_without_spaces_go_in_pairs),

@@ -20,7 +20,7 @@
 
 #include "base/text.h"
 #include "codec/json.h"
-#include "memory/block.h"
+#include "memory/quote.h"
 #include "session/store_handle.h"
 
 /* A session of coder for ann, and both of its memories. */
@@ -480,7 +480,7 @@ static void a_message_parses_back_to_its_entries(void **state)
         assert_int_equal(recalled(&sc, &options).recalled, 8);
         text = newest(&sc);
         line = strtok_r(text, "\n", &rest);
-        assert_string_equal(line, BLOCK_OPENING);
+        assert_string_equal(line, QUOTE_OPENING);
         for (int i = 0; i < 8; i++) {
             buf value, checked;
             unsigned id;

@@ -1,10 +1,10 @@
 /*
- * block.c: entries of memories as a message that quotes them.
+ * quote.c: entries of memories as a message that quotes them.
  *
  * A quoted value is data, whatever it says. It cannot end its line, its quotes or a tag
  * around it, and has no text that a model reads and a person does not see.
  */
-#include "memory/block.h"
+#include "memory/quote.h"
 
 #include <inttypes.h>
 
@@ -42,7 +42,7 @@ static uint32_t decode(const unsigned char *at, size_t size)
     return c;
 }
 
-void block_put_quoted(buf *out, sessile_slice text)
+void quote_put_text(buf *out, sessile_slice text)
 {
     buf json;
     size_t size;
@@ -67,12 +67,12 @@ void block_put_quoted(buf *out, sessile_slice text)
     buf_wipe(&json);
 }
 
-void block_put_line(buf *out, const sessile_memory_row *row)
+void quote_put_entry(buf *out, const sessile_memory_row *row)
 {
     char time[TIME_SIZE];
 
     time_print(row->time_ms, time);
     buf_printf(out, "\n- [%" PRIx32 ", %.10s, %s, %s] ", row->id, time,
                memory_source_name(row->source), memory_kind_name(row->kind));
-    block_put_quoted(out, row->value);
+    quote_put_text(out, row->value);
 }
