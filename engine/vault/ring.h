@@ -1,10 +1,12 @@
 /*
  * ring.h: what a keyring is made of, for the files of the vault that read and change it.
  *
- *   keyring.c         opened, made, read again; what is in it
+ *   keyring.c         what is in it; read again
+ *   keyring_open.c    opened, or made
  *   keyring_text.c    its bytes
  *   keyring_change.c  a new epoch, another secret, another suite, epochs dropped
  *   user.c            secrets of users, which its master keys wrap
+ *   forgotten.c       markers of forgotten users, which they seal
  *
  * A keyring changes while it is open: another process may rotate it. What may change is
  * in a ring, under its mutex. Master keys are never freed before the keyring is, so that
