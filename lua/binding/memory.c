@@ -240,6 +240,44 @@ static int memory_verdict(lua_State *L, struct binding_child *memory)
     return binding_done_count(L, status, &result, &err);
 }
 
+/* memory:erase{ids, session, session_agent, ended_before} -> how many; nil, message, code
+ */
+static int memory_erase(lua_State *L, struct binding_child *memory)
+{
+    sessile_memory_erase_options o = {0};
+    sessile_error err;
+    uint64_t result;
+    size_t erased;
+
+    luaL_checktype(L, 2, LUA_TTABLE);
+    lua_settop(L, 2);
+    o.ids = get_ids(L, 2, "ids", &o.id_count);
+    o.session = binding_field_bytes(L, 2, "session");
+    o.session_agent = binding_field_bytes(L, 2, "session_agent");
+    lua_getfield(L, 2, "ended_before");
+    o.ended_before_ms = lua_tointeger(L, -1);
+    sessile_status status = sessile_memory_erase(memory->handle, &o, &erased, &err);
+    result = erased;
+    return binding_done_count(L, status, &result, &err);
+}
+
+/* memory:delete_from{session, agent, by} -> how many; nil, message, code */
+static int memory_delete_from(lua_State *L, struct binding_child *memory)
+{
+    sessile_error err;
+    uint64_t result;
+    size_t changed;
+
+    luaL_checktype(L, 2, LUA_TTABLE);
+    lua_settop(L, 2);
+    sessile_status status =
+        sessile_memory_delete_from(memory->handle, binding_field_bytes(L, 2, "agent"),
+                                   binding_field_bytes(L, 2, "session"),
+                                   binding_field_bytes(L, 2, "by"), &changed, &err);
+    result = changed;
+    return binding_done_count(L, status, &result, &err);
+}
+
 /* memory:consent(given, {by, text, scope}) -> true; nil, message, code */
 static int memory_consent(lua_State *L, struct binding_child *memory)
 {
@@ -481,23 +519,26 @@ static int memory_damage(lua_State *L, struct binding_child *memory)
 
 BINDING_FREE(memory_free, sessile_memory_close)
 
-const struct binding_child_class binding_memory_class = {"sessile.core.Memory",
-                                                         "memory",
-                                                         memory_free,
-                                                         {{"write", memory_write},
-                                                          {"apply", memory_apply},
-                                                          {"entry", memory_entry},
-                                                          {"verdict", memory_verdict},
-                                                          {"consent", memory_consent},
-                                                          {"embed", memory_embed},
-                                                          {"read", memory_read},
-                                                          {"get", memory_get},
-                                                          {"history", memory_history},
-                                                          {"list", memory_list},
-                                                          {"search", memory_search},
-                                                          {"watch", memory_watch},
-                                                          {"stats", memory_stats},
-                                                          {"damage", memory_damage}}};
+const struct binding_child_class binding_memory_class = {
+    "sessile.core.Memory",
+    "memory",
+    memory_free,
+    {{"write", memory_write},
+     {"apply", memory_apply},
+     {"entry", memory_entry},
+     {"verdict", memory_verdict},
+     {"erase", memory_erase},
+     {"delete_from", memory_delete_from},
+     {"consent", memory_consent},
+     {"embed", memory_embed},
+     {"read", memory_read},
+     {"get", memory_get},
+     {"history", memory_history},
+     {"list", memory_list},
+     {"search", memory_search},
+     {"watch", memory_watch},
+     {"stats", memory_stats},
+     {"damage", memory_damage}}};
 
 #define OPTION(...) BINDING_FIELD(sessile_memory_options, __VA_ARGS__)
 static const struct binding_field option_fields[] =

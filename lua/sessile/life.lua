@@ -2,6 +2,7 @@
 --
 -- Only the sessions named are deleted, and with purge those that are due.
 
+local memory = require "sessile.memory"
 local named = require "sessile.named"
 local options = require "sessile.options"
 
@@ -53,7 +54,7 @@ local EVERY = life.statuses("store:delete",
 
 local undelete_options = options.shape("store:undelete", named.fields, { actor = "string" })
 local delete_options = options.shape("store:delete", undelete_options,
-  { soft = "boolean", reason = "string" })
+  { soft = "boolean", reason = "string", memory = "boolean" })
 
 -- Which session, and the options: delete("id", {soft = true}), delete{ id = "id", soft = true },
 -- delete(row).
@@ -62,13 +63,40 @@ local function which(who, given, opts, shape)
   return { id = copy.id, agent = copy.agent, user = copy.user }, copy
 end
 
+-- Ends what the agent's memories have from a session: those of its user, and for all.
+local function end_memories(self, found, actor)
+  for _, user in ipairs { found.user or self._user or "", "" } do
+    local kept, message, code = memory.open(self, { agent = found.agent, user = user,
+      must_exist = true })
+    local done = code == "ENOTFOUND"
+    if kept then
+      done, message, code = kept:delete_from(found.id, { by = actor })
+      kept:close()
+    end
+    if not done then
+      return nil, message, code
+    end
+  end
+  return true
+end
+
 --- Deletes a session permanently; with soft = true it can be undeleted until it is purged. The
 --- session is found as by store:resume. Reason and actor are recorded: in the log, or in
---- store:deletions(). Returns {id_hash, time, bytes}.
+--- store:deletions(). memory = true: what long-term memories have from it ends, too. Returns
+--- {id_hash, time, bytes}.
 function life.store:delete(given, opts)
   local target, copy = which("store:delete", given, opts, delete_options)
   return named.of_any_agent(self, target, function(found)
-    return self._core:delete(found, copy.soft or false, copy.reason, copy.actor)
+    local gone, message, code = self._core:delete(found, copy.soft or false, copy.reason,
+      copy.actor)
+    if gone and copy.memory then
+      local ended, why, failed = end_memories(self, found, copy.actor)
+      if not ended then
+        return nil, ("session '%s' is deleted, but not what memories have from it: %s; repeat "
+          .. "that with memory:delete_from"):format(found.id, why), failed
+      end
+    end
+    return gone, message, code
   end, EVERY)
 end
 

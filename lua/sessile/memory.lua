@@ -180,6 +180,57 @@ function methods:clear(given)
   return #ids
 end
 
+local erase_options = options.shape("memory:erase", {
+  history = "boolean", session = "string", session_agent = "string", ended_before = "moment",
+})
+
+-- The ids of what led to an entry, itself among them.
+local function history_ids(self, id)
+  local rows, message, code = self._core:history(nil, id)
+  local ids = {}
+  for i, row in ipairs(rows or {}) do
+    ids[i] = row.id
+  end
+  return rows and ids, message, code
+end
+
+--- Takes the texts of entries out of the log for good. m:erase("editor"): with { history = true },
+--- also all that led to it. m:erase{ session = "bug-42" }: what is from that session. m:erase{
+--- ended_before = "30d" }: what was replaced, deleted or rejected, or expired, before. Returns how
+--- many.
+function methods:erase(entry, given)
+  if type(entry) == "table" and not entry.id and given == nil then
+    entry, given = nil, entry
+  end
+  local opts = options.check("memory:erase", given, erase_options)
+  if entry == nil and not opts.session and not opts.ended_before then
+    options.misuse "memory:erase: name an entry, a session, or a time"
+  end
+  local ids = {}
+  if entry ~= nil then
+    local id, message, code = id_of(self, "memory:erase", entry)
+    ids = { id }
+    if id and opts.history then
+      ids, message, code = history_ids(self, id)
+    end
+    if message then
+      return nil, message, code
+    end
+  end
+  return self._core:erase { ids = ids, session = opts.session, session_agent = opts.session_agent,
+    ended_before = opts.ended_before }
+end
+
+local delete_from_options = options.shape("memory:delete_from", { agent = "string", by = "string" })
+
+--- Ends what came from a session that is deleted: what came from it alone is deleted, a merge with
+--- what came from elsewhere is rejected. agent: the session's; nil: the memory's. Returns how many.
+function methods:delete_from(session, given)
+  options.expect("string", session, "memory:delete_from: the id of a session")
+  local opts = options.check("memory:delete_from", given, delete_from_options)
+  return self._core:delete_from { session = session, agent = opts.agent, by = opts.by }
+end
+
 local consent_options = options.shape("memory:consent",
   { by = "string", text = "string", scope = "string" })
 

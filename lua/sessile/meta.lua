@@ -926,6 +926,34 @@ local Memory = {}
 ---@return string? code
 function Memory:write(slot, value, opts) end
 
+---@class sessile.EraseOptions
+---@field history? boolean of an entry: all that led to it, too
+---@field session? string what is from this session, alone or among others
+---@field session_agent? string of that session; nil: the memory's
+---@field ended_before? integer|string what was replaced, deleted or rejected, or expired, before
+
+---Takes the texts of entries out of the log for good: of an entry, or of those that options name.
+---Nothing brings them back; backups still have them.
+---@param entry string|sessile.MemoryRow|sessile.EraseOptions|nil a key, an id or a row
+---@param opts? sessile.EraseOptions
+---@return integer? erased
+---@return string? message
+---@return string? code
+function Memory:erase(entry, opts) end
+
+---@class sessile.DeleteFromOptions
+---@field agent? string of the session; nil: the memory's
+---@field by? string who decides
+
+---Ends what came from a session that is deleted: what came from it alone is deleted, a merge with
+---what came from elsewhere is rejected.
+---@param session string its id
+---@param opts? sessile.DeleteFromOptions
+---@return integer? ended
+---@return string? message
+---@return string? code
+function Memory:delete_from(session, opts) end
+
 ---Writes embeddings: vectors[i] is that of the entry ids[i].
 ---@param model string
 ---@param ids string[]
@@ -1116,6 +1144,7 @@ Memories.confirm = shared_verdict
 
 ---@class sessile.DeleteOptions: sessile.UndeleteOptions
 ---@field soft? boolean
+---@field memory? boolean what long-term memories have from it ends, too
 ---@field reason? string
 
 ---Deletes a session permanently, or softly: then it can be undeleted until it is purged. Without an

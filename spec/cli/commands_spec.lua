@@ -332,6 +332,11 @@ local ENTRIES = {
     json = { "memory clear coder --yes", "agent", "deleted" },
     wrong = { "memory clear coder", 2, "--yes" },
   },
+  ["memory erase"] = {
+    plain = { "memory erase coder editor --yes", "1 erased" },
+    json = { "memory erase coder editor --yes", "agent", "erased" },
+    wrong = { "memory erase coder editor", 2, "--yes" },
+  },
   ["memory stats"] = {
     plain = { "memory stats coder", "live", "language", "english" },
     json = { "memory stats coder", "live", "deleted", "log_bytes", "consented" },

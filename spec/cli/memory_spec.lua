@@ -277,4 +277,24 @@ describe("sessile memory", function()
     assert.matches("JSON of another kind", err)
     run("memory show third", 3)
   end)
+
+  it("is erased for good, after a question", function()
+    run [[memory add coder "canary emacs" --key editor]]
+    run [[memory add coder "canary vim" --key editor]]
+    run [[memory add coder "likes tea"]]
+    local _, err = run("memory erase coder editor --history", 2)
+    assert.matches("%-%-yes", err)
+    _, err = run("memory erase coder --yes", 2)
+    assert.matches("nothing is named", err)
+    run("memory erase coder --ended-before yesterdya --yes", 2)
+    run("memory erase coder nothing --yes", 3)
+    assert.equal("2 erased\n", (run "memory erase coder editor --history --yes"))
+    local out = run "memory show coder"
+    assert.matches("likes tea", out)
+    assert.is_nil(out:find "canary")
+    out, err = run("memory restore coder 1", 3)
+    assert.equal("", out)
+    assert.matches("erased", err)
+    assert.equal("0 erased\n", (run "memory erase coder --ended-before 2020-01-01 --yes"))
+  end)
 end)

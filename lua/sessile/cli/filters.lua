@@ -19,8 +19,8 @@ filters.options = {
   { "--label NAME", "only sessions with this label", is = "label name" },
 }
 
--- The time (ms) that was typed: a date (UTC), or an age.
-local function moment(app, option, text)
+--- The time (ms) that was typed: a date (UTC), or an age. nil: none was.
+function filters.moment(app, option, text)
   if not text then return nil end
   local ms = times.moment(text, app.now())
   if not ms then
@@ -36,7 +36,7 @@ end
 ---@return integer? since
 ---@return integer? till
 function filters.moments(app, args)
-  return moment(app, "--since", args.since), moment(app, "--until", args["until"])
+  return filters.moment(app, "--since", args.since), filters.moment(app, "--until", args["until"])
 end
 
 --- The options as an argument of store:list.

@@ -37,13 +37,14 @@ end
 
 return {
   summary = "delete a session, permanently or softly",
-  usage = "delete ID [--user NAME] [--soft] [--dry-run] [--yes]",
+  usage = "delete ID [--user NAME] [--soft] [--memory] [--dry-run] [--yes]",
   examples = [[
     sessile delete bug-42 --soft  hide it; `sessile undelete bug-42` restores it
     sessile delete bug-42         delete it permanently; asks first]],
   arguments = { common.session },
   options = {
     { "--soft", "only mark it; it can be undeleted until it is purged" },
+    { "--memory", "end what the agent remembers from it, too" },
     { "--reason TEXT", "the reason, kept in the record of the deletion" },
     { "--actor NAME", "who deleted it, kept there too" },
     { "--dry-run", "print the session that would be deleted, delete nothing" },
@@ -73,7 +74,7 @@ return {
     local gone, failed, failed_code
     if store then
       gone, failed, failed_code = store:delete(which, {
-        soft = args.soft, reason = args.reason, actor = args.actor,
+        soft = args.soft, memory = args.memory, reason = args.reason, actor = args.actor,
       })
     end
     if not store or not gone and failed_code == "ENOTFOUND" and code then
