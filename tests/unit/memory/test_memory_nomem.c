@@ -134,7 +134,7 @@ static void expect_acknowledged(const life *l)
     assert_int_equal(stats.vectors, l->embedded);
     hits = found(l->memory, "common");
     for (int i = 0; i < l->written; i++) {
-        char word[16];
+        char word[32];
         snprintf(word, sizeof word, "entry%d", i);
         assert_int_equal(sessile_memory_get(l->memory, l->ids[i], &row, &err),
                          SESSILE_OK);
