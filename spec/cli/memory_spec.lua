@@ -31,12 +31,16 @@ describe("sessile memory", function()
     local _, err = run "memory restore coder 3"
     assert.matches("so already", err)
     assert.matches("3 +live.-\n2 +replaced", (run "memory history coder editor"))
-    assert.matches("log entries +6\n", (run "memory stats coder"))
+    run "memory rm coder editor"
+    run "memory restore coder editor"
+    assert.matches("3 +live", (run "memory show coder"))
+    run("memory restore coder nothing", 3)
+    assert.matches("log entries +8\n", (run "memory stats coder"))
   end)
 
   it("keeps what is a user's apart, with consent", function()
-    local _, err = run([[memory add coder "prefers vim" --user ann]], 3)
-    assert.matches("%-%-consent", err)
+    local _, err = run([[memory add coder "prefers vim" --user ann]], 7)
+    assert.matches("has not consented.-%-%-consent", err)
     run [[memory add coder "prefers vim" --user ann --consent "yes, in chat"]]
     assert.equal("", (run "list"))
     run [[memory add coder "likes tea" --user ann]]
@@ -269,7 +273,7 @@ describe("sessile memory", function()
     assert.equal("2 written, 2 known already\n", (run("memory import other " .. out)))
     assert.equal("0 written, 4 known already\n", (run("memory import other " .. out)))
     assert.matches("editor +prefers vim", (run "memory show other"))
-    run("memory import coder --user ann " .. out, 3)
+    run("memory import coder --user ann " .. out, 7)
     run("memory import coder --user ann --consent yes " .. out)
     cli.write(cli.home() .. "/bad.json", '{"role":"user"}')
     refused, err = run("memory import third " .. cli.home() .. "/bad.json", 1)

@@ -27,9 +27,14 @@ function memories.open(app, args, more)
     opts[name] = value
   end
   local store = app:need_store(more ~= nil)
-  local steps = { ENOTFOUND = more and memories.CONSENT
-    or "Add the first entry: sessile memory add " .. hints.shown(args.agent) .. " TEXT" }
-  local memory = app:keep(app.try_or(steps, store:memory(opts)))
+  local steps = { ENOTFOUND = "Add the first entry: sessile memory add " .. hints.shown(args.agent)
+    .. " TEXT" }
+  local memory, message, code = store:memory(opts)
+  if code == "ENOTFOUND" and more and args.user then
+    app.fail(("%s has not consented to be remembered: nothing was written"):format(
+      hints.shown(args.user)), "EDENIED", memories.CONSENT)
+  end
+  app:keep(app.try_or(steps, memory, message, code))
   app:tell_damage(memory)
   return memory
 end
@@ -85,8 +90,14 @@ end
 function memories.verdict(method)
   return function(app, args)
     local memory = memories.open(app, args)
-    local row = app.try_or(memories.entry_steps(args), memories.which(memory, args.entry))
-    local changed, message, code = memory[method](memory, row.id,
+    local row, message, code = memories.which(memory, args.entry)
+    if code == "ENOTFOUND" and method == "restore" then -- of a key without a live entry: its newest
+      local rows = memory:history(args.entry)
+      row = rows and rows[1]
+    end
+    row = app.try_or(memories.entry_steps(args), row, message, code)
+    local changed
+    changed, message, code = memory[method](memory, row.id,
       { reason = args.reason, by = args.by })
     if changed == nil then
       app.fail(message, code)
