@@ -159,6 +159,8 @@ describe("a recording", function()
     local path = temp.dir() .. "/utf16.json"
     temp.write(path, "\xFF\xFE[\0{\0")
     assert.truthy(select(2, import.open(path)):find("iconv", 1, true))
+    temp.write(path, '{"sessile_export":1,"exported":"2026-01-01T00:00:00Z",\n"entries":[]}\n')
+    assert.truthy(select(2, import.open(path)):find("--format jsonl", 1, true))
   end)
 
   it("with a message over the limit says which, and what the limit is", function()

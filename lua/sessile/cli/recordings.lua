@@ -14,7 +14,7 @@ local function step_for(code, from, told)
     return "Give the path of a recording."
   elseif code == "EDENIED" then
     return "Look at its owner and its mode."
-  elseif not from and told:find("format", 1, true) then
+  elseif not from and told:find("known format", 1, true) then
     return "Name its format: --from " .. table.concat(import.names(), " or --from ")
   end
   return false

@@ -55,6 +55,9 @@ local function looks_like(head)
     return "it is of no known format: it is UTF-16; convert it: iconv -f UTF-16 -t UTF-8"
   elseif head:find "%z" then
     return "it is of no known format: it is no text"
+  elseif first:find '^{"sessile_export":' then
+    return "it is an export for people and programs to read; to import a session, export it with "
+      .. "--format jsonl"
   elseif not first:find "^[%[{]" then
     return "it is of no known format: its first line is not JSON"
   end
