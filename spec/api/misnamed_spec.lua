@@ -221,7 +221,7 @@ describe("a damaged name", function()
         store:close()
       end)
 
-      it("of a user's secret, also if it is a name, is told by a check, in a store of " .. name,
+      it("of a user's secret, also in its name, is named by a check, in a store of " .. name,
         function()
           if kind.reason then
             return pending(kind.reason)
