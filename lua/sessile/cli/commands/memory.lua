@@ -176,8 +176,8 @@ commands["memory stats"] = {
       return app:print_json(stats)
     end
     local rows = {}
-    for _, name in ipairs { "live", "pending", "replaced", "deleted", "rejected", "expired", "keys",
-      "vectors", "language", "consented", "log_entries", "log_bytes" } do
+    for _, name in ipairs { "live", "pending", "replaced", "deleted", "rejected", "expired",
+      "erased", "keys", "vectors", "language", "consented", "log_entries", "log_bytes" } do
       rows[#rows + 1] = { (name:gsub("_", " ")), tostring(stats[name]) }
     end
     app:print_table({ "what", "how much" }, rows)
