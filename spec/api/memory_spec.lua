@@ -343,6 +343,26 @@ describe("what is erased", function()
     assert.has_error(function() m:erase { history = true } end)
   end)
 
+  it("is in no file, the index of the log among them", function()
+    temp.files_only "their bytes"
+    local function files()
+      local list = assert(io.popen(("grep -rla canary '%s'"):format(place)))
+      local count = select(2, list:read "a":gsub("\n", ""))
+      list:close()
+      return count
+    end
+    assert(m:write("canary key", "canary value"))
+    for i = 1, 520 do
+      assert(m:write(nil, "a sparrow " .. i))
+    end
+    m:close()
+    m = assert(store:memory "coder")
+    assert.equal(2, files())
+    assert.equal(1, assert(m:erase "canary key"))
+    assert.equal(0, files())
+    assert.equal(520, m:stats().live)
+  end)
+
   it("is what came from a session, or what ended before", function()
     assert(m:write(nil, "canary", { from = { { session = "bug", first = "00000001" } } }))
     assert(m:write(nil, "likes tea"))
