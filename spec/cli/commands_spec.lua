@@ -263,7 +263,7 @@ local ENTRIES = {
   ["memory add"] = {
     plain = { "memory add coder 'likes tea' --ttl 90d", "2\n" },
     json = { "memory add coder 'likes tea'", "agent", "id" },
-    wrong = { "memory add coder 'likes tea' --user ann", 3, "--consent" },
+    wrong = { "memory add coder 'likes tea' --user ann", 7, "--consent" },
   },
   ["memory rm"] = {
     plain = { "memory rm coder editor" },
