@@ -4,7 +4,7 @@
  * A memory belongs to an agent and a user. It is a log of its own, sealed with the user's
  * secret; with an empty user it is what the agent keeps for all. Nothing in it is
  * overwritten: an entry may be replaced, deleted or rejected by a later one, and can be
- * restored. Search finds live entries only.
+ * restored, until it is erased. Search finds live entries only.
  *
  * The rules of sessile.h hold here. Many threads may use a memory at the same time, and
  * many processes may have it open: a call sees what others have written before it began.

@@ -64,13 +64,14 @@ local function which(who, given, opts, shape)
 end
 
 -- Ends what the agent's memories have from a session: those of its user, and for all.
-local function end_memories(self, found, actor)
-  for _, user in ipairs { found.user or self._user or "", "" } do
-    local kept, message, code = memory.open(self, { agent = found.agent, user = user,
+local function end_memories(self, target, actor)
+  local user = target.user or self._user or ""
+  for _, of in ipairs(user ~= "" and { user, "" } or { "" }) do
+    local kept, message, code = memory.open(self, { agent = target.agent, user = of,
       must_exist = true })
     local done = code == "ENOTFOUND"
     if kept then
-      done, message, code = kept:delete_from(found.id, { by = actor })
+      done, message, code = kept:delete_from(target.id, { by = actor })
       kept:close()
     end
     if not done then
@@ -86,18 +87,17 @@ end
 --- {id_hash, time, bytes}.
 function life.store:delete(given, opts)
   local target, copy = which("store:delete", given, opts, delete_options)
-  return named.of_any_agent(self, target, function(found)
-    local gone, message, code = self._core:delete(found, copy.soft or false, copy.reason,
-      copy.actor)
-    if gone and copy.memory then
-      local ended, why, failed = end_memories(self, found, copy.actor)
-      if not ended then
-        return nil, ("session '%s' is deleted, but not what memories have from it: %s; repeat "
-          .. "that with memory:delete_from"):format(found.id, why), failed
-      end
-    end
-    return gone, message, code
+  local gone, message, code = named.of_any_agent(self, target, function(found)
+    return self._core:delete(found, copy.soft or false, copy.reason, copy.actor)
   end, EVERY)
+  if gone and copy.memory then -- target has the agent by now
+    local ended, why, failed = end_memories(self, target, copy.actor)
+    if not ended then
+      return nil, ("session '%s' is deleted, but not what memories have from it: %s; repeat "
+        .. "that with memory:delete_from"):format(target.id, why), failed
+    end
+  end
+  return gone, message, code
 end
 
 --- The records of sessions that were deleted permanently, newest first.

@@ -1,6 +1,6 @@
 /*
- * model.c: what the engine adds to the calls of a model. The model is a stub that answers
- * after a fixed delay; a row has all the time but the stub's own.
+ * model.c: what the engine adds to the calls of a model. The model is a fake that answers
+ * after a fixed delay; a row has all the time but the fake's own.
  */
 #include "bench/measure.h"
 
@@ -14,7 +14,7 @@ static const char answer[] =
     "The service was slow since its cache was cold; it is warmed now.";
 
 /* The model: its answer, and the time that it took. */
-static sessile_slice stub(double *us)
+static sessile_slice fake_model(double *us)
 {
     struct timespec delay = {0, DELAY_MS * 1000000L};
     double t = now_us();
@@ -23,7 +23,7 @@ static sessile_slice stub(double *us)
     return sessile_text(answer);
 }
 
-/* Steps a run to its end, the stub answering; the time that the stub took. */
+/* Steps a run to its end, the fake answering; the time that it took. */
 static double finish(sessile_run *run, sessile_outcome *out)
 {
     double asked = 0;
@@ -32,7 +32,7 @@ static double finish(sessile_run *run, sessile_outcome *out)
     sessile_status status;
     while ((status = sessile_run_step(run, &need, &err)) == SESSILE_NEEDS) {
         sessile_answer reply = {SESSILE_OK, {NULL, 0}, 0};
-        reply.text = stub(&asked);
+        reply.text = fake_model(&asked);
         must(sessile_run_reply(run, &reply, &err), &err);
     }
     must(status, &err);
@@ -85,12 +85,12 @@ static void bench_call(sessile_store *store, size_t messages)
         sessile_message *context;
         size_t count;
         double asked = 0;
-        (void)stub(&asked); /* the disk has rested as long as before ours */
+        (void)fake_model(&asked); /* the disk has rested as long as before ours */
         double f = floor_write(fd, &end, line, sizeof line, 1), t = now_us();
         asked = 0;
         must(sessile_context(s, SESSILE_NO_ID, &context, &count, NULL, &err), &err);
         sessile_free(context);
-        (void)stub(&asked);
+        (void)fake_model(&asked);
         (void)take_turn(s, list, 2);
         t = now_us() - t;
         if (i >= 0)
