@@ -92,6 +92,10 @@ sessile_id memory_add(sessile_memory *m, batch *b, entry_type type, entry_source
 sessile_status memory_check_entry(const sessile_memory *m,
                                   const sessile_memory_write_entry *e,
                                   sessile_error *err);
+/* What it checks of an entry under the lock: `was` and `replaces`. */
+sessile_status memory_check_was(const sessile_memory *m,
+                                const sessile_memory_write_entry *e, int64_t now_ms,
+                                sessile_error *err);
 /* Adds an entry that was checked, with its metadata and the policy that wrote it (JSON
  * objects, or empty), and returns its id. */
 sessile_id memory_add_entry(sessile_memory *m, batch *b,
