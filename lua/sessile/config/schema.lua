@@ -117,11 +117,11 @@ schema.keys = {
       .. "itself only if `memory.enabled` is `true`" },
   { name = "memory.remember", kind = "remember", default = "compact, close", project = true,
     agent = true,
-    about = "when that policy hears a session: after a compaction, on closing, every so many turns: "
-      .. "`{ \"compact\", \"close\", turns = 10 }`; `false`: only `s:remember()`" },
+    about = "when that policy hears a session: after a compaction, on closing, every so many "
+      .. "turns: `{ \"compact\", \"close\", turns = 10 }`; `false`: only `s:remember()`" },
   { name = "memory.trust", kind = "trust", default = "pending", agent = true,
-    about = "what becomes of entries with a tool's words: `{ tool = \"pending\" }`: a person has to "
-      .. "approve them; `\"live\"`: they are found at once, and recalled if `memory.recall.trust` "
+    about = "what becomes of entries with a tool's words: `{ tool = \"pending\" }`: a person has "
+      .. "to approve them; `\"live\"`: they are found at once, and recalled if `memory.recall.trust` "
       .. "says so" },
   { name = "agents", kind = "agents", default = "none", project = true,
     about = "settings of single agents: `{ coder = { policy = …, window = … } }`" },
