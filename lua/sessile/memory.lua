@@ -34,6 +34,11 @@ local function check_enabled(store, own, agent)
   return settings.check_enabled(own, agent)
 end
 
+--- Whether anything may be written to an open memory: true, or nil, message, code.
+function memory.check_enabled(self)
+  return check_enabled(self._store, self._settings, self._agent)
+end
+
 -- Whether a text is an id. The engine's mark of "no entry" is none.
 local function is_id(text)
   return text:find "^%x%x%x%x%x%x%x%x$" ~= nil and text:lower() ~= "ffffffff"
@@ -77,7 +82,8 @@ local filter = {
 local write_options = options.shape("memory:write", {
   also = "string", kind = KINDS, source = SOURCES, author = "string", from = "table",
   replaces = "strings", importance = "any", ttl = "span|no", holds_from = "moment",
-  holds_until = "moment", metadata = "table", pending = "boolean", was = "string|no",
+  holds_until = "moment", metadata = "table", pending = "boolean", pinned = "boolean",
+  was = "string|no",
 })
 
 --- Writes an entry and returns its id. A key (nil: none) names a slot: the entry replaces the live
@@ -101,7 +107,7 @@ function methods:write(key, value, given)
   for _, id in ipairs(opts.replaces or {}) do
     expect_id("replaces", id)
   end
-  local enabled, reason, denied = check_enabled(self._store, self._settings, self._agent)
+  local enabled, reason, denied = memory.check_enabled(self)
   if not enabled then
     return nil, reason, denied
   end
@@ -134,6 +140,11 @@ local function id_of(self, who, entry)
   return row.id
 end
 
+--- Options of a verdict. A text is its reason.
+function memory.verdict_options(given)
+  return type(given) == "string" and { reason = given } or given
+end
+
 -- Methods that give a verdict: m:delete("editor", {reason=, by=}) -> whether it changed anything.
 for name, to in pairs {
   delete = "deleted", reject = "rejected", approve = "approved", restore = "restored",
@@ -142,7 +153,7 @@ for name, to in pairs {
   local who = "memory:" .. name
   local shape = options.shape(who, { reason = "string", by = "string" })
   methods[name] = function(self, entry, given)
-    local opts = options.check(who, given, shape)
+    local opts = options.check(who, memory.verdict_options(given), shape)
     local id, message, code = id_of(self, who, entry)
     if not id then
       return nil, message, code
@@ -237,7 +248,7 @@ local consent_options = options.shape("memory:consent",
 --- Writes that the user consents, or with false: does no longer.
 function methods:consent(is_given, given)
   options.expect("boolean", is_given, "memory:consent: true or false")
-  local enabled, reason, denied = check_enabled(self._store, self._settings, self._agent)
+  local enabled, reason, denied = memory.check_enabled(self)
   if is_given and not enabled then
     return nil, reason, denied
   end
@@ -416,7 +427,7 @@ function methods:edit(before, after, given)
   if not change then
     return nil, message, code
   end
-  local enabled, reason, denied = check_enabled(self._store, self._settings, self._agent)
+  local enabled, reason, denied = memory.check_enabled(self)
   if #change.write > 0 and not enabled then
     return nil, reason, denied
   end
@@ -432,7 +443,7 @@ local import_options = options.shape("memory:import", { name = "string", source 
 function methods:import(text, given)
   options.expect("string", text, "memory:import: a text")
   local opts = options.check("memory:import", given, import_options)
-  local enabled, reason, denied = check_enabled(self._store, self._settings, self._agent)
+  local enabled, reason, denied = memory.check_enabled(self)
   if not enabled then
     return nil, reason, denied
   end
