@@ -45,11 +45,11 @@ function Access:unreadable(row)
   end
 end
 
---- Why a model may not end or replace an entry by itself; nil: it may.
+--- What an entry is that a model may not end or replace by itself; nil: it may.
 function access.guarded(row)
-  return row.pinned and "it is pinned" or row.approved and "a person approved it"
-    or row.source == "user" and "these are the user's words"
-    or row.source == "system" and "these are the host's words" or nil
+  return row.pinned and "pinned" or row.approved and "approved by a person"
+    or row.source == "user" and "in the user's words"
+    or row.source == "system" and "in the host's words" or nil
 end
 
 -- Adds the newest message to what an entry is from.
@@ -86,7 +86,8 @@ local function complete(self, memory, entry, old)
   if why then
     entry.pending = true
     entry.metadata = options.add(options.add({}, entry.metadata), {
-      contradicts = core.array { old.id }, pending_because = why })
+      contradicts = core.array { old.id },
+      pending_because = "it would replace an entry that is " .. why })
   end
   if entry.pending then
     entry.was = nil -- nothing is replaced before a person agrees
@@ -147,7 +148,7 @@ function Access:delete(row)
   if row.memory ~= self.own then
     return nil, "it is kept for all users of the agent: only a person deletes it here", "EDENIED"
   elseif why then
-    return nil, why .. ": only a person deletes it", "EDENIED"
+    return nil, ("the entry is %s: only a person deletes it"):format(why), "EDENIED"
   elseif row.state ~= "live" and row.state ~= "pending" then
     return nil, "it is not there any more: it is " .. row.state, "ENOTFOUND"
   end

@@ -1,8 +1,8 @@
 -- memory_paths.lua: the commands of Claude's memory tool (memory_20250818) over the keys of a
 -- memory: view, create, str_replace, insert, delete, rename.
 --
--- The path /memories/a/b is the key "a/b", whatever its characters: keys are no files, so that no
--- path leads anywhere else. A folder is what keys begin with. Texts of results are those of the
+-- The path /memories/a/b is the key "a/b". Keys are no files, so that no path leads anywhere else;
+-- one with "..", "." or nothing between two slashes is refused. A folder is what keys begin with. Texts of results are those of the
 -- tool's published contract. Entries without a key have no path.
 
 local access = require "sessile.memory_access"
@@ -23,6 +23,8 @@ local function key_of(args, name)
     return "", path
   elseif path:sub(1, #ROOT + 1) ~= ROOT .. "/" then
     return nil, ("Path must start with %s, got: %s"):format(ROOT, path)
+  elseif (path .. "/"):find "/%.?%.?/" then
+    return nil, ("Path %s would escape %s directory"):format(path, ROOT)
   end
   return path:sub(#ROOT + 2), path
 end
@@ -149,7 +151,7 @@ local function put(may, path, entry, old, done)
   elseif waiting > 0 then
     local why = old and access.guarded(old)
     return ("Proposed, not done yet: a person has to approve this change of %s%s"):format(path,
-      why and ", because " .. why or "")
+      why and ", which is " .. why or "")
   end
   return done
 end
@@ -266,14 +268,16 @@ function commands.delete(args, may)
   for i, row in ipairs(rows) do
     local why = access.guarded(row)
     if why then
-      return nil, ("%s/%s cannot be deleted here: %s; only a person deletes it"):format(ROOT,
-        row.key, why)
+      return nil, ("%s/%s is %s: only a person deletes it"):format(ROOT, row.key, why)
     end
     ids[i] = row.id
   end
   local done
   done, message = may:apply({}, ids)
-  return done and ("Successfully deleted %s"):format(path), message
+  if not done then
+    return nil, message
+  end
+  return ("Successfully deleted %s"):format(path)
 end
 
 function commands.rename(args, may)

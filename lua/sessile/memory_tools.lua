@@ -97,8 +97,9 @@ function runs.memory_write(args, may)
     return ("remembered as %s%s"):format(name, old and "; it takes the place of what was there"
       or "")
   end
-  return ("proposed as %s: a person has to approve it%s"):format(name, old and access.guarded(old)
-    and ", because of what it would replace " .. access.guarded(old) or "")
+  local why = old and access.guarded(old)
+  return ("proposed as %s: a person has to approve it%s"):format(name, why
+    and ", because what it would replace is " .. why or "")
 end
 
 function runs.memory_delete(args, may)
@@ -108,7 +109,10 @@ function runs.memory_delete(args, may)
   end
   local done
   done, message = may:delete(row)
-  return done and "deleted " .. access.name(row), message
+  if not done then
+    return nil, message
+  end
+  return "deleted " .. access.name(row)
 end
 
 local function text(description)
