@@ -1795,6 +1795,7 @@ function Session:log() end
 ---@field disposition? "lost"|"covered"|"replaced"|"undone" left
 ---@field by? string left: the message that replaces it; orphan, moved: the message with the call
 ---@field stands_for? string[] written
+---@field recalled? {memory: "user"|"agent", id: string}[] said: the entries of memories that it quotes
 ---@field compaction? sessile.Compaction written, left, restored
 
 ---@class sessile.Explanation
