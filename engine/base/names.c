@@ -50,6 +50,14 @@ const char *hook_name(sessile_hook hook)
         return "compact";
     case SESSILE_HOOK_BRANCH_SUMMARY:
         return "branch_summary";
+    case SESSILE_HOOK_REMEMBER:
+        return "remember";
+    case SESSILE_HOOK_TIDY:
+        return "tidy";
+    case SESSILE_HOOK_RECALL:
+        return "recall";
+    case SESSILE_HOOK_ADMIT:
+        return "admit";
     }
     return "unknown";
 }

@@ -1859,7 +1859,12 @@ typedef enum sessile_hook {
     SESSILE_HOOK_SHOULD_COMPACT = 8,
     SESSILE_HOOK_FLUSH = 16,
     SESSILE_HOOK_COMPACT = 32,
-    SESSILE_HOOK_BRANCH_SUMMARY = 64 /* only for branches: see sessile_branch_begin() */
+    SESSILE_HOOK_BRANCH_SUMMARY = 64, /* only for branches: see sessile_branch_begin() */
+    /* only for runs of memories: see sessile_memory.h */
+    SESSILE_HOOK_REMEMBER = 128,
+    SESSILE_HOOK_TIDY = 256,
+    SESSILE_HOOK_RECALL = 512,
+    SESSILE_HOOK_ADMIT = 1024
 } sessile_hook;
 SESSILE_API const char *sessile_hook_name(sessile_hook hook);
 
@@ -2016,8 +2021,10 @@ typedef enum sessile_need_kind {
     SESSILE_NEED_NONE = 0,
     SESSILE_NEED_MODEL, /* ask a model; answer with its text */
     SESSILE_NEED_HOOK,  /* run the host's hook on the state; answer with its verdict */
-    SESSILE_NEED_STATE  /* a checkpoint is due: answer with the state of the host (JSON),
+    SESSILE_NEED_STATE, /* a checkpoint is due: answer with the state of the host (JSON),
                            or with a failure to make it without a state */
+    SESSILE_NEED_EMBED  /* memories: embed texts; answer with
+                           sessile_memory_run_reply_vectors() */
 } sessile_need_kind;
 
 /* What a run waits for. Everything is borrowed until sessile_run_reply(). */
@@ -2025,9 +2032,13 @@ typedef struct sessile_need {
     sessile_need_kind kind;
     const char *policy; /* name of the policy that asks; "": the engine asks */
     size_t step;        /* index of the policy in its chain */
-    sessile_slice request; /* MODEL: JSON {"messages":[…],"max_tokens":…,"purpose":…} */
+    /* MODEL: JSON {"messages":[…],"max_tokens":…,"purpose":…}. EMBED: JSON {"texts":[…],
+     * "model":…,"dims":…,"purpose":"entry" or "question"}; dims 0: as the model says.
+     * HOOK of a memory: its arguments, a JSON array. */
+    sessile_slice request;
     sessile_hook hook;     /* HOOK: which hook */
-    sessile_state *state; /* HOOK: the state that the hook reads and edits */
+    sessile_state *state; /* HOOK: the state that the hook reads and edits; of a memory:
+                             NULL */
     sessile_reason reason;
     sessile_slice instructions;
     sessile_slice options; /* HOOK: options of the policy, a JSON object */
@@ -2041,7 +2052,8 @@ typedef struct sessile_answer {
     sessile_status status; /* OK; anything else: the answer is a failure, and `text` is
                               its reason */
     sessile_slice text;    /* MODEL: the text of the model; STATE: the state, JSON; HOOK
-                              branch_summary: the summary, or empty */
+                              branch_summary: the summary, or empty; HOOK of a memory:
+                              see sessile_memory_run_step() */
     int verdict;           /* HOOK should_compact: 0 or 1 */
 } sessile_answer;
 

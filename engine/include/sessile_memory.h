@@ -479,6 +479,161 @@ SESSILE_API sessile_status sessile_recall(sessile_session *session,
                                           sessile_recall_outcome *out,
                                           sessile_error *err);
 
+/* ------------------------------------------------------------------ runs */
+
+/*
+ * What a policy remembers, tidies and recalls. A run goes through the hooks of a chain
+ * (policies/README.md describes them), which propose entries to write and to end. It
+ * checks the proposal against the laws of memory and writes it as one commit, or refuses
+ * all of it:
+ *
+ *   1 attested       an entry that a policy writes names the messages or entries that it
+ *                    is from, among those that the policy was shown
+ *   2 trust          its source is the least of theirs (system, user, agent, tool). If
+ *                    less than half of its words stand in them, what users said becomes
+ *                    what the agent says. What comes from tools waits for a person
+ *   3 no overreach   it ends only live entries that it was shown, none that is pinned,
+ *                    and at most five, or a tenth of the live ones. An entry that would
+ *                    replace one of a higher source waits for a person instead
+ *   4 nothing lost   replaced and deleted entries stay in the log
+ *   5 scope          what a user said goes to that user's memory; without consent nothing
+ *                    is read or written
+ *   6 bounds         32 entries a run, 2 KiB a value, 200 bytes a key, 16 sources an entry
+ *
+ * An entry that meanwhile ended, or whose key was written meanwhile, is left out as
+ * stale. After that, each entry to be written goes through the `admit` hooks.
+ *
+ * A run is stepped as those of sessions are. Freed before its end, it has written
+ * nothing.
+ */
+typedef struct sessile_memory_run sessile_memory_run;
+
+#define SESSILE_MEMORY_RUN_WRITES 32   /* entries that one run writes */
+#define SESSILE_MEMORY_RUN_VALUE  2048 /* bytes of a value that a policy writes */
+#define SESSILE_MEMORY_RUN_FROM   16   /* sources of an entry that a policy writes */
+#define SESSILE_MEMORY_RUN_BATCH  256  /* texts of one embedding request */
+
+typedef struct sessile_memory_run_options {
+    sessile_policy *policy; /* the chain; retained. NULL: no hook runs */
+    sessile_isolation isolation;
+    sessile_reason reason; /* of ctx.reason: MANUAL by init */
+    int has_timeout;
+    int timeout_ms; /* for locks; else that of the memories */
+    int dry_run;    /* 1: the proposal is judged, and not written */
+    /* remember: 1: a policy may write to the memory that the agent keeps for all, though
+     * the session has a user. */
+    int share;
+    /* 1: what comes from tools is live at once, and does not wait for a person. */
+    int trust_tools;
+    /* tidy: these entries; has_ids 0: all live ones. */
+    int has_ids;
+    const sessile_id *ids;
+    size_t id_count;
+    /* recall, embed: the model that embeds, by name, and its dimensions (0: as it says);
+     * an empty name: recall asks nobody, embed is INVALID. */
+    sessile_slice embed_model;
+    size_t embed_dims;
+    size_t embed_batch; /* texts of a request: 64 by init */
+} sessile_memory_run_options;
+SESSILE_API void sessile_memory_run_options_init(sessile_memory_run_options *options);
+
+/*
+ * Begins to remember what was said in a session since it was last heard: `remember` of
+ * each policy gets the messages of the path that were not heard yet, without recalled
+ * blocks and summaries; `tidy` gets each entry that was written. What is written, and how
+ * far the session was heard, is one commit in the user's memory (without a user: in the
+ * agent's). memories: as for sessile_recall(). DENIED: the user does not consent.
+ * INVALID: the chain has no `remember`.
+ */
+SESSILE_API sessile_status
+sessile_remember_begin(sessile_memory_run **out, sessile_session *session,
+                       sessile_memory *const *memories, size_t memory_count,
+                       const sessile_memory_run_options *options, sessile_error *err);
+
+/* Begins to tidy: `tidy` of each policy gets live entries one by one, each with at most
+ * eight neighbours: those of its key, and those that its own words find with half of its
+ * own score or more. INVALID: the chain has no `tidy`. */
+SESSILE_API sessile_status
+sessile_tidy_begin(sessile_memory_run **out, sessile_memory *memory,
+                   const sessile_memory_run_options *options, sessile_error *err);
+
+/* Begins to write entries of the host, which `admit` hooks judge first. Of the laws only
+ * 5 holds. */
+SESSILE_API sessile_status
+sessile_admit_begin(sessile_memory_run **out, sessile_memory *memory,
+                    const sessile_memory_write_entry *entries, size_t count,
+                    const sessile_memory_run_options *options, sessile_error *err);
+
+/* Begins a recall: as sessile_recall(), but the question is embedded first (EMBED), and
+ * the `recall` hooks choose from what was found, and its order. A failed answer or hook
+ * costs the vectors, or the choice, and never the call. recall: may be NULL. */
+SESSILE_API sessile_status
+sessile_recall_begin(sessile_memory_run **out, sessile_session *session,
+                     sessile_memory *const *memories, size_t memory_count,
+                     const sessile_recall_options *recall,
+                     const sessile_memory_run_options *options, sessile_error *err);
+
+/* Begins to embed the live entries that have no vector of options->embed_model: a
+ * request for each batch, each written as it comes, so that a run that ends early loses
+ * nothing that was paid for. The first failed answer ends it. */
+SESSILE_API sessile_status
+sessile_embed_begin(sessile_memory_run **out, sessile_memory *memory,
+                    const sessile_memory_run_options *options, sessile_error *err);
+
+/*
+ * Continues the run. OK: it is done. NEEDS: it waits for the answer to *need, which is
+ * borrowed until the reply. Anything else: the run has failed, and wrote nothing. The
+ * failure of a policy, of a model or of who embeds is not an error: it is in the outcome.
+ *
+ * Of a HOOK, need->request has the arguments, a JSON array. The answer is a JSON object
+ * {"result": what the hook returned, "why": its second result, "asks": [{"memory":
+ * "write", "arguments": […]}, …]}: what ctx.memory was asked to write, delete and
+ * confirm, in that order. All are optional.
+ */
+SESSILE_API sessile_status sessile_memory_run_step(sessile_memory_run *run,
+                                                   sessile_need *need,
+                                                   sessile_error *err);
+/* As sessile_run_reply(); with a status that is not OK also the answer to EMBED. */
+SESSILE_API sessile_status sessile_memory_run_reply(sessile_memory_run *run,
+                                                    const sessile_answer *answer,
+                                                    sessile_error *err);
+/* The answer to EMBED: count vectors of dims numbers each, one for each text, copied.
+ * A wrong number of them, or a number that is not finite, is a failed answer. */
+SESSILE_API sessile_status sessile_memory_run_reply_vectors(sessile_memory_run *run,
+                                                            const float *vectors,
+                                                            size_t count, size_t dims,
+                                                            sessile_error *err);
+
+/* The result. Everything is borrowed from the run. */
+typedef struct sessile_memory_outcome {
+    /* NO_POLICY: no hook is there; UNCHANGED: it proposed nothing, or all of it was left
+     * out; APPLIED; REFUSED; STALE: the session was heard meanwhile. */
+    sessile_verdict verdict;
+    const char *policy;  /* REFUSED: which; or "" */
+    const char *hook;    /* REFUSED: which; or "" */
+    int law;             /* REFUSED: the law of memory that was broken; 0: an error */
+    const char *message; /* REFUSED, STALE, and what failed in passing: the reason; or "" */
+    sessile_id refusal;  /* the entry that records the refusal, or SESSILE_NO_ID */
+    size_t heard;        /* remember: messages that were shown */
+    size_t left;         /* remember: messages, tidy: entries that are for the next run */
+    size_t written, pending, lowered, ended, confirmed, not_admitted, stale;
+    /* A JSON array, an object for each proposed change:
+     * {"do":"write"|"delete"|"confirm","memory":"user"|"agent","id":…,"key":…,"value":…,
+     * "kind":…,"source":…,"replaces":[…],"state":"live"|"pending"|"not admitted"|"stale",
+     * "why":…,"policy":…}. With dry_run ids of what is to be written are absent. */
+    sessile_slice changes;
+    sessile_recall_outcome recall; /* recall */
+    int has_vector;                /* recall: 1: the question was embedded */
+    size_t embedded, to_embed;     /* embed: entries that were, and that still are to be */
+    const char *log;               /* what policies wrote with ctx.log */
+    uint64_t policy_us;
+} sessile_memory_outcome;
+SESSILE_API sessile_status sessile_memory_run_outcome(sessile_memory_run *run,
+                                                      sessile_memory_outcome *out,
+                                                      sessile_error *err);
+/* NULL is ignored. */
+SESSILE_API void sessile_memory_run_free(sessile_memory_run *run);
+
 #ifdef __cplusplus
 }
 #endif

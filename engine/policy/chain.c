@@ -20,6 +20,10 @@ const chain_hook chain_hooks[CHAIN_HOOKS] = {
     {SESSILE_HOOK_FLUSH, "flush"},
     {SESSILE_HOOK_COMPACT, "compact"},
     {SESSILE_HOOK_BRANCH_SUMMARY, "branch_summary"},
+    {SESSILE_HOOK_REMEMBER, "remember"},
+    {SESSILE_HOOK_TIDY, "tidy"},
+    {SESSILE_HOOK_RECALL, "recall"},
+    {SESSILE_HOOK_ADMIT, "admit"},
 };
 
 /* ------------------------------------------------------------------ lifetime */

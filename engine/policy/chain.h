@@ -14,7 +14,7 @@
 /* A VM that uses more is freed: it contains garbage, which can be other sessions'
  * text. */
 #define CHAIN_IDLE_BYTES (2 << 20)
-#define CHAIN_HOOKS      7
+#define CHAIN_HOOKS      11
 
 /* Limits on what all policies of a chain require. */
 #define CHAIN_REQUIRED       16 /* files */
@@ -97,5 +97,10 @@ typedef struct chain_hook {
     const char *name;
 } chain_hook;
 extern const chain_hook chain_hooks[CHAIN_HOOKS];
+
+/* The hooks of memories. They get values instead of a state, and return values. */
+#define CHAIN_MEMORY_HOOKS                                             \
+    ((unsigned)(SESSILE_HOOK_REMEMBER | SESSILE_HOOK_TIDY |            \
+                SESSILE_HOOK_RECALL | SESSILE_HOOK_ADMIT))
 
 #endif

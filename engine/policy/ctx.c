@@ -23,7 +23,7 @@
 
 static const char context_key;
 
-static policy_pipeline *pipeline_of(lua_State *L)
+policy_pipeline *ctx_pipeline(lua_State *L)
 {
     policy_pipeline *pl = vm_of(L)->pipeline;
     if (!pl)
@@ -89,7 +89,7 @@ static uint64_t draw(pipeline_random *r)
 /* ctx.random(n): an integer from 1 to n; without n a number from 0 up to 1. */
 static int context_random(lua_State *L)
 {
-    policy_pipeline *pl = pipeline_of(L);
+    policy_pipeline *pl = ctx_pipeline(L);
     pipeline_random *r = &pl->random[pl->step];
     uint64_t n, limit, value;
 
@@ -114,13 +114,13 @@ static int context_count(lua_State *L)
     size_t size;
     const char *text = luaL_checklstring(L, 1, &size);
     vm_charge(L, size / 2 + 1);
-    lua_pushinteger(L, state_count_text(pipeline_of(L)->state, text, size).tokens);
+    lua_pushinteger(L, state_count_text(ctx_pipeline(L)->state, text, size).tokens);
     return 1;
 }
 
 static int context_log(lua_State *L)
 {
-    policy_pipeline *pl = pipeline_of(L);
+    policy_pipeline *pl = ctx_pipeline(L);
     int i, n = lua_gettop(L);
     size_t size, k;
     const char *text;
@@ -239,7 +239,7 @@ static int model_answered(lua_State *L, int status, lua_KContext before)
 
 static int context_model(lua_State *L)
 {
-    policy_pipeline *pl = pipeline_of(L);
+    policy_pipeline *pl = ctx_pipeline(L);
     if (!lua_isyieldable(L))
         return luaL_error(L, "ctx.model cannot be used here");
     lua_settop(L, 1);
@@ -263,12 +263,20 @@ static int context_model(lua_State *L)
     lua_replace(L, 1);
     lua_settop(L, 1);
     pl->asked++;
+    pl->asks_memory = 0;
     return lua_yieldk(L, 1, 0, model_answered);
 }
 
 /* ------------------------------------------------------------------ ctx */
 
-enum { FIELD_OPTIONS = 1, FIELD_SESSION, FIELD_REASON, FIELD_INSTRUCTIONS, FIELD_NOW };
+enum {
+    FIELD_OPTIONS = 1,
+    FIELD_SESSION,
+    FIELD_REASON,
+    FIELD_INSTRUCTIONS,
+    FIELD_MEMORY,
+    FIELD_NOW
+};
 
 static void push_slice(lua_State *L, sessile_slice text)
 {
@@ -312,7 +320,7 @@ static void push_session(lua_State *L, const policy_pipeline *pl)
 
 static int context_index(lua_State *L)
 {
-    policy_pipeline *pl = pipeline_of(L);
+    policy_pipeline *pl = ctx_pipeline(L);
     lua_settop(L, 2);
     if (lua_type(L, 2) != LUA_TSTRING)
         return 0;
@@ -331,6 +339,12 @@ static int context_index(lua_State *L)
     case FIELD_INSTRUCTIONS:
         if (pl->setup.instructions.size)
             push_slice(L, pl->setup.instructions);
+        else
+            lua_pushnil(L);
+        break;
+    case FIELD_MEMORY:
+        if (pl->setup.has_memory)
+            ctx_memory_push(L);
         else
             lua_pushnil(L);
         break;
@@ -359,8 +373,8 @@ void ctx_open(lua_State *L)
         {"random", context_random},      {"count", context_count}, {"log", context_log},
         {"sorted_pairs", library_pairs}, {"model", context_model}, {NULL, NULL},
     };
-    static const char *const fields[] = {NULL,     "options",      "session",
-                                         "reason", "instructions", "now"};
+    static const char *const fields[] = {NULL,           "options", "session", "reason",
+                                         "instructions", "memory",  "now"};
 
     lua_newuserdatauv(L, 1, 0);
     lua_createtable(L, 0, 4);
@@ -371,6 +385,7 @@ void ctx_open(lua_State *L)
     lua_setfield(L, -2, "__name");
     lua_setmetatable(L, -2);
     lua_rawsetp(L, LUA_REGISTRYINDEX, &context_key);
+    ctx_memory_open(L);
 }
 
 void ctx_push(lua_State *L)

@@ -42,9 +42,6 @@ static int get_field(lua_State *L, int table, const char *name)
     return lua_rawget(L, table);
 }
 
-/* A reserved hook, which the engine does not call yet. */
-static const char later_hook[] = "branch_summary";
-
 /* The hook with a similar name, or NULL; *is_one is 1 if the name is a hook. */
 static const char *like_hook(const char *name, int *is_one)
 {
@@ -58,7 +55,7 @@ static const char *like_hook(const char *name, int *is_one)
             like = chain_hooks[i].name;
         }
     }
-    *is_one = best == 0 || strcmp(name, later_hook) == 0;
+    *is_one = best == 0;
     return like;
 }
 

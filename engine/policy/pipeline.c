@@ -15,6 +15,7 @@
 #include "base/names.h"
 #include "base/text.h"
 #include "policy/chunk.h"
+#include "policy/lua_json.h"
 #include "policy/lua_state.h"
 #include "policy/worker.h"
 
@@ -60,6 +61,7 @@ sessile_status policy_pipeline_new(policy_pipeline **out, sessile_policy *p,
     policy_retain(p);
     buf_init(&pl->log, &p->alloc);
     buf_init(&pl->text, &p->alloc);
+    buf_init(&pl->arguments, &p->alloc);
     *out = pl;
     return SESSILE_OK;
 }
@@ -102,6 +104,7 @@ void policy_pipeline_free(policy_pipeline *pl)
     }
     buf_deinit(&pl->log);
     buf_deinit(&pl->text);
+    buf_deinit(&pl->arguments);
     mem_free(&p->alloc, pl->texts, pl->texts_size);
     mem_free(&p->alloc, pl, sizeof *pl);
     policy_release(p);
@@ -167,6 +170,28 @@ static void push_hook(lua_State *L, policy_pipeline *pl)
         snprintf(pl->origin, sizeof pl->origin, "%s", file_of(pl));
 }
 
+static int is_of_memory(const policy_pipeline *pl)
+{
+    return (CHAIN_MEMORY_HOOKS & (unsigned)pl->hook) != 0;
+}
+
+/* Pushes the arguments of a hook of a memory, which the script can only read. Returns how
+ * many. */
+static int push_values(lua_State *L, const policy_pipeline *pl)
+{
+    int array = lua_gettop(L) + 1, count, i;
+    vm_charge(L, pl->arguments.size / 4 + 1);
+    lua_json_push(L, pl->arguments.data, pl->arguments.size);
+    count = (int)lua_rawlen(L, array);
+    luaL_checkstack(L, count + 1, NULL);
+    for (i = 1; i <= count; i++) {
+        if (lua_rawgeti(L, array, i) == LUA_TTABLE)
+            lua_json_freeze(L, -1);
+    }
+    lua_remove(L, array);
+    return count;
+}
+
 /* Leaves the hook and its arguments on the coroutine. */
 static int start_hook(lua_State *L)
 {
@@ -202,12 +227,15 @@ static int start_hook(lua_State *L)
     }
     if (pl->hook == SESSILE_HOOK_BRANCH_SUMMARY) /* a list to read, nothing to edit */
         lua_state_push_previous(L, state);
+    else if (is_of_memory(pl))
+        arguments = 1 + push_values(L, pl);
     else
         lua_pushvalue(L, state);
     ctx_push(L);
     if (!lua_checkstack(co, arguments + 1))
         return luaL_error(L, "not enough memory");
     lua_xmove(L, co, arguments + 1);
+    pl->passed = arguments;
     return 0;
 }
 
@@ -249,12 +277,51 @@ static void take_text(lua_State *L, hook_end *end, int index)
         end->status = fail_nomem(&end->err);
 }
 
+/* The results of a hook of a memory, from the coroutine: an array of two. */
+static void take_values(lua_State *L, hook_end *end)
+{
+    policy_pipeline *pl = end->pl;
+    int i, too_much = 0;
+    const char *text;
+    size_t size;
+
+    lua_settop(end->co, 2);
+    lua_createtable(L, 2, 0);
+    lua_json_mark_array(L, -1);
+    if (!lua_checkstack(L, 2))
+        luaL_error(L, "not enough memory");
+    lua_xmove(end->co, L, 2);
+    for (i = 2; i > 0; i--) {
+        if (lua_isnil(L, -1)) {
+            lua_pop(L, 1);
+            lua_pushlightuserdata(L, NULL);
+        }
+        lua_rawseti(L, -1 - i, i);
+    }
+    if (!lua_json_bounded(L, -1, 0, (size_t)pl->policy->limits.result, &too_much)) {
+        end->status = fail(&end->err, too_much ? SESSILE_LIMIT : SESSILE_INVALID,
+                           "what it returned: %s", lua_tostring(L, -1));
+        return;
+    }
+    text = lua_tolstring(L, -1, &size);
+    buf_clear(&pl->text);
+    if (!utf8_valid(text, size))
+        end->status =
+            fail(&end->err, SESSILE_INVALID, "what it returned is not UTF-8");
+    else if (buf_put(&pl->text, text, size), pl->text.failed)
+        end->status = fail_nomem(&end->err);
+}
+
 /* The hook returned: its first result is at index 1 of the coroutine. */
 static int finish_hook(lua_State *L)
 {
     hook_end *end = lua_touserdata(L, 1);
     int result = 0;
 
+    if (is_of_memory(end->pl)) {
+        take_values(L, end);
+        return 0;
+    }
     pipeline_push_table(L);
     lua_rawgeti(L, 2, TABLE_STATE);
     if (lua_gettop(end->co) > 0) {
@@ -300,7 +367,7 @@ static sessile_status end_returned(policy_pipeline *pl, lua_State *co, policy_re
     if (end.status)
         return end_failed(pl, out, fail(err, end.status, "%s", end.err.message));
     out->verdict = end.verdict;
-    if (pl->hook == SESSILE_HOOK_BRANCH_SUMMARY)
+    if (pl->hook == SESSILE_HOOK_BRANCH_SUMMARY || is_of_memory(pl))
         out->text = (sessile_slice){pl->text.data, pl->text.size};
     end_state(pl);
     return SESSILE_OK;
@@ -325,6 +392,7 @@ static sessile_status resume(policy_pipeline *pl, lua_State *co, int arguments,
         return end_returned(pl, co, out, err);
     if (status == LUA_YIELD) {
         pl->waiting = 1;
+        out->asks_memory = pl->asks_memory;
         out->request.data = lua_tolstring(co, -1, &out->request.size);
         return SESSILE_NEEDS;
     }
@@ -350,6 +418,7 @@ static worker_job job_of(policy_pipeline *pl, policy_result *out)
                       .reason = pl->reason,
                       .state = pl->state,
                       .journal = pl->setup.journal,
+                      .arguments = {pl->arguments.data, pl->arguments.size},
                       .log = &pl->log,
                       .us = &pl->worker_us,
                       .out = out};
@@ -395,6 +464,7 @@ sessile_status policy_pipeline_call(policy_pipeline *pl, size_t step, sessile_ho
     pl->hook = hook;
     pl->reason = reason;
     pl->state = state;
+    pl->passed = 0;
     buf_clear(&pl->text);
     if (pl->setup.worker)
         return call_worker(pl, out, err);
@@ -412,10 +482,21 @@ sessile_status policy_pipeline_call(policy_pipeline *pl, size_t step, sessile_ho
     else if (vm_call(pl->vm, start_hook, pl, 0, file_of(pl), err) != LUA_OK)
         status = end_failed(pl, out, pl->vm->starved ? SESSILE_NOMEM : SESSILE_POLICY);
     else
-        status = resume(pl, thread_of(pl->vm->L), hook == SESSILE_HOOK_MERGE ? 3 : 2, out,
-                        err);
+        status = resume(pl, thread_of(pl->vm->L), pl->passed, out, err);
     vm_leave(pl->vm);
     return status;
+}
+
+sessile_status policy_pipeline_call_with(policy_pipeline *pl, size_t step,
+                                         sessile_hook hook, sessile_slice arguments,
+                                         sessile_state *state, sessile_reason reason,
+                                         policy_result *out, sessile_error *err)
+{
+    buf_clear(&pl->arguments);
+    buf_put(&pl->arguments, arguments.data, arguments.size);
+    if (pl->arguments.failed)
+        return fail_nomem(err);
+    return policy_pipeline_call(pl, step, hook, state, reason, out, err);
 }
 
 /* ------------------------------------------------------------------ answers */

@@ -17,19 +17,23 @@ struct policy_pipeline {
     char *texts; /* what the setup's slices point to */
     size_t texts_size;
     policy_setup setup;
-    int waiting;    /* a model was asked */
-    unsigned asked; /* how often */
+    int waiting;     /* a model or a memory was asked */
+    int asks_memory; /* it was a memory */
+    unsigned asked;  /* how often a model was asked */
+    unsigned asked_memory;
 
     /* the hook that runs */
     size_t step;
     sessile_hook hook;
     sessile_reason reason;
     sessile_state *state;
+    int passed;            /* arguments of the hook */
     char origin[VM_WHERE]; /* "file.lua:12" where the hook is defined */
 
     pipeline_random random[CHAIN_STEPS];
     buf log;
-    buf text; /* what a branch_summary returned */
+    buf text;      /* what a branch_summary, or a hook of a memory, returned */
+    buf arguments; /* of a hook of a memory: JSON array */
 
     /* in a process of its own */
     int opened;         /* the worker knows this pipeline */
@@ -40,6 +44,11 @@ struct policy_pipeline {
 void ctx_open(lua_State *L);
 /* Pushes ctx. It answers for the pipeline and the step that the VM runs. */
 void ctx_push(lua_State *L);
+/* The pipeline that the VM runs; raises when there is none. */
+policy_pipeline *ctx_pipeline(lua_State *L);
+/* ctx_memory.c: pushes the table ctx.memory, which is made once for a VM. */
+void ctx_memory_open(lua_State *L);
+void ctx_memory_push(lua_State *L);
 
 /* The table of the pipeline that the VM runs: the coroutine, the state, and the slots of
  * each step. */

@@ -71,6 +71,7 @@ typedef struct policy_setup {
     int64_t now_ms; /* the script's only clock */
     /* Hooks run in this worker (borrowed). NULL: in the host's process. */
     struct worker *worker;
+    int has_memory; /* 1: ctx.memory is there */
     sessile_state *state; /* worker: the state of the pipeline */
     buf *journal;         /* worker: the state's complete journal */
 } policy_setup;
@@ -83,21 +84,29 @@ void policy_pipeline_free(policy_pipeline *pl);
 typedef struct policy_result {
     int verdict;           /* should_compact: 0 or 1 */
     sessile_slice text;    /* branch_summary: the returned text, borrowed until the next
-                              call, not checked. Empty: none */
-    sessile_slice request; /* NEEDS: the model request, JSON, borrowed until the
-                              answer */
+                              call, not checked. Empty: none. Hooks of memories: the
+                              first two results as a JSON array, null for none */
+    sessile_slice request; /* NEEDS: the request, JSON, borrowed until the answer */
+    int asks_memory;       /* NEEDS: it is one of ctx.memory, not of a model */
     int spent; /* POLICY: 1 when a budget (gas, time, memory) was spent, or the result is
                   too large or too deep */
 } policy_result;
 
 /* Runs a hook of a Lua step, on a state whose hook has begun. OK: it returned, and its
- * edits and vars are in the state. NEEDS: it waits for a model;
+ * edits and vars are in the state. NEEDS: it waits for a model or a memory;
  * policy_pipeline_answer() continues it, with the same three results. POLICY: it
  * failed; err says why in one sentence, with file and line if there are any. reason:
  * the value of ctx.reason. */
 sessile_status policy_pipeline_call(policy_pipeline *pl, size_t step, sessile_hook hook,
                                     sessile_state *state, sessile_reason reason,
                                     policy_result *out, sessile_error *err);
+/* The same for a hook of a memory, which gets values instead of the state: the elements
+ * of a JSON array (checked; copied). ctx still counts with the state, whose list stays as
+ * it is. */
+sessile_status policy_pipeline_call_with(policy_pipeline *pl, size_t step,
+                                         sessile_hook hook, sessile_slice arguments,
+                                         sessile_state *state, sessile_reason reason,
+                                         policy_result *out, sessile_error *err);
 sessile_status policy_pipeline_answer(policy_pipeline *pl, const sessile_answer *answer,
                                       policy_result *out, sessile_error *err);
 

@@ -164,6 +164,7 @@ sessile_status worker_open(worker *w, sessile_policy *p, const policy_setup *abo
     put_slice(&w->out, about->instructions);
     wire_put_u32(&w->out, about->turn);
     wire_put_i64(&w->out, about->now_ms);
+    wire_put_u8(&w->out, about->has_memory != 0);
     state_image_put(state, &w->out);
     return worker_send(w, err);
 }
@@ -238,6 +239,7 @@ static sessile_status go_on(worker *w, const worker_job *job, sessile_error *err
             break;
         case FRAME_ASK:
             job->out->request = wire_text(&body);
+            job->out->asks_memory = wire_u8(&body) != 0;
             if (body.bad || body.at != body.end)
                 return worker_lost(w, "sent what is no request", err);
             return SESSILE_NEEDS;
@@ -272,6 +274,7 @@ sessile_status worker_call(worker *w, const worker_job *job, sessile_error *err)
     wire_put_u32(&w->out, (uint32_t)job->step);
     wire_put_u32(&w->out, (uint32_t)job->hook);
     wire_put_u32(&w->out, (uint32_t)job->reason);
+    put_slice(&w->out, job->arguments);
     if (job->journal->failed)
         return fail_nomem(err);
     buf_clear(job->journal);

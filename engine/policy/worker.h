@@ -48,6 +48,7 @@ typedef struct worker_job {
     sessile_hook hook;
     sessile_reason reason;
     sessile_state *state; /* the hook has begun on it */
+    sessile_slice arguments; /* of a hook of a memory */
     buf *journal;         /* its journal since the last job; emptied */
     buf *log;             /* the script's log lines are appended */
     uint64_t *us;         /* increased by the time spent in Lua */
@@ -64,11 +65,12 @@ sessile_status worker_answer(worker *w, const worker_job *job,
 typedef enum frame {
     FRAME_CHAIN = 1, /* engine: limits; steps */
     FRAME_OPEN,      /* engine: setup; image of the state */
-    FRAME_CALL,      /* engine: journal; step, hook, reason */
+    FRAME_CALL,      /* engine: journal; step, hook, reason, arguments */
     FRAME_TEXT,      /* engine: status, the requested text */
     FRAME_ANSWER,    /* engine: status, text */
     FRAME_READ,      /* worker: a key */
-    FRAME_ASK,       /* worker: journal so far is kept; the model request */
+    FRAME_ASK,       /* worker: journal so far is kept; the request, whether it is one of
+                        ctx.memory */
     FRAME_END,       /* worker: status, message, spent, verdict, us, text, log, journal */
     FRAME_DESCRIBE,  /* engine: limits; file, source; what is required, its node */
     FRAME_FACTS      /* worker: status, message, facts, wanted */

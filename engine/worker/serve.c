@@ -271,6 +271,7 @@ static int serve_open(server *s, wire *w)
     about.instructions = wire_text(w);
     about.turn = wire_u32(w);
     about.now_ms = wire_i64(w);
+    about.has_memory = wire_u8(w);
     context_init(&given, s->alloc);
     facts_init(&labels, s->alloc);
     if (!state_image_get(w, &setup, &given, &labels, NULL) && w->at == w->end) {
@@ -299,6 +300,7 @@ static int send_result(server *s, sessile_status status, const policy_result *re
     if (status == SESSILE_NEEDS) {
         frame_begin(&s->out, FRAME_ASK);
         wire_put_text(&s->out, result->request.data, result->request.size);
+        wire_put_u8(&s->out, (uint8_t)(result->asks_memory != 0));
         return send_all(s);
     }
     if (status && status != SESSILE_NOMEM)
@@ -329,6 +331,7 @@ static int serve_call(server *s, wire *w)
         return -1;
     sessile_slice journal = wire_text(w);
     uint32_t step = wire_u32(w), hook = wire_u32(w), reason = wire_u32(w);
+    sessile_slice arguments = wire_text(w);
     if (w->bad || w->at != w->end)
         return -1;
     /* copied, because reading a text overwrites the frame */
@@ -340,8 +343,8 @@ static int serve_call(server *s, wire *w)
         return -1;
     buf_clear(&s->journal);
     state_journal_to(s->state, &s->journal);
-    status = policy_pipeline_call(s->pipeline, step, (sessile_hook)hook, s->state,
-                                  (sessile_reason)reason, &result, &why);
+    status = policy_pipeline_call_with(s->pipeline, step, (sessile_hook)hook, arguments,
+                                       s->state, (sessile_reason)reason, &result, &why);
     return send_result(s, status, &result, &why);
 }
 

@@ -1085,8 +1085,9 @@ function Memory:import(text, opts) end
 ---@field ended? sessile.MemoryEnd
 
 ---@class sessile.MemoryFinding
----@field what "order"|"address"|"secret"|"session"
----@field row? sessile.MemoryRow of the first three
+---@field what "order"|"address"|"secret"|"lowered"|"session" lowered: the engine trusts it less than
+---the policy that proposed it, because its words are not those of its source
+---@field row? sessile.MemoryRow of all but the last
 ---@field part? string what looks like it; never a secret
 ---@field session? string from which far more was remembered than from others
 ---@field agent? string

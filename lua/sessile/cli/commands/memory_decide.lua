@@ -171,8 +171,9 @@ commands["memory audit"] = {
   options = { user },
   about = [[
     It looks at live and pending entries for what reads like an order to the model, an
-    address or a secret, and names sessions that wrote at least 10 entries and 5 times as
-    many as the median. A help, not a proof. Delete an entry with `sessile memory rm`.]],
+    address or a secret, and for what a policy remembered in other words than its source
+    has, so that it is trusted less. It names sessions that wrote at least 10 entries and
+    5 times as many as the median. A help, not a proof. `sessile memory rm` deletes.]],
   run = function(app, args)
     local memory = open(app, args)
     local findings = app.try(memory:audit())
