@@ -24,10 +24,9 @@ sessile_status session_check_metadata(buf *out, const sessile_store *st,
     if (!text.size)
         return SESSILE_OK;
     if (text.size > st->limits.message)
-        return fail(
-            err, SESSILE_LIMIT,
-            "the metadata has %zu bytes, the limit [message] is %" PRIu64,
-            text.size, st->limits.message);
+        return fail(err, SESSILE_LIMIT,
+                    "the metadata has %zu bytes, the limit [message] is %" PRIu64,
+                    text.size, st->limits.message);
     status = json_check(out, text.data, text.size, st->limits.depth, err);
     if (status) {
         fail_prefix(err, "the metadata");

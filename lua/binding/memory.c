@@ -158,8 +158,8 @@ static int get_entry(lua_State *L, int table, sessile_memory_write_entry *e)
 }
 
 /* memory:write{value, key, also, kind, source, author, from, replaces, importance,
- * ttl_ms, holds_from, holds_until, metadata, pending, pinned, was} -> id; nil, message, code.
- * was: an id, or false: there is none. */
+ * ttl_ms, holds_from, holds_until, metadata, pending, pinned, was} -> id; nil, message,
+ * code. was: an id, or false: there is none. */
 static int memory_write(lua_State *L, struct binding_child *memory)
 {
     sessile_memory_write_entry e;
