@@ -1,8 +1,8 @@
 -- memory_audit.lua: entries of a memory that a person should look at.
 --
--- It finds what looks like an order to the model, an address or a secret, what the engine trusts less
--- than the policy that proposed it, and sessions from which far more was remembered than from others. It is a help, not a proof: what it does not find may
--- still be one.
+-- It finds what looks like an order to the model, an address or a secret, what the engine trusts
+-- less than the policy that proposed it, and sessions from which far more was remembered than from
+-- others. It is a help, not a proof: what it does not find may still be one.
 
 local redact = require "sessile.redact"
 
@@ -79,9 +79,9 @@ local function busy(rows)
   return found
 end
 
---- What a person should look at in these entries: {what = "order", "address", "secret" or "lowered",
---- row, part} of an entry, {what = "session", session, agent, entries, usual} of a session. A secret is
---- never in `part`.
+--- What a person should look at in these entries: {what = "order", "address", "secret" or
+--- "lowered", row, part} of an entry, {what = "session", session, agent, entries, usual} of a
+--- session. A secret is never in `part`.
 function audit.of(rows)
   local list = {}
   for _, row in ipairs(rows) do

@@ -2,8 +2,8 @@
 -- memory: view, create, str_replace, insert, delete, rename.
 --
 -- The path /memories/a/b is the key "a/b". Keys are no files, so that no path leads anywhere else;
--- one with "..", "." or nothing between two slashes is refused. A folder is what keys begin with. Texts of results are those of the
--- tool's published contract. Entries without a key have no path.
+-- one with "..", "." or nothing between two slashes is refused. A folder is what keys begin with.
+-- Texts of results are those of the tool's published contract. Entries without a key have no path.
 
 local access = require "sessile.memory_access"
 
@@ -160,7 +160,8 @@ end
 local function changed(row, value)
   return { key = row.key, value = value, kind = row.kind, also = row.also, was = row.id,
     source = row.source == "tool" and "tool" or nil, importance = row.importance,
-    from = row.from, metadata = row.metadata, holds_from = row.holds_from, holds_until = row.holds_until }
+    from = row.from, metadata = row.metadata, holds_from = row.holds_from,
+    holds_until = row.holds_until }
 end
 
 function commands.create(args, may)

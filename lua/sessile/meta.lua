@@ -1085,8 +1085,8 @@ function Memory:import(text, opts) end
 ---@field ended? sessile.MemoryEnd
 
 ---@class sessile.MemoryFinding
----@field what "order"|"address"|"secret"|"lowered"|"session" lowered: the engine trusts it less than
----the policy that proposed it, because its words are not those of its source
+---@field what "order"|"address"|"secret"|"lowered"|"session" lowered: the engine trusts it less
+---than the policy that proposed it, because its words are not those of its source
 ---@field row? sessile.MemoryRow of all but the last
 ---@field part? string what looks like it; never a secret
 ---@field session? string from which far more was remembered than from others
@@ -1796,7 +1796,7 @@ function Session:log() end
 ---@field disposition? "lost"|"covered"|"replaced"|"undone" left
 ---@field by? string left: the message that replaces it; orphan, moved: the message with the call
 ---@field stands_for? string[] written
----@field recalled? {memory: "user"|"agent", id: string}[] said: the entries of memories that it quotes
+---@field recalled? {memory: "user"|"agent", id: string}[] said: entries of memories that it quotes
 ---@field compaction? sessile.Compaction written, left, restored
 
 ---@class sessile.Explanation

@@ -1,5 +1,5 @@
--- The two memories of a session as one: what is decided, listed and erased in which of them, and how
--- many a store keeps open.
+-- The two memories of a session as one: what is decided, listed and erased in which of them; how
+-- many memories a store keeps open.
 
 local stores = require "spec.support.stores"
 local temp = require "spec.support.temp"
@@ -177,8 +177,8 @@ describe("a store", function()
     assert.equal("ESEALED", code)
     assert.matches("secret of this user was forgotten", message)
     assert.is_nil(message:find("session", 1, true), message)
-    local id
-    id, message, code = both:write("editor", "emacs")
+    local id, _
+    id, _, code = both:write("editor", "emacs")
     assert.is_nil(id)
     assert.equal("ESEALED", code)
   end)

@@ -84,8 +84,8 @@ local function show(app, memory, row, heading)
     line(row.author or "?")))
   app:out(indented((row.key and row.key .. ": " or "") .. row.value, columns))
   if because(row) ~= "" then
-    app:out("  " .. terminal.wrap("It waits because " .. because(row), columns and columns - 2, "  ")
-      .. ".\n")
+    app:out("  " .. terminal.wrap("It waits because " .. because(row) .. ".",
+      columns and columns - 2, "  ") .. "\n")
   end
   for _, found in ipairs(audit.of { row }) do
     app:out(("  %s\n"):format(app.paint("It " .. memories.LOOKS[found.what] .. ".", "yellow")))
@@ -213,7 +213,8 @@ commands["memory review"] = {
     sessile memory review coder approve 2a 2b              these are true
     sessile memory review coder reject 2c --reason "old"   this one is not]],
   arguments = { memories.agent,
-    { "verdict", "approve: become live; reject: is undone", "?", choices = { "approve", "reject" } },
+    { "verdict", "approve: they become live; reject: they are undone", "?",
+      choices = { "approve", "reject" } },
     { "entries", "entries: their keys, or their numbers", "*" } },
   options = { memories.user, memories.reason, memories.by },
   about = [[
