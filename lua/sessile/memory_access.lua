@@ -8,6 +8,7 @@
 local core = require "sessile.core"
 local memories = require "sessile.memories"
 local memory_of = require "sessile.memory"
+local memory_runs = require "sessile.memory_runs"
 local options = require "sessile.options"
 local settings = require "sessile.memory_settings"
 
@@ -112,8 +113,21 @@ function Access:apply(list, ends)
     entries[i] = complete(self, memory, one[1], one[2])
     waiting = waiting + (entries[i].pending and 1 or 0)
   end
-  ids, message, code = memory._core:apply { entries = entries, ends = ends or {}, to = "deleted",
-    by = self.session.agent, reason = "its tool was called", only_live = true }
+  local chosen
+  chosen, message, code = memory_runs.policy("sessile.tools.memory", memory._store, memory._agent)
+  if chosen and chosen.handle and #entries > 0 then -- `admit` has the last word
+    local changes
+    changes, message, code = memory_of.admit(memory, entries, chosen)
+    ids, waiting = changes and {}, 0
+    for i, change in ipairs(changes or {}) do
+      ids[i], waiting = change.id, waiting + (change.state == "pending" and 1 or 0)
+    end
+  elseif chosen then
+    ids, message, code = memory._core:apply { entries = entries, ends = ends or {}, to = "deleted",
+      by = self.session.agent, reason = "its tool was called", only_live = true }
+  else
+    ids = nil
+  end
   if code == "ECONFLICT" then
     return nil, "it was changed meanwhile, and nothing was written: read it again", code
   elseif not ids then

@@ -10,8 +10,28 @@ local settings = {}
 
 local shape = options.shape("sessile.open: memory", {
   enabled = "boolean", language = "string", ttl = "span|no", weight = "any", share = "boolean",
-  zone = "string", recall = "table|no", open = "positive",
+  zone = "string", recall = "table|no", policy = "any", remember = "table|no", trust = "table",
+  open = "positive",
 })
+
+--- When a session is heard, beside by hand: after a compaction, on closing, every so many turns.
+settings.remember_fields = { compact = "boolean", close = "boolean", turns = "positive" }
+local remember_shape =
+  options.shape("sessile.open: memory: remember", settings.remember_fields)
+settings.trust_fields = { tool = { "pending", "live" } }
+local trust_shape = options.shape("sessile.open: memory: trust", settings.trust_fields)
+
+-- {"compact", "close", turns = 10} as {compact = true, close = true, turns = 10}.
+local function check_remember(who, given)
+  local named = {}
+  for key, value in pairs(given) do
+    if math.type(key) == "integer" then
+      key, value = value, true
+    end
+    named[key] = value
+  end
+  return options.check(who, named, remember_shape)
+end
 
 --- What can be said about recall: `memory.recall`, and the options of session:recall.
 settings.recall_fields = {
@@ -55,6 +75,12 @@ function settings.check(who, given, is_agents)
       .. "got %q"):format(who, own.zone:sub(1, 40)))
   end
   own.zone = own.zone and times.zone(own.zone)
+  if own.remember then
+    own.remember = check_remember(who .. ": memory: remember", own.remember)
+  end
+  if own.trust then
+    own.trust = options.check(who .. ": memory: trust", own.trust, trust_shape)
+  end
   if own.recall then
     own.recall = options.check(who .. ": memory: recall", own.recall, recall_shape)
     settings.read_recall(own.recall, function(name, what)
@@ -74,6 +100,16 @@ end
 function settings.recalls(store, agent)
   local own = settings.of(store, agent)
   return own.enabled == true and own.recall ~= false
+end
+
+--- Whether a session is heard by itself: `when` is "compact" or "close"; or every so many turns.
+function settings.remembers(store, agent, when)
+  local own = settings.of(store, agent)
+  local remember = own.remember
+  if remember == nil then
+    remember = { compact = true, close = true }
+  end
+  return own.enabled == true and own.policy and remember and remember[when] or false
 end
 
 --- true, or nil, message, code if memories are off.
