@@ -352,7 +352,7 @@ local ENTRIES = {
   ["memory review"] = {
     plain = { "memory review coder" },
     json = { "memory review coder" },
-    wrong = { "memory review coder --approve 77", 3, "memory show coder" },
+    wrong = { "memory review coder approve 77", 3, "memory show coder" },
   },
   ["memory consent"] = {
     plain = { "memory consent coder --user ann --give yes", "Given: yes" },
