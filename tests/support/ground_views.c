@@ -161,6 +161,7 @@ static size_t id_behind(const char *text, const char *mark)
 static unsigned char *live_entries(char **texts, size_t count)
 {
     unsigned char *live = must(calloc(count + 1, 1));
+    size_t holders[3] = {0}; /* of the keys k0, k1, k2 */
     for (size_t i = 1; i < count; i++) {
         const char *key = strstr(texts[i], "\"key\":\"");
         size_t of = id_behind(texts[i], "\"of\":[\"");
@@ -172,10 +173,10 @@ static unsigned char *live_entries(char **texts, size_t count)
                   !strstr(texts[i], "\"erased\":true");
         of = id_behind(texts[i], "\"replaces\":[\"");
         live[of < count ? of : 0] = 0;
-        for (size_t k = 1; key && k < i; k++) {
-            const char *other = strstr(texts[k], "\"key\":\"");
-            if (other && strncmp(key, other, strcspn(key, ",")) == 0)
-                live[k] = 0;
+        if (key) {
+            size_t *holder = &holders[(key[8] - '0') % 3];
+            live[*holder] = 0;
+            *holder = i;
         }
     }
     live[0] = 0;
