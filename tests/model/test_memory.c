@@ -135,19 +135,32 @@ static void take_entry(world *w)
     e->stamp = rule_stamp(&w->rules);
 }
 
+/* Of these entries, those about which the verdict says something new. */
+static size_t worth_saying(const world *w, sessile_id *ids, size_t count,
+                           sessile_memory_verdict_kind to)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < count; i++)
+        for (size_t k = 0; k < w->rules.count; k++)
+            if (w->rules.entries[k].id == ids[i] &&
+                rule_would_change(&w->rules, &w->rules.entries[k], LATER, to)) {
+                ids[kept++] = ids[i];
+                break;
+            }
+    return kept;
+}
+
+/* It was written as entry w->next of the log. */
 static void take_verdict(world *w, const sessile_id *ids, size_t count,
                          sessile_memory_verdict_kind to)
 {
-    int changed = 0;
     for (size_t i = 0; i < count; i++)
         for (size_t k = 0; k < w->rules.count; k++) {
             rule_entry *e = &w->rules.entries[k];
-            if (e->id != ids[i] || !rule_would_change(&w->rules, e, LATER, to))
-                continue;
-            rule_judge(&w->rules, e, LATER, to);
-            changed = 1;
+            if (e->id == ids[i] && rule_would_change(&w->rules, e, LATER, to))
+                rule_judge(&w->rules, e, LATER, to);
         }
-    w->next += (sessile_id)changed;
+    w->next++;
 }
 
 /* ------------------------------------------------------------------ operations */
@@ -191,19 +204,12 @@ static void draw_operation(operation *o)
     unsigned what = known ? draw(&plan, 5) : 0;
     if (what != 1 && known + BATCH <= RULE_ENTRIES)
         o->count = 1 + draw(&plan, BATCH);
-    if (what == 1 || what == 2)
-        for (size_t n = 1 + draw(&plan, 2); o->ends < n && o->ends < known; o->ends++)
-            /* each once */
-            o->end_ids[o->ends] =
-                o->w->rules
-                    .entries[(o->ends ? draw(&plan, (unsigned)known) / 2 + 1 : 0) % known]
-                    .id;
-    if (o->ends > 1 && o->end_ids[0] == o->end_ids[1])
-        o->ends = 1;
-    if (o->ends)
-        o->end_ids[0] = o->ends > 1
-                            ? o->end_ids[0]
-                            : o->w->rules.entries[draw(&plan, (unsigned)known)].id;
+    if (what == 1 || what == 2) { /* neighbours in some order: each once */
+        size_t at = draw(&plan, (unsigned)known), step = 1 + draw(&plan, 2) * (known - 2);
+        o->ends = known < BATCH ? 1 : 1 + draw(&plan, BATCH);
+        for (size_t i = 0; i < o->ends; i++)
+            o->end_ids[i] = o->w->rules.entries[(at + i * step) % known].id;
+    }
     o->to = (sessile_memory_verdict_kind)draw(&plan, 7);
     o->only_live = what == 2 && draw(&plan, 2);
     for (size_t i = 0; i < o->count; i++) {
@@ -264,11 +270,15 @@ static void make_operation(const operation *o)
     os_posix.sleep_ms(NULL, 3); /* what expires soon has */
 }
 
-static void take_operation(const operation *o)
+static void take_operation(operation *o)
 {
-    for (size_t i = 0; !o->conflicts && i < o->count; i++)
+    if (o->conflicts)
+        return;
+    /* about entries as they were before those of the same commit */
+    o->ends = worth_saying(o->w, o->end_ids, o->ends, o->to);
+    for (size_t i = 0; i < o->count; i++)
         take_entry(o->w);
-    if (!o->conflicts && o->ends)
+    if (o->ends)
         take_verdict(o->w, o->end_ids, o->ends, o->to);
 }
 
@@ -500,7 +510,25 @@ static void go_through(int me, int in, int out)
     }
 }
 
-/* Some entries are erased; nothing else changes. */
+/* Each word finds the live entries that have it, no more. */
+static void ask_live(const world *w)
+{
+    const sessile_memory_filter live = {.states = 0};
+    for (unsigned word = 0; word < WORDS; word++) {
+        size_t count, expected = 0;
+        sessile_memory_row *rows =
+            hits_of(w, vocabulary[word], &live, RULE_ENTRIES, &count);
+        for (size_t i = 0; i < count; i++)
+            assert_true(w->about[record_of(w, &rows[i])].words >> word & 1);
+        for (size_t i = 0; i < w->rules.count; i++)
+            expected += (w->about[i].words >> word & 1) && passes(w, i, &live);
+        assert_int_equal(count, expected);
+        sessile_free(rows);
+    }
+}
+
+/* Some entries are erased. Nothing else begins or ends to live; what one of them replaced
+ * may be deleted instead. */
 static void erase_some(int me, int in, int out)
 {
     sessile_id ids[RULE_ENTRIES];
@@ -524,8 +552,7 @@ static void erase_some(int me, int in, int out)
             w->about[i].erased = 1;
             at++;
         }
-    for (int i = 0; i < 10; i++)
-        ask_search(w);
+    ask_live(w);
 }
 
 static void open_worlds(sessile_store *st)
