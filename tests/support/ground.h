@@ -73,6 +73,7 @@ typedef struct scenario {
     int sealed; /* it has to do with keys: sealed stores only */
     int lists;  /* lists are looked at at once, before anything is opened */
     int memory; /* it is about a memory */
+    int large;  /* it has many entries: less of it is tried, but in a long form */
 } scenario;
 extern const scenario scenarios[];
 extern const size_t scenario_count;
