@@ -165,7 +165,7 @@ SESSILE_API sessile_status sessile_memory_write(sessile_memory *memory,
 typedef struct sessile_memory_change {
     const sessile_memory_write_entry *entries;
     size_t count;
-    const sessile_id *ends; /* each gets the verdict `to` */
+    const sessile_id *ends; /* each gets the verdict `to`, as it was before */
     size_t end_count;
     sessile_memory_verdict_kind to;
     sessile_slice reason, by; /* of the verdict; may be empty */

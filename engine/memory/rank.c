@@ -60,16 +60,19 @@ static void sort(rank_hit *heap, size_t count)
     }
 }
 
-/* What factors come from, of the live entries. */
-static void sum_up(rank_ratings *r, const postings *p, const vectors *v)
+/* What factors come from: of the live entries, or of all. */
+static void sum_up_words(rank_ratings *r, const postings *p, int all)
 {
-    r->max_cosine = VECTOR_NONE;
     for (uint32_t i = 0; i < p->count; i++)
-        if (r->lex[i] > r->max_lex && postings_is_live(p, i))
+        if (r->lex[i] > r->max_lex && (all || postings_is_live(p, i)))
             r->max_lex = r->lex[i];
+}
+
+static void sum_up_vectors(rank_ratings *r, const postings *p, const vectors *v, int all)
+{
     for (size_t row = 0; r->cosines && row < v->count; row++) {
         uint32_t i = v->entries[row];
-        if (i >= p->count || !postings_is_live(p, i))
+        if (i >= p->count || !(all || postings_is_live(p, i)))
             continue;
         r->sum += r->cosines[i];
         r->squares += (double)r->cosines[i] * r->cosines[i];
@@ -181,7 +184,9 @@ int rank_rate(rank_ratings *r, postings *p, const vectors *v, const rank_questio
         vectors_score(v, q->vector, q->scale, r->cosines, p->count);
     }
     r->whole = postings_score(p, q->terms, q->term_count, of, r->lex);
-    sum_up(r, p, v);
+    r->max_cosine = VECTOR_NONE;
+    sum_up_words(r, p, 0);
+    sum_up_vectors(r, p, v, 0);
     return 0;
 }
 
@@ -194,6 +199,11 @@ int64_t rank(postings *p, const vectors *v, const rank_question *q, rank_hit *hi
     if (!p->count || !q->limit)
         return 0;
     if (!rank_rate(&r, p, v, q, NULL)) {
+        /* What ended is found, if it is asked for, when nothing that lives is alike. */
+        if (r.max_lex <= 0)
+            sum_up_words(&r, p, 1);
+        if (!r.with)
+            sum_up_vectors(&r, p, v, 1);
         factors = rank_weigh(&r, q);
         if (q->factors)
             *q->factors = factors;

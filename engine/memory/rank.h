@@ -4,8 +4,9 @@
  *     score = (1 - w) * lex / max lex + w * max(0, cos - mean) / (max cos - mean)
  *             times (1 + recency * 2^(-age / 30 days) + importance * i)
  *
- * Mean and maxima are of live entries. w is `weight`, or 0 without vectors, or 1 without
- * words. Words do not gate vectors, nor vectors words.
+ * Mean and maxima are of live entries, or of all where no live one has any. w is
+ * `weight`, or 0 without vectors, or 1 without words. Words do not gate vectors, nor
+ * vectors words.
  */
 #ifndef MEMORY_RANK_H
 #define MEMORY_RANK_H
@@ -57,8 +58,8 @@ typedef struct rank_ratings {
     float *lex, *cosines;                     /* cosines NULL: none asked for */
     size_t size;                              /* bytes of each */
     double whole;                             /* what an answer to all words would get */
-    double max_lex, max_cosine, sum, squares; /* of live entries */
-    size_t with;                              /* live entries with a vector */
+    double max_lex, max_cosine, sum, squares; /* as above */
+    size_t with;                              /* entries with a vector */
 } rank_ratings;
 /* Rates all entries: 0, or -1: no memory. v NULL: no vectors. of: see postings_score().
  * Call rank_ratings_deinit() in any case. */
