@@ -286,6 +286,8 @@ static sessile_status restore(void *arg, uint64_t count, const void *snapshot,
         return strange(err);
     f->blocks.chain = 0; /* block 0 has the header too */
     f->restoring.blocks = 0;
+    if (states_reserve(&f->states, (size_t)count))
+        return fail_nomem(err);
     for (uint64_t k = 0; !status && k < blocks; k++) {
         status = log_load(*f->log, (sessile_id)(k * LOG_BLOCK), err);
         if (!status && f->restoring.blocks == k)
