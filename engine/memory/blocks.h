@@ -81,7 +81,8 @@ void blocks_begin(blocks *b);
 void blocks_end(blocks *b, postings *p, const hash_key *key, sessile_id id,
                 const char *text, size_t size);
 /* Adds a vector of b->record.dims values, which stay there until the block is built. A
- * newer vector may take their place. Nothing is added if there is no room in the block. */
+ * newer vector may take their place. Nothing is added if there is no room in the block.
+ */
 void blocks_put_vector(blocks *b, sessile_id id, const int8_t *values);
 /* Builds no blocks any more. */
 void blocks_stop(blocks *b);

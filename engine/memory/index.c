@@ -171,7 +171,7 @@ static sessile_status take_record(taking *t, sessile_error *err)
         return take_verdict(t, err);
     case BLOCK_HEARD:
         return map_put(&f->heard, t->r->session, t->r->count) ? fail_nomem(err)
-                                                            : SESSILE_OK;
+                                                              : SESSILE_OK;
     case BLOCK_VECTORS:
         return take_vectors(t, err);
     case BLOCK_CONSENT:

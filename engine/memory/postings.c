@@ -47,6 +47,7 @@ void postings_deinit(postings *p)
     }
     mem_free(a, p->live, p->live_capacity * sizeof *p->live);
     mem_free(a, p->marked, p->marked_capacity * sizeof *p->marked);
+    mem_free(a, p->ratings, p->rating_capacity * sizeof *p->ratings);
     postings_init(p, a);
 }
 
@@ -416,8 +417,8 @@ int postings_unpack(postings *p, int field, uint32_t count, const void *data, si
         }
         if (i >= 3 * AHEAD) {
             m = &p->marked[i - 3 * AHEAD];
-            result = unpack_list(p, &in->lists[m->list], p->count - count,
-                                 from + m->next, from + m->next + m->size);
+            result = unpack_list(p, &in->lists[m->list], p->count - count, from + m->next,
+                                 from + m->next + m->size);
         }
     }
     return result;
@@ -495,6 +496,17 @@ double postings_score(postings *p, const uint64_t *terms, size_t count,
     return whole;
 }
 
+float *postings_ratings(postings *p, size_t each)
+{
+    size_t need = p->count * each, room = need + need / 8;
+    if (need <= p->rating_capacity)
+        return p->ratings;
+    mem_free(p->alloc, p->ratings, p->rating_capacity * sizeof *p->ratings);
+    p->ratings = mem_alloc(p->alloc, room * sizeof *p->ratings);
+    p->rating_capacity = p->ratings ? room : 0;
+    return p->ratings;
+}
+
 double postings_explain(postings *p, int field, uint64_t term, uint32_t entry)
 {
     posting_field *in = &p->fields[field];
@@ -515,7 +527,8 @@ double postings_explain(postings *p, int field, uint64_t term, uint32_t entry)
 size_t postings_bytes(const postings *p)
 {
     size_t sum = sizeof *p + p->live_capacity * sizeof *p->live +
-                 p->marked_capacity * sizeof *p->marked;
+                 p->marked_capacity * sizeof *p->marked +
+                 p->rating_capacity * sizeof *p->ratings;
     for (int f = 0; f < FIELDS; f++) {
         const posting_field *field = &p->fields[f];
         sum += field->capacity * sizeof *field->lists +

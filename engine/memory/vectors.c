@@ -212,7 +212,7 @@ void vectors_score(const vectors *v, const int8_t *question, float scale, float 
 size_t vectors_bytes(const vectors *v)
 {
     return sizeof *v + v->piece_count * v->per_piece * v->stride +
-           v->piece_capacity * sizeof *v->pieces +
-           v->scale_capacity * sizeof *v->scales + v->entry_capacity * sizeof *v->entries +
+           v->piece_capacity * sizeof *v->pieces + v->scale_capacity * sizeof *v->scales +
+           v->entry_capacity * sizeof *v->entries +
            v->row_of_capacity * sizeof *v->row_of;
 }
