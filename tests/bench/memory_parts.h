@@ -15,6 +15,9 @@ enum { MEMORY_TEXT = 600, MEMORY_QUESTIONS = 200 };
 
 /* ---- memory_texts.c */
 unsigned memory_random(void);
+/* Processor time of this thread, which others on the machine change less than the clock.
+ */
+double memory_now_us(void);
 /* NUL-terminated; out has room for MEMORY_TEXT bytes. The size. */
 size_t memory_put_text(char *out);
 size_t memory_put_question(char *out);

@@ -50,14 +50,14 @@ static void texts_close(texts *t)
 static void texts_add(texts *t, const char *text, size_t size)
 {
     posting_terms fields[FIELDS] = {{NULL, 0}, {NULL, 0}};
-    double start = now_us();
+    double start = memory_now_us();
     t->terms.count = 0;
     if (terms_add(&t->terms, t->w, text, size, 0))
         broken("memory");
     fields[FIELD_MAIN] = (posting_terms){t->terms.at, t->terms.count};
     if (postings_add(&t->p, fields, 1))
         broken("memory");
-    t->build += now_us() - start;
+    t->build += memory_now_us() - start;
 }
 
 static void cut(texts *t, const char *question)
@@ -75,13 +75,13 @@ static double ask(texts *t, const vectors *v, const char *question, const int8_t
     rank_question q = {
         .limit = BEST, .vector = vector, .scale = scale, .weight = RANK_WEIGHT};
     rank_hit hits[BEST];
-    double start = now_us();
+    double start = memory_now_us();
     cut(t, question);
     q.terms = t->terms.at;
     q.term_count = t->terms.count;
     if (rank(&t->p, v, &q, hits) < 0)
         broken("memory");
-    return now_us() - start;
+    return memory_now_us() - start;
 }
 
 /* ------------------------------------------------------------------ the lists, walked */
@@ -98,7 +98,7 @@ static inline uint64_t next_number(const unsigned char **at)
 static double walk_lists(texts *t, const char *question)
 {
     const posting_field *field = &t->p.fields[FIELD_MAIN];
-    double start = now_us();
+    double start = memory_now_us();
 
     cut(t, question);
     memset(t->scores, 0, t->p.count * sizeof *t->scores);
@@ -116,7 +116,7 @@ static double walk_lists(texts *t, const char *question)
             t->scores[entry] += n & 1 ? (float)next_number(&at) : 1.0f;
         }
     }
-    return now_us() - start;
+    return memory_now_us() - start;
 }
 
 /* ------------------------------------------------------------------ FTS5 */
@@ -145,13 +145,13 @@ static void fts_open(fts *f)
 
 static void fts_add(fts *f, int id, const char *text)
 {
-    double start = now_us();
+    double start = memory_now_us();
     sqlite3_bind_int(f->insert, 1, id);
     sqlite3_bind_text(f->insert, 2, text, -1, SQLITE_STATIC);
     if (sqlite3_step(f->insert) != SQLITE_DONE)
         broken("FTS5: insert");
     sqlite3_reset(f->insert);
-    f->build += now_us() - start;
+    f->build += memory_now_us() - start;
 }
 
 /* The words with OR between them. */
@@ -162,12 +162,12 @@ static double fts_ask(fts *f, const char *question)
     for (const char *word = question; *word; word += strcspn(word, " ") + 1)
         at += sprintf(at, "%s%.*s", at == match ? "" : " OR ", (int)strcspn(word, " "),
                       word);
-    start = now_us();
+    start = memory_now_us();
     sqlite3_bind_text(f->select, 1, match, -1, SQLITE_STATIC);
     while (sqlite3_step(f->select) == SQLITE_ROW)
         ;
     sqlite3_reset(f->select);
-    return now_us() - start;
+    return memory_now_us() - start;
 }
 
 static void fts_close(fts *f)
@@ -240,10 +240,10 @@ static void embedded_open(embedded *e, int count, size_t dims, int peer)
         random_vector(values, dims, &scale);
         for (size_t k = 0; peer && k < dims; k++)
             e->floats[(size_t)i * dims + k] = (float)values[k] * scale;
-        start = now_us();
+        start = memory_now_us();
         if (vectors_put(&e->v, (uint32_t)i, values, scale))
             broken("memory");
-        e->build += now_us() - start;
+        e->build += memory_now_us() - start;
     }
     free(values);
 }
@@ -258,7 +258,7 @@ static void embedded_close(embedded *e)
  */
 static double read_once(const vectors *v)
 {
-    double start = now_us();
+    double start = memory_now_us();
     size_t found = 0;
     for (size_t row = 0; row < v->count; row += v->per_piece) {
         size_t rows = v->count - row < v->per_piece ? v->count - row : v->per_piece;
@@ -266,7 +266,7 @@ static double read_once(const vectors *v)
     }
     if (found)
         broken("vectors");
-    return now_us() - start;
+    return memory_now_us() - start;
 }
 
 typedef float lanes __attribute__((vector_size(16)));
@@ -275,7 +275,7 @@ typedef float lanes __attribute__((vector_size(16)));
 static double scan_floats(const float *row, size_t count, size_t dims,
                           const float *question, float *cosines)
 {
-    double start = now_us();
+    double start = memory_now_us();
     for (size_t i = 0; i < count; i++, row += dims) {
         lanes sum[4] = {{0}}, a, b;
         for (size_t k = 0; k < dims; k += 16)
@@ -287,7 +287,7 @@ static double scan_floats(const float *row, size_t count, size_t dims,
         sum[0] += sum[1] + sum[2] + sum[3];
         cosines[i] = sum[0][0] + sum[0][1] + sum[0][2] + sum[0][3];
     }
-    return now_us() - start;
+    return memory_now_us() - start;
 }
 
 void memory_bench_vectors(int count, size_t dims)
@@ -310,9 +310,9 @@ void memory_bench_vectors(int count, size_t dims)
         for (size_t k = 0; k < dims; k++)
             question[k] = (float)vector[k] * scale;
         sample(&peer, scan_floats(e.floats, (size_t)count, dims, question, cosines));
-        start = now_us();
+        start = memory_now_us();
         vectors_score(&e.v, vector, scale, cosines, (size_t)count);
-        sample(&ours, now_us() - start);
+        sample(&ours, memory_now_us() - start);
         sample(&peer, scan_floats(e.floats, (size_t)count, dims, question, cosines));
         sample(&floor, read_once(&e.v));
     }

@@ -6,6 +6,7 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <time.h>
 
 enum { VOCABULARY = 30000, COMMON = 100 };
 
@@ -15,6 +16,13 @@ static unsigned seed = 1;
 unsigned memory_random(void)
 {
     return (unsigned)rand_r(&seed);
+}
+
+double memory_now_us(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+    return (double)t.tv_sec * 1e6 + (double)t.tv_nsec / 1e3;
 }
 
 static void prepare(void)
