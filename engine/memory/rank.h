@@ -52,20 +52,18 @@ typedef struct rank_hit {
     double score, cover;
 } rank_hit;
 
-/* The numbers of one search in one memory, for all its entries. */
+/* The numbers of one search in one memory, for all its entries, until the next search
+ * there. */
 typedef struct rank_ratings {
-    const allocator *alloc;
     float *lex, *cosines;                     /* cosines NULL: none asked for */
-    size_t size;                              /* bytes of each */
     double whole;                             /* what an answer to all words would get */
     double max_lex, max_cosine, sum, squares; /* as above */
     size_t with;                              /* entries with a vector */
 } rank_ratings;
 /* Rates all entries: 0, or -1: no memory. v NULL: no vectors. of: see postings_score().
- * Call rank_ratings_deinit() in any case. */
+ */
 int rank_rate(rank_ratings *r, postings *p, const vectors *v, const rank_question *q,
               const postings_counts *of);
-void rank_ratings_deinit(rank_ratings *r);
 /* Adds to `sum`, zeros at first, what factors come from. */
 void rank_join(rank_ratings *sum, const rank_ratings *r);
 /* The factors for ratings, or for several that were joined. */

@@ -45,6 +45,12 @@ void states_deinit(states *s)
     states_init(s, a);
 }
 
+int states_reserve(states *s, size_t count)
+{
+    return mem_grow(s->alloc, (void **)&s->records, &s->capacity, count,
+                    sizeof *s->records);
+}
+
 size_t states_bytes(const states *s)
 {
     size_t sum =
