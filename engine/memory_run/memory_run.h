@@ -49,7 +49,8 @@ typedef struct memory_hooks {
     policy_result result;
     buf returned; /* what the hook returned: a JSON array of two, checked */
     buf log;
-    uint64_t us; /* of pipelines that have ended */
+    uint64_t us;       /* of pipelines that have ended */
+    unsigned requests; /* of the current pipeline, to models and memories */
 } memory_hooks;
 
 /* What the host is asked. */
@@ -71,7 +72,7 @@ typedef struct memory_run_result {
     sessile_id refusal;
     size_t heard, left;
     size_t written, pending, lowered, ended, confirmed, not_admitted, stale;
-    buf changes;
+    buf changes, changes_json; /* without and with its brackets */
     sessile_recall_outcome recall;
     int has_vector;
     size_t embedded, to_embed;
