@@ -15,9 +15,6 @@
 
 /* Nesting of what hooks return. */
 #define RESULT_DEPTH 32
-/* Requests of one pipeline. A script is told so earlier; this is for a process that does
- * not obey. */
-#define REQUESTS_MOST 1100
 
 int memory_next_hook(sessile_memory_run *run, sessile_hook hook)
 {
@@ -42,7 +39,6 @@ void memory_hooks_end(sessile_memory_run *run)
         h->pipeline = NULL;
     }
     h->hook = 0;
-    h->requests = 0;
 }
 
 /* ------------------------------------------------------------------ the pipeline */
@@ -217,13 +213,7 @@ static sessile_status answer_memory(sessile_memory_run *run, sessile_status stat
     buf text;
 
     buf_init(&text, run->alloc);
-    while (status == SESSILE_NEEDS) {
-        if (++h->requests > REQUESTS_MOST) {
-            h->result.spent = 1;
-            status = fail(err, SESSILE_POLICY, "it asked %d times", REQUESTS_MOST);
-        }
-        if (status != SESSILE_NEEDS || !h->result.asks_memory)
-            break;
+    while (status == SESSILE_NEEDS && h->result.asks_memory) {
         buf_clear(&text);
         status = proposal_request(&run->proposal, h->step, h->result.request, &text, err);
         if (status)

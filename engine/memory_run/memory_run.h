@@ -49,8 +49,7 @@ typedef struct memory_hooks {
     policy_result result;
     buf returned; /* what the hook returned: a JSON array of two, checked */
     buf log;
-    uint64_t us;       /* of pipelines that have ended */
-    unsigned requests; /* of the current pipeline, to models and memories */
+    uint64_t us; /* of pipelines that have ended */
 } memory_hooks;
 
 /* What the host is asked. */

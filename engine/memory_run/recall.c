@@ -198,7 +198,7 @@ static sessile_status choose(sessile_memory_run *run, sessile_need *need,
 static void begin_showing(sessile_memory_run *run)
 {
     proposal *p = &run->proposal;
-    proposal_begin(p, run->store, run->session);
+    proposal_start(p, run->store, run->session);
     p->reads_only = 1; /* who recalls does not write */
     for (size_t i = 0; i < run->memory_count; i++) {
         if (run->memories[i]->user_size)

@@ -20,7 +20,7 @@ const char *proposal_memory_name(const proposal *p, size_t memory)
     return p->memories[memory]->user_size ? "user" : "agent";
 }
 
-void proposal_begin(proposal *p, sessile_store *st, sessile_session *s)
+void proposal_start(proposal *p, sessile_store *st, sessile_session *s)
 {
     memset(p, 0, sizeof *p);
     p->alloc = &st->alloc;
@@ -37,7 +37,7 @@ sessile_status proposal_init(proposal *p, sessile_store *st, sessile_session *s,
                              sessile_memory *const *memories, size_t memory_count,
                              sessile_error *err)
 {
-    proposal_begin(p, st, s);
+    proposal_start(p, st, s);
     for (size_t i = 0; i < memory_count; i++) {
         sessile_memory *m = memories[i];
         sessile_status status = memory_lock_fresh(m, err);

@@ -127,7 +127,7 @@ sessile_status proposal_init(proposal *p, sessile_store *st, sessile_session *s,
                              sessile_memory *const *memories, size_t memory_count,
                              sessile_error *err);
 /* The same without memories. */
-void proposal_begin(proposal *p, sessile_store *st, sessile_session *s);
+void proposal_start(proposal *p, sessile_store *st, sessile_session *s);
 void proposal_deinit(proposal *p);
 /* Forgets what is proposed; what was shown stays shown. */
 void proposal_clear(proposal *p);

@@ -277,6 +277,13 @@ static sessile_status attest_one(proposal *p, size_t i, sessile_error *err)
     return status;
 }
 
+/* 1: the session is a user's, and this memory is not. */
+static int is_elsewhere(const proposal *p, size_t memory)
+{
+    return p->session && p->session->identity.user_size &&
+           !p->memories[memory]->user_size;
+}
+
 sessile_status proposal_attest(proposal *p, sessile_error *err)
 {
     sessile_status status = SESSILE_OK;
@@ -286,7 +293,7 @@ sessile_status proposal_attest(proposal *p, sessile_error *err)
         proposed *x = &p->at[i];
         if (x->is_host)
             continue;
-        if (x->memory != p->target && !p->share)
+        if (is_elsewhere(p, x->memory) && !p->share)
             proposal_break(p, MEMORY_LAW_SCOPE, i,
                            "it goes to the memory of the agent, and the session is a "
                            "user's: what is said there stays there, unless the host "
