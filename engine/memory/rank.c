@@ -60,28 +60,39 @@ static void sort(rank_hit *heap, size_t count)
     }
 }
 
-/* What factors come from, of the live entries. */
+static void count_cosine(rank_ratings *r, double cosine)
+{
+    r->sum += cosine;
+    r->squares += cosine * cosine;
+    r->max_cosine = r->with ? fmax(r->max_cosine, cosine) : cosine;
+    r->min_cosine = r->with ? fmin(r->min_cosine, cosine) : cosine;
+    r->with++;
+}
+
+/* What factors come from, of the live entries. v NULL: the cosines are not of vectors. */
 static void sum_up(rank_ratings *r, const postings *p, const vectors *v)
 {
-    r->max_cosine = VECTOR_NONE;
-    for (uint32_t i = 0; i < p->count; i++)
+    for (uint32_t i = 0; i < p->count; i++) {
         if (r->lex[i] > r->max_lex && postings_is_live(p, i))
             r->max_lex = r->lex[i];
-    for (size_t row = 0; r->cosines && row < v->count; row++) {
+        if (r->cosines && !v && r->cosines[i] > VECTOR_NONE && postings_is_live(p, i))
+            count_cosine(r, (double)r->cosines[i]);
+    }
+    for (size_t row = 0; r->cosines && v && row < v->count; row++) {
         uint32_t i = v->entries[row];
-        if (i >= p->count || !postings_is_live(p, i))
-            continue;
-        r->sum += r->cosines[i];
-        r->squares += (double)r->cosines[i] * r->cosines[i];
-        r->with++;
-        if (r->cosines[i] > r->max_cosine)
-            r->max_cosine = r->cosines[i];
+        if (i < p->count && postings_is_live(p, i))
+            count_cosine(r, (double)r->cosines[i]);
     }
 }
 
 void rank_join(rank_ratings *sum, const rank_ratings *r)
 {
-    sum->max_cosine = sum->with ? fmax(sum->max_cosine, r->max_cosine) : r->max_cosine;
+    if (r->with) {
+        sum->max_cosine =
+            sum->with ? fmax(sum->max_cosine, r->max_cosine) : r->max_cosine;
+        sum->min_cosine =
+            sum->with ? fmin(sum->min_cosine, r->min_cosine) : r->min_cosine;
+    }
     sum->max_lex = fmax(sum->max_lex, r->max_lex);
     sum->sum += r->sum;
     sum->squares += r->squares;
@@ -94,6 +105,10 @@ rank_factors rank_weigh(const rank_ratings *r, const rank_question *q)
     rank_factors f = {.mean = r->with ? r->sum / with : 0};
 
     f.deviation = r->with ? sqrt(fmax(0, r->squares / with - f.mean * f.mean)) : 0;
+    if (q->outside && r->with) {
+        double distance = r->max_cosine - r->min_cosine;
+        f.mean = r->min_cosine - (distance > 0 ? distance / with : 1);
+    }
     f.by_words = r->max_lex > 0 ? (1 - weight) / r->max_lex : 0;
     f.by_vector =
         r->with && r->max_cosine > f.mean ? weight / (r->max_cosine - f.mean) : 0;
@@ -174,11 +189,23 @@ int rank_rate(rank_ratings *r, postings *p, const vectors *v, const rank_questio
     r->lex = mem_alloc(p->alloc, r->size);
     if (!r->lex)
         return -1;
-    if (v && q->vector && v->count) {
+    if (v && q->vector && v->count && !q->outside) {
         r->cosines = mem_alloc(p->alloc, r->size);
         if (!r->cosines)
             return -1;
         vectors_score(v, q->vector, q->scale, r->cosines, p->count);
+    }
+    if (q->outside) {
+        v = NULL;
+        r->cosines = mem_alloc(p->alloc, r->size);
+        if (!r->cosines)
+            return -1;
+        for (uint32_t i = 0; i < p->count; i++)
+            r->cosines[i] = VECTOR_NONE;
+        for (size_t i = 0; i < q->outside_count; i++)
+            if (q->outside[i].entry < p->count)
+                r->cosines[q->outside[i].entry] =
+                    fmaxf(r->cosines[q->outside[i].entry], q->outside[i].score);
     }
     r->whole = postings_score(p, q->terms, q->term_count, of, r->lex);
     sum_up(r, p, v);

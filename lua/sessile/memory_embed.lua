@@ -1,0 +1,217 @@
+-- memory_embed.lua: the vectors of a memory: who embeds is asked for them, and an outside index is
+-- kept beside it.
+--
+-- A failure costs the vectors' leg of a search, never the search: words find what they find.
+
+local embedding = require "sessile.model.embedding"
+local options = require "sessile.options"
+
+local embed = {}
+
+local QUESTIONS = 8  -- whose vectors a handle keeps
+local LONGEST = 8000 -- bytes of a question that are embedded, as of an entry
+local ASKED, TIMES = 100, 4 -- hits of an outside index: at least; of the limit
+
+-- Calls a function of `memory.vectors`: its result; nil and why there is none.
+local function call(vectors, name, what, context)
+  local ok, result, message = pcall(vectors[name], what, context)
+  if not ok then
+    return nil, ("memory.vectors.%s raised: %s"):format(name, tostring(result))
+  elseif result == nil or result == false then
+    return nil, message ~= nil and ("memory.vectors.%s: %s"):format(name, tostring(message))
+      or nil
+  end
+  return result
+end
+
+-- What such a function is told beside.
+local function context_of(memory, more)
+  return options.add({ agent = memory._agent, user = memory._user }, more)
+end
+
+-- ---------------------------------------------------------------- questions
+
+--- The vector of a question: {vector=, model=}; or {why=}: there is none, and why, unless nobody
+--- embeds here. own: settings; kept: a table in which vectors are kept.
+function embed.question(own, kept, question, weight)
+  local who = own.embed
+  if not who then
+    return {}
+  elseif weight == 0 then
+    return { why = "the weight of vectors is 0" }
+  elseif not question:find "%S" then
+    return { why = "the question is empty" }
+  end
+  local text = question
+  if #text > LONGEST then
+    text = text:sub(1, (utf8.len(text) and utf8.offset(text, 0, LONGEST + 1) or LONGEST + 1) - 1)
+  end
+  for i, known in ipairs(kept) do
+    if known.text == text then
+      table.insert(kept, 1, table.remove(kept, i))
+      return known
+    end
+  end
+  local vectors, message = who.ask({ text }, { purpose = "question" })
+  if not vectors then
+    return { why = "the question was not embedded: " .. message }
+  end
+  local found = { text = text, vector = vectors[1], model = who.name }
+  table.insert(kept, 1, found)
+  kept[QUESTIONS + 1] = nil
+  return found
+end
+
+-- What the outside index answers: a list of {id, score}; nil and why not.
+local function search_outside(memory, vectors, found, limit)
+  local hits, why = call(vectors, "search", found.vector, context_of(memory, {
+    model = found.model, limit = math.max(ASKED, TIMES * limit) }))
+  if not hits then
+    return nil, why or "memory.vectors.search returned nothing"
+  elseif type(hits) ~= "table" then
+    return nil, ("memory.vectors.search returned a %s, not a list"):format(type(hits))
+  end
+  local list = {}
+  for i, hit in ipairs(hits) do
+    local id, score = type(hit) == "table" and hit.id, type(hit) == "table" and hit.score
+    if type(score) ~= "number" or score ~= score or math.abs(score) > 3.4e38 then
+      return nil, ("memory.vectors.search: hit %d has no score"):format(i)
+    elseif type(id) ~= "string" then
+      return nil, ("memory.vectors.search: hit %d has no id"):format(i)
+    elseif id:find "^%x%x%x%x%x%x%x%x$" then -- what is no id is not here
+      list[#list + 1] = { id = id, score = score }
+    end
+  end
+  return list
+end
+
+-- Why there was no leg of vectors though there is a vector; nil: there was one.
+local function why_none(memory, found, rows)
+  for _, row in ipairs(rows) do
+    if row.cosine ~= 0 then
+      return nil
+    end
+  end
+  for _, model in ipairs(memory._core:models() or {}) do
+    if model.live > 0 and (found.model == nil or model.name == found.model) then
+      return nil
+    end
+  end
+  return found.model and ("no entry has a vector of '%s' yet: embed them"):format(found.model)
+    or "no entry has a vector"
+end
+
+--- Searches a memory. found: of embed.question, or {vector=, model=} that the caller gave (given =
+--- true). Returns rows and {legs = {words=, vectors=, why=}}; nil, message, code.
+function embed.search(memory, question, opts, found, limit)
+  local legs = { words = true, vectors = found.vector ~= nil, why = found.why }
+  local vectors = memory._settings.vectors
+  opts.vector, opts.model = found.vector or nil, found.model
+  if found.vector and vectors then
+    opts.vector = nil
+    opts.outside, legs.why = search_outside(memory, vectors, found, limit)
+    legs.vectors = opts.outside ~= nil
+  end
+  local rows, message, code = memory._core:search(question, opts)
+  if not rows and found.vector and not found.given then
+    -- the vector does not fit what is here: that costs its leg alone
+    opts.vector, opts.outside, legs.vectors, legs.why = nil, nil, false, message
+    rows, message, code = memory._core:search(question, opts)
+  elseif rows and opts.vector then
+    legs.why = why_none(memory, found, rows)
+    legs.vectors = legs.why == nil
+  end
+  if not rows then
+    return nil, message, code
+  end
+  return rows, { legs = legs }
+end
+
+-- ---------------------------------------------------------------- the run
+
+-- One answer to the run: 1, or nil and why there is none. An entry is put into the outside index
+-- before it counts as embedded, so that what failed there is tried again.
+local function answer(memory, who, need)
+  local ids = need.ids
+  local vectors, message, code = who.ask(need.texts, { purpose = need.purpose })
+  local index = memory._settings.vectors
+  if not vectors or not index then
+    return vectors, message, code
+  end
+  local entries = {}
+  for i, vector in ipairs(vectors) do
+    entries[i] = { id = ids[i], vector = vector }
+  end
+  local done
+  done, message = call(index, "put", entries, context_of(memory,
+    { model = who.name, dims = #vectors[1] }))
+  if not done then
+    return nil, message or "memory.vectors.put returned nothing", "EIO"
+  end
+  return vectors
+end
+
+local run_options = options.shape("memory:embed", {
+  embed = "any", name = "string", dims = "positive", batch = "positive", dry_run = "boolean",
+  timeout_ms = "timeout", on_progress = "callable",
+})
+
+--- Embeds the live entries that have no vector of the model, batch by batch, each durable when it
+--- came. Returns {verdict=, embedded=, to_embed=, model=, message=}; nil, message, code.
+--- on_progress(embedded, to_embed) is called after each batch.
+function embed.run(memory, given)
+  local opts = options.check("memory:embed", given, run_options)
+  local who = memory._settings.embed
+  if opts.embed ~= nil then
+    who = embedding.make("memory:embed: option 'embed'", opts.embed, opts.name, opts.dims)
+  end
+  if not who then
+    return nil, "nobody embeds here: say who, as memory = { embed = … }, or embed = …", "EINVALID"
+  end
+  local run, message, code = memory._core:embed_run { model = who.name, dims = who.dims,
+    batch = opts.batch, dry_run = opts.dry_run, timeout_ms = opts.timeout_ms }
+  if not run then
+    return nil, message, code
+  end
+  local guard <close> = run
+  local embedded = 0
+  while true do
+    local need
+    need, message, code = guard:step()
+    if not need then
+      return nil, message, code
+    elseif opts.on_progress then
+      local now = guard:outcome()
+      if now.embedded > embedded then
+        embedded = now.embedded
+        opts.on_progress(embedded, now.to_embed)
+      end
+    end
+    if need == true then
+      local outcome = guard:outcome()
+      outcome.model = who.name
+      return outcome
+    end
+    local vectors
+    vectors, message = answer(memory, who, need)
+    if vectors then
+      guard:reply_vectors(vectors)
+    else
+      guard:fail(message or "no reason was given")
+    end
+  end
+end
+
+-- ---------------------------------------------------------------- the outside index
+
+--- Tells the outside index that entries are gone. true; or nil and why it still has them.
+function embed.remove(memory, ids)
+  local vectors = memory._settings.vectors
+  if not vectors or not vectors.remove or #ids == 0 then
+    return true
+  end
+  local done, why = call(vectors, "remove", ids, context_of(memory))
+  return done or nil, not done and (why or "memory.vectors.remove returned nothing") or nil
+end
+
+return embed
