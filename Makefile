@@ -55,7 +55,7 @@ COMMAND_LIBS := -lcmark-gfm -lcmark-gfm-extensions -lncursesw -ltinfo -ledit
 
 OBJ     := $(BUILD)/obj
 FLOORS  := base codec vault store store/file store/sqlite store/postgres store/hosted log tokens \
-           context session memory proposal history operations admin policy run api
+           context session memory proposal history remember operations admin policy run memory_run api
 objects  = $(patsubst %.c,$(OBJ)/%.o,$(1))
 sources  = $(sort $(wildcard $(1)))
 

@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "sessile_memory.h"
 
 /* INVALID for a pointer that a call needs. */
 static inline sessile_status api_missing(sessile_error *err, const char *function,
@@ -105,6 +106,12 @@ sessile_status api_read_begin(sessile_session *session, const void *out,
 
 /* INVALID for options of a list or of a session that cannot be. */
 sessile_status api_check_list(const sessile_list_options *options, sessile_error *err);
+sessile_status api_check_memory_entry(const sessile_memory_write_entry *entry,
+                                      sessile_error *err);
+sessile_status api_check_recall(sessile_memory *const *memories,
+                                size_t memory_count,
+                                const sessile_recall_options *options,
+                                sessile_error *err);
 sessile_status api_check_session(const sessile_session_options *options,
                                  const char *function, sessile_error *err);
 

@@ -65,8 +65,8 @@ void sessile_memory_write_init(sessile_memory_write_entry *entry)
         memset(entry, 0, sizeof *entry);
 }
 
-static sessile_status check_entry(const sessile_memory_write_entry *entry,
-                                  sessile_error *err)
+sessile_status api_check_memory_entry(const sessile_memory_write_entry *entry,
+                                      sessile_error *err)
 {
     API_TEXT(entry->value);
     API_TEXT(entry->key);
@@ -89,7 +89,7 @@ sessile_status sessile_memory_write(sessile_memory *memory,
     API_USE(memory);
     API_NEED_IF(count, entries);
     for (size_t i = 0; i < count; i++) {
-        sessile_status status = check_entry(&entries[i], err);
+        sessile_status status = api_check_memory_entry(&entries[i], err);
         if (ids)
             ids[i] = SESSILE_NO_ID;
         if (status)
@@ -109,7 +109,7 @@ sessile_status sessile_memory_apply(sessile_memory *memory,
     API_TEXT(change->reason);
     API_TEXT(change->by);
     for (size_t i = 0; i < change->count; i++) {
-        sessile_status status = check_entry(&change->entries[i], err);
+        sessile_status status = api_check_memory_entry(&change->entries[i], err);
         if (ids)
             ids[i] = SESSILE_NO_ID;
         if (status)
@@ -311,9 +311,8 @@ void sessile_recall_options_init(sessile_recall_options *options)
     options->weight = RANK_WEIGHT;
 }
 
-static sessile_status check_recall(sessile_memory *const *memories, size_t memory_count,
-                                   const sessile_recall_options *options,
-                                   sessile_error *err)
+sessile_status api_check_recall(sessile_memory *const *memories, size_t memory_count,
+                                const sessile_recall_options *options, sessile_error *err)
 {
     API_NEED_IF(memory_count, memories);
     for (size_t i = 0; i < memory_count; i++)
@@ -335,7 +334,7 @@ sessile_status sessile_recall_find(sessile_session *session,
 
     API_LIST(rows, count, session);
     API_OPTIONS(sessile_recall_options, options);
-    status = check_recall(memories, memory_count, options, err);
+    status = api_check_recall(memories, memory_count, options, err);
     return status ? status
                   : session_recall_find(session, memories, memory_count, options, rows,
                                         count, err);
@@ -352,7 +351,7 @@ sessile_status sessile_recall(sessile_session *session, sessile_memory *const *m
     out->entry = SESSILE_NO_ID;
     API_NEED(session);
     API_OPTIONS(sessile_recall_options, options);
-    status = check_recall(memories, memory_count, options, err);
+    status = api_check_recall(memories, memory_count, options, err);
     return status ? status
                   : session_recall(session, memories, memory_count, options, out, err);
 }

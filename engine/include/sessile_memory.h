@@ -647,6 +647,7 @@ typedef struct sessile_memory_outcome {
     const char *message; /* REFUSED, STALE, and what failed in passing: the reason; or "" */
     sessile_id refusal;  /* the entry that records the refusal, or SESSILE_NO_ID */
     size_t heard;        /* remember: messages that were shown */
+    size_t left;         /* remember: messages, tidy: entries that are for the next run */
     size_t written, pending, lowered, ended, confirmed, not_admitted, stale;
     /* A JSON array, an object for each proposed change:
      * {"do":"write"|"delete"|"confirm","memory":"user"|"agent","id":…,"key":…,"value":…,

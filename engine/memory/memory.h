@@ -84,6 +84,21 @@ void memory_put_id(buf *out, sessile_id id); /* as a JSON string */
 sessile_id memory_add(sessile_memory *m, batch *b, entry_type type, entry_source source,
                       sessile_slice author, const buf *data);
 
+/* What memory_write() checks of an entry before the lock is taken, but its metadata. */
+sessile_status memory_check_entry(const sessile_memory *m,
+                                  const sessile_memory_write_entry *e,
+                                  sessile_error *err);
+/* Adds an entry that was checked, with its metadata and the policy that wrote it (JSON
+ * objects, or empty), and returns its id. */
+sessile_id memory_add_entry(sessile_memory *m, batch *b,
+                            const sessile_memory_write_entry *e, sessile_slice metadata,
+                            sessile_slice policy);
+/* Adds a verdict, unless it changes nothing. NOTFOUND. */
+sessile_status memory_add_verdict(sessile_memory *m, batch *b, const sessile_id *ids,
+                                  size_t count, sessile_memory_verdict_kind to,
+                                  sessile_slice reason, sessile_slice by,
+                                  sessile_error *err);
+
 /* ---- embed.c */
 sessile_status memory_embed(sessile_memory *m, sessile_slice model, size_t dims,
                             const sessile_id *ids, const float *vectors, size_t count,

@@ -54,7 +54,7 @@ static sessile_status check_from(const sessile_memory_write_entry *e, sessile_er
     return SESSILE_OK;
 }
 
-static sessile_status check_entry(const sessile_memory *m,
+sessile_status memory_check_entry(const sessile_memory *m,
                                   const sessile_memory_write_entry *e, sessile_error *err)
 {
     const sessile_limits *limits = &m->store->limits;
@@ -152,7 +152,8 @@ static void put_holds(buf *out, const sessile_memory_write_entry *e)
 }
 
 static void put_entry(buf *out, const sessile_memory *m,
-                      const sessile_memory_write_entry *e, sessile_slice metadata)
+                      const sessile_memory_write_entry *e, sessile_slice metadata,
+                      sessile_slice policy)
 {
     unsigned millionths = (unsigned)lround(e->importance * 1000000);
 
@@ -176,6 +177,10 @@ static void put_entry(buf *out, const sessile_memory *m,
     if (metadata.size) {
         buf_puts(out, ",\"metadata\":");
         buf_put(out, metadata.data, metadata.size);
+    }
+    if (policy.size) {
+        buf_puts(out, ",\"policy\":");
+        buf_put(out, policy.data, policy.size);
     }
     if (e->pending)
         buf_puts(out, ",\"pending\":true");
@@ -212,6 +217,22 @@ sessile_id memory_add(sessile_memory *m, batch *b, entry_type type, entry_source
         batch_add(b, &fields);
     buf_deinit(&name);
     buf_deinit(&user);
+    return id;
+}
+
+sessile_id memory_add_entry(sessile_memory *m, batch *b,
+                            const sessile_memory_write_entry *e, sessile_slice metadata,
+                            sessile_slice policy)
+{
+    static const entry_source sources[] = {SOURCE_USER, SOURCE_AGENT, SOURCE_TOOL,
+                                           SOURCE_SYSTEM};
+    sessile_id id;
+    buf data;
+
+    buf_init(&data, b->alloc);
+    put_entry(&data, m, e, metadata, policy);
+    id = memory_add(m, b, ENTRY_MEMORY, sources[e->source], e->author, &data);
+    buf_wipe(&data);
     return id;
 }
 
@@ -274,8 +295,7 @@ static sessile_status check_was(const sessile_memory *m,
 static sessile_status build_entries(void *arg, sessile_memory *m, batch *b,
                                     sessile_error *err)
 {
-    static const entry_source sources[] = {SOURCE_USER, SOURCE_AGENT, SOURCE_TOOL,
-                                           SOURCE_SYSTEM};
+    static const sessile_slice no_policy = {NULL, 0};
     writing *w = arg;
     sessile_status status = w->count ? memory_check_consent(m, err) : SESSILE_OK;
 
@@ -289,7 +309,6 @@ static sessile_status build_entries(void *arg, sessile_memory *m, batch *b,
                     m->fold->states.count, m->store->limits.memory_entries);
     for (size_t i = 0; !status && i < w->count; i++) {
         const sessile_memory_write_entry *e = &w->entries[i];
-        buf data;
         status = check_was(m, e, b->now_ms, err);
         for (size_t k = 0; !status && k < e->replace_count; k++)
             if (states_find(&m->fold->states, e->replaces[k]) == STATE_NONE)
@@ -298,10 +317,9 @@ static sessile_status build_entries(void *arg, sessile_memory *m, batch *b,
                               e->replaces[k]);
         if (status)
             return status;
-        buf_init(&data, b->alloc);
-        put_entry(&data, m, e, (sessile_slice){w->metadata[i].data, w->metadata[i].size});
-        w->ids[i] = memory_add(m, b, ENTRY_MEMORY, sources[e->source], e->author, &data);
-        buf_wipe(&data);
+        w->ids[i] = memory_add_entry(
+            m, b, e, (sessile_slice){w->metadata[i].data, w->metadata[i].size},
+            no_policy);
     }
     return !status && w->change ? build_ends(w->change, m, b, err) : status;
 }
@@ -311,7 +329,7 @@ static sessile_status check_entries(sessile_memory *m, const writing *w, buf *me
 {
     sessile_status status = SESSILE_OK;
     for (size_t i = 0; !status && i < w->count; i++) {
-        status = check_entry(m, &w->entries[i], err);
+        status = memory_check_entry(m, &w->entries[i], err);
         if (!status)
             status = session_check_metadata(&metadata[i], m->store,
                                             w->entries[i].metadata, err);
@@ -406,6 +424,15 @@ static sessile_status build_verdict(void *arg, sessile_memory *m, batch *b,
         memory_add(m, b, ENTRY_VERDICT, SOURCE_HOST, (sessile_slice){NULL, 0}, &data);
     buf_wipe(&data);
     return SESSILE_OK;
+}
+
+sessile_status memory_add_verdict(sessile_memory *m, batch *b,
+                                  const sessile_id *ids, size_t count,
+                                  sessile_memory_verdict_kind to, sessile_slice reason,
+                                  sessile_slice by, sessile_error *err)
+{
+    judging w = {ids, count, 0, to, reason, by};
+    return build_verdict(&w, m, b, err);
 }
 
 sessile_status memory_verdict(sessile_memory *m, const sessile_id *ids, size_t count,

@@ -47,6 +47,7 @@ typedef struct memory_hooks {
     size_t step;
     sessile_hook hook; /* 0: none runs */
     policy_result result;
+    buf returned; /* what the hook returned: a JSON array of two, checked */
     buf log;
     uint64_t us; /* of pipelines that have ended */
 } memory_hooks;
@@ -68,7 +69,7 @@ typedef struct memory_run_result {
     const char *hook; /* static */
     int law;
     sessile_id refusal;
-    size_t heard;
+    size_t heard, left;
     size_t written, pending, lowered, ended, confirmed, not_admitted, stale;
     buf changes;
     sessile_recall_outcome recall;
@@ -93,13 +94,19 @@ struct sessile_memory_run {
     int has_proposal;
     memory_run_stage stage;
     buf arguments; /* of the hook */
-    size_t at;     /* of ADMIT: the proposed entry; of TIDY: of ids */
-    id_list ids;   /* of TIDY, of EMBED */
+    size_t at;     /* of ADMIT: the proposed entry; of TIDY: of ids; of REMEMBER: 1: heard */
+    int attested;  /* of ADMIT: sources are known */
+    int tidied;    /* TIDY has run */
+    entry_ids ids;   /* of TIDY, of EMBED */
     memory_run_result result;
     sessile_recall_options recall; /* of RECALL; its texts are in recall_texts */
     buf recall_texts;
     float *question_vector; /* of RECALL, or NULL */
     size_t question_dims;
+    int chooses;  /* of RECALL: a hook chooses from what was found */
+    size_t found; /* of RECALL: what it chooses from */
+    sessile_recall_item *recall_items; /* that the caller gave, or a hook chose */
+    size_t recall_item_count;
 };
 
 /* ---- life.c */
@@ -109,16 +116,48 @@ sessile_status memory_run_new(sessile_memory_run **out, memory_run_kind kind,
                               const sessile_memory_run_options *options,
                               sessile_error *err);
 
+/* ---- outcome.c */
+/* Sets result.message. */
+void memory_run_say(sessile_memory_run *run, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+/* The policy that runs refused, or the proposal of one was: by its step. */
+void memory_run_name(sessile_memory_run *run, size_t step, sessile_hook hook);
+/* A proposal_author_of; arg is the run. */
+proposal_author memory_run_author(void *arg, size_t step);
+/* Counts what was proposed and what became of it. */
+sessile_status memory_run_count(sessile_memory_run *run, sessile_error *err);
+
+/* ---- hooks.c */
+/* 1: a step of the chain from hooks.step on has the hook; hooks.step is the first. */
+int memory_next_hook(sessile_memory_run *run, sessile_hook hook);
+/*
+ * Calls the hook of hooks.step with run->arguments, or goes on with it after a reply. OK:
+ * hooks.returned has what it returned, and what it asked ctx.memory to write is in the
+ * proposal. NEEDS. POLICY: it failed. Anything else: the run has failed.
+ */
+sessile_status memory_hook(sessile_memory_run *run, sessile_hook hook, sessile_need *need,
+                           sessile_error *err);
+/* The pipeline ends; the next hook begins another one, with a budget of its own. */
+void memory_hooks_end(sessile_memory_run *run);
+
 /* ---- ask.c */
 /* NEEDS: the host is asked; request is what it is asked, in run->ask.request. */
 sessile_status memory_ask_embed(sessile_memory_run *run, const char *purpose,
                                 const sessile_slice *texts, size_t count,
-                                sessile_need *need);
+                                sessile_need *need, sessile_error *err);
 sessile_status memory_ask_model(sessile_memory_run *run, sessile_need *need);
 sessile_status memory_ask_hook(sessile_memory_run *run, sessile_need *need);
 /* Takes the reply to EMBED for `count` texts: 1, or 0: it failed, and run->result.message
  * says why. */
 int memory_take_vectors(sessile_memory_run *run, size_t count);
+
+/* ---- remember.c */
+sessile_status memory_step_hooks(sessile_memory_run *run, sessile_need *need,
+                                 sessile_error *err);
+
+/* ---- recall.c */
+sessile_status memory_step_recall(sessile_memory_run *run, sessile_need *need,
+                                  sessile_error *err);
 
 /* ---- embed.c */
 sessile_status memory_step_embed(sessile_memory_run *run, sessile_need *need,

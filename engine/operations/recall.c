@@ -60,25 +60,27 @@ static int place_of(const sessile_memory *m)
     return m->user_size == 0;
 }
 
-static sessile_status check_memories(const recall *r, sessile_error *err)
+sessile_status recall_check_memories(const sessile_session *s,
+                                     sessile_memory *const *memories, size_t memory_count,
+                                     sessile_error *err)
 {
-    const session_identity *own = &r->session->identity;
-    if (r->memory_count > MEMORIES)
+    const session_identity *own = &s->identity;
+    if (memory_count > MEMORIES)
         return fail(err, SESSILE_INVALID,
                     "at most %d memories: the user's, and the one that the agent keeps "
                     "for all",
                     MEMORIES);
-    for (size_t i = 0; i < r->memory_count; i++) {
-        const sessile_memory *m = r->memories[i];
-        if (m->store != r->session->store || m->agent_size != own->agent_size ||
+    for (size_t i = 0; i < memory_count; i++) {
+        const sessile_memory *m = memories[i];
+        if (m->store != s->store || m->agent_size != own->agent_size ||
             memcmp(m->agent, own->agent, own->agent_size) != 0 ||
             (m->user_size && (m->user_size != own->user_size ||
                               memcmp(m->user, own->user, own->user_size) != 0)))
-            return session_fail(r->session, err, SESSILE_INVALID,
+            return session_fail(s, err, SESSILE_INVALID,
                                 "memory %zu is of another agent, user or store: open "
                                 "those of the session's agent",
                                 i + 1);
-        if (i && place_of(m) == place_of(r->memories[0]))
+        if (i && place_of(m) == place_of(memories[0]))
             return fail(err, SESSILE_INVALID, "the same memory is given twice");
     }
     return SESSILE_OK;
@@ -404,7 +406,7 @@ static sessile_status begin(recall *r, sessile_session *s,
         options->item_count > SESSILE_RECALL_ITEMS_MAX)
         return fail(err, SESSILE_LIMIT, "at most %d entries are recalled at once",
                     SESSILE_RECALL_ITEMS_MAX);
-    return check_memories(r, err);
+    return recall_check_memories(r->session, r->memories, r->memory_count, err);
 }
 
 static void end(recall *r)
@@ -418,6 +420,26 @@ static void end(recall *r)
     buf_wipe(&r->of);
     buf_wipe(&r->message);
     buf_wipe(&r->scratch);
+}
+
+sessile_status recall_question(sessile_session *s, const sessile_recall_options *options,
+                               buf *out, sessile_error *err)
+{
+    const context *c;
+    recall r;
+    sessile_status status = begin(&r, s, NULL, 0, options, err);
+
+    if (!status)
+        status = session_lock_fresh(s, err);
+    if (!status) {
+        status = session_context_locked(s, &c, err);
+        if (!status)
+            status = find_question(&r, c, err);
+        session_unlock(s);
+    }
+    buf_put(out, r.question.data, r.question.size);
+    end(&r);
+    return !status && out->failed ? fail_nomem(err) : status;
 }
 
 sessile_status session_recall_find(sessile_session *s, sessile_memory *const *memories,

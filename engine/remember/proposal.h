@@ -57,10 +57,10 @@ typedef enum proposed_state {
     PROPOSED_STALE /* what it builds on has changed meanwhile */
 } proposed_state;
 
-typedef struct id_list {
+typedef struct entry_ids {
     sessile_id *at;
     size_t count, capacity;
-} id_list;
+} entry_ids;
 
 /* What a policy proposes. Texts are owned, in `text`. */
 typedef struct proposed {
@@ -69,8 +69,8 @@ typedef struct proposed {
     size_t step;   /* of the chain: whose it is */
     buf text;
     sessile_memory_write_entry entry; /* WRITE; its slices are into text */
-    id_list from, of;                 /* WRITE: messages, entries that it is from */
-    id_list ids; /* WRITE: that it replaces; else that it is about */
+    entry_ids from, of;                 /* WRITE: messages, entries that it is from */
+    entry_ids ids; /* WRITE: that it replaces; else that it is about */
     sessile_memory_from *sources; /* WRITE: for entry.from; texts are the session's */
     size_t source_count;
     buf source_text;
@@ -79,7 +79,7 @@ typedef struct proposed {
     int waits;             /* `admit` or a source wants a person to approve it */
     proposed_state state;  /* `admit` and the judgement on the memory as it is set it */
     int contradicts;       /* it would replace entries of a higher source: it waits */
-    id_list contradicted;
+    entry_ids contradicted;
     buf why;       /* why it waits, is stale or was not admitted */
     sessile_id id; /* once it is written, or SESSILE_NO_ID */
 } proposed;
@@ -98,6 +98,8 @@ typedef struct proposal {
     shown_message *messages;
     size_t message_count, message_capacity;
     buf said_text;
+    buf tool_text; /* words of tools in the session, also before what is heard now */
+    buf user_text; /* words of users that were shown */
     shown_entry *entries;
     size_t entry_count, entry_capacity;
 
@@ -133,7 +135,9 @@ int proposal_has_shown(const proposal *p, size_t memory, sessile_id id);
 const shown_message *proposal_message(const proposal *p, sessile_id id); /* or NULL */
 /* A new one at the end; NULL: no memory. */
 proposed *proposal_add(proposal *p, proposed_kind kind, size_t memory, size_t step);
-int id_list_add(id_list *l, sessile_id id, const allocator *a); /* 0, or -1 */
+/* Forgets those from `count` on. */
+void proposal_cut(proposal *p, size_t count);
+int entry_ids_add(entry_ids *l, sessile_id id, const allocator *a); /* 0, or -1 */
 
 /* ---- said.c */
 
@@ -145,6 +149,8 @@ int id_list_add(id_list *l, sessile_id id, const allocator *a); /* 0, or -1 */
  */
 enum { SAID_MESSAGES = 200, SAID_MESSAGE_BYTES = 8192, SAID_BYTES = 262144 };
 sessile_status proposal_hear(proposal *p, buf *out, sessile_error *err);
+/* How far the target has heard the session; 0: never. The target is locked. */
+sessile_status proposal_heard(const proposal *p, sessile_id *upto, sessile_error *err);
 /* Shows messages of a context, without texts of the engine's and the policies'. */
 sessile_status proposal_show_context(proposal *p, const context *c, sessile_error *err);
 
@@ -176,7 +182,7 @@ sessile_status proposal_take_host(proposal *p, size_t memory,
 /* Reads ids (strings, or objects with a member id) from an array, or from one of them;
  * *memory changes to that which an object names. INVALID. */
 sessile_status proposal_take_ids(const proposal *p, json ids, const char *what,
-                                 id_list *out, size_t *memory, sessile_error *err);
+                                 entry_ids *out, size_t *memory, sessile_error *err);
 
 /* ---- sources.c, laws.c, commit.c, changes.c */
 

@@ -1,0 +1,142 @@
+/* memory_run.c: the public functions of runs of memories. */
+#include "sessile_memory.h"
+#include "api/api.h"
+#include "memory_run/begin.h"
+
+#define EMBED_BATCH 64
+
+void sessile_memory_run_options_init(sessile_memory_run_options *options)
+{
+    if (!options)
+        return;
+    memset(options, 0, sizeof *options);
+    options->reason = SESSILE_REASON_MANUAL;
+    options->embed_batch = EMBED_BATCH;
+}
+
+static sessile_status check(const sessile_memory_run_options *o, const char *function,
+                            sessile_error *err)
+{
+    if (api_bad(o->embed_model))
+        return api_missing(err, function, "the data of a slice in options");
+    if (o->has_ids && o->id_count && !o->ids)
+        return api_missing(err, function, "options.ids");
+    if (!utf8_valid(o->embed_model.data, o->embed_model.size))
+        return fail(err, SESSILE_INVALID, "the model's name is not UTF-8");
+    if ((unsigned)o->isolation > SESSILE_WORKER)
+        return fail(err, SESSILE_INVALID, "there is no such isolation");
+    return SESSILE_OK;
+}
+
+/* What begins every run: its output, what it is of, its options. */
+#define API_MEMORY_RUN(handle)                             \
+    API_MAKE(out, handle);                                 \
+    API_OPTIONS(sessile_memory_run_options, options);      \
+    sessile_status status = check(options, __func__, err); \
+    if (status)                                            \
+    return status
+
+static sessile_status check_memories(sessile_memory *const *memories, size_t count,
+                                     sessile_error *err)
+{
+    API_NEED_IF(count, memories);
+    for (size_t i = 0; i < count; i++)
+        API_NEED(memories[i]);
+    return SESSILE_OK;
+}
+
+sessile_status sessile_remember_begin(sessile_memory_run **out, sessile_session *session,
+                                      sessile_memory *const *memories,
+                                      size_t memory_count,
+                                      const sessile_memory_run_options *options,
+                                      sessile_error *err)
+{
+    API_MEMORY_RUN(session);
+    status = check_memories(memories, memory_count, err);
+    return status ? status
+                  : memory_run_remember(out, session, memories, memory_count, options,
+                                        err);
+}
+
+sessile_status sessile_tidy_begin(sessile_memory_run **out, sessile_memory *memory,
+                                  const sessile_memory_run_options *options,
+                                  sessile_error *err)
+{
+    API_MEMORY_RUN(memory);
+    return memory_run_tidy(out, memory, options, err);
+}
+
+sessile_status sessile_admit_begin(sessile_memory_run **out, sessile_memory *memory,
+                                   const sessile_memory_write_entry *entries,
+                                   size_t count,
+                                   const sessile_memory_run_options *options,
+                                   sessile_error *err)
+{
+    API_MEMORY_RUN(memory);
+    API_NEED_IF(count, entries);
+    for (size_t i = 0; !status && i < count; i++)
+        status = api_check_memory_entry(&entries[i], err);
+    return status ? status : memory_run_admit(out, memory, entries, count, options, err);
+}
+
+sessile_status sessile_recall_begin(sessile_memory_run **out, sessile_session *session,
+                                    sessile_memory *const *memories, size_t memory_count,
+                                    const sessile_recall_options *recall,
+                                    const sessile_memory_run_options *options,
+                                    sessile_error *err)
+{
+    API_MEMORY_RUN(session);
+    API_OPTIONS(sessile_recall_options, recall);
+    status = api_check_recall(memories, memory_count, recall, err);
+    return status ? status
+                  : memory_run_recall(out, session, memories, memory_count, recall,
+                                      options, err);
+}
+
+sessile_status sessile_embed_begin(sessile_memory_run **out, sessile_memory *memory,
+                                   const sessile_memory_run_options *options,
+                                   sessile_error *err)
+{
+    API_MEMORY_RUN(memory);
+    return memory_run_embed(out, memory, options, err);
+}
+
+sessile_status sessile_memory_run_step(sessile_memory_run *run, sessile_need *need,
+                                       sessile_error *err)
+{
+    API_USE(run);
+    API_NEED(need);
+    return memory_run_step(run, need, err);
+}
+
+sessile_status sessile_memory_run_reply(sessile_memory_run *run,
+                                        const sessile_answer *answer, sessile_error *err)
+{
+    API_USE(run);
+    API_NEED(answer);
+    API_TEXT(answer->text);
+    return memory_run_reply(run, answer, err);
+}
+
+sessile_status sessile_memory_run_reply_vectors(sessile_memory_run *run,
+                                                const float *vectors, size_t count,
+                                                size_t dims, sessile_error *err)
+{
+    API_USE(run);
+    API_NEED_IF(count && dims, vectors);
+    return memory_run_reply_vectors(run, vectors, count, dims, err);
+}
+
+sessile_status sessile_memory_run_outcome(sessile_memory_run *run,
+                                          sessile_memory_outcome *out, sessile_error *err)
+{
+    error_clear(err);
+    API_ZERO(out);
+    API_NEED(run);
+    return memory_run_outcome(run, out, err);
+}
+
+void sessile_memory_run_free(sessile_memory_run *run)
+{
+    memory_run_free(run);
+}

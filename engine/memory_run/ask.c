@@ -1,0 +1,167 @@
+/*
+ * ask.c: what a run of memories asks its host, and the host's reply.
+ *
+ * A reply is copied. One that is wrong (too few vectors, a number that is not finite) is
+ * an answer that failed, not an error of the call: the run goes on without it.
+ */
+#include "memory_run/memory_run.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/names.h"
+#include "base/text.h"
+#include "codec/json.h"
+
+/* Bytes of a host's reason that are kept. */
+#define REASON_MOST 400
+
+static void name_policy(const sessile_memory_run *run, sessile_need *need)
+{
+    const policy_step_info *step = policy_step_get(run->hooks.policy, run->hooks.step);
+    need->policy = step->name;
+    need->step = run->hooks.step;
+    need->options = slice_of(step->options);
+    need->hook = run->hooks.hook;
+    need->reason = run->options.reason;
+    need->now_ms = run->now_ms;
+}
+
+sessile_status memory_ask_model(sessile_memory_run *run, sessile_need *need)
+{
+    name_policy(run, need);
+    need->kind = run->ask.out = SESSILE_NEED_MODEL;
+    need->request = run->hooks.result.request;
+    return SESSILE_NEEDS;
+}
+
+sessile_status memory_ask_hook(sessile_memory_run *run, sessile_need *need)
+{
+    name_policy(run, need);
+    need->kind = run->ask.out = SESSILE_NEED_HOOK;
+    need->request = (sessile_slice){run->arguments.data, run->arguments.size};
+    return SESSILE_NEEDS;
+}
+
+sessile_status memory_ask_embed(sessile_memory_run *run, const char *purpose,
+                                const sessile_slice *texts, size_t count,
+                                sessile_need *need, sessile_error *err)
+{
+    buf *out = &run->ask.request;
+
+    buf_clear(out);
+    buf_puts(out, "{\"texts\":[");
+    for (size_t i = 0; i < count; i++) {
+        buf_puts(out, i ? "," : "");
+        json_put_string(out, texts[i].data, texts[i].size);
+    }
+    buf_puts(out, "],\"model\":");
+    json_put_string(out, run->embed_model.data, run->embed_model.size);
+    buf_printf(out, ",\"dims\":%zu,\"purpose\":\"%s\"}", run->options.embed_dims,
+               purpose);
+    if (out->failed)
+        return fail_nomem(err);
+    *need = (sessile_need){.kind = SESSILE_NEED_EMBED,
+                           .policy = "",
+                           .request = {out->data, out->size},
+                           .reason = run->options.reason,
+                           .now_ms = run->now_ms};
+    run->ask.out = SESSILE_NEED_EMBED;
+    return SESSILE_NEEDS;
+}
+
+sessile_status memory_run_reply(sessile_memory_run *run, const sessile_answer *answer,
+                                sessile_error *err)
+{
+    memory_ask *ask = &run->ask;
+
+    if (!ask->out)
+        return fail(err, SESSILE_INVALID, "nothing was asked: step the run first");
+    if (ask->out == SESSILE_NEED_EMBED && !answer->status)
+        return fail(err, SESSILE_INVALID,
+                    "the run asks for vectors: give them to "
+                    "sessile_memory_run_reply_vectors()");
+    buf_clear(&ask->text);
+    buf_put(&ask->text, answer->text.data, answer->text.size);
+    if (ask->text.failed)
+        return fail_nomem(err);
+    ask->status = answer->status;
+    ask->replied = ask->out;
+    ask->out = SESSILE_NEED_NONE;
+    return SESSILE_OK;
+}
+
+sessile_status memory_run_reply_vectors(sessile_memory_run *run, const float *vectors,
+                                        size_t count, size_t dims, sessile_error *err)
+{
+    memory_ask *ask = &run->ask;
+    size_t size;
+
+    if (ask->out != SESSILE_NEED_EMBED)
+        return fail(err, SESSILE_INVALID, "no vectors were asked for");
+    if (count > SESSILE_MEMORY_RUN_BATCH || dims > SESSILE_MEMORY_DIMS_MAX)
+        return fail(err, SESSILE_LIMIT,
+                    "at most %d vectors of %d dimensions [memory_dims] are one answer",
+                    SESSILE_MEMORY_RUN_BATCH, SESSILE_MEMORY_DIMS_MAX);
+    mem_free(run->alloc, ask->vectors, ask->vectors_size);
+    size = count * dims * sizeof *vectors;
+    ask->vectors = size ? mem_alloc(run->alloc, size) : NULL;
+    ask->vectors_size = ask->vectors ? size : 0;
+    if (size && !ask->vectors)
+        return fail_nomem(err);
+    if (size)
+        memcpy(ask->vectors, vectors, size);
+    ask->count = count;
+    ask->dims = dims;
+    ask->status = SESSILE_OK;
+    ask->replied = SESSILE_NEED_EMBED;
+    ask->out = SESSILE_NEED_NONE;
+    return SESSILE_OK;
+}
+
+static int is_vector(const float *v, size_t dims)
+{
+    int nonzero = 0;
+    for (size_t i = 0; i < dims; i++) {
+        if (!isfinite(v[i]))
+            return 0;
+        nonzero |= v[i] != 0;
+    }
+    return nonzero;
+}
+
+int memory_take_vectors(sessile_memory_run *run, size_t count)
+{
+    memory_ask *ask = &run->ask;
+    size_t size;
+
+    ask->replied = SESSILE_NEED_NONE;
+    if (ask->status) {
+        size = utf8_floor(ask->text.data ? ask->text.data : "", ask->text.size,
+                          REASON_MOST);
+        memory_run_say(run, "the texts were not embedded: %.*s",
+                       size ? (int)size : (int)sizeof "no reason was given" - 1,
+                       size ? ask->text.data : "no reason was given");
+    } else if (ask->count != count) {
+        memory_run_say(run, "the texts were not embedded: %zu vectors came for %zu texts",
+                       ask->count, count);
+    } else if (!ask->dims || (run->options.embed_dims &&
+                              ask->dims != run->options.embed_dims)) {
+        memory_run_say(run,
+                       "the texts were not embedded: vectors of %zu dimensions came, "
+                       "not of %zu",
+                       ask->dims, run->options.embed_dims);
+    } else {
+        for (size_t i = 0; i < count; i++)
+            if (!is_vector(ask->vectors + i * ask->dims, ask->dims)) {
+                memory_run_say(run,
+                               "the texts were not embedded: vector %zu has a number "
+                               "that is not finite, or zeros only",
+                               i + 1);
+                return 0;
+            }
+        return 1;
+    }
+    return 0;
+}

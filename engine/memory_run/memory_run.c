@@ -1,0 +1,198 @@
+/*
+ * memory_run.c: begins runs of memories and steps them.
+ *
+ * Owns which file has which kind of run. A run that has failed says so at every step.
+ */
+#include "memory_run/memory_run.h"
+
+#include <string.h>
+
+#include "operations/recall.h"
+
+/* Gives the run to the caller, or frees it when status is an error. */
+static sessile_status begun(sessile_memory_run *run, sessile_status status,
+                            sessile_memory_run **out)
+{
+    if (status)
+        memory_run_free(run);
+    else
+        *out = run;
+    return status;
+}
+
+static sessile_status need_hook(const sessile_memory_run *run, sessile_hook hook,
+                                const char *name, sessile_error *err)
+{
+    size_t i, count = run->hooks.policy ? policy_step_count(run->hooks.policy) : 0;
+    for (i = 0; i < count; i++)
+        if (policy_step_get(run->hooks.policy, i)->hooks & (unsigned)hook)
+            return SESSILE_OK;
+    return fail(err, SESSILE_INVALID,
+                "no policy of the chain has a %s hook: name one that has", name);
+}
+
+static sessile_status begin_proposal(sessile_memory_run *run, sessile_error *err)
+{
+    sessile_status status =
+        proposal_init(&run->proposal, run->store, run->session, run->memories,
+                      run->memory_count, err);
+    run->has_proposal = 1;
+    run->proposal.share = run->options.share;
+    run->proposal.trust_tools = run->options.trust_tools;
+    return status;
+}
+
+sessile_status memory_run_remember(sessile_memory_run **out, sessile_session *s,
+                                   sessile_memory *const *memories, size_t memory_count,
+                                   const sessile_memory_run_options *options,
+                                   sessile_error *err)
+{
+    sessile_memory_run *run;
+    sessile_status status = recall_check_memories(s, memories, memory_count, err);
+
+    if (!status)
+        status = memory_run_new(&run, MEMORY_RUN_REMEMBER, s->store, s, memories,
+                                memory_count, options, err);
+    if (status)
+        return status;
+    status = need_hook(run, SESSILE_HOOK_REMEMBER, "remember", err);
+    if (!status)
+        status = begin_proposal(run, err);
+    return begun(run, status, out);
+}
+
+sessile_status memory_run_tidy(sessile_memory_run **out, sessile_memory *m,
+                               const sessile_memory_run_options *options,
+                               sessile_error *err)
+{
+    sessile_memory_run *run;
+    sessile_status status = memory_run_new(&run, MEMORY_RUN_TIDY, m->store, NULL, &m, 1,
+                                           options, err);
+    if (status)
+        return status;
+    run->stage = MEMORY_STAGE_TIDY;
+    status = need_hook(run, SESSILE_HOOK_TIDY, "tidy", err);
+    if (!status)
+        status = begin_proposal(run, err);
+    return begun(run, status, out);
+}
+
+sessile_status memory_run_admit(sessile_memory_run **out, sessile_memory *m,
+                                const sessile_memory_write_entry *entries, size_t count,
+                                const sessile_memory_run_options *options,
+                                sessile_error *err)
+{
+    sessile_memory_run *run;
+    sessile_status status = memory_run_new(&run, MEMORY_RUN_ADMIT, m->store, NULL, &m, 1,
+                                           options, err);
+    if (status)
+        return status;
+    run->stage = MEMORY_STAGE_ADMIT;
+    status = begin_proposal(run, err);
+    for (size_t i = 0; !status && i < count; i++)
+        status = proposal_take_host(&run->proposal, 0, &entries[i], err);
+    return begun(run, status, out);
+}
+
+/* Copies the options of a recall: texts, vector, items. */
+static sessile_status keep_recall(sessile_memory_run *run,
+                                  const sessile_recall_options *given, sessile_error *err)
+{
+    sessile_recall_options *o = &run->recall;
+    size_t question = given->question.size;
+
+    *o = *given;
+    buf_put(&run->recall_texts, given->question.data, question);
+    buf_put(&run->recall_texts, given->model.data, given->model.size);
+    if (run->recall_texts.failed)
+        return fail_nomem(err);
+    o->question = (sessile_slice){run->recall_texts.data, question};
+    if (given->model.size)
+        o->model =
+            (sessile_slice){run->recall_texts.data + question, given->model.size};
+    o->vector = NULL;
+    if (given->vector) {
+        if (given->dims < 1 || given->dims > SESSILE_MEMORY_DIMS_MAX)
+            return fail(err, SESSILE_LIMIT,
+                        "a vector has 1 to %d dimensions [memory_dims]",
+                        SESSILE_MEMORY_DIMS_MAX);
+        run->question_vector =
+            mem_alloc(run->alloc, given->dims * sizeof *run->question_vector);
+        if (!run->question_vector)
+            return fail_nomem(err);
+        run->question_dims = given->dims;
+        memcpy(run->question_vector, given->vector, given->dims * sizeof *given->vector);
+        o->vector = run->question_vector;
+    }
+    if (given->has_items && given->item_count <= SESSILE_RECALL_ITEMS_MAX &&
+        given->item_count) {
+        run->recall_items =
+            mem_alloc(run->alloc, given->item_count * sizeof *run->recall_items);
+        if (!run->recall_items)
+            return fail_nomem(err);
+        run->recall_item_count = given->item_count;
+        memcpy(run->recall_items, given->items, given->item_count * sizeof *given->items);
+        o->items = run->recall_items;
+    }
+    return SESSILE_OK;
+}
+
+sessile_status memory_run_recall(sessile_memory_run **out, sessile_session *s,
+                                 sessile_memory *const *memories, size_t memory_count,
+                                 const sessile_recall_options *recall,
+                                 const sessile_memory_run_options *options,
+                                 sessile_error *err)
+{
+    sessile_memory_run *run;
+    sessile_status status = recall_check_memories(s, memories, memory_count, err);
+
+    if (!status)
+        status = memory_run_new(&run, MEMORY_RUN_RECALL, s->store, s, memories,
+                                memory_count, options, err);
+    if (status)
+        return status;
+    return begun(run, keep_recall(run, recall, err), out);
+}
+
+sessile_status memory_run_embed(sessile_memory_run **out, sessile_memory *m,
+                                const sessile_memory_run_options *options,
+                                sessile_error *err)
+{
+    sessile_memory_run *run;
+    sessile_status status = memory_run_new(&run, MEMORY_RUN_EMBED, m->store, NULL, &m, 1,
+                                           options, err);
+    if (status)
+        return status;
+    if (!run->embed_model.size)
+        status = fail(err, SESSILE_INVALID,
+                      "name the model that embeds: vectors are kept under its name");
+    return begun(run, status, out);
+}
+
+sessile_status memory_run_step(sessile_memory_run *run, sessile_need *need,
+                               sessile_error *err)
+{
+    sessile_error why = {SESSILE_OK, ""};
+    sessile_status status;
+
+    *need = (sessile_need){.kind = SESSILE_NEED_NONE};
+    if (run->ask.out)
+        return fail(err, SESSILE_INVALID, "the run waits for an answer: reply first");
+    if (run->result.failed.code)
+        return fail(err, run->result.failed.code, "%s", run->result.failed.message);
+    switch (run->kind) {
+    case MEMORY_RUN_RECALL:
+        status = memory_step_recall(run, need, &why);
+        break;
+    case MEMORY_RUN_EMBED:
+        status = memory_step_embed(run, need, &why);
+        break;
+    default:
+        status = memory_step_hooks(run, need, &why);
+    }
+    if (!status || status == SESSILE_NEEDS)
+        return status;
+    run->result.failed = why;
+    run->result.failed.code = status;
+    return fail(err, status, "%s", why.message);
+}

@@ -1,0 +1,110 @@
+/* outcome.c: what came of a run of memories. */
+#include "memory_run/memory_run.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/names.h"
+#include "base/text.h"
+
+void memory_run_say(sessile_memory_run *run, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    vsnprintf(run->result.message, sizeof run->result.message, format, args);
+    va_end(args);
+}
+
+void memory_run_name(sessile_memory_run *run, size_t step, sessile_hook hook)
+{
+    const char *name = "";
+    if (run->hooks.policy && step < policy_step_count(run->hooks.policy))
+        name = policy_step_get(run->hooks.policy, step)->name;
+    snprintf(run->result.policy, sizeof run->result.policy, "%s", name);
+    run->result.hook = hook ? hook_name(hook) : "";
+}
+
+proposal_author memory_run_author(void *arg, size_t step)
+{
+    const sessile_memory_run *run = arg;
+    const policy_step_info *info;
+    if (!run->hooks.policy || step >= policy_step_count(run->hooks.policy))
+        return (proposal_author){"", "", "", 0};
+    info = policy_step_get(run->hooks.policy, step);
+    return (proposal_author){info->name, info->hash,
+                             run->hooks.hook ? hook_name(run->hooks.hook) : "",
+                             info->version};
+}
+
+sessile_status memory_run_count(sessile_memory_run *run, sessile_error *err)
+{
+    const proposal *p = &run->proposal;
+    memory_run_result *r = &run->result;
+
+    for (size_t i = 0; i < p->count; i++) {
+        const proposed *x = &p->at[i];
+        if (x->state == PROPOSED_STALE)
+            r->stale++;
+        else if (x->state == PROPOSED_NOT_ADMITTED)
+            r->not_admitted++;
+        else if (x->kind == PROPOSED_DELETE)
+            r->ended += x->ids.count;
+        else if (x->kind == PROPOSED_CONFIRM)
+            r->confirmed += x->ids.count;
+        else {
+            r->written++;
+            r->pending += (size_t)x->entry.pending;
+            r->lowered += (size_t)x->lowered;
+            r->ended += x->entry.pending ? 0 : x->ids.count;
+        }
+    }
+    if (r->changes.size && p->count)
+        buf_putc(&r->changes, ',');
+    proposal_put_changes(p, &r->changes, memory_run_author, run);
+    return r->changes.failed ? fail_nomem(err) : SESSILE_OK;
+}
+
+sessile_status memory_run_outcome(sessile_memory_run *run, sessile_memory_outcome *out,
+                                  sessile_error *err)
+{
+    memory_run_result *r = &run->result;
+
+    /* the array is closed once, by the first who asks */
+    if (!r->changes.size || r->changes.data[0] != '[') {
+        buf whole;
+        buf_init(&whole, run->alloc);
+        buf_putc(&whole, '[');
+        buf_put(&whole, r->changes.data, r->changes.size);
+        buf_putc(&whole, ']');
+        if (whole.failed) {
+            buf_deinit(&whole);
+            return fail_nomem(err);
+        }
+        buf_wipe(&r->changes);
+        r->changes = whole;
+    }
+    *out = (sessile_memory_outcome){.verdict = r->verdict,
+                                    .policy = r->policy,
+                                    .hook = r->hook,
+                                    .law = r->law,
+                                    .message = r->message,
+                                    .refusal = r->refusal,
+                                    .heard = r->heard,
+                                    .left = r->left,
+                                    .written = r->written,
+                                    .pending = r->pending,
+                                    .lowered = r->lowered,
+                                    .ended = r->ended,
+                                    .confirmed = r->confirmed,
+                                    .not_admitted = r->not_admitted,
+                                    .stale = r->stale,
+                                    .changes = {r->changes.data, r->changes.size},
+                                    .recall = r->recall,
+                                    .has_vector = r->has_vector,
+                                    .embedded = r->embedded,
+                                    .to_embed = r->to_embed,
+                                    .log = run->hooks.log.data ? run->hooks.log.data : "",
+                                    .policy_us = run->hooks.us};
+    return SESSILE_OK;
+}

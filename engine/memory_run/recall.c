@@ -1,0 +1,215 @@
+/*
+ * recall.c: a recall whose question is embedded, and whose entries hooks choose.
+ *
+ * What fails on the way costs what it was for: without a vector the question is asked by
+ * words alone; without a hook's choice what was found is quoted in its own order. The
+ * block itself, and its laws, are in operations/recall.c.
+ */
+#include "memory_run/memory_run.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "codec/json.h"
+#include "operations/recall.h"
+
+/* Asks for the vector of the question, if there is a model and none was given. */
+static sessile_status ask_vector(sessile_memory_run *run, sessile_need *need,
+                                 sessile_error *err)
+{
+    sessile_slice question;
+    sessile_status status;
+    buf text;
+
+    buf_init(&text, run->alloc);
+    status = recall_question(run->session, &run->recall, &text, err);
+    question = (sessile_slice){text.data, text.size};
+    if (!status && question.size)
+        status = memory_ask_embed(run, "question", &question, 1, need, err);
+    buf_wipe(&text);
+    return status;
+}
+
+static void take_vector(sessile_memory_run *run)
+{
+    if (!memory_take_vectors(run, 1))
+        return;
+    run->question_vector = run->ask.vectors;
+    run->question_dims = run->ask.dims;
+    run->ask.vectors = NULL;
+    run->ask.vectors_size = 0;
+    run->recall.vector = run->question_vector;
+    run->recall.dims = run->question_dims;
+    run->recall.model = (sessile_slice){run->embed_model.data, run->embed_model.size};
+    run->result.has_vector = 1;
+}
+
+/* ------------------------------------------------------------------ the choice */
+
+/* The arguments of `recall`: the question and what was found. */
+static sessile_status put_found(sessile_memory_run *run, sessile_error *err)
+{
+    buf *out = &run->arguments;
+    sessile_recall_options wide = run->recall; /* more than are quoted: a hook chooses */
+    sessile_memory_row *rows = NULL;
+    size_t count = 0;
+    sessile_status status;
+    buf text;
+
+    wide.limit = 0;
+    status = session_recall_find(run->session, run->memories, run->memory_count, &wide,
+                                 &rows, &count, err);
+
+    buf_init(&text, run->alloc);
+    if (!status)
+        status = recall_question(run->session, &run->recall, &text, err);
+    buf_clear(out);
+    buf_putc(out, '[');
+    json_put_string(out, text.data ? text.data : "", text.size);
+    buf_puts(out, ",[");
+    for (size_t i = 0; !status && i < count; i++) {
+        buf_puts(out, i ? "," : "");
+        status = proposal_put_row(&run->proposal, out, rows[i].memory, &rows[i], err);
+    }
+    buf_puts(out, "]]");
+    run->found = count;
+    host_free(rows);
+    buf_wipe(&text);
+    return !status && out->failed ? fail_nomem(err) : status;
+}
+
+/* What a hook chose becomes the items of the recall. POLICY: it chose something else. */
+static sessile_status take_choice(sessile_memory_run *run, sessile_error *err)
+{
+    const proposal *p = &run->proposal;
+    json_iter it = json_begin(json_of(run->hooks.returned.data, run->hooks.returned.size));
+    size_t count = 0;
+
+    if (!json_next(&it) || it.value.type == JSON_NULL)
+        return SESSILE_OK; /* it leaves the choice as it is */
+    if (it.value.type != JSON_ARRAY)
+        return fail(err, SESSILE_POLICY, "recall returns a list of entries, or nothing");
+    if (!run->recall_items) {
+        run->recall_items = mem_alloc(run->alloc, SESSILE_RECALL_ITEMS_MAX *
+                                                      sizeof *run->recall_items);
+        if (!run->recall_items)
+            return fail_nomem(err);
+        run->recall_item_count = SESSILE_RECALL_ITEMS_MAX;
+    }
+    for (json_iter each = json_begin(it.value); json_next(&each);) {
+        entry_ids ids = {NULL, 0, 0};
+        size_t memory = p->target;
+        sessile_status status =
+            proposal_take_ids(p, each.value, "recall returns", &ids, &memory, err);
+        if (!status && !proposal_has_shown(p, memory, ids.at[0]))
+            status = fail(err, SESSILE_POLICY,
+                          "recall returned an entry that it was not given");
+        if (!status && count == SESSILE_RECALL_ITEMS_MAX)
+            status = fail(err, SESSILE_POLICY, "recall returns at most %d entries",
+                          SESSILE_RECALL_ITEMS_MAX);
+        if (!status)
+            run->recall_items[count++] = (sessile_recall_item){memory, ids.at[0]};
+        mem_free(run->alloc, ids.at, ids.capacity * sizeof *ids.at);
+        if (status)
+            return status == SESSILE_NOMEM ? status : SESSILE_POLICY;
+    }
+    run->recall.has_items = 1;
+    run->recall.items = run->recall_items;
+    run->recall.item_count = count;
+    return SESSILE_OK;
+}
+
+/* A hook that fails is named, and what was found is quoted as it is. */
+static void drop_choice(sessile_memory_run *run, const sessile_error *why)
+{
+    run->result.verdict = SESSILE_REFUSED;
+    memory_run_name(run, run->hooks.step, SESSILE_HOOK_RECALL);
+    memory_run_say(run, "%s", why->message);
+    run->recall.has_items = 0;
+    run->recall.item_count = 0;
+}
+
+static sessile_status choose(sessile_memory_run *run, sessile_need *need,
+                             sessile_error *err)
+{
+    sessile_error why = {SESSILE_OK, ""};
+    sessile_status status = SESSILE_OK;
+
+    while (memory_next_hook(run, SESSILE_HOOK_RECALL)) {
+        status = memory_hook(run, SESSILE_HOOK_RECALL, need, &why);
+        if (!status)
+            status = take_choice(run, &why);
+        if (status == SESSILE_NEEDS)
+            return status;
+        if (status == SESSILE_POLICY)
+            drop_choice(run, &why);
+        else if (status)
+            return fail(err, status, "%s", why.message);
+        if (status)
+            break;
+        run->hooks.step++;
+    }
+    memory_hooks_end(run);
+    proposal_cut(&run->proposal, 0); /* who recalls does not write */
+    return SESSILE_OK;
+}
+
+/* ------------------------------------------------------------------ all of it */
+
+/* A proposal only keeps what the hook was shown. Memories without consent are left out
+ * by the recall itself. */
+static void begin_showing(sessile_memory_run *run)
+{
+    proposal *p = &run->proposal;
+    p->alloc = run->alloc;
+    p->store = run->store;
+    p->session = run->session;
+    buf_init(&p->said_text, run->alloc);
+    buf_init(&p->tool_text, run->alloc);
+    buf_init(&p->user_text, run->alloc);
+    for (size_t i = 0; i < run->memory_count; i++)
+        p->memories[p->memory_count++] = run->memories[i];
+    run->has_proposal = 1;
+}
+
+sessile_status memory_step_recall(sessile_memory_run *run, sessile_need *need,
+                                  sessile_error *err)
+{
+    sessile_recall_outcome *out = &run->result.recall;
+    int has_hook;
+    sessile_status status = SESSILE_OK;
+
+    if (run->stage == MEMORY_STAGE_DONE)
+        return SESSILE_OK;
+    if (run->ask.replied == SESSILE_NEED_EMBED)
+        take_vector(run);
+    else if (run->stage == MEMORY_STAGE_REMEMBER && run->embed_model.size &&
+             !run->recall.vector && !run->recall.has_items)
+        status = ask_vector(run, need, err);
+    if (status)
+        return status;
+    if (run->stage == MEMORY_STAGE_REMEMBER) { /* once */
+        run->stage = MEMORY_STAGE_COMMIT;
+        has_hook = memory_next_hook(run, SESSILE_HOOK_RECALL);
+        if (has_hook && !run->recall.has_items) {
+            begin_showing(run);
+            status = put_found(run, err);
+            run->chooses = !status && run->found;
+        }
+    }
+    if (!status && run->chooses)
+        status = choose(run, need, err);
+    if (status)
+        return status;
+    run->stage = MEMORY_STAGE_DONE;
+    if (run->options.dry_run) {
+        out->found = run->found;
+        return SESSILE_OK;
+    }
+    status = session_recall(run->session, run->memories, run->memory_count, &run->recall,
+                            out, err);
+    if (!status && run->result.verdict != SESSILE_REFUSED)
+        run->result.verdict =
+            out->entry == SESSILE_NO_ID ? SESSILE_UNCHANGED : SESSILE_APPLIED;
+    return status;
+}

@@ -1,0 +1,300 @@
+/*
+ * commit.c: judges a proposal on each memory as it is, and writes it.
+ *
+ * In each memory, one commit: what is written, what ends, and how far the session was
+ * heard; or, of a proposal that breaks a law, the refusal alone. How far it was heard does
+ * not move then, so that a policy that was mended hears the same again.
+ */
+#include "remember/proposal.h"
+
+#include <string.h>
+
+#include "base/names.h"
+#include "base/text.h"
+#include "memory/kinds.h"
+
+typedef struct committing {
+    proposal *p;
+    size_t memory;
+    int dry;
+    proposal_author_of author;
+    void *arg;
+    buf *metadata; /* of each proposed entry, checked */
+} committing;
+
+/* ------------------------------------------------------------------ metadata */
+
+/* Appends the reason why an entry waits, and what it contradicts. */
+static void put_waiting(buf *out, const proposed *x)
+{
+    buf_puts(out, "\"pending_because\":");
+    if (x->contradicts)
+        json_put_cstring(out, "it contradicts what a higher source said");
+    else
+        json_put_string(out, x->why.data ? x->why.data : "", x->why.size);
+    if (!x->contradicted.count)
+        return;
+    buf_puts(out, ",\"contradicts\":[");
+    for (size_t i = 0; i < x->contradicted.count; i++) {
+        buf_puts(out, i ? "," : "");
+        memory_put_id(out, x->contradicted.at[i]);
+    }
+    buf_putc(out, ']');
+}
+
+/* The metadata of an entry, with what the engine says of one that waits. */
+static void put_metadata(buf *out, const proposed *x, const buf *given)
+{
+    int is_empty = given->size <= 2;
+
+    if (!x->entry.pending || x->is_host) {
+        buf_put(out, given->data, given->size);
+        return;
+    }
+    buf_putc(out, '{');
+    put_waiting(out, x);
+    if (!is_empty)
+        buf_putc(out, ',');
+    buf_put(out, is_empty ? "}" : given->data + 1, is_empty ? 1 : given->size - 1);
+}
+
+/* ------------------------------------------------------------------ entries */
+
+static void put_author(buf *out, const proposal_author *author)
+{
+    buf_puts(out, "{\"name\":");
+    json_put_cstring(out, author->name);
+    buf_printf(out, ",\"version\":%lld,\"hash\":\"%s\"}", (long long)author->version,
+               author->hash);
+}
+
+static void add_refusal(sessile_memory *m, batch *b, memory_law law, const char *message,
+                        const proposal_author *author)
+{
+    buf data;
+
+    buf_init(&data, b->alloc);
+    buf_puts(&data, "{\"policy\":");
+    put_author(&data, author);
+    if (author->hook[0])
+        buf_printf(&data, ",\"hook\":\"%s\"", author->hook);
+    if (law)
+        buf_printf(&data, ",\"law\":%d", (int)law);
+    buf_puts(&data, ",\"message\":");
+    json_put_string(&data, message, utf8_floor(message, strlen(message), 4000));
+    buf_putc(&data, '}');
+    memory_add(m, b, ENTRY_REFUSAL, SOURCE_HOST, (sessile_slice){NULL, 0}, &data);
+    buf_wipe(&data);
+}
+
+static void add_heard(committing *c, sessile_memory *m, batch *b)
+{
+    const sessile_session *s = c->p->session;
+    buf data;
+
+    buf_init(&data, b->alloc);
+    buf_puts(&data, "{\"session\":");
+    header_put_name(&data, (sessile_slice){s->identity.id, s->identity.id_size});
+    buf_puts(&data, ",\"nonce\":");
+    json_put_cstring(&data, s->header.nonce);
+    buf_puts(&data, ",\"upto\":");
+    memory_put_id(&data, c->p->heard.upto);
+    buf_putc(&data, '}');
+    memory_add(m, b, ENTRY_HEARD, SOURCE_HOST, (sessile_slice){NULL, 0}, &data);
+    buf_deinit(&data);
+}
+
+static sessile_status add_one(committing *c, size_t i, sessile_memory *m, batch *b,
+                              sessile_error *err)
+{
+    static const sessile_memory_verdict_kind verdicts[] = {
+        [PROPOSED_DELETE] = SESSILE_MEMORY_DELETE,
+        [PROPOSED_CONFIRM] = SESSILE_MEMORY_CONFIRM};
+    proposed *x = &c->p->at[i];
+    proposal_author author = c->author(c->arg, x->step);
+    buf metadata, policy;
+
+    if (x->kind != PROPOSED_WRITE)
+        return memory_add_verdict(m, b, x->ids.at, x->ids.count, verdicts[x->kind],
+                                  (sessile_slice){x->why.data, x->why.size},
+                                  slice_of(author.name), err);
+    buf_init(&metadata, b->alloc);
+    buf_init(&policy, b->alloc);
+    x->entry.from = x->sources;
+    x->entry.from_count = x->source_count;
+    x->entry.replaces = x->ids.at;
+    x->entry.replace_count = x->ids.count;
+    put_metadata(&metadata, x, &c->metadata[i]);
+    if (!x->is_host)
+        put_author(&policy, &author);
+    x->id = memory_add_entry(m, b, &x->entry,
+                             (sessile_slice){metadata.data, metadata.size},
+                             (sessile_slice){policy.data, policy.size});
+    if (metadata.failed || policy.failed)
+        b->text.failed = 1;
+    buf_deinit(&metadata);
+    buf_deinit(&policy);
+    return SESSILE_OK;
+}
+
+static sessile_status check_room(const committing *c, const sessile_memory *m,
+                                 sessile_error *err)
+{
+    size_t writes = 0;
+    for (size_t i = 0; i < c->p->count; i++)
+        writes += c->p->at[i].memory == c->memory && c->p->at[i].kind == PROPOSED_WRITE;
+    if (writes && m->fold->states.count + writes > m->store->limits.memory_entries)
+        return fail(err, SESSILE_LIMIT,
+                    "this memory has %zu entries, the limit [memory_entries] is %llu: "
+                    "erase ended ones",
+                    m->fold->states.count,
+                    (unsigned long long)m->store->limits.memory_entries);
+    return SESSILE_OK;
+}
+
+/* A memory_build: may be called again. */
+static sessile_status build(void *arg, sessile_memory *m, batch *b, sessile_error *err)
+{
+    committing *c = arg;
+    proposal *p = c->p;
+    sessile_status status = check_room(c, m, err);
+
+    p->broken = MEMORY_LAW_NONE;
+    if (!status)
+        status = proposal_judge(p, c->memory, b->now_ms, err);
+    if (status || p->is_stale)
+        return status;
+    for (size_t i = 0; i < p->count; i++)
+        p->at[i].entry.pending = p->at[i].waits || p->at[i].contradicts;
+    if (c->dry)
+        return SESSILE_OK;
+    if (p->broken) {
+        proposal_author author =
+            c->author(c->arg, p->culprit < p->count ? p->at[p->culprit].step : 0);
+        p->refusal = batch_next(b);
+        add_refusal(m, b, p->broken, p->message, &author);
+        return SESSILE_OK;
+    }
+    for (size_t i = 0; !status && i < p->count; i++)
+        if (p->at[i].memory == c->memory && p->at[i].state == PROPOSED_GOOD)
+            status = add_one(c, i, m, b, err);
+    if (!status && p->heard.moves && c->memory == p->target)
+        add_heard(c, m, b);
+    return status;
+}
+
+/* ------------------------------------------------------------------ all of it */
+
+static int has_work(const proposal *p, size_t memory)
+{
+    if (p->heard.moves && memory == p->target)
+        return 1;
+    for (size_t i = 0; i < p->count; i++)
+        if (p->at[i].memory == memory)
+            return 1;
+    return 0;
+}
+
+static sessile_status check_entries(committing *c, sessile_error *err)
+{
+    proposal *p = c->p;
+    sessile_status status = SESSILE_OK;
+
+    for (size_t i = 0; !status && i < p->count; i++) {
+        const proposed *x = &p->at[i];
+        if (x->kind != PROPOSED_WRITE)
+            continue;
+        status = memory_check_entry(p->memories[x->memory], &x->entry, err);
+        if (!status)
+            status = session_check_metadata(&c->metadata[i], p->store, x->entry.metadata,
+                                            err);
+        if (status && status != SESSILE_NOMEM && !x->is_host) {
+            proposal_break(p, MEMORY_LAW_BOUNDS, i, "%s", err ? err->message : "");
+            return SESSILE_OK;
+        }
+    }
+    return status;
+}
+
+static sessile_status commit_each(committing *c, int dry, sessile_error *err)
+{
+    proposal *p = c->p;
+    sessile_status status = SESSILE_OK;
+
+    c->dry = dry;
+    for (c->memory = 0; !status && c->memory < p->memory_count; c->memory++) {
+        if (!has_work(p, c->memory))
+            continue;
+        status = memory_commit(p->memories[c->memory], build, c, err);
+        if (p->broken || p->is_stale)
+            break;
+    }
+    return status;
+}
+
+static sessile_status write_refusal(committing *c, sessile_error *err)
+{
+    const proposal *p = c->p;
+    proposal_author author =
+        c->author(c->arg, p->culprit < p->count ? p->at[p->culprit].step : 0);
+    return proposal_refuse(c->p, p->broken, p->message, c->dry, &author, err);
+}
+
+sessile_status proposal_commit(proposal *p, int dry, proposal_author_of author, void *arg,
+                               sessile_error *err)
+{
+    committing c = {.p = p, .dry = dry, .author = author, .arg = arg};
+    size_t count = p->count;
+    sessile_status status = SESSILE_OK;
+
+    c.metadata = mem_alloc(p->alloc, (count + 1) * sizeof *c.metadata);
+    if (!c.metadata)
+        return fail_nomem(err);
+    for (size_t i = 0; i < count; i++)
+        buf_init(&c.metadata[i], p->alloc);
+    if (!p->broken)
+        status = check_entries(&c, err);
+    if (!status && p->broken)
+        status = write_refusal(&c, err);
+    /* of two memories none is written before both were judged */
+    if (!status && !p->broken && p->memory_count > 1)
+        status = commit_each(&c, 1, err);
+    if (!status && !p->broken && !p->is_stale)
+        status = commit_each(&c, dry, err);
+    else if (!status && p->broken && p->refusal == SESSILE_NO_ID)
+        status = write_refusal(&c, err);
+    for (size_t i = 0; i < count; i++)
+        buf_wipe(&c.metadata[i]);
+    mem_free(p->alloc, c.metadata, (count + 1) * sizeof *c.metadata);
+    return status;
+}
+
+typedef struct refusing {
+    memory_law law;
+    const char *message;
+    const proposal_author *author;
+    sessile_id id;
+} refusing;
+
+static sessile_status build_refusal(void *arg, sessile_memory *m, batch *b,
+                                    sessile_error *err)
+{
+    refusing *r = arg;
+    sessile_status status = memory_check_consent(m, err);
+    if (status)
+        return status;
+    r->id = batch_next(b);
+    add_refusal(m, b, r->law, r->message, r->author);
+    return SESSILE_OK;
+}
+
+sessile_status proposal_refuse(proposal *p, memory_law law, const char *message, int dry,
+                               const proposal_author *author, sessile_error *err)
+{
+    refusing r = {law, message, author, SESSILE_NO_ID};
+    sessile_status status =
+        dry ? SESSILE_OK
+            : memory_commit(p->memories[p->target], build_refusal, &r, err);
+    p->refusal = status ? SESSILE_NO_ID : r.id;
+    return status;
+}

@@ -1,0 +1,167 @@
+/*
+ * laws.c: what a proposal may end: law 3, judged on a memory as it is.
+ *
+ * The memory is locked. What was shown and has changed since is stale: that part is left
+ * out. What was never shown, is pinned, or is too much breaks the law, and all of the
+ * proposal is refused. Judging again, after others wrote, starts anew.
+ */
+#include "remember/proposal.h"
+
+#include <inttypes.h>
+
+#include "base/text.h"
+
+/* A run may end so many entries, or a tenth of the live ones. */
+#define ENDS_ALWAYS 5
+
+typedef struct judging_run {
+    proposal *p;
+    sessile_memory *m;
+    size_t memory;
+    int64_t now_ms;
+    entry_ids ended; /* by this proposal */
+} judging_run;
+
+static int is_in(const entry_ids *l, sessile_id id)
+{
+    for (size_t i = 0; i < l->count; i++)
+        if (l->at[i] == id)
+            return 1;
+    return 0;
+}
+
+static void make_stale(proposed *x, const char *why)
+{
+    x->state = PROPOSED_STALE;
+    buf_clear(&x->why);
+    buf_puts(&x->why, why);
+}
+
+/* One entry that x would end. 1: it may; 0: x is stale, or the law is broken. */
+static int may_end(judging_run *j, size_t index, sessile_id id, int is_key)
+{
+    const states *s = &j->m->fold->states;
+    proposal *p = j->p;
+    proposed *x = &p->at[index];
+    uint32_t record = states_find(s, id);
+
+    if (record == STATE_NONE || states_of(s, record, j->now_ms) != SESSILE_MEMORY_LIVE) {
+        make_stale(x, "an entry that it is about is not live any more");
+    } else if (is_in(&j->ended, id)) {
+        make_stale(x, "another entry of the same run stands in that place");
+    } else if (!proposal_has_shown(p, j->memory, id)) {
+        if (id >= p->seen[j->memory])
+            make_stale(x, "its key was written by somebody else meanwhile");
+        else
+            proposal_break(p, MEMORY_LAW_OVERREACH, index,
+                           "%s entry %08" PRIx32 ", which the policy was not shown: read "
+                           "it first",
+                           is_key ? "its key has the live" : "it is about", id);
+    } else if (x->kind == PROPOSED_CONFIRM) {
+        return 1;
+    } else if (s->records[record].flags & RECORD_PINNED) {
+        proposal_break(p, MEMORY_LAW_OVERREACH, index,
+                       "it would end entry %08" PRIx32 ", which is pinned", id);
+    } else if (x->kind == PROPOSED_DELETE &&
+               !memory_trusts(SESSILE_MEMORY_BY_AGENT,
+                              (sessile_memory_source)s->records[record].source)) {
+        proposal_break(p, MEMORY_LAW_OVERREACH, index,
+                       "it would delete entry %08" PRIx32 ", which is not the agent's: "
+                       "write what is right now, and let a person decide",
+                       id);
+    } else {
+        return 1;
+    }
+    return 0;
+}
+
+/* An entry of a higher source is not replaced: the newcomer waits, and says what it
+ * contradicts. */
+static int contradict(judging_run *j, proposed *x, sessile_id id)
+{
+    const states *s = &j->m->fold->states;
+    uint32_t record = states_find(s, id);
+
+    if (memory_trusts(x->entry.source, (sessile_memory_source)s->records[record].source))
+        return 0;
+    x->contradicts = 1;
+    return entry_ids_add(&x->contradicted, id, j->p->alloc);
+}
+
+static int judge_write(judging_run *j, size_t index)
+{
+    const states *s = &j->m->fold->states;
+    proposed *x = &j->p->at[index];
+    uint32_t holder = STATE_NONE;
+    size_t before = j->ended.count;
+
+    x->contradicts = 0;
+    x->contradicted.count = 0;
+    if (x->entry.key.size)
+        holder = states_holder(s, states_slot(s, x->entry.key), j->now_ms);
+    for (size_t i = 0; i <= x->ids.count; i++) {
+        int is_key = i == x->ids.count;
+        sessile_id id;
+        if (is_key && (holder == STATE_NONE || is_in(&x->ids, s->records[holder].id)))
+            continue;
+        id = is_key ? s->records[holder].id : x->ids.at[i];
+        if (!may_end(j, index, id, is_key)) {
+            j->ended.count = before;
+            return 0;
+        }
+        if (contradict(j, x, id) || entry_ids_add(&j->ended, id, j->p->alloc))
+            return -1;
+    }
+    if (x->contradicts || x->waits)
+        j->ended.count = before; /* nothing ends until somebody approves it */
+    return 0;
+}
+
+static int judge_verdict(judging_run *j, size_t index)
+{
+    proposed *x = &j->p->at[index];
+    for (size_t i = 0; i < x->ids.count && x->state == PROPOSED_GOOD; i++)
+        if (may_end(j, index, x->ids.at[i], 0) && x->kind == PROPOSED_DELETE &&
+            entry_ids_add(&j->ended, x->ids.at[i], j->p->alloc))
+            return -1;
+    return 0;
+}
+
+static sessile_status judge_heard(judging_run *j, sessile_error *err)
+{
+    sessile_id upto;
+    sessile_status status;
+
+    if (!j->p->heard.moves || j->memory != j->p->target)
+        return SESSILE_OK;
+    status = proposal_heard(j->p, &upto, err);
+    j->p->is_stale = upto != j->p->heard.from;
+    return status;
+}
+
+sessile_status proposal_judge(proposal *p, size_t memory, int64_t now_ms,
+                              sessile_error *err)
+{
+    judging_run j = {.p = p, .m = p->memories[memory], .memory = memory, .now_ms = now_ms};
+    sessile_status status = memory_check_consent(j.m, err);
+    size_t live, most;
+    int failed = 0;
+
+    if (!status)
+        status = judge_heard(&j, err);
+    for (size_t i = 0; !status && !failed && !p->broken && i < p->count; i++) {
+        proposed *x = &p->at[i];
+        if (x->memory != memory || x->is_host || x->state == PROPOSED_NOT_ADMITTED)
+            continue;
+        x->state = PROPOSED_GOOD;
+        failed = x->kind == PROPOSED_WRITE ? judge_write(&j, i) : judge_verdict(&j, i);
+    }
+    live = j.m->fold->states.live_count;
+    most = live / 10 > ENDS_ALWAYS ? live / 10 : ENDS_ALWAYS;
+    if (!status && j.ended.count > most)
+        proposal_break(p, MEMORY_LAW_OVERREACH, p->count,
+                       "it would end %zu of %zu live entries; a run may end %zu",
+                       j.ended.count, live, most);
+    mem_free(p->alloc, j.ended.at, j.ended.capacity * sizeof *j.ended.at);
+    return status ? status : failed ? fail_nomem(err) : SESSILE_OK;
+}

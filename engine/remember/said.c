@@ -1,0 +1,305 @@
+/*
+ * said.c: the messages of a session that a memory has not heard yet.
+ *
+ * How far a session was heard is an entry of the memory, found by the session's id and
+ * nonce. Messages are those of the path after it: what was left behind on another branch
+ * is not heard. Recalled blocks and summaries are left out, so that nothing is remembered
+ * because it was remembered.
+ *
+ * Whose words a message has does not depend on its role alone: results of tools are a
+ * tool's, whoever sends them, and so is what the host marks `metadata.untrusted`.
+ */
+#include "remember/proposal.h"
+
+#include <string.h>
+
+#include "base/text.h"
+#include "codec/message.h"
+#include "memory/kinds.h"
+#include "session/fold.h"
+#include "session/read.h"
+
+/* ------------------------------------------------------------------ one message */
+
+static void put_text(buf *out, json text)
+{
+    if (out->size && text.size > 2)
+        buf_putc(out, '\n');
+    (void)json_string(out, text);
+}
+
+/* The words of a message: its text, and that of results. Thinking is not said.
+ * *has_result: a result of a tool is among them. */
+static void put_words(buf *out, json content, int *has_result)
+{
+    if (content.type == JSON_STRING)
+        put_text(out, content);
+    for (json_iter it = json_begin(content);
+         content.type == JSON_ARRAY && json_next(&it);) {
+        json type = json_get(it.value, "type"), text = json_get(it.value, "text");
+        json inner = json_get(it.value, "content");
+        if (json_is(type, "tool_result")) {
+            *has_result = 1;
+            if (inner.type == JSON_STRING)
+                put_text(out, inner);
+            for (json_iter in = json_begin(inner);
+                 inner.type == JSON_ARRAY && json_next(&in);)
+                if (json_get(in.value, "text").type == JSON_STRING)
+                    put_text(out, json_get(in.value, "text"));
+        } else if (text.type == JSON_STRING) {
+            put_text(out, text);
+        }
+    }
+}
+
+static int is_of_memory_or_summary(json metadata)
+{
+    json kind = json_get(metadata, "kind");
+    return json_is(kind, "memory") || json_is(kind, "summary") ||
+           json_is(kind, "branch_summary");
+}
+
+static sessile_memory_source source_of(const message *m, int has_result)
+{
+    sessile_role speaker = message_speaker(m->role, m->flags);
+    if (has_result || json_get(m->metadata, "untrusted").type == JSON_TRUE)
+        return SESSILE_MEMORY_BY_TOOL;
+    return speaker == SESSILE_USER        ? SESSILE_MEMORY_BY_USER
+           : speaker == SESSILE_ASSISTANT ? SESSILE_MEMORY_BY_AGENT
+           : speaker == SESSILE_SYSTEM || speaker == SESSILE_DEVELOPER
+               ? SESSILE_MEMORY_BY_SYSTEM
+               : SESSILE_MEMORY_BY_TOOL;
+}
+
+/* Keeps the words of a message for law 2: with who said it, and on which day. */
+static int show_message(proposal *p, const entry *e, const message *m,
+                        sessile_memory_source source, const buf *words)
+{
+    char day[WORDS_DAY_SIZE];
+    size_t at = p->said_text.size;
+
+    if (mem_grow(p->alloc, (void **)&p->messages, &p->message_capacity,
+                 p->message_count + 1, sizeof *p->messages))
+        return -1;
+    if (e->author.type == JSON_STRING && json_string(&p->said_text, e->author))
+        return -1;
+    words_day(p->memories[p->target]->fold->words, message_time(m->timestamp, e->time_ms),
+              day);
+    buf_printf(&p->said_text, " %s\n", day);
+    buf_put(&p->said_text, words->data, words->size);
+    buf_putc(&p->said_text, '\n');
+    p->messages[p->message_count++] =
+        (shown_message){e->id, source, at, p->said_text.size - at};
+    if (source == SESSILE_MEMORY_BY_USER)
+        buf_put(&p->user_text, words->data, words->size);
+    buf_putc(&p->user_text, '\n');
+    return p->said_text.failed || p->user_text.failed ? -1 : 0;
+}
+
+static void keep_tool_words(proposal *p, const buf *words)
+{
+    size_t size = words->size < SAID_BYTES ? words->size : SAID_BYTES;
+    if (p->tool_text.size > 4 * (size_t)SAID_BYTES)
+        return;
+    buf_put(&p->tool_text, words->data, size);
+    buf_putc(&p->tool_text, '\n');
+}
+
+typedef struct hearing {
+    proposal *p;
+    buf *out; /* NULL: shown, not told */
+    buf words;
+    size_t bytes; /* of text so far */
+    int before;   /* 1: it was heard already: only the words of tools are kept */
+} hearing;
+
+static void tell(hearing *h, const entry *e, const message *m,
+                 sessile_memory_source source)
+{
+    size_t size = h->words.size;
+    char id[9], time[TIME_SIZE];
+    buf *out = h->out;
+
+    id_print(e->id, id);
+    time_print(message_time(m->timestamp, e->time_ms), time);
+    buf_printf(out, "%s{\"id\":\"%s\",\"role\":\"%s\",\"source\":\"%s\",\"time\":\"%s\"",
+               out->size && out->data[out->size - 1] == '}' ? "," : "", id,
+               role_name(m->role), memory_source_name(source), time);
+    if (e->author.type == JSON_STRING) {
+        buf_puts(out, ",\"author\":");
+        buf_put(out, e->author.at, e->author.size);
+    }
+    if (size > SAID_MESSAGE_BYTES) {
+        size = utf8_floor(h->words.data, size, SAID_MESSAGE_BYTES);
+        buf_puts(out, ",\"cut\":true");
+    }
+    buf_puts(out, ",\"content\":");
+    json_put_string(out, h->words.data ? h->words.data : "", size);
+    buf_putc(out, '}');
+    h->bytes += size;
+}
+
+/* A log_visit of one entry. */
+static sessile_status hear_entry(void *arg, sessile_id id, const char *text, size_t size,
+                                 sessile_error *err)
+{
+    hearing *h = arg;
+    sessile_memory_source source;
+    sessile_status status;
+    int has_result = 0;
+    message m;
+    entry e;
+
+    (void)id;
+    status = entry_read(&e, text, size, err);
+    if (!status)
+        status = message_read(&m, e.data.at, e.data.size, NULL, NULL, NULL, h->p->alloc,
+                              err);
+    if (status || e.source == SOURCE_POLICY || is_of_memory_or_summary(m.metadata))
+        return status;
+    buf_clear(&h->words);
+    put_words(&h->words, m.content, &has_result);
+    if (!h->words.size)
+        return SESSILE_OK;
+    source = source_of(&m, has_result);
+    if (source == SESSILE_MEMORY_BY_TOOL)
+        keep_tool_words(h->p, &h->words);
+    if (h->before)
+        return SESSILE_OK;
+    /* what the host tells the model is not said by anybody */
+    if (h->out && source == SESSILE_MEMORY_BY_SYSTEM)
+        return SESSILE_OK;
+    if (h->out)
+        tell(h, &e, &m, source);
+    return h->words.failed || show_message(h->p, &e, &m, source, &h->words) ||
+                   (h->out && h->out->failed)
+               ? fail_nomem(err)
+               : SESSILE_OK;
+}
+
+/* ------------------------------------------------------------------ all of them */
+
+/* The hash under which a memory keeps how far the session was heard. Its mutex is held. */
+static uint64_t heard_hash(const sessile_memory *m, const sessile_session *s, buf *scratch)
+{
+    json id, nonce;
+    size_t size;
+
+    buf_clear(scratch);
+    header_put_name(scratch, (sessile_slice){s->identity.id, s->identity.id_size});
+    size = scratch->size;
+    json_put_cstring(scratch, s->header.nonce);
+    id = (json){scratch->data, size, JSON_STRING};
+    nonce = (json){scratch->data + size, scratch->size - size, JSON_STRING};
+    return memory_heard_hash(m->fold, id, nonce);
+}
+
+sessile_status proposal_heard(const proposal *p, sessile_id *upto, sessile_error *err)
+{
+    sessile_memory *m = p->memories[p->target];
+    buf scratch;
+
+    buf_init(&scratch, p->alloc);
+    *upto = memory_fold_heard(m->fold, heard_hash(m, p->session, &scratch));
+    if (scratch.failed)
+        fail_nomem(err);
+    buf_deinit(&scratch);
+    return SESSILE_OK;
+}
+
+/* The messages of the path that come after `after`: ids, oldest first. */
+static sessile_status find_new(proposal *p, sessile_id after, sessile_id **ids,
+                               size_t *count, size_t *first, sessile_error *err)
+{
+    sessile_session *s = p->session;
+    sessile_status status = session_path_locked(s, s->tree.head, ids, count, err);
+
+    *first = 0;
+    while (!status && *first < *count && (*ids)[*first] <= after)
+        ++*first;
+    return status;
+}
+
+/* The words of tools before what is heard now: an agent may repeat them later. */
+static sessile_status hear_tools_before(hearing *h, const sessile_id *ids, size_t first,
+                                        sessile_error *err)
+{
+    enum { LOOKED_AT = 400 };
+    sessile_session *s = h->p->session;
+    size_t from = first > LOOKED_AT ? first - LOOKED_AT : 0;
+    sessile_status status = SESSILE_OK;
+
+    h->before = 1;
+    for (size_t i = from; !status && i < first; i++) {
+        const node *n;
+        status = session_load_locked(s, ids[i], err);
+        if (status)
+            break;
+        n = &s->tree.nodes[ids[i]];
+        if (n->role != SESSILE_ASSISTANT && !(n->flags & MESSAGE_KIND))
+            status = session_texts_locked(s, ids[i], ids[i], hear_entry, h, err);
+    }
+    h->before = 0;
+    return status;
+}
+
+sessile_status proposal_hear(proposal *p, buf *out, sessile_error *err)
+{
+    sessile_session *s = p->session;
+    sessile_memory *m = p->memories[p->target];
+    hearing h = {.p = p, .out = out};
+    sessile_id *ids = NULL, upto = 0;
+    size_t count = 0, i = 0, first = 0;
+    sessile_status status = memory_lock_fresh(m, err);
+
+    if (status)
+        return status;
+    status = proposal_heard(p, &upto, err);
+    memory_unlock(m);
+    if (!status)
+        status = session_lock_fresh(s, err);
+    if (status)
+        return status;
+    buf_init(&h.words, p->alloc);
+    buf_putc(out, '[');
+    p->heard.from = p->heard.upto = upto;
+    status = find_new(p, upto, &ids, &count, &first, err);
+    if (!status && first < count)
+        status = hear_tools_before(&h, ids, first, err);
+    for (i = first; !status && i < count && p->message_count < SAID_MESSAGES &&
+                    h.bytes < SAID_BYTES;
+         i++) {
+        status = session_texts_locked(s, ids[i], ids[i], hear_entry, &h, err);
+        p->heard.upto = ids[i];
+    }
+    session_unlock(s);
+    buf_putc(out, ']');
+    p->heard.left = count - i;
+    p->heard.moves = p->heard.upto != p->heard.from;
+    mem_free(p->alloc, ids, count * sizeof *ids);
+    buf_wipe(&h.words);
+    return !status && out->failed ? fail_nomem(err) : status;
+}
+
+sessile_status proposal_show_context(proposal *p, const context *c, sessile_error *err)
+{
+    sessile_session *s = p->session;
+    hearing h = {.p = p};
+    sessile_status status = session_lock(s, err);
+
+    if (status)
+        return status;
+    buf_init(&h.words, p->alloc);
+    for (size_t i = 0; !status && i < c->count; i++) {
+        const item *it = &c->items[i];
+        /* in the order of ids, each once */
+        if (it->key.n || (p->message_count &&
+                          it->key.entry <= p->messages[p->message_count - 1].id))
+            continue;
+        status =
+            session_texts_locked(s, it->key.entry, it->key.entry, hear_entry, &h, err);
+    }
+    session_unlock(s);
+    buf_wipe(&h.words);
+    return status;
+}

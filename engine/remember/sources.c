@@ -1,0 +1,372 @@
+/*
+ * sources.c: whose words a proposed entry has: laws 1, 2, 5 and 6.
+ *
+ * The source of an entry is the least of all that it is from: messages it names, entries
+ * it was concluded from, entries it replaces. That is checked by its words, because a
+ * policy, or the model that it asked, can name a message that says something else:
+ *
+ *   - less than half of its words stand in what it names: what users said becomes what
+ *     the agent says;
+ *   - half of the words of what the agent says stand in what tools said in the session,
+ *     and less than half in what users said: it is the tool's. An order in a document is
+ *     not better for having been repeated by an agent.
+ *
+ * Words are compared as the search compares them, without numbers. The day and the author
+ * of a message count as its words, because statements are told to have them.
+ */
+#include "remember/proposal.h"
+
+#include <string.h>
+
+#include "base/map.h"
+#include "base/text.h"
+#include "memory/kinds.h"
+
+/* ------------------------------------------------------------------ words */
+
+typedef struct word_set {
+    map words;
+    int failed;
+} word_set;
+
+static int is_number(const char *term, size_t size)
+{
+    for (size_t i = 0; i < size; i++)
+        if (term[i] < '0' || term[i] > '9')
+            return 0;
+    return 1;
+}
+
+static uint64_t word_hash(const char *term, size_t size)
+{
+    return hash64(term, size);
+}
+
+static int add_word(void *arg, const char *term, size_t size)
+{
+    word_set *set = arg;
+    if (!is_number(term, size) && map_put(&set->words, word_hash(term, size), 1))
+        set->failed = 1;
+    return set->failed;
+}
+
+static void add_words(word_set *set, words *w, const char *text, size_t size)
+{
+    if (size && words_each(w, text, size, 0, add_word, set) < 0)
+        set->failed = 1;
+}
+
+/* How many of the words of `of` are in `in`. */
+typedef struct word_share {
+    const word_set *in;
+    size_t all, met;
+} word_share;
+
+static int count_word(void *arg, const char *term, size_t size)
+{
+    word_share *share = arg;
+    uint32_t value;
+    if (is_number(term, size))
+        return 0;
+    share->all++;
+    share->met += (size_t)map_get(&share->in->words, word_hash(term, size), &value);
+    return 0;
+}
+
+static int has_half(words *w, sessile_slice text, const word_set *in)
+{
+    word_share share = {in, 0, 0};
+    (void)words_each(w, text.data, text.size, 0, count_word, &share);
+    return 2 * share.met >= share.all;
+}
+
+/* ------------------------------------------------------------------ sources */
+
+static int rank_of(sessile_memory_source source)
+{
+    static const int ranks[] = {2, 1, 0, 3}; /* user, agent, tool, system */
+    return ranks[source];
+}
+
+static void lower_to(sessile_memory_source *source, sessile_memory_source other)
+{
+    if (rank_of(other) < rank_of(*source))
+        *source = other;
+}
+
+/* Where a source is in source_text, until that does not move any more. */
+typedef struct source_place {
+    size_t session, session_size, agent, agent_size;
+    sessile_id first, last;
+} source_place;
+
+typedef struct attesting {
+    proposal *p;
+    proposed *x;
+    size_t index;
+    word_set words;
+    sessile_memory_source source;
+    source_place places[SESSILE_MEMORY_RUN_FROM];
+    size_t place_count;
+    size_t last_shown; /* index of the message added last */
+} attesting;
+
+static int same_text(const buf *text, size_t at, size_t size, sessile_slice other)
+{
+    return size == other.size && memcmp(text->data + at, other.data, size) == 0;
+}
+
+/* Adds messages first to last of a session, unless they are there. */
+static int add_source(attesting *a, sessile_slice session, sessile_slice agent,
+                      sessile_id first, sessile_id last)
+{
+    buf *text = &a->x->source_text;
+    source_place *place;
+
+    for (size_t i = 0; i < a->place_count; i++) {
+        place = &a->places[i];
+        if (place->first <= first && place->last >= last &&
+            same_text(text, place->session, place->session_size, session) &&
+            same_text(text, place->agent, place->agent_size, agent))
+            return 0;
+    }
+    if (a->place_count == SESSILE_MEMORY_RUN_FROM) {
+        proposal_break(a->p, MEMORY_LAW_BOUNDS, a->index,
+                       "an entry has at most %d sources", SESSILE_MEMORY_RUN_FROM);
+        return 0;
+    }
+    place = &a->places[a->place_count++];
+    *place = (source_place){text->size, session.size, text->size + session.size,
+                            agent.size, first,        last};
+    buf_put(text, session.data, session.size);
+    buf_put(text, agent.data, agent.size);
+    return text->failed ? -1 : 0;
+}
+
+/* The messages that it names; neighbours of what was shown become one source. */
+static int attest_messages(attesting *a)
+{
+    const proposal *p = a->p;
+    const session_identity *own = p->session ? &p->session->identity : NULL;
+
+    for (size_t i = 0; i < a->x->from.count; i++) {
+        const shown_message *m = proposal_message(p, a->x->from.at[i]);
+        size_t at;
+        if (!m || !own) {
+            char id[9];
+            id_print(a->x->from.at[i], id);
+            proposal_break(a->p, MEMORY_LAW_ATTESTED, a->index,
+                           "it names message %s, which the policy was not shown", id);
+            return 0;
+        }
+        at = (size_t)(m - p->messages);
+        lower_to(&a->source, m->source);
+        add_words(&a->words, p->memories[a->x->memory]->fold->words,
+                  p->said_text.data + m->at, m->size);
+        if (i && at == a->last_shown + 1 && a->place_count) {
+            a->places[a->place_count - 1].last = m->id;
+        } else if (add_source(a, (sessile_slice){own->id, own->id_size},
+                              (sessile_slice){own->agent, own->agent_size}, m->id,
+                              m->id)) {
+            return -1;
+        }
+        a->last_shown = at;
+    }
+    return 0;
+}
+
+static int take_id(json value, sessile_id *out)
+{
+    const char *text;
+    size_t size;
+    return json_plain(value, &text, &size) ? id_parse(text, size, out) : -1;
+}
+
+/* The sources of an entry that it is from become its own. */
+static int inherit(attesting *a, sessile_slice from)
+{
+    buf session, agent;
+    int failed = 0;
+
+    buf_init(&session, a->p->alloc);
+    buf_init(&agent, a->p->alloc);
+    if (from.size)
+        for (json_iter it = json_begin(json_of(from.data, from.size)); json_next(&it);) {
+            sessile_id first, last;
+            buf_clear(&session);
+            buf_clear(&agent);
+            if (json_get(it.value, "session").type != JSON_STRING ||
+                json_get(it.value, "agent").type != JSON_STRING ||
+                take_id(json_get(it.value, "first"), &first) ||
+                take_id(json_get(it.value, "last"), &last))
+                continue;
+            (void)json_string(&session, json_get(it.value, "session"));
+            (void)json_string(&agent, json_get(it.value, "agent"));
+            failed = session.failed || agent.failed ||
+                     add_source(a, (sessile_slice){session.data, session.size},
+                                (sessile_slice){agent.data, agent.size}, first, last);
+        }
+    buf_deinit(&session);
+    buf_deinit(&agent);
+    return failed ? -1 : 0;
+}
+
+/* Entries that it is from, or replaces. */
+static sessile_status attest_entries(attesting *a, const entry_ids *ids, memory_law law,
+                                     const char *does, sessile_error *err)
+{
+    sessile_memory *m = a->p->memories[a->x->memory];
+    sessile_status status = SESSILE_OK;
+
+    for (size_t i = 0; !status && i < ids->count && !a->p->broken; i++) {
+        sessile_memory_row *row = NULL;
+        char id[9];
+        id_print(ids->at[i], id);
+        if (!proposal_has_shown(a->p, a->x->memory, ids->at[i])) {
+            proposal_break(a->p, law, a->index,
+                           "it %s entry %s, which the policy was not shown", does, id);
+            return SESSILE_OK;
+        }
+        status = memory_get(m, ids->at[i], &row, err);
+        if (status)
+            return status;
+        lower_to(&a->source, row->source);
+        status = memory_lock_fresh(m, err);
+        if (!status) {
+            add_words(&a->words, m->fold->words, row->value.data, row->value.size);
+            memory_unlock(m);
+            if (inherit(a, row->from))
+                status = fail_nomem(err);
+        }
+        host_free(row);
+    }
+    return status;
+}
+
+/* ------------------------------------------------------------------ law 2 by words */
+
+static sessile_status check_words(attesting *a, sessile_error *err)
+{
+    sessile_memory *m = a->p->memories[a->x->memory];
+    sessile_memory_source named = a->source;
+    word_set tools = {.failed = 0}, users = {.failed = 0};
+    sessile_status status = memory_lock_fresh(m, err);
+    words *w;
+
+    if (status)
+        return status;
+    w = m->fold->words;
+    if (rank_of(a->source) > rank_of(SESSILE_MEMORY_BY_AGENT) &&
+        !has_half(w, a->x->entry.value, &a->words))
+        a->source = SESSILE_MEMORY_BY_AGENT;
+    map_init(&tools.words, a->p->alloc);
+    map_init(&users.words, a->p->alloc);
+    if (a->source == SESSILE_MEMORY_BY_AGENT && a->p->tool_text.size) {
+        add_words(&tools, w, a->p->tool_text.data, a->p->tool_text.size);
+        add_words(&users, w, a->p->user_text.data, a->p->user_text.size);
+        if (has_half(w, a->x->entry.value, &tools) &&
+            !has_half(w, a->x->entry.value, &users))
+            a->source = SESSILE_MEMORY_BY_TOOL;
+    }
+    memory_unlock(m);
+    a->x->lowered = a->source != named;
+    map_deinit(&tools.words);
+    map_deinit(&users.words);
+    return tools.failed || users.failed || a->words.failed ? fail_nomem(err) : SESSILE_OK;
+}
+
+/* ------------------------------------------------------------------ all of them */
+
+static void check_bounds(proposal *p, size_t i)
+{
+    const proposed *x = &p->at[i];
+    if (x->entry.value.size > SESSILE_MEMORY_RUN_VALUE ||
+        x->entry.also.size > SESSILE_MEMORY_RUN_VALUE)
+        proposal_break(p, MEMORY_LAW_BOUNDS, i, "a value has at most %d bytes, not %zu",
+                       SESSILE_MEMORY_RUN_VALUE,
+                       x->entry.value.size > x->entry.also.size ? x->entry.value.size
+                                                                : x->entry.also.size);
+    if (x->entry.key.size > SESSILE_MEMORY_KEY_MAX)
+        proposal_break(p, MEMORY_LAW_BOUNDS, i, "a key has at most %d bytes, not %zu",
+                       SESSILE_MEMORY_KEY_MAX, x->entry.key.size);
+    if (!x->from.count && !x->of.count && !x->ids.count)
+        proposal_break(p, MEMORY_LAW_ATTESTED, i,
+                       "it names no message and no entry that it is from");
+}
+
+static void place_sources(proposed *x, const attesting *a)
+{
+    for (size_t i = 0; i < a->place_count; i++) {
+        const source_place *place = &a->places[i];
+        x->sources[i] = (sessile_memory_from){
+            {x->source_text.data + place->session, place->session_size},
+            {x->source_text.data + place->agent, place->agent_size},
+            place->first,
+            place->last};
+    }
+}
+
+static sessile_status attest_one(proposal *p, size_t i, sessile_error *err)
+{
+    attesting *a = mem_zalloc(p->alloc, sizeof *a);
+    proposed *x = &p->at[i];
+    sessile_status status = SESSILE_OK;
+
+    if (!a)
+        return fail_nomem(err);
+    a->p = p;
+    a->x = x;
+    a->index = i;
+    a->source = SESSILE_MEMORY_BY_SYSTEM;
+    map_init(&a->words.words, p->alloc);
+    check_bounds(p, i);
+    if (!p->broken && attest_messages(a))
+        status = fail_nomem(err);
+    if (!status && !p->broken)
+        status = attest_entries(a, &x->of, MEMORY_LAW_ATTESTED, "is from", err);
+    if (!status && !p->broken)
+        status = attest_entries(a, &x->ids, MEMORY_LAW_OVERREACH, "replaces", err);
+    if (!status && !p->broken)
+        status = check_words(a, err);
+    if (!status && !p->broken) {
+        x->entry.source = a->source;
+        if (a->source == SESSILE_MEMORY_BY_TOOL && !p->trust_tools) {
+            x->waits = 1;
+            buf_puts(&x->why, "it has a tool's words");
+        }
+        x->sources = a->place_count
+                         ? mem_alloc(p->alloc, a->place_count * sizeof *x->sources)
+                         : NULL;
+        if (a->place_count && !x->sources)
+            status = fail_nomem(err);
+        x->source_count = x->sources ? a->place_count : 0;
+        if (x->sources)
+            place_sources(x, a);
+    }
+    map_deinit(&a->words.words);
+    mem_free(p->alloc, a, sizeof *a);
+    return status;
+}
+
+sessile_status proposal_attest(proposal *p, sessile_error *err)
+{
+    sessile_status status = SESSILE_OK;
+    size_t writes = 0;
+
+    for (size_t i = 0; !status && !p->broken && i < p->count; i++) {
+        proposed *x = &p->at[i];
+        if (x->is_host)
+            continue;
+        if (x->memory != p->target && !p->share)
+            proposal_break(p, MEMORY_LAW_SCOPE, i,
+                           "it goes to the memory of the agent, and the session is a "
+                           "user's: what is said there stays there, unless the host "
+                           "says share");
+        if (x->kind == PROPOSED_WRITE && ++writes > SESSILE_MEMORY_RUN_WRITES)
+            proposal_break(p, MEMORY_LAW_BOUNDS, i, "a run writes at most %d entries",
+                           SESSILE_MEMORY_RUN_WRITES);
+        if (!p->broken && x->kind == PROPOSED_WRITE)
+            status = attest_one(p, i, err);
+    }
+    return status;
+}
