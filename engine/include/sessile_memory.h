@@ -335,7 +335,7 @@ typedef struct sessile_memory_search_options {
     size_t limit; /* 0: 10 */
     /* The question's embedding, of dims numbers; NULL: by words alone. model: whose it
      * is; empty: that of the newest model which has a vector for all live entries. A
-     * model that has no vectors here: by words alone. */
+     * model that has no vectors of so many numbers here: by words alone. */
     const float *vector;
     size_t dims;
     sessile_slice model;
@@ -355,8 +355,8 @@ SESSILE_API void sessile_memory_search_init(sessile_memory_search_options *optio
 /*
  * Finds what answers a question, best first. Every word of the question counts, none must
  * occur. *rows is one block, for sessile_free(). options may be NULL. INVALID: a vector
- * that is not finite, zero, or of other dimensions than the model's; an outside score
- * that is not finite.
+ * that is not finite, zero, or, when it names no model, of other dimensions than the
+ * vectors here; an outside score that is not finite.
  */
 SESSILE_API sessile_status
 sessile_memory_search(sessile_memory *memory, sessile_slice question,

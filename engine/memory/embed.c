@@ -137,7 +137,6 @@ sessile_status memory_unembedded(sessile_memory *m, sessile_slice model, size_t 
     rows_init(&l, &m->store->alloc);
     s = &m->fold->states;
     has = memory_fold_model_of(m->fold, model, dims);
-    has = has && dims && has->vectors.dims != dims ? NULL : has;
     status = memory_check_consent(m, err);
     for (size_t i = *from; !status && i < s->count; i++) {
         float scale;

@@ -379,9 +379,9 @@ static sessile_status take_vectors(memory_fold *f, const entry *e, sessile_error
 const memory_model *memory_fold_model_of(const memory_fold *f, sessile_slice name,
                                          size_t dims)
 {
-    const memory_model *found = find_model(f, name, dims);
-    if (found)
-        return found;
+    const memory_model *found = NULL;
+    if (dims)
+        return find_model(f, name, dims);
     for (size_t i = 0; i < f->model_count; i++) {
         const memory_model *m = &f->models[i];
         if (m->name_size == name.size && !memcmp(m->name, name.data, name.size) &&

@@ -80,7 +80,7 @@ struct binding_child_class {
     struct {
         const char *name;
         int (*call)(lua_State *L, struct binding_child *child); /* while it is open */
-    } methods[17]; /* ends with an empty one */
+    } methods[24]; /* ends with an empty one */
 };
 void binding_child_register(lua_State *L, const struct binding_child_class *class);
 /* Pushes a closed one. It keeps the value at index 1, which is `store` unless that is
@@ -144,6 +144,9 @@ binding_store_method binding_store_search;
 /* memory.c */
 binding_store_method binding_store_memory;
 extern const struct binding_row binding_memory_row;
+/* What an outside index found, in the list at the field `outside`; NULL: there is none.
+ * Leaves what holds it on the stack. */
+struct sessile_memory_outside *binding_outside(lua_State *L, int table, size_t *count);
 
 /* recall.c */
 binding_session_method binding_session_recall, binding_session_recall_find;

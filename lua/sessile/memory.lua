@@ -6,6 +6,7 @@
 local agents = require "sessile.agents"
 local audit = require "sessile.memory_audit"
 local core = require "sessile.core"
+local embed = require "sessile.memory_embed"
 local import = require "sessile.memory_import"
 local object = require "sessile.object"
 local options = require "sessile.options"
@@ -262,8 +263,17 @@ function methods:consented()
     time = entry.timestamp }
 end
 
---- Writes embeddings: vectors[i], a list of numbers, is that of the entry ids[i].
+--- Embeds what has no vector yet: m:embed(), m:embed{ batch = 32 }; memory_embed.lua has the
+--- options and what it returns. m:embed(model, ids, vectors) writes embeddings that the caller has:
+--- vectors[i], a list of numbers, is that of the entry ids[i].
 function methods:embed(model, ids, vectors)
+  if ids == nil and type(model) ~= "string" then
+    local enabled, reason, denied = check_enabled(self._store, self._settings, self._agent)
+    if not enabled then
+      return nil, reason, denied
+    end
+    return embed.run(self, model)
+  end
   options.expect("string", model, "memory:embed: the name of a model")
   options.expect("table", ids, "memory:embed: a list of ids")
   options.expect("table", vectors, "memory:embed: a list of vectors")
@@ -324,14 +334,23 @@ function methods:list(given)
 end
 
 local search_options = options.shape("memory:search", filter, {
-  limit = "positive", vector = "table", model = "string", weight = "any", recency = "any",
+  limit = "positive", vector = "table|no", model = "string", weight = "any", recency = "any",
   importance = "any", min = "any", explain = "boolean",
 })
 memory.search_options = search_options
 
---- Entries that answer a question, best first, each with its score.
-function methods:search(question, given)
-  options.expect("string", question, "memory:search: a question")
+-- The vector of a question, as memory_embed.lua has it. opts: of a search. kept: see there.
+function memory.question(own, kept, question, opts)
+  if opts.vector then
+    return { vector = opts.vector, model = opts.model, given = true }
+  elseif opts.vector == false then
+    return {}
+  end
+  return embed.question(own, kept, question, opts.weight or own.weight)
+end
+
+--- As search, with the vector of memory.question.
+function memory.search(self, question, given, found)
   local opts = options.check("memory:search", given, search_options)
   for _, name in ipairs { "weight", "recency", "importance", "min" } do
     if opts[name] ~= nil and type(opts[name]) ~= "number" then
@@ -340,11 +359,20 @@ function methods:search(question, given)
   end
   local message, code
   opts.weight = opts.weight or self._settings.weight
+  found = found or memory.question(self._settings, self._questions, question, opts)
   opts, message, code = core_filter(opts)
   if not opts then
     return nil, message, code
   end
-  return self._core:search(question, opts)
+  return embed.search(self, question, opts, found, opts.limit or memory.HITS)
+end
+
+--- Entries that answer a question, best first, each with its score; and {legs = {words = true,
+--- vectors =, why =}}: whether vectors were compared, and if not though somebody embeds here, why.
+--- vector: the question's; false: by words alone.
+function methods:search(question, given)
+  options.expect("string", question, "memory:search: a question")
+  return memory.search(self, question, given)
 end
 
 --- What led to an entry, newest first: it, what it replaced, and so on. By its key, id or row.
@@ -503,7 +531,7 @@ function memory.open(store, given)
     return nil, message, code
   end
   return setmetatable({ _core = handle, _agent = opts.agent, _user = opts.user, _settings = own,
-    _store = store }, meta)
+    _store = store, _questions = {} }, meta)
 end
 
 return memory

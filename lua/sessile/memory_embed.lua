@@ -93,12 +93,13 @@ local function why_none(memory, found, rows)
     end
   end
   for _, model in ipairs(memory._core:models() or {}) do
-    if model.live > 0 and (found.model == nil or model.name == found.model) then
+    if model.live > 0 and (found.model == nil or model.name == found.model)
+      and model.dims == #found.vector then
       return nil
     end
   end
-  return found.model and ("no entry has a vector of '%s' yet: embed them"):format(found.model)
-    or "no entry has a vector"
+  return found.model and ("no entry has a vector of '%s' with %d dimensions yet: embed them")
+    :format(found.model, #found.vector) or "no entry has a vector"
 end
 
 --- Searches a memory. found: of embed.question, or {vector=, model=} that the caller gave (given =
@@ -129,18 +130,17 @@ end
 
 -- ---------------------------------------------------------------- the run
 
--- One answer to the run: 1, or nil and why there is none. An entry is put into the outside index
+-- One answer to the run: the vectors, or nil and why there is none. An entry is put into the outside index
 -- before it counts as embedded, so that what failed there is tried again.
-local function answer(memory, who, need)
-  local ids = need.ids
-  local vectors, message, code = who.ask(need.texts, { purpose = need.purpose })
+local function answer(memory, who, request)
+  local vectors, message, code = who.ask(request.texts, { purpose = request.purpose })
   local index = memory._settings.vectors
   if not vectors or not index then
     return vectors, message, code
   end
   local entries = {}
   for i, vector in ipairs(vectors) do
-    entries[i] = { id = ids[i], vector = vector }
+    entries[i] = { id = request.ids[i], vector = vector }
   end
   local done
   done, message = call(index, "put", entries, context_of(memory,
@@ -168,8 +168,8 @@ function embed.run(memory, given)
   if not who then
     return nil, "nobody embeds here: say who, as memory = { embed = … }, or embed = …", "EINVALID"
   end
-  local run, message, code = memory._core:embed_run { model = who.name, dims = who.dims,
-    batch = opts.batch, dry_run = opts.dry_run, timeout_ms = opts.timeout_ms }
+  local run, message, code = memory._core:embed_run { embed_model = who.name, embed_dims = who.dims,
+    embed_batch = opts.batch, dry_run = opts.dry_run, timeout_ms = opts.timeout_ms }
   if not run then
     return nil, message, code
   end
@@ -189,13 +189,13 @@ function embed.run(memory, given)
     end
     if need == true then
       local outcome = guard:outcome()
-      outcome.model = who.name
-      return outcome
+      return { verdict = outcome.verdict, embedded = outcome.embedded, to_embed = outcome.to_embed,
+        model = who.name, message = outcome.message ~= "" and outcome.message or nil }
     end
     local vectors
-    vectors, message = answer(memory, who, need)
+    vectors, message = answer(memory, who, need.request)
     if vectors then
-      guard:reply_vectors(vectors)
+      guard:vectors(vectors)
     else
       guard:fail(message or "no reason was given")
     end

@@ -2,6 +2,7 @@
 --
 -- A setting is the agent's if the agent has it, else the store's. Of both, what a call says holds.
 
+local embedding = require "sessile.model.embedding"
 local options = require "sessile.options"
 local times = require "sessile.times"
 
@@ -9,8 +10,28 @@ local settings = {}
 
 local shape = options.shape("sessile.open: memory", {
   enabled = "boolean", language = "string", ttl = "span|no", weight = "any", share = "boolean",
-  zone = "string", recall = "table|no",
+  zone = "string", recall = "table|no", embed = "any", name = "string", dims = "positive",
+  vectors = "table|no",
 })
+
+local vectors_shape = options.shape("sessile.open: memory: vectors",
+  { put = "callable", search = "callable", remove = "callable" })
+
+-- Makes of `embed`, `name` and `dims` who embeds.
+local function take_embed(who, own)
+  if own.embed then
+    own.embed = embedding.make(who .. ": memory: embed", own.embed, own.name, own.dims)
+  elseif own.embed == nil and (own.name or own.dims) then
+    options.misuse(who .. ": memory: name and dims are those of `embed`: give both in one place")
+  end
+  own.name, own.dims = nil, nil
+  if own.vectors then
+    own.vectors = options.check(who .. ": memory: vectors", own.vectors, vectors_shape)
+    if not own.vectors.put or not own.vectors.search then
+      options.misuse(who .. ": memory: vectors: functions put and search expected")
+    end
+  end
+end
 
 --- What can be said about recall: `memory.recall`, and the options of session:recall.
 settings.recall_fields = {
@@ -34,8 +55,8 @@ function settings.read_recall(opts, report)
   end
 end
 
---- Checks the option `memory` of a store or an agent and returns a checked copy, with `zone` in ms;
---- nil: it is not given. Raises.
+--- Checks the option `memory` of a store or an agent and returns a checked copy, with `zone` in ms,
+--- and `embed` as {name=, dims=, ask=} (model/embedding.lua); nil: it is not given. Raises.
 function settings.check(who, given)
   if given == nil then
     return nil
@@ -50,6 +71,7 @@ function settings.check(who, given)
       .. "got %q"):format(who, own.zone:sub(1, 40)))
   end
   own.zone = own.zone and times.zone(own.zone)
+  take_embed(who, own)
   if own.recall then
     own.recall = options.check(who .. ": memory: recall", own.recall, recall_shape)
     settings.read_recall(own.recall, function(name, what)
