@@ -240,6 +240,24 @@ static sessile_status take_names(sessile_memory *m, const sessile_memory_options
     return m->agent && m->user ? SESSILE_OK : fail_nomem(err);
 }
 
+static void free_memory(void *memory)
+{
+    sessile_memory *m = memory;
+    const allocator *a = &m->store->alloc;
+
+    if (m->log && m->store->durability == SESSILE_NONE &&
+        m->pid == m->store->os->pid(m->store->os->ud) && !log_damage(m->log, NULL))
+        (void)log_sync(m->log, log_count(m->log), NULL);
+    log_close(m->log);
+    free_fold(m, m->fold);
+    if (m->agent)
+        mem_free(a, m->agent, m->agent_size + 1);
+    if (m->user)
+        mem_free(a, m->user, m->user_size + 1);
+    pthread_mutex_destroy(&m->mutex);
+    mem_free(a, m, sizeof *m);
+}
+
 sessile_status memory_open(sessile_memory **out, sessile_store *st,
                            const sessile_memory_options *options, sessile_error *err)
 {
@@ -255,6 +273,7 @@ sessile_status memory_open(sessile_memory **out, sessile_store *st,
     m = mem_zalloc(&st->alloc, sizeof *m);
     if (!m)
         return fail_nomem(err);
+    counted_init(&m->references, free_memory);
     m->store = st;
     m->pid = st->os->pid(st->os->ud);
     m->timeout_ms = options->has_timeout ? options->timeout_ms : st->config.timeout_ms;
@@ -273,23 +292,14 @@ sessile_status memory_open(sessile_memory **out, sessile_store *st,
     return SESSILE_OK;
 }
 
+void memory_retain(sessile_memory *m)
+{
+    counted_retain(m);
+}
+
 void memory_close(sessile_memory *m)
 {
-    const allocator *a;
-    if (!m)
-        return;
-    a = &m->store->alloc;
-    if (m->log && m->store->durability == SESSILE_NONE &&
-        m->pid == m->store->os->pid(m->store->os->ud) && !log_damage(m->log, NULL))
-        (void)log_sync(m->log, log_count(m->log), NULL);
-    log_close(m->log);
-    free_fold(m, m->fold);
-    if (m->agent)
-        mem_free(a, m->agent, m->agent_size + 1);
-    if (m->user)
-        mem_free(a, m->user, m->user_size + 1);
-    pthread_mutex_destroy(&m->mutex);
-    mem_free(a, m, sizeof *m);
+    counted_release(m);
 }
 
 sessile_status memory_damage(sessile_memory *m, sessile_error *err)

@@ -18,11 +18,13 @@
 
 #include <pthread.h>
 
+#include "base/counted.h"
 #include "log/log.h"
 #include "memory/fold.h"
 #include "session/write.h"
 
 struct sessile_memory {
+    counted references; /* of the caller and of runs: see memory_retain() */
     sessile_store *store;
     log_t *log; /* another one when the log was replaced */
     memory_fold *fold;
@@ -36,6 +38,8 @@ struct sessile_memory {
 
 sessile_status memory_open(sessile_memory **out, sessile_store *st,
                            const sessile_memory_options *options, sessile_error *err);
+/* A run keeps a memory open that its caller closes meanwhile; memory_close() ends either. */
+void memory_retain(sessile_memory *m);
 void memory_close(sessile_memory *m);
 /* OK; DAMAGED, TRUNCATED: it can only be read. */
 sessile_status memory_damage(sessile_memory *m, sessile_error *err);
@@ -88,6 +92,10 @@ sessile_id memory_add(sessile_memory *m, batch *b, entry_type type, entry_source
 sessile_status memory_check_entry(const sessile_memory *m,
                                   const sessile_memory_write_entry *e,
                                   sessile_error *err);
+/* What it checks of an entry under the lock: `was` and `replaces`. */
+sessile_status memory_check_was(const sessile_memory *m,
+                                const sessile_memory_write_entry *e, int64_t now_ms,
+                                sessile_error *err);
 /* Adds an entry that was checked, with its metadata and the policy that wrote it (JSON
  * objects, or empty), and returns its id. */
 sessile_id memory_add_entry(sessile_memory *m, batch *b,

@@ -273,7 +273,7 @@ static sessile_status check_change(const sessile_memory *m,
     return status;
 }
 
-static sessile_status check_was(const sessile_memory *m,
+sessile_status memory_check_was(const sessile_memory *m,
                                 const sessile_memory_write_entry *e, int64_t now_ms,
                                 sessile_error *err)
 {
@@ -283,6 +283,11 @@ static sessile_status check_was(const sessile_memory *m,
 
     if (holder != STATE_NONE)
         live = s->records[holder].id;
+    for (size_t k = 0; k < e->replace_count; k++)
+        if (states_find(s, e->replaces[k]) == STATE_NONE)
+            return fail(err, SESSILE_NOTFOUND,
+                        "%08" PRIx32 ", which is to be replaced, is no entry here",
+                        e->replaces[k]);
     if (!e->has_was || live == e->was)
         return SESSILE_OK;
     if (live == SESSILE_NO_ID)
@@ -309,12 +314,7 @@ static sessile_status build_entries(void *arg, sessile_memory *m, batch *b,
                     m->fold->states.count, m->store->limits.memory_entries);
     for (size_t i = 0; !status && i < w->count; i++) {
         const sessile_memory_write_entry *e = &w->entries[i];
-        status = check_was(m, e, b->now_ms, err);
-        for (size_t k = 0; !status && k < e->replace_count; k++)
-            if (states_find(&m->fold->states, e->replaces[k]) == STATE_NONE)
-                status = fail(err, SESSILE_NOTFOUND,
-                              "%08" PRIx32 ", which is to be replaced, is no entry here",
-                              e->replaces[k]);
+        status = memory_check_was(m, e, b->now_ms, err);
         if (status)
             return status;
         w->ids[i] = memory_add_entry(

@@ -61,7 +61,7 @@ sessile_status memory_run_new(sessile_memory_run **out, memory_run_kind kind,
     run->options = *options;
     run->memory_count = memory_count;
     for (size_t i = 0; i < memory_count; i++)
-        run->memories[i] = memories[i];
+        memory_retain(run->memories[i] = memories[i]);
     run->now_ms = st->os->now_ms(st->os->ud);
     run->result.refusal = run->result.recall.entry = SESSILE_NO_ID;
     run->result.hook = "";
@@ -104,6 +104,8 @@ void memory_run_free(sessile_memory_run *run)
     policy_release(run->hooks.policy);
     if (run->has_proposal)
         proposal_deinit(&run->proposal);
+    for (size_t i = 0; i < run->memory_count; i++)
+        memory_close(run->memories[i]);
     buf_deinit(&run->embed_model);
     buf_wipe(&run->hooks.journal);
     buf_wipe(&run->hooks.log);

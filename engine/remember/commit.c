@@ -124,6 +124,11 @@ static sessile_status add_one(committing *c, size_t i, sessile_memory *m, batch 
     x->entry.from_count = x->source_count;
     x->entry.replaces = x->ids.at;
     x->entry.replace_count = x->ids.count;
+    if (x->is_host) {
+        sessile_status status = memory_check_was(m, &x->entry, b->now_ms, err);
+        if (status)
+            return status;
+    }
     put_metadata(&metadata, x, &c->metadata[i]);
     if (!x->is_host)
         put_author(&policy, &author);

@@ -143,7 +143,7 @@ int entry_ids_add(entry_ids *l, sessile_id id, const allocator *a); /* 0, or -1 
 
 /*
  * Shows what was said after what was heard: appends a JSON array of messages
- * {"id","role","author"?,"source","time","content"} to out, and sets `heard`. At most
+ * {"id","role","source","time" (ms),"day","author"?,"cut"?,"content"} to out, and sets `heard`. At most
  * SAID_MESSAGES and SAID_BYTES of text; the rest is `left` for the next time. A longer
  * message is cut ("cut":true).
  */

@@ -11,6 +11,7 @@
  */
 #include "remember/proposal.h"
 
+#include <inttypes.h>
 #include <string.h>
 
 #include "base/text.h"
@@ -122,9 +123,11 @@ static void tell(hearing *h, const entry *e, const message *m,
 
     id_print(e->id, id);
     time_print(message_time(m->timestamp, e->time_ms), time);
-    buf_printf(out, "%s{\"id\":\"%s\",\"role\":\"%s\",\"source\":\"%s\",\"time\":\"%s\"",
-               out->size && out->data[out->size - 1] == '}' ? "," : "", id,
-               role_name(m->role), memory_source_name(source), time);
+    buf_printf(out,
+               "%s{\"id\":\"%s\",\"role\":\"%s\",\"source\":\"%s\",\"time\":%" PRIi64
+               ",\"day\":\"%.10s\"",
+               out->data[out->size - 1] == '}' ? "," : "", id, role_name(m->role),
+               memory_source_name(source), message_time(m->timestamp, e->time_ms), time);
     if (e->author.type == JSON_STRING) {
         buf_puts(out, ",\"author\":");
         buf_put(out, e->author.at, e->author.size);

@@ -1,6 +1,7 @@
 /* show.c: entries of memories as a policy sees them. */
 #include "remember/proposal.h"
 
+#include <inttypes.h>
 #include <string.h>
 
 #include "base/text.h"
@@ -27,11 +28,8 @@ static void put_json(buf *out, const char *name, sessile_slice text)
 
 static void put_time(buf *out, const char *name, int64_t ms)
 {
-    char time[TIME_SIZE];
-    if (!ms)
-        return;
-    time_print(ms, time);
-    buf_printf(out, ",\"%s\":\"%s\"", name, time);
+    if (ms)
+        buf_printf(out, ",\"%s\":%" PRIi64, name, ms);
 }
 
 /* A share or a score, whatever the locale. */
@@ -46,9 +44,10 @@ static void put_number(buf *out, const char *name, double value)
 sessile_status proposal_put_row(proposal *p, buf *out, size_t memory,
                                 const sessile_memory_row *row, sessile_error *err)
 {
-    char id[9];
+    char id[9], time[TIME_SIZE];
 
     id_print(row->id, id);
+    time_print(row->time_ms, time);
     buf_printf(out, "{\"id\":\"%s\",\"memory\":\"%s\",\"state\":\"%s\",\"kind\":\"%s\""
                     ",\"source\":\"%s\"",
                id, proposal_memory_name(p, memory), memory_state_name(row->state),
@@ -61,6 +60,7 @@ sessile_status proposal_put_row(proposal *p, buf *out, size_t memory,
     put_json(out, "replaces", row->replaces);
     put_json(out, "metadata", row->metadata);
     put_time(out, "time", row->time_ms);
+    buf_printf(out, ",\"day\":\"%.10s\"", time);
     put_time(out, "expires", row->expires_ms);
     put_time(out, "holds_from", row->holds_from_ms);
     put_time(out, "holds_until", row->holds_until_ms);

@@ -17,6 +17,7 @@
 #include <lua.h>
 #include <lauxlib.h>
 #include "sessile.h"
+#include "sessile_memory.h"
 
 #if LUA_VERSION_NUM < 504
 #error "the binding wants Lua 5.4"
@@ -94,7 +95,8 @@ void binding_child_close(struct binding_child *child);
 
 extern const struct binding_child_class binding_check_class, binding_search_class,
     binding_encoding_class, binding_reseal_class, binding_migration_class,
-    binding_policy_class, binding_entries_class, binding_memory_class;
+    binding_policy_class, binding_entries_class, binding_memory_class,
+    binding_memory_run_class;
 
 /* store.c. The check functions raise for a wrong type; *_live return NULL and push the
  * three values of a closed handle. */
@@ -148,8 +150,27 @@ extern const struct binding_row binding_memory_row;
  * Leaves what holds it on the stack. */
 struct sessile_memory_outside *binding_outside(lua_State *L, int table, size_t *count);
 
+/* The ids in the list at a field; leaves what holds them on the stack. */
+sessile_id *binding_memory_ids(lua_State *L, int table, const char *name, size_t *count);
+/* The entries to be written in the list at index, with a table on top that holds what they
+ * point to; NULL: pushed the three values of a failure. */
+sessile_memory_write_entry *binding_memory_entries(lua_State *L, int list,
+                                                          size_t *count);
+
 /* recall.c */
 binding_session_method binding_session_recall, binding_session_recall_find;
+/* The open memories in the list at index; NULL, with the three values of a failure pushed:
+ * one is closed. Leaves what holds them on the stack. */
+sessile_memory **binding_memories(lua_State *L, int index, size_t *count);
+/* The options of a recall in the table at index, and what holds their lists. */
+void binding_recall_options(lua_State *L, int index, sessile_recall_options *out);
+extern const struct binding_row binding_recall_row;
+
+/* memory_run.c */
+binding_session_method binding_session_remember_run, binding_session_recall_run;
+int binding_memory_tidy(lua_State *L, struct binding_child *memory);
+int binding_memory_admit(lua_State *L, struct binding_child *memory);
+int binding_memory_embed_run(lua_State *L, struct binding_child *memory);
 
 /* encoding.c */
 binding_function binding_encoding;

@@ -88,7 +88,7 @@ static int get_filter(lua_State *L, int table, sessile_memory_filter *out)
 }
 
 /* The ids in the list at a field (absent: none); leaves what holds them on the stack. */
-static const sessile_id *get_ids(lua_State *L, int table, const char *name, size_t *count)
+sessile_id *binding_memory_ids(lua_State *L, int table, const char *name, size_t *count)
 {
     sessile_id *ids;
     int list;
@@ -152,7 +152,7 @@ static int get_entry(lua_State *L, int table, sessile_memory_write_entry *e)
     if (binding_field_json(L, table, "metadata", &e->metadata))
         return 3;
     e->from = get_from(L, table, &e->from_count);
-    e->replaces = get_ids(L, table, "replaces", &e->replace_count);
+    e->replaces = binding_memory_ids(L, table, "replaces", &e->replace_count);
     return 0;
 }
 
@@ -173,36 +173,43 @@ static int memory_write(lua_State *L, struct binding_child *memory)
                            &err);
 }
 
+sessile_memory_write_entry *binding_memory_entries(lua_State *L, int list, size_t *count)
+{
+    sessile_memory_write_entry *entries;
+    int held;
+
+    *count = lua_istable(L, list) ? lua_rawlen(L, list) : 0;
+    entries = lua_newuserdatauv(L, (*count + 1) * sizeof *entries, 0);
+    lua_newtable(L); /* holds what the entries point to */
+    held = lua_gettop(L);
+    for (size_t i = 0, n = 0; i < *count; i++) {
+        lua_rawgeti(L, list, (lua_Integer)i + 1);
+        luaL_checktype(L, -1, LUA_TTABLE);
+        if (get_entry(L, lua_gettop(L), &entries[i]))
+            return NULL;
+        while (lua_gettop(L) > held)
+            lua_rawseti(L, held, (lua_Integer)++n);
+    }
+    return entries;
+}
+
 /* memory:apply{entries = {…}, ends = {ids}, to, reason, by, only_live} -> {ids of the
  * entries}; nil, message, code. One commit. */
 static int memory_apply(lua_State *L, struct binding_child *memory)
 {
-    sessile_memory_write_entry *entries;
     sessile_memory_change change;
     sessile_error err;
     sessile_id *ids;
-    int list, held;
 
     luaL_checktype(L, 2, LUA_TTABLE);
     lua_settop(L, 2);
     memset(&change, 0, sizeof change);
-    change.count =
-        binding_raw_field(L, 2, "entries") == LUA_TTABLE ? lua_rawlen(L, -1) : 0;
-    list = lua_gettop(L);
-    entries = lua_newuserdatauv(L, (change.count + 1) * sizeof *entries, 0);
+    binding_raw_field(L, 2, "entries");
+    change.entries = binding_memory_entries(L, 3, &change.count);
+    if (!change.entries)
+        return 3;
     ids = lua_newuserdatauv(L, (change.count + 1) * sizeof *ids, 0);
-    lua_newtable(L); /* holds what the entries point to */
-    held = lua_gettop(L);
-    for (size_t i = 0, n = 0; i < change.count; i++) {
-        lua_rawgeti(L, list, (lua_Integer)i + 1);
-        luaL_checktype(L, -1, LUA_TTABLE);
-        if (get_entry(L, lua_gettop(L), &entries[i]))
-            return 3;
-        while (lua_gettop(L) > held)
-            lua_rawseti(L, held, (lua_Integer)++n);
-    }
-    change.entries = entries;
-    change.ends = get_ids(L, 2, "ends", &change.end_count);
+    change.ends = binding_memory_ids(L, 2, "ends", &change.end_count);
     change.to = (sessile_memory_verdict_kind)binding_one_of(L, 2, "to", verdicts);
     change.reason = binding_field_bytes(L, 2, "reason");
     change.by = binding_field_bytes(L, 2, "by");
@@ -231,7 +238,7 @@ static int memory_verdict(lua_State *L, struct binding_child *memory)
     luaL_checktype(L, 2, LUA_TTABLE);
     lua_settop(L, 2);
     to = binding_one_of(L, 2, "to", verdicts);
-    ids = get_ids(L, 2, "ids", &count);
+    ids = binding_memory_ids(L, 2, "ids", &count);
     status = sessile_memory_verdict(memory->handle, ids, count,
                                     (sessile_memory_verdict_kind)to,
                                     binding_field_bytes(L, 2, "reason"),
@@ -251,7 +258,7 @@ static int memory_erase(lua_State *L, struct binding_child *memory)
 
     luaL_checktype(L, 2, LUA_TTABLE);
     lua_settop(L, 2);
-    o.ids = get_ids(L, 2, "ids", &o.id_count);
+    o.ids = binding_memory_ids(L, 2, "ids", &o.id_count);
     o.session = binding_field_bytes(L, 2, "session");
     o.session_agent = binding_field_bytes(L, 2, "session_agent");
     lua_getfield(L, 2, "ended_before");
@@ -316,7 +323,7 @@ static int memory_embed(lua_State *L, struct binding_child *memory)
     float *vectors;
 
     luaL_checktype(L, 3, LUA_TTABLE);
-    ids = get_ids(L, 3, "ids", &count);
+    ids = binding_memory_ids(L, 3, "ids", &count);
     lua_getfield(L, 3, "vectors");
     int list = lua_gettop(L);
     luaL_checktype(L, list, LUA_TTABLE);
@@ -581,7 +588,10 @@ const struct binding_child_class binding_memory_class = {
      {"watch", memory_watch},
      {"stats", memory_stats},
      {"models", memory_models},
-     {"damage", memory_damage}}};
+     {"damage", memory_damage},
+     {"tidy", binding_memory_tidy},
+     {"admit", binding_memory_admit},
+     {"embed_run", binding_memory_embed_run}}};
 
 #define OPTION(...) BINDING_FIELD(sessile_memory_options, __VA_ARGS__)
 static const struct binding_field option_fields[] =

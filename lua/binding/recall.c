@@ -9,18 +9,16 @@
 
 static const char *const sources[] = {"user", "agent", "tool", "system", NULL};
 
-/* The open memories in the list at index 2; NULL, with the three values of a failure
- * pushed: one is closed. */
-static sessile_memory **get_memories(lua_State *L, size_t *count)
+sessile_memory **binding_memories(lua_State *L, int index, size_t *count)
 {
     sessile_memory **memories;
 
-    luaL_checktype(L, 2, LUA_TTABLE);
-    *count = lua_rawlen(L, 2);
+    luaL_checktype(L, index, LUA_TTABLE);
+    *count = lua_rawlen(L, index);
     memories = lua_newuserdatauv(L, (*count + 1) * sizeof *memories, 0);
     for (size_t i = 0; i < *count; i++) {
         struct binding_child *child;
-        lua_rawgeti(L, 2, (lua_Integer)i + 1);
+        lua_rawgeti(L, index, (lua_Integer)i + 1);
         child = luaL_checkudata(L, -1, binding_memory_class.name);
         memories[i] = child->handle;
         lua_pop(L, 1);
@@ -32,11 +30,10 @@ static sessile_memory **get_memories(lua_State *L, size_t *count)
     return memories;
 }
 
-/* The vector and the items of the table at index 3; leaves what holds them on the stack.
- */
-static void get_lists(lua_State *L, sessile_recall_options *out)
+/* The vector and the items of the table at index; leaves what holds them on the stack. */
+static void get_lists(lua_State *L, int index, sessile_recall_options *out)
 {
-    if (binding_raw_field(L, 3, "vector") == LUA_TTABLE) {
+    if (binding_raw_field(L, index, "vector") == LUA_TTABLE) {
         float *vector;
         int list = lua_gettop(L);
         out->dims = lua_rawlen(L, list);
@@ -48,8 +45,8 @@ static void get_lists(lua_State *L, sessile_recall_options *out)
         }
         out->vector = vector;
     }
-    out->outside = binding_outside(L, 3, &out->outside_count);
-    if (binding_raw_field(L, 3, "items") == LUA_TTABLE) {
+    out->outside = binding_outside(L, index, &out->outside_count);
+    if (binding_raw_field(L, index, "items") == LUA_TTABLE) {
         sessile_recall_item *items;
         int list = lua_gettop(L);
         out->has_items = 1;
@@ -76,21 +73,21 @@ static const struct binding_field option_fields[] =
                    OPTION("importance", NUMBER, importance),
                    OPTION("weight", NUMBER, weight), OPTION("start", BOOLEAN, start));
 
-static void get_options(lua_State *L, sessile_recall_options *out)
+void binding_recall_options(lua_State *L, int index, sessile_recall_options *out)
 {
-    luaL_checktype(L, 3, LUA_TTABLE);
+    luaL_checktype(L, index, LUA_TTABLE);
     sessile_recall_options_init(out);
-    binding_get_fields(L, 3, option_fields, out);
-    out->limit = (size_t)binding_field_count(L, 3, "limit", UINT32_MAX);
-    if (binding_raw_field(L, 3, "budget") != LUA_TNIL)
-        out->budget = binding_field_count(L, 3, "budget", UINT32_MAX);
-    if (binding_raw_field(L, 3, "trust") != LUA_TNIL)
-        out->trust = (sessile_memory_source)binding_one_of(L, 3, "trust", sources);
-    get_lists(L, out);
+    binding_get_fields(L, index, option_fields, out);
+    out->limit = (size_t)binding_field_count(L, index, "limit", UINT32_MAX);
+    if (binding_raw_field(L, index, "budget") != LUA_TNIL)
+        out->budget = binding_field_count(L, index, "budget", UINT32_MAX);
+    if (binding_raw_field(L, index, "trust") != LUA_TNIL)
+        out->trust = (sessile_memory_source)binding_one_of(L, index, "trust", sources);
+    get_lists(L, index, out);
 }
 
 #define OUTCOME(...) BINDING_FIELD(sessile_recall_outcome, __VA_ARGS__)
-static const struct binding_row outcome_row =
+const struct binding_row binding_recall_row =
     BINDING_ROW(sessile_recall_outcome, NULL, OUTCOME("id", ID, entry),
                 OUTCOME("recalled", INTEGER, recalled), OUTCOME("found", INTEGER, found),
                 OUTCOME("not_fitting", INTEGER, not_fitting),
@@ -111,12 +108,12 @@ int binding_session_recall(lua_State *L, struct binding_session *session)
     size_t count;
 
     lua_settop(L, 3);
-    memories = get_memories(L, &count);
+    memories = binding_memories(L, 2, &count);
     if (!memories)
         return 3;
-    get_options(L, &options);
+    binding_recall_options(L, 3, &options);
     status = sessile_recall(session->handle, memories, count, &options, &outcome, &err);
-    return binding_done_row(L, status, &outcome_row, &outcome, &err);
+    return binding_done_row(L, status, &binding_recall_row, &outcome, &err);
 }
 
 static void more_of_row(lua_State *L, const void *row)
@@ -136,10 +133,10 @@ int binding_session_recall_find(lua_State *L, struct binding_session *session)
     size_t count;
 
     lua_settop(L, 3);
-    memories = get_memories(L, &count);
+    memories = binding_memories(L, 2, &count);
     if (!memories)
         return 3;
-    get_options(L, &options);
+    binding_recall_options(L, 3, &options);
     found.more = more_of_row;
     struct binding_result got = binding_result(L);
     got.status = sessile_recall_find(session->handle, memories, count, &options, &rows,

@@ -18,8 +18,8 @@ local host = {}
 local methods = {}
 host.methods = methods
 
--- An error value as a text, also if its __tostring fails.
-local function say(value)
+--- An error value as a text, also if its __tostring fails.
+function host.say(value)
   local ok, text = pcall(tostring, value)
   return ok and text or ("an error of type " .. type(value))
 end
@@ -32,16 +32,16 @@ host.later = setmetatable({}, {
 
 --- Asks the host's model. Returns its text (of a message, the text in it) or host.later; nil and
 --- the reason.
-local function ask(model, request, session)
+function host.ask(model, request, session)
   if not model then
     return nil, "no model is configured: give model= to the call, the session or the store"
   end
   local ok, text, reason = pcall(model, request, { session = session, reason = "policy" })
   if not ok then
-    return nil, "the model raised: " .. say(text)
+    return nil, "the model raised: " .. host.say(text)
   end
   if not text then
-    return nil, reason ~= nil and say(reason) or "the model gave no answer"
+    return nil, reason ~= nil and host.say(reason) or "the model gave no answer"
   end
   if type(text) == "table" and text.content ~= nil then
     text = answers.text(text)
@@ -52,8 +52,8 @@ local function ask(model, request, session)
   return text
 end
 
--- ctx.session: read-only fields that are read on use.
-local function about_session(session)
+--- ctx.session: read-only fields that are read on use.
+function host.about_session(session)
   local readers = {
     id = function() return session.id end,
     agent = function() return session.agent end,
@@ -80,9 +80,9 @@ local function context_of(self, need)
   local ctx = contexts[need.policy]
   if not ctx then
     ctx = policy.context(need.policy, {
-      session = about_session(self._session),
+      session = host.about_session(self._session),
       model = function(request)
-        local text, reason = ask(self._model, request, self._session)
+        local text, reason = host.ask(self._model, request, self._session)
         if text == host.later then
           return nil, "only a policy file can wait for an answer from elsewhere"
         end
@@ -106,7 +106,7 @@ end
 
 --- Answers a need with a failure.
 function methods:fail(reason)
-  return self._core:fail(say(reason))
+  return self._core:fail(host.say(reason))
 end
 
 -- Answers the question for a checkpoint's state, with the configured function if there is one.
@@ -131,7 +131,7 @@ end
 function methods:answer(need)
   options.expect("table", need, "run:answer: a need")
   if need.kind == "model" then
-    local text, reason = ask(self._model, need.request, self._session)
+    local text, reason = host.ask(self._model, need.request, self._session)
     if not text then
       return self:fail(reason)
     elseif text == host.later then

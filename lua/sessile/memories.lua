@@ -286,6 +286,11 @@ function memories.handles(self)
   return handles, names
 end
 
+--- Makes the memory that a session without a user writes to.
+function memories.make(self)
+  return open(self, self._names[1], true)
+end
+
 --- The memories of a session's user and agent. With `consent` the user's is made if need be.
 function memories.open(store, agent, user, given)
   local opts = options.check("session:memory", given, open_options)

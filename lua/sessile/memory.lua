@@ -8,6 +8,7 @@ local audit = require "sessile.memory_audit"
 local core = require "sessile.core"
 local embed = require "sessile.memory_embed"
 local import = require "sessile.memory_import"
+local memory_runs = require "sessile.memory_runs"
 local object = require "sessile.object"
 local options = require "sessile.options"
 local settings = require "sessile.memory_settings"
@@ -81,6 +82,32 @@ local write_options = options.shape("memory:write", {
   holds_until = "moment", metadata = "table", pending = "boolean", was = "string|no",
 })
 
+-- Steps a run of the engine on this memory.
+local function drive(self, run, model, chosen)
+  local about = memory_runs.about(nil, self._agent, model or self._store._model, chosen)
+  about.memory = self
+  return memory_runs.drive(run, about)
+end
+
+-- Writes an entry that the policy admits.
+local function admit(self, entry, chosen)
+  local run, message, code = self._core:admit({ entry }, { policy = chosen.handle })
+  local outcome
+  if run then
+    outcome, message, code = drive(self, run, nil, chosen)
+  end
+  local change = outcome and outcome.changes[1]
+  if not outcome then
+    return nil, message, code
+  elseif outcome.verdict == "refused" then
+    return nil, ("the policy '%s' failed, and the entry was not written: %s"):format(
+      outcome.policy or "?", outcome.message or "refused"), "EPOLICY"
+  elseif change.state == "not admitted" then
+    return nil, "the entry was not admitted: " .. change.why, "EDENIED"
+  end
+  return change.id
+end
+
 --- Writes an entry and returns its id. A key (nil: none) names a slot: the entry replaces the live
 --- one with this key.
 function methods:write(key, value, given)
@@ -111,7 +138,13 @@ function methods:write(key, value, given)
     ttl = self._settings.ttl
   end
   opts.key, opts.value, opts.ttl_ms, opts.ttl = key, value, ttl or nil, nil
-  return self._core:write(opts)
+  local chosen, message, code = memory_runs.policy("memory:write", self._store, self._agent)
+  if not chosen then
+    return nil, message, code
+  elseif not chosen.handle then
+    return self._core:write(opts)
+  end
+  return admit(self, opts, chosen)
 end
 
 -- Whether a text is an id, and no key of eight hexadecimal digits, such as the day 20260101. An id
@@ -157,6 +190,38 @@ for name, to in pairs {
     end
     return changed > 0
   end
+end
+
+local tidy_options = options.shape("memory:tidy", {
+  ids = "strings", policy = "any", model = "callable", dry = "boolean",
+})
+
+--- Runs the `tidy` hooks of the policy on live entries, or on those with these ids, 64 in one run.
+--- Returns {verdict=, written=, ended=, confirmed=, left=, changes = {…}, …}; left: how many were not
+--- looked at. dry: nothing is written.
+function methods:tidy(given)
+  local opts = options.check("memory:tidy", given, tidy_options)
+  for _, id in ipairs(opts.ids or {}) do
+    if not is_id(id) then
+      options.misuse(("memory:tidy: option 'ids': '%s' is no id of an entry"):format(id:sub(1, 40)))
+    end
+  end
+  local enabled, reason, denied = check_enabled(self._store, self._settings, self._agent)
+  if not enabled then
+    return nil, reason, denied
+  end
+  local chosen, message, code =
+    memory_runs.policy("memory:tidy", self._store, self._agent, opts.policy)
+  local run
+  if chosen then
+    run, message, code = self._core:tidy { policy = chosen.handle, ids = opts.ids,
+      dry_run = opts.dry, trust_tools = self._settings.trust
+      and self._settings.trust.tool == "live" or nil }
+  end
+  if not run then
+    return nil, message, code
+  end
+  return drive(self, run, opts.model, chosen)
 end
 
 local clear_options = options.shape("memory:clear", { reason = "string", by = "string" })

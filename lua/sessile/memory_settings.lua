@@ -10,8 +10,8 @@ local settings = {}
 
 local shape = options.shape("sessile.open: memory", {
   enabled = "boolean", language = "string", ttl = "span|no", weight = "any", share = "boolean",
-  zone = "string", recall = "table|no", embed = "any", name = "string", dims = "positive",
-  vectors = "table|no",
+  zone = "string", recall = "table|no", policy = "any", remember = "table|no", trust = "table",
+  embed = "any", name = "string", dims = "positive", vectors = "table|no",
 })
 
 local vectors_shape = options.shape("sessile.open: memory: vectors",
@@ -31,6 +31,24 @@ local function take_embed(who, own)
       options.misuse(who .. ": memory: vectors: functions put and search expected")
     end
   end
+end
+
+-- When a session is heard, beside by hand: after a compaction, on closing, every so many turns.
+local remember_shape = options.shape("sessile.open: memory: remember", {
+  compact = "boolean", close = "boolean", turns = "positive",
+})
+local trust_shape = options.shape("sessile.open: memory: trust", { tool = { "pending", "live" } })
+
+-- {"compact", "close", turns = 10} as {compact = true, close = true, turns = 10}.
+local function check_remember(who, given)
+  local named = {}
+  for key, value in pairs(given) do
+    if math.type(key) == "integer" then
+      key, value = value, true
+    end
+    named[key] = value
+  end
+  return options.check(who, named, remember_shape)
 end
 
 --- What can be said about recall: `memory.recall`, and the options of session:recall.
@@ -71,6 +89,12 @@ function settings.check(who, given)
       .. "got %q"):format(who, own.zone:sub(1, 40)))
   end
   own.zone = own.zone and times.zone(own.zone)
+  if own.remember then
+    own.remember = check_remember(who .. ": memory: remember", own.remember)
+  end
+  if own.trust then
+    own.trust = options.check(who .. ": memory: trust", own.trust, trust_shape)
+  end
   take_embed(who, own)
   if own.recall then
     own.recall = options.check(who .. ": memory: recall", own.recall, recall_shape)
@@ -91,6 +115,16 @@ end
 function settings.recalls(store, agent)
   local own = settings.of(store, agent)
   return own.enabled == true and own.recall ~= false
+end
+
+--- Whether a session is heard by itself: `when` is "compact" or "close"; or every so many turns.
+function settings.remembers(store, agent, when)
+  local own = settings.of(store, agent)
+  local remember = own.remember
+  if remember == nil then
+    remember = { compact = true, close = true }
+  end
+  return own.enabled == true and own.policy and remember and remember[when] or false
 end
 
 --- true, or nil, message, code if memories are off.

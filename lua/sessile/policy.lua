@@ -20,7 +20,7 @@ local policy = {}
 -- In the order in which they run; the numbers are the engine's bits.
 local hooks = {
   merge = 1, summarize = 2, truncate = 4, should_compact = 8, flush = 16, compact = 32,
-  branch_summary = 64,
+  branch_summary = 64, remember = 128, tidy = 256, recall = 512, admit = 1024,
 }
 local host_fields = {
   name = "string", options = "table", about = "string", version = "any",
@@ -110,7 +110,7 @@ local function step_of(who, spec, position, resolved)
       end
     end
     options.misuse(who .. ": a policy table starts with a name, or has a hook: merge, summarize, "
-      .. "truncate, should_compact, flush, compact, branch_summary")
+      .. "truncate, should_compact, flush, compact, branch_summary, remember, tidy, recall, admit")
   end
   return file_step(who, spec[1], spec)
 end
@@ -248,6 +248,7 @@ function policy.context(name, about, now)
   local random = generator(("%s\0%s\0%s"):format(about.session.id, tostring(now), name))
   return {
     session = about.session,
+    memory = about.memory,
     model = function(request) return about.model(sendable(request)) end,
     count = function(text)
       return (core.count(text))
@@ -264,8 +265,8 @@ function policy.context(name, about, now)
   }
 end
 
---- Runs the hook that a need asks for. Returns true and its result, or false and the error. May
---- yield.
+--- Runs the hook that a need asks for. Returns true and its results, or false and the error. May
+--- yield. Of a hook of a memory, need.request is the list of its arguments.
 function policy.call(spec, need, ctx)
   ctx.options = need.options
   ctx.reason = need.reason
@@ -277,6 +278,11 @@ function policy.call(spec, need, ctx)
   end
   if need.hook == "branch_summary" then
     return pcall(hook, need.abandoned, ctx)
+  end
+  if need.request then
+    local arguments = table.move(need.request, 1, #need.request, 1, {})
+    arguments[#arguments + 1] = ctx
+    return pcall(hook, table.unpack(arguments))
   end
   return pcall(hook, need.state, ctx)
 end

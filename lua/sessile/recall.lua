@@ -1,10 +1,12 @@
 -- recall.lua: entries of a session's memories quoted in its context: `session:recall`.
 --
--- The engine finds them, judges them and writes the message. Here the options are checked, and the
--- memories of the session are opened: those that are there.
+-- The engine finds them, judges them and writes the message; a `recall` hook of the memory's policy
+-- may choose among them. Here the options are checked, and the memories of the session are opened:
+-- those that are there.
 
-local memories = require "sessile.memories"
+local memory_runs = require "sessile.memory_runs"
 local options = require "sessile.options"
+local remember = require "sessile.remember"
 local settings = require "sessile.memory_settings"
 
 local recall = {}
@@ -13,7 +15,7 @@ recall.methods = methods
 
 local call_options = options.shape("session:recall", settings.recall_fields, {
   question = "string", vector = "table", model = "string", weight = "any", entries = "table",
-  dry_run = "boolean",
+  dry_run = "boolean", policy = "any",
 })
 
 -- Rows as the engine names entries; names: of the memories that are open.
@@ -32,38 +34,55 @@ local function items_of(rows, names)
   return items
 end
 
+local function find_only(self, found, opts)
+  local rows, message, code = self._core:recall_find(found.handles, opts)
+  if not rows then
+    return nil, message, code
+  end
+  for _, row in ipairs(rows) do
+    row.memory = found.names[row.memory + 1]
+  end
+  return { found = #rows, recalled = 0, entries = rows }
+end
+
 --- Quotes what its memories have about a question in the context, behind the newest message.
---- Returns {id=, recalled=, found=, not_fitting=, not_allowed=, denied=, tokens=}; with dry_run
---- nothing is written, and `entries` has what was found.
+--- Returns {id=, recalled=, found=, not_fitting=, not_allowed=, denied=, tokens=}, and `message` if
+--- a hook or an embedder failed on the way; with dry_run nothing is written, and `entries` has what
+--- was found.
 function methods:recall(given)
   local opts = options.check("session:recall", given, call_options)
   settings.read_recall(opts, function(name, what)
     options.misuse(("session:recall: option '%s': %s"):format(name, what))
   end)
   local own = settings.of(self._store, self.agent)
+  local chosen, message, code =
+    memory_runs.policy("session:recall", self._store, self.agent, opts.policy)
+  if not chosen then
+    return nil, message, code
+  end
   opts = options.add(options.add({ weight = own.weight }, own.recall or nil), opts)
-  local of = self._recalled_from
-  if not of then
-    of = memories.open(self._store, self.agent, self.user)
-    rawset(self, "_recalled_from", of)
+  local found
+  found, message, code = remember.memories(self)
+  if not found then
+    return nil, message, code
+  elseif opts.dry_run then
+    return find_only(self, found, opts)
   end
-  local handles, names, code = memories.handles(of)
-  if not handles then
-    return nil, names, code
+  opts.items, opts.entries = opts.entries and items_of(opts.entries, found.names), nil
+  local run
+  run, message, code = self._core:recall_run(found.handles, opts, { policy = chosen.handle })
+  if not run then
+    return nil, message, code
   end
-  if opts.dry_run then
-    local rows, message
-    rows, message, code = self._core:recall_find(handles, opts)
-    if not rows then
-      return nil, message, code
-    end
-    for _, row in ipairs(rows) do
-      row.memory = names[row.memory + 1]
-    end
-    return { found = #rows, recalled = 0, entries = rows }
+  local about = memory_runs.about(self, self.agent, self._model, chosen)
+  about.memory = found.of
+  local outcome
+  outcome, message, code = memory_runs.drive(run, about)
+  if not outcome then
+    return nil, message, code
   end
-  opts.items, opts.entries = opts.entries and items_of(opts.entries, names), nil
-  return self._core:recall(handles, opts)
+  outcome.recall.message = outcome.message
+  return outcome.recall
 end
 
 return recall

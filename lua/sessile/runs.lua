@@ -10,6 +10,7 @@ local names = require "sessile.names"
 local options = require "sessile.options"
 local outcome = require "sessile.outcome"
 local policy = require "sessile.policy"
+local remember = require "sessile.remember"
 local triggers = require "sessile.triggers"
 local usage = require "sessile.usage"
 
@@ -211,14 +212,24 @@ local function driven(run, message, code)
   return host.drive(run)
 end
 
+-- The same; what was said may be remembered after it.
+local function driven_and_heard(self, run, message, code)
+  local result
+  result, message, code = driven(run, message, code)
+  if not result then
+    return nil, message, code
+  end
+  return remember.after(self, result)
+end
+
 --- The messages of one turn, written as one commit; then policies run. Returns the outcome.
 function methods:turn(messages, given)
-  return driven(starters.turn(self, messages, given))
+  return driven_and_heard(self, starters.turn(self, messages, given))
 end
 
 --- Runs a policy on the context at the head. Returns the outcome.
 function methods:compact(given)
-  return driven(starters.compact(self, given))
+  return driven_and_heard(self, starters.compact(self, given))
 end
 
 --- Moves the head to an entry, where the conversation continues. summary: a text, or true to ask
@@ -230,7 +241,7 @@ end
 --- Continues a pending run: text is what the model said; nil: it is asked again (or
 --- failed= says why there is no answer). Returns the outcome.
 function methods:answer(text, given)
-  return driven(starters.answer(self, text, given))
+  return driven_and_heard(self, starters.answer(self, text, given))
 end
 
 --- As compact, but nothing is written. Returns what would be.

@@ -14,6 +14,7 @@ local object = require "sessile.object"
 local names = require "sessile.names"
 local options = require "sessile.options"
 local recall = require "sessile.recall"
+local remember = require "sessile.remember"
 local runs = require "sessile.runs"
 local why = require "sessile.why"
 
@@ -210,6 +211,7 @@ function methods:append(message)
   if not enabled then
     return nil, reason, denied
   end
+  remember.said(self)
   return self._core:append(message)
 end
 
@@ -288,7 +290,7 @@ end
 
 for _, more in ipairs {
   family.methods, runs.methods, checkpoints.methods, export.methods, annotate.methods, life.session,
-  recall.methods,
+  recall.methods, remember.methods,
 } do
   options.add(methods, more)
 end
@@ -312,13 +314,19 @@ end
 
 -- ---------------------------------------------------------------- the handle
 
---- Closes the session. Closing it again has no effect.
+--- Closes the session. Closing it again has no effect. If memory.remember says so, what was said is
+--- remembered first, and its outcome is the second value.
 function methods:close()
+  local remembered = not self._closed and remember.on_close(self) or nil
   rawset(self, "_closed", true)
   if self._recalled_from then
     self._recalled_from:close()
   end
-  return self._core:close()
+  local ok, message, code = self._core:close()
+  if not ok then
+    return nil, message, code
+  end
+  return true, remembered
 end
 
 local function fixed(name)

@@ -1,0 +1,148 @@
+-- memory_runs.lua: the loop of a run of memories: step, answer what the engine asks for, step again.
+--
+-- As in host.lua, the loop is plain Lua: a model, an embedder or a hook that yields suspends it and
+-- nothing else. A failed answer costs what it was for; it is said in the outcome.
+
+local core = require "sessile.core"
+local host = require "sessile.host"
+local policy = require "sessile.policy"
+local settings = require "sessile.memory_settings"
+
+local runs = {}
+
+-- The policies of memories that were loaded, by store and by what was given.
+local loaded = setmetatable({}, { __mode = "k" })
+
+--- The policy chain of a call, or of the agent's settings: the result of policy.resolve, or {} if
+--- there is none; nil, message, code.
+function runs.policy(who, store, agent, given)
+  local spec = given
+  if spec == nil then
+    spec = settings.of(store, agent).policy
+  end
+  if not spec then
+    return {}
+  end
+  local known = loaded[store] or {}
+  loaded[store] = known
+  if not known[spec] then
+    local found, message, code = policy.resolve(who, store._core, spec)
+    if not found then
+      return nil, message, code
+    end
+    known[spec] = found
+  end
+  return known[spec]
+end
+
+-- ---------------------------------------------------------------- a host's hooks
+
+-- ctx.memory of a host's hook: it reads through the session's memories, and notes what it was asked,
+-- so that the engine knows what the hook was shown and what it wants written.
+local function memory_of(about, asks)
+  local memory = {}
+  for _, name in ipairs { "search", "read", "list", "write", "delete", "confirm" } do
+    memory[name] = function(...)
+      local arguments = table.pack(...)
+      for i = 1, arguments.n do
+        if arguments[i] == nil then
+          arguments[i] = core.null
+        end
+      end
+      arguments.n = nil
+      asks[#asks + 1] = { memory = name, arguments = core.array(arguments) }
+      if name == "search" or name == "read" or name == "list" then
+        return about.memory[name](about.memory, ...)
+      end
+      return true
+    end
+  end
+  return memory
+end
+
+local function run_hook(core_run, need, about)
+  local spec = about.hosts and about.hosts[need.policy]
+  if not spec then
+    return core_run:fail(("this run has no policy '%s'"):format(need.policy))
+  end
+  local asks = {}
+  local ctx = policy.context(need.policy, {
+    session = about.session_view, memory = memory_of(about, asks),
+    model = function(request) return host.ask(about.model, request, about.session) end,
+    log = function(text) about.log[#about.log + 1] = text end,
+  }, need.now)
+  local ok, result, why = policy.call(spec, need, ctx)
+  if not ok then
+    return core_run:fail(host.say(result))
+  end
+  return core_run:returned { result = result, why = why and tostring(why) or nil,
+    asks = core.array(asks) }
+end
+
+-- ---------------------------------------------------------------- the loop
+
+local function answer_embed(core_run, need, about)
+  if not about.embed then
+    return core_run:fail "no embedder is configured: set memory.embed"
+  end
+  local ok, vectors, reason = pcall(about.embed, need.request.texts,
+    { model = need.request.model, dims = need.request.dims, purpose = need.request.purpose })
+  if not ok then
+    return core_run:fail("the embedder raised: " .. host.say(vectors))
+  elseif type(vectors) ~= "table" then
+    return core_run:fail(reason ~= nil and host.say(reason) or "the embedder gave no vectors")
+  end
+  return core_run:vectors(vectors)
+end
+
+local function answer(core_run, need, about)
+  if need.kind == "embed" then
+    return answer_embed(core_run, need, about)
+  elseif need.kind == "hook" then
+    return run_hook(core_run, need, about)
+  end
+  local text, reason = host.ask(about.model, need.request, about.session)
+  if text == host.later then
+    text, reason = nil, "a run of a memory does not wait for an answer that comes later"
+  end
+  if not text then
+    return core_run:fail(host.say(reason))
+  end
+  return core_run:reply(text)
+end
+
+--- Steps a core run to its end and returns its outcome. about: model, embed, hosts (functions of the
+--- host), session (or nil), memory (what ctx.memory of a host's hook reads).
+function runs.drive(core_run, about)
+  local guard <close> = core_run
+  about.log = about.log or {}
+  while true do
+    local need, message, code = core_run:step()
+    if not need then
+      return nil, message, code
+    elseif need == true then
+      break
+    end
+    local ok
+    ok, message, code = answer(core_run, need, about)
+    if not ok then
+      return nil, message, code
+    end
+  end
+  local outcome, message, code = core_run:outcome()
+  if outcome and #about.log > 0 then
+    outcome.log = (outcome.log or "") .. table.concat(about.log, "\n") .. "\n"
+  end
+  return outcome, message, code
+end
+
+--- What `about` of drive has of a session, or of an agent (session nil).
+function runs.about(session, agent, model, chosen)
+  return {
+    session = session, session_view = session and host.about_session(session)
+      or { id = "", agent = agent, title = "", metadata = {} },
+    model = model, hosts = chosen.hosts,
+  }
+end
+
+return runs
