@@ -124,6 +124,15 @@ function methods:remember(given)
   return sum
 end
 
+--- The memories that policies of a session have as ctx.memory: core handles, or nil.
+function remember.of_policies(self)
+  if settings.of(self._store, self.agent).enabled ~= true then
+    return nil
+  end
+  local found = remember.memories(self)
+  return found and #found.handles > 0 and found.handles or nil
+end
+
 -- ---------------------------------------------------------------- by itself
 
 -- The outcome, or {failure = message, code = code}: what was said is heard the next time.
