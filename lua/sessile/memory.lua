@@ -187,6 +187,10 @@ for name, to in pairs {
     }
     if not changed then
       return nil, message, code
+    elseif to == "deleted" or to == "rejected" then
+      embed.remove(self, { id }) -- what stays there is no hit here
+    elseif to == "restored" or to == "approved" then
+      embed.put_again(self, id)
     end
     return changed > 0
   end
@@ -243,6 +247,7 @@ function methods:clear(given)
   if not done then
     return nil, message, code
   end
+  embed.remove(self, ids)
   return #ids
 end
 
@@ -263,7 +268,7 @@ end
 --- Takes the texts of entries out of the log for good. m:erase("editor"): with { history = true },
 --- also all that led to it. m:erase{ session = "bug-42" }: what is from that session. m:erase{
 --- ended_before = "30d" }: what was replaced, deleted or rejected, or expired, before. Returns how
---- many.
+--- many; and {outside = why} if memory.vectors still has them.
 function methods:erase(entry, given)
   if type(entry) == "table" and not entry.id and given == nil then
     entry, given = nil, entry
@@ -283,8 +288,10 @@ function methods:erase(entry, given)
       return nil, message, code
     end
   end
-  return self._core:erase { ids = ids, session = opts.session, session_agent = opts.session_agent,
-    ended_before = opts.ended_before }
+  return embed.erase(self, function()
+    return self._core:erase { ids = ids, session = opts.session,
+      session_agent = opts.session_agent, ended_before = opts.ended_before }
+  end)
 end
 
 local delete_from_options = options.shape("memory:delete_from", { agent = "string", by = "string" })

@@ -4,6 +4,7 @@
 -- A failure costs the vectors' leg of a search, never the search: words find what they find.
 
 local embedding = require "sessile.model.embedding"
+local memory_runs = require "sessile.memory_runs"
 local options = require "sessile.options"
 
 local embed = {}
@@ -128,27 +129,68 @@ function embed.search(memory, question, opts, found, limit)
   return rows, { legs = legs }
 end
 
+--- Prepares a recall from the memories of a session (of: sessile.Memories; names: those that are
+--- open). Sets what it is about in opts. Returns options of the run, and who embeds in it: where the
+--- call does not say the question, the engine knows it and asks.
+function embed.recall(own, of, names, opts)
+  local who = own.embed
+  if not who or opts.vector ~= nil or opts.entries or opts.weight == 0 then
+    opts.vector = opts.vector or nil
+    return {}
+  end
+  local found
+  local function ask(texts)
+    found = embed.question(own, of._questions, texts[1])
+    return found.vector and { found.vector }, found.why
+  end
+  if not opts.question or opts.question == "" then
+    return { embed_model = who.name, embed_dims = who.dims }, ask
+  elseif not ask { opts.question } then
+    return { why = found.why }
+  elseif not own.vectors then
+    opts.vector, opts.model = found.vector, found.model
+    return {}
+  end
+  local all = {}
+  for at, name in ipairs(names) do
+    local list, why = search_outside(of._opened[name], own.vectors, found, opts.limit or 0)
+    if not list then
+      return { why = why }
+    end
+    for _, hit in ipairs(list) do
+      hit.memory = at - 1
+      all[#all + 1] = hit
+    end
+  end
+  opts.outside = all
+  return {}
+end
+
 -- ---------------------------------------------------------------- the run
 
--- One answer to the run: the vectors, or nil and why there is none. An entry is put into the outside index
--- before it counts as embedded, so that what failed there is tried again.
-local function answer(memory, who, request)
-  local vectors, message, code = who.ask(request.texts, { purpose = request.purpose })
+-- Puts the vectors of entries into the outside index: true; or nil and why it does not have them.
+local function put(memory, ids, vectors, model)
   local index = memory._settings.vectors
-  if not vectors or not index then
-    return vectors, message, code
+  if not index then
+    return true
   end
   local entries = {}
   for i, vector in ipairs(vectors) do
-    entries[i] = { id = request.ids[i], vector = vector }
+    entries[i] = { id = ids[i], vector = vector }
   end
-  local done
-  done, message = call(index, "put", entries, context_of(memory,
-    { model = who.name, dims = #vectors[1] }))
-  if not done then
-    return nil, message or "memory.vectors.put returned nothing", "EIO"
+  local done, why = call(index, "put", entries, context_of(memory,
+    { model = model, dims = #vectors[1] }))
+  return done, not done and (why or "memory.vectors.put returned nothing") or nil
+end
+
+-- The run to its end: its outcome; nil, message, code. opts: checked; dry: nobody is asked.
+local function drive(memory, who, opts, dry, ask)
+  local run, message, code = memory._core:embed_run { embed_model = who.name,
+    embed_dims = who.dims, embed_batch = opts.batch, dry_run = dry, timeout_ms = opts.timeout_ms }
+  if not run then
+    return nil, message, code
   end
-  return vectors
+  return memory_runs.drive(run, { embed = ask })
 end
 
 local run_options = options.shape("memory:embed", {
@@ -158,7 +200,7 @@ local run_options = options.shape("memory:embed", {
 
 --- Embeds the live entries that have no vector of the model, batch by batch, each durable when it
 --- came. Returns {verdict=, embedded=, to_embed=, model=, message=}; nil, message, code.
---- on_progress(embedded, to_embed) is called after each batch.
+--- on_progress(embedded, of) is called before each batch, and at the end.
 function embed.run(memory, given)
   local opts = options.check("memory:embed", given, run_options)
   local who = memory._settings.embed
@@ -168,41 +210,51 @@ function embed.run(memory, given)
   if not who then
     return nil, "nobody embeds here: say who, as memory = { embed = … }, or embed = …", "EINVALID"
   end
-  local run, message, code = memory._core:embed_run { embed_model = who.name, embed_dims = who.dims,
-    embed_batch = opts.batch, dry_run = opts.dry_run, timeout_ms = opts.timeout_ms }
-  if not run then
+  local progress, asked, all = opts.on_progress or function() end, 0, nil
+  if opts.on_progress then
+    local before, message, code = drive(memory, who, opts, true)
+    if not before then
+      return nil, message, code
+    end
+    all = before.to_embed
+  end
+  local outcome, message, code = drive(memory, who, opts, opts.dry_run, function(texts, request)
+    progress(asked, all)
+    local vectors, why = who.ask(texts, request)
+    local done = vectors
+    if vectors then
+      -- before the entries count as embedded, so that what fails is tried again
+      done, why = put(memory, request.ids, vectors, who.name)
+    end
+    asked = asked + #texts
+    return done and vectors, why
+  end)
+  if not outcome then
     return nil, message, code
   end
-  local guard <close> = run
-  local embedded = 0
-  while true do
-    local need
-    need, message, code = guard:step()
-    if not need then
-      return nil, message, code
-    elseif opts.on_progress then
-      local now = guard:outcome()
-      if now.embedded > embedded then
-        embedded = now.embedded
-        opts.on_progress(embedded, now.to_embed)
-      end
-    end
-    if need == true then
-      local outcome = guard:outcome()
-      return { verdict = outcome.verdict, embedded = outcome.embedded, to_embed = outcome.to_embed,
-        model = who.name, message = outcome.message ~= "" and outcome.message or nil }
-    end
-    local vectors
-    vectors, message = answer(memory, who, need.request)
-    if vectors then
-      guard:vectors(vectors)
-    else
-      guard:fail(message or "no reason was given")
-    end
-  end
+  progress(outcome.embedded, all)
+  return { verdict = outcome.verdict, embedded = outcome.embedded, to_embed = outcome.to_embed,
+    model = who.name, message = outcome.message ~= "" and outcome.message or nil }
 end
 
 -- ---------------------------------------------------------------- the outside index
+
+-- The text of an entry, as the engine's run has it (engine/memory_run/embed.c).
+local function text_of(row)
+  local text = (row.key and row.key ~= "" and row.key .. ": " or "") .. row.value
+    .. (row.also and row.also ~= "" and "\n" .. row.also or "")
+  return #text <= LONGEST and text or text:sub(1, utf8.offset(text, 0, LONGEST + 1) - 1)
+end
+
+--- Puts an entry that is live again into the outside index. What fails is found by its words.
+function embed.put_again(memory, id)
+  local who, vectors = memory._settings.embed, memory._settings.vectors
+  local row = who and vectors and vectors.remove and memory._core:get(id)
+  if row and row.state == "live" then
+    local found = who.ask({ text_of(row) }, { purpose = "entry" })
+    return found and put(memory, { id }, found, who.name)
+  end
+end
 
 --- Tells the outside index that entries are gone. true; or nil and why it still has them.
 function embed.remove(memory, ids)
@@ -212,6 +264,34 @@ function embed.remove(memory, ids)
   end
   local done, why = call(vectors, "remove", ids, context_of(memory))
   return done or nil, not done and (why or "memory.vectors.remove returned nothing") or nil
+end
+
+-- The ids of what was erased, as a set and a list; the list without those of `known`.
+local function erased(memory, known)
+  local set, list = {}, {}
+  for _, row in ipairs(memory._core:list { states = { "erased" } } or {}) do
+    set[row.id] = true
+    list[#list + 1] = not (known and known[row.id]) and row.id or nil
+  end
+  return set, list
+end
+
+--- Erases, and tells the outside index what is gone. erase: does it. Returns what that returns, and
+--- {outside = why} if the index still has the vectors.
+function embed.erase(memory, erase)
+  local vectors = memory._settings.vectors
+  local before = vectors and vectors.remove and erased(memory)
+  local count, message, code = erase()
+  if not count then
+    return nil, message, code
+  elseif not vectors then
+    return count
+  elseif not vectors.remove then
+    return count, { outside = "memory.vectors has no remove" }
+  end
+  local _, ids = erased(memory, before)
+  local done, why = embed.remove(memory, ids)
+  return count, not done and { outside = why } or nil
 end
 
 return embed

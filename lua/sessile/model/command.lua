@@ -109,13 +109,12 @@ function command.ask(self, request, about)
 end
 
 local command_options = options.shape("sessile.model: command", {
-  command = "strings", name = "string", timeout_ms = "timeout", window = "count",
+  command = "strings", name = "string", timeout_ms = "timeout", window = "count", dims = "positive",
 })
 
 --- Checks a table of options and returns the command; nil, message, code. Raises for wrong options.
---- fields: those that may be in it.
-function command.make(who, given, fields)
-  local opts = options.check(who, given, fields or command_options)
+function command.make(who, given)
+  local opts = options.check(who, given, command_options)
   local words = {}
   for i, word in ipairs(opts.command) do
     if type(word) ~= "string" or word:find("\0", 1, true) then

@@ -140,16 +140,7 @@ function kinds.endpoint.ask(self, request, about)
   end)
 end
 
-kinds.command = {
-  options = options.shape("memory: embed: command", {
-    command = "strings", name = "string", timeout_ms = "timeout", dims = "positive",
-    window = "count",
-  }),
-}
-
-function kinds.command.make(who, given)
-  return command.make(who, given, kinds.command.options)
-end
+kinds.command = { make = command.make }
 
 -- The answer: a list of vectors, or an object with `vectors` or `error`.
 function kinds.command.ask(self, request, about)

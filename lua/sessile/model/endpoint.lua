@@ -98,7 +98,7 @@ function endpoint.ask(self, request, about)
 end
 
 local endpoint_options = options.shape("sessile.model: endpoint", http.options,
-  { max_tokens = "positive", window = "count" })
+  { max_tokens = "positive", window = "count", dims = "positive" })
 
 --- Checks a table of options and returns the endpoint; nil, message, code. Raises for wrong
 --- options.

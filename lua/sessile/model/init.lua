@@ -24,7 +24,7 @@ local function about_of(second, wait)
 end
 
 local file_options = options.shape("sessile.model: lua",
-  { lua = "string", name = "string", window = "count" })
+  { lua = "string", name = "string", window = "count", dims = "positive" })
 local make_options = options.shape("sessile.model", { models = "table" })
 
 local function check_models(who, given)
