@@ -89,7 +89,7 @@ end
 -- Why there was no leg of vectors though there is a vector; nil: there was one.
 local function why_none(memory, found, rows)
   for _, row in ipairs(rows) do
-    if row.cosine ~= 0 then
+    if (row.cos or 0) ~= 0 then
       return nil
     end
   end
