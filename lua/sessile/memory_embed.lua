@@ -79,7 +79,7 @@ local function search_outside(memory, vectors, found, limit)
       return nil, ("memory.vectors.search: hit %d has no score"):format(i)
     elseif type(id) ~= "string" then
       return nil, ("memory.vectors.search: hit %d has no id"):format(i)
-    elseif id:find "^%x%x%x%x%x%x%x%x$" then -- what is no id is not here
+    elseif id:find "^%x%x%x%x%x%x%x%x$" and id:lower() ~= "ffffffff" then -- else it is not here
       list[#list + 1] = { id = id, score = score }
     end
   end
