@@ -208,10 +208,7 @@ static void every_answer_at_every_place(void **state)
             sessile_memory_run_free(run);
             /* what came is kept; words go on working */
             assert_int_equal(missing_of(m, model), ENTRIES - at * BATCH);
-            expect_text(found(m, "number 7"), "car number 7|tea number 8|cat number 9|"
-                                              "cat number 6|tea number 5|car number 4|"
-                                              "cat number 3|tea number 2|car number 1|"
-                                              "cat number 0");
+            expect_text(nearest(m, "the seventh is number 7", "none"), "car number 7");
             /* the next run goes on there */
             run = begin(m, model, 0);
             out = finish(run, 0, GOOD);
@@ -325,7 +322,8 @@ static void a_run_goes_on_with_what_is_there(void **state)
     sessile_error err;
 
     assert_int_equal(sessile_memory_run_step(run, &need, &err), SESSILE_NEEDS);
-    must(sessile_memory_erase(m, &erase, NULL, &err), &err);
+    if (p->kind != STORE_RAM) /* which cannot change a log */
+        must(sessile_memory_erase(m, &erase, NULL, &err), &err);
     assert_int_equal(answer(run, &need, GOOD), BATCH);
     judge(m, ids[1], SESSILE_MEMORY_DELETE);
     must(sessile_memory_embed(m, text("tiny"), DIMS, ids + 2, vector, 1, &err), &err);
