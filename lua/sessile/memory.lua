@@ -549,7 +549,8 @@ function methods:import(text, given)
   return done
 end
 
---- Counts; and the models that entries have vectors of: {name=, dims=, vectors=, live=, missing=, used=}.
+--- Counts; and the models that entries have vectors of: {name=, dims=, vectors=, live=, missing=,
+--- used=}.
 object.forward(methods, "stats models")
 
 local watch_options = options.shape("memory:watch", { after = "string", timeout_ms = "timeout" })

@@ -105,8 +105,8 @@ describe("sessile memory embed", function()
   it("measures which weight finds most", function()
     run "memory embed coder"
     local path = folder .. "/asked.jsonl"
-    temp.write(path, '{"question":"feline","keys":["pet"]}\n\n{"question":"automobile","ids":["2"]}\n'
-      .. '{"question":"third","ids":["00000003"]}\n')
+    temp.write(path, '{"question":"feline","keys":["pet"]}\n\n'
+      .. '{"question":"automobile","ids":["2"]}\n{"question":"third","ids":["00000003"]}\n')
     local out, err = run("memory stats coder --questions " .. path)
     assert.matches("0%.0 +0%.333 +0%.333 +0%.333\n", out)
     assert.matches("0%.3 %* +1%.000 +1%.000 +1%.000\n", out)
@@ -118,13 +118,13 @@ describe("sessile memory embed", function()
       ["has no question"] = "\n",
     } do
       temp.write(path, what)
-      _, err = run("memory stats coder --questions " .. path, 1)
+      err = select(2, run("memory stats coder --questions " .. path, 1))
       has(err, text)
     end
     run("memory stats coder --questions /nowhere", 3)
     cli.configure "return {}"
     temp.write(path, '{"question":"third","keys":["pet"]}\n')
-    _, err = run("memory stats coder --questions " .. path)
+    err = select(2, run("memory stats coder --questions " .. path))
     has(err, "By words alone")
   end)
 end)

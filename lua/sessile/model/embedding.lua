@@ -1,8 +1,8 @@
 -- embedding.lua: asks for the embeddings of texts, of whatever kind who embeds is: a function, a
 -- program, an OpenAI-compatible endpoint, a file.
 --
--- Answers are not trusted: each is a list of as many vectors as there are texts, all of one size, of
--- finite numbers that are not all zero, or it is a failure that says what is wrong.
+-- Answers are not trusted: each is a list of as many vectors as there are texts, all of one size,
+-- of finite numbers that are not all zero, or it is a failure that says what is wrong.
 
 local answers = require "sessile.answers"
 local command = require "sessile.model.command"

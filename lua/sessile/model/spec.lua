@@ -4,7 +4,7 @@
 local options = require "sessile.options"
 local paths = require "sessile.paths"
 
-local spec = {}
+local specs = {}
 
 local DEEPEST = 8 -- names that mean names
 
@@ -41,7 +41,7 @@ local function named(name, models, depth)
 end
 
 --- The spec behind a name in models; what is no name, is it itself. nil, message, code.
-function spec.behind(given, models)
+function specs.behind(given, models)
   if type(given) == "string" then
     return named(given, models, 1)
   end
@@ -50,7 +50,7 @@ end
 
 --- What is to be asked: a function; or false, "command" or "endpoint". nil, message, code. Raises
 --- if it is not a model. fields: the options that a file may have.
-function spec.kind(who, given, fields)
+function specs.kind(who, given, fields)
   if options.callable(given) then
     return given
   elseif type(given) ~= "table" then
@@ -66,4 +66,4 @@ function spec.kind(who, given, fields)
   return false, given.command and "command" or "endpoint"
 end
 
-return spec
+return specs

@@ -204,8 +204,9 @@ commands["memory stats"] = {
       rows[#rows + 1] = { (name:gsub("_", " ")), tostring(stats[name]) }
     end
     for _, model in ipairs(stats.models) do
-      rows[#rows + 1] = { "model " .. terminal.line(model.name), ("%d of %d embedded, %d numbers%s")
-        :format(model.live, model.live + model.missing, model.dims, model.used and ", in use" or "") }
+      rows[#rows + 1] = { "model " .. terminal.line(model.name),
+        ("%d of %d embedded, %d numbers%s"):format(model.live, model.live + model.missing,
+          model.dims, model.used and ", in use" or "") }
     end
     app:print_table({ "what", "how much" }, rows)
   end,
