@@ -125,7 +125,8 @@ typedef struct sessile_memory_from {
 typedef struct sessile_memory_write_entry {
     sessile_slice value; /* UTF-8, not empty */
     /* Names a slot: the entry replaces the live one with this key. Empty: the entry
-     * stands for itself. UTF-8 without control characters. */
+     * stands for itself. UTF-8 without characters that nobody sees, end a line, or
+     * change the direction of writing. */
     sessile_slice key;
     sessile_slice also; /* text that it should be found by and that is not shown */
     sessile_memory_kind kind;
@@ -144,6 +145,7 @@ typedef struct sessile_memory_write_entry {
      * none); else CONFLICT, which names the live one. */
     int has_was;
     sessile_id was;
+    int pinned; /* 1: it is pinned, in the same commit */
 } sessile_memory_write_entry;
 SESSILE_API void sessile_memory_write_init(sessile_memory_write_entry *entry);
 

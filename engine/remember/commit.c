@@ -42,17 +42,21 @@ static void put_waiting(buf *out, const proposed *x)
     buf_putc(out, ']');
 }
 
-/* The metadata of an entry, with what the engine says of one that waits. */
+/* The metadata of an entry, with what the engine says of one that waits, or that has
+ * less trust than was proposed. */
 static void put_metadata(buf *out, const proposed *x, const buf *given)
 {
     int is_empty = given->size <= 2;
 
-    if (!x->entry.pending || x->is_host) {
+    if (x->is_host || (!x->entry.pending && !x->lowered)) {
         buf_put(out, given->data, given->size);
         return;
     }
     buf_putc(out, '{');
-    put_waiting(out, x);
+    if (x->entry.pending)
+        put_waiting(out, x);
+    if (x->lowered)
+        buf_printf(out, "%s\"lowered\":true", x->entry.pending ? "," : "");
     if (!is_empty)
         buf_putc(out, ',');
     buf_put(out, is_empty ? "}" : given->data + 1, is_empty ? 1 : given->size - 1);

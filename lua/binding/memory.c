@@ -135,7 +135,8 @@ static const struct binding_field entry_fields[] = BINDING_FIELDS(
     ENTRY("value", SLICE, value), ENTRY("key", SLICE, key), ENTRY("also", SLICE, also),
     ENTRY("author", SLICE, author), ENTRY("ttl_ms", INTEGER, ttl_ms),
     ENTRY("holds_from", INTEGER, holds_from_ms),
-    ENTRY("holds_until", INTEGER, holds_until_ms), ENTRY("pending", BOOLEAN, pending));
+    ENTRY("holds_until", INTEGER, holds_until_ms), ENTRY("pending", BOOLEAN, pending),
+    ENTRY("pinned", BOOLEAN, pinned));
 
 /* Reads the entry at a table; leaves what holds it on the stack: 0; or pushes the three
  * values of a failure: 3. */
@@ -157,8 +158,8 @@ static int get_entry(lua_State *L, int table, sessile_memory_write_entry *e)
 }
 
 /* memory:write{value, key, also, kind, source, author, from, replaces, importance,
- * ttl_ms, holds_from, holds_until, metadata, pending, was} -> id; nil, message, code.
- * was: an id, or false: there is none. */
+ * ttl_ms, holds_from, holds_until, metadata, pending, pinned, was} -> id; nil, message,
+ * code. was: an id, or false: there is none. */
 static int memory_write(lua_State *L, struct binding_child *memory)
 {
     sessile_memory_write_entry e;

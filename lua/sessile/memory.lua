@@ -36,6 +36,11 @@ local function check_enabled(store, own, agent)
   return settings.check_enabled(own, agent)
 end
 
+--- Whether anything may be written to an open memory: true, or nil, message, code.
+function memory.check_enabled(self)
+  return check_enabled(self._store, self._settings, self._agent)
+end
+
 -- Whether a text is an id. The engine's mark of "no entry" is none.
 local function is_id(text)
   return text:find "^%x%x%x%x%x%x%x%x$" ~= nil and text:lower() ~= "ffffffff"
@@ -79,7 +84,8 @@ local filter = {
 local write_options = options.shape("memory:write", {
   also = "string", kind = KINDS, source = SOURCES, author = "string", from = "table",
   replaces = "strings", importance = "any", ttl = "span|no", holds_from = "moment",
-  holds_until = "moment", metadata = "table", pending = "boolean", was = "string|no",
+  holds_until = "moment", metadata = "table", pending = "boolean", pinned = "boolean",
+  was = "string|no",
 })
 
 -- Steps a run of the engine on this memory.
@@ -89,23 +95,26 @@ local function drive(self, run, model, chosen)
   return memory_runs.drive(run, about)
 end
 
--- Writes an entry that the policy admits.
-local function admit(self, entry, chosen)
-  local run, message, code = self._core:admit({ entry }, { policy = chosen.handle })
+--- Writes entries that a policy, the result of memory_runs.policy, admits. Returns what became of
+--- each: {{id, state}, …}. nil, message, code: none was written, or one was not admitted.
+function memory.admit(self, entries, chosen)
+  local run, message, code = self._core:admit(entries, { policy = chosen.handle })
   local outcome
   if run then
     outcome, message, code = drive(self, run, nil, chosen)
   end
-  local change = outcome and outcome.changes[1]
   if not outcome then
     return nil, message, code
   elseif outcome.verdict == "refused" then
     return nil, ("the policy '%s' failed, and the entry was not written: %s"):format(
       outcome.policy or "?", outcome.message or "refused"), "EPOLICY"
-  elseif change.state == "not admitted" then
-    return nil, "the entry was not admitted: " .. change.why, "EDENIED"
   end
-  return change.id
+  for _, change in ipairs(outcome.changes) do
+    if change.state == "not admitted" then
+      return nil, "the entry was not admitted: " .. change.why, "EDENIED"
+    end
+  end
+  return outcome.changes
 end
 
 --- Writes an entry and returns its id. A key (nil: none) names a slot: the entry replaces the live
@@ -129,7 +138,7 @@ function methods:write(key, value, given)
   for _, id in ipairs(opts.replaces or {}) do
     expect_id("replaces", id)
   end
-  local enabled, reason, denied = check_enabled(self._store, self._settings, self._agent)
+  local enabled, reason, denied = memory.check_enabled(self)
   if not enabled then
     return nil, reason, denied
   end
@@ -144,7 +153,12 @@ function methods:write(key, value, given)
   elseif not chosen.handle then
     return self._core:write(opts)
   end
-  return admit(self, opts, chosen)
+  local changes
+  changes, message, code = memory.admit(self, { opts }, chosen)
+  if not changes then
+    return nil, message, code
+  end
+  return changes[1].id
 end
 
 -- Whether a text is an id, and no key of eight hexadecimal digits, such as the day 20260101. An id
@@ -168,6 +182,11 @@ local function id_of(self, who, entry)
   return row.id
 end
 
+--- Options of a verdict. A text is its reason.
+function memory.verdict_options(given)
+  return type(given) == "string" and { reason = given } or given
+end
+
 -- Methods that give a verdict: m:delete("editor", {reason=, by=}) -> whether it changed anything.
 for name, to in pairs {
   delete = "deleted", reject = "rejected", approve = "approved", restore = "restored",
@@ -176,7 +195,7 @@ for name, to in pairs {
   local who = "memory:" .. name
   local shape = options.shape(who, { reason = "string", by = "string" })
   methods[name] = function(self, entry, given)
-    local opts = options.check(who, given, shape)
+    local opts = options.check(who, memory.verdict_options(given), shape)
     local id, message, code = id_of(self, who, entry)
     if not id then
       return nil, message, code
@@ -210,7 +229,7 @@ function methods:tidy(given)
       options.misuse(("memory:tidy: option 'ids': '%s' is no id of an entry"):format(id:sub(1, 40)))
     end
   end
-  local enabled, reason, denied = check_enabled(self._store, self._settings, self._agent)
+  local enabled, reason, denied = memory.check_enabled(self)
   if not enabled then
     return nil, reason, denied
   end
@@ -310,7 +329,7 @@ local consent_options = options.shape("memory:consent",
 --- Writes that the user consents, or with false: does no longer.
 function methods:consent(is_given, given)
   options.expect("boolean", is_given, "memory:consent: true or false")
-  local enabled, reason, denied = check_enabled(self._store, self._settings, self._agent)
+  local enabled, reason, denied = memory.check_enabled(self)
   if is_given and not enabled then
     return nil, reason, denied
   end
@@ -516,7 +535,7 @@ function methods:edit(before, after, given)
   if not change then
     return nil, message, code
   end
-  local enabled, reason, denied = check_enabled(self._store, self._settings, self._agent)
+  local enabled, reason, denied = memory.check_enabled(self)
   if #change.write > 0 and not enabled then
     return nil, reason, denied
   end
@@ -532,7 +551,7 @@ local import_options = options.shape("memory:import", { name = "string", source 
 function methods:import(text, given)
   options.expect("string", text, "memory:import: a text")
   local opts = options.check("memory:import", given, import_options)
-  local enabled, reason, denied = check_enabled(self._store, self._settings, self._agent)
+  local enabled, reason, denied = memory.check_enabled(self)
   if not enabled then
     return nil, reason, denied
   end

@@ -27,7 +27,8 @@ end
 
 -- What such a function is told beside.
 local function context_of(memory, more)
-  return options.add({ agent = memory._agent, user = memory._user }, more)
+  local user = memory._user
+  return options.add({ agent = memory._agent, user = user and user ~= "" and user or nil }, more)
 end
 
 -- ---------------------------------------------------------------- questions
@@ -130,7 +131,7 @@ function embed.search(memory, question, opts, found, limit)
 end
 
 --- Prepares a recall from the memories of a session (of: sessile.Memories; names: those that are
---- open). Sets what it is about in opts. Returns options of the run, and who embeds in it: where the
+--- open). Sets what it is about in opts. Returns options of the run, and who embeds in it: if the
 --- call does not say the question, the engine knows it and asks.
 function embed.recall(own, of, names, opts)
   local who = own.embed
@@ -153,7 +154,8 @@ function embed.recall(own, of, names, opts)
   end
   local all = {}
   for at, name in ipairs(names) do
-    local list, why = search_outside(of._opened[name], own.vectors, found, opts.limit or 0)
+    local list, why = search_outside({ _agent = of._agent, _user = name == "user" and of._user },
+      own.vectors, found, opts.limit or 0)
     if not list then
       return { why = why }
     end

@@ -1,6 +1,7 @@
 -- memory_settings.lua: what a store and its agents set for long-term memories.
 --
 -- A setting is the agent's if the agent has it, else the store's. Of both, what a call says holds.
+-- `open` is the store's alone.
 
 local embedding = require "sessile.model.embedding"
 local options = require "sessile.options"
@@ -11,7 +12,7 @@ local settings = {}
 local shape = options.shape("sessile.open: memory", {
   enabled = "boolean", language = "string", ttl = "span|no", weight = "any", share = "boolean",
   zone = "string", recall = "table|no", policy = "any", remember = "table|no", trust = "table",
-  embed = "any", name = "string", dims = "positive", vectors = "table|no",
+  open = "positive", embed = "any", name = "string", dims = "positive", vectors = "table|no",
 })
 
 local vectors_shape = options.shape("sessile.open: memory: vectors",
@@ -74,13 +75,18 @@ function settings.read_recall(opts, report)
   end
 end
 
---- Checks the option `memory` of a store or an agent and returns a checked copy, with `zone` in ms,
---- and `embed` as {name=, dims=, ask=} (model/embedding.lua); nil: it is not given. Raises.
-function settings.check(who, given)
+--- Checks the option `memory` of a store, or of an agent (is_agents), and returns a checked copy,
+--- with `zone` in ms, and `embed` as {name=, dims=, ask=} (model/embedding.lua); nil: it is not given.
+--- Raises.
+function settings.check(who, given, is_agents)
   if given == nil then
     return nil
   end
   local own = options.check(who .. ": memory", given, shape)
+  if own.open and (is_agents or own.open < 2) then
+    options.misuse(("%s: memory: option 'open': %s"):format(who, is_agents
+      and "it is for all agents of a store" or "at least 2: a session has two memories"))
+  end
   local weight = own.weight
   if weight ~= nil and not (type(weight) == "number" and weight >= 0 and weight <= 1) then
     options.misuse(who .. ": memory: option 'weight': a number from 0 to 1 expected")

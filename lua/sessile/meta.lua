@@ -12,6 +12,7 @@
 ---@field version string
 ---@field null lightuserdata JSON's null
 ---@field key sessile.keys
+---@field tools sessile.tools
 ---@field later table what a model function returns if the answer comes later: see Session:answer
 local sessile = {}
 
@@ -143,6 +144,7 @@ function sessile.encoding(name, options) end
 ---@field vectors? sessile.VectorIndex|false an index of vectors outside of the store
 ---@field share? boolean session:memory() writes to what the agent keeps for all
 ---@field zone? string offset from UTC by which days begin: "+02:00"; "UTC"
+---@field open? integer of a store: memories that it keeps open for its sessions; 64, at least 2
 ---@field recall? sessile.RecallSettings|false how sends recall, if enabled is true
 
 ---@class sessile.OpenOptions: sessile.Inherited, sessile.LoopSettings
@@ -408,6 +410,25 @@ function sessile.pause(given) end
 ---@param opts sessile.AgentOptions
 ---@return sessile.Agent
 function sessile.agent(opts) end
+
+---Tools for send and agents.
+---@class sessile.tools
+local tools = {}
+
+---@class sessile.MemoryToolOptions
+---@field style? "anthropic" one tool with the commands of Claude's memory tool (memory_20250818)
+---@field pending? boolean what is written waits for a person
+---@field share? boolean it is written to what the agent keeps for all, though there is a user
+
+---Tools by which a model uses the memories of a session: memory_search, memory_read, memory_write
+---and memory_delete, or with style "anthropic" one called memory, whose paths below /memories are
+---keys. They read what is live, of whom consents, and no tool's words that nobody approved. They
+---write in the agent's words. What would replace the words of the user or the host, or what is
+---pinned or approved, waits for a person, and is not deleted.
+---@param s? sessile.Session nil: the session that runs the tool
+---@param opts? sessile.MemoryToolOptions
+---@return table<string, sessile.Tool> tools
+function tools.memory(s, opts) end
 
 ---@class sessile.keys
 local key = {}
@@ -790,7 +811,7 @@ local AnyMemory = {}
 
 ---Ends an entry for good. What it had replaced stays replaced.
 ---@param entry string|sessile.MemoryRow the key of a live entry, an id, or a row
----@param opts? sessile.VerdictOptions
+---@param opts? string|sessile.VerdictOptions a text is the reason
 ---@return boolean? changed
 ---@return string? message
 ---@return string? code
@@ -798,7 +819,7 @@ function AnyMemory:delete(entry, opts) end
 
 ---Undoes an entry: what it had replaced is live again.
 ---@param entry string|sessile.MemoryRow the key of a live entry, an id, or a row
----@param opts? sessile.VerdictOptions
+---@param opts? string|sessile.VerdictOptions a text is the reason
 ---@return boolean? changed
 ---@return string? message
 ---@return string? code
@@ -806,7 +827,7 @@ function AnyMemory:reject(entry, opts) end
 
 ---A person vouches for an entry: one that was pending is live.
 ---@param entry string|sessile.MemoryRow the key of a live entry, an id, or a row
----@param opts? sessile.VerdictOptions
+---@param opts? string|sessile.VerdictOptions a text is the reason
 ---@return boolean? changed
 ---@return string? message
 ---@return string? code
@@ -814,7 +835,7 @@ function AnyMemory:approve(entry, opts) end
 
 ---Takes back a deletion, a rejection or a replacement; an expired entry expires no more.
 ---@param entry string|sessile.MemoryRow the key of a live entry, an id, or a row
----@param opts? sessile.VerdictOptions
+---@param opts? string|sessile.VerdictOptions a text is the reason
 ---@return boolean? changed
 ---@return string? message
 ---@return string? code
@@ -822,7 +843,7 @@ function AnyMemory:restore(entry, opts) end
 
 ---Pins an entry.
 ---@param entry string|sessile.MemoryRow the key of a live entry, an id, or a row
----@param opts? sessile.VerdictOptions
+---@param opts? string|sessile.VerdictOptions a text is the reason
 ---@return boolean? changed
 ---@return string? message
 ---@return string? code
@@ -830,7 +851,7 @@ function AnyMemory:pin(entry, opts) end
 
 ---Takes the pin off an entry.
 ---@param entry string|sessile.MemoryRow the key of a live entry, an id, or a row
----@param opts? sessile.VerdictOptions
+---@param opts? string|sessile.VerdictOptions a text is the reason
 ---@return boolean? changed
 ---@return string? message
 ---@return string? code
@@ -838,7 +859,7 @@ function AnyMemory:unpin(entry, opts) end
 
 ---Says that an entry was heard again elsewhere.
 ---@param entry string|sessile.MemoryRow the key of a live entry, an id, or a row
----@param opts? sessile.VerdictOptions
+---@param opts? string|sessile.VerdictOptions a text is the reason
 ---@return boolean? changed
 ---@return string? message
 ---@return string? code
@@ -942,6 +963,38 @@ function AnyMemory:embed(opts) end
 ---@return string? code
 function AnyMemory:history(entry) end
 
+---The newest consent; false if nobody ever consented.
+---@return {given: boolean, by: string?, text: string?, scope: string?, time: string}|false|nil
+---@return string? message
+---@return string? code
+function AnyMemory:consented() end
+
+---Entries that wait for a person to approve or reject them, newest first.
+---@return sessile.MemoryRow[]?
+---@return string? message
+---@return string? code
+function AnyMemory:pending() end
+
+---Where an entry comes from, and what ended it.
+---@param entry string|sessile.MemoryRow a key, an id, or a row
+---@return sessile.MemoryWhy?
+---@return string? message
+---@return string? code
+function AnyMemory:why(entry) end
+
+---What a person should look at among live and pending entries. A help, not a proof.
+---@return sessile.MemoryFinding[]?
+---@return string? message
+---@return string? code
+function AnyMemory:audit() end
+
+---Deletes all that is live or pending, as one commit.
+---@param opts? sessile.VerdictOptions
+---@return integer? deleted how many
+---@return string? message
+---@return string? code
+function AnyMemory:clear(opts) end
+
 ---Closes it.
 ---@return true
 function AnyMemory:close() end
@@ -965,6 +1018,7 @@ local Memory = {}
 ---@field holds_until? integer|string
 ---@field metadata? table
 ---@field pending? boolean a person has to approve it first
+---@field pinned? boolean it is pinned, in the same commit
 ---@field was? string|false the live entry that the key is expected to have: else ECONFLICT
 
 ---Writes an entry. A key names a slot: the entry replaces the live one with this key.
@@ -1035,18 +1089,6 @@ function Memory:models() end
 ---@return string? code
 function Memory:get(id) end
 
----The newest consent; false if nobody ever consented.
----@return {given: boolean, by: string?, text: string?, scope: string?, time: string}|false|nil
----@return string? message
----@return string? code
-function Memory:consented() end
-
----Entries that wait for a person to approve or reject them, newest first.
----@return sessile.MemoryRow[]?
----@return string? message
----@return string? code
-function Memory:pending() end
-
 ---@class sessile.MemorySource
 ---@field session string
 ---@field agent string
@@ -1107,34 +1149,15 @@ function Memory:import(text, opts) end
 ---@field from sessile.MemorySource[]
 ---@field ended? sessile.MemoryEnd
 
----Where an entry comes from, and what ended it.
----@param entry string|sessile.MemoryRow a key, an id, or a row
----@return sessile.MemoryWhy?
----@return string? message
----@return string? code
-function Memory:why(entry) end
-
 ---@class sessile.MemoryFinding
----@field what "order"|"address"|"secret"|"session"
----@field row? sessile.MemoryRow of the first three
+---@field what "order"|"address"|"secret"|"lowered"|"session" lowered: the engine trusts it less
+---than the policy that proposed it, because its words are not those of its source
+---@field row? sessile.MemoryRow of all but the last
 ---@field part? string what looks like it; never a secret
 ---@field session? string from which far more was remembered than from others
 ---@field agent? string
 ---@field entries? integer from that session
 ---@field usual? integer the median of all sessions
-
----What a person should look at among live and pending entries. A help, not a proof.
----@return sessile.MemoryFinding[]?
----@return string? message
----@return string? code
-function Memory:audit() end
-
----Deletes all that is live or pending, as one commit.
----@param opts? sessile.VerdictOptions
----@return integer? deleted how many
----@return string? message
----@return string? code
-function Memory:clear(opts) end
 
 ---@class sessile.MemoryWatchOptions
 ---@field after? string the id that the last call returned; nil: all that this handle has read
@@ -1163,10 +1186,12 @@ function Memory:stats() end
 
 ---The memories of a session: its user's, if it has a user, and what its agent keeps for all.
 ---
----Verdicts: a row is judged in its own memory, a key or an id where a write would go.
----`read` and `history`: in the user's memory, or if it has no such entry, in the agent's.
----`list` and `search`: of both; of equal times or scores the user's first. A score compares the
----entries of one memory: each has its best near 1. `close` closes both.
+---Verdicts and `erase`: a row is judged in its own memory, a key or an id where a write would go.
+---`read`, `history` and `why`: in the user's memory, or if it has no such entry, in the agent's.
+---`list`, `pending`, `audit` and `search`: of both; of equal times or scores the user's first. A
+---score compares the entries of one memory: each has its best near 1. `clear`: where a write would
+---go. `close` ends its use; the store keeps the memories open for other sessions. What is of one
+---memory (Markdown, imports, embeddings) is asked of `store:memory`.
 ---@class sessile.Memories: sessile.AnyMemory
 local Memories = {}
 
@@ -1190,7 +1215,7 @@ function Memories:get(entry) end
 ---A verdict: see the methods of sessile.AnyMemory.
 ---@param self sessile.Memories
 ---@param entry string|sessile.MemoryRow the key of a live entry, an id, or a row
----@param opts? sessile.SharedVerdictOptions
+---@param opts? string|sessile.SharedVerdictOptions a text is the reason
 ---@return boolean? changed
 ---@return string? message
 ---@return string? code
@@ -1203,6 +1228,31 @@ Memories.restore = shared_verdict
 Memories.pin = shared_verdict
 Memories.unpin = shared_verdict
 Memories.confirm = shared_verdict
+
+---@class sessile.SharedEraseOptions: sessile.EraseOptions
+---@field share? boolean a key, an id or `ended_before` is of what the agent keeps for all
+
+---Takes the texts of entries out of the log for good: of an entry as for a verdict; what is from a
+---session, in both memories; what ended before a time, where a write would go.
+---@param entry string|sessile.MemoryRow|sessile.SharedEraseOptions|nil a key, an id or a row
+---@param opts? sessile.SharedEraseOptions
+---@return integer? erased
+---@return string? message
+---@return string? code
+function Memories:erase(entry, opts) end
+
+---Deletes all that is live or pending where a write would go, as one commit.
+---@param opts? sessile.SharedVerdictOptions
+---@return integer? deleted how many
+---@return string? message
+---@return string? code
+function Memories:clear(opts) end
+
+---What Memory:stats() says of each that is there.
+---@return {user: table?, agent: table?}?
+---@return string? message
+---@return string? code
+function Memories:stats() end
 
 ---@class sessile.UndeleteOptions: sessile.Named
 ---@field actor? string who does it
@@ -1811,6 +1861,7 @@ function Session:log() end
 ---@field disposition? "lost"|"covered"|"replaced"|"undone" left
 ---@field by? string left: the message that replaces it; orphan, moved: the message with the call
 ---@field stands_for? string[] written
+---@field recalled? {memory: "user"|"agent", id: string}[] said: entries of memories that it quotes
 ---@field compaction? sessile.Compaction written, left, restored
 
 ---@class sessile.Explanation

@@ -33,7 +33,7 @@ end
 
 local function filled(random, m, count)
   for i = 1, count do
-    local key = random(1, 2) == 1 and text(random, 4, "%c") .. i or nil
+    local key = random(1, 2) == 1 and text(random, 4, "[%c\xc2\xe2]") .. i or nil
     assert(m:write(key, text(random, 8), { kind = KINDS[random(1, 4)] }))
   end
 end
@@ -123,13 +123,27 @@ describe("a memory as Markdown, seed " .. SEED, function()
 
   it("keeps what a line does not show, and whose words it is now", function()
     local id = assert(m:write("editor", "vim", { also = "IDE", importance = 0.5, ttl = "1h",
-      metadata = { place = "home" }, source = "tool" }))
+      metadata = { place = "home" }, source = "tool",
+      from = { { session = "bug-42", first = "00000002", last = "00000003" } } }))
+    assert(m:pin(id))
+    assert(m:write(nil, "tea"))
     local markdown = m:markdown()
-    assert(m:edit(markdown, (markdown:gsub("vim", "emacs"))))
+    local log = m:stats().log_entries
+    assert(m:edit(markdown, (markdown:gsub("vim", "emacs"):gsub("tea", "milk")), { by = "ann" }))
     local row = assert(m:read "editor")
     assert.same({ "emacs", "IDE", 0.5, "home", "user", "replaced" }, { row.value, row.also,
       row.importance, row.metadata.place, row.source, m:get(id).state })
     assert.is_true(row.expires > 0 and row.expires - row.time <= 3600000)
+    assert.is_true(row.pinned)
+    assert.same(m:get(id).from, row.from)
+    assert.equal("bug-42", row.from[1].session)
+    assert.same({ id }, row.replaces)
+    assert.equal(log + 3, m:stats().log_entries) -- two entries and the pin
+  end)
+
+  it("escapes what nobody sees, in values of whoever wrote them", function()
+    assert(m:write(nil, "a\u{3164}b\u{e0041}c\u{200d}d"))
+    assert.matches("a\\u{3164}b\\u{e0041}c\u{200d}d <!", m:markdown())
   end)
 
   it("moves a line to another kind, another key, and takes a freed key", function()

@@ -146,13 +146,20 @@ describe("sessile memory", function()
     assert.matches("tool.-claim 3.-claim 2.-claim 1", out)
     local ids = {}
     for id in out:gmatch "\n(%x+) +tool" do ids[#ids + 1] = id end
-    out = run(("memory review coder --approve %s --reject %s --by ann"):format(ids[1], ids[2]))
-    assert.is_nil(out:find("claim 3", 1, true))
-    assert.is_nil(out:find("claim 2", 1, true))
+    assert.equal("1 approved, 0 rejected, 2 entries left\n",
+      (run(("memory review coder approve %s --by ann"):format(ids[1]))))
+    assert.equal("0 approved, 1 rejected, 1 entry left\n",
+      (run(("memory review coder reject %s --reason wrong"):format(ids[2]))))
+    local _, err = run(("memory review coder approve %s"):format(ids[2]))
+    assert.matches("does not wait any more: it is rejected", err)
+    out = run "memory review coder"
+    assert.is_nil(out:find("claim 3", 1, true) or out:find("claim 2", 1, true))
     assert.matches("claim 1", out)
     assert.matches("claim 3", (run "memory show coder"))
     assert.matches("claim 2", (run "memory show coder --state rejected"))
-    run("memory review coder --approve nothing", 3)
+    run("memory review coder approve nothing", 3)
+    run("memory review coder approve", 2)
+    run("memory review coder maybe 1", 2)
   end)
 
   it("shows, gives and withdraws consent", function()

@@ -20,6 +20,10 @@ memories.reason = { "--reason TEXT", "why" }
 
 memories.CONSENT = "Say in which words the user consented: --consent WORDS"
 
+--- What an audit finds, in words.
+memories.LOOKS = { order = "looks like an order", secret = "looks like a secret",
+  address = "has an address", lowered = "says more than its source" }
+
 --- Opens the memory; closed when the command ends. more: further options of store:memory.
 function memories.open(app, args, more)
   local opts = { agent = args.agent, user = args.user, must_exist = more == nil }

@@ -59,8 +59,9 @@ local FAMILIES = {
   memory_remember = { "memory recall", "memory remember", "memory tidy" },
   memory_vectors = { "memory embed", "memory stats" },
   memory_files = { "memory export", "memory import" },
-  memory_review = { "memory why", "memory pin", "memory unpin", "memory review", "memory consent",
-    "memory audit", "memory clear" },
+  memory_pending = { "memory review" },
+  memory_decide = { "memory why", "memory pin", "memory unpin", "memory consent", "memory audit",
+    "memory clear" },
 }
 local FAMILY_OF = {}
 for family, names in pairs(FAMILIES) do

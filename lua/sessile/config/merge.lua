@@ -268,6 +268,9 @@ local function fill(self, options)
     different.ttl = own.ttl and own.ttl .. "ms" or own.ttl
     different.model = asking(own.model)
     different.memory = memory_options(self, own.memory)
+    if different.memory then
+      different.memory.open = nil -- the store's alone
+    end
     different.enabled = values.agents[agent].enabled
     options.agents = options.agents or {}
     options.agents[agent] = different

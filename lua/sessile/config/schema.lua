@@ -118,6 +118,9 @@ schema.keys = {
       .. "has a user" },
   { name = "memory.zone", kind = "zone", default = "UTC", project = true, agent = true,
     about = "offset from UTC by which days begin in `day` and `--day`, as `+02:00`" },
+  { name = "memory.open", kind = "count", least = 2, default = "64",
+    about = "memories that a store keeps open for `s:memory()` and recall, at least 2; beyond that "
+      .. "the least recently used one is closed" },
   { name = "memory.recall", kind = "recall", default = "as shown", project = true, agent = true,
     about = "whether and how `send`, agents and `chat` quote memories behind a message, if "
       .. "`memory.enabled` is `true`: `{ budget = 1000, share = 0.05, limit = 8, min = 0.2, "

@@ -5,6 +5,7 @@
 
 local common = require "sessile.cli.common"
 local memories = require "sessile.cli.memories"
+local sessile = require "sessile"
 local terminal = require "sessile.cli.terminal"
 
 local commands = {}
@@ -92,6 +93,19 @@ commands["memory search"] = {
   end,
 }
 
+-- Where no memory is yet, writes the entry to one in RAM first: what is refused makes none.
+local function rehearse(app, args, given)
+  local found, _, code = app:need_store(true):memory { agent = args.agent, user = args.user,
+    must_exist = true }
+  if found then
+    found:close()
+  elseif code == "ENOTFOUND" then
+    local store <close> = app.try(sessile.open("ram:", { key = false, limits = {
+      memory_value = app:limit "memory_value", memory_key = app:limit "memory_key" } }))
+    app.try(app.try(store:memory "rehearsal"):write(args.key, args.text, given))
+  end
+end
+
 commands["memory add"] = {
   summary = "write an entry into an agent's memory",
   usage = "memory add AGENT TEXT [--key KEY] [--user USER] [--consent WORDS] [--kind KIND] "
@@ -109,13 +123,13 @@ commands["memory add"] = {
     Nothing is written for a user who has not consented. `sessile memory rm` deletes an
     entry and `sessile memory restore` brings it back.]],
   run = function(app, args)
+    local given = { kind = args.kind, also = args.also, source = "user",
+      ttl = args.ttl and ("%dms"):format(args.ttl) or nil }
+    rehearse(app, args, given)
     -- nothing can be added for a user who never consented, so that no memory is made either
     local memory = open(app, args, { consent = args.consent,
       must_exist = args.user ~= nil and not args.consent })
-    local id, message, code = memory:write(args.key, args.text, {
-      kind = args.kind, also = args.also, source = "user",
-      ttl = args.ttl and ("%dms"):format(args.ttl) or nil,
-    })
+    local id, message, code = memory:write(args.key, args.text, given)
     if not id then
       app.fail(message, code, message:find("consent", 1, true) and CONSENT or nil)
     end
