@@ -481,6 +481,24 @@ describe("an outside index", function()
     assert.not_equal("the engine starts", m:search "automobile"[1].value)
   end)
 
+  it("is asked by a recall that says its question", function()
+    local index = outside_index()
+    local m, ids, store = with(index)
+    assert(m:embed())
+    index.has[ids[3]] = vector_of "automobile"
+    local s = assert(store:session { id = "one", agent = "coder" })
+    assert(s:append { role = "user", content = "hello" })
+    local found = assert(s:recall { question = "automobile", near = 1, dry_run = true })
+    assert.same({ ids[3], ids[2] }, { found.entries[1].id, found.entries[2].id })
+    -- without `near` a score alone finds nothing: its scale is unknown
+    found = assert(s:recall { question = "automobile", dry_run = true })
+    assert.equal(0, found.found)
+    m._settings.vectors.search = function() error "broken" end
+    local told = assert(s:recall { question = "the kitten" })
+    assert.equal(1, told.recalled)
+    has(told.message, "broken")
+  end)
+
   it("hears of deletions, restorations and erasures", function()
     local index = outside_index()
     local m, ids = with(index)
