@@ -378,9 +378,12 @@ static sessile_status take_vectors(memory_fold *f, const entry *e, sessile_error
     return failed ? fail_nomem(err) : SESSILE_OK;
 }
 
-const memory_model *memory_fold_model_of(const memory_fold *f, sessile_slice name)
+const memory_model *memory_fold_model_of(const memory_fold *f, sessile_slice name,
+                                         size_t dims)
 {
     const memory_model *found = NULL;
+    if (dims)
+        return find_model(f, name, dims);
     for (size_t i = 0; i < f->model_count; i++) {
         const memory_model *m = &f->models[i];
         if (m->name_size == name.size && !memcmp(m->name, name.data, name.size) &&

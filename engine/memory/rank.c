@@ -129,23 +129,36 @@ static void sum_up_words(rank_ratings *r, const postings *p, int all)
             r->max_lex = r->lex[i];
 }
 
+static void count_cosine(rank_ratings *r, double cosine)
+{
+    r->sum += cosine;
+    r->squares += cosine * cosine;
+    r->max_cosine = r->with ? fmax(r->max_cosine, cosine) : cosine;
+    r->min_cosine = r->with ? fmin(r->min_cosine, cosine) : cosine;
+    r->with++;
+}
+
+/* v NULL: the cosines are not of vectors. */
 static void sum_up_vectors(rank_ratings *r, const postings *p, const vectors *v, int all)
 {
-    for (size_t row = 0; r->cosines && row < v->count; row++) {
+    for (uint32_t i = 0; r->cosines && !v && i < p->count; i++)
+        if (r->cosines[i] > VECTOR_NONE && (all || postings_is_live(p, i)))
+            count_cosine(r, (double)r->cosines[i]);
+    for (size_t row = 0; r->cosines && v && row < v->count; row++) {
         uint32_t i = v->entries[row];
-        if (i >= p->count || !(all || postings_is_live(p, i)))
-            continue;
-        r->sum += r->cosines[i];
-        r->squares += (double)r->cosines[i] * r->cosines[i];
-        r->with++;
-        if (r->cosines[i] > r->max_cosine)
-            r->max_cosine = r->cosines[i];
+        if (i < p->count && (all || postings_is_live(p, i)))
+            count_cosine(r, (double)r->cosines[i]);
     }
 }
 
 void rank_join(rank_ratings *sum, const rank_ratings *r)
 {
-    sum->max_cosine = sum->with ? fmax(sum->max_cosine, r->max_cosine) : r->max_cosine;
+    if (r->with) {
+        sum->max_cosine =
+            sum->with ? fmax(sum->max_cosine, r->max_cosine) : r->max_cosine;
+        sum->min_cosine =
+            sum->with ? fmin(sum->min_cosine, r->min_cosine) : r->min_cosine;
+    }
     sum->max_lex = fmax(sum->max_lex, r->max_lex);
     sum->sum += r->sum;
     sum->squares += r->squares;
@@ -158,6 +171,10 @@ rank_factors rank_weigh(const rank_ratings *r, const rank_question *q)
     rank_factors f = {.mean = r->with ? r->sum / with : 0};
 
     f.deviation = r->with ? sqrt(fmax(0, r->squares / with - f.mean * f.mean)) : 0;
+    if (q->outside && r->with) {
+        double distance = r->max_cosine - r->min_cosine;
+        f.mean = r->min_cosine - (distance > 0 ? distance / with : 1);
+    }
     f.by_words = r->max_lex > 0 ? (1 - weight) / r->max_lex : 0;
     f.by_vector =
         r->with && r->max_cosine > f.mean ? weight / (r->max_cosine - f.mean) : 0;
@@ -225,17 +242,27 @@ size_t rank_best(const postings *p, const rank_question *q, const rank_ratings *
 int rank_rate(rank_ratings *r, postings *p, const vectors *v, const rank_question *q,
               const postings_counts *of)
 {
-    int by_vector = v && q->vector && v->count;
+    int by_vector = v && q->vector && v->count && !q->outside;
 
     *r = (rank_ratings){0};
     if (!p->count)
         return 0;
-    r->lex = postings_ratings(p, by_vector ? 2 : 1);
+    r->lex = postings_ratings(p, by_vector || q->outside ? 2 : 1);
     if (!r->lex)
         return -1;
     if (by_vector) {
         r->cosines = r->lex + p->count;
         vectors_score(v, q->vector, q->scale, r->cosines, p->count);
+    }
+    if (q->outside) {
+        v = NULL;
+        r->cosines = r->lex + p->count;
+        for (uint32_t i = 0; i < p->count; i++)
+            r->cosines[i] = VECTOR_NONE;
+        for (size_t i = 0; i < q->outside_count; i++)
+            if (q->outside[i].entry < p->count)
+                r->cosines[q->outside[i].entry] =
+                    fmaxf(r->cosines[q->outside[i].entry], q->outside[i].score);
     }
     r->whole = postings_score(p, q->terms, q->term_count, of, r->lex);
     r->max_cosine = VECTOR_NONE;

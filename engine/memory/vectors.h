@@ -8,9 +8,10 @@
 #ifndef MEMORY_VECTORS_H
 #define MEMORY_VECTORS_H
 
-#include "base/alloc.h"
-
+#include <math.h>
 #include <stdint.h>
+
+#include "base/alloc.h"
 
 #define VECTOR_DIMS_MAX 4096
 
@@ -52,8 +53,8 @@ int vectors_put(vectors *v, uint32_t entry, const int8_t *values, float scale);
 /* Of an entry: v->stride values, which stay where they are; NULL: it has none. */
 const int8_t *vectors_get(const vectors *v, uint32_t entry, float *scale);
 
-/* What stands for "no vector": below every cosine. */
-#define VECTOR_NONE (-2.0f)
+/* What stands for "no vector": below every cosine and every outside score. */
+#define VECTOR_NONE (-INFINITY)
 /* The cosine of each of `count` entries to a question of v->stride values (padded with
  * zeros), VECTOR_NONE where an entry has no vector. */
 void vectors_score(const vectors *v, const int8_t *question, float scale, float *cosines,

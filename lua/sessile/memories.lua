@@ -125,14 +125,14 @@ local function merge(lists, field, offset, limit)
   return merged
 end
 
--- What a method lists in each of the memories.
+-- What a method, or a function, lists in each of the memories.
 local function each(self, method, ...)
   local lists = {}
   for _, name in ipairs(self._names) do
     local found, message, code = open(self, name)
     local rows = {}
     if found then
-      rows, message, code = found[method](found, ...)
+      rows, message, code = (type(method) == "function" and method or found[method])(found, ...)
     end
     if not rows or not found and code ~= "ENOTFOUND" then
       return nil, message, code
@@ -158,14 +158,27 @@ function methods:list(given)
   return merge(lists, "time", offset, limit)
 end
 
---- Entries of both that answer a question, by score.
+--- Entries of both that answer a question, by score; and {legs = …}, as for a memory. The question
+--- is embedded once.
 function methods:search(question, given)
+  options.expect("string", question, "memory:search: a question")
   local opts = options.check("memory:search", given, memory.search_options)
-  local lists, message, code = each(self, "search", question, given)
+  local found = memory.question(settings.of(self._store, self._agent), self._questions, question,
+    opts)
+  local legs = { words = true, vectors = false, why = found.why }
+  local lists, message, code = each(self, function(one)
+    local rows, info, failed = memory.search(one, question, given, found)
+    if rows then
+      legs.vectors = legs.vectors or info.legs.vectors
+      legs.why = legs.why or info.legs.why
+    end
+    return rows, info, failed
+  end)
   if not lists then
     return nil, message, code
   end
-  return merge(lists, "score", 0, opts.limit or memory.HITS)
+  legs.why = not legs.vectors and legs.why or nil
+  return merge(lists, "score", 0, opts.limit or memory.HITS), { legs = legs }
 end
 
 --- Entries of both that wait for a person to approve or reject them, newest first.
@@ -339,6 +352,34 @@ function methods:consent(is_given, given)
   return found:consent(is_given, given)
 end
 
+--- Embeds what has no vector yet, in both: as for a memory, with the sums of both. A user without
+--- consent is passed over.
+function methods:embed(given)
+  local sum = { verdict = "unchanged", embedded = 0, to_embed = 0 }
+  local denied
+  for _, name in ipairs(self._names) do
+    local found, message, code = open(self, name)
+    local done
+    if found then
+      done, message, code = found:embed(given)
+    end
+    if done then
+      sum.verdict = (sum.verdict == "refused" or done.verdict == "unchanged") and sum.verdict
+        or done.verdict
+      sum.embedded, sum.to_embed = sum.embedded + done.embedded, sum.to_embed + done.to_embed
+      sum.model, sum.message = done.model, sum.message or done.message
+    elseif code == "EDENIED" then
+      denied = message
+    elseif code ~= "ENOTFOUND" then
+      return nil, message, code
+    end
+  end
+  if denied and not sum.model then
+    return nil, denied, "EDENIED"
+  end
+  return sum
+end
+
 -- ---------------------------------------------------------------- opening
 
 --- Ends its use. The memories stay open for other sessions of the store.
@@ -381,7 +422,7 @@ function memories.open(store, agent, user, given)
   local opts = options.check("session:memory", given, open_options)
   local has_user = user ~= nil and user ~= ""
   local self = setmetatable({
-    _store = store, _agent = agent, _user = has_user and user, _closed = false,
+    _store = store, _agent = agent, _user = has_user and user, _closed = false, _questions = {},
     _names = has_user and { "user", "agent" } or { "agent" }, _language = opts.language,
     _timeout_ms = opts.timeout_ms, _share = settings.of(store, agent).share or false,
   }, meta)

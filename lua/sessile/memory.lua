@@ -6,6 +6,7 @@
 local agents = require "sessile.agents"
 local audit = require "sessile.memory_audit"
 local core = require "sessile.core"
+local embed = require "sessile.memory_embed"
 local import = require "sessile.memory_import"
 local memory_runs = require "sessile.memory_runs"
 local object = require "sessile.object"
@@ -205,6 +206,10 @@ for name, to in pairs {
     }
     if not changed then
       return nil, message, code
+    elseif to == "deleted" or to == "rejected" then
+      embed.remove(self, { id }) -- what stays there is no hit here
+    elseif to == "restored" or to == "approved" then
+      embed.put_again(self, id)
     end
     return changed > 0
   end
@@ -261,6 +266,7 @@ function methods:clear(given)
   if not done then
     return nil, message, code
   end
+  embed.remove(self, ids)
   return #ids
 end
 
@@ -281,7 +287,7 @@ end
 --- Takes the texts of entries out of the log for good. m:erase("editor"): with { history = true },
 --- also all that led to it. m:erase{ session = "bug-42" }: what is from that session. m:erase{
 --- ended_before = "30d" }: what was replaced, deleted or rejected, or expired, before. Returns how
---- many.
+--- many; and {outside = why} if memory.vectors still has them.
 function methods:erase(entry, given)
   if type(entry) == "table" and not entry.id and given == nil then
     entry, given = nil, entry
@@ -301,8 +307,10 @@ function methods:erase(entry, given)
       return nil, message, code
     end
   end
-  return self._core:erase { ids = ids, session = opts.session, session_agent = opts.session_agent,
-    ended_before = opts.ended_before }
+  return embed.erase(self, function()
+    return self._core:erase { ids = ids, session = opts.session,
+      session_agent = opts.session_agent, ended_before = opts.ended_before }
+  end)
 end
 
 local delete_from_options = options.shape("memory:delete_from", { agent = "string", by = "string" })
@@ -346,8 +354,17 @@ function methods:consented()
     time = entry.timestamp }
 end
 
---- Writes embeddings: vectors[i], a list of numbers, is that of the entry ids[i].
+--- Embeds what has no vector yet: m:embed(), m:embed{ batch = 32 }; memory_embed.lua has the
+--- options and what it returns. m:embed(model, ids, vectors) writes embeddings that the caller has:
+--- vectors[i], a list of numbers, is that of the entry ids[i].
 function methods:embed(model, ids, vectors)
+  if ids == nil and type(model) ~= "string" then
+    local enabled, reason, denied = check_enabled(self._store, self._settings, self._agent)
+    if not enabled then
+      return nil, reason, denied
+    end
+    return embed.run(self, model)
+  end
   options.expect("string", model, "memory:embed: the name of a model")
   options.expect("table", ids, "memory:embed: a list of ids")
   options.expect("table", vectors, "memory:embed: a list of vectors")
@@ -408,14 +425,23 @@ function methods:list(given)
 end
 
 local search_options = options.shape("memory:search", filter, {
-  limit = "positive", vector = "table", model = "string", weight = "any", recency = "any",
+  limit = "positive", vector = "table|no", model = "string", weight = "any", recency = "any",
   importance = "any", min = "any", explain = "boolean",
 })
 memory.search_options = search_options
 
---- Entries that answer a question, best first, each with its score.
-function methods:search(question, given)
-  options.expect("string", question, "memory:search: a question")
+-- The vector of a question, as memory_embed.lua has it. opts: of a search. kept: see there.
+function memory.question(own, kept, question, opts)
+  if opts.vector then
+    return { vector = opts.vector, model = opts.model, given = true }
+  elseif opts.vector == false then
+    return {}
+  end
+  return embed.question(own, kept, question, opts.weight or own.weight)
+end
+
+--- As search, with the vector of memory.question.
+function memory.search(self, question, given, found)
   local opts = options.check("memory:search", given, search_options)
   for _, name in ipairs { "weight", "recency", "importance", "min" } do
     if opts[name] ~= nil and type(opts[name]) ~= "number" then
@@ -424,11 +450,20 @@ function methods:search(question, given)
   end
   local message, code
   opts.weight = opts.weight or self._settings.weight
+  found = found or memory.question(self._settings, self._questions, question, opts)
   opts, message, code = core_filter(opts)
   if not opts then
     return nil, message, code
   end
-  return self._core:search(question, opts)
+  return embed.search(self, question, opts, found, opts.limit or memory.HITS)
+end
+
+--- Entries that answer a question, best first, each with its score; and {legs = {words = true,
+--- vectors =, why =}}: whether vectors were compared, and if not though somebody embeds here, why.
+--- vector: the question's; false: by words alone.
+function methods:search(question, given)
+  options.expect("string", question, "memory:search: a question")
+  return memory.search(self, question, given)
 end
 
 --- What led to an entry, newest first: it, what it replaced, and so on. By its key, id or row.
@@ -533,7 +568,9 @@ function methods:import(text, given)
   return done
 end
 
-object.forward(methods, "stats")
+--- Counts; and the models that entries have vectors of: {name=, dims=, vectors=, live=, missing=,
+--- used=}.
+object.forward(methods, "stats models")
 
 local watch_options = options.shape("memory:watch", { after = "string", timeout_ms = "timeout" })
 
@@ -587,7 +624,7 @@ function memory.open(store, given)
     return nil, message, code
   end
   return setmetatable({ _core = handle, _agent = opts.agent, _user = opts.user, _settings = own,
-    _store = store }, meta)
+    _store = store, _questions = {} }, meta)
 end
 
 return memory

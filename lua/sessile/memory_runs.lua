@@ -86,7 +86,8 @@ local function answer_embed(core_run, need, about)
     return core_run:fail "no embedder is configured: set memory.embed"
   end
   local ok, vectors, reason = pcall(about.embed, need.request.texts,
-    { model = need.request.model, dims = need.request.dims, purpose = need.request.purpose })
+    { model = need.request.model, dims = need.request.dims, purpose = need.request.purpose,
+      ids = need.request.ids })
   if not ok then
     return core_run:fail("the embedder raised: " .. host.say(vectors))
   elseif type(vectors) ~= "table" then

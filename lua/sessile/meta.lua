@@ -114,6 +114,23 @@ function sessile.encoding(name, options) end
 ---@field config? string
 ---@field tools? string[]
 
+---Embeds texts: a list of vectors, one for each; or nil and a reason. ctx: {purpose = "entry" or
+---"question", model, dims, cancelled}.
+---@alias sessile.EmbedFunction fun(texts: string[], ctx: table): number[][]?, string?
+
+---Who embeds: a function, or as sessile.model takes it: {endpoint=, name=, dims=, key=},
+---{command=, name=, dims=}, {lua=, name=, dims=}.
+---@alias sessile.Embedder sessile.EmbedFunction|table
+
+---An index of vectors outside of the store. ctx has agent, user (nil: what is for all) and model.
+---What fails costs the vectors of a search, or the batch of a run. Functions return true, or nil and
+---a reason.
+---@class sessile.VectorIndex
+---@field put fun(entries: {id: string, vector: number[]}[], ctx: table): true?, string?
+---@field search fun(vector: number[], ctx: table): {id: string, score: number}[]?, string? the best
+---ctx.limit
+---@field remove? fun(ids: string[], ctx: table): true?, string? they were deleted or erased
+
 ---What a store and an agent set for long-term memories. An agent's replaces the store's key by key.
 ---@class sessile.MemorySettings
 ---@field enabled? boolean false: nothing is written to memories (EDENIED), nor is one created; they
@@ -121,6 +138,10 @@ function sessile.encoding(name, options) end
 ---@field language? string of the words in new memories; "english"
 ---@field ttl? number|string|false new entries expire after this time, unless they say otherwise
 ---@field weight? number of embeddings in a search, 0 to 1; 0.3
+---@field embed? sessile.Embedder|false who embeds entries and questions
+---@field name? string of what embeds, if `embed` does not say; another name is another model
+---@field dims? integer numbers of a vector, if `embed` does not say
+---@field vectors? sessile.VectorIndex|false an index of vectors outside of the store
 ---@field share? boolean session:memory() writes to what the agent keeps for all
 ---@field zone? string offset from UTC by which days begin: "+02:00"; "UTC"
 ---@field open? integer of a store: memories that it keeps open for its sessions; 64, at least 2
@@ -890,7 +911,7 @@ function AnyMemory:list(opts) end
 
 ---@class sessile.MemorySearchOptions: sessile.MemoryFilter
 ---@field limit? integer 10
----@field vector? number[] the question's embedding
+---@field vector? number[]|false the question's embedding; nil: of who embeds; false: by words alone
 ---@field model? string whose it is; nil: the newest model that has a vector for all live entries
 ---@field weight? number of vectors, 0 to 1: 0.3
 ---@field recency? number how much a new entry gains: 0
@@ -898,13 +919,42 @@ function AnyMemory:list(opts) end
 ---@field min? number hits by words meet at least this share of the question's words: 0
 ---@field explain? boolean each hit says how its score came about
 
----Entries that answer a question, best first. Every word counts, none must occur.
+---What a search went by. why: there was no leg of vectors though somebody embeds here.
+---@class sessile.SearchInfo
+---@field legs {words: true, vectors: boolean, why?: string}
+
+---Entries that answer a question, best first. Every word counts, none must occur. If somebody embeds
+---here, the question is embedded; a failure of that costs the vectors, and is said in the info.
 ---@param question string
 ---@param opts? sessile.MemorySearchOptions
 ---@return sessile.MemoryRow[]?
----@return string? message
+---@return sessile.SearchInfo|string? info the message of a failure
 ---@return string? code
 function AnyMemory:search(question, opts) end
+
+---@class sessile.EmbedOptions
+---@field embed? sessile.Embedder instead of the one that is set
+---@field name? string of it, if it does not say
+---@field dims? integer of its vectors, if it does not say
+---@field batch? integer texts of one request, at most 256: 64
+---@field dry_run? boolean ask nobody: `to_embed` says how many there are
+---@field timeout_ms? integer|string for locks
+---@field on_progress? fun(embedded: integer, of: integer) before each request, and at the end
+
+---@class sessile.EmbedOutcome
+---@field verdict "applied"|"unchanged"|"refused" refused: an answer failed, and ended it
+---@field embedded integer
+---@field to_embed integer that still are to be
+---@field model string
+---@field message? string what failed
+
+---Embeds the live entries that have no vector of the model, in batches, each durable when it came.
+---@param self sessile.AnyMemory
+---@param opts? sessile.EmbedOptions
+---@return sessile.EmbedOutcome?
+---@return string? message
+---@return string? code
+function AnyMemory:embed(opts) end
 
 ---What led to an entry, newest first: it, what it replaced by name or by key, and so on.
 ---@param entry string|sessile.MemoryRow a key, an id, or a row
@@ -991,7 +1041,7 @@ function Memory:write(slot, value, opts) end
 ---@param entry string|sessile.MemoryRow|sessile.EraseOptions|nil a key, an id or a row
 ---@param opts? sessile.EraseOptions
 ---@return integer? erased
----@return string? message
+---@return {outside: string}|string? info why memory.vectors still has them; the message of a failure
 ---@return string? code
 function Memory:erase(entry, opts) end
 
@@ -1008,14 +1058,29 @@ function Memory:erase(entry, opts) end
 ---@return string? code
 function Memory:delete_from(session, opts) end
 
----Writes embeddings: vectors[i] is that of the entry ids[i].
----@param model string
----@param ids string[]
----@param vectors number[][]
----@return true?
+---Embeds what has no vector yet; or, with a model's name, writes embeddings that the caller has:
+---vectors[i] is that of the entry ids[i].
+---@param model? string|sessile.EmbedOptions
+---@param ids? string[]
+---@param vectors? number[][]
+---@return sessile.EmbedOutcome|true?
 ---@return string? message
 ---@return string? code
 function Memory:embed(model, ids, vectors) end
+
+---@class sessile.MemoryModel
+---@field name string
+---@field dims integer
+---@field vectors integer of entries of any state
+---@field live integer of live entries
+---@field missing integer live entries without one
+---@field used boolean a search that names no model uses it
+
+---The models that entries have vectors of.
+---@return sessile.MemoryModel[]?
+---@return string? message
+---@return string? code
+function Memory:models() end
 
 ---An entry by its id, whatever became of it.
 ---@param id string
@@ -1956,7 +2021,7 @@ function Session:memory(given) end
 
 ---@class sessile.RecallOptions: sessile.RecallSettings
 ---@field question? string nil: the newest message of the user
----@field vector? number[] the question's embedding
+---@field vector? number[]|false the question's embedding; nil: of who embeds; false: by words alone
 ---@field model? string whose it is
 ---@field weight? number of vectors, 0 to 1: 0.3
 ---@field entries? sessile.MemoryRow[] these, in this order, instead of what is found

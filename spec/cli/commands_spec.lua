@@ -374,6 +374,12 @@ local ENTRIES = {
     json = { "memory erase coder editor --yes", "agent", "erased" },
     wrong = { "memory erase coder editor", 2, "--yes" },
   },
+  ["memory embed"] = {
+    plain = { "memory embed coder --dry-run --model echo", "1 to be embedded" },
+    json = { "memory embed coder --dry-run --model echo", "agent", "model", "embedded",
+      "to_embed" },
+    wrong = { "memory embed coder", 1, "memory = { embed" },
+  },
   ["memory stats"] = {
     plain = { "memory stats coder", "live", "language", "english" },
     json = { "memory stats coder", "live", "deleted", "log_bytes", "consented" },

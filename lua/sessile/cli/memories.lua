@@ -48,6 +48,11 @@ local function full(text)
   return #text <= 8 and text:find "^%x+$" and ("%08x"):format(tonumber(text, 16)) or text
 end
 
+--- The entry of an id, in full or as people type it.
+function memories.by_id(memory, text)
+  return memory:get(full(text))
+end
+
 --- The entry that is meant: a key, or else a number.
 function memories.which(memory, text)
   local row, message, code = memory:read(text)

@@ -1,4 +1,4 @@
---- memory: what an agent keeps across sessions: show, search, add, rm, restore, history, stats.
+--- memory: what an agent keeps across sessions: show, search, add, rm, restore, history.
 --
 -- Owns: how entries are printed. Values are shown on one line, without control characters. Must
 -- never create a memory except to add to it.
@@ -27,6 +27,10 @@ local function explain(app, row)
   end
   app:out(("    words: %s; together %.2f, %.0f%% of what could be met\n"):format(
     #terms > 0 and table.concat(terms, ", ") or "none", why.lex, row.cover * 100))
+  if (row.cos or 0) ~= 0 then
+    app:out(("    vectors: nearness %.3f, which gave %.2f of %.2f\n"):format(row.cos, why.vectors,
+      row.score))
+  end
 end
 
 commands["memory show"] = {
@@ -74,8 +78,11 @@ commands["memory search"] = {
     if limit and limit < 1 then
       app.fail("--limit is at least 1", "EUSAGE")
     end
-    local rows = app.try(memory:search(args.text, { kind = args.kind, limit = limit,
+    local rows, info = app.try(memory:search(args.text, { kind = args.kind, limit = limit,
       explain = args.explain }))
+    if info.legs.why then
+      app:note("By words alone: " .. terminal.line(info.legs.why))
+    end
     if args.explain and not app.json then
       for _, row in ipairs(rows) do
         explain(app, row)
@@ -174,27 +181,6 @@ commands["memory history"] = {
       rows = app.try(memory:history(row))
     end
     print_rows(app, rows, "state", state_of)
-  end,
-}
-
-commands["memory stats"] = {
-  summary = "count what an agent remembers",
-  usage = "memory stats AGENT [--user USER]",
-  examples = [[
-    sessile memory stats coder --user ann  entries by state, consent, sizes]],
-  arguments = { agent },
-  options = { user },
-  run = function(app, args)
-    local stats = app.try(open(app, args):stats())
-    if app.json then
-      return app:print_json(stats)
-    end
-    local rows = {}
-    for _, name in ipairs { "live", "pending", "replaced", "deleted", "rejected", "expired",
-      "erased", "keys", "vectors", "language", "consented", "log_entries", "log_bytes" } do
-      rows[#rows + 1] = { (name:gsub("_", " ")), tostring(stats[name]) }
-    end
-    app:print_table({ "what", "how much" }, rows)
   end,
 }
 
