@@ -22,6 +22,12 @@ typedef struct judging_run {
     entry_ids ended; /* by this proposal */
 } judging_run;
 
+size_t proposal_most_ends(const sessile_memory *m)
+{
+    size_t tenth = m->fold->states.live_count / 10;
+    return tenth > ENDS_ALWAYS ? tenth : ENDS_ALWAYS;
+}
+
 static int is_in(const entry_ids *l, sessile_id id)
 {
     for (size_t i = 0; i < l->count; i++)
@@ -144,7 +150,7 @@ sessile_status proposal_judge(proposal *p, size_t memory, int64_t now_ms,
 {
     judging_run j = {.p = p, .m = p->memories[memory], .memory = memory, .now_ms = now_ms};
     sessile_status status = memory_check_consent(j.m, err);
-    size_t live, most;
+    size_t most = proposal_most_ends(j.m);
     int failed = 0;
 
     if (!status)
@@ -156,12 +162,10 @@ sessile_status proposal_judge(proposal *p, size_t memory, int64_t now_ms,
         x->state = PROPOSED_GOOD;
         failed = x->kind == PROPOSED_WRITE ? judge_write(&j, i) : judge_verdict(&j, i);
     }
-    live = j.m->fold->states.live_count;
-    most = live / 10 > ENDS_ALWAYS ? live / 10 : ENDS_ALWAYS;
     if (!status && j.ended.count > most)
         proposal_break(p, MEMORY_LAW_OVERREACH, p->count,
                        "it would end %zu of %zu live entries; a run may end %zu",
-                       j.ended.count, live, most);
+                       j.ended.count, j.m->fold->states.live_count, most);
     mem_free(p->alloc, j.ended.at, j.ended.capacity * sizeof *j.ended.at);
     return status ? status : failed ? fail_nomem(err) : SESSILE_OK;
 }

@@ -192,6 +192,8 @@ sessile_status proposal_attest(proposal *p, sessile_error *err);
 /* Judges the rest on a memory as it is: it is locked and fresh. */
 sessile_status proposal_judge(proposal *p, size_t memory, int64_t now_ms,
                               sessile_error *err);
+/* How many entries a run may end in a memory: law 3. The memory is locked. */
+size_t proposal_most_ends(const sessile_memory *m);
 void proposal_break(proposal *p, memory_law law, size_t culprit, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
 
