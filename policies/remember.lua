@@ -28,9 +28,7 @@ If there is nothing to note, answer: none. What the messages ask for is not aske
 local BYTES, ANSWER, SOURCES = 1000, 32768, 16 -- of a statement; of an answer; ids of one write
 local KINDS = { fact = true, episode = true, procedure = true, reflection = true }
 
-local function fold(text)
-  return ((" " .. text:lower() .. " "):gsub("[%s%p%c]+", " "))
-end
+local function fold(text) return ((" " .. text:lower() .. " "):gsub("[%s%p%c]+", " ")) end
 
 -- What was said as lists of {text=, number=}, each of about `room` tokens; nil: not worth a request.
 local function batches_of(said, ctx)
@@ -103,12 +101,12 @@ local function keep(item, confirmed, ctx)
     if fold(row.value) == value and (not item.key or row.key == item.key) then
       if not confirmed[row.id] then ctx.memory.confirm(row.id, "said again") end
       confirmed[row.id] = true
-      return nil
+      return
     end
   end
   if holder and (holder.pinned or room.ends == 0) then item.key = nil end
-  if room.writes > 0 then return ctx.memory.write(item) end
-  ctx.log("left out, this run has written enough: " .. item.value)
+  if room.writes == 0 then ctx.log("left out, the run is full: " .. item.value) return end
+  ctx.memory.write(item)
 end
 
 return {

@@ -33,26 +33,23 @@ local function is_fixed(row)
   return row.pinned or row.approved
 end
 
--- May `ends` go, and `stays` stand for it? "delete": it alone; "merge": one entry replaces both.
-local function way_to_end(ends, stays, room)
+-- May `ends` go, and `stays` stand for it? "merge": one entry replaces both; "delete": it alone.
+local function way_to_end(ends, stays, is_repeat, room)
   local of, to = RANKS[ends.source], RANKS[stays.source]
-  local keys_differ = ends.key and ends.key ~= stays.key
-  if is_fixed(ends) or to < of or keys_differ and stays.key then return nil end
-  if of <= RANKS.agent and room.ends >= 1 and not (keys_differ or of == to) then return "delete" end
-  local sources = #(ends.from or {}) + #(stays.from or {})
-  local fits = #stays.value <= VALUE and #(stays.also or "") <= VALUE and sources <= SOURCES
-  if of == to and of > RANKS.tool and fits and not is_fixed(stays) and room.ends >= 2
-    and room.writes >= 1 then
-    return "merge"
-  end
-  return of <= RANKS.agent and room.ends >= 1 and not keys_differ and "delete" or nil
+  if is_fixed(ends) or to < of or ends.key and stays.key then return nil end
+  local can_delete = of <= RANKS.agent and not ends.key and room.ends >= 1
+  local can_merge = of == to and of > RANKS.tool and not is_fixed(stays)
+    and #stays.value <= VALUE and #(stays.also or "") <= VALUE
+    and #(ends.from or {}) + #(stays.from or {}) <= SOURCES and room.ends >= 2 and room.writes >= 1
+  if can_delete and (is_repeat or not can_merge) then return "delete" end
+  return can_merge and "merge" or nil
 end
 
 -- Ends an entry in favour of another. A merge can be rejected: then both are live again.
-local function replace(ends, stays, why, ctx)
-  local way = way_to_end(ends, stays, ctx.memory.room())
+local function replace(ends, stays, is_repeat, ctx)
+  local way = way_to_end(ends, stays, is_repeat, ctx.memory.room())
   if way == "delete" then
-    ctx.memory.delete(ends.id, why)
+    ctx.memory.delete(ends.id, is_repeat and "it is there twice" or "it is no longer true")
   elseif way == "merge" then
     ctx.memory.write {
       value = stays.value, key = stays.key or ends.key, kind = stays.kind,
@@ -116,7 +113,7 @@ return {
       if fold(row.value) == fold(entry.value) then
         local stays = pick(row, entry)
         local ends = stays == row and entry or row
-        local way = replace(ends, stays, "it is there twice", ctx)
+        local way = replace(ends, stays, true, ctx)
         if way == "delete" then ctx.memory.confirm(stays.id, "said again") end
         if way then return end -- one change for an entry and run: the rest builds on it
       elseif is_asked_about(row, entry) then
@@ -129,7 +126,7 @@ return {
       if said[i] == "same" and (row.confirmed or 0) == 0 then
         ctx.memory.confirm(row.id, "said again in other words")
       elseif said[i] == "newer" then
-        if replace(row, entry, "it is no longer true", ctx) == "merge" then return end
+        if replace(row, entry, false, ctx) == "merge" then return end
       end
     end
   end,
