@@ -55,7 +55,8 @@ local function attested(row, sessions)
     end
     local met = false
     for _, message in ipairs(list) do
-      if message.id >= from.first and message.id <= from.last then
+      -- a message without words says nothing, though a range may cover it
+      if message.id >= from.first and message.id <= from.last and message.says then
         met = true
         least = math.min(least, RANKS[source_of(message)])
       end
@@ -151,7 +152,8 @@ local function remember(run, policy, fixture, turns, model, note)
   local session = fixture:talk(turns, policy)
   run.sessions[session.id] = assert(session:messages())
   for i, message in ipairs(run.sessions[session.id]) do
-    run.sessions[session.id][i] = { id = message.id, role = message.role, metadata = message.metadata }
+    run.sessions[session.id][i] = { id = message.id, role = message.role,
+      metadata = message.metadata, says = message.content ~= "" }
   end
   run.commits = 2 -- remember, and tidy of what is new
   check(run, fixture, policy:remember(nil, { memory = fixture, session = session, model = model }),
@@ -240,7 +242,7 @@ function memory_laws.fault(policy, model)
   local outcome = policy:remember(said, { memory = fixture.at, model = model })
   local again = policy:remember(nil, { memory = fixture.at, session = outcome.session })
   local failed = outcome.verdict == "refused" and outcome.hook == "remember"
-  if outcome.law then
+  if (outcome.law or 0) > 0 then
     return ("law of memory %d: %s"):format(outcome.law, outcome.message)
   elseif failed and outcome.written > 0 then
     return "it was refused, and yet something was written"

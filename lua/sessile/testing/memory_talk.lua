@@ -89,7 +89,7 @@ local nonsense = {
   '[{"from":[1,2],"value":"a', "|||||", "1 | | | |", "0 | fact | - | zero | -", "-1 | fact | a | b | c",
   "1,1,1,1 | fact | name | name | name", "1 | fact | " .. ("k"):rep(300) .. " | a long key | -",
   "1 | rule | - | " .. ("v"):rep(5000) .. " | -", "1 | fact | a\1b | c\0d\27[31m | \127",
-  "1 | fact | - | \xff\xfe | -", "1 same\n2 newer\n3 neither\n4 newer\n99 newer", "newer", "1: NEWER.",
+  "1 | fact | - | \xef\xbf\xbd | -", "1 same\n2 newer\n3 neither\n4 newer\n99 newer", "newer", "1: NEWER.",
   "1 | procedure | - | do it | -", "💥 | 💥 | 💥 | 💥 | 💥",
 }
 
