@@ -1924,6 +1924,8 @@ typedef enum sessile_on_conflict {
                                      base of this handle */
 } sessile_on_conflict;
 
+struct sessile_memory; /* see sessile_memory.h */
+
 typedef struct sessile_run_options {
     sessile_config config;  /* of this run. Triggers and checkpoint rules: turn */
     sessile_slice usage;    /* turn: JSON object of the provider's usage, or empty; of
@@ -1951,6 +1953,12 @@ typedef struct sessile_run_options {
     sessile_on_conflict on_conflict; /* turn, branch */
     sessile_slice summary;           /* branch: of what it leaves, or empty */
     int summarize;                   /* branch: ask for one, when none is given */
+    /* turn, compact, plan, answer: the memories that policies have as ctx.memory, as for
+     * sessile_recall() in sessile_memory.h. What is proposed for them is judged by the laws
+     * of memory and written before the compaction is. Without the user's consent policies
+     * have none. */
+    struct sessile_memory *const *memories;
+    size_t memory_count;
 } sessile_run_options;
 SESSILE_API void sessile_run_options_init(sessile_run_options *options);
 
@@ -2151,6 +2159,8 @@ typedef struct sessile_outcome {
                            0: it fits */
     const sessile_removal *removals;
     size_t removal_count;
+    sessile_slice memory; /* what policies proposed for memories, as `changes` of a
+                             sessile_memory_outcome; empty: nothing */
     const char *summary;   /* text of the first message that was inserted, or ""; branch:
                               the summary */
     uint64_t engine_us;    /* time spent in the engine, without waiting for the host */

@@ -18,7 +18,7 @@ enum {
     TRANSCRIPT_MOST = 256 * 1024 /* bytes of all; less in a small window */
 };
 
-static const char words[] =
+static const char system_prompt[] =
     "You are given the part of a conversation that is about to be left: the work goes on "
     "from an earlier point, and whoever goes on will not see it. Write down for them, "
     "briefly: what was tried and how it ended; what was decided, and why; which files "
@@ -163,7 +163,7 @@ sessile_status branch_prompt(sessile_run *run, buf *out, sessile_error *err)
     }
     buf_clear(out);
     buf_puts(out, "{\"messages\":[{\"role\":\"system\",\"content\":");
-    json_put_cstring(out, words);
+    json_put_cstring(out, system_prompt);
     buf_puts(out, "},{\"role\":\"user\",\"content\":");
     json_put_string(out, text.data ? text.data : "", text.size);
     buf_puts(out, "}]");

@@ -105,6 +105,8 @@ sessile_status run_new(sessile_run **out, sessile_session *s, run_kind kind,
     sessile_status status = take_config(run, options, err);
     if (!status && (keep_texts(run, options) || keep_state(run, options)))
         status = fail_nomem(err);
+    if (!status)
+        status = run_memory_init(run, options, err);
     if (status) {
         run_free(run);
         return status;
@@ -132,6 +134,7 @@ void run_free(sessile_run *run)
     policy_pipeline_free(run->pipeline);
     run_release_worker(run);
     state_free(run->state);
+    run_memory_deinit(run);
     buf_deinit(&run->journal);
     buf_deinit(&run->branch.prompt);
     if (run->options.model)

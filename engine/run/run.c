@@ -103,7 +103,9 @@ static sessile_status commit_failed(sessile_run *run, const sessile_error *why,
 static sessile_status commit(sessile_run *run, sessile_error *err)
 {
     sessile_error why = {SESSILE_OK, ""};
-    sessile_status status = run_commit(run, &why);
+    sessile_status status = run_memory_commit(run, &why);
+    if (!status)
+        status = run_commit(run, &why);
     run->schedule.stage = STAGE_DONE;
     if (status)
         status = commit_failed(run, &why, err);

@@ -28,6 +28,7 @@
 #define RUN_RUN_H
 
 #include "policy/policy.h"
+#include "remember/proposal.h"
 #include "context/laws.h"
 #include "session/write.h"
 #include "proposal/state.h"
@@ -203,6 +204,14 @@ typedef struct run_result {
     judgement judged;
 } run_result;
 
+/* ctx.memory: see memory.c. */
+typedef struct run_memory {
+    proposal proposal;
+    int is_open; /* proposal is in use */
+    int has;     /* 1: policies have a ctx.memory */
+    buf changes; /* what was written, a JSON array; empty: nothing was proposed */
+} run_memory;
+
 struct sessile_run {
     const allocator *alloc;
     sessile_session *session;
@@ -228,6 +237,7 @@ struct sessile_run {
     run_view saw;
     run_log log;
     run_branching branch;
+    run_memory memory;
     run_result result;
 };
 
@@ -308,6 +318,18 @@ void run_say(sessile_run *run, const char *text);
 void run_forget(sessile_run *run);
 /* The context as the run leaves it, or as a plan would leave it. */
 const context *run_context_left(const sessile_run *run);
+
+/* memory.c */
+sessile_status run_memory_init(sessile_run *run, const sessile_run_options *options,
+                               sessile_error *err);
+void run_memory_deinit(sessile_run *run);
+/* The policies are about to see the run's state. */
+sessile_status run_memory_show(sessile_run *run, sessile_error *err);
+/* A hook asks ctx.memory: 1, and *status of the reply, which is used next. 0: it asks
+ * something else. */
+int run_memory_answer(sessile_run *run, sessile_error *err, sessile_status *status);
+/* Judges and writes what was proposed; a law that is broken refuses the pipeline. */
+sessile_status run_memory_commit(sessile_run *run, sessile_error *err);
 
 /* commit.c: checks the whole proposal and writes a compaction or a refusal. */
 sessile_status run_commit(sessile_run *run, sessile_error *err);

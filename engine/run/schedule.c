@@ -195,6 +195,7 @@ sessile_status run_make_pipeline(sessile_run *run, sessile_error *err)
         .instructions = {run->options.instructions, run->options.instructions_size},
         .now_ms = run->now_ms,
         .worker = run->worker,
+        .has_memory = run->memory.has,
         .state = run->state,
         .journal = &run->journal};
     buf title;
@@ -205,6 +206,8 @@ sessile_status run_make_pipeline(sessile_run *run, sessile_error *err)
     buf_put(&title, s->fold.title ? s->fold.title : "", s->fold.title_size);
     session_unlock(s);
     status = title.failed ? fail_nomem(err) : SESSILE_OK;
+    if (!status)
+        status = run_memory_show(run, err);
     if (!status) {
         setup.title = (sessile_slice){title.data, title.size};
         status = policy_pipeline_new(&run->pipeline, run->policy, &setup, err);
@@ -277,6 +280,8 @@ sessile_status run_schedule(sessile_run *run, sessile_need *need, sessile_error 
                 break;
             status = start_hook(run, &why);
         }
+        if (status == SESSILE_NEEDS && run_memory_answer(run, &why, &status) && !status)
+            continue;
         if (status == SESSILE_NEEDS && was_answered(run, &why, &status))
             continue;
         if (status == SESSILE_NEEDS)

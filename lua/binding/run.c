@@ -135,6 +135,8 @@ static void read_options(lua_State *L, int table, sessile_run_options *out)
     binding_field_config(L, table, &out->config);
     binding_get_fields(L, table, run_fields, out);
     out->reason = binding_field_reason(L, table, "reason");
+    if (lua_istable(L, table) && binding_raw_field(L, table, "memories") == LUA_TTABLE)
+        out->memories = binding_memories(L, lua_gettop(L), &out->memory_count);
     out->base = binding_field_id(L, table, "base");
     out->has_base = out->base != SESSILE_NO_ID;
 }

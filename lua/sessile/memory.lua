@@ -196,8 +196,8 @@ local tidy_options = options.shape("memory:tidy", {
 })
 
 --- Runs the `tidy` hooks of the policy on live entries, or on those with these ids, 64 in one run.
---- Returns {verdict=, written=, ended=, confirmed=, left=, changes = {…}, …}; left: how many were not
---- looked at. dry: nothing is written.
+--- Returns {verdict=, written=, ended=, confirmed=, left=, changes = {…}, …}; left: how many were
+--- not looked at. dry: nothing is written.
 function methods:tidy(given)
   local opts = options.check("memory:tidy", given, tidy_options)
   for _, id in ipairs(opts.ids or {}) do

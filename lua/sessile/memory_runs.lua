@@ -1,4 +1,4 @@
--- memory_runs.lua: the loop of a run of memories: step, answer what the engine asks for, step again.
+-- memory_runs.lua: the loop of a run of memories: step, answer what the engine asks for, step on.
 --
 -- As in host.lua, the loop is plain Lua: a model, an embedder or a hook that yields suspends it and
 -- nothing else. A failed answer costs what it was for; it is said in the outcome.
@@ -43,11 +43,12 @@ local WRITES, ENDS = 32, 5
 -- ctx.memory.room of a host's hook: what is left beside what the host's hooks of this run, which
 -- `about.asked` has, have asked for.
 local function room_of(about, asks)
-  local live, target = 0, about.memory._names and about.memory._names[1]
+  local names = rawget(about.memory, "_names")
+  local live, target = 0, names and names[1]
   for _, row in ipairs(about.memory:list() or {}) do
     live = live + ((row.memory == target or not target) and 1 or 0)
   end
-  local room = { memory = target or about.memory._user and "user" or "agent", writes = WRITES,
+  local room = { memory = target or rawget(about.memory, "_user") and "user" or "agent", writes = WRITES,
     ends = math.max(ENDS, live // 10) }
   for _, list in ipairs { about.asked, asks } do
     for _, ask in ipairs(list) do
@@ -66,8 +67,8 @@ local function room_of(about, asks)
   return room
 end
 
--- ctx.memory of a host's hook: it reads through the session's memories, and notes what it was asked,
--- so that the engine knows what the hook was shown and what it wants written.
+-- ctx.memory of a host's hook: it reads through the session's memories, and notes what it was
+-- asked, so that the engine knows what the hook was shown and what it wants written.
 local function memory_of(about, asks)
   local memory = {}
   for _, name in ipairs { "search", "read", "list", "write", "delete", "confirm" } do
@@ -146,10 +147,10 @@ local function answer(core_run, need, about)
   return core_run:reply(text)
 end
 
---- Steps a core run to its end and returns its outcome. about: model, embed, hosts (functions of the
---- host), session (or nil), memory (what ctx.memory of a host's hook reads).
+--- Steps a core run to its end and returns its outcome. about: model, embed, hosts (functions of
+--- the host), session (or nil), memory (what ctx.memory of a host's hook reads).
 function runs.drive(core_run, about)
-  local guard <close> = core_run
+  local _ <close> = core_run
   about.log = about.log or {}
   while true do
     local need, message, code = core_run:step()

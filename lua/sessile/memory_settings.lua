@@ -12,11 +12,12 @@ local shape = options.shape("sessile.open: memory", {
   zone = "string", recall = "table|no", policy = "any", remember = "table|no", trust = "table",
 })
 
--- When a session is heard, beside by hand: after a compaction, on closing, every so many turns.
-local remember_shape = options.shape("sessile.open: memory: remember", {
-  compact = "boolean", close = "boolean", turns = "positive",
-})
-local trust_shape = options.shape("sessile.open: memory: trust", { tool = { "pending", "live" } })
+--- When a session is heard, beside by hand: after a compaction, on closing, every so many turns.
+settings.remember_fields = { compact = "boolean", close = "boolean", turns = "positive" }
+local remember_shape =
+  options.shape("sessile.open: memory: remember", settings.remember_fields)
+settings.trust_fields = { tool = { "pending", "live" } }
+local trust_shape = options.shape("sessile.open: memory: trust", settings.trust_fields)
 
 -- {"compact", "close", turns = 10} as {compact = true, close = true, turns = 10}.
 local function check_remember(who, given)

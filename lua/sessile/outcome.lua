@@ -114,6 +114,7 @@ function outcome.make(raw, session, kind, log)
     first_kept = raw.first_kept,
     refusal = raw.refusal,
     repeated = raw.repeated > 0 and raw.repeated or nil,
+    memory = raw.memory,
     summary = raw.summary,
     engine_us = raw.engine_us,
     policy_us = raw.policy_us,

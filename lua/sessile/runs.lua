@@ -101,6 +101,7 @@ function starters.turn(self, messages, given)
     state = opts.state,
     window = opts.window, reserve = opts.reserve, keep_min = opts.keep_min,
     timeout_ms = opts.timeout_ms, isolation = opts.isolation,
+    memories = chosen.handle and remember.of_policies(self),
   })
   if not run then
     return nil, message, code
@@ -123,6 +124,7 @@ local function start(self, kind, given)
     instructions = opts.instructions, reason = opts.reason,
     window = opts.window, reserve = opts.reserve, keep_min = opts.keep_min,
     timeout_ms = opts.timeout_ms, isolation = opts.isolation,
+    memories = chosen.handle and remember.of_policies(self),
   })
   if not run then
     return nil, message, code
@@ -194,7 +196,7 @@ function starters.answer(self, text, given)
   run, message, code = self._core:answer {
     pending_run = opts.pending_run, text = text, failed = opts.failed, policy = chosen.handle,
     fallback = chosen.fallback.handle, no_fallback = chosen.fallback.none,
-    timeout_ms = opts.timeout_ms,
+    timeout_ms = opts.timeout_ms, memories = chosen.handle and remember.of_policies(self),
   }
   if not run then
     return nil, message, code

@@ -351,7 +351,12 @@ function app:run(command, args)
   self:flush()
   local ending = not returned[1] and returned[2]
   for i = #self.kept, 1, -1 do
-    self.kept[i]:close()
+    local _, remembered = self.kept[i]:close()
+    local why = remembered and (remembered.failure or remembered.verdict == "refused"
+      and remembered.message)
+    if why then
+      self:note("Nothing was remembered: " .. terminal.line(why))
+    end
   end
   self.kept = {}
   if not ending then

@@ -107,14 +107,15 @@ end
 --- A model function for a command. If no model is configured, the function fails when it is called,
 --- and sets `missing` in the returned table to a sentence about it.
 ---@param app sessile.cli.app
----@param session sessile.Session
+---@param session sessile.Session?
 ---@param name string?
+---@param agent string? without a session
 ---@return function?
 ---@return table|string told
 ---@return string? code
 ---@return string? step
-function models.for_command(app, session, name)
-  local found, message, code, step = models.of_session(app, session, name)
+function models.for_command(app, session, name, agent)
+  local found, message, code, step = models.of_session(app, session, name, agent)
   if not found and (name or code ~= "ENOTFOUND") then
     return nil, message, code, step
   end

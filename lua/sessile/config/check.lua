@@ -269,6 +269,33 @@ function kinds.recall(at, value)
   return copy
 end
 
+-- {"compact", "close", turns = 10} as {compact = true, close = true, turns = 10}.
+function kinds.remember(at, value)
+  if value == false then
+    return false
+  end
+  local named, copy = {}, {}
+  for key, one in pairs(read.table(at, value)) do
+    if math.type(key) == "integer" then
+      key, one = read.text(at, one), true
+    end
+    named[key] = one
+  end
+  for name, one in pairs(among(at, named, memories.remember_fields)) do
+    local where = at .. "." .. name
+    copy[name] = name == "turns" and read.whole(where, one, 1) or kinds.boolean(where, one)
+  end
+  return copy
+end
+
+function kinds.trust(at, value)
+  local copy = {}
+  for name, one in pairs(among(at, value, memories.trust_fields)) do
+    copy[name] = kinds.choice(at .. "." .. name, one, nil, { values = memories.trust_fields[name] })
+  end
+  return copy
+end
+
 -- ---------------------------------------------------------------- models and agents
 
 function kinds.model(at, value, from)

@@ -112,6 +112,17 @@ schema.keys = {
       .. "`memory.enabled` is `true`: `{ budget = 1000, share = 0.05, limit = 8, min = 0.2, "
       .. "near = …, trust = \"agent\", recency = 0.1, importance = 0.1, start = true }`; `false`: "
       .. "only `s:recall()`" },
+  { name = "memory.policy", kind = "policy", default = "none", project = true, agent = true,
+    about = "the policy that remembers, tidies, admits and recalls, as `\"memory\"`; it is used by "
+      .. "itself only if `memory.enabled` is `true`" },
+  { name = "memory.remember", kind = "remember", default = "compact, close", project = true,
+    agent = true,
+    about = "when that policy hears a session: after a compaction, on closing, every so many "
+      .. "turns: `{ \"compact\", \"close\", turns = 10 }`; `false`: only `s:remember()`" },
+  { name = "memory.trust", kind = "trust", default = "pending", agent = true,
+    about = "what becomes of entries with a tool's words: `{ tool = \"pending\" }`: a person has "
+      .. "to approve them; `\"live\"`: they are found at once, and recalled if `memory.recall.trust` "
+      .. "says so" },
   { name = "agents", kind = "agents", default = "none", project = true,
     about = "settings of single agents: `{ coder = { policy = …, window = … } }`" },
 }
