@@ -12,10 +12,14 @@ local SECRETS = {
   "%f[%w]github_pat_%w+", "%f[%w]glpat%-[%w_-]+", "%f[%w]akia%w+", "%f[%w]xox[abpr]%-[%w-]+",
   "%f[%w]eyj[%w_-]+%.[%w_-]+%.", "://[^%s/:@]+:[^%s/@]+@",
 }
-local WORDS = { "password", "passwort", "kennwort", "passphrase", "api key", "api%-key", "api_key",
-  "access key", "secret key", "secret", "token", "pin", "private key", "zugangscode" }
-local SAYS = { "%s*[:=]%s*%S", "%s+is%s+%S", "%s+ist%s+%S", "%s+lautet%s+%S", "%s+[^%s]-%s+is%s+%S",
-  "%s+[^%s]-%s+ist%s+%S", "%s+[^%s]-%s+lautet%s+%S" }
+-- Words for a secret, and what has to follow: a colon or "is" within a few words; of words that mean
+-- other things, too, a number.
+local STRONG = { "password", "passwort", "kennwort", "passphrase", "api[ _-]?key", "access[ _-]?key",
+  "secret[ _-]?key", "private[ _-]?key", "zugangscode" }
+local WEAK = { "secret", "token", "pin", "code" }
+local SAYS = { "^%s*[:=]%s*%S", "^[^.!?]-%f[%w]is%s+%S", "^[^.!?]-%f[%w]ist%s+%S",
+  "^[^.!?]-%f[%w]lautet%s+%S" }
+local SAYS_NUMBER = { "^%s*[:=]%s*%S*%d", "^%s+is%s+%S*%d", "^%s+ist%s+%S*%d", "^%s+lautet%s+%S*%d" }
 local ORDERS = {
   "ignore %w*%s?%w*%s?instruction", "ignore all", "ignore any", "ignore previous", "disregard",
   "forget everything", "forget all", "you must", "you are now", "from now on", "new instruction",
@@ -48,14 +52,21 @@ local function has_random_word(text)
   return false
 end
 
-local function has_secret(text)
-  if has_any(text, SECRETS) or has_random_word(text) then return true end
-  for _, word in ipairs(WORDS) do
-    for _, says in ipairs(SAYS) do
-      if text:find("%f[%w]" .. word .. says) then return true end
+-- Whether one of the words is followed by what it is.
+local function is_told(text, words, says)
+  for _, word in ipairs(words) do
+    local _, last = text:find("%f[%w]" .. word .. "%f[%W]")
+    while last do
+      if has_any(text:sub(last + 1, last + 40), says) then return true end
+      _, last = text:find("%f[%w]" .. word .. "%f[%W]", last + 1)
     end
   end
   return false
+end
+
+local function has_secret(text)
+  if has_any(text, SECRETS) or has_random_word(text) then return true end
+  return is_told(text, STRONG, SAYS) or is_told(text, WEAK, SAYS_NUMBER)
 end
 
 return {

@@ -48,7 +48,7 @@ return {
   about = "Quote the best of what was found, each thing once.",
   options = {
     limit = { type = "integer", default = 8, min = 1, max = 24, about = "entries that are quoted" },
-    alike = { type = "number", default = 0.8, min = 0.1, max = 1, about = "share of words: the same" },
+    alike = { type = "number", default = 0.8, min = 0.1, max = 1, about = "share of words" },
   },
   recall = function(_, found, ctx)
     local chosen, kept, list = {}, {}, {}

@@ -2,14 +2,14 @@
 --
 -- Use it   as a policy of memories, when what matters cannot be told by rules, and requests are
 --          worth it.
--- Cost     a request for each `batch` tokens that were said since; none if no user spoke and agents
---          said less than `min_agent_tokens`.
+-- Cost     a request for each `batch` tokens that were said since; none if no user spoke, and
+--          agents said less than `min_agent_tokens`.
 -- Does     writes dated statements that stand alone, with the messages that they are from. What is
 --          known is confirmed. A line that cannot be read, or names no message, is logged.
 -- Never    gives tools' output to the model, unless `tools` says so; overwrites what is pinned.
 -- Fails    if the model does not answer: nothing is written, and the same is heard the next time.
 
--- One line for one statement, no JSON: an answer that is cut off, or wrong in one place, costs a line.
+-- A line for a statement, no JSON: an answer that is cut off, or wrong in one place, costs a line.
 local PROMPT = [[
 You take notes for an assistant that will meet the same people again in some weeks. From the
 numbered messages, note what will still be useful then: who people are, what they prefer, decided
@@ -30,7 +30,7 @@ local KINDS = { fact = true, episode = true, procedure = true, reflection = true
 
 local function fold(text) return ((" " .. text:lower() .. " "):gsub("[%s%p%c]+", " ")) end
 
--- What was said as lists of {text=, number=}, each of about `room` tokens; nil: not worth a request.
+-- What was said as lists of {text=, number=}, each of about `room` tokens; none: not worth asking.
 local function batches_of(said, ctx)
   local lines, users, tokens = {}, 0, 0
   for i, message in ipairs(said) do
@@ -44,7 +44,8 @@ local function batches_of(said, ctx)
     end
   end
   if users == 0 and tokens < ctx.options.min_agent_tokens then return {} end
-  local batches, held, room = {}, math.huge, math.max(ctx.options.batch, tokens // 15) -- at most 32
+  local batches, held = {}, math.huge
+  local room = math.max(ctx.options.batch, tokens // 15) -- a run may ask 32 times
   for _, line in ipairs(lines) do
     held = held + line.tokens
     if held > room then batches[#batches + 1], held = {}, line.tokens end
@@ -70,9 +71,8 @@ end
 -- A line of an answer as an entry to write; or nil, and why not. numbers: that the model was shown.
 local function read_line(line, said, numbers)
   local fields, from, by_users = {}, {}, true
-  for field in (line:gsub("^[%s|*-]+", "") .. "|"):gmatch("%s*(.-)%s*|") do
-    table.insert(fields, field)
-  end
+  line = line:gsub("^[%s|*-]+", "") .. "|"
+  for field in line:gmatch("%s*(.-)%s*|") do fields[#fields + 1] = field end
   if #fields < 4 then return nil, "it has no four fields" end
   for number in fields[1]:gmatch("%d+") do
     local message = numbers[tonumber(number)] and said[tonumber(number)]
@@ -81,20 +81,21 @@ local function read_line(line, said, numbers)
       by_users = by_users and message.source == "user"
     end
   end
-  local kind, key, value, also = fields[2]:lower(), fields[3], fields[4], table.concat(fields, " ", 5)
+  local kind, key, value = fields[2]:lower(), fields[3], fields[4]
+  local also = table.concat(fields, " ", 5)
   if #from == 0 then return nil, "it names no message that was shown" end
   if not value:find("%w") and not value:find("[\x80-\xff]") then return nil, "it says nothing" end
   if #value > BYTES then return nil, "it is too long" end
   if kind == "procedure" and not by_users then kind = "fact" end -- only users give rules
-  return { value = value, from = from, kind = KINDS[kind] and kind or "fact",
-    key = #key > 1 and #key <= 60 and key or nil, also = #also > 1 and #also <= BYTES and also or nil }
+  key, also = #key > 1 and #key <= 60 and key or nil, #also > 1 and #also <= BYTES and also or nil
+  return { value = value, from = from, kind = KINDS[kind] and kind or "fact", key = key, also = also }
 end
 
 -- Writes a statement, or confirms what says the same. A slot is read before it is written.
 local function keep(item, confirmed, ctx)
-  local room, value, holder = ctx.memory.room(), fold(item.value), nil
+  local room, value = ctx.memory.room(), fold(item.value)
   local known = ctx.memory.search(item.value, { limit = 5, memory = room.memory })
-  holder = item.key and ctx.memory.read(item.key)
+  local holder = item.key and ctx.memory.read(item.key)
   holder = holder and holder.memory == room.memory and holder or nil
   known[#known + 1] = holder
   for _, row in ipairs(known) do
@@ -123,9 +124,8 @@ return {
   },
   remember = function(said, ctx)
     local items, last, keys, confirmed, batches = {}, {}, {}, {}, batches_of(said, ctx)
-    for _, row in ipairs(#batches > 0 and ctx.memory.list { limit = 50 } or {}) do
-      keys[#keys + 1] = row.key
-    end
+    local rows = #batches > 0 and ctx.memory.list { limit = 50 } or {}
+    for _, row in ipairs(rows) do keys[#keys + 1] = row.key end
     local used = #keys > 0 and "\nKeys that are in use: " .. table.concat(keys, ", ") or ""
     for _, batch in ipairs(batches) do
       local most, numbers = math.min(ctx.options.limit, 32 // #batches), {}

@@ -1,11 +1,12 @@
 -- remember_said: keeps what users ask to be remembered, and how they want things done.
 --
 -- Use it   as a policy of memories, when nobody should be asked: no model, no cost, no surprise.
--- Cost     one pass over what users said since it was last heard; one search for each sentence kept.
--- Does     keeps sentences of users, as they were said: "remember that …", "my name is …", "call me
---          …", "I prefer …", "always …", "never …"; in German "merk dir …", "ich heiße …", "nenn mich
---          …", "ich bevorzuge …", "immer …", "nie …". A name goes to the key `name`.
--- Never    keeps questions, code, quoted lines, or what stands in a longer message: that was pasted.
+-- Cost     one pass over what users said since; one search for each sentence that is kept.
+-- Does     keeps sentences of users as they were said: "remember that …", "my name is …",
+--          "call me …", "I prefer …", "always …", "never …"; in German "merk dir …",
+--          "ich heiße …", "nenn mich …", "ich bevorzuge …", "immer …", "nie …". A name goes to
+--          the key `name`.
+-- Never    keeps questions, code, quoted lines, or what is in a long message: that was pasted.
 
 -- Beginnings of a sentence, lower case, without "please"; what to keep: kind and key.
 local RULES = {
@@ -74,7 +75,7 @@ local function keep(sentence, rule, message, seen, ctx)
   end
   if key and (seen[key] or holder and (holder.pinned or room.ends == 0)) then key = nil end
   if room.writes == 0 then
-    ctx.log("left out, this run has written enough: " .. sentence)
+    ctx.log("left out, the run is full: " .. sentence)
     return
   end
   ctx.memory.write { value = sentence, key = key, kind = rule[2], from = { message.id } }

@@ -104,7 +104,7 @@ return {
   name = "tidy", version = 1,
   about = "Merge what is there twice; replace what a newer entry makes wrong.",
   options = {
-    ask = { type = "boolean", default = true, about = "ask the model about entries that are alike" },
+    ask = { type = "boolean", default = true, about = "ask about entries that are alike" },
     model = { type = "string", about = "the model to ask; the host's own when not given" },
   },
   tidy = function(entry, near, ctx)

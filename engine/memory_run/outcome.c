@@ -49,14 +49,14 @@ sessile_status memory_run_count(sessile_memory_run *run, sessile_error *err)
         else if (x->state == PROPOSED_NOT_ADMITTED)
             r->not_admitted++;
         else if (x->kind == PROPOSED_DELETE)
-            r->ended += x->ids.count;
+            r->ended += x->ends;
         else if (x->kind == PROPOSED_CONFIRM)
             r->confirmed += x->ids.count;
         else {
             r->written++;
             r->pending += (size_t)x->entry.pending;
             r->lowered += (size_t)x->lowered;
-            r->ended += x->entry.pending ? 0 : x->ids.count;
+            r->ended += x->is_host && !x->entry.pending ? x->ids.count : x->ends;
         }
     }
     if (r->changes.size && p->count)

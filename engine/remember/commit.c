@@ -47,7 +47,8 @@ static void put_metadata(buf *out, const proposed *x, const buf *given)
 {
     int is_empty = given->size <= 2;
 
-    if (!x->entry.pending || x->is_host) {
+    /* a host that wants it to wait gives no reason; a policy's is kept */
+    if (!x->entry.pending || (x->is_host && !x->why.size)) {
         buf_put(out, given->data, given->size);
         return;
     }

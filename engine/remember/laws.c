@@ -103,6 +103,8 @@ static int judge_write(judging_run *j, size_t index)
 
     x->contradicts = 0;
     x->contradicted.count = 0;
+    x->holder = SESSILE_NO_ID;
+    x->ends = 0;
     if (x->entry.key.size)
         holder = states_holder(s, states_slot(s, x->entry.key), j->now_ms);
     for (size_t i = 0; i <= x->ids.count; i++) {
@@ -111,6 +113,8 @@ static int judge_write(judging_run *j, size_t index)
         if (is_key && (holder == STATE_NONE || is_in(&x->ids, s->records[holder].id)))
             continue;
         id = is_key ? s->records[holder].id : x->ids.at[i];
+        if (is_key)
+            x->holder = id;
         if (!may_end(j, index, id, is_key)) {
             j->ended.count = before;
             return 0;
@@ -120,16 +124,20 @@ static int judge_write(judging_run *j, size_t index)
     }
     if (x->contradicts || x->waits)
         j->ended.count = before; /* nothing ends until somebody approves it */
+    x->ends = j->ended.count - before;
     return 0;
 }
 
 static int judge_verdict(judging_run *j, size_t index)
 {
     proposed *x = &j->p->at[index];
+    size_t before = j->ended.count;
+
     for (size_t i = 0; i < x->ids.count && x->state == PROPOSED_GOOD; i++)
         if (may_end(j, index, x->ids.at[i], 0) && x->kind == PROPOSED_DELETE &&
             entry_ids_add(&j->ended, x->ids.at[i], j->p->alloc))
             return -1;
+    x->ends = j->ended.count - before;
     return 0;
 }
 

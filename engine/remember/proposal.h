@@ -80,6 +80,8 @@ typedef struct proposed {
     proposed_state state;  /* `admit` and the judgement on the memory as it is set it */
     int contradicts;       /* it would replace entries of a higher source: it waits */
     entry_ids contradicted;
+    sessile_id holder; /* WRITE: the live entry of its key, which it replaces; or NO_ID */
+    size_t ends;       /* entries that end with it, if it is good */
     buf why;       /* why it waits, is stale or was not admitted */
     sessile_id id; /* once it is written, or SESSILE_NO_ID */
 } proposed;
