@@ -12,14 +12,15 @@ local SECRETS = {
   "%f[%w]github_pat_%w+", "%f[%w]glpat%-[%w_-]+", "%f[%w]akia%w+", "%f[%w]xox[abpr]%-[%w-]+",
   "%f[%w]eyj[%w_-]+%.[%w_-]+%.", "://[^%s/:@]+:[^%s/@]+@",
 }
--- Words for a secret, and what has to follow: a colon or "is" within a few words; of words that mean
--- other things, too, a number.
-local STRONG = { "password", "passwort", "kennwort", "passphrase", "api[ _-]?key", "access[ _-]?key",
-  "secret[ _-]?key", "private[ _-]?key", "zugangscode" }
+-- Words for a secret, and what has to follow: a colon or "is" within a few words; of words that
+-- mean other things, too, a number.
+local STRONG = { "password", "passwort", "kennwort", "passphrase", "api[ _-]?key",
+  "access[ _-]?key", "secret[ _-]?key", "private[ _-]?key", "zugangscode" }
 local WEAK = { "secret", "token", "pin", "code" }
 local SAYS = { "^%s*[:=]%s*%S", "^[^.!?]-%f[%w]is%s+%S", "^[^.!?]-%f[%w]ist%s+%S",
   "^[^.!?]-%f[%w]lautet%s+%S" }
-local SAYS_NUMBER = { "^%s*[:=]%s*%S*%d", "^%s+is%s+%S*%d", "^%s+ist%s+%S*%d", "^%s+lautet%s+%S*%d" }
+local SAYS_NUMBER = { "^%s*[:=]%s*%S*%d", "^%s+is%s+%S*%d", "^%s+ist%s+%S*%d",
+  "^%s+lautet%s+%S*%d" }
 local ORDERS = {
   "ignore %w*%s?%w*%s?instruction", "ignore all", "ignore any", "ignore previous", "disregard",
   "forget everything", "forget all", "you must", "you are now", "from now on", "new instruction",

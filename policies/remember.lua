@@ -81,14 +81,14 @@ local function read_line(line, said, numbers)
       by_users = by_users and message.source == "user"
     end
   end
-  local kind, key, value = fields[2]:lower(), fields[3], fields[4]
-  local also = table.concat(fields, " ", 5)
+  local kind, key, value, also = fields[2]:lower(), fields[3], fields[4], fields[5] or ""
   if #from == 0 then return nil, "it names no message that was shown" end
   if not value:find("%w") and not value:find("[\x80-\xff]") then return nil, "it says nothing" end
   if #value > BYTES then return nil, "it is too long" end
   if kind == "procedure" and not by_users then kind = "fact" end -- only users give rules
   key, also = #key > 1 and #key <= 60 and key or nil, #also > 1 and #also <= BYTES and also or nil
-  return { value = value, from = from, kind = KINDS[kind] and kind or "fact", key = key, also = also }
+  kind = KINDS[kind] and kind or "fact"
+  return { value = value, from = from, kind = kind, key = key, also = also }
 end
 
 -- Writes a statement, or confirms what says the same. A slot is read before it is written.

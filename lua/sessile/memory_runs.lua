@@ -48,8 +48,8 @@ local function room_of(about, asks)
   for _, row in ipairs(about.memory:list() or {}) do
     live = live + ((row.memory == target or not target) and 1 or 0)
   end
-  local room = { memory = target or rawget(about.memory, "_user") and "user" or "agent", writes = WRITES,
-    ends = math.max(ENDS, live // 10) }
+  local room = { memory = target or rawget(about.memory, "_user") and "user" or "agent",
+    writes = WRITES, ends = math.max(ENDS, live // 10) }
   for _, list in ipairs { about.asked, asks } do
     for _, ask in ipairs(list) do
       local first = ask.arguments[1]

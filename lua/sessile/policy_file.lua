@@ -11,8 +11,8 @@ local policy = require "sessile.policy"
 local policy_file = {}
 
 --- The hooks of contexts, and those of memories, in the order in which they run.
-policy_file.context_hooks = { "merge", "summarize", "truncate", "should_compact", "flush", "compact",
-  "branch_summary" }
+policy_file.context_hooks = { "merge", "summarize", "truncate", "should_compact", "flush",
+  "compact", "branch_summary" }
 policy_file.memory_hooks = { "remember", "admit", "tidy", "recall" }
 
 --- The path of a policy's file, or nil. policy_path: folders, `:` between; nil: the usual ones.

@@ -4,7 +4,12 @@ local T = require "sessile.testing"
 
 local policy = T.load "recall"
 
+-- In a memory of two entries no word that both have tells them from others.
+local others = { "trains", "vim", "tabs", "windows", "Cologne", "music", "chess", "dogs" }
+
 local function quoted(question, entries, options)
+  options = options or {}
+  options.memory = T.memory { entries = others }
   local result = policy:recall(question, entries, options)
   assert.is_nil(result.message)
   local values = {}
@@ -24,7 +29,7 @@ describe("recall", function()
       (quoted("which green tea?", { "the tea is black", "the tea is green tea from Uji" })))
   end)
 
-  it("quotes one of entries with nearly the same words: the most trusted, then the newest", function()
+  it("quotes one of entries with nearly the same words: the most trusted, or newest", function()
     assert.same({ "Ann prefers green tea!" }, (quoted("which tea?", {
       { value = "Ann prefers green tea", source = "agent" }, "Ann prefers green tea!",
       { value = "ann prefers green tea.", source = "agent" } })))

@@ -1,4 +1,4 @@
--- remember_said: the sentences that it keeps, in English and German, and those that it must not keep.
+-- remember_said: the sentences that it keeps, in English and German, and those that it must not.
 
 local T = require "sessile.testing"
 

@@ -1,14 +1,16 @@
--- remember in the real sandbox, under the engine's laws: what it asks, what it takes from an answer,
--- and what it leaves out.
+-- remember in the real sandbox, under the engine's laws: what it asks, what it takes from an
+-- answer, and what it leaves out.
 
 local T = require "sessile.testing"
 
 local policy = T.load "remember"
 
 local talk = {
-  { role = "user", author = "Ann", content = "I switched to Vim for Lua yesterday.\nNever use tabs." },
+  { role = "user", author = "Ann",
+    content = "I switched to Vim for Lua yesterday.\nNever use tabs." },
   { role = "assistant", content = "Noted. The build takes 14 minutes." },
-  { role = "assistant", content = "", tool_calls = { { id = "c1", name = "fetch", arguments = "{}" } } },
+  { role = "assistant", content = "",
+    tool_calls = { { id = "c1", name = "fetch", arguments = "{}" } } },
   { role = "tool", tool_call_id = "c1", content = "The wire number is 4711." },
   { role = "user", author = "Ann", content = "Thanks!" },
 }
@@ -108,7 +110,8 @@ describe("remember", function()
 
   describe("takes from an answer", function()
     it("statements with sources, kind, key, and what they should be found by", function()
-      local _, result = remember "1 | procedure | editor | Ann uses Vim for Lua. | Which editor? IDE"
+      local _, result =
+        remember "1 | procedure | editor | Ann uses Vim for Lua. | Which editor? IDE"
       local row = assert(result.memory:read "editor")
       assert.equal("Ann uses Vim for Lua.", row.value)
       assert.equal("procedure", row.kind)
@@ -157,7 +160,8 @@ describe("remember", function()
   describe("and what is known", function()
     it("is confirmed when it is said again, and not written again", function()
       local memory = T.memory { entries = { "Ann uses Vim for Lua!" } }
-      local values, result = remember("1 | fact | - | ann uses vim, for Lua | -", { memory = memory })
+      local values, result = remember("1 | fact | - | ann uses vim, for Lua | -",
+        { memory = memory })
       assert.same({ "Ann uses Vim for Lua!" }, values)
       assert.equal(1, result.confirmed)
       assert.equal(1, memory:list()[1].confirmed)
@@ -179,7 +183,8 @@ describe("remember", function()
     end)
 
     it("is not overwritten by an agent's words: they wait, and say what they contradict", function()
-      local memory = T.memory { entries = { { key = "build", value = "the build takes 3 minutes" } } }
+      local memory = T.memory { entries = {
+        { key = "build", value = "the build takes 3 minutes" } } }
       local _, result = remember("2 | fact | build | The build takes 14 minutes. | -",
         { memory = memory })
       assert.equal("the build takes 3 minutes", memory:read "build".value)

@@ -1,8 +1,8 @@
 --- embedder: vectors for specs, from a table of synonyms.
 --
--- Words of one list point in one direction, so two texts without a shared word meet. Every other word
--- has a direction of its own, made from its bytes. The same text has the same vector on every
--- machine.
+-- Words of one list point in one direction, so two texts without a shared word meet. Every other
+-- word has a direction of its own, made from its bytes. The same text has the same vector on
+-- every machine.
 
 local random = require "sessile.testing.random"
 

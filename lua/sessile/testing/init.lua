@@ -120,13 +120,13 @@ end
 local function faults_of_memory(policy)
   local test = tester()
   for _, fault in ipairs(models.faults()) do
-    test(("stands a model that %s while it remembers"):format(fault.name), memory_laws.fault, policy,
-      fault.model)
+    test(("stands a model that %s while it remembers"):format(fault.name), memory_laws.fault,
+      policy, fault.model)
   end
 end
 
---- One test for each way in which a model can fail: the turns are kept and the context is lawful. Of
---- a policy of memories: what was not heard is heard the next time.
+--- One test for each way in which a model can fail: the turns are kept and the context is lawful.
+--- Of a policy of memories: what was not heard is heard the next time.
 ---@param policy table
 ---@param options sessile.testing.run_options?
 function testing.faults(policy, options)

@@ -1,7 +1,7 @@
 --- memory: a policy of memories under test, and what it does with a memory.
 --
--- A fixture is a memory of its own in a store in memory, with the entries that a spec lists. Sandbox,
--- search and laws are those of the engine, as in use.
+-- A fixture is a memory of its own in a store in memory, with the entries that a spec lists.
+-- Sandbox, search and laws are those of the engine, as in use.
 
 local fixtures = require "sessile.testing.fixtures"
 local models = require "sessile.testing.models"

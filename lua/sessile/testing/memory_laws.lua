@@ -1,7 +1,7 @@
 --- memory_laws: checks the laws of memory on many generated conversations.
 --
--- The engine judges each proposal; of a policy that is meant to be good, none may be refused. What is
--- written is checked again here, by code of its own. The report contains the seed.
+-- The engine judges each proposal; of a policy that is meant to be good, none may be refused. What
+-- is written is checked again here, by code of its own. The report contains the seed.
 
 local memory = require "sessile.testing.memory"
 local random = require "sessile.testing.random"
@@ -88,7 +88,8 @@ local function check_new(run, before, after, note)
         note(1, ("entry %s %q: %s"):format(id, row.value, wrong))
       end
       if least and RANKS[row.source] > least then
-        note(2, ("entry %s %q has the source %s, and is from less"):format(id, row.value, row.source))
+        note(2, ("entry %s %q has the source %s, and is from less"):format(id, row.value,
+          row.source))
       end
       for _, of in ipairs(row.replaces or {}) do
         if before[of] and RANKS[row.source] > RANKS[before[of].source] then
@@ -156,8 +157,8 @@ local function remember(run, policy, fixture, turns, model, note)
       metadata = message.metadata, says = message.content ~= "" }
   end
   run.commits = 2 -- remember, and tidy of what is new
-  check(run, fixture, policy:remember(nil, { memory = fixture, session = session, model = model }),
-    before, note)
+  check(run, fixture,
+    policy:remember(nil, { memory = fixture, session = session, model = model }), before, note)
 end
 
 -- What memories do for one seed. has: the hooks that the policy has.
@@ -167,8 +168,8 @@ local function play(policy, seed, options, has, note)
   for i = 1, rnd:int(0, 12) do
     entries[i] = talk.entry(rnd)
   end
-  local fixture = memory.fixture { entries = entries, shared = { "the office is closed on Friday" } }
   local run = { sessions = {}, shared = "the office is closed on Friday", turns = {} }
+  local fixture = memory.fixture { entries = entries, shared = { run.shared } }
   local model = options.model and options.model() or talk.model(seed)
   if has.remember then
     for i = 1, rnd:int(1, 3) do

@@ -13,7 +13,8 @@ local names = { "Ann", "Jörg", "李雷", "Olga" }
 local things = { "vim", "emacs", "tea", "Zug", "旅行", "a window seat", "dark mode", "tabs" }
 local says = {
   "My name is %n.", "I prefer %t.", "I prefer %t now, not %t.", "Remember that %n likes %t.",
-  "Always use %t.", "Never use %t!", "Ich heiße %n.", "Merk dir, dass %n %t mag.", "Immer %t nehmen.",
+  "Always use %t.", "Never use %t!", "Ich heiße %n.", "Merk dir, dass %n %t mag.",
+  "Immer %t nehmen.",
   "We decided to use %t on 2026-03-0%d.", "what about %t?", "why is it slow?", "thanks", "🙂", " ",
   "> Always use %t\nno, not that", "```\nmy name is %n\n```", "Call me %n. I'd prefer %t.",
   "The release of version 1.%d is on Friday.", "a | b | c | %t", "1 | fact | - | %n | -",
@@ -89,7 +90,8 @@ end
 
 local nonsense = {
   "Sure! Here is what I found:", "none", "```json\n[{\"from\":[1],\"value\":\"x\"}]\n```",
-  '[{"from":[1,2],"value":"a', "|||||", "1 | | | |", "0 | fact | - | zero | -", "-1 | fact | a | b | c",
+  '[{"from":[1,2],"value":"a', "|||||", "1 | | | |", "0 | fact | - | zero | -",
+  "-1 | fact | a | b | c",
   "1,1,1,1 | fact | name | name | name", "1 | fact | " .. ("k"):rep(300) .. " | a long key | -",
   "1 | rule | - | " .. ("v"):rep(5000) .. " | -", "1 | fact | a\1b | c\0d\27[31m | \127",
   "1 | fact | - | \xef\xbf\xbd | -", "1 same\n2 newer\n3 neither\n4 newer\n99 newer", "newer",
@@ -111,7 +113,7 @@ local function misname(rnd, request)
   for line in text_of(request):gmatch "[^\n]+" do
     if rnd:one_in(2) then
       lines[#lines + 1] = ("%d,%d | %s | %s | %s | -"):format(rnd:int(0, 9), rnd:int(0, 30),
-        rnd:pick { "fact", "procedure", "episode" }, rnd:pick { "-", "name", "editor", "home.city" },
+        rnd:pick { "fact", "procedure", "episode" }, rnd:pick { "-", "name", "editor", "city" },
         line:gsub("^%[%d+%] %S+ ", ""))
     end
   end
