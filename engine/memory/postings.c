@@ -439,8 +439,13 @@ static uint32_t count_with(postings *p, posting_list *list)
     return list ? list->live : 0;
 }
 
+/* How rare a word is, few entries do not tell: they count as this many. Otherwise a word
+ * that no entry of a small memory has would outweigh all others of the question. */
+#define LEAST_ENTRIES 100
+
 static double weight_of(double all, double with)
 {
+    all = all < LEAST_ENTRIES ? LEAST_ENTRIES : all;
     return log1p((all - with + 0.5) / (with + 0.5));
 }
 
