@@ -165,7 +165,7 @@ SESSILE_API sessile_status sessile_memory_write(sessile_memory *memory,
 typedef struct sessile_memory_change {
     const sessile_memory_write_entry *entries;
     size_t count;
-    const sessile_id *ends; /* each gets the verdict `to` */
+    const sessile_id *ends; /* each gets the verdict `to`, as it was before */
     size_t end_count;
     sessile_memory_verdict_kind to;
     sessile_slice reason, by; /* of the verdict; may be empty */
@@ -650,11 +650,15 @@ typedef struct sessile_memory_outcome {
     sessile_id refusal;  /* the entry that records the refusal, or SESSILE_NO_ID */
     size_t heard;        /* remember: messages that were shown */
     size_t left;         /* remember: messages, tidy: entries that are for the next run */
+    /* Entries: written (pending, lowered: how many of these), ended by deleting or by
+     * being replaced, confirmed; changes that were left out. */
     size_t written, pending, lowered, ended, confirmed, not_admitted, stale;
-    /* A JSON array, an object for each proposed change:
-     * {"do":"write"|"delete"|"confirm","memory":"user"|"agent","id":…,"key":…,"value":…,
-     * "kind":…,"source":…,"replaces":[…],"state":"live"|"pending"|"not admitted"|"stale",
-     * "why":…,"policy":…}. With dry_run ids of what is to be written are absent. */
+    /* A JSON array, an object for each proposed change, in their order:
+     * {"do":"write","memory":"user"|"agent","id":…,"key":…,"value":…,"also":…,"kind":…,
+     * "source":…,"lowered":true,"replaces":[…],"contradicts":[…],"state":"live"|"pending"|
+     * "not admitted"|"stale","why":…,"policy":…}, or {"do":"delete"|"confirm","memory":…,
+     * "ids":[…],"state":…,"why":…,"policy":…}. What is empty is left out, and with dry_run
+     * the id. Of a run that was refused: what was written before. */
     sessile_slice changes;
     sessile_recall_outcome recall; /* recall */
     int has_vector;                /* recall: 1: the question was embedded */

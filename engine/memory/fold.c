@@ -319,9 +319,11 @@ static int take_vector(memory_fold *f, memory_model *m, sessile_id id,
     scale = vector_scale(values, m->vectors.dims);
     if (scale == 0)
         return 0;
+    if (vectors_put(&m->vectors, record, values, scale))
+        return -1;
     if (f->blocks.on)
-        (void)blocks_put_vector(&f->blocks, id, values);
-    return vectors_put(&m->vectors, record, values, scale);
+        blocks_put_vector(&f->blocks, id, vectors_get(&m->vectors, record, &scale));
+    return 0;
 }
 
 static int take_ids(memory_fold *f, memory_model *m, json of, const unsigned char *bytes,

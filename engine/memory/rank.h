@@ -4,8 +4,9 @@
  *     score = (1 - w) * lex / max lex + w * max(0, cos - mean) / (max cos - mean)
  *             times (1 + recency * 2^(-age / 30 days) + importance * i)
  *
- * Mean and maxima are of live entries. w is `weight`, or 0 without vectors, or 1 without
- * words. Words do not gate vectors, nor vectors words.
+ * Mean and maxima are of live entries, or of all where no live one has any. w is
+ * `weight`, or 0 without vectors, or 1 without words. Words do not gate vectors, nor
+ * vectors words.
  *
  * The scores of an outside index stand in the place of cosines. It names only the n best,
  * so that the mean of all is not known: what is subtracted is lower than the least score
@@ -65,21 +66,18 @@ typedef struct rank_hit {
     double score, cover;
 } rank_hit;
 
-/* The numbers of one search in one memory, for all its entries. */
+/* The numbers of one search in one memory, for all its entries, until the next search
+ * there. */
 typedef struct rank_ratings {
-    const allocator *alloc;
     float *lex, *cosines; /* cosines NULL: none asked for */
-    size_t size;          /* bytes of each */
     double whole;         /* what an answer to all words would get */
-    /* Of live entries. */
-    double max_lex, max_cosine, min_cosine, sum, squares;
-    size_t with; /* live entries with a vector */
+    double max_lex, max_cosine, min_cosine, sum, squares; /* as above */
+    size_t with;                                          /* entries with a vector */
 } rank_ratings;
 /* Rates all entries: 0, or -1: no memory. v NULL: no vectors. of: see postings_score().
- * Call rank_ratings_deinit() in any case. */
+ */
 int rank_rate(rank_ratings *r, postings *p, const vectors *v, const rank_question *q,
               const postings_counts *of);
-void rank_ratings_deinit(rank_ratings *r);
 /* Adds to `sum`, zeros at first, what factors come from. */
 void rank_join(rank_ratings *sum, const rank_ratings *r);
 /* The factors for ratings, or for several that were joined. */

@@ -262,8 +262,6 @@ sessile_status memory_find_several(const memory_several *of, size_t limit, row_l
     for (size_t k = 0; k < count; k++) {
         terms_deinit(&ones[k].terms);
         memory_drop_vector(&ones[k].vector, ones[k].m->fold);
-        if (ones[k].ratings.alloc)
-            rank_ratings_deinit(&ones[k].ratings);
         mem_free(a, ones[k].hits, 2 * limit * sizeof *ones[k].hits);
     }
     mem_free(a, ones, SEVERAL * sizeof *ones);

@@ -124,12 +124,11 @@ static void put_from(buf *out, const sessile_memory *m,
     for (size_t i = 0; i < e->from_count; i++) {
         const sessile_memory_from *f = &e->from[i];
         buf_puts(out, i ? ",{\"session\":" : ",\"from\":[{\"session\":");
-        json_put_string(out, f->session.data, f->session.size);
+        header_put_name(out, f->session);
         buf_puts(out, ",\"agent\":");
-        if (f->agent.size)
-            json_put_string(out, f->agent.data, f->agent.size);
-        else
-            header_put_name(out, (sessile_slice){m->agent, m->agent_size});
+        header_put_name(out,
+                        f->agent.size ? f->agent
+                                      : (sessile_slice){m->agent, m->agent_size});
         buf_puts(out, ",\"first\":");
         memory_put_id(out, f->first);
         buf_puts(out, ",\"last\":");

@@ -88,7 +88,14 @@ sessile_status memory_run_reply(sessile_memory_run *run, const sessile_answer *a
                     "the run asks for vectors: give them to "
                     "sessile_memory_run_reply_vectors()");
     buf_clear(&ask->text);
-    buf_put(&ask->text, answer->text.data, answer->text.size);
+    if (answer->status) { /* a reason, which is told and written into the log */
+        utf8_put_lossy(&ask->text, answer->text.data ? answer->text.data : "",
+                       answer->text.size < REASON_MOST ? answer->text.size : REASON_MOST);
+        if (!ask->text.failed && ask->text.size > REASON_MOST)
+            ask->text.size = utf8_floor(ask->text.data, ask->text.size, REASON_MOST);
+    } else {
+        buf_put(&ask->text, answer->text.data, answer->text.size);
+    }
     if (ask->text.failed)
         return fail_nomem(err);
     ask->status = answer->status;
@@ -139,15 +146,12 @@ static int is_vector(const float *v, size_t dims)
 int memory_take_vectors(sessile_memory_run *run, size_t count)
 {
     memory_ask *ask = &run->ask;
-    size_t size;
 
     ask->replied = SESSILE_NEED_NONE;
     if (ask->status) {
-        size =
-            utf8_floor(ask->text.data ? ask->text.data : "", ask->text.size, REASON_MOST);
         memory_run_say(run, "the texts were not embedded: %.*s",
-                       size ? (int)size : (int)sizeof "no reason was given" - 1,
-                       size ? ask->text.data : "no reason was given");
+                       ask->text.size ? (int)ask->text.size : 100,
+                       ask->text.size ? ask->text.data : "no reason was given");
     } else if (ask->count != count) {
         memory_run_say(run, "the texts were not embedded: %zu vectors came for %zu texts",
                        ask->count, count);

@@ -57,6 +57,11 @@ sessile_status memory_run_remember(sessile_memory_run **out, sessile_session *s,
     status = need_hook(run, SESSILE_HOOK_REMEMBER, "remember", err);
     if (!status)
         status = begin_proposal(run, err);
+    /* law 5: what a user said goes to that user's memory */
+    if (!status && s->identity.user_size && !run->memories[run->proposal.target]->user_size)
+        status = fail(err, SESSILE_INVALID,
+                      "the session is a user's, and what is said in it goes to that "
+                      "user's memory: give it");
     return begun(run, status, out);
 }
 

@@ -71,7 +71,7 @@ typedef struct memory_run_result {
     sessile_id refusal;
     size_t heard, left;
     size_t written, pending, lowered, ended, confirmed, not_admitted, stale;
-    buf changes;
+    buf changes, changes_json; /* without and with its brackets */
     sessile_recall_outcome recall;
     int has_vector;
     size_t embedded, to_embed;

@@ -194,6 +194,87 @@ describe("a memory as Markdown, seed " .. SEED, function()
     assert.matches("deleted", message)
   end)
 
+  -- What somebody else does to a memory between a look at it and an edit.
+  local function meddle(other, round)
+    local rows, touched = other:list(), {}
+    for n = 1, random(1, 3) do
+      local row = #rows > 0 and rows[random(1, #rows)]
+      local what = random(1, 4)
+      if not row or what == 1 then
+        assert(other:write(nil, ("theirs %d.%d"):format(round, n)))
+      elseif not touched[row.id] then
+        touched[row.id] = true
+        if what == 2 then
+          assert(other:delete(row.id))
+        elseif what == 3 then
+          assert(other:write(row.key, ("theirs, in its place %d.%d"):format(round, n),
+            { replaces = { row.id } }))
+        else
+          other:pin(row.id) -- no conflict
+          touched[row.id] = nil
+        end
+      end
+    end
+    return touched
+  end
+
+  it("is edited wholly or not at all while others write", function()
+    local other = assert(store:memory { agent = "co\"der", user = "ann" })
+    local made, conflicts = 0, 0
+    for round = 1, 80 do
+      filled(random, m, random(1, 3))
+      local markdown = assert(m:markdown())
+      local lines, at_line = lines_of(markdown), {}
+      for _, item in ipairs(assert(view.parse(markdown))) do
+        at_line[item.line] = item
+      end
+      local mine, new, values = {}, {}, {}
+      for n, line in ipairs(lines) do
+        local item = at_line[n]
+        local what = item and random(1, 6)
+        if what == 1 then
+          mine[item.id] = "deleted"
+        elseif what == 2 then
+          local value = ("mine %d.%s"):format(round, item.id)
+          mine[item.id], values[#values + 1] = "replaced", value
+          new[#new + 1] = ("- %s%s <!-- %x -->\n"):format(item.key
+            and line:match "^%- (%*%*.-%*%*: )" or "", value, tonumber(item.id, 16))
+        else
+          new[#new + 1] = line
+        end
+      end
+      local theirs = meddle(other, round)
+      local before = entries(m:list())
+      local done, message, code = m:edit(markdown, table.concat(new), { by = "ann" })
+      local clash = false
+      for id in pairs(mine) do
+        clash = clash or theirs[id] ~= nil
+      end
+      assert.equal(not clash, done ~= nil, message)
+      if done then
+        made = made + 1
+        for id, state in pairs(mine) do
+          assert.equal(state, m:get(id).state)
+        end
+        local live = {}
+        for _, row in ipairs(m:list()) do
+          live[row.value] = true
+        end
+        for _, value in ipairs(values) do
+          assert.is_true(live[value])
+        end
+      else
+        conflicts = conflicts + 1
+        assert.equal("ECONFLICT", code)
+        assert.same(before, entries(m:list()))
+      end
+      for id in pairs(theirs) do
+        assert.not_equal("live", m:get(id).state)
+      end
+    end
+    assert.is_true(made > 0 and conflicts > 0)
+  end)
+
   for name, change in pairs {
     ["line 1: "] = { "^# Memory", "Memory" },
     ["line 3: the heading is Facts"] = { "## Facts", "## Facs" },
