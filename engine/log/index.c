@@ -56,16 +56,15 @@ sessile_status log_load(log_t *log, sessile_id id, sessile_error *err)
 {
     const log_index *ix = &log->index;
     uint64_t number = id / LOG_BLOCK, end;
-    log_block once, *b = ix->loaded ? ix->loaded : &once;
+    log_block once;
     if (number >= ix->lazy || ix->present[number])
         return SESSILE_OK;
+    if (ix->last && ix->last->number == number) /* it was read */
+        return take_block(log, ix->last, err);
     block_init(&once, log->alloc);
-    sessile_status status = SESSILE_OK;
-    if (ix->last && ix->last->number == number)
-        b = ix->last;
-    else
-        status = block_find(log, number, &end, err);
-    if (!status && b != ix->last)
+    log_block *b = ix->loaded ? ix->loaded : &once;
+    sessile_status status = block_find(log, number, &end, err);
+    if (!status)
         status = block_read(log, end, b, err);
     if (!status && b->number != number)
         status = fail(err, SESSILE_INVALID, "the index of %s is out of order", log->name);

@@ -129,7 +129,7 @@ static void sum_up_words(rank_ratings *r, const postings *p, int all)
             r->max_lex = r->lex[i];
 }
 
-static void sum_up_cosine(rank_ratings *r, double cosine)
+static void count_cosine(rank_ratings *r, double cosine)
 {
     r->sum += cosine;
     r->squares += cosine * cosine;
@@ -138,15 +138,16 @@ static void sum_up_cosine(rank_ratings *r, double cosine)
     r->with++;
 }
 
-/* v NULL: the cosines are scores of an outside index. */
+/* v NULL: the cosines are not of vectors. */
 static void sum_up_vectors(rank_ratings *r, const postings *p, const vectors *v, int all)
 {
-    size_t count = !r->cosines ? 0 : v ? v->count : p->count;
-    for (size_t row = 0; row < count; row++) {
-        uint32_t i = v ? v->entries[row] : (uint32_t)row;
-        if (i < p->count && r->cosines[i] > VECTOR_NONE &&
-            (all || postings_is_live(p, i)))
-            sum_up_cosine(r, (double)r->cosines[i]);
+    for (uint32_t i = 0; r->cosines && !v && i < p->count; i++)
+        if (r->cosines[i] > VECTOR_NONE && (all || postings_is_live(p, i)))
+            count_cosine(r, (double)r->cosines[i]);
+    for (size_t row = 0; r->cosines && v && row < v->count; row++) {
+        uint32_t i = v->entries[row];
+        if (i < p->count && (all || postings_is_live(p, i)))
+            count_cosine(r, (double)r->cosines[i]);
     }
 }
 
@@ -238,16 +239,6 @@ size_t rank_best(const postings *p, const rank_question *q, const rank_ratings *
     return count;
 }
 
-static void put_outside(float *scores, size_t count, const rank_question *q)
-{
-    for (size_t i = 0; i < count; i++)
-        scores[i] = VECTOR_NONE;
-    for (size_t i = 0; i < q->outside_count; i++)
-        if (q->outside[i].entry < count)
-            scores[q->outside[i].entry] =
-                fmaxf(scores[q->outside[i].entry], q->outside[i].score);
-}
-
 int rank_rate(rank_ratings *r, postings *p, const vectors *v, const rank_question *q,
               const postings_counts *of)
 {
@@ -264,13 +255,19 @@ int rank_rate(rank_ratings *r, postings *p, const vectors *v, const rank_questio
         vectors_score(v, q->vector, q->scale, r->cosines, p->count);
     }
     if (q->outside) {
+        v = NULL;
         r->cosines = r->lex + p->count;
-        put_outside(r->cosines, p->count, q);
+        for (uint32_t i = 0; i < p->count; i++)
+            r->cosines[i] = VECTOR_NONE;
+        for (size_t i = 0; i < q->outside_count; i++)
+            if (q->outside[i].entry < p->count)
+                r->cosines[q->outside[i].entry] =
+                    fmaxf(r->cosines[q->outside[i].entry], q->outside[i].score);
     }
     r->whole = postings_score(p, q->terms, q->term_count, of, r->lex);
     r->max_cosine = VECTOR_NONE;
     sum_up_words(r, p, 0);
-    sum_up_vectors(r, p, q->outside ? NULL : v, 0);
+    sum_up_vectors(r, p, v, 0);
     return 0;
 }
 
@@ -287,7 +284,7 @@ int64_t rank(postings *p, const vectors *v, const rank_question *q, rank_hit *hi
     if (r.max_lex <= 0)
         sum_up_words(&r, p, 1);
     if (!r.with)
-        sum_up_vectors(&r, p, q->outside ? NULL : v, 1);
+        sum_up_vectors(&r, p, v, 1);
     factors = rank_weigh(&r, q);
     if (q->factors)
         *q->factors = factors;

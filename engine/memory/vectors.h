@@ -8,10 +8,10 @@
 #ifndef MEMORY_VECTORS_H
 #define MEMORY_VECTORS_H
 
-#include "base/alloc.h"
-
 #include <math.h>
 #include <stdint.h>
+
+#include "base/alloc.h"
 
 #define VECTOR_DIMS_MAX 4096
 

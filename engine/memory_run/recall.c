@@ -30,7 +30,7 @@ static sessile_status ask_vector(sessile_memory_run *run, sessile_need *need,
     return status;
 }
 
-/* Whether that model has vectors of these dimensions in all memories, or none at all. */
+/* Whether the vectors of that model have these dimensions in all memories. */
 static sessile_status check_dims(sessile_memory_run *run, sessile_slice model, size_t dims,
                                  int *good, sessile_error *err)
 {
@@ -43,8 +43,10 @@ static sessile_status check_dims(sessile_memory_run *run, sessile_slice model, s
         status = memory_lock_fresh(m, err);
         if (status)
             break;
-        known = memory_fold_model_of(m->fold, model, 0);
-        if (known && !memory_fold_model_of(m->fold, model, dims)) {
+        known = memory_fold_model_of(m->fold, model, dims)
+                    ? NULL
+                    : memory_fold_model_of(m->fold, model, 0);
+        if (known) {
             memory_run_say(run,
                            "the texts were not embedded: a vector of %zu dimensions "
                            "came, and those of its model here have %zu",
