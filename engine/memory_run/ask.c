@@ -150,8 +150,8 @@ int memory_take_vectors(sessile_memory_run *run, size_t count)
     } else if (ask->count != count) {
         memory_run_say(run, "the texts were not embedded: %zu vectors came for %zu texts",
                        ask->count, count);
-    } else if (!ask->dims || (run->options.embed_dims &&
-                              ask->dims != run->options.embed_dims)) {
+    } else if (!ask->dims ||
+               (run->options.embed_dims && ask->dims != run->options.embed_dims)) {
         memory_run_say(run,
                        "the texts were not embedded: vectors of %zu dimensions came, "
                        "not of %zu",

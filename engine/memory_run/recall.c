@@ -31,8 +31,8 @@ static sessile_status ask_vector(sessile_memory_run *run, sessile_need *need,
 }
 
 /* Whether the vectors of that model have these dimensions in all memories. */
-static sessile_status check_dims(sessile_memory_run *run, sessile_slice model, size_t dims,
-                                 int *good, sessile_error *err)
+static sessile_status check_dims(sessile_memory_run *run, sessile_slice model,
+                                 size_t dims, int *good, sessile_error *err)
 {
     sessile_status status = SESSILE_OK;
 
@@ -116,7 +116,8 @@ static sessile_status put_found(sessile_memory_run *run, sessile_error *err)
 static sessile_status take_choice(sessile_memory_run *run, sessile_error *err)
 {
     const proposal *p = &run->proposal;
-    json_iter it = json_begin(json_of(run->hooks.returned.data, run->hooks.returned.size));
+    json_iter it =
+        json_begin(json_of(run->hooks.returned.data, run->hooks.returned.size));
     size_t count = 0;
 
     if (!json_next(&it) || it.value.type == JSON_NULL)
@@ -124,8 +125,8 @@ static sessile_status take_choice(sessile_memory_run *run, sessile_error *err)
     if (it.value.type != JSON_ARRAY)
         return fail(err, SESSILE_POLICY, "recall returns a list of entries, or nothing");
     if (!run->recall_items) {
-        run->recall_items = mem_alloc(run->alloc, SESSILE_RECALL_ITEMS_MAX *
-                                                      sizeof *run->recall_items);
+        run->recall_items =
+            mem_alloc(run->alloc, SESSILE_RECALL_ITEMS_MAX * sizeof *run->recall_items);
         if (!run->recall_items)
             return fail_nomem(err);
         run->recall_item_count = SESSILE_RECALL_ITEMS_MAX;

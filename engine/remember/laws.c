@@ -95,7 +95,8 @@ static int contradict(judging_run *j, proposed *x, sessile_id id)
     return entry_ids_add(&x->contradicted, id, j->p->alloc);
 }
 
-/* 1: the entries that it was concluded from are live, as far as they are of this memory. */
+/* 1: the entries that it was concluded from are live, as far as they are of this memory.
+ */
 static int stands_on_live(const judging_run *j, const proposed *x)
 {
     const states *s = &j->m->fold->states;
@@ -192,7 +193,8 @@ static sessile_status judge_heard(judging_run *j, sessile_error *err)
 sessile_status proposal_judge(proposal *p, size_t memory, int64_t now_ms,
                               sessile_error *err)
 {
-    judging_run j = {.p = p, .m = p->memories[memory], .memory = memory, .now_ms = now_ms};
+    judging_run j = {
+        .p = p, .m = p->memories[memory], .memory = memory, .now_ms = now_ms};
     sessile_status status = memory_check_consent(j.m, err);
     size_t live, most;
     int failed = 0;

@@ -1,4 +1,4 @@
--- memory_runs.lua: the loop of a run of memories: step, answer what the engine asks for, step again.
+-- memory_runs.lua: the loop of a run of memories: step, answer what the engine asks, step again.
 --
 -- As in host.lua, the loop is plain Lua: a model, an embedder or a hook that yields suspends it and
 -- nothing else. A failed answer costs what it was for; it is said in the outcome.
@@ -37,8 +37,8 @@ end
 
 -- ---------------------------------------------------------------- a host's hooks
 
--- ctx.memory of a host's hook: it reads through the session's memories, and notes what it was asked,
--- so that the engine knows what the hook was shown and what it wants written.
+-- ctx.memory of a host's hook: it reads through the session's memories, and notes what it was
+-- asked, so that the engine knows what the hook was shown and what it wants written.
 local function memory_of(about, asks)
   local memory = {}
   for _, name in ipairs { "search", "read", "list", "write", "delete", "confirm" } do
@@ -111,10 +111,10 @@ local function answer(core_run, need, about)
   return core_run:reply(text)
 end
 
---- Steps a core run to its end and returns its outcome. about: model, embed, hosts (functions of the
---- host), session (or nil), memory (what ctx.memory of a host's hook reads).
+--- Steps a core run to its end and returns its outcome. about: model, embed, hosts (functions of
+--- the host), session (or nil), memory (what ctx.memory of a host's hook reads).
 function runs.drive(core_run, about)
-  local guard <close> = core_run
+  local _ <close> = core_run
   about.log = about.log or {}
   while true do
     local need, message, code = core_run:step()
