@@ -6,6 +6,7 @@
  */
 #include "memory_run/memory_run.h"
 
+#include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -56,7 +57,11 @@ sessile_status memory_ask_embed(sessile_memory_run *run, const char *purpose,
         buf_puts(out, i ? "," : "");
         json_put_string(out, texts[i].data, texts[i].size);
     }
-    buf_puts(out, "],\"model\":");
+    buf_puts(out, "],");
+    for (size_t i = 0; run->kind == MEMORY_RUN_EMBED && i < count; i++)
+        buf_printf(out, "%s\"%08" PRIx32 "\"%s", i ? "," : "\"ids\":[", run->ids.at[i],
+                   i + 1 < count ? "" : "],");
+    buf_puts(out, "\"model\":");
     json_put_string(out, run->embed_model.data, run->embed_model.size);
     buf_printf(out, ",\"dims\":%zu,\"purpose\":\"%s\"}", run->options.embed_dims,
                purpose);

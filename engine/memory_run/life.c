@@ -119,6 +119,7 @@ void memory_run_free(sessile_memory_run *run)
     buf_wipe(&run->recall_texts);
     mem_free(a, run->ask.vectors, run->ask.vectors_size);
     mem_free(a, run->question_vector, run->question_dims * sizeof *run->question_vector);
+    mem_free(a, run->outside, run->outside_size);
     mem_free(a, run->recall_items, run->recall_item_count * sizeof *run->recall_items);
     mem_free(a, run->ids.at, run->ids.capacity * sizeof *run->ids.at);
     mem_free(a, run, sizeof *run);

@@ -128,6 +128,17 @@ static sessile_status keep_recall(sessile_memory_run *run,
         memcpy(run->question_vector, given->vector, given->dims * sizeof *given->vector);
         o->vector = run->question_vector;
     }
+    if (given->outside) {
+        run->outside_size = (given->outside_count + 1) * sizeof *run->outside;
+        run->outside = given->outside_count <= SESSILE_MEMORY_ENTRIES_MAX
+                           ? mem_alloc(run->alloc, run->outside_size)
+                           : NULL;
+        if (!run->outside)
+            return fail_nomem(err);
+        memcpy(run->outside, given->outside,
+               given->outside_count * sizeof *given->outside);
+        o->outside = run->outside;
+    }
     if (given->has_items && given->item_count <= SESSILE_RECALL_ITEMS_MAX &&
         given->item_count) {
         run->recall_items =

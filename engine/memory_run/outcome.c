@@ -68,7 +68,7 @@ sessile_status memory_run_count(sessile_memory_run *run, sessile_error *err)
             r->written++;
             r->pending += (size_t)x->entry.pending;
             r->lowered += (size_t)x->lowered;
-            r->ended += x->ends;
+            r->ended += x->is_host && !x->entry.pending ? x->ids.count : x->ends;
         }
     }
     if (r->changes.size && p->count)

@@ -13,7 +13,7 @@
 #include "codec/json.h"
 #include "operations/recall.h"
 
-/* Asks for the vector of the question, if there is a model and none was given. */
+/* Asks for the vector of the question. */
 static sessile_status ask_vector(sessile_memory_run *run, sessile_need *need,
                                  sessile_error *err)
 {
@@ -43,8 +43,10 @@ static sessile_status check_dims(sessile_memory_run *run, sessile_slice model,
         status = memory_lock_fresh(m, err);
         if (status)
             break;
-        known = memory_fold_model_of(m->fold, model);
-        if (known && known->vectors.dims != dims) {
+        known = memory_fold_model_of(m->fold, model, dims)
+                    ? NULL
+                    : memory_fold_model_of(m->fold, model, 0);
+        if (known) {
             memory_run_say(run,
                            "the texts were not embedded: a vector of %zu dimensions "
                            "came, and those of its model here have %zu",
@@ -221,7 +223,7 @@ sessile_status memory_step_recall(sessile_memory_run *run, sessile_need *need,
     if (run->ask.replied == SESSILE_NEED_EMBED)
         status = take_vector(run, err);
     else if (run->stage == MEMORY_STAGE_REMEMBER && run->embed_model.size &&
-             !run->recall.vector && !run->recall.has_items)
+             !run->recall.vector && !run->recall.outside && !run->recall.has_items)
         status = ask_vector(run, need, err);
     if (status)
         return status;

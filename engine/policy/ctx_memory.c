@@ -83,8 +83,8 @@ static int ask(lua_State *L)
 
 void ctx_memory_open(lua_State *L)
 {
-    static const char *const names[] = {"search", "read",   "list",
-                                        "write",  "delete", "confirm"};
+    static const char *const names[] = {"search", "read",    "list", "write",
+                                        "delete", "confirm", "room"};
     lua_newtable(L);
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         lua_pushstring(L, names[i]);

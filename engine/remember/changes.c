@@ -26,6 +26,19 @@ static void put_ids(buf *out, const char *name, const entry_ids *ids)
     buf_putc(out, ']');
 }
 
+/* What it replaces, and the entry that had its key. */
+static void put_replaced(buf *out, const proposed *x)
+{
+    put_ids(out, "replaces", &x->ids);
+    if (x->holder == SESSILE_NO_ID)
+        return;
+    if (x->ids.count)
+        out->size--; /* the bracket */
+    buf_puts(out, x->ids.count ? "," : ",\"replaces\":[");
+    memory_put_id(out, x->holder);
+    buf_putc(out, ']');
+}
+
 static const char *state_of(const proposed *x)
 {
     if (x->state == PROPOSED_STALE)
@@ -58,7 +71,7 @@ void proposal_put_changes(const proposal *p, buf *out, proposal_author_of author
                        memory_kind_name(e->kind), memory_source_name(e->source));
             if (x->lowered)
                 buf_puts(out, ",\"lowered\":true");
-            put_ids(out, "replaces", &x->ids);
+            put_replaced(out, x);
             put_ids(out, "contradicts", &x->contradicted);
         } else {
             put_ids(out, "ids", &x->ids);

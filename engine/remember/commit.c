@@ -49,23 +49,29 @@ static void put_waiting(buf *out, const proposed *x)
     buf_putc(out, ']');
 }
 
-static int has_member(const buf *object, const char *name)
+/* 1: the host says itself why its entry waits, or there is nothing to say. */
+static int is_said(const proposed *x, const buf *given)
 {
-    return json_get(json_of(object->data, object->size), name).type != JSON_NONE;
+    return !x->why.size ||
+           json_get(json_of(given->data, given->size), "pending_because").type !=
+               JSON_NONE;
 }
 
-/* The metadata of an entry, with what the engine says of one that waits. */
+/* The metadata of an entry, with what the engine says of one that waits, or that has
+ * less trust than was proposed. */
 static void put_metadata(buf *out, const proposed *x, const buf *given)
 {
     int is_empty = given->size <= 2;
 
-    if (!x->entry.pending || (x->is_host && !x->why.size) ||
-        has_member(given, "pending_because")) {
+    if ((!x->entry.pending && !x->lowered) || (x->is_host && is_said(x, given))) {
         buf_put(out, given->data, given->size);
         return;
     }
     buf_putc(out, '{');
-    put_waiting(out, x);
+    if (x->entry.pending)
+        put_waiting(out, x);
+    if (x->lowered)
+        buf_printf(out, "%s\"lowered\":true", x->entry.pending ? "," : "");
     if (!is_empty)
         buf_putc(out, ',');
     buf_put(out, is_empty ? "}" : given->data + 1, is_empty ? 1 : given->size - 1);

@@ -23,6 +23,12 @@ typedef struct judging_run {
     entry_ids ended; /* by this proposal */
 } judging_run;
 
+size_t proposal_most_ends(const proposal *p, const sessile_memory *m)
+{
+    size_t tenth = (m->fold->states.live_count + p->ended) / 10;
+    return tenth > ENDS_ALWAYS ? tenth : ENDS_ALWAYS;
+}
+
 static int is_in(const entry_ids *l, sessile_id id)
 {
     for (size_t i = 0; i < l->count; i++)
@@ -133,6 +139,8 @@ static int judge_write(judging_run *j, size_t index)
 
     x->contradicts = 0;
     x->contradicted.count = 0;
+    x->holder = SESSILE_NO_ID;
+    x->ends = 0;
     if (!stands_on_live(j, x))
         make_stale(x, "an entry that it is from is not live any more");
     else if (key_is_taken(j, index))
@@ -147,6 +155,8 @@ static int judge_write(judging_run *j, size_t index)
         if (is_key && (holder == STATE_NONE || is_in(&x->ids, s->records[holder].id)))
             continue;
         id = is_key ? s->records[holder].id : x->ids.at[i];
+        if (is_key)
+            x->holder = id;
         if (!may_end(j, index, id, is_key)) {
             j->ended.count = before;
             return 0;
@@ -196,7 +206,7 @@ sessile_status proposal_judge(proposal *p, size_t memory, int64_t now_ms,
     judging_run j = {
         .p = p, .m = p->memories[memory], .memory = memory, .now_ms = now_ms};
     sessile_status status = memory_check_consent(j.m, err);
-    size_t live, most;
+    size_t most = proposal_most_ends(p, j.m);
     int failed = 0;
 
     if (!status)
@@ -209,12 +219,11 @@ sessile_status proposal_judge(proposal *p, size_t memory, int64_t now_ms,
         x->ends = 0;
         failed = x->kind == PROPOSED_WRITE ? judge_write(&j, i) : judge_verdict(&j, i);
     }
-    live = j.m->fold->states.live_count;
-    most = (live + p->ended) / 10 > ENDS_ALWAYS ? (live + p->ended) / 10 : ENDS_ALWAYS;
     if (!status && j.ended.count && p->ended + j.ended.count > most)
         proposal_break(p, MEMORY_LAW_OVERREACH, p->count,
                        "it would end %zu of %zu live entries; a run may end %zu",
-                       p->ended + j.ended.count, live + p->ended, most);
+                       p->ended + j.ended.count,
+                       j.m->fold->states.live_count + p->ended, most);
     mem_free(p->alloc, j.ended.at, j.ended.capacity * sizeof *j.ended.at);
     return status ? status : failed ? fail_nomem(err) : SESSILE_OK;
 }

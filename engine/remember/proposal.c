@@ -175,7 +175,7 @@ proposed *proposal_add(proposal *p, proposed_kind kind, size_t memory, size_t st
     x->memory = memory;
     x->step = step;
     x->of_memory = memory;
-    x->id = SESSILE_NO_ID;
+    x->id = x->holder = SESSILE_NO_ID;
     buf_init(&x->text, p->alloc);
     buf_init(&x->source_text, p->alloc);
     buf_init(&x->why, p->alloc);

@@ -80,6 +80,7 @@ typedef struct proposed {
     size_t ends;          /* entries that it ends, on the memory as it is */
     int contradicts;      /* it would replace entries of a higher source: it waits */
     entry_ids contradicted;
+    sessile_id holder; /* WRITE: the live entry of its key, which it replaces; or NO_ID */
     sessile_id id; /* once it is written, or SESSILE_NO_ID */
 } proposed;
 
@@ -204,6 +205,8 @@ sessile_status proposal_attest(proposal *p, sessile_error *err);
 /* Judges the rest on a memory as it is: it is locked and fresh. */
 sessile_status proposal_judge(proposal *p, size_t memory, int64_t now_ms,
                               sessile_error *err);
+/* How many entries a run may end in a memory: law 3. The memory is locked. */
+size_t proposal_most_ends(const proposal *p, const sessile_memory *m);
 void proposal_break(proposal *p, memory_law law, size_t culprit, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
 

@@ -3,8 +3,9 @@
  *
  *     search(question, {limit=, kind=, source=, key_prefix=, memory=})   rows, best first
  *     read(key)                                                          a row, or nil
- *     list({limit=, kind=, source=, key_prefix=, memory=})               rows, newest
- * first write{…}, delete(ids, reason), confirm(ids, reason)                true: proposed
+ *     list({limit=, kind=, source=, key_prefix=, memory=})               rows, newest first
+ *     write{…}, delete(ids, reason), confirm(ids, reason)                true: proposed
+ *     room()                                             {memory=, writes=, ends=}
  *
  * Reading sees the memories as they are, but none whose user does not consent any more;
  * writing only proposes. A wrong argument is raised in the script, like that of any
@@ -328,6 +329,48 @@ static sessile_status propose(proposal *p, size_t step, json name, json argument
     return SESSILE_OK;
 }
 
+/* ------------------------------------------------------------------ bounds */
+
+/* Entries that x would end, if all of them are live. The memory is locked. */
+static size_t ends_of(const proposed *x, const states *s, int64_t now_ms)
+{
+    uint32_t holder = STATE_NONE;
+
+    if (x->kind == PROPOSED_CONFIRM)
+        return 0;
+    if (x->kind == PROPOSED_WRITE && x->entry.key.size)
+        holder = states_holder(s, states_slot(s, x->entry.key), now_ms);
+    for (size_t i = 0; holder != STATE_NONE && i < x->ids.count; i++)
+        if (x->ids.at[i] == s->records[holder].id)
+            holder = STATE_NONE;
+    return x->ids.count + (holder != STATE_NONE);
+}
+
+/* Where a write goes if nothing else is said, and how many writes and ends laws 6 and 3
+ * leave to this run, beside what is proposed. */
+static sessile_status tell_room(const proposal *p, buf *answer, sessile_error *err)
+{
+    sessile_memory *m = p->memories[p->target];
+    size_t writes = p->written, ends = p->ended, most;
+    sessile_status status = memory_lock_fresh(m, err);
+    int64_t now_ms = memory_now_ms(m);
+
+    if (status)
+        return status;
+    most = proposal_most_ends(p, m);
+    for (size_t i = 0; i < p->count; i++) {
+        writes += p->at[i].kind == PROPOSED_WRITE && !p->at[i].is_host;
+        if (p->at[i].memory == p->target && !p->at[i].is_host)
+            ends += ends_of(&p->at[i], &m->fold->states, now_ms);
+    }
+    memory_unlock(m);
+    buf_printf(answer, "{\"value\":{\"memory\":\"%s\",\"writes\":%zu,\"ends\":%zu}}",
+               proposal_memory_name(p, p->target),
+               writes < SESSILE_MEMORY_RUN_WRITES ? SESSILE_MEMORY_RUN_WRITES - writes : 0,
+               ends < most ? most - ends : 0);
+    return SESSILE_OK;
+}
+
 sessile_status proposal_request(proposal *p, size_t step, sessile_slice request,
                                 buf *answer, sessile_error *err)
 {
@@ -356,6 +399,8 @@ sessile_status proposal_request(proposal *p, size_t step, sessile_slice request,
     else if (json_is(name, "write") || json_is(name, "delete") ||
              json_is(name, "confirm"))
         status = propose(p, step, name, arguments, answer, err);
+    else if (json_is(name, "room"))
+        status = tell_room(p, answer, err);
     else
         status = raise_error(answer, "ctx.memory has no such function");
     buf_wipe(&checked);

@@ -16,6 +16,7 @@
  */
 #include "remember/proposal.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/text.h"
@@ -83,12 +84,21 @@ static int add_source(attesting *a, sessile_slice session, sessile_slice agent,
     return text->failed ? -1 : 0;
 }
 
+static int compare_ids(const void *a, const void *b)
+{
+    sessile_id left = *(const sessile_id *)a, right = *(const sessile_id *)b;
+    return (left > right) - (left < right);
+}
+
 /* The messages that it names; neighbours of what was shown become one source. */
 static int attest_messages(attesting *a)
 {
     const proposal *p = a->p;
     const session_identity *own = p->session ? &p->session->identity : NULL;
 
+    /* named in any order, also twice: in order, only the last source can grow */
+    if (a->x->from.count)
+        qsort(a->x->from.at, a->x->from.count, sizeof *a->x->from.at, compare_ids);
     for (size_t i = 0; i < a->x->from.count; i++) {
         const shown_message *m = proposal_message(p, a->x->from.at[i]);
         size_t at;

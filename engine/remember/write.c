@@ -126,7 +126,8 @@ static void put_metadata(buf *out, json metadata)
     if (metadata.type != JSON_OBJECT)
         return;
     for (json_iter it = json_begin(metadata); json_next(&it);) {
-        if (json_is(it.key, "pending_because") || json_is(it.key, "contradicts"))
+        if (json_is(it.key, "pending_because") || json_is(it.key, "contradicts") ||
+            json_is(it.key, "lowered"))
             continue;
         buf_puts(out, before);
         buf_put(out, it.key.at, it.key.size);

@@ -1,4 +1,4 @@
--- memory_runs.lua: the loop of a run of memories: step, answer what the engine asks, step again.
+-- memory_runs.lua: the loop of a run of memories: step, answer what the engine asks for, step on.
 --
 -- As in host.lua, the loop is plain Lua: a model, an embedder or a hook that yields suspends it and
 -- nothing else. A failed answer costs what it was for; it is said in the outcome.
@@ -37,6 +37,36 @@ end
 
 -- ---------------------------------------------------------------- a host's hooks
 
+-- Of one run, as the engine has them (laws 6 and 3).
+local WRITES, ENDS = 32, 5
+
+-- ctx.memory.room of a host's hook: what is left beside what the host's hooks of this run, which
+-- `about.asked` has, have asked for.
+local function room_of(about, asks)
+  local names = rawget(about.memory, "_names")
+  local live, target = 0, names and names[1]
+  for _, row in ipairs(about.memory:list() or {}) do
+    live = live + ((row.memory == target or not target) and 1 or 0)
+  end
+  local room = { memory = target or rawget(about.memory, "_user") and "user" or "agent",
+    writes = WRITES, ends = math.max(ENDS, live // 10) }
+  for _, list in ipairs { about.asked, asks } do
+    for _, ask in ipairs(list) do
+      local first = ask.arguments[1]
+      if ask.memory == "write" and type(first) == "table" then
+        local ids = first.replaces
+        room.writes = room.writes - 1
+        room.ends = room.ends - (type(ids) == "table" and not ids.id and #ids or ids and 1 or 0)
+          - (first.key and about.memory:read(first.key) and 1 or 0)
+      elseif ask.memory == "delete" then
+        room.ends = room.ends - (type(first) == "table" and not first.id and #first or 1)
+      end
+    end
+  end
+  room.writes, room.ends = math.max(0, room.writes), math.max(0, room.ends)
+  return room
+end
+
 -- ctx.memory of a host's hook: it reads through the session's memories, and notes what it was
 -- asked, so that the engine knows what the hook was shown and what it wants written.
 local function memory_of(about, asks)
@@ -57,6 +87,7 @@ local function memory_of(about, asks)
       return true
     end
   end
+  memory.room = function() return room_of(about, asks) end
   return memory
 end
 
@@ -66,6 +97,10 @@ local function run_hook(core_run, need, about)
     return core_run:fail(("this run has no policy '%s'"):format(need.policy))
   end
   local asks = {}
+  if about.asked_by ~= need.hook and need.hook ~= "admit" then
+    about.asked, about.asked_by = {}, need.hook -- what was asked for before is written by now
+  end
+  about.asked = about.asked or {}
   local ctx = policy.context(need.policy, {
     session = about.session_view, memory = memory_of(about, asks),
     model = function(request) return host.ask(about.model, request, about.session) end,
@@ -75,6 +110,7 @@ local function run_hook(core_run, need, about)
   if not ok then
     return core_run:fail(host.say(result))
   end
+  table.move(asks, 1, #asks, #about.asked + 1, about.asked)
   return core_run:returned { result = result, why = why and tostring(why) or nil,
     asks = core.array(asks) }
 end
@@ -86,7 +122,8 @@ local function answer_embed(core_run, need, about)
     return core_run:fail "no embedder is configured: set memory.embed"
   end
   local ok, vectors, reason = pcall(about.embed, need.request.texts,
-    { model = need.request.model, dims = need.request.dims, purpose = need.request.purpose })
+    { model = need.request.model, dims = need.request.dims, purpose = need.request.purpose,
+      ids = need.request.ids })
   if not ok then
     return core_run:fail("the embedder raised: " .. host.say(vectors))
   elseif type(vectors) ~= "table" then

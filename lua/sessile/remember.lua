@@ -1,7 +1,7 @@
 -- remember.lua: what was said in a session, kept in its memories: `session:remember`.
 --
--- A policy decides what; the engine checks it against the laws of memory and writes it, with how far
--- the session was heard. A long session is heard in several runs.
+-- A policy decides what; the engine checks it against the laws of memory and writes it, with how
+-- far the session was heard. A long session is heard in several runs.
 
 local memories = require "sessile.memories"
 local memory_runs = require "sessile.memory_runs"
@@ -90,8 +90,8 @@ local function run_once(self, opts, chosen, found, own)
 end
 
 --- Remembers what was said since it was last heard. Returns {verdict=, heard=, left=, written=,
---- pending=, lowered=, ended=, confirmed=, not_admitted=, stale=, changes = {…}, law=, message=, …}.
---- dry: nothing is written; one run.
+--- pending=, lowered=, ended=, confirmed=, not_admitted=, stale=, changes = {…}, law=, message=,
+--- …}. dry: nothing is written; one run.
 function methods:remember(given)
   local opts = options.check("session:remember", given, call_options)
   local own = settings.of(self._store, self.agent)
@@ -100,9 +100,13 @@ function methods:remember(given)
     return nil, message, code
   end
   local chosen
-  chosen, message, code = memory_runs.policy("session:remember", self._store, self.agent, opts.policy)
+  chosen, message, code =
+    memory_runs.policy("session:remember", self._store, self.agent, opts.policy)
   if not chosen then
     return nil, message, code
+  elseif not chosen.handle then
+    return nil, "no policy says what to remember: name one in the call, or in memory.policy",
+      "EINVALID"
   end
   local found
   found, message, code = open_target(self)
@@ -117,7 +121,8 @@ function methods:remember(given)
       return nil, message, code
     end
     sum = add(sum, outcome)
-    if opts.dry or outcome.left == 0 or outcome.verdict == "refused" or outcome.verdict == "stale" then
+    local ends = outcome.verdict == "refused" or outcome.verdict == "stale"
+    if opts.dry or outcome.left == 0 or ends then
       break
     end
   end

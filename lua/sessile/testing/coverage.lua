@@ -12,7 +12,7 @@ local has_system, system = pcall(require, "sessile.system")
 local coverage = {}
 
 local hooks = { "merge", "summarize", "truncate", "should_compact", "flush", "compact",
-  "branch_summary" }
+  "branch_summary", "remember", "tidy", "recall", "admit" }
 local seen = {} -- path -> {line -> times}
 local lines = {} -- path -> list of lines of the source
 

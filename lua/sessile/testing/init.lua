@@ -2,10 +2,13 @@
 --
 --   T.load(policy, options)      a policy in the engine's sandbox
 --   policy:run(fixture, opts)    plays a conversation under it; returns the result
+--   policy:remember, :tidy, :recall, :admit    what a policy of memories does
 --   T.laws(policy)               tests: the laws, over generated conversations
 --   T.faults(policy)             tests: a model that fails in every way
 --   T.fixture, T.each_fixture    recorded conversations
+--   T.memory                     a memory with entries
 --   T.model, T.recorded          scripted answers, and those of a file
+--   T.embedder                   vectors from a table of synonyms
 --   T.bench                      prints times, asserts nothing
 --   assert.tool_pairs(r) .within_budget(r) .keeps(r, {…}) .lawful(r) .golden(r)
 --
@@ -13,11 +16,15 @@
 -- block that calls them.
 
 local asserts = require "sessile.testing.asserts"
+local embedder = require "sessile.testing.embedder"
 local fixtures = require "sessile.testing.fixtures"
 local generate = require "sessile.testing.generate"
 local laws = require "sessile.testing.laws"
+local memory = require "sessile.testing.memory"
+local memory_laws = require "sessile.testing.memory_laws"
 local models = require "sessile.testing.models"
 local play = require "sessile.testing.play"
+local policy_file = require "sessile.policy_file"
 local properties = require "sessile.testing.properties"
 local sessile = require "sessile"
 
@@ -28,6 +35,8 @@ local testing = {
   fixture = fixtures.of,
   model = models.scripted,
   recorded = models.recorded,
+  memory = memory.fixture,
+  embedder = embedder.new,
   generate = generate.turns,
   check = laws.check,
 }
@@ -53,13 +62,10 @@ function testing.each_fixture(glob, fn)
   end
 end
 
---- One test for each law, and for determinism and idempotence, over generated conversations.
----@param policy table
----@param options sessile.testing.laws_options?
-function testing.laws(policy, options)
+-- A function that defines a test: check(…) returns what is wrong, or nil.
+local function tester()
   local it = busted().it
-  local broken
-  local function test(title, check, ...)
+  return function(title, check, ...)
     local given = table.pack(...)
     it(title, function()
       local wrong = check(table.unpack(given, 1, given.n))
@@ -68,6 +74,10 @@ function testing.laws(policy, options)
       end
     end)
   end
+end
+
+local function context_laws(policy, options)
+  local test, broken = tester(), nil
   local function law_broken(number)
     broken = broken or laws.check(policy, options)
     return broken[number]
@@ -80,10 +90,53 @@ function testing.laws(policy, options)
   test("changes nothing when it compacts a second time", laws.idempotent, policy, options)
 end
 
+local function laws_of_memory(policy, options)
+  local test, broken = tester(), nil
+  local has = policy_file.hooks(policy.spec, policy.policy_path)
+  local function law_broken(number)
+    broken = broken or memory_laws.check(policy, has, options)
+    return broken[number]
+  end
+  test("works with every memory and model", law_broken, 0)
+  for _, law in ipairs(memory_laws.laws) do
+    test(("%s (law of memory %d)"):format(law[2], law[1]), law_broken, law[1])
+  end
+end
+
+--- One test for each law, and for determinism and idempotence, over generated conversations. For a
+--- policy of memories, one for each law of memory.
+---@param policy table
+---@param options sessile.testing.laws_options?
+function testing.laws(policy, options)
+  local is_memory, is_context = policy_file.kinds(policy.spec, policy.policy_path)
+  if is_memory then
+    laws_of_memory(policy, options)
+  end
+  if is_context or not is_memory then
+    context_laws(policy, options)
+  end
+end
+
+local function faults_of_memory(policy)
+  local test = tester()
+  for _, fault in ipairs(models.faults()) do
+    test(("stands a model that %s while it remembers"):format(fault.name), memory_laws.fault,
+      policy, fault.model)
+  end
+end
+
 --- One test for each way in which a model can fail: the turns are kept and the context is lawful.
+--- Of a policy of memories: what was not heard is heard the next time.
 ---@param policy table
 ---@param options sessile.testing.run_options?
 function testing.faults(policy, options)
+  local is_memory, is_context = policy_file.kinds(policy.spec, policy.policy_path)
+  if is_memory and policy_file.hooks(policy.spec, policy.policy_path).remember then
+    faults_of_memory(policy)
+  end
+  if is_memory and not is_context then
+    return
+  end
   local it = busted().it
   local turns = generate.turns(7, { turns = 12, scale = 60 })
   for _, fault in ipairs(models.faults()) do

@@ -5,12 +5,16 @@
 
 local coverage = require "sessile.testing.coverage"
 local fixtures = require "sessile.testing.fixtures"
+local memory = require "sessile.testing.memory"
 local models = require "sessile.testing.models"
 local sessile = require "sessile"
 
 local play = {}
 
 local methods = {}
+for name, method in pairs(memory.methods) do
+  methods[name] = method
+end
 local meta = { __name = "sessile.testing.policy", __index = methods }
 
 -- The words that the engine takes for a policy.

@@ -104,18 +104,30 @@ typedef struct expected {
     double score[ENTRIES], lex[ENTRIES], cover[ENTRIES];
 } expected;
 
+/* Whether a live entry has a word of the question, and whether one has a vector. */
+static int any_live(const reference *r, const rank_question *q, int vectors)
+{
+    for (uint32_t i = 0; i < r->count; i++)
+        if (r->live[i] &&
+            (vectors ? r->has_vector[i] : lex_of(r, i, q->terms, q->term_count) > 0))
+            return 1;
+    return 0;
+}
+
 static void rate(const reference *r, const rank_question *q, int with_vectors,
                  expected *out)
 {
+    int live_words = any_live(r, q, 0), live_vectors = any_live(r, q, 1);
     double whole = 0, max_lex = 0, max_cosine = -9, sum = 0, with = 0, mean, w;
 
     for (size_t k = 0; k < q->term_count; k++)
         whole += 1.9 * term_weight(r, FIELD_MAIN, q->terms[k]);
     for (uint32_t i = 0; i < r->count; i++) {
         out->lex[i] = lex_of(r, i, q->terms, q->term_count);
-        if (r->live[i] && out->lex[i] > max_lex)
+        if ((r->live[i] || !live_words) && out->lex[i] > max_lex)
             max_lex = out->lex[i];
-        if (with_vectors && q->vector && r->live[i] && r->has_vector[i]) {
+        if (with_vectors && q->vector && (r->live[i] || !live_vectors) &&
+            r->has_vector[i]) {
             double cosine = cosine_of(r, i, q->vector, q->scale);
             with++;
             sum += cosine;

@@ -10,6 +10,9 @@ local terminal = require "sessile.cli.terminal"
 
 local commands = {}
 
+-- Entries of one run.
+local PART = 64
+
 local dry = { "--dry-run", "show what would be written, write nothing" }
 local policy = { "--policy P", "a policy: its name, or a path (default: memory.policy)" }
 
@@ -73,16 +76,20 @@ commands["memory remember"] = {
       EDENIED = session.user and ("Record the consent: sessile memory consent %s --user %s")
         :format(hints.shown(session.agent), hints.shown(session.user)) or nil,
       ENOTFOUND = common.policy_steps(args.policy).ENOTFOUND,
-    }, session:remember { policy = args.policy, model = ask, dry = args.dry_run }), told, "remember")
+    }, session:remember { policy = args.policy, model = ask, dry = args.dry_run }), told,
+      "remember")
     if not outcome then
       return nil, message, code, step
     elseif not app.json and outcome.heard == 0 then
       app:note "Nothing was said since it was last heard."
     elseif not app.json then
-      app:note(("%s heard; %d written, %d of them to be approved: sessile memory review %s%s"):format(
-        terminal.plural(outcome.heard, "message"), outcome.written, outcome.pending,
-        hints.shown(session.agent),
-        session.user and session.user ~= "" and " --user " .. hints.shown(session.user) or ""))
+      app:note(("%s heard; %d written"):format(terminal.plural(outcome.heard, "message"),
+        outcome.written))
+      if outcome.pending > 0 then
+        app:note(("%d to be approved: sessile memory review %s%s"):format(outcome.pending,
+          hints.shown(session.agent), session.user and session.user ~= ""
+          and " --user " .. hints.shown(session.user) or ""))
+      end
     end
     if args.dry_run and not app.json then
       app:note "Nothing was written (--dry-run)."
@@ -109,19 +116,17 @@ commands["memory tidy"] = {
     for i, row in ipairs(app.try(memory:list())) do
       ids[i] = row.id
     end
-    local at, outcome, message, code, step = 1, nil, nil, nil, nil
-    repeat
-      local part = table.move(ids, at, math.min(at + 63, #ids), 1, {})
-      at = at + 64
-      outcome, message, code, step = print_outcome(app, app.try_or({
+    for at = 1, #ids, PART do
+      local outcome, message, code, step = print_outcome(app, app.try_or({
         EINVALID = "Name a policy with --policy; see them: sessile policy list",
         ENOTFOUND = common.policy_steps(args.policy).ENOTFOUND,
-      }, memory:tidy { policy = args.policy, model = ask, dry = args.dry_run, ids = part }), told,
-        "tidy")
-    until not outcome or at > #ids
-    if not outcome then
-      return nil, message, code, step
-    elseif args.dry_run and not app.json then
+      }, memory:tidy { policy = args.policy, model = ask, dry = args.dry_run,
+        ids = table.move(ids, at, math.min(at + PART - 1, #ids), 1, {}) }), told, "tidy")
+      if not outcome then
+        return nil, message, code, step
+      end
+    end
+    if args.dry_run and not app.json then
       app:note "Nothing was written (--dry-run)."
     end
   end,
@@ -146,11 +151,12 @@ commands["memory recall"] = {
       return memories.print_rows(app, done.entries, "score",
         function(row) return row.score and ("%.2f"):format(row.score) or "" end)
     end
-    app:result({ session = session.id, id = done.id, recalled = done.recalled, found = done.found,
-      tokens = done.tokens, message = done.message }, done.id and done.id .. "\n" or "")
+    app:result({ session = session.id, id = done.id, recalled = done.recalled,
+      found = done.found, tokens = done.tokens, message = done.message },
+      done.id and done.id .. "\n" or "")
     if not app.json then
-      app:note(done.id and ("%s quoted, %d tokens"):format(terminal.plural(done.recalled, "entry",
-        "entries"), done.tokens) or "Nothing was found: nothing was written.")
+      app:note(done.id and ("%s quoted, %d tokens"):format(terminal.plural(done.recalled,
+        "entry", "entries"), done.tokens) or "Nothing was found: nothing was written.")
     end
   end,
 }

@@ -6,34 +6,9 @@
 local has_system, system = pcall(require, "sessile.system")
 local common = require "sessile.cli.common"
 local hints = require "sessile.cli.hints"
-local paths = require "sessile.paths"
+local policy_file = require "sessile.policy_file"
 local sessile = require "sessile"
 local terminal = require "sessile.cli.terminal"
-
-local HOOKS = { "merge", "summarize", "truncate", "should_compact", "flush", "compact" }
-
--- The file of a policy.
-local function find(name)
-  if name:find "/" or name:find "%.lua$" then
-    return paths.expand(name)
-  end
-  local list = {}
-  for folder in paths.policy_path():gmatch "[^:]+" do
-    list[#list + 1] = ("%s/%s.lua"):format(folder, name)
-  end
-  return paths.readable(list)
-end
-
--- The table that the file returns, in an environment with only what a table constructor needs.
-local function table_of(source, path)
-  local env = { math = math, string = string, table = table, utf8 = utf8, ipairs = ipairs,
-    pairs = pairs, tostring = tostring, tonumber = tonumber, type = type, select = select,
-    assert = assert, error = error, setmetatable = setmetatable,
-    require = function() return {} end }
-  local chunk = load(source, "@" .. path, "t", env)
-  local ok, value = pcall(chunk or error)
-  return ok and type(value) == "table" and value or {}
-end
 
 -- The names of a list of policies; nil if it is none.
 local function names_of(list)
@@ -61,7 +36,7 @@ return {
   run = function(app, args)
     app.try_or(common.policy_steps(args.name),
       sessile.open("ram:", { key = false, policy = args.name })):close()
-    local path = find(args.name)
+    local path = policy_file.find(args.name)
     local file = path and io.open(path)
     if not file then
       return nil, ("the file of '%s' cannot be read"):format(hints.shown(args.name)), "ENOTFOUND"
@@ -74,10 +49,12 @@ return {
       return
     end
     local own = not has_system or system.is_own(path)
-    local value = own and table_of(source, path) or {}
+    local value = own and policy_file.table_of(source, path) or {}
     local hooks = {}
-    for _, hook in ipairs(HOOKS) do
-      hooks[#hooks + 1] = value[hook] and hook or nil
+    for _, list in ipairs { policy_file.context_hooks, policy_file.memory_hooks } do
+      for _, hook in ipairs(list) do
+        hooks[#hooks + 1] = value[hook] and hook or nil
+      end
     end
     local rows, options = {}, {}
     for name in pairs(type(value.options) == "table" and value.options or {}) do
