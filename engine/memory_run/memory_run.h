@@ -103,10 +103,10 @@ struct sessile_memory_run {
     buf recall_texts;
     float *question_vector; /* of RECALL, or NULL */
     size_t question_dims;
-    int chooses;  /* of RECALL: a hook chooses from what was found */
-    size_t found; /* of RECALL: what it chooses from */
-    sessile_memory_outside *outside; /* of RECALL, or NULL */
-    size_t outside_size;             /* bytes */
+    int chooses;                       /* of RECALL: a hook chooses from what was found */
+    size_t found;                      /* of RECALL: what it chooses from */
+    sessile_memory_outside *outside;   /* of RECALL, or NULL */
+    size_t outside_size;               /* bytes */
     sessile_recall_item *recall_items; /* that the caller gave, or a hook chose */
     size_t recall_item_count;
 };

@@ -222,8 +222,8 @@ sessile_status proposal_judge(proposal *p, size_t memory, int64_t now_ms,
     if (!status && j.ended.count && p->ended + j.ended.count > most)
         proposal_break(p, MEMORY_LAW_OVERREACH, p->count,
                        "it would end %zu of %zu live entries; a run may end %zu",
-                       p->ended + j.ended.count,
-                       j.m->fold->states.live_count + p->ended, most);
+                       p->ended + j.ended.count, j.m->fold->states.live_count + p->ended,
+                       most);
     mem_free(p->alloc, j.ended.at, j.ended.capacity * sizeof *j.ended.at);
     return status ? status : failed ? fail_nomem(err) : SESSILE_OK;
 }

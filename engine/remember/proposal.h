@@ -81,7 +81,7 @@ typedef struct proposed {
     int contradicts;      /* it would replace entries of a higher source: it waits */
     entry_ids contradicted;
     sessile_id holder; /* WRITE: the live entry of its key, which it replaces; or NO_ID */
-    sessile_id id; /* once it is written, or SESSILE_NO_ID */
+    sessile_id id;     /* once it is written, or SESSILE_NO_ID */
 } proposed;
 
 typedef struct proposal {
