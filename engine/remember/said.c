@@ -194,8 +194,10 @@ static sessile_status hear_entry(void *arg, sessile_id id, const char *text, siz
     if (!status)
         status =
             message_read(&m, e.data.at, e.data.size, NULL, NULL, NULL, h->p->alloc, err);
-    if (status || e.source == SOURCE_POLICY || is_of_memory_or_summary(m.metadata))
+    if (status)
         return status;
+    if (e.source == SOURCE_POLICY || is_of_memory_or_summary(m.metadata))
+        return SESSILE_OK;
     buf_clear(&h->words);
     buf_clear(&h->outputs);
     put_words(&h->words, m.content, &has_result);
