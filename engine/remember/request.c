@@ -5,7 +5,7 @@
  *     read(key)                                                          a row, or nil
  *     list({limit=, kind=, source=, key_prefix=, memory=})               rows, newest first
  *     write{…}, delete(ids, reason), confirm(ids, reason)                true: proposed
- *     room()                                                             {memory, writes, ends}
+ *     room()                                  {memory, writes, ends}: left to the run
  *
  * Reading sees the memories as they are; writing only proposes. A wrong argument is
  * raised in the script, like that of any function.

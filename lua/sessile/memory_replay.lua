@@ -4,6 +4,7 @@
 -- memory. The recordings are sessions of one user, so that what one of them taught is recalled in
 -- the next. No real model is asked: a scripted one answers from the request alone.
 
+local core = require "sessile.core"
 local members = require "sessile.import.parts"
 local sessile = require "sessile"
 
@@ -50,23 +51,16 @@ end
 
 local SUMS = { "written", "pending", "ended", "confirmed" }
 
--- A turn as what comes before the first answer, and the rest.
+-- A turn as what comes before the first answer, and the rest; and whether a user asks.
 local function split(list)
-  local head, rest = {}, {}
+  local head, rest, asks = {}, {}, false
   for _, message in ipairs(list) do
-    local into = (#rest > 0 or message.role == "assistant") and rest or head
+    local role = core.plain(message).role
+    local into = (#rest > 0 or role == "assistant") and rest or head
     into[#into + 1] = message
+    asks = asks or into == head and role == "user"
   end
-  return head, rest
-end
-
-local function has_user(list)
-  for _, message in ipairs(list) do
-    if message.role == "user" then
-      return true
-    end
-  end
-  return false
+  return head, rest, asks
 end
 
 -- What is quoted to the newest question.
@@ -84,11 +78,11 @@ local function recall(self, session)
 end
 
 local function play_turn(self, session, list, event)
-  local head, rest = split(list)
+  local head, rest, asks = split(list)
   if #head > 0 then
     assert(session:turn(head, { policy = false, triggers = false }))
   end
-  if has_user(head) then
+  if asks then
     local rows, message, code = recall(self, session)
     if not rows then
       return nil, message, code

@@ -10,11 +10,14 @@ describe("memory", function()
 
   it("recalls in a later session what was said in an earlier one, as it is now", function()
     local memory = T.memory()
-    policy:remember({ { role = "user", content = "My editor is Emacs, and I live in Cologne." } },
-      { memory = memory, model = T.model { "1 | fact | editor | The user's editor is Emacs. | IDE\n"
-        .. "1 | fact | - | The user lives in Cologne. | city, home" } })
+    policy:remember(
+      { { role = "user", content = "My editor is Emacs, and I live in Cologne." } },
+      { memory = memory, model = T.model {
+        "1 | fact | editor | The user's editor is Emacs. | IDE\n"
+          .. "1 | fact | - | The user lives in Cologne. | city, home" } })
     policy:remember({ { role = "user", content = "My editor is Vim now." } },
-      { memory = memory, model = T.model { "1 | fact | editor | The user's editor is Vim. | IDE" } })
+      { memory = memory,
+        model = T.model { "1 | fact | editor | The user's editor is Vim. | IDE" } })
     local result = policy:recall("Which editor, or IDE?", nil, { memory = memory })
     assert.equal(1, #result.rows)
     assert.equal("The user's editor is Vim.", result.rows[1].value)

@@ -7,6 +7,7 @@ local memories = require "sessile.cli.memories"
 local memory_replay = require "sessile.memory_replay"
 local policy_file = require "sessile.policy_file"
 local recordings = require "sessile.cli.recordings"
+local sessile = require "sessile"
 local terminal = require "sessile.cli.terminal"
 
 local memory_policies = {}
@@ -71,7 +72,8 @@ function memory_policies.replay(app, args, chosen, files)
       ledger, why, code = replay:run(records)
     end
     if ledger and ledger.messages == 0 then
-      ledger, why, code = nil, "there is no message in it, so there is nothing to replay", "EINVALID"
+      ledger, why, code = nil, "there is no message in it, so there is nothing to replay",
+        "EINVALID"
     end
     if not ledger then
       replay:close()
@@ -96,9 +98,27 @@ function memory_policies.replay(app, args, chosen, files)
   replay:close()
 end
 
+-- The session, or if its agent has no memory yet, a copy of it in memory: a dry run needs one to be
+-- judged against, and must not make it.
+local function with_memory(app, session)
+  local memory, _, code = app:need_store():memory { agent = session.agent, must_exist = true }
+  if memory then
+    memory:close()
+  end
+  if code ~= "ENOTFOUND" or session.user and session.user ~= "" then
+    return session
+  end
+  local store = assert(sessile.open("ram:", { key = false, memory = { enabled = true } }))
+  local copy = assert(store:create { agent = session.agent })
+  for _, message in ipairs(app.try(session:messages())) do
+    app.try(copy:append(sessile.json(message.json)))
+  end
+  return copy
+end
+
 --- What a policy would remember of a session now, and what the laws say.
 function memory_policies.try(app, args, chosen, steps)
-  local session = app:open(args.id)
+  local session = with_memory(app, app:open(args.id))
   local asked = 0
   local outcome = app.try_or(steps, session:remember { policy = chosen, dry = true,
     model = function()
