@@ -85,7 +85,8 @@ FUZZ_DRIVER  ?= $(OBJ)/tests/fuzz/driver.o
 # bench/x.c is the program bench/x, but for what they share. SQLite is a peer to measure, where
 # its header is there.
 BENCH_SHARED := $(call objects,$(addprefix tests/bench/,measure.c floor.c sqlite.c \
-                  backends.c bare_file.c bare_sqlite.c bare_postgres.c langgraph.c))
+                  backends.c bare_file.c bare_sqlite.c bare_postgres.c langgraph.c \
+                  memory_texts.c memory_search.c))
 BENCHES := $(filter-out $(BENCH_SHARED:$(OBJ)/tests/%.o=$(BUILD)/%),\
              $(patsubst tests/bench/%.c,$(BUILD)/bench/%,$(call sources,tests/bench/*.c)))
 BENCH_LIBS := $(if $(wildcard /usr/include/sqlite3.h),-lsqlite3) \

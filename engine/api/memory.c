@@ -258,6 +258,7 @@ sessile_status sessile_memory_search(sessile_memory *memory, sessile_slice quest
     sessile_memory_search_init(&plain);
     options = options ? options : &plain;
     API_TEXT(options->model);
+    API_NEED_IF(options->outside_count, options->outside);
     status = check_filter(&options->filter, err);
     return status ? status : memory_search(memory, question, options, rows, count, err);
 }
@@ -286,6 +287,14 @@ sessile_status sessile_memory_get_stats(sessile_memory *memory, sessile_memory_s
     return memory_stats(memory, out, err);
 }
 
+sessile_status sessile_memory_models(sessile_memory *memory,
+                                     sessile_memory_model **models, size_t *count,
+                                     sessile_error *err)
+{
+    API_LIST(models, count, memory);
+    return memory_models(memory, models, count, err);
+}
+
 /* ------------------------------------------------------------------ recall */
 
 void sessile_recall_options_init(sessile_recall_options *options)
@@ -311,6 +320,7 @@ sessile_status api_check_recall(sessile_memory *const *memories, size_t memory_c
     API_TEXT(options->question);
     API_TEXT(options->model);
     API_NEED_IF(options->item_count, options->items);
+    API_NEED_IF(options->outside_count, options->outside);
     return SESSILE_OK;
 }
 

@@ -125,6 +125,16 @@ int map_get(const map *m, uint64_t key, uint32_t *value)
     return 1;
 }
 
+void map_prefetch(const map *m, uint64_t key)
+{
+    size_t home;
+    if (m->count == 0)
+        return;
+    home = home_of(key + (key == 0), m->capacity);
+    __builtin_prefetch(&m->keys[home]);
+    __builtin_prefetch(&m->values[home]);
+}
+
 int map_remove(map *m, uint64_t key)
 {
     size_t hole, at, mask = m->capacity - 1;

@@ -23,6 +23,8 @@ static inline size_t map_bytes(const map *m)
 int map_reserve(map *m, size_t count);                    /* 0 or -1 */
 int map_put(map *m, uint64_t key, uint32_t value);        /* sets or replaces; 0 or -1 */
 int map_get(const map *m, uint64_t key, uint32_t *value); /* 1 found, 0 not */
-int map_remove(map *m, uint64_t key);                     /* 1 removed, 0 not there */
+/* Fetches what map_get() of a key will look at first. */
+void map_prefetch(const map *m, uint64_t key);
+int map_remove(map *m, uint64_t key); /* 1 removed, 0 not there */
 
 #endif

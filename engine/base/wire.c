@@ -52,37 +52,45 @@ void wire_init(wire *w, const void *data, size_t size)
     w->bad = 0;
 }
 
-static uint64_t number(wire *w, size_t size)
+/* The next bytes; NULL: there are not as many. */
+static const unsigned char *take(wire *w, size_t size)
 {
-    uint64_t n = 0;
-    if (w->bad || (size_t)(w->end - w->at) < size) {
+    const unsigned char *at = w->at;
+    if (w->bad || (size_t)(w->end - at) < size) {
         w->bad = 1;
-        return 0;
+        return NULL;
     }
-    for (size_t i = 0; i < size; i++)
-        n |= (uint64_t)w->at[i] << (8 * i);
     w->at += size;
-    return n;
+    return at;
+}
+
+/* Written out, it is one load. */
+static uint32_t number(const unsigned char *at)
+{
+    return at[0] | (uint32_t)at[1] << 8 | (uint32_t)at[2] << 16 | (uint32_t)at[3] << 24;
 }
 
 uint8_t wire_u8(wire *w)
 {
-    return (uint8_t)number(w, 1);
+    const unsigned char *at = take(w, 1);
+    return at ? *at : 0;
 }
 
 uint32_t wire_u32(wire *w)
 {
-    return (uint32_t)number(w, 4);
+    const unsigned char *at = take(w, 4);
+    return at ? number(at) : 0;
 }
 
 uint64_t wire_u64(wire *w)
 {
-    return number(w, 8);
+    const unsigned char *at = take(w, 8);
+    return at ? number(at) | (uint64_t)number(at + 4) << 32 : 0;
 }
 
 int64_t wire_i64(wire *w)
 {
-    return (int64_t)number(w, 8);
+    return (int64_t)wire_u64(w);
 }
 
 sessile_slice wire_text(wire *w)

@@ -2041,7 +2041,8 @@ typedef struct sessile_need {
     const char *policy; /* name of the policy that asks; "": the engine asks */
     size_t step;        /* index of the policy in its chain */
     /* MODEL: JSON {"messages":[…],"max_tokens":…,"purpose":…}. EMBED: JSON {"texts":[…],
-     * "model":…,"dims":…,"purpose":"entry" or "question"}; dims 0: as the model says.
+     * "model":…,"dims":…,"purpose":"entry" or "question"}; dims 0: as the model says;
+     * of entries also "ids":[…].
      * HOOK of a memory: its arguments, a JSON array. */
     sessile_slice request;
     sessile_hook hook;     /* HOOK: which hook */

@@ -125,7 +125,8 @@ typedef struct sessile_memory_from {
 typedef struct sessile_memory_write_entry {
     sessile_slice value; /* UTF-8, not empty */
     /* Names a slot: the entry replaces the live one with this key. Empty: the entry
-     * stands for itself. UTF-8 without control characters. */
+     * stands for itself. UTF-8 without characters that nobody sees, end a line, or
+     * change the direction of writing. */
     sessile_slice key;
     sessile_slice also; /* text that it should be found by and that is not shown */
     sessile_memory_kind kind;
@@ -144,6 +145,7 @@ typedef struct sessile_memory_write_entry {
      * none); else CONFLICT, which names the live one. */
     int has_was;
     sessile_id was;
+    int pinned; /* 1: it is pinned, in the same commit */
 } sessile_memory_write_entry;
 SESSILE_API void sessile_memory_write_init(sessile_memory_write_entry *entry);
 
@@ -163,7 +165,7 @@ SESSILE_API sessile_status sessile_memory_write(sessile_memory *memory,
 typedef struct sessile_memory_change {
     const sessile_memory_write_entry *entries;
     size_t count;
-    const sessile_id *ends; /* each gets the verdict `to` */
+    const sessile_id *ends; /* each gets the verdict `to`, as it was before */
     size_t end_count;
     sessile_memory_verdict_kind to;
     sessile_slice reason, by; /* of the verdict; may be empty */
@@ -262,7 +264,7 @@ typedef struct sessile_memory_row {
      * SESSILE_NO_ID. */
     sessile_id ended_by;
     /* Of a hit; else 0. cover: the share of the question's words that it met. cosine: its
-     * nearness to the question's vector, 0 without one. */
+     * nearness to the question's vector, or its outside score; 0 without one. */
     double score, cover, cosine;
     /* Of a hit, if asked for: how its score came about, as a JSON object, or empty:
      * {"terms":[{"term":"vim","field":"main","gave":1.2}],"lex":…,"words":…,"vectors":…,
@@ -323,11 +325,19 @@ SESSILE_API sessile_status sessile_memory_history(sessile_memory *memory,
                                                   sessile_memory_row **rows,
                                                   size_t *count, sessile_error *err);
 
+/* What a vector index outside of the store has found. */
+typedef struct sessile_memory_outside {
+    sessile_id id;
+    size_t memory; /* of a recall: the index of its memory; of a search: 0 */
+    double score;  /* the nearer, the larger; on any scale */
+} sessile_memory_outside;
+
 typedef struct sessile_memory_search_options {
     sessile_memory_filter filter;
     size_t limit; /* 0: 10 */
     /* The question's embedding, of dims numbers; NULL: by words alone. model: whose it
-     * is; empty: that of the newest model which has a vector for all live entries. */
+     * is; empty: that of the newest model which has a vector for all live entries. A
+     * model that has no vectors of so many numbers here: by words alone. */
     const float *vector;
     size_t dims;
     sessile_slice model;
@@ -336,13 +346,19 @@ typedef struct sessile_memory_search_options {
     double importance; /* 0 or more: how much an important entry gains */
     int explain;       /* 1: each hit says how its score came about */
     double min_cover; /* hits by words meet at least this share of the question's words */
+    /* Not NULL: what an outside index has found, in the place of the vectors that are
+     * here. Ids that are not live here are dropped: what it has not heard of yet makes
+     * nothing wrong. Of the weight the best gets all, the least of n 1 / (n + 1). */
+    const sessile_memory_outside *outside;
+    size_t outside_count;
 } sessile_memory_search_options;
 SESSILE_API void sessile_memory_search_init(sessile_memory_search_options *options);
 
 /*
  * Finds what answers a question, best first. Every word of the question counts, none must
  * occur. *rows is one block, for sessile_free(). options may be NULL. INVALID: a vector
- * that is not finite, zero, or of other dimensions than the model's.
+ * that is not finite, zero, or, when it names no model, of other dimensions than the
+ * vectors here; an outside score that is not finite.
  */
 SESSILE_API sessile_status
 sessile_memory_search(sessile_memory *memory, sessile_slice question,
@@ -380,6 +396,22 @@ typedef struct sessile_memory_stats {
 SESSILE_API sessile_status sessile_memory_get_stats(sessile_memory *memory,
                                                     sessile_memory_stats *out,
                                                     sessile_error *err);
+
+/* A model that entries have vectors of. */
+typedef struct sessile_memory_model {
+    sessile_slice name; /* belongs to the array that it is in */
+    size_t dims;
+    uint64_t vectors; /* of entries of any state */
+    uint64_t live;    /* of live entries */
+    uint64_t missing; /* live entries without one */
+    int used;         /* 1: a search that names no model uses it */
+} sessile_memory_model;
+/* The models, in the order in which their first vectors were written; one name has a row
+ * for each number of dimensions. *models is one block, for sessile_free(), or NULL when
+ * there are none. */
+SESSILE_API sessile_status sessile_memory_models(sessile_memory *memory,
+                                                 sessile_memory_model **models,
+                                                 size_t *count, sessile_error *err);
 
 /* ------------------------------------------------------------------ recall */
 
@@ -431,6 +463,10 @@ typedef struct sessile_recall_options {
     size_t dims;
     sessile_slice model;
     double weight; /* 0.3 by init */
+    /* As in a search. min_cosine is compared with these scores; 0: none gets in by its
+     * score alone. */
+    const sessile_memory_outside *outside;
+    size_t outside_count;
     /* has_items 1: these entries, in this order, instead of what is found. The same laws
      * hold for them. */
     int has_items;
@@ -614,11 +650,15 @@ typedef struct sessile_memory_outcome {
     sessile_id refusal;  /* the entry that records the refusal, or SESSILE_NO_ID */
     size_t heard;        /* remember: messages that were shown */
     size_t left;         /* remember: messages, tidy: entries that are for the next run */
+    /* Entries: written (pending, lowered: how many of these), ended by deleting or by
+     * being replaced, confirmed; changes that were left out. */
     size_t written, pending, lowered, ended, confirmed, not_admitted, stale;
-    /* A JSON array, an object for each proposed change:
-     * {"do":"write"|"delete"|"confirm","memory":"user"|"agent","id":…,"key":…,"value":…,
-     * "kind":…,"source":…,"replaces":[…],"state":"live"|"pending"|"not admitted"|"stale",
-     * "why":…,"policy":…}. With dry_run ids of what is to be written are absent. */
+    /* A JSON array, an object for each proposed change, in their order:
+     * {"do":"write","memory":"user"|"agent","id":…,"key":…,"value":…,"also":…,"kind":…,
+     * "source":…,"lowered":true,"replaces":[…],"contradicts":[…],"state":"live"|"pending"|
+     * "not admitted"|"stale","why":…,"policy":…}, or {"do":"delete"|"confirm","memory":…,
+     * "ids":[…],"state":…,"why":…,"policy":…}. What is empty is left out, and with dry_run
+     * the id. Of a run that was refused: what was written before. */
     sessile_slice changes;
     sessile_recall_outcome recall; /* recall */
     int has_vector;                /* recall: 1: the question was embedded */

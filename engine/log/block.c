@@ -83,11 +83,13 @@ void block_init(log_block *b, const allocator *a)
 {
     memset(b, 0, sizeof *b);
     buf_init(&b->plain, a);
+    buf_init(&b->sealed, a);
 }
 
 void block_deinit(log_block *b)
 {
     buf_deinit(&b->plain);
+    buf_deinit(&b->sealed);
 }
 
 static sessile_status bad(const log_t *log, sessile_error *err)
@@ -144,37 +146,33 @@ sessile_status block_read(log_t *log, uint64_t end, log_block *out, sessile_erro
 {
     unsigned char ad[INDEX_AD];
     trailer t;
-    buf raw;
-    buf_init(&raw, log->alloc);
+    buf *raw = &out->sealed;
     uint64_t from = end > FIRST_READ ? end - FIRST_READ : 0;
-    sessile_status status = end < TRAILER_SIZE ? bad(log, err) : SESSILE_OK;
+    /* If blocks are read in their order, this one begins where the last one ended. */
+    if (out->end > 0 && out->end < end && end - out->end <= BLOCK_MOST)
+        from = out->end;
+    sessile_status status = end - from < TRAILER_SIZE ? bad(log, err) : SESSILE_OK;
     if (!status)
-        status = bring(log, from, end, &raw, err);
+        status = bring(log, from, end, raw, err);
     if (status)
-        goto out;
-    if (read_trailer(&t, (unsigned char *)raw.data + raw.size - TRAILER_SIZE, end) != 0) {
-        status = bad(log, err);
-        goto out;
-    }
+        return status;
+    if (read_trailer(&t, (unsigned char *)raw->data + raw->size - TRAILER_SIZE, end) != 0)
+        return bad(log, err);
     if (t.start < from) {
         from = t.start;
-        status = bring(log, from, end, &raw, err);
+        status = bring(log, from, end, raw, err);
         if (status)
-            goto out;
+            return status;
     }
     name_block(log, ad, t.number, t.start);
     buf_clear(&out->plain);
     out->number = t.number;
     out->start = t.start;
     out->end = end;
-    if (logkey_open_blob(&log->key, ad, INDEX_AD, raw.data + (t.start - from),
+    if (logkey_open_blob(&log->key, ad, INDEX_AD, raw->data + (t.start - from),
                          (size_t)(end - TRAILER_SIZE - t.start), &out->plain) != 0)
-        status = out->plain.failed ? fail_nomem(err) : bad(log, err);
-    else if (parse(log, out) != 0)
-        status = bad(log, err);
-out:
-    buf_deinit(&raw);
-    return status;
+        return out->plain.failed ? fail_nomem(err) : bad(log, err);
+    return parse(log, out) == 0 ? SESSILE_OK : bad(log, err);
 }
 
 sessile_status block_read_last(log_t *log, uint64_t size, log_block *out,

@@ -56,18 +56,21 @@ sessile_status log_load(log_t *log, sessile_id id, sessile_error *err)
 {
     const log_index *ix = &log->index;
     uint64_t number = id / LOG_BLOCK, end;
-    log_block b;
+    log_block once;
     if (number >= ix->lazy || ix->present[number])
         return SESSILE_OK;
-    block_init(&b, log->alloc);
+    if (ix->last && ix->last->number == number) /* it was read */
+        return take_block(log, ix->last, err);
+    block_init(&once, log->alloc);
+    log_block *b = ix->loaded ? ix->loaded : &once;
     sessile_status status = block_find(log, number, &end, err);
     if (!status)
-        status = block_read(log, end, &b, err);
-    if (!status && b.number != number)
+        status = block_read(log, end, b, err);
+    if (!status && b->number != number)
         status = fail(err, SESSILE_INVALID, "the index of %s is out of order", log->name);
     if (!status)
-        status = take_block(log, &b, err);
-    block_deinit(&b);
+        status = take_block(log, b, err);
+    block_deinit(&once);
     return status;
 }
 
@@ -191,10 +194,11 @@ sessile_status index_begin(log_t *log, uint64_t size, log_visit visit, void *arg
     log_index *ix = &log->index;
     sessile_error why = {SESSILE_OK, ""};
     int shown = 0;
-    log_block b;
+    log_block b, loaded;
     if (ix->callbacks.record_size == 0)
         return SESSILE_OK;
     block_init(&b, log->alloc);
+    block_init(&loaded, log->alloc);
     sessile_status status = read_last_block(log, &b, &why);
     if (status) {
         status = status == SESSILE_NOMEM ? fail_nomem(err) : SESSILE_OK;
@@ -221,10 +225,13 @@ sessile_status index_begin(log_t *log, uint64_t size, log_visit visit, void *arg
         log->in_write = b.anchor.in_write;
         ix->written = b.number + 1;
         ix->size = b.end;
+        ix->last = &b;
+        ix->loaded = &loaded; /* its memory is used again for each block */
         status = ix->callbacks.restore(ix->callbacks.arg, b.anchor.count, b.snapshot,
                                        b.snapshot_size, err);
+        ix->last = ix->loaded = NULL;
     }
-    if (!status)
+    if (!status && !ix->present[b.number])
         status = take_block(log, &b, err);
     if (!status) {
         log_note_progress(log, b.anchor.count, b.anchor.count);
@@ -236,6 +243,7 @@ sessile_status index_begin(log_t *log, uint64_t size, log_visit visit, void *arg
     }
 out:
     block_deinit(&b);
+    block_deinit(&loaded);
     log_trim(log);
     return status;
 }

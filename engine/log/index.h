@@ -27,6 +27,16 @@ typedef struct log_anchor {
     unsigned char tag[VAULT_TAG];
 } log_anchor;
 
+/* One block as it was read. Its pointers are into plain. */
+typedef struct log_block {
+    uint64_t number;
+    uint64_t start, end; /* in the cache */
+    log_anchor anchor;
+    const unsigned char *offsets, *tags, *records, *extra, *snapshot;
+    size_t extra_size, snapshot_size;
+    buf plain, sealed;
+} log_block;
+
 typedef struct log_index {
     log_index_callbacks callbacks; /* record_size 0: there is no index */
     int off;                       /* given up by this handle */
@@ -37,6 +47,8 @@ typedef struct log_index {
      * was loaded from the cache. */
     uint64_t lazy;
     unsigned char *present;
+    /* While the state is restored: the last block, and what others are read into. */
+    log_block *last, *loaded;
 
     uint64_t written; /* blocks known to be in the cache */
     uint64_t size;    /* where they end */
@@ -59,15 +71,6 @@ typedef struct log_index {
 
 /* ---- block.c */
 
-/* One block as it was read. Its pointers are into plain. */
-typedef struct log_block {
-    uint64_t number;
-    uint64_t start, end; /* in the cache */
-    log_anchor anchor;
-    const unsigned char *offsets, *tags, *records, *extra, *snapshot;
-    size_t extra_size, snapshot_size;
-    buf plain;
-} log_block;
 /* Reads a number from a block's arrays, which are not aligned. */
 static inline uint64_t block_u64(const unsigned char *at)
 {

@@ -38,6 +38,9 @@ void blocks_stop(blocks *b)
     b->on = 0;
     buf_wipe(&b->records);
     buf_wipe(&b->parts);
+    mem_free(b->alloc, b->vectors, b->vector_capacity * sizeof *b->vectors);
+    b->vectors = NULL;
+    b->vector_count = b->vector_capacity = b->vector_bytes = 0;
 }
 
 void blocks_drop(blocks *b, uint64_t block)
@@ -66,16 +69,23 @@ void blocks_deinit(blocks *b)
 
 size_t blocks_bytes(const blocks *b)
 {
-    return b->records.capacity + b->parts.capacity + b->built_bytes +
+    return b->records.capacity + b->parts.capacity +
+           b->vector_capacity * sizeof *b->vectors + b->built_bytes +
            b->built_capacity * sizeof *b->built;
 }
 
 /* ------------------------------------------------------------------ building */
 
+static void clear_parts(blocks *b)
+{
+    buf_clear(&b->parts);
+    b->vector_count = b->vector_bytes = 0;
+}
+
 void blocks_start(blocks *b, postings *p)
 {
     buf_clear(&b->records);
-    buf_clear(&b->parts);
+    clear_parts(b);
     b->chain_before = b->chain;
     b->first_record = p->count;
     b->whole = 0;
@@ -86,21 +96,46 @@ void blocks_begin(blocks *b)
 {
     memset(&b->record, 0, sizeof b->record);
     b->parts_before = b->parts.size;
+    b->vectors_before = b->vector_count;
 }
 
-int blocks_put_vector(blocks *b, sessile_id id, const void *values)
+void blocks_put_vector(blocks *b, sessile_id id, const int8_t *values)
 {
+    uint32_t dims = b->record.dims;
+
     if (b->record.op == BLOCK_READ)
-        return -1;
-    if (b->parts.size + sizeof id + b->record.dims > PARTS_MOST) {
+        return;
+    if (b->parts.size + b->vector_bytes + sizeof id + dims > PARTS_MOST) {
         b->parts.size = b->parts_before;
+        while (b->vector_count > b->vectors_before)
+            b->vector_bytes -= b->vectors[--b->vector_count].dims;
         b->record = (block_record){.op = BLOCK_READ};
-        return -1;
+        return;
+    }
+    if (mem_grow(b->alloc, (void **)&b->vectors, &b->vector_capacity, b->vector_count + 1,
+                 sizeof *b->vectors)) {
+        b->parts.failed = 1;
+        return;
     }
     wire_put_u32(&b->parts, id);
-    buf_put(&b->parts, values, b->record.dims);
+    b->vectors[b->vector_count++] = (block_vector){values, dims, b->parts.size};
+    b->vector_bytes += dims;
     b->record.count++;
-    return 0;
+}
+
+/* The parts, with the vectors in their places. */
+static void put_parts(const blocks *b, buf *out)
+{
+    size_t from = 0;
+    wire_put_u32(out, (uint32_t)(b->parts.size + b->vector_bytes));
+    for (size_t i = 0; i < b->vector_count; i++) {
+        const block_vector *v = &b->vectors[i];
+        buf_put(out, b->parts.data + from, v->at - from);
+        buf_put(out, v->values, v->dims);
+        from = v->at;
+    }
+    if (b->parts.size > from)
+        buf_put(out, b->parts.data + from, b->parts.size - from);
 }
 
 static void put_record(buf *out, const block_record *r)
@@ -123,7 +158,7 @@ static void read_all(blocks *b, uint64_t block)
 {
     static const block_record nothing = {.op = BLOCK_NOTHING}, read = {.op = BLOCK_READ};
     buf_clear(&b->records);
-    buf_clear(&b->parts);
+    clear_parts(b);
     for (uint64_t i = 0; i < LOG_BLOCK; i++)
         put_record(&b->records, i || block ? &read : &nothing);
 }
@@ -147,7 +182,7 @@ static int build(blocks *b, const postings *p, uint64_t block, buf *out)
         failed |= postings_pack(p, f, &terms[f]);
         b->whole |= terms[f].size > TERMS_MOST;
     }
-    if (b->whole || b->parts.size > PARTS_MOST) {
+    if (b->whole || b->parts.size + b->vector_bytes > PARTS_MOST) {
         read_all(b, block);
         for (int f = 0; f < FIELDS; f++)
             buf_clear(&terms[f]);
@@ -155,6 +190,8 @@ static int build(blocks *b, const postings *p, uint64_t block, buf *out)
     failed |= b->records.failed || b->parts.failed ||
               b->records.size != (size_t)LOG_BLOCK * SESSION_RECORD;
     if (!failed) {
+        (void)buf_reserve(out, b->records.size + b->parts.size + b->vector_bytes + 64 +
+                                   terms[FIELD_MAIN].size + terms[FIELD_ALSO].size);
         buf_put(out, b->records.data, b->records.size);
         wire_put_u32(out, VERSION);
         wire_put_u64(out, b->words);
@@ -162,7 +199,7 @@ static int build(blocks *b, const postings *p, uint64_t block, buf *out)
         wire_put_u64(out, b->chain);
         wire_put_u32(out, b->first_record);
         wire_put_u8(out, (uint8_t)has_reads(b));
-        wire_put_text(out, b->parts.data, b->parts.size);
+        put_parts(b, out);
         for (int f = 0; f < FIELDS; f++)
             wire_put_text(out, terms[f].data, terms[f].size);
     }
@@ -234,23 +271,25 @@ int block_read_head(block_head *out, const void *extra, size_t size)
     return w.bad || w.at != w.end || version != VERSION ? -1 : 0;
 }
 
-void block_read_record(block_record *out, const void *records, size_t i)
+void block_read_records(block_record out[LOG_BLOCK], const void *records)
 {
-    uint32_t lengths;
     wire w;
 
-    wire_init(&w, (const char *)records + i * SESSION_RECORD, SESSION_RECORD);
-    out->op = wire_u8(&w);
-    out->what = wire_u8(&w);
-    out->source = wire_u8(&w);
-    out->flags = wire_u8(&w);
-    out->time_ms = wire_i64(&w);
-    out->expires_ms = wire_i64(&w);
-    out->session = wire_u64(&w);
-    out->importance = wire_u32(&w);
-    lengths = wire_u32(&w);
-    out->lengths[FIELD_MAIN] = (uint16_t)lengths;
-    out->lengths[FIELD_ALSO] = (uint16_t)(lengths >> 16);
-    out->count = wire_u32(&w);
-    out->dims = wire_u32(&w);
+    wire_init(&w, records, (size_t)LOG_BLOCK * SESSION_RECORD);
+    for (block_record *r = out; r < out + LOG_BLOCK; r++) {
+        uint32_t lengths;
+        r->op = wire_u8(&w);
+        r->what = wire_u8(&w);
+        r->source = wire_u8(&w);
+        r->flags = wire_u8(&w);
+        r->time_ms = wire_i64(&w);
+        r->expires_ms = wire_i64(&w);
+        r->session = wire_u64(&w);
+        r->importance = wire_u32(&w);
+        lengths = wire_u32(&w);
+        r->lengths[FIELD_MAIN] = (uint16_t)lengths;
+        r->lengths[FIELD_ALSO] = (uint16_t)(lengths >> 16);
+        r->count = wire_u32(&w);
+        r->dims = wire_u32(&w);
+    }
 }

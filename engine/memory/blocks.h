@@ -8,6 +8,7 @@
 #define MEMORY_BLOCKS_H
 
 #include "base/buf.h"
+#include "log/log.h"
 #include "memory/postings.h"
 #include "sessile_memory.h"
 
@@ -46,6 +47,13 @@ typedef struct block_built {
     size_t size;
 } block_built;
 
+/* Where in `parts` the bytes of a vector come, when the block is built. */
+typedef struct block_vector {
+    const int8_t *values;
+    uint32_t dims;
+    size_t at;
+} block_vector;
+
 typedef struct blocks {
     const allocator *alloc;
     int on;              /* blocks are built */
@@ -53,7 +61,9 @@ typedef struct blocks {
     uint64_t chain;      /* a hash of all entries so far */
     block_record record; /* of the entry that is being folded */
     buf records, parts;  /* of the block that is being built */
-    size_t parts_before; /* parts.size before this entry */
+    block_vector *vectors;
+    size_t vector_count, vector_capacity, vector_bytes;
+    size_t parts_before, vectors_before; /* this entry */
     uint64_t chain_before;
     uint32_t first_record; /* of the memory, in this block */
     int whole;             /* all entries of this block are to be read from the log */
@@ -70,8 +80,10 @@ void blocks_start(blocks *b, postings *p);
 void blocks_begin(blocks *b);
 void blocks_end(blocks *b, postings *p, const hash_key *key, sessile_id id,
                 const char *text, size_t size);
-/* Adds a vector of b->record.dims values: 0, or -1: there is no room in the block. */
-int blocks_put_vector(blocks *b, sessile_id id, const void *values);
+/* Adds a vector of b->record.dims values, which stay there until the block is built. A
+ * newer vector may take their place. Nothing is added if there is no room in the block.
+ */
+void blocks_put_vector(blocks *b, sessile_id id, const int8_t *values);
 /* Builds no blocks any more. */
 void blocks_stop(blocks *b);
 /* Forgets the blocks before this one. */
@@ -90,7 +102,7 @@ typedef struct block_head {
 } block_head;
 /* 0, or -1: these are no such bytes, or of another version. */
 int block_read_head(block_head *out, const void *extra, size_t size);
-/* The record number i of a block. */
-void block_read_record(block_record *out, const void *records, size_t i);
+/* All records of a block. */
+void block_read_records(block_record out[LOG_BLOCK], const void *records);
 
 #endif

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/text.h"
+#include "session/header.h"
 
 static int time_of(json value, int64_t *out)
 {
@@ -125,12 +126,8 @@ int memory_from_hash(const memory_entry *m, size_t n, const hash_key *key,
     buf_init(&agent, a);
     buf_init(&session, a);
     if (it.value.type == JSON_OBJECT) {
-        json of = json_get(it.value, "agent");
-        if (of.type == JSON_STRING)
-            (void)json_string(&agent, of);
-        of = json_get(it.value, "session");
-        if (of.type == JSON_STRING)
-            (void)json_string(&session, of);
+        (void)header_get_name(&agent, json_get(it.value, "agent"));
+        (void)header_get_name(&session, json_get(it.value, "session"));
     }
     if (agent.failed || session.failed) {
         result = -1;

@@ -7,6 +7,7 @@
 #include "memory/memory.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <string.h>
 
 #include "base/text.h"
@@ -192,14 +193,43 @@ sessile_status memory_history(sessile_memory *m, sessile_slice key, sessile_id i
 
 /* ------------------------------------------------------------------ questions */
 
+static sessile_status take_outside(asked_vector *v, const memory_fold *f,
+                                   const sessile_memory_search_options *o, size_t memory,
+                                   sessile_error *err)
+{
+    if (o->outside_count > SESSILE_MEMORY_ENTRIES_MAX)
+        return fail(err, SESSILE_LIMIT, "at most %d outside scores [memory_entries]",
+                    SESSILE_MEMORY_ENTRIES_MAX);
+    for (size_t i = 0; i < o->outside_count; i++)
+        if (!isfinite((float)o->outside[i].score))
+            return fail(err, SESSILE_INVALID, "outside score %zu of %zu is not finite",
+                        i + 1, o->outside_count);
+    v->outside_size = (o->outside_count + 1) * sizeof *v->outside;
+    v->outside = mem_alloc(f->alloc, v->outside_size);
+    if (!v->outside)
+        return fail_nomem(err);
+    for (size_t i = 0; i < o->outside_count; i++) {
+        const sessile_memory_outside *one = &o->outside[i];
+        uint32_t record =
+            one->memory == memory ? states_find(&f->states, one->id) : STATE_NONE;
+        if (record != STATE_NONE && states_is_live(&f->states, record))
+            v->outside[v->outside_count++] = (rank_outside){record, (float)one->score};
+    }
+    return SESSILE_OK;
+}
+
 sessile_status memory_take_vector(asked_vector *v, const memory_fold *f,
-                                  const sessile_memory_search_options *o,
+                                  const sessile_memory_search_options *o, size_t memory,
                                   sessile_error *err)
 {
     vector_fault fault;
 
     v->model = NULL;
     v->scale = 0;
+    v->outside = NULL;
+    v->outside_count = v->outside_size = 0;
+    if (o->outside)
+        return take_outside(v, f, o, memory, err);
     if (!o->vector)
         return SESSILE_OK;
     if (o->dims < 1 || o->dims > SESSILE_MEMORY_DIMS_MAX)
@@ -211,13 +241,28 @@ sessile_status memory_take_vector(asked_vector *v, const memory_fold *f,
         return fail(err, SESSILE_INVALID, "the question's vector %s",
                     fault == VECTOR_ZERO ? "has zeros only"
                                          : "has a number that is not finite");
-    v->model = o->model.size ? memory_fold_model_of(f, o->model) : memory_fold_model(f);
+    v->model =
+        o->model.size ? memory_fold_model_of(f, o->model, o->dims) : memory_fold_model(f);
     if (v->model && v->model->vectors.dims != o->dims)
         return fail(err, SESSILE_INVALID,
                     "the question's vector has %zu dimensions, those of its model here "
                     "have %zu",
                     o->dims, v->model->vectors.dims);
     return SESSILE_OK;
+}
+
+void memory_drop_vector(asked_vector *v, const memory_fold *f)
+{
+    mem_free(f->alloc, v->outside, v->outside_size);
+    v->outside = NULL;
+}
+
+void memory_ask_vector(rank_question *q, const asked_vector *v)
+{
+    q->vector = v->model ? v->values : NULL;
+    q->scale = v->scale;
+    q->outside = v->outside;
+    q->outside_count = v->outside_count;
 }
 
 void memory_about(const sessile_memory *m, uint32_t record, int64_t *time_ms,
@@ -287,9 +332,10 @@ static sessile_status search_locked(sessile_memory *m, sessile_slice question,
     term_list terms;
 
     limit = limit < f->states.count ? limit : f->states.count;
+    v->outside = NULL;
     terms_init(&terms, a);
     if (!status)
-        status = memory_take_vector(v, f, o, err);
+        status = memory_take_vector(v, f, o, 0, err);
     if (!status && limit) {
         hits = mem_alloc(a, limit * sizeof *hits);
         if (!hits || terms_add(&terms, f->words, question.data ? question.data : "",
@@ -300,8 +346,6 @@ static sessile_status search_locked(sessile_memory *m, sessile_slice question,
         terms_distinct(&terms);
         q = (rank_question){.terms = terms.at,
                             .term_count = terms.count,
-                            .vector = v->model ? v->values : NULL,
-                            .scale = v->scale,
                             .weight = o->weight,
                             .recency = o->recency,
                             .importance = o->importance,
@@ -311,6 +355,7 @@ static sessile_status search_locked(sessile_memory *m, sessile_slice question,
                             .about = about,
                             .arg = &filter,
                             .factors = &factors};
+        memory_ask_vector(&q, v);
         found = rank(&f->postings, v->model ? &v->model->vectors : NULL, &q, hits);
         if (found < 0)
             status = fail_nomem(err);
@@ -323,6 +368,7 @@ static sessile_status search_locked(sessile_memory *m, sessile_slice question,
     if (!status)
         status = add_hits(l, m, question, o, &q, hits, (size_t)found, err);
     mem_free(a, hits, limit * sizeof *hits);
+    memory_drop_vector(v, f);
     terms_deinit(&terms);
     memory_filter_deinit(&filter);
     return status;

@@ -319,9 +319,11 @@ static int take_vector(memory_fold *f, memory_model *m, sessile_id id,
     scale = vector_scale(values, m->vectors.dims);
     if (scale == 0)
         return 0;
+    if (vectors_put(&m->vectors, record, values, scale))
+        return -1;
     if (f->blocks.on)
-        (void)blocks_put_vector(&f->blocks, id, values);
-    return vectors_put(&m->vectors, record, values, scale);
+        blocks_put_vector(&f->blocks, id, vectors_get(&m->vectors, record, &scale));
+    return 0;
 }
 
 static int take_ids(memory_fold *f, memory_model *m, json of, const unsigned char *bytes,
@@ -376,9 +378,12 @@ static sessile_status take_vectors(memory_fold *f, const entry *e, sessile_error
     return failed ? fail_nomem(err) : SESSILE_OK;
 }
 
-const memory_model *memory_fold_model_of(const memory_fold *f, sessile_slice name)
+const memory_model *memory_fold_model_of(const memory_fold *f, sessile_slice name,
+                                         size_t dims)
 {
     const memory_model *found = NULL;
+    if (dims)
+        return find_model(f, name, dims);
     for (size_t i = 0; i < f->model_count; i++) {
         const memory_model *m = &f->models[i];
         if (m->name_size == name.size && !memcmp(m->name, name.data, name.size) &&

@@ -69,8 +69,9 @@ sessile_status memory_fold_visit(void *arg, sessile_id id, const char *text, siz
 /* The vectors that a search without a choice uses: of the models that have a vector for
  * every live entry the newest, else the one that has most. NULL: there are none. */
 const memory_model *memory_fold_model(const memory_fold *f);
-/* By its name; NULL: there is none. */
-const memory_model *memory_fold_model_of(const memory_fold *f, sessile_slice name);
+/* By its name: the one of these dimensions, or with 0 the newest; NULL: there is none. */
+const memory_model *memory_fold_model_of(const memory_fold *f, sessile_slice name,
+                                         size_t dims);
 
 /* The bytes that it takes. */
 size_t memory_fold_bytes(const memory_fold *f);

@@ -50,17 +50,18 @@ static sessile_status strange(sessile_error *err)
 /* A block on its way into the fold. */
 typedef struct taking {
     memory_fold *f;
-    sessile_id id; /* of the entry */
-    block_record r;
+    block_record records[LOG_BLOCK];
+    const block_record *r; /* of the entry */
+    sessile_id id;
     wire parts;
 } taking;
 
 /* r.count ids. */
 static sessile_status take_ids(taking *t, sessile_id *ids, sessile_error *err)
 {
-    if (t->r.count > SESSILE_MEMORY_NAMED_MAX)
+    if (t->r->count > SESSILE_MEMORY_NAMED_MAX)
         return strange(err);
-    for (uint32_t i = 0; i < t->r.count; i++)
+    for (uint32_t i = 0; i < t->r->count; i++)
         ids[i] = wire_u32(&t->parts);
     return t->parts.bad ? strange(err) : SESSILE_OK;
 }
@@ -71,22 +72,22 @@ static sessile_status take_memory(taking *t, sessile_error *err)
     uint32_t record = (uint32_t)f->states.count;
     sessile_id replaces[SESSILE_MEMORY_NAMED_MAX];
     states_entry s = {.id = t->id,
-                      .time_ms = t->r.time_ms,
-                      .expires_ms = t->r.expires_ms,
+                      .time_ms = t->r->time_ms,
+                      .expires_ms = t->r->expires_ms,
                       .key = wire_text(&t->parts),
-                      .session = t->r.session,
+                      .session = t->r->session,
                       .replaces = replaces,
-                      .replace_count = t->r.count,
-                      .importance = t->r.importance / (double)UINT16_MAX,
-                      .pending = (t->r.flags & BLOCK_PENDING) != 0,
-                      .erased = (t->r.flags & BLOCK_ERASED) != 0,
-                      .kind = t->r.what,
-                      .source = t->r.source};
+                      .replace_count = t->r->count,
+                      .importance = t->r->importance / (double)UINT16_MAX,
+                      .pending = (t->r->flags & BLOCK_PENDING) != 0,
+                      .erased = (t->r->flags & BLOCK_ERASED) != 0,
+                      .kind = t->r->what,
+                      .source = t->r->source};
     sessile_status status = take_ids(t, replaces, err);
 
     if (status)
         return status;
-    if (record >= f->postings.count || t->r.importance > UINT16_MAX ||
+    if (record >= f->postings.count || t->r->importance > UINT16_MAX ||
         !memory_kind_name((sessile_memory_kind)s.kind) ||
         !memory_source_name((sessile_memory_source)s.source))
         return strange(err);
@@ -102,14 +103,14 @@ static sessile_status take_verdict(taking *t, sessile_error *err)
 {
     states *s = &t->f->states;
 
-    if (!memory_verdict_name((sessile_memory_verdict_kind)t->r.what))
+    if (!memory_verdict_name((sessile_memory_verdict_kind)t->r->what))
         return strange(err);
-    for (uint32_t i = 0; i < t->r.count; i++) {
+    for (uint32_t i = 0; i < t->r->count; i++) {
         uint32_t record = states_find(s, wire_u32(&t->parts));
         if (t->parts.bad || record == STATE_NONE)
             return strange(err);
-        if (states_judge(s, t->id, t->r.time_ms, record,
-                         (sessile_memory_verdict_kind)t->r.what))
+        if (states_judge(s, t->id, t->r->time_ms, record,
+                         (sessile_memory_verdict_kind)t->r->what))
             return fail_nomem(err);
     }
     t->f->verdicts++;
@@ -119,16 +120,16 @@ static sessile_status take_verdict(taking *t, sessile_error *err)
 static sessile_status take_vectors(taking *t, sessile_error *err)
 {
     sessile_slice name = wire_text(&t->parts);
-    size_t dims = t->r.dims, one = sizeof(sessile_id) + dims;
+    size_t dims = t->r->dims, one = sizeof(sessile_id) + dims;
     memory_model *m;
 
     if (t->parts.bad || dims < 1 || dims > VECTOR_DIMS_MAX ||
-        t->r.count > (size_t)(t->parts.end - t->parts.at) / one)
+        t->r->count > (size_t)(t->parts.end - t->parts.at) / one)
         return strange(err);
     m = memory_fold_make_model(t->f, name, dims);
     if (!m)
         return fail_nomem(err);
-    for (uint32_t i = 0; i < t->r.count; i++) {
+    for (uint32_t i = 0; i < t->r->count; i++) {
         uint32_t record = states_find(&t->f->states, wire_u32(&t->parts));
         const int8_t *values = (const int8_t *)t->parts.at;
         float scale = vector_good(values, dims) ? vector_scale(values, dims) : 0;
@@ -161,7 +162,7 @@ static sessile_status take_record(taking *t, sessile_error *err)
 {
     memory_fold *f = t->f;
 
-    switch (t->r.op) {
+    switch (t->r->op) {
     case BLOCK_NOTHING:
         return SESSILE_OK;
     case BLOCK_MEMORY:
@@ -169,13 +170,13 @@ static sessile_status take_record(taking *t, sessile_error *err)
     case BLOCK_VERDICT:
         return take_verdict(t, err);
     case BLOCK_HEARD:
-        return map_put(&f->heard, t->r.session, t->r.count) ? fail_nomem(err)
-                                                            : SESSILE_OK;
+        return map_put(&f->heard, t->r->session, t->r->count) ? fail_nomem(err)
+                                                              : SESSILE_OK;
     case BLOCK_VECTORS:
         return take_vectors(t, err);
     case BLOCK_CONSENT:
         f->consent = t->id;
-        f->consented = (t->r.flags & BLOCK_GIVEN) != 0;
+        f->consented = (t->r->flags & BLOCK_GIVEN) != 0;
         return SESSILE_OK;
     case BLOCK_REFUSAL:
         f->refusals++;
@@ -189,17 +190,14 @@ static sessile_status take_record(taking *t, sessile_error *err)
 
 /* The terms of the block's memories, which are not live yet. */
 static sessile_status take_terms(memory_fold *f, const block_head *head,
-                                 const void *records, sessile_error *err)
+                                 const block_record *records, sessile_error *err)
 {
     uint16_t lengths[LOG_BLOCK][FIELDS];
     uint32_t count = 0;
-    block_record r;
 
-    for (size_t i = 0; i < LOG_BLOCK; i++) {
-        block_read_record(&r, records, i);
-        if (r.op == BLOCK_MEMORY)
-            memcpy(lengths[count++], r.lengths, sizeof r.lengths);
-    }
+    for (const block_record *r = records; r < records + LOG_BLOCK; r++)
+        if (r->op == BLOCK_MEMORY)
+            memcpy(lengths[count++], r->lengths, sizeof r->lengths);
     if (postings_extend(&f->postings, lengths, count))
         return fail_nomem(err);
     for (int field = 0; field < FIELDS; field++) {
@@ -215,14 +213,17 @@ static sessile_status take_whole(memory_fold *f, const block_head *head,
                                  const void *records, sessile_error *err)
 {
     uint64_t block = f->restoring.blocks;
-    sessile_status status = take_terms(f, head, records, err);
-    taking t = {.f = f};
+    sessile_status status;
+    taking t;
 
+    t.f = f;
+    block_read_records(t.records, records);
+    status = take_terms(f, head, t.records, err);
     wire_init(&t.parts, head->parts.data, head->parts.size);
     for (size_t i = 0; !status && i < LOG_BLOCK; i++) {
         t.id = (sessile_id)(block * LOG_BLOCK + i);
-        block_read_record(&t.r, records, i);
-        status = t.id || t.r.op == BLOCK_NOTHING ? take_record(&t, err) : strange(err);
+        t.r = &t.records[i];
+        status = t.id || t.r->op == BLOCK_NOTHING ? take_record(&t, err) : strange(err);
     }
     if (!status && (t.parts.bad || t.parts.at != t.parts.end ||
                     f->states.count != f->postings.count))
@@ -285,6 +286,8 @@ static sessile_status restore(void *arg, uint64_t count, const void *snapshot,
         return strange(err);
     f->blocks.chain = 0; /* block 0 has the header too */
     f->restoring.blocks = 0;
+    if (states_reserve(&f->states, (size_t)count))
+        return fail_nomem(err);
     for (uint64_t k = 0; !status && k < blocks; k++) {
         status = log_load(*f->log, (sessile_id)(k * LOG_BLOCK), err);
         if (!status && f->restoring.blocks == k)

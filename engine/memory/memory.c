@@ -380,6 +380,11 @@ static sessile_status append(sessile_memory *m, const batch *b, sessile_error *e
                               texts[i].size, NULL))
             m->fold->failed = 1;
     mem_free(a, texts, b->count * sizeof *texts);
+    if (status == SESSILE_LIMIT && err && strstr(err->message, "[session]"))
+        status = fail(err, SESSILE_LIMIT,
+                      "its log would grow past %" PRIu64
+                      " bytes [session]: erase ended entries, or raise the limit",
+                      m->store->limits.session);
     return status;
 }
 

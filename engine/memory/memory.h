@@ -111,6 +111,17 @@ sessile_status memory_add_verdict(sessile_memory *m, batch *b, const sessile_id 
 sessile_status memory_embed(sessile_memory *m, sessile_slice model, size_t dims,
                             const sessile_id *ids, const float *vectors, size_t count,
                             sessile_error *err);
+/*
+ * Live entries that have no vector of the model (dims 0: of the newest of that name), in
+ * the order of the log, as memory_list() gives them: at most `most`, from record *from
+ * on, which is then where to go on. *left: how many there are from *from on, without
+ * those. DENIED: the user does not consent, so that nobody is shown a text.
+ */
+sessile_status memory_unembedded(sessile_memory *m, sessile_slice model, size_t dims,
+                                 size_t *from, size_t most, sessile_memory_row **rows,
+                                 size_t *count, size_t *left, sessile_error *err);
+sessile_status memory_models(sessile_memory *m, sessile_memory_model **out, size_t *count,
+                             sessile_error *err);
 
 /* ---- erase.c */
 sessile_status memory_erase(sessile_memory *m,
@@ -182,15 +193,23 @@ sessile_status memory_stats(sessile_memory *m, sessile_memory_stats *out,
 /* INVALID, LIMIT: numbers of a search that are out of range. */
 sessile_status memory_check_search(const sessile_memory_search_options *o,
                                    sessile_error *err);
-/* The question's vector as the model's rows are: padded, quantised. */
+/* The question's vector as the model's rows are: padded, quantised; or what an outside
+ * index found. */
 typedef struct asked_vector {
     const memory_model *model; /* NULL: none was asked for, or there is none here */
     int8_t values[(SESSILE_MEMORY_DIMS_MAX + 31) / 32 * 32];
     float scale;
+    rank_outside *outside; /* of live entries; or NULL */
+    size_t outside_count, outside_size /* bytes */;
 } asked_vector;
+/* memory: the index by which o->outside names this memory. Call memory_drop_vector() in
+ * any case. */
 sessile_status memory_take_vector(asked_vector *v, const memory_fold *f,
-                                  const sessile_memory_search_options *o,
+                                  const sessile_memory_search_options *o, size_t memory,
                                   sessile_error *err);
+void memory_drop_vector(asked_vector *v, const memory_fold *f);
+/* Sets what of a question is not about words. */
+void memory_ask_vector(rank_question *q, const asked_vector *v);
 /* What a rank_question's `about` says of a record. */
 void memory_about(const sessile_memory *m, uint32_t record, int64_t *time_ms,
                   double *importance);

@@ -47,6 +47,7 @@ void postings_deinit(postings *p)
     }
     mem_free(a, p->live, p->live_capacity * sizeof *p->live);
     mem_free(a, p->marked, p->marked_capacity * sizeof *p->marked);
+    mem_free(a, p->ratings, p->rating_capacity * sizeof *p->ratings);
     postings_init(p, a);
 }
 
@@ -383,31 +384,42 @@ static int find_packed(postings *p, const unsigned char *data, size_t size)
     return 0;
 }
 
-/* Step by step for all terms: each step waits for memory, and the next term's memory can
- * be fetched meanwhile. */
+/* Each term takes four steps, and each step waits for memory: the map, the list, its
+ * bytes. So the steps of a term are taken AHEAD terms apart, and its memory is fetched
+ * meanwhile. */
 int postings_unpack(postings *p, int field, uint32_t count, const void *data, size_t size)
 {
+    static const size_t AHEAD = 8;
     posting_field *in = &p->fields[field];
     const unsigned char *from = data;
     int result = size > UINT32_MAX ? 1 : find_packed(p, data, size);
+    size_t n = p->marked_count;
 
     p->marking = 0;
-    for (size_t i = 0; !result && i < p->marked_count; i++) {
-        const posting_list *list = make_list(p, in, p->marked[i].term);
-        if (!list)
-            result = -1;
-        else
-            p->marked[i].list = (uint32_t)(list - in->lists);
-    }
-    for (size_t i = 0; !result && i < p->marked_count; i++) {
-        const posting_list *list = &in->lists[p->marked[i].list];
-        if (list->capacity)
-            __builtin_prefetch(list->bytes.far + list->size, 1);
-    }
-    for (size_t i = 0; !result && i < p->marked_count; i++) {
-        const unsigned char *at = from + p->marked[i].next;
-        result = unpack_list(p, &in->lists[p->marked[i].list], p->count - count, at,
-                             at + p->marked[i].size);
+    for (size_t i = 0; !result && i < n + 3 * AHEAD; i++) {
+        posting_list *list;
+        posting_mark *m;
+        if (i < n)
+            map_prefetch(&in->terms, p->marked[i].term);
+        if (i >= AHEAD && i - AHEAD < n) {
+            m = &p->marked[i - AHEAD];
+            list = make_list(p, in, m->term);
+            if (!list)
+                return -1;
+            m->list = (uint32_t)(list - in->lists);
+            __builtin_prefetch(list, 1);
+            __builtin_prefetch(list + 1, 1); /* it may lie in two lines */
+        }
+        if (i >= 2 * AHEAD && i - 2 * AHEAD < n) {
+            list = &in->lists[p->marked[i - 2 * AHEAD].list];
+            if (list->capacity)
+                __builtin_prefetch(list->bytes.far + list->size, 1);
+        }
+        if (i >= 3 * AHEAD) {
+            m = &p->marked[i - 3 * AHEAD];
+            result = unpack_list(p, &in->lists[m->list], p->count - count, from + m->next,
+                                 from + m->next + m->size);
+        }
     }
     return result;
 }
@@ -484,6 +496,17 @@ double postings_score(postings *p, const uint64_t *terms, size_t count,
     return whole;
 }
 
+float *postings_ratings(postings *p, size_t each)
+{
+    size_t need = p->count * each, room = need + need / 8;
+    if (need <= p->rating_capacity)
+        return p->ratings;
+    mem_free(p->alloc, p->ratings, p->rating_capacity * sizeof *p->ratings);
+    p->ratings = mem_alloc(p->alloc, room * sizeof *p->ratings);
+    p->rating_capacity = p->ratings ? room : 0;
+    return p->ratings;
+}
+
 double postings_explain(postings *p, int field, uint64_t term, uint32_t entry)
 {
     posting_field *in = &p->fields[field];
@@ -504,7 +527,8 @@ double postings_explain(postings *p, int field, uint64_t term, uint32_t entry)
 size_t postings_bytes(const postings *p)
 {
     size_t sum = sizeof *p + p->live_capacity * sizeof *p->live +
-                 p->marked_capacity * sizeof *p->marked;
+                 p->marked_capacity * sizeof *p->marked +
+                 p->rating_capacity * sizeof *p->ratings;
     for (int f = 0; f < FIELDS; f++) {
         const posting_field *field = &p->fields[f];
         sum += field->capacity * sizeof *field->lists +

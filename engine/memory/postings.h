@@ -57,8 +57,11 @@ typedef struct postings {
     size_t live_capacity;
     uint32_t count, live_count;
     uint32_t
-        changes; /* counts how often an entry that was there began or ended to live */
-    int failed;  /* no memory in the middle of an addition: only clearing helps */
+        changes;    /* counts how often an entry that was there began or ended to live */
+    float *ratings; /* of one search after the other: allocated anew, their pages cost
+                       more */
+    size_t rating_capacity;
+    int failed; /* no memory in the middle of an addition: only clearing helps */
 } postings;
 
 typedef struct posting_terms {
@@ -102,6 +105,9 @@ void postings_count(postings *p, const uint64_t *terms, size_t count,
  */
 double postings_score(postings *p, const uint64_t *terms, size_t count,
                       const postings_counts *of, float *scores);
+
+/* Room for `each` numbers for each entry, kept until the next call; NULL: no memory. */
+float *postings_ratings(postings *p, size_t each);
 
 /* What one term gives an entry by one field; 0: nothing. */
 double postings_explain(postings *p, int field, uint64_t term, uint32_t entry);

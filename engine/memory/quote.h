@@ -21,7 +21,12 @@
  */
 void quote_put_entry(buf *out, const sessile_memory_row *row);
 
-/* Appends text as a JSON string in which those characters are escaped. Text is UTF-8. */
+/* 1 when text, which is UTF-8, has a character that nobody sees, or that ends a line or
+ * changes the direction of writing: *c is the first one. */
+int quote_find_hidden(sessile_slice text, uint32_t *c);
+
+/* Appends text as a JSON string in which < and > and those characters are escaped. Text
+ * is UTF-8. */
 void quote_put_text(buf *out, sessile_slice text);
 
 #endif

@@ -13,6 +13,11 @@
 #include <math.h>
 #include <string.h>
 
+/* Numbers that are looked at together. */
+enum { LANES = 4 };
+typedef float lanes __attribute__((vector_size(LANES * sizeof(float))));
+typedef int32_t lane_mask __attribute__((vector_size(LANES * sizeof(int32_t))));
+
 #define MONTH_MS 2592000000.0 /* 30 days */
 
 /* 1 when a is better. */
@@ -60,28 +65,100 @@ static void sort(rank_hit *heap, size_t count)
     }
 }
 
-/* What factors come from, of the live entries. */
-static void sum_up(rank_ratings *r, const postings *p, const vectors *v)
+static int any(lane_mask mask)
 {
-    r->max_cosine = VECTOR_NONE;
-    for (uint32_t i = 0; i < p->count; i++)
-        if (r->lex[i] > r->max_lex && postings_is_live(p, i))
+    uint64_t parts[LANES / 2];
+    memcpy(parts, &mask, sizeof parts);
+    return (parts[0] | parts[1]) != 0;
+}
+
+/* The first entry from i on that is above `least`. Most are not, and several are looked
+ * at together. */
+static uint32_t next_above(const float *lex, uint32_t i, uint32_t count, float least)
+{
+    for (; i + 2 * LANES <= count; i += 2 * LANES) {
+        lanes first, second;
+        memcpy(&first, lex + i, sizeof first);
+        memcpy(&second, lex + i + LANES, sizeof second);
+        if (any((first > least) | (second > least)))
+            break;
+    }
+    while (i < count && !(lex[i] > least))
+        i++;
+    return i;
+}
+
+/* As many entries as can be left out of a search by words and vector, from i on, because
+ * their scores are not above `least`, which is above 0. */
+static uint32_t next_by_both(const rank_ratings *r, const rank_factors *factors,
+                             uint32_t i, uint32_t count, float least)
+{
+    const float words = (float)factors->by_words, vector = (float)factors->by_vector,
+                mean = (float)factors->mean;
+
+    for (; i + LANES <= count; i += LANES) {
+        lanes lex, cosine, sum;
+        memcpy(&lex, r->lex + i, sizeof lex);
+        memcpy(&cosine, r->cosines + i, sizeof cosine);
+        lex *= words;
+        sum = lex + (cosine - mean) * vector;
+        if (any((lex > least) | (sum > least)))
+            break;
+    }
+    return i;
+}
+
+/* The next entry from i on that may have a score of `enough` or more, and above 0. */
+static uint32_t next_worthy(const rank_ratings *r, const rank_factors *factors,
+                            uint32_t i, uint32_t count, double enough)
+{
+    enough *= 1 - 1e-5; /* floats are not as exact */
+    if (!r->cosines)
+        return factors->by_words > 0
+                   ? next_above(r->lex, i, count, (float)(enough / factors->by_words))
+                   : count;
+    return enough > 0 ? next_by_both(r, factors, i, count, (float)enough) : i;
+}
+
+/* What factors come from: of the live entries, or of all. */
+static void sum_up_words(rank_ratings *r, const postings *p, int all)
+{
+    for (uint32_t i = 0;
+         (i = next_above(r->lex, i, p->count, (float)r->max_lex)) < p->count; i++)
+        if (all || postings_is_live(p, i))
             r->max_lex = r->lex[i];
-    for (size_t row = 0; r->cosines && row < v->count; row++) {
+}
+
+static void count_cosine(rank_ratings *r, double cosine)
+{
+    r->sum += cosine;
+    r->squares += cosine * cosine;
+    r->max_cosine = r->with ? fmax(r->max_cosine, cosine) : cosine;
+    r->min_cosine = r->with ? fmin(r->min_cosine, cosine) : cosine;
+    r->with++;
+}
+
+/* v NULL: the cosines are not of vectors. */
+static void sum_up_vectors(rank_ratings *r, const postings *p, const vectors *v, int all)
+{
+    for (uint32_t i = 0; r->cosines && !v && i < p->count; i++)
+        if (r->cosines[i] > VECTOR_NONE && (all || postings_is_live(p, i)))
+            count_cosine(r, (double)r->cosines[i]);
+    for (size_t row = 0; r->cosines && v && row < v->count; row++) {
         uint32_t i = v->entries[row];
-        if (i >= p->count || !postings_is_live(p, i))
-            continue;
-        r->sum += r->cosines[i];
-        r->squares += (double)r->cosines[i] * r->cosines[i];
-        r->with++;
-        if (r->cosines[i] > r->max_cosine)
-            r->max_cosine = r->cosines[i];
+        if (i < p->count && (all || postings_is_live(p, i)))
+            count_cosine(r, (double)r->cosines[i]);
     }
 }
 
 void rank_join(rank_ratings *sum, const rank_ratings *r)
 {
-    sum->max_cosine = sum->with ? fmax(sum->max_cosine, r->max_cosine) : r->max_cosine;
+    if (r->with) {
+        sum->max_cosine =
+            sum->with ? fmax(sum->max_cosine, r->max_cosine) : r->max_cosine;
+        sum->min_cosine =
+            sum->with ? fmin(sum->min_cosine, r->min_cosine) : r->min_cosine;
+    }
     sum->max_lex = fmax(sum->max_lex, r->max_lex);
     sum->sum += r->sum;
     sum->squares += r->squares;
@@ -94,6 +171,10 @@ rank_factors rank_weigh(const rank_ratings *r, const rank_question *q)
     rank_factors f = {.mean = r->with ? r->sum / with : 0};
 
     f.deviation = r->with ? sqrt(fmax(0, r->squares / with - f.mean * f.mean)) : 0;
+    if (q->outside && r->with) {
+        double distance = r->max_cosine - r->min_cosine;
+        f.mean = r->min_cosine - (distance > 0 ? distance / with : 1);
+    }
     f.by_words = r->max_lex > 0 ? (1 - weight) / r->max_lex : 0;
     f.by_vector =
         r->with && r->max_cosine > f.mean ? weight / (r->max_cosine - f.mean) : 0;
@@ -127,7 +208,8 @@ size_t rank_best(const postings *p, const rank_question *q, const rank_ratings *
     double enough = 0;                            /* the worst of a full heap */
     size_t count = 0;
 
-    for (uint32_t i = 0; i < p->count; i++) {
+    for (uint32_t i = 0;
+         (i = next_worthy(r, factors, i, p->count, enough / most)) < p->count; i++) {
         rank_hit hit = {.entry = i, .lex = r->lex[i], .cosine = VECTOR_NONE};
         hit.score = factors->by_words * (double)hit.lex;
         if (r->cosines && (hit.cosine = r->cosines[i]) > factors->mean)
@@ -157,31 +239,35 @@ size_t rank_best(const postings *p, const rank_question *q, const rank_ratings *
     return count;
 }
 
-void rank_ratings_deinit(rank_ratings *r)
-{
-    mem_free(r->alloc, r->lex, r->size);
-    mem_free(r->alloc, r->cosines, r->size);
-    r->lex = NULL;
-    r->cosines = NULL;
-}
-
 int rank_rate(rank_ratings *r, postings *p, const vectors *v, const rank_question *q,
               const postings_counts *of)
 {
-    *r = (rank_ratings){.alloc = p->alloc, .size = p->count * sizeof(float)};
+    int by_vector = v && q->vector && v->count && !q->outside;
+
+    *r = (rank_ratings){0};
     if (!p->count)
         return 0;
-    r->lex = mem_alloc(p->alloc, r->size);
+    r->lex = postings_ratings(p, by_vector || q->outside ? 2 : 1);
     if (!r->lex)
         return -1;
-    if (v && q->vector && v->count) {
-        r->cosines = mem_alloc(p->alloc, r->size);
-        if (!r->cosines)
-            return -1;
+    if (by_vector) {
+        r->cosines = r->lex + p->count;
         vectors_score(v, q->vector, q->scale, r->cosines, p->count);
     }
+    if (q->outside) {
+        v = NULL;
+        r->cosines = r->lex + p->count;
+        for (uint32_t i = 0; i < p->count; i++)
+            r->cosines[i] = VECTOR_NONE;
+        for (size_t i = 0; i < q->outside_count; i++)
+            if (q->outside[i].entry < p->count)
+                r->cosines[q->outside[i].entry] =
+                    fmaxf(r->cosines[q->outside[i].entry], q->outside[i].score);
+    }
     r->whole = postings_score(p, q->terms, q->term_count, of, r->lex);
-    sum_up(r, p, v);
+    r->max_cosine = VECTOR_NONE;
+    sum_up_words(r, p, 0);
+    sum_up_vectors(r, p, v, 0);
     return 0;
 }
 
@@ -189,16 +275,18 @@ int64_t rank(postings *p, const vectors *v, const rank_question *q, rank_hit *hi
 {
     rank_ratings r;
     rank_factors factors;
-    int64_t count = -1;
 
     if (!p->count || !q->limit)
         return 0;
-    if (!rank_rate(&r, p, v, q, NULL)) {
-        factors = rank_weigh(&r, q);
-        if (q->factors)
-            *q->factors = factors;
-        count = (int64_t)rank_best(p, q, &r, &factors, hits);
-    }
-    rank_ratings_deinit(&r);
-    return count;
+    if (rank_rate(&r, p, v, q, NULL))
+        return -1;
+    /* What ended is found, if it is asked for, when nothing that lives is alike. */
+    if (r.max_lex <= 0)
+        sum_up_words(&r, p, 1);
+    if (!r.with)
+        sum_up_vectors(&r, p, v, 1);
+    factors = rank_weigh(&r, q);
+    if (q->factors)
+        *q->factors = factors;
+    return (int64_t)rank_best(p, q, &r, &factors, hits);
 }

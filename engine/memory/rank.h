@@ -4,8 +4,14 @@
  *     score = (1 - w) * lex / max lex + w * max(0, cos - mean) / (max cos - mean)
  *             times (1 + recency * 2^(-age / 30 days) + importance * i)
  *
- * Mean and maxima are of live entries. w is `weight`, or 0 without vectors, or 1 without
- * words. Words do not gate vectors, nor vectors words.
+ * Mean and maxima are of live entries, or of all where no live one has any. w is
+ * `weight`, or 0 without vectors, or 1 without words. Words do not gate vectors, nor
+ * vectors words.
+ *
+ * The scores of an outside index stand in the place of cosines. It names only the n best,
+ * so that the mean of all is not known: what is subtracted is lower than the least score
+ * by an n-th of the distance between least and best. So the best gets all of w, and the
+ * least 1 / (n + 1) of it, whatever scale the index has.
  */
 #ifndef MEMORY_RANK_H
 #define MEMORY_RANK_H
@@ -24,11 +30,20 @@ typedef struct rank_factors {
     double deviation;                 /* of the cosines */
 } rank_factors;
 
+/* What an outside index says of an entry: the nearer, the larger; finite. */
+typedef struct rank_outside {
+    uint32_t entry;
+    float score;
+} rank_outside;
+
 typedef struct rank_question {
     const uint64_t *terms; /* distinct */
     size_t term_count;
     const int8_t *vector; /* vectors.stride values, or NULL */
     float scale;
+    /* What an outside index found, instead of a vector; NULL: there is none. */
+    const rank_outside *outside;
+    size_t outside_count;
     double weight; /* 0 to 1 */
     double recency, importance;
     int64_t now_ms;
@@ -51,20 +66,18 @@ typedef struct rank_hit {
     double score, cover;
 } rank_hit;
 
-/* The numbers of one search in one memory, for all its entries. */
+/* The numbers of one search in one memory, for all its entries, until the next search
+ * there. */
 typedef struct rank_ratings {
-    const allocator *alloc;
-    float *lex, *cosines;                     /* cosines NULL: none asked for */
-    size_t size;                              /* bytes of each */
-    double whole;                             /* what an answer to all words would get */
-    double max_lex, max_cosine, sum, squares; /* of live entries */
-    size_t with;                              /* live entries with a vector */
+    float *lex, *cosines; /* cosines NULL: none asked for */
+    double whole;         /* what an answer to all words would get */
+    double max_lex, max_cosine, min_cosine, sum, squares; /* as above */
+    size_t with;                                          /* entries with a vector */
 } rank_ratings;
 /* Rates all entries: 0, or -1: no memory. v NULL: no vectors. of: see postings_score().
- * Call rank_ratings_deinit() in any case. */
+ */
 int rank_rate(rank_ratings *r, postings *p, const vectors *v, const rank_question *q,
               const postings_counts *of);
-void rank_ratings_deinit(rank_ratings *r);
 /* Adds to `sum`, zeros at first, what factors come from. */
 void rank_join(rank_ratings *sum, const rank_ratings *r);
 /* The factors for ratings, or for several that were joined. */

@@ -8,6 +8,7 @@
  */
 #include "memory/memory.h"
 
+#include <math.h>
 #include <string.h>
 
 #include "memory/filter.h"
@@ -116,18 +117,18 @@ static int same_terms(const one *ones, size_t count)
 static rank_question question_of(const one *o, size_t limit)
 {
     const sessile_recall_options *options = o->of->options;
-    return (rank_question){.terms = o->terms.at,
-                           .term_count = o->terms.count,
-                           .vector = o->vector.model ? o->vector.values : NULL,
-                           .scale = o->vector.scale,
-                           .weight = options->weight,
-                           .recency = options->recency,
-                           .importance = options->importance,
-                           .now_ms = o->now_ms,
-                           .limit = limit,
-                           .pass = may_find,
-                           .about = about,
-                           .arg = (void *)(uintptr_t)o};
+    rank_question q = {.terms = o->terms.at,
+                       .term_count = o->terms.count,
+                       .weight = options->weight,
+                       .recency = options->recency,
+                       .importance = options->importance,
+                       .now_ms = o->now_ms,
+                       .limit = limit,
+                       .pass = may_find,
+                       .about = about,
+                       .arg = (void *)(uintptr_t)o};
+    memory_ask_vector(&q, &o->vector);
+    return q;
 }
 
 /* Rates all memories, and finds the best of each by the same measure. */
@@ -162,9 +163,9 @@ static int rate(one *ones, size_t count, size_t limit)
             continue;
         q = question_of(o, limit);
         q.min_cover = options->min_cover;
-        q.min_cosine = options->min_cosine > 0
-                           ? options->min_cosine
-                           : factors.mean + NEAR_DEVIATIONS * factors.deviation;
+        q.min_cosine = options->min_cosine > 0 ? options->min_cosine
+                       : q.outside             ? INFINITY
+                                   : factors.mean + NEAR_DEVIATIONS * factors.deviation;
         o->hits = mem_alloc(a, limit * sizeof *o->hits);
         failed = !o->hits;
         if (!failed)
@@ -221,7 +222,7 @@ static sessile_status begin_one(one *o, const memory_several *of,
                   WORDS_QUESTION))
         return fail_nomem(err);
     terms_distinct(&o->terms);
-    return memory_take_vector(&o->vector, o->m->fold, search, err);
+    return memory_take_vector(&o->vector, o->m->fold, search, o->index, err);
 }
 
 sessile_status memory_find_several(const memory_several *of, size_t limit, row_list *l,
@@ -231,6 +232,8 @@ sessile_status memory_find_several(const memory_several *of, size_t limit, row_l
     const sessile_memory_search_options search = {.vector = given->vector,
                                                   .dims = given->dims,
                                                   .model = given->model,
+                                                  .outside = given->outside,
+                                                  .outside_count = given->outside_count,
                                                   .weight = given->weight,
                                                   .recency = given->recency,
                                                   .importance = given->importance,
@@ -258,8 +261,7 @@ sessile_status memory_find_several(const memory_several *of, size_t limit, row_l
         status = add_hits(l, ones, count, limit, err);
     for (size_t k = 0; k < count; k++) {
         terms_deinit(&ones[k].terms);
-        if (ones[k].ratings.alloc)
-            rank_ratings_deinit(&ones[k].ratings);
+        memory_drop_vector(&ones[k].vector, ones[k].m->fold);
         mem_free(a, ones[k].hits, 2 * limit * sizeof *ones[k].hits);
     }
     mem_free(a, ones, SEVERAL * sizeof *ones);

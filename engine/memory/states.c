@@ -6,8 +6,9 @@
  * The definition in states.h asks, for each entry, about all others. Kept up to date are
  * only the two answers that change: how many entries in force name it (takers), and, for
  * each key, the entries in force in the order of their stamps (a list through above and
- * below, whose top replaces all others). Stamps are ids of the log and only grow, so that
- * what comes into force always goes to the top, and is later than everything it names.
+ * below, whose top replaces all others). Each stamp is a later one than all before, so
+ * that what comes into force always goes to the top, and is later than everything it
+ * names.
  *
  * That an entry X counts among the takers of V follows from their stamps alone: it does
  * if X is in force and its stamp is later. So when V is restored, with a new stamp, its
@@ -42,6 +43,12 @@ void states_deinit(states *s)
     map_deinit(&s->slot_of);
     map_deinit(&s->session_of);
     states_init(s, a);
+}
+
+int states_reserve(states *s, size_t count)
+{
+    return mem_grow(s->alloc, (void **)&s->records, &s->capacity, count,
+                    sizeof *s->records);
 }
 
 size_t states_bytes(const states *s)
@@ -122,14 +129,14 @@ static void leave_force(states *s, uint32_t record)
     r->above = r->below = STATE_NONE;
 }
 
-static void enter_force(states *s, uint32_t record, sessile_id stamp)
+static void enter_force(states *s, uint32_t record)
 {
     memory_record *r = &s->records[record];
     uint32_t top;
 
     leave_force(s, record);
     r->flags |= RECORD_IN_FORCE;
-    r->stamp = stamp;
+    r->stamp = ++s->stamped;
     r->takers = 0;
     for (uint32_t i = r->edges; i < r->edges + r->edge_count; i++) {
         s->records[s->edges[i]].takers++;
@@ -210,7 +217,7 @@ int states_write(states *s, const states_entry *e)
     memory_record r = {.time_ms = e->time_ms,
                        .expires_ms = e->expires_ms,
                        .id = e->id,
-                       .stamp = e->id,
+                       .stamp = ++s->stamped,
                        .above = STATE_NONE,
                        .below = STATE_NONE,
                        .same_key = STATE_NONE,
@@ -245,7 +252,7 @@ int states_write(states *s, const states_entry *e)
     s->records[at] = r;
     s->count++;
     if (!e->pending)
-        enter_force(s, (uint32_t)at, e->id);
+        enter_force(s, (uint32_t)at);
     touch(s, (uint32_t)at);
     return s->failed ? -1 : 0;
 }
@@ -284,7 +291,7 @@ static void end(states *s, sessile_id id, uint32_t record, uint8_t how)
         leave_force(s, record);
 }
 
-static void restore(states *s, sessile_id id, int64_t time_ms, uint32_t record)
+static void restore(states *s, int64_t time_ms, uint32_t record)
 {
     memory_record *r = &s->records[record];
     int is_ended = r->flags & (RECORD_DELETED | RECORD_REJECTED);
@@ -294,7 +301,7 @@ static void restore(states *s, sessile_id id, int64_t time_ms, uint32_t record)
     r->flags &= (uint8_t) ~(RECORD_DELETED | RECORD_REJECTED);
     r->ended_by = 0;
     if (!(r->flags & RECORD_PENDING) && (is_ended || !states_is_live(s, record)))
-        enter_force(s, record, id);
+        enter_force(s, record);
 }
 
 int states_judge(states *s, sessile_id id, int64_t time_ms, uint32_t record,
@@ -318,11 +325,11 @@ int states_judge(states *s, sessile_id id, int64_t time_ms, uint32_t record,
         r->flags |= RECORD_APPROVED;
         if (r->flags & RECORD_PENDING) {
             r->flags &= (uint8_t)~RECORD_PENDING;
-            enter_force(s, record, id);
+            enter_force(s, record);
         }
         break;
     case SESSILE_MEMORY_RESTORE:
-        restore(s, id, time_ms, record);
+        restore(s, time_ms, record);
         break;
     case SESSILE_MEMORY_PIN:
         r->flags |= RECORD_PINNED;
@@ -397,7 +404,7 @@ uint32_t states_replaced_by(const states *s, uint32_t record)
 {
     const memory_record *old = &s->records[record];
     uint32_t by = STATE_NONE;
-    sessile_id latest = old->stamp;
+    uint32_t latest = old->stamp;
 
     if (old->slot != STATE_NONE && s->slots[old->slot].top != STATE_NONE &&
         s->records[s->slots[old->slot].top].stamp > latest) {

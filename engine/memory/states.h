@@ -9,8 +9,9 @@
  *     *rejected* if a verdict says so and none restored it since.
  *   - It is *in force* unless it is pending or rejected. A deleted entry stays in force:
  *     who deletes the newer editor does not want the older one back.
- *   - Its *stamp* is the id of its writing, or of the verdict that approved or restored
- * it last: when it came into force.
+ *   - Its *stamp* says when it came into force: when it was written, or by the verdict
+ *     that approved or restored it last. Of several that one verdict names, the one that
+ *     it names later has the later stamp.
  *   - It is *replaced* by every entry in force with a later stamp that names it in
  *     `replaces`, or has the same key.
  *   - It is *erased* if its text says so. An erased entry is in force as any other: what
@@ -43,7 +44,8 @@ enum { /* flags of a record */
 /* One entry. Indexes are of records, in the order of the log. */
 typedef struct memory_record {
     int64_t time_ms, expires_ms; /* expires_ms 0: never */
-    sessile_id id, stamp;
+    sessile_id id;
+    uint32_t stamp;
     uint32_t above, below; /* neighbours among those in force with its key, by stamp */
     uint32_t same_key;     /* the one before it in the log with its key */
     uint32_t edges;        /* where its replaces begin */
@@ -88,8 +90,9 @@ typedef struct states {
     map session_of; /* hash of a session: where it is in sessions */
     memory_flip *flips;
     size_t flip_count, flip_capacity;
-    sessile_id now; /* the entry of the log that is being taken in */
-    int failed;     /* no memory on the way: only deinit helps */
+    sessile_id now;   /* the entry of the log that is being taken in */
+    uint32_t stamped; /* the newest stamp */
+    int failed;       /* no memory on the way: only deinit helps */
     /* Told of each entry that began or ended to live, other than by being written. May be
      * NULL. */
     void (*changed)(void *arg, uint32_t record, int live);
@@ -98,6 +101,8 @@ typedef struct states {
 
 void states_init(states *s, const allocator *a);
 void states_deinit(states *s);
+/* Room for so many records: 0, or -1: no memory. */
+int states_reserve(states *s, size_t count);
 /* The bytes that it takes beside itself: records, keys, and what leads to them. */
 size_t states_bytes(const states *s);
 

@@ -21,6 +21,8 @@
 #include <immintrin.h>
 #endif
 
+enum { PIECE = 64 << 10 }; /* bytes of rows that are allocated together */
+
 /* ------------------------------------------------------------------ bytes of a vector */
 
 vector_fault vector_quantise(const float *from, size_t dims, int8_t *values, float *scale)
@@ -112,68 +114,105 @@ void vectors_init(vectors *v, size_t dims, const allocator *a)
     v->alloc = a;
     v->dims = dims;
     v->stride = (dims + 31) / 32 * 32;
-    map_init(&v->row_of, a);
+    v->per_piece = v->stride ? PIECE / v->stride : 1;
 }
 
 void vectors_deinit(vectors *v)
 {
     const allocator *a = v->alloc;
-    if (v->rows)
-        wipe(v->rows, v->row_capacity);
-    mem_free(a, v->rows, v->row_capacity);
+    size_t size = v->per_piece * v->stride;
+    for (size_t i = 0; i < v->piece_count; i++) {
+        wipe(v->pieces[i], size);
+        mem_free(a, v->pieces[i], size);
+    }
+    mem_free(a, v->pieces, v->piece_capacity * sizeof *v->pieces);
     mem_free(a, v->scales, v->scale_capacity * sizeof *v->scales);
     mem_free(a, v->entries, v->entry_capacity * sizeof *v->entries);
-    map_deinit(&v->row_of);
+    mem_free(a, v->row_of, v->row_of_capacity * sizeof *v->row_of);
     vectors_init(v, v->dims, a);
+}
+
+static uint32_t find_row(const vectors *v, uint32_t entry)
+{
+    return entry < v->row_of_count ? v->row_of[entry] : UINT32_MAX;
+}
+
+static int8_t *row_at(const vectors *v, size_t row)
+{
+    return v->pieces[row / v->per_piece] + row % v->per_piece * v->stride;
+}
+
+/* Memory for one more row. */
+static int reserve_row(vectors *v, uint32_t entry)
+{
+    if (v->count == v->piece_count * v->per_piece) {
+        if (mem_grow(v->alloc, (void **)&v->pieces, &v->piece_capacity,
+                     v->piece_count + 1, sizeof *v->pieces) ||
+            !(v->pieces[v->piece_count] = mem_alloc(v->alloc, v->per_piece * v->stride)))
+            return -1;
+        v->piece_count++;
+    }
+    if (mem_grow(v->alloc, (void **)&v->scales, &v->scale_capacity, v->count + 1,
+                 sizeof *v->scales) ||
+        mem_grow(v->alloc, (void **)&v->entries, &v->entry_capacity, v->count + 1,
+                 sizeof *v->entries) ||
+        mem_grow(v->alloc, (void **)&v->row_of, &v->row_of_capacity, (size_t)entry + 1,
+                 sizeof *v->row_of))
+        return -1;
+    while (v->row_of_count <= entry)
+        v->row_of[v->row_of_count++] = UINT32_MAX;
+    return 0;
 }
 
 int vectors_put(vectors *v, uint32_t entry, const int8_t *values, float scale)
 {
-    uint32_t row;
-    if (!map_get(&v->row_of, (uint64_t)entry + 1, &row)) {
-        row = (uint32_t)v->count;
-        if (mem_grow(v->alloc, (void **)&v->rows, &v->row_capacity,
-                     (v->count + 1) * v->stride, 1) ||
-            mem_grow(v->alloc, (void **)&v->scales, &v->scale_capacity, v->count + 1,
-                     sizeof *v->scales) ||
-            mem_grow(v->alloc, (void **)&v->entries, &v->entry_capacity, v->count + 1,
-                     sizeof *v->entries) ||
-            map_put(&v->row_of, (uint64_t)entry + 1, row))
+    size_t row = find_row(v, entry);
+    int8_t *at;
+
+    if (row == UINT32_MAX) {
+        if (reserve_row(v, entry))
             return -1;
+        row = v->count++;
+        v->row_of[entry] = (uint32_t)row;
         v->entries[row] = entry;
-        v->count++;
     }
-    memcpy(v->rows + row * v->stride, values, v->dims);
-    memset(v->rows + row * v->stride + v->dims, 0, v->stride - v->dims);
+    at = row_at(v, row);
+    memcpy(at, values, v->dims);
+    memset(at + v->dims, 0, v->stride - v->dims);
     v->scales[row] = scale;
     return 0;
 }
 
 const int8_t *vectors_get(const vectors *v, uint32_t entry, float *scale)
 {
-    uint32_t row;
-    if (!map_get(&v->row_of, (uint64_t)entry + 1, &row))
+    uint32_t row = find_row(v, entry);
+    if (row == UINT32_MAX)
         return NULL;
     *scale = v->scales[row];
-    return v->rows + row * v->stride;
+    return row_at(v, row);
 }
 
 void vectors_score(const vectors *v, const int8_t *question, float scale, float *cosines,
                    size_t count)
 {
     dot_function dot = best_dot();
-    const int8_t *row = v->rows;
 
     for (size_t i = 0; i < count; i++)
         cosines[i] = VECTOR_NONE;
-    for (size_t i = 0; i < v->count; i++, row += v->stride)
-        if (v->entries[i] < count)
-            cosines[v->entries[i]] =
-                (float)dot(row, question, v->stride) * (scale * v->scales[i]);
+    for (size_t i = 0; i < v->count;) {
+        const int8_t *row = row_at(v, i);
+        size_t end = i + v->per_piece < v->count ? i + v->per_piece : v->count;
+        for (; i < end; i++, row += v->stride)
+            if (v->entries[i] < count)
+                cosines[v->entries[i]] =
+                    (float)dot(row, question, v->stride) * (scale * v->scales[i]);
+    }
 }
 
 size_t vectors_bytes(const vectors *v)
 {
-    return sizeof *v + v->row_capacity + v->scale_capacity * sizeof *v->scales +
-           v->entry_capacity * sizeof *v->entries + map_bytes(&v->row_of);
+    return sizeof *v + v->piece_count * v->per_piece * v->stride +
+           v->piece_capacity * sizeof *v->pieces + v->scale_capacity * sizeof *v->scales +
+           v->entry_capacity * sizeof *v->entries +
+           v->row_of_capacity * sizeof *v->row_of;
 }

@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "base/text.h"
+#include "memory/quote.h"
 
 /* ------------------------------------------------------------------ checks */
 
@@ -30,9 +31,12 @@ sessile_status memory_check_text(sessile_slice text, const char *what, size_t mo
 static sessile_status check_key(sessile_slice key, size_t most, sessile_error *err)
 {
     sessile_status status = memory_check_text(key, "key", most, "memory_key", err);
-    for (size_t i = 0; !status && i < key.size; i++)
-        if ((unsigned char)key.data[i] < 0x20 || key.data[i] == 0x7f)
-            status = fail(err, SESSILE_INVALID, "a key has no control characters");
+    uint32_t c;
+    if (!status && quote_find_hidden(key, &c))
+        status = fail(err, SESSILE_INVALID,
+                      "a key has no control, invisible or direction characters: it has "
+                      "U+%04" PRIX32,
+                      c);
     return status;
 }
 
@@ -120,12 +124,11 @@ static void put_from(buf *out, const sessile_memory *m,
     for (size_t i = 0; i < e->from_count; i++) {
         const sessile_memory_from *f = &e->from[i];
         buf_puts(out, i ? ",{\"session\":" : ",\"from\":[{\"session\":");
-        json_put_string(out, f->session.data, f->session.size);
+        header_put_name(out, f->session);
         buf_puts(out, ",\"agent\":");
-        if (f->agent.size)
-            json_put_string(out, f->agent.data, f->agent.size);
-        else
-            header_put_name(out, (sessile_slice){m->agent, m->agent_size});
+        header_put_name(out,
+                        f->agent.size ? f->agent
+                                      : (sessile_slice){m->agent, m->agent_size});
         buf_puts(out, ",\"first\":");
         memory_put_id(out, f->first);
         buf_puts(out, ",\"last\":");
@@ -297,6 +300,22 @@ sessile_status memory_check_was(const sessile_memory *m,
                 "the live entry of the key is %08" PRIx32 " now: read it again", live);
 }
 
+/* The verdict that pins an entry of this commit. */
+static void add_pin(sessile_memory *m, batch *b, sessile_id id,
+                    const sessile_memory_change *change)
+{
+    buf data;
+    buf_init(&data, b->alloc);
+    buf_puts(&data, "{\"of\":[");
+    memory_put_id(&data, id);
+    buf_printf(&data, "],\"to\":\"%s\"", memory_verdict_name(SESSILE_MEMORY_PIN));
+    if (change)
+        put_member(&data, "by", change->by);
+    buf_putc(&data, '}');
+    memory_add(m, b, ENTRY_VERDICT, SOURCE_HOST, (sessile_slice){NULL, 0}, &data);
+    buf_wipe(&data);
+}
+
 static sessile_status build_entries(void *arg, sessile_memory *m, batch *b,
                                     sessile_error *err)
 {
@@ -320,6 +339,8 @@ static sessile_status build_entries(void *arg, sessile_memory *m, batch *b,
         w->ids[i] = memory_add_entry(
             m, b, e, (sessile_slice){w->metadata[i].data, w->metadata[i].size},
             no_policy);
+        if (e->pinned)
+            add_pin(m, b, w->ids[i], w->change);
     }
     return !status && w->change ? build_ends(w->change, m, b, err) : status;
 }

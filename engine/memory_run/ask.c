@@ -6,6 +6,7 @@
  */
 #include "memory_run/memory_run.h"
 
+#include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -56,7 +57,11 @@ sessile_status memory_ask_embed(sessile_memory_run *run, const char *purpose,
         buf_puts(out, i ? "," : "");
         json_put_string(out, texts[i].data, texts[i].size);
     }
-    buf_puts(out, "],\"model\":");
+    buf_puts(out, "],");
+    for (size_t i = 0; run->kind == MEMORY_RUN_EMBED && i < count; i++)
+        buf_printf(out, "%s\"%08" PRIx32 "\"%s", i ? "," : "\"ids\":[", run->ids.at[i],
+                   i + 1 < count ? "" : "],");
+    buf_puts(out, "\"model\":");
     json_put_string(out, run->embed_model.data, run->embed_model.size);
     buf_printf(out, ",\"dims\":%zu,\"purpose\":\"%s\"}", run->options.embed_dims,
                purpose);
@@ -83,7 +88,14 @@ sessile_status memory_run_reply(sessile_memory_run *run, const sessile_answer *a
                     "the run asks for vectors: give them to "
                     "sessile_memory_run_reply_vectors()");
     buf_clear(&ask->text);
-    buf_put(&ask->text, answer->text.data, answer->text.size);
+    if (answer->status) { /* a reason, which is told and written into the log */
+        utf8_put_lossy(&ask->text, answer->text.data ? answer->text.data : "",
+                       answer->text.size < REASON_MOST ? answer->text.size : REASON_MOST);
+        if (!ask->text.failed && ask->text.size > REASON_MOST)
+            ask->text.size = utf8_floor(ask->text.data, ask->text.size, REASON_MOST);
+    } else {
+        buf_put(&ask->text, answer->text.data, answer->text.size);
+    }
     if (ask->text.failed)
         return fail_nomem(err);
     ask->status = answer->status;
@@ -134,20 +146,17 @@ static int is_vector(const float *v, size_t dims)
 int memory_take_vectors(sessile_memory_run *run, size_t count)
 {
     memory_ask *ask = &run->ask;
-    size_t size;
 
     ask->replied = SESSILE_NEED_NONE;
     if (ask->status) {
-        size = utf8_floor(ask->text.data ? ask->text.data : "", ask->text.size,
-                          REASON_MOST);
         memory_run_say(run, "the texts were not embedded: %.*s",
-                       size ? (int)size : (int)sizeof "no reason was given" - 1,
-                       size ? ask->text.data : "no reason was given");
+                       ask->text.size ? (int)ask->text.size : 100,
+                       ask->text.size ? ask->text.data : "no reason was given");
     } else if (ask->count != count) {
         memory_run_say(run, "the texts were not embedded: %zu vectors came for %zu texts",
                        ask->count, count);
-    } else if (!ask->dims || (run->options.embed_dims &&
-                              ask->dims != run->options.embed_dims)) {
+    } else if (!ask->dims ||
+               (run->options.embed_dims && ask->dims != run->options.embed_dims)) {
         memory_run_say(run,
                        "the texts were not embedded: vectors of %zu dimensions came, "
                        "not of %zu",

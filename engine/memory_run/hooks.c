@@ -109,6 +109,24 @@ static sessile_status take_result(sessile_memory_run *run, sessile_error *err)
     return SESSILE_OK;
 }
 
+/* POLICY: a request of a host's hook was wrong. */
+static sessile_status check_raised(const sessile_memory_run *run, json answer,
+                                   sessile_error *err)
+{
+    json raised = json_get(answer, "raise");
+    sessile_status status;
+    buf text;
+
+    if (raised.type != JSON_STRING)
+        return SESSILE_OK;
+    buf_init(&text, run->alloc);
+    status = json_string(&text, raised)
+                 ? fail_nomem(err)
+                 : fail(err, SESSILE_POLICY, "%.*s", (int)text.size, text.data);
+    buf_deinit(&text);
+    return status;
+}
+
 /* The reply of a host's hook: what it returned, and what it asked to write. */
 static sessile_status take_host_result(sessile_memory_run *run, sessile_error *err)
 {
@@ -130,14 +148,12 @@ static sessile_status take_host_result(sessile_memory_run *run, sessile_error *e
     asks = json_get(reply, "asks");
     for (json_iter it = json_begin(asks);
          !status && asks.type == JSON_ARRAY && json_next(&it);) {
-        json raised;
         buf_clear(&answer);
         status = proposal_request(&run->proposal, h->step,
                                   (sessile_slice){it.value.at, it.value.size}, &answer,
                                   err);
-        raised = json_get(json_of(answer.data, answer.size), "raise");
-        if (!status && raised.type == JSON_STRING)
-            status = fail(err, SESSILE_POLICY, "%.*s", (int)raised.size, raised.at);
+        if (!status)
+            status = check_raised(run, json_of(answer.data, answer.size), err);
     }
     result = json_get(reply, "result");
     why = json_get(reply, "why");
@@ -184,8 +200,7 @@ static sessile_status go_on(sessile_memory_run *run, int is_host, sessile_error 
                                       err);
     if (!answer.status)
         return take_host_result(run, err);
-    return fail(err, SESSILE_POLICY, "%.*s",
-                (int)(answer.text.size < 400 ? answer.text.size : 400),
+    return fail(err, SESSILE_POLICY, "%.*s", (int)answer.text.size,
                 answer.text.size ? answer.text.data : "");
 }
 
@@ -221,6 +236,7 @@ sessile_status memory_hook(sessile_memory_run *run, sessile_hook hook, sessile_n
         status = go_on(run, is_host, err);
     } else {
         h->hook = hook;
+        h->result.spent = 0;
         if (is_host)
             return memory_ask_hook(run, need);
         status = start(run, err);

@@ -73,6 +73,7 @@ sessile_status memory_run_new(sessile_memory_run **out, memory_run_kind kind,
     buf_init(&run->ask.request, run->alloc);
     buf_init(&run->arguments, run->alloc);
     buf_init(&run->result.changes, run->alloc);
+    buf_init(&run->result.changes_json, run->alloc);
     buf_init(&run->recall_texts, run->alloc);
     buf_put(&run->embed_model, options->embed_model.data, options->embed_model.size);
     if (options->policy)
@@ -114,9 +115,11 @@ void memory_run_free(sessile_memory_run *run)
     buf_wipe(&run->ask.request);
     buf_wipe(&run->arguments);
     buf_wipe(&run->result.changes);
+    buf_wipe(&run->result.changes_json);
     buf_wipe(&run->recall_texts);
     mem_free(a, run->ask.vectors, run->ask.vectors_size);
     mem_free(a, run->question_vector, run->question_dims * sizeof *run->question_vector);
+    mem_free(a, run->outside, run->outside_size);
     mem_free(a, run->recall_items, run->recall_item_count * sizeof *run->recall_items);
     mem_free(a, run->ids.at, run->ids.capacity * sizeof *run->ids.at);
     mem_free(a, run, sizeof *run);

@@ -33,9 +33,8 @@ static sessile_status need_hook(const sessile_memory_run *run, sessile_hook hook
 
 static sessile_status begin_proposal(sessile_memory_run *run, sessile_error *err)
 {
-    sessile_status status =
-        proposal_init(&run->proposal, run->store, run->session, run->memories,
-                      run->memory_count, err);
+    sessile_status status = proposal_init(&run->proposal, run->store, run->session,
+                                          run->memories, run->memory_count, err);
     run->has_proposal = 1;
     run->proposal.share = run->options.share;
     run->proposal.trust_tools = run->options.trust_tools;
@@ -58,6 +57,11 @@ sessile_status memory_run_remember(sessile_memory_run **out, sessile_session *s,
     status = need_hook(run, SESSILE_HOOK_REMEMBER, "remember", err);
     if (!status)
         status = begin_proposal(run, err);
+    /* law 5: what a user said goes to that user's memory */
+    if (!status && s->identity.user_size && !run->memories[run->proposal.target]->user_size)
+        status = fail(err, SESSILE_INVALID,
+                      "the session is a user's, and what is said in it goes to that "
+                      "user's memory: give it");
     return begun(run, status, out);
 }
 
@@ -66,8 +70,8 @@ sessile_status memory_run_tidy(sessile_memory_run **out, sessile_memory *m,
                                sessile_error *err)
 {
     sessile_memory_run *run;
-    sessile_status status = memory_run_new(&run, MEMORY_RUN_TIDY, m->store, NULL, &m, 1,
-                                           options, err);
+    sessile_status status =
+        memory_run_new(&run, MEMORY_RUN_TIDY, m->store, NULL, &m, 1, options, err);
     if (status)
         return status;
     run->stage = MEMORY_STAGE_TIDY;
@@ -83,8 +87,8 @@ sessile_status memory_run_admit(sessile_memory_run **out, sessile_memory *m,
                                 sessile_error *err)
 {
     sessile_memory_run *run;
-    sessile_status status = memory_run_new(&run, MEMORY_RUN_ADMIT, m->store, NULL, &m, 1,
-                                           options, err);
+    sessile_status status =
+        memory_run_new(&run, MEMORY_RUN_ADMIT, m->store, NULL, &m, 1, options, err);
     if (status)
         return status;
     run->stage = MEMORY_STAGE_ADMIT;
@@ -108,8 +112,7 @@ static sessile_status keep_recall(sessile_memory_run *run,
         return fail_nomem(err);
     o->question = (sessile_slice){run->recall_texts.data, question};
     if (given->model.size)
-        o->model =
-            (sessile_slice){run->recall_texts.data + question, given->model.size};
+        o->model = (sessile_slice){run->recall_texts.data + question, given->model.size};
     o->vector = NULL;
     if (given->vector) {
         if (given->dims < 1 || given->dims > SESSILE_MEMORY_DIMS_MAX)
@@ -123,6 +126,17 @@ static sessile_status keep_recall(sessile_memory_run *run,
         run->question_dims = given->dims;
         memcpy(run->question_vector, given->vector, given->dims * sizeof *given->vector);
         o->vector = run->question_vector;
+    }
+    if (given->outside) {
+        run->outside_size = (given->outside_count + 1) * sizeof *run->outside;
+        run->outside = given->outside_count <= SESSILE_MEMORY_ENTRIES_MAX
+                           ? mem_alloc(run->alloc, run->outside_size)
+                           : NULL;
+        if (!run->outside)
+            return fail_nomem(err);
+        memcpy(run->outside, given->outside,
+               given->outside_count * sizeof *given->outside);
+        o->outside = run->outside;
     }
     if (given->has_items && given->item_count <= SESSILE_RECALL_ITEMS_MAX &&
         given->item_count) {
@@ -159,8 +173,8 @@ sessile_status memory_run_embed(sessile_memory_run **out, sessile_memory *m,
                                 sessile_error *err)
 {
     sessile_memory_run *run;
-    sessile_status status = memory_run_new(&run, MEMORY_RUN_EMBED, m->store, NULL, &m, 1,
-                                           options, err);
+    sessile_status status =
+        memory_run_new(&run, MEMORY_RUN_EMBED, m->store, NULL, &m, 1, options, err);
     if (status)
         return status;
     if (!run->embed_model.size)

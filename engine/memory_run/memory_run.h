@@ -71,7 +71,7 @@ typedef struct memory_run_result {
     sessile_id refusal;
     size_t heard, left;
     size_t written, pending, lowered, ended, confirmed, not_admitted, stale;
-    buf changes;
+    buf changes, changes_json; /* without and with its brackets */
     sessile_recall_outcome recall;
     int has_vector;
     size_t embedded, to_embed;
@@ -105,6 +105,8 @@ struct sessile_memory_run {
     size_t question_dims;
     int chooses;  /* of RECALL: a hook chooses from what was found */
     size_t found; /* of RECALL: what it chooses from */
+    sessile_memory_outside *outside; /* of RECALL, or NULL */
+    size_t outside_size;             /* bytes */
     sessile_recall_item *recall_items; /* that the caller gave, or a hook chose */
     size_t recall_item_count;
 };

@@ -10,10 +10,13 @@
 
 void memory_run_say(sessile_memory_run *run, const char *format, ...)
 {
+    char *to = run->result.message, message[2 * sizeof run->result.message];
     va_list args;
     va_start(args, format);
-    vsnprintf(run->result.message, sizeof run->result.message, format, args);
+    vsnprintf(message, sizeof message, format, args);
     va_end(args);
+    message[utf8_floor(message, strlen(message), sizeof run->result.message - 1)] = 0;
+    memcpy(to, message, strlen(message) + 1);
 }
 
 void memory_run_name(sessile_memory_run *run, size_t step, sessile_hook hook)
@@ -25,6 +28,16 @@ void memory_run_name(sessile_memory_run *run, size_t step, sessile_hook hook)
     run->result.hook = hook ? hook_name(hook) : "";
 }
 
+/* The hook that runs, or whose proposal is being judged. */
+static sessile_hook hook_of(const sessile_memory_run *run)
+{
+    if (run->hooks.hook)
+        return run->hooks.hook;
+    return run->kind == MEMORY_RUN_ADMIT                     ? SESSILE_HOOK_ADMIT
+           : run->kind == MEMORY_RUN_TIDY || run->tidied ? SESSILE_HOOK_TIDY
+                                                             : SESSILE_HOOK_REMEMBER;
+}
+
 proposal_author memory_run_author(void *arg, size_t step)
 {
     const sessile_memory_run *run = arg;
@@ -32,8 +45,7 @@ proposal_author memory_run_author(void *arg, size_t step)
     if (!run->hooks.policy || step >= policy_step_count(run->hooks.policy))
         return (proposal_author){"", "", "", 0};
     info = policy_step_get(run->hooks.policy, step);
-    return (proposal_author){info->name, info->hash,
-                             run->hooks.hook ? hook_name(run->hooks.hook) : "",
+    return (proposal_author){info->name, info->hash, hook_name(hook_of(run)),
                              info->version};
 }
 
@@ -70,20 +82,12 @@ sessile_status memory_run_outcome(sessile_memory_run *run, sessile_memory_outcom
 {
     memory_run_result *r = &run->result;
 
-    /* the array is closed once, by the first who asks */
-    if (!r->changes.size || r->changes.data[0] != '[') {
-        buf whole;
-        buf_init(&whole, run->alloc);
-        buf_putc(&whole, '[');
-        buf_put(&whole, r->changes.data, r->changes.size);
-        buf_putc(&whole, ']');
-        if (whole.failed) {
-            buf_deinit(&whole);
-            return fail_nomem(err);
-        }
-        buf_wipe(&r->changes);
-        r->changes = whole;
-    }
+    buf_clear(&r->changes_json);
+    buf_putc(&r->changes_json, '[');
+    buf_put(&r->changes_json, r->changes.data, r->changes.size);
+    buf_putc(&r->changes_json, ']');
+    if (r->changes_json.failed)
+        return fail_nomem(err);
     *out = (sessile_memory_outcome){.verdict = r->verdict,
                                     .policy = r->policy,
                                     .hook = r->hook,
@@ -99,7 +103,8 @@ sessile_status memory_run_outcome(sessile_memory_run *run, sessile_memory_outcom
                                     .confirmed = r->confirmed,
                                     .not_admitted = r->not_admitted,
                                     .stale = r->stale,
-                                    .changes = {r->changes.data, r->changes.size},
+                                    .changes = {r->changes_json.data,
+                                                r->changes_json.size},
                                     .recall = r->recall,
                                     .has_vector = r->has_vector,
                                     .embedded = r->embedded,

@@ -13,7 +13,7 @@
 #include "codec/json.h"
 #include "operations/recall.h"
 
-/* Asks for the vector of the question, if there is a model and none was given. */
+/* Asks for the vector of the question. */
 static sessile_status ask_vector(sessile_memory_run *run, sessile_need *need,
                                  sessile_error *err)
 {
@@ -30,18 +30,54 @@ static sessile_status ask_vector(sessile_memory_run *run, sessile_need *need,
     return status;
 }
 
-static void take_vector(sessile_memory_run *run)
+/* Whether the vectors of that model have these dimensions in all memories. */
+static sessile_status check_dims(sessile_memory_run *run, sessile_slice model, size_t dims,
+                                 int *good, sessile_error *err)
 {
+    sessile_status status = SESSILE_OK;
+
+    *good = 1;
+    for (size_t i = 0; !status && i < run->memory_count; i++) {
+        sessile_memory *m = run->memories[i];
+        const memory_model *known;
+        status = memory_lock_fresh(m, err);
+        if (status)
+            break;
+        known = memory_fold_model_of(m->fold, model, dims)
+                    ? NULL
+                    : memory_fold_model_of(m->fold, model, 0);
+        if (known) {
+            memory_run_say(run,
+                           "the texts were not embedded: a vector of %zu dimensions "
+                           "came, and those of its model here have %zu",
+                           dims, known->vectors.dims);
+            *good = 0;
+        }
+        memory_unlock(m);
+    }
+    return status;
+}
+
+static sessile_status take_vector(sessile_memory_run *run, sessile_error *err)
+{
+    const sessile_slice model = {run->embed_model.data, run->embed_model.size};
+    int good;
+    sessile_status status;
+
     if (!memory_take_vectors(run, 1))
-        return;
+        return SESSILE_OK;
+    status = check_dims(run, model, run->ask.dims, &good, err);
+    if (status || !good)
+        return status;
     run->question_vector = run->ask.vectors;
     run->question_dims = run->ask.dims;
     run->ask.vectors = NULL;
     run->ask.vectors_size = 0;
     run->recall.vector = run->question_vector;
     run->recall.dims = run->question_dims;
-    run->recall.model = (sessile_slice){run->embed_model.data, run->embed_model.size};
+    run->recall.model = model;
     run->result.has_vector = 1;
+    return SESSILE_OK;
 }
 
 /* ------------------------------------------------------------------ the choice */
@@ -82,7 +118,8 @@ static sessile_status put_found(sessile_memory_run *run, sessile_error *err)
 static sessile_status take_choice(sessile_memory_run *run, sessile_error *err)
 {
     const proposal *p = &run->proposal;
-    json_iter it = json_begin(json_of(run->hooks.returned.data, run->hooks.returned.size));
+    json_iter it =
+        json_begin(json_of(run->hooks.returned.data, run->hooks.returned.size));
     size_t count = 0;
 
     if (!json_next(&it) || it.value.type == JSON_NULL)
@@ -90,17 +127,21 @@ static sessile_status take_choice(sessile_memory_run *run, sessile_error *err)
     if (it.value.type != JSON_ARRAY)
         return fail(err, SESSILE_POLICY, "recall returns a list of entries, or nothing");
     if (!run->recall_items) {
-        run->recall_items = mem_alloc(run->alloc, SESSILE_RECALL_ITEMS_MAX *
-                                                      sizeof *run->recall_items);
+        run->recall_items =
+            mem_alloc(run->alloc, SESSILE_RECALL_ITEMS_MAX * sizeof *run->recall_items);
         if (!run->recall_items)
             return fail_nomem(err);
         run->recall_item_count = SESSILE_RECALL_ITEMS_MAX;
     }
     for (json_iter each = json_begin(it.value); json_next(&each);) {
         entry_ids ids = {NULL, 0, 0};
-        size_t memory = p->target;
+        size_t memory = PROPOSAL_MEMORIES;
         sessile_status status =
             proposal_take_ids(p, each.value, "recall returns", &ids, &memory, err);
+        if (memory == PROPOSAL_MEMORIES)
+            memory = p->target;
+        if (!status && ids.count != 1)
+            status = fail(err, SESSILE_POLICY, "recall returns a list of entries");
         if (!status && !proposal_has_shown(p, memory, ids.at[0]))
             status = fail(err, SESSILE_POLICY,
                           "recall returned an entry that it was not given");
@@ -150,7 +191,6 @@ static sessile_status choose(sessile_memory_run *run, sessile_need *need,
         run->hooks.step++;
     }
     memory_hooks_end(run);
-    proposal_cut(&run->proposal, 0); /* who recalls does not write */
     return SESSILE_OK;
 }
 
@@ -161,14 +201,13 @@ static sessile_status choose(sessile_memory_run *run, sessile_need *need,
 static void begin_showing(sessile_memory_run *run)
 {
     proposal *p = &run->proposal;
-    p->alloc = run->alloc;
-    p->store = run->store;
-    p->session = run->session;
-    buf_init(&p->said_text, run->alloc);
-    buf_init(&p->tool_text, run->alloc);
-    buf_init(&p->user_text, run->alloc);
-    for (size_t i = 0; i < run->memory_count; i++)
+    proposal_start(p, run->store, run->session);
+    p->reads_only = 1; /* who recalls does not write */
+    for (size_t i = 0; i < run->memory_count; i++) {
+        if (run->memories[i]->user_size)
+            p->target = i;
         p->memories[p->memory_count++] = run->memories[i];
+    }
     run->has_proposal = 1;
 }
 
@@ -182,19 +221,19 @@ sessile_status memory_step_recall(sessile_memory_run *run, sessile_need *need,
     if (run->stage == MEMORY_STAGE_DONE)
         return SESSILE_OK;
     if (run->ask.replied == SESSILE_NEED_EMBED)
-        take_vector(run);
+        status = take_vector(run, err);
     else if (run->stage == MEMORY_STAGE_REMEMBER && run->embed_model.size &&
-             !run->recall.vector && !run->recall.has_items)
+             !run->recall.vector && !run->recall.outside && !run->recall.has_items)
         status = ask_vector(run, need, err);
     if (status)
         return status;
     if (run->stage == MEMORY_STAGE_REMEMBER) { /* once */
         run->stage = MEMORY_STAGE_COMMIT;
         has_hook = memory_next_hook(run, SESSILE_HOOK_RECALL);
-        if (has_hook && !run->recall.has_items) {
+        if ((has_hook || run->options.dry_run) && !run->recall.has_items) {
             begin_showing(run);
             status = put_found(run, err);
-            run->chooses = !status && run->found;
+            run->chooses = !status && has_hook && run->found;
         }
     }
     if (!status && run->chooses)
@@ -203,7 +242,7 @@ sessile_status memory_step_recall(sessile_memory_run *run, sessile_need *need,
         return status;
     run->stage = MEMORY_STAGE_DONE;
     if (run->options.dry_run) {
-        out->found = run->found;
+        out->found = run->recall.has_items ? run->recall.item_count : run->found;
         return SESSILE_OK;
     }
     status = session_recall(run->session, run->memories, run->memory_count, &run->recall,

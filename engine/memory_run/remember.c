@@ -15,6 +15,7 @@
 
 #include <string.h>
 
+#include "base/text.h"
 #include "codec/json.h"
 
 /* Entries that one run of tidy looks at: each may ask a model. */
@@ -166,7 +167,12 @@ static sessile_status step_tidy(sessile_memory_run *run, sessile_need *need,
 
 /* ------------------------------------------------------------------ admit */
 
-static void take_admission(sessile_memory_run *run, proposed *x)
+/* Bytes of what a policy says about an entry. */
+#define WHY_MOST 400
+
+/* POLICY: it returned something else than true, false, "pending" or nothing. */
+static sessile_status take_admission(sessile_memory_run *run, proposed *x,
+                                     sessile_error *err)
 {
     json_iter it = json_begin(json_of(run->hooks.returned.data, run->hooks.returned.size));
     json said = {0}, why = {0};
@@ -175,18 +181,48 @@ static void take_admission(sessile_memory_run *run, proposed *x)
         said = it.value;
     if (json_next(&it))
         why = it.value;
+    if (said.type == JSON_TRUE)
+        return SESSILE_OK;
     if (json_is(said, "pending"))
         x->waits = 1;
     else if (said.type == JSON_FALSE || said.type == JSON_NULL)
         x->state = PROPOSED_NOT_ADMITTED;
     else
-        return;
+        return fail(err, SESSILE_POLICY,
+                    "admit returns true, false or \"pending\", and a reason");
     buf_clear(&x->why);
-    if (why.type == JSON_STRING)
+    if (why.type == JSON_STRING && why.size > 2)
         (void)json_string(&x->why, why);
     else
         buf_puts(&x->why, x->waits ? "a policy wants a person to look at it"
                                    : "a policy does not admit it");
+    if (x->why.failed)
+        return fail_nomem(err);
+    x->why.size = utf8_floor(x->why.data, x->why.size, WHY_MOST);
+    return SESSILE_OK;
+}
+
+/* One hook about one entry. */
+static sessile_status admit_one(sessile_memory_run *run, int *failed, sessile_need *need,
+                                sessile_error *err)
+{
+    sessile_error why = {SESSILE_OK, ""};
+    sessile_status status;
+
+    buf_clear(&run->arguments);
+    buf_putc(&run->arguments, '[');
+    proposal_put_proposed(&run->proposal, &run->arguments, run->at);
+    buf_putc(&run->arguments, ']');
+    if (run->arguments.failed)
+        return fail_nomem(err);
+    status = call(run, SESSILE_HOOK_ADMIT, failed, need, err);
+    if (status || *failed)
+        return status;
+    status = take_admission(run, &run->proposal.at[run->at], &why);
+    *failed = status == SESSILE_POLICY;
+    if (*failed)
+        return refuse(run, &why, err);
+    return status ? fail(err, status, "%s", why.message) : SESSILE_OK;
 }
 
 static sessile_status step_admit(sessile_memory_run *run, sessile_need *need,
@@ -199,29 +235,20 @@ static sessile_status step_admit(sessile_memory_run *run, sessile_need *need,
     if (!run->attested)
         status = proposal_attest(p, err);
     run->attested = 1;
+    p->reads_only = 1; /* who admits does not write */
     for (; !status && !p->broken && run->at < p->count; run->at++) {
-        proposed *x = &p->at[run->at];
-        if (x->kind != PROPOSED_WRITE)
+        if (p->at[run->at].kind != PROPOSED_WRITE)
             continue;
-        while (!status && x->state == PROPOSED_GOOD &&
+        while (!status && p->at[run->at].state == PROPOSED_GOOD &&
                memory_next_hook(run, SESSILE_HOOK_ADMIT)) {
-            size_t before = p->count;
-            buf_clear(&run->arguments);
-            buf_putc(&run->arguments, '[');
-            proposal_put_proposed(p, &run->arguments, run->at);
-            buf_putc(&run->arguments, ']');
-            if (run->arguments.failed)
-                return fail_nomem(err);
-            status = call(run, SESSILE_HOOK_ADMIT, &failed, need, err);
+            status = admit_one(run, &failed, need, err);
             if (status || failed)
                 return status;
-            proposal_cut(p, before); /* who admits does not write */
-            x = &p->at[run->at];
-            take_admission(run, x);
             run->hooks.step++;
         }
         run->hooks.step = 0;
     }
+    p->reads_only = 0;
     memory_hooks_end(run);
     run->at = 0;
     run->attested = 0;

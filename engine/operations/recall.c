@@ -7,8 +7,8 @@
  * the newest one. So it has what the memories say at that moment, and an entry never
  * appears twice in a context.
  *
- * The mutex of a session is taken before those of memories, and those in the order of
- * their addresses.
+ * The mutex of a session is taken before those of memories, and that of a user's before
+ * that of the one for all.
  */
 #include "operations/recall.h"
 
@@ -96,8 +96,7 @@ static void unlock_memories(recall *r)
 
 static sessile_status lock_memories(recall *r, sessile_error *err)
 {
-    int swapped =
-        r->memory_count == 2 && (uintptr_t)r->memories[1] < (uintptr_t)r->memories[0];
+    int swapped = r->memory_count == 2 && place_of(r->memories[0]) != 0;
     sessile_status status = SESSILE_OK;
 
     r->denied = 0;

@@ -18,6 +18,9 @@
 
 /* Nesting of the facts about a policy's file. */
 #define FACTS_DEPTH 128
+/* Requests of one pipeline to models and memories. A script is stopped earlier, by the
+ * worker; this is for one that does not obey. */
+#define REQUESTS_MOST 1100
 /* Bytes for a journal beyond its texts. */
 #define JOURNAL_MORE ((size_t)4 << 20)
 
@@ -148,6 +151,7 @@ sessile_status worker_open(worker *w, sessile_policy *p, const policy_setup *abo
     if (w->fd < 0)
         return fail(err, SESSILE_POLICY, "the policy's process has ended");
     begin_time(w, &p->limits);
+    w->requests = 0;
     if (w->policy != p) {
         policy_retain(p); /* so that no other chain gets its address */
         policy_release(w->policy);
@@ -242,6 +246,8 @@ static sessile_status go_on(worker *w, const worker_job *job, sessile_error *err
             job->out->asks_memory = wire_u8(&body) != 0;
             if (body.bad || body.at != body.end)
                 return worker_lost(w, "sent what is no request", err);
+            if (w->requests++ == REQUESTS_MOST)
+                return worker_lost(w, "asked without end", err);
             return SESSILE_NEEDS;
         case FRAME_END:
             return take_end(w, job, &body, err);

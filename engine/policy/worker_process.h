@@ -14,6 +14,7 @@ struct worker {
     uint64_t cpu_us, cpu_from; /* spent before; where the child's clock stood */
     int overran;               /* it was killed because it took too long */
     uint64_t result;           /* largest frame from the worker */
+    unsigned requests;         /* of this pipeline, to models and memories */
     buf out, in;
 };
 

@@ -77,7 +77,10 @@ void proposal_put_changes(const proposal *p, buf *out, proposal_author_of author
             put_ids(out, "ids", &x->ids);
         }
         buf_printf(out, ",\"state\":\"%s\"", state_of(x));
-        put_text(out, "why", x->why.data, x->why.size);
+        if (x->state == PROPOSED_STALE)
+            put_text(out, "why", x->stale, strlen(x->stale));
+        else
+            put_text(out, "why", x->why.data, x->why.size);
         put_text(out, "policy", by.name, strlen(by.name));
         buf_putc(out, '}');
     }

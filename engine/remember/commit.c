@@ -4,6 +4,12 @@
  * In each memory, one commit: what is written, what ends, and how far the session was
  * heard; or, of a proposal that breaks a law, the refusal alone. How far it was heard does
  * not move then, so that a policy that was mended hears the same again.
+ *
+ * What goes to another memory than the target is judged and written while the target is
+ * locked and was judged: nothing is written to either unless both may be. If the power
+ * fails between the two, the other one has its entries and the session was not heard.
+ * So of two memories the target is locked first, which is the user's; recalls, too, lock
+ * in that order.
  */
 #include "remember/proposal.h"
 
@@ -15,8 +21,9 @@
 
 typedef struct committing {
     proposal *p;
-    size_t memory;
+    size_t memory; /* the other one, when it is written */
     int dry;
+    int other_done; /* that was written */
     proposal_author_of author;
     void *arg;
     buf *metadata; /* of each proposed entry, checked */
@@ -42,18 +49,29 @@ static void put_waiting(buf *out, const proposed *x)
     buf_putc(out, ']');
 }
 
-/* The metadata of an entry, with what the engine says of one that waits. */
+/* 1: the host says itself why its entry waits, or there is nothing to say. */
+static int is_said(const proposed *x, const buf *given)
+{
+    return !x->why.size ||
+           json_get(json_of(given->data, given->size), "pending_because").type !=
+               JSON_NONE;
+}
+
+/* The metadata of an entry, with what the engine says of one that waits, or that has
+ * less trust than was proposed. */
 static void put_metadata(buf *out, const proposed *x, const buf *given)
 {
     int is_empty = given->size <= 2;
 
-    /* a host that wants it to wait gives no reason; a policy's is kept */
-    if (!x->entry.pending || (x->is_host && !x->why.size)) {
+    if ((!x->entry.pending && !x->lowered) || (x->is_host && is_said(x, given))) {
         buf_put(out, given->data, given->size);
         return;
     }
     buf_putc(out, '{');
-    put_waiting(out, x);
+    if (x->entry.pending)
+        put_waiting(out, x);
+    if (x->lowered)
+        buf_printf(out, "%s\"lowered\":true", x->entry.pending ? "," : "");
     if (!is_empty)
         buf_putc(out, ',');
     buf_put(out, is_empty ? "}" : given->data + 1, is_empty ? 1 : given->size - 1);
@@ -143,63 +161,102 @@ static sessile_status add_one(committing *c, size_t i, sessile_memory *m, batch 
     return SESSILE_OK;
 }
 
-static sessile_status check_room(const committing *c, const sessile_memory *m,
-                                 sessile_error *err)
+/* Judges what goes to a memory on the memory as it is. */
+static sessile_status judge(committing *c, size_t memory, sessile_memory *m,
+                            int64_t now_ms, sessile_error *err)
 {
+    proposal *p = c->p;
     size_t writes = 0;
-    for (size_t i = 0; i < c->p->count; i++)
-        writes += c->p->at[i].memory == c->memory && c->p->at[i].kind == PROPOSED_WRITE;
+
+    for (size_t i = 0; i < p->count; i++)
+        if (p->at[i].memory == memory) {
+            p->at[i].id = SESSILE_NO_ID;
+            writes += p->at[i].kind == PROPOSED_WRITE;
+        }
     if (writes && m->fold->states.count + writes > m->store->limits.memory_entries)
         return fail(err, SESSILE_LIMIT,
                     "this memory has %zu entries, the limit [memory_entries] is %llu: "
                     "erase ended ones",
                     m->fold->states.count,
                     (unsigned long long)m->store->limits.memory_entries);
-    return SESSILE_OK;
+    return proposal_judge(p, memory, now_ms, err);
 }
 
-/* A memory_build: may be called again. */
+static sessile_status add_all(committing *c, size_t memory, sessile_memory *m, batch *b,
+                              sessile_error *err)
+{
+    sessile_status status = SESSILE_OK;
+
+    for (size_t i = 0; !status && i < c->p->count; i++) {
+        proposed *x = &c->p->at[i];
+        if (x->memory != memory || x->state != PROPOSED_GOOD)
+            continue;
+        x->entry.pending = x->waits || x->contradicts;
+        if (!c->dry)
+            status = add_one(c, i, m, b, err);
+    }
+    return status;
+}
+
+/* A memory_build, of the other memory. */
+static sessile_status build_other(void *arg, sessile_memory *m, batch *b,
+                                  sessile_error *err)
+{
+    committing *c = arg;
+    sessile_status status = judge(c, c->memory, m, b->now_ms, err);
+    return status || c->p->broken ? status : add_all(c, c->memory, m, b, err);
+}
+
+/* What goes to other memories, while the target is locked. */
+static sessile_status write_others(committing *c, sessile_error *err)
+{
+    proposal *p = c->p;
+    sessile_status status = SESSILE_OK;
+
+    for (size_t i = 0; !status && !p->broken && !c->other_done && i < p->count; i++) {
+        if (p->at[i].memory == p->target)
+            continue;
+        c->memory = p->at[i].memory; /* there are two at most */
+        status = memory_commit(p->memories[c->memory], build_other, c, err);
+        c->other_done = !status && !p->broken;
+    }
+    return status;
+}
+
+static proposal_author culprit(const committing *c)
+{
+    const proposal *p = c->p;
+    return c->author(c->arg, p->culprit < p->count ? p->at[p->culprit].step : 0);
+}
+
+/* A memory_build, of the target: may be called again. */
 static sessile_status build(void *arg, sessile_memory *m, batch *b, sessile_error *err)
 {
     committing *c = arg;
     proposal *p = c->p;
-    sessile_status status = check_room(c, m, err);
+    sessile_status status;
 
     p->broken = MEMORY_LAW_NONE;
-    if (!status)
-        status = proposal_judge(p, c->memory, b->now_ms, err);
+    p->refusal = SESSILE_NO_ID;
+    status = judge(c, p->target, m, b->now_ms, err);
+    if (!status && !p->is_stale)
+        status = write_others(c, err);
     if (status || p->is_stale)
         return status;
-    for (size_t i = 0; i < p->count; i++)
-        p->at[i].entry.pending = p->at[i].waits || p->at[i].contradicts;
-    if (c->dry)
-        return SESSILE_OK;
     if (p->broken) {
-        proposal_author author =
-            c->author(c->arg, p->culprit < p->count ? p->at[p->culprit].step : 0);
-        p->refusal = batch_next(b);
-        add_refusal(m, b, p->broken, p->message, &author);
+        proposal_author author = culprit(c);
+        p->refusal = c->dry ? SESSILE_NO_ID : batch_next(b);
+        if (!c->dry)
+            add_refusal(m, b, p->broken, p->message, &author);
         return SESSILE_OK;
     }
-    for (size_t i = 0; !status && i < p->count; i++)
-        if (p->at[i].memory == c->memory && p->at[i].state == PROPOSED_GOOD)
-            status = add_one(c, i, m, b, err);
-    if (!status && p->heard.moves && c->memory == p->target)
+    status = add_all(c, p->target, m, b, err);
+    if (!status && !c->dry && p->heard.moves)
         add_heard(c, m, b);
     return status;
 }
 
 /* ------------------------------------------------------------------ all of it */
-
-static int has_work(const proposal *p, size_t memory)
-{
-    if (p->heard.moves && memory == p->target)
-        return 1;
-    for (size_t i = 0; i < p->count; i++)
-        if (p->at[i].memory == memory)
-            return 1;
-    return 0;
-}
 
 static sessile_status check_entries(committing *c, sessile_error *err)
 {
@@ -222,28 +279,14 @@ static sessile_status check_entries(committing *c, sessile_error *err)
     return status;
 }
 
-static sessile_status commit_each(committing *c, int dry, sessile_error *err)
+/* Counts what was written and ended, for the laws of a run. */
+static void count_written(proposal *p)
 {
-    proposal *p = c->p;
-    sessile_status status = SESSILE_OK;
-
-    c->dry = dry;
-    for (c->memory = 0; !status && c->memory < p->memory_count; c->memory++) {
-        if (!has_work(p, c->memory))
-            continue;
-        status = memory_commit(p->memories[c->memory], build, c, err);
-        if (p->broken || p->is_stale)
-            break;
-    }
-    return status;
-}
-
-static sessile_status write_refusal(committing *c, sessile_error *err)
-{
-    const proposal *p = c->p;
-    proposal_author author =
-        c->author(c->arg, p->culprit < p->count ? p->at[p->culprit].step : 0);
-    return proposal_refuse(c->p, p->broken, p->message, c->dry, &author, err);
+    for (size_t i = 0; i < p->count; i++)
+        if (p->at[i].state == PROPOSED_GOOD) {
+            p->written += p->at[i].kind == PROPOSED_WRITE;
+            p->ended += p->at[i].ends;
+        }
 }
 
 sessile_status proposal_commit(proposal *p, int dry, proposal_author_of author, void *arg,
@@ -260,15 +303,14 @@ sessile_status proposal_commit(proposal *p, int dry, proposal_author_of author, 
         buf_init(&c.metadata[i], p->alloc);
     if (!p->broken)
         status = check_entries(&c, err);
-    if (!status && p->broken)
-        status = write_refusal(&c, err);
-    /* of two memories none is written before both were judged */
-    if (!status && !p->broken && p->memory_count > 1)
-        status = commit_each(&c, 1, err);
-    if (!status && !p->broken && !p->is_stale)
-        status = commit_each(&c, dry, err);
-    else if (!status && p->broken && p->refusal == SESSILE_NO_ID)
-        status = write_refusal(&c, err);
+    if (!status && p->broken) {
+        proposal_author by = culprit(&c);
+        status = proposal_refuse(p, p->broken, p->message, dry, &by, err);
+    } else if (!status) {
+        status = memory_commit(p->memories[p->target], build, &c, err);
+        if (!status && !p->broken && !p->is_stale)
+            count_written(p);
+    }
     for (size_t i = 0; i < count; i++)
         buf_wipe(&c.metadata[i]);
     mem_free(p->alloc, c.metadata, (count + 1) * sizeof *c.metadata);

@@ -8,6 +8,7 @@
 #include "remember/proposal.h"
 
 #include <inttypes.h>
+#include <string.h>
 
 #include "base/text.h"
 
@@ -22,9 +23,9 @@ typedef struct judging_run {
     entry_ids ended; /* by this proposal */
 } judging_run;
 
-size_t proposal_most_ends(const sessile_memory *m)
+size_t proposal_most_ends(const proposal *p, const sessile_memory *m)
 {
-    size_t tenth = m->fold->states.live_count / 10;
+    size_t tenth = (m->fold->states.live_count + p->ended) / 10;
     return tenth > ENDS_ALWAYS ? tenth : ENDS_ALWAYS;
 }
 
@@ -39,8 +40,15 @@ static int is_in(const entry_ids *l, sessile_id id)
 static void make_stale(proposed *x, const char *why)
 {
     x->state = PROPOSED_STALE;
-    buf_clear(&x->why);
-    buf_puts(&x->why, why);
+    x->stale = why;
+}
+
+/* Whose word it is: of an entry that a person has approved, at least the user's. */
+static sessile_memory_source standing(const memory_record *r)
+{
+    return r->flags & RECORD_APPROVED && r->source != SESSILE_MEMORY_BY_SYSTEM
+               ? SESSILE_MEMORY_BY_USER
+               : (sessile_memory_source)r->source;
 }
 
 /* One entry that x would end. 1: it may; 0: x is stale, or the law is broken. */
@@ -69,8 +77,7 @@ static int may_end(judging_run *j, size_t index, sessile_id id, int is_key)
         proposal_break(p, MEMORY_LAW_OVERREACH, index,
                        "it would end entry %08" PRIx32 ", which is pinned", id);
     } else if (x->kind == PROPOSED_DELETE &&
-               !memory_trusts(SESSILE_MEMORY_BY_AGENT,
-                              (sessile_memory_source)s->records[record].source)) {
+               !memory_trusts(SESSILE_MEMORY_BY_AGENT, standing(&s->records[record]))) {
         proposal_break(p, MEMORY_LAW_OVERREACH, index,
                        "it would delete entry %08" PRIx32 ", which is not the agent's: "
                        "write what is right now, and let a person decide",
@@ -88,10 +95,38 @@ static int contradict(judging_run *j, proposed *x, sessile_id id)
     const states *s = &j->m->fold->states;
     uint32_t record = states_find(s, id);
 
-    if (memory_trusts(x->entry.source, (sessile_memory_source)s->records[record].source))
+    if (memory_trusts(x->entry.source, standing(&s->records[record])))
         return 0;
     x->contradicts = 1;
     return entry_ids_add(&x->contradicted, id, j->p->alloc);
+}
+
+/* 1: the entries that it was concluded from are live, as far as they are of this memory. */
+static int stands_on_live(const judging_run *j, const proposed *x)
+{
+    const states *s = &j->m->fold->states;
+    for (size_t i = 0; x->of_memory == j->memory && i < x->of.count; i++) {
+        uint32_t record = states_find(s, x->of.at[i]);
+        if (record == STATE_NONE ||
+            states_of(s, record, j->now_ms) != SESSILE_MEMORY_LIVE)
+            return 0;
+    }
+    return 1;
+}
+
+/* 1: an entry of the run that comes before it takes its key. */
+static int key_is_taken(const judging_run *j, size_t index)
+{
+    const proposed *x = &j->p->at[index];
+    for (size_t i = 0; x->entry.key.size && i < index; i++) {
+        const proposed *other = &j->p->at[i];
+        if (other->kind == PROPOSED_WRITE && other->memory == j->memory &&
+            !other->is_host && other->state == PROPOSED_GOOD && !other->waits &&
+            !other->contradicts && other->entry.key.size == x->entry.key.size &&
+            memcmp(other->entry.key.data, x->entry.key.data, x->entry.key.size) == 0)
+            return 1;
+    }
+    return 0;
 }
 
 static int judge_write(judging_run *j, size_t index)
@@ -105,6 +140,12 @@ static int judge_write(judging_run *j, size_t index)
     x->contradicted.count = 0;
     x->holder = SESSILE_NO_ID;
     x->ends = 0;
+    if (!stands_on_live(j, x))
+        make_stale(x, "an entry that it is from is not live any more");
+    else if (key_is_taken(j, index))
+        make_stale(x, "another entry of the same run has its key");
+    if (x->state != PROPOSED_GOOD)
+        return 0;
     if (x->entry.key.size)
         holder = states_holder(s, states_slot(s, x->entry.key), j->now_ms);
     for (size_t i = 0; i <= x->ids.count; i++) {
@@ -133,10 +174,15 @@ static int judge_verdict(judging_run *j, size_t index)
     proposed *x = &j->p->at[index];
     size_t before = j->ended.count;
 
-    for (size_t i = 0; i < x->ids.count && x->state == PROPOSED_GOOD; i++)
-        if (may_end(j, index, x->ids.at[i], 0) && x->kind == PROPOSED_DELETE &&
+    for (size_t i = 0; i < x->ids.count; i++) {
+        if (!may_end(j, index, x->ids.at[i], 0)) {
+            j->ended.count = before;
+            return 0;
+        }
+        if (x->kind == PROPOSED_DELETE &&
             entry_ids_add(&j->ended, x->ids.at[i], j->p->alloc))
             return -1;
+    }
     x->ends = j->ended.count - before;
     return 0;
 }
@@ -149,7 +195,7 @@ static sessile_status judge_heard(judging_run *j, sessile_error *err)
     if (!j->p->heard.moves || j->memory != j->p->target)
         return SESSILE_OK;
     status = proposal_heard(j->p, &upto, err);
-    j->p->is_stale = upto != j->p->heard.from;
+    j->p->is_stale = !status && upto != j->p->heard.from;
     return status;
 }
 
@@ -158,7 +204,7 @@ sessile_status proposal_judge(proposal *p, size_t memory, int64_t now_ms,
 {
     judging_run j = {.p = p, .m = p->memories[memory], .memory = memory, .now_ms = now_ms};
     sessile_status status = memory_check_consent(j.m, err);
-    size_t most = proposal_most_ends(j.m);
+    size_t most = proposal_most_ends(p, j.m);
     int failed = 0;
 
     if (!status)
@@ -168,12 +214,14 @@ sessile_status proposal_judge(proposal *p, size_t memory, int64_t now_ms,
         if (x->memory != memory || x->is_host || x->state == PROPOSED_NOT_ADMITTED)
             continue;
         x->state = PROPOSED_GOOD;
+        x->ends = 0;
         failed = x->kind == PROPOSED_WRITE ? judge_write(&j, i) : judge_verdict(&j, i);
     }
-    if (!status && j.ended.count > most)
+    if (!status && j.ended.count && p->ended + j.ended.count > most)
         proposal_break(p, MEMORY_LAW_OVERREACH, p->count,
                        "it would end %zu of %zu live entries; a run may end %zu",
-                       j.ended.count, j.m->fold->states.live_count, most);
+                       p->ended + j.ended.count,
+                       j.m->fold->states.live_count + p->ended, most);
     mem_free(p->alloc, j.ended.at, j.ended.capacity * sizeof *j.ended.at);
     return status ? status : failed ? fail_nomem(err) : SESSILE_OK;
 }

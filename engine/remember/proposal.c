@@ -5,6 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/text.h"
+
 int entry_ids_add(entry_ids *l, sessile_id id, const allocator *a)
 {
     if (mem_grow(a, (void **)&l->at, &l->capacity, l->count + 1, sizeof *l->at))
@@ -18,9 +20,7 @@ const char *proposal_memory_name(const proposal *p, size_t memory)
     return p->memories[memory]->user_size ? "user" : "agent";
 }
 
-sessile_status proposal_init(proposal *p, sessile_store *st, sessile_session *s,
-                             sessile_memory *const *memories, size_t memory_count,
-                             sessile_error *err)
+void proposal_start(proposal *p, sessile_store *st, sessile_session *s)
 {
     memset(p, 0, sizeof *p);
     p->alloc = &st->alloc;
@@ -28,8 +28,16 @@ sessile_status proposal_init(proposal *p, sessile_store *st, sessile_session *s,
     p->session = s;
     p->refusal = SESSILE_NO_ID;
     buf_init(&p->said_text, p->alloc);
-    buf_init(&p->tool_text, p->alloc);
-    buf_init(&p->user_text, p->alloc);
+    word_set_init(&p->tool_words, p->alloc);
+    word_set_init(&p->user_words, p->alloc);
+    map_init(&p->shown, p->alloc);
+}
+
+sessile_status proposal_init(proposal *p, sessile_store *st, sessile_session *s,
+                             sessile_memory *const *memories, size_t memory_count,
+                             sessile_error *err)
+{
+    proposal_start(p, st, s);
     for (size_t i = 0; i < memory_count; i++) {
         sessile_memory *m = memories[i];
         sessile_status status = memory_lock_fresh(m, err);
@@ -49,6 +57,41 @@ sessile_status proposal_init(proposal *p, sessile_store *st, sessile_session *s,
     if (!p->memory_count)
         return fail(err, SESSILE_INVALID, "no memory was given");
     return SESSILE_OK;
+}
+
+sessile_status proposal_open_words(proposal *p, sessile_error *err)
+{
+    sessile_memory *m = p->memories[p->target];
+    sessile_status status = SESSILE_OK;
+    char *language = NULL;
+    size_t size = 0;
+
+    if (p->words)
+        return SESSILE_OK;
+    status = memory_lock_fresh(m, err);
+    if (status)
+        return status;
+    size = m->fold->header.language.size;
+    language = size ? mem_dup(p->alloc, m->fold->header.language.data, size) : NULL;
+    memory_unlock(m);
+    if (size && !language)
+        return fail_nomem(err);
+    status = words_open(&p->words, language ? language : WORDS_LANGUAGE, p->alloc, err);
+    if (language)
+        mem_free(p->alloc, language, size + 1);
+    return status;
+}
+
+sessile_status proposal_may_read(const proposal *p, size_t memory, int *may,
+                                 sessile_error *err)
+{
+    sessile_memory *m = p->memories[memory];
+    sessile_status status = memory_lock_fresh(m, err);
+
+    *may = !status && !memory_check_consent(m, NULL);
+    if (!status)
+        memory_unlock(m);
+    return status;
 }
 
 static void deinit_proposed(proposed *x, const allocator *a)
@@ -82,29 +125,28 @@ void proposal_deinit(proposal *p)
     proposal_clear(p);
     mem_free(p->alloc, p->at, p->capacity * sizeof *p->at);
     mem_free(p->alloc, p->messages, p->message_capacity * sizeof *p->messages);
-    mem_free(p->alloc, p->entries, p->entry_capacity * sizeof *p->entries);
     buf_wipe(&p->said_text);
-    buf_wipe(&p->tool_text);
-    buf_wipe(&p->user_text);
+    word_set_deinit(&p->tool_words);
+    word_set_deinit(&p->user_words);
+    map_deinit(&p->shown);
+    words_close(p->words);
+}
+
+static uint64_t shown_hash(size_t memory, sessile_id id)
+{
+    const uint32_t parts[] = {(uint32_t)memory, id};
+    return hash64(parts, sizeof parts);
 }
 
 int proposal_has_shown(const proposal *p, size_t memory, sessile_id id)
 {
-    for (size_t i = 0; i < p->entry_count; i++)
-        if (p->entries[i].memory == memory && p->entries[i].id == id)
-            return 1;
-    return 0;
+    uint32_t value;
+    return map_get(&p->shown, shown_hash(memory, id), &value);
 }
 
 int proposal_show_entry(proposal *p, size_t memory, sessile_id id)
 {
-    if (proposal_has_shown(p, memory, id))
-        return 0;
-    if (mem_grow(p->alloc, (void **)&p->entries, &p->entry_capacity, p->entry_count + 1,
-                 sizeof *p->entries))
-        return -1;
-    p->entries[p->entry_count++] = (shown_entry){memory, id};
-    return 0;
+    return map_put(&p->shown, shown_hash(memory, id), 1);
 }
 
 const shown_message *proposal_message(const proposal *p, sessile_id id)
@@ -132,6 +174,7 @@ proposed *proposal_add(proposal *p, proposed_kind kind, size_t memory, size_t st
     x->kind = kind;
     x->memory = memory;
     x->step = step;
+    x->of_memory = memory;
     x->id = x->holder = SESSILE_NO_ID;
     buf_init(&x->text, p->alloc);
     buf_init(&x->source_text, p->alloc);
@@ -141,12 +184,15 @@ proposed *proposal_add(proposal *p, proposed_kind kind, size_t memory, size_t st
 
 void proposal_break(proposal *p, memory_law law, size_t culprit, const char *format, ...)
 {
+    char message[2 * sizeof p->message];
     va_list args;
     if (p->broken)
         return; /* the first one is told */
     p->broken = law;
     p->culprit = culprit;
     va_start(args, format);
-    vsnprintf(p->message, sizeof p->message, format, args);
+    vsnprintf(message, sizeof message, format, args);
     va_end(args);
+    message[utf8_floor(message, strlen(message), sizeof p->message - 1)] = 0;
+    memcpy(p->message, message, strlen(message) + 1);
 }

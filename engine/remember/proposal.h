@@ -6,8 +6,9 @@
  *   show.c       entries as a policy sees them
  *   request.c    what ctx.memory was asked
  *   write.c      a request to write becomes a proposed entry
- *   sources.c    whose words a proposed entry has: laws 1, 2 and 6
- *   laws.c       what may end: laws 3 and 5, on the memory as it is
+ *   sources.c    whose words a proposed entry has: laws 1, 2, 5 and 6
+ *   overlap.c    whether the words of a text stand in others
+ *   laws.c       what may end: law 3, on the memory as it is
  *   commit.c     writes it
  *   changes.c    tells the host
  *
@@ -18,6 +19,7 @@
 
 #include "base/buf.h"
 #include "memory/memory.h"
+#include "remember/overlap.h"
 #include "session/handle.h"
 
 enum { PROPOSAL_MEMORIES = SESSILE_RECALL_MEMORIES_MAX, PROPOSAL_NEAR = 8 };
@@ -38,12 +40,6 @@ typedef struct shown_message {
     sessile_memory_source source;
     size_t at, size; /* its words, in proposal.said_text */
 } shown_message;
-
-/* An entry that a policy was shown. */
-typedef struct shown_entry {
-    size_t memory;
-    sessile_id id;
-} shown_entry;
 
 typedef enum proposed_kind {
     PROPOSED_WRITE = 0,
@@ -69,20 +65,22 @@ typedef struct proposed {
     size_t step;   /* of the chain: whose it is */
     buf text;
     sessile_memory_write_entry entry; /* WRITE; its slices are into text */
-    entry_ids from, of;                 /* WRITE: messages, entries that it is from */
-    entry_ids ids; /* WRITE: that it replaces; else that it is about */
-    sessile_memory_from *sources; /* WRITE: for entry.from; texts are the session's */
+    entry_ids from, of; /* WRITE: messages, entries that it is from */
+    size_t of_memory;   /* index of the memory of those entries */
+    entry_ids ids;      /* WRITE: that it replaces; else that it is about */
+    sessile_memory_from *sources; /* WRITE: for entry.from; texts are in source_text */
     size_t source_count;
     buf source_text;
-    int is_host;           /* 1: the host's own entry: of the laws only 5 and 6 hold */
-    int lowered;           /* law 2 made the user's words the agent's or a tool's */
-    int waits;             /* `admit` or a source wants a person to approve it */
-    proposed_state state;  /* `admit` and the judgement on the memory as it is set it */
-    int contradicts;       /* it would replace entries of a higher source: it waits */
+    int is_host;          /* 1: the host's own entry: of the laws only 5 holds */
+    int lowered;          /* law 2 made the user's words the agent's or a tool's */
+    int waits;            /* `admit` or a source wants a person to approve it */
+    buf why;              /* why it waits or was not admitted; of others the reason */
+    proposed_state state; /* `admit` and the judgement on the memory as it is set it */
+    const char *stale;    /* STALE: why; static */
+    size_t ends;          /* entries that it ends, on the memory as it is */
+    int contradicts;      /* it would replace entries of a higher source: it waits */
     entry_ids contradicted;
     sessile_id holder; /* WRITE: the live entry of its key, which it replaces; or NO_ID */
-    size_t ends;       /* entries that end with it, if it is good */
-    buf why;       /* why it waits, is stale or was not admitted */
     sessile_id id; /* once it is written, or SESSILE_NO_ID */
 } proposed;
 
@@ -95,15 +93,16 @@ typedef struct proposal {
     size_t target;   /* where entries go, and how far a session was heard */
     int share;       /* entries may go to another memory than the target */
     int trust_tools; /* what comes from tools does not wait */
+    int reads_only;  /* 1: the hook that runs may not propose anything */
+    words *words;    /* of the target's language, of its own; NULL: not needed yet */
     sessile_id seen[PROPOSAL_MEMORIES]; /* entries of each log when it began */
 
     shown_message *messages;
     size_t message_count, message_capacity;
     buf said_text;
-    buf tool_text; /* words of tools in the session, also before what is heard now */
-    buf user_text; /* words of users that were shown */
-    shown_entry *entries;
-    size_t entry_count, entry_capacity;
+    word_set tool_words; /* of tools in the session, also before what is heard now */
+    word_set user_words; /* of users that were shown */
+    map shown;           /* entries that were shown */
 
     proposed *at;
     size_t count, capacity;
@@ -114,6 +113,8 @@ typedef struct proposal {
         size_t left; /* messages after it */
     } heard;
 
+    size_t written, ended; /* by the commits of this run so far */
+
     memory_law broken; /* the judgement; NONE: it may be written */
     size_t culprit;    /* whose proposal it was; `count`: nobody's */
     char message[400];
@@ -121,14 +122,21 @@ typedef struct proposal {
     sessile_id refusal;
 } proposal;
 
-/* memories: as for sessile_recall(); checked by the caller. DENIED: no memory whose user
- * consents is left. */
+/* memories: as for sessile_recall(); checked by the caller. DENIED: the user of one does
+ * not consent. */
 sessile_status proposal_init(proposal *p, sessile_store *st, sessile_session *s,
                              sessile_memory *const *memories, size_t memory_count,
                              sessile_error *err);
+/* The same without memories. */
+void proposal_start(proposal *p, sessile_store *st, sessile_session *s);
 void proposal_deinit(proposal *p);
 /* Forgets what is proposed; what was shown stays shown. */
 void proposal_clear(proposal *p);
+/* Makes p->words. Takes the target's lock. */
+sessile_status proposal_open_words(proposal *p, sessile_error *err);
+/* *may 1: the memory may be read, as its user consents. */
+sessile_status proposal_may_read(const proposal *p, size_t memory, int *may,
+                                 sessile_error *err);
 /* "user" or "agent". */
 const char *proposal_memory_name(const proposal *p, size_t memory);
 
@@ -151,7 +159,7 @@ int entry_ids_add(entry_ids *l, sessile_id id, const allocator *a); /* 0, or -1 
  */
 enum { SAID_MESSAGES = 200, SAID_MESSAGE_BYTES = 8192, SAID_BYTES = 262144 };
 sessile_status proposal_hear(proposal *p, buf *out, sessile_error *err);
-/* How far the target has heard the session; 0: never. The target is locked. */
+/* How far the target has heard the session; 0: never. The target is locked. NOMEM. */
 sessile_status proposal_heard(const proposal *p, sessile_id *upto, sessile_error *err);
 /* Shows messages of a context, without texts of the engine's and the policies'. */
 sessile_status proposal_show_context(proposal *p, const context *c, sessile_error *err);
@@ -161,8 +169,8 @@ sessile_status proposal_show_context(proposal *p, const context *c, sessile_erro
 /* Appends a row as a policy sees it, and has it shown. */
 sessile_status proposal_put_row(proposal *p, buf *out, size_t memory,
                                 const sessile_memory_row *row, sessile_error *err);
-/* Appends the live entry of that id and an array of its neighbours: "[…entry…],[…]";
- * *live: 0: it is not live, and nothing was appended. */
+/* Appends the live entry of that id and an array of its neighbours: "{…},[…]"; *live 0:
+ * it is not live, and nothing was appended. DENIED. */
 sessile_status proposal_put_near(proposal *p, buf *out, size_t memory, sessile_id id,
                                  int *live, sessile_error *err);
 /* Appends what an `admit` hook sees of a proposed entry. */
@@ -181,8 +189,10 @@ sessile_status proposal_take_write(proposal *p, size_t step, json arguments,
 sessile_status proposal_take_host(proposal *p, size_t memory,
                                   const sessile_memory_write_entry *entry,
                                   sessile_error *err);
-/* Reads ids (strings, or objects with a member id) from an array, or from one of them;
- * *memory changes to that which an object names. INVALID. */
+/* Reads ids (strings, or objects with a member id), each once, from an array, or from one
+ * of them. An object may name its memory: *memory becomes that, from PROPOSAL_MEMORIES
+ * (not known yet). memory NULL: of messages. INVALID: also for entries of two memories,
+ * none, and too many. */
 sessile_status proposal_take_ids(const proposal *p, json ids, const char *what,
                                  entry_ids *out, size_t *memory, sessile_error *err);
 
@@ -195,7 +205,7 @@ sessile_status proposal_attest(proposal *p, sessile_error *err);
 sessile_status proposal_judge(proposal *p, size_t memory, int64_t now_ms,
                               sessile_error *err);
 /* How many entries a run may end in a memory: law 3. The memory is locked. */
-size_t proposal_most_ends(const sessile_memory *m);
+size_t proposal_most_ends(const proposal *p, const sessile_memory *m);
 void proposal_break(proposal *p, memory_law law, size_t culprit, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
 

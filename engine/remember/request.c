@@ -7,8 +7,9 @@
  *     write{…}, delete(ids, reason), confirm(ids, reason)                true: proposed
  *     room()                                  {memory, writes, ends}: left to the run
  *
- * Reading sees the memories as they are; writing only proposes. A wrong argument is
- * raised in the script, like that of any function.
+ * Reading sees the memories as they are, but none whose user does not consent any more;
+ * writing only proposes. A wrong argument is raised in the script, like that of any
+ * function.
  */
 #include "remember/proposal.h"
 
@@ -26,7 +27,7 @@ static sessile_status raise_error(buf *answer, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 static sessile_status raise_error(buf *answer, const char *format, ...)
 {
-    char message[400];
+    char message[800];
     va_list args;
 
     va_start(args, format);
@@ -34,7 +35,7 @@ static sessile_status raise_error(buf *answer, const char *format, ...)
     va_end(args);
     buf_clear(answer);
     buf_puts(answer, "{\"raise\":");
-    json_put_string(answer, message, utf8_floor(message, strlen(message), sizeof message));
+    json_put_string(answer, message, utf8_floor(message, strlen(message), 600));
     buf_putc(answer, '}');
     return SESSILE_OK;
 }
@@ -92,7 +93,7 @@ static int take_option(const proposal *p, reading *r, json name, json value, buf
         raise_error(answer,
                     "ctx.memory: %.*s is no option here, or not of its type: there are "
                     "limit, kind, source, key_prefix and memory (\"user\" or \"agent\")",
-                    (int)(name.size < 40 ? name.size : 40), name.at);
+                    (int)utf8_floor(name.at, name.size, 40), name.at);
         return 0;
     }
     return 1;
@@ -171,7 +172,10 @@ static sessile_status read_rows(proposal *p, json question, json options, buf *a
         if (is_search)
             status = decode(question, &text, err);
         for (size_t i = 0; !status && i < p->memory_count; i++) {
-            if (r.memory >= 0 && r.memory != (int)i)
+            int may = r.memory < 0 || r.memory == (int)i;
+            if (may)
+                status = proposal_may_read(p, i, &may, err);
+            if (status || !may)
                 continue;
             if (is_search)
                 status = memory_search(p->memories[i],
@@ -203,6 +207,10 @@ static sessile_status read_key(proposal *p, json key, buf *answer, sessile_error
     for (size_t k = 0; !status && k < p->memory_count && !answer->size; k++) {
         size_t i = (p->target + k) % p->memory_count;
         sessile_memory_row *row = NULL;
+        int may;
+        status = proposal_may_read(p, i, &may, err);
+        if (status || !may)
+            continue;
         status = memory_read(p->memories[i], (sessile_slice){text.data, text.size}, &row,
                              err);
         if (!status) {
@@ -223,53 +231,67 @@ static sessile_status read_key(proposal *p, json key, buf *answer, sessile_error
 
 /* ------------------------------------------------------------------ proposing */
 
+/* Adds the id of one of them, unless it is there. */
+static sessile_status take_one_id(const proposal *p, json one, const char *what,
+                                  entry_ids *out, size_t *memory, sessile_error *err)
+{
+    size_t named = PROPOSAL_MEMORIES, size;
+    const char *text;
+    sessile_id id;
+
+    if (one.type == JSON_OBJECT) {
+        json of = json_get(one, "memory");
+        for (size_t i = 0; i < p->memory_count; i++)
+            if (json_is(of, proposal_memory_name(p, i)))
+                named = i;
+        one = json_get(one, "id");
+    }
+    if (!json_plain(one, &text, &size) || id_parse(text, size, &id))
+        return fail(err, SESSILE_INVALID,
+                    "%s: an id, a message or an entry, or a list of these", what);
+    if (memory && named < PROPOSAL_MEMORIES) {
+        if (*memory < PROPOSAL_MEMORIES && *memory != named)
+            return fail(err, SESSILE_INVALID,
+                        "%s: all entries are of one memory, and that is written to",
+                        what);
+        *memory = named;
+    }
+    for (size_t i = 0; i < out->count; i++)
+        if (out->at[i] == id)
+            return SESSILE_OK;
+    if (out->count == SESSILE_MEMORY_NAMED_MAX)
+        return fail(err, SESSILE_INVALID, "%s: at most %d", what,
+                    SESSILE_MEMORY_NAMED_MAX);
+    return entry_ids_add(out, id, p->alloc) ? fail_nomem(err) : SESSILE_OK;
+}
+
 sessile_status proposal_take_ids(const proposal *p, json ids, const char *what,
                                  entry_ids *out, size_t *memory, sessile_error *err)
 {
-    json one = {0};
-    json_iter it;
-    int is_list = ids.type == JSON_ARRAY;
+    sessile_status status = SESSILE_OK;
+    json_iter it = json_begin(ids);
 
-    if (is_list)
-        it = json_begin(ids);
-    for (;;) {
-        const char *text;
-        size_t size;
-        sessile_id id;
-        if (is_list) {
-            if (!json_next(&it))
-                return SESSILE_OK;
-            one = it.value;
-        } else {
-            one = ids;
-        }
-        if (one.type == JSON_OBJECT) {
-            json of = json_get(one, "memory");
-            for (size_t i = 0; memory && i < p->memory_count; i++)
-                if (json_is(of, proposal_memory_name(p, i)))
-                    *memory = i;
-            one = json_get(one, "id");
-        }
-        if (!json_plain(one, &text, &size) || id_parse(text, size, &id))
-            return fail(err, SESSILE_INVALID,
-                        "%s: an id, a message or an entry, or a list of these", what);
-        if (entry_ids_add(out, id, p->alloc))
-            return fail_nomem(err);
-        if (!is_list)
-            return SESSILE_OK;
-    }
+    if (ids.type != JSON_ARRAY)
+        return take_one_id(p, ids, what, out, memory, err);
+    while (!status && json_next(&it))
+        status = take_one_id(p, it.value, what, out, memory, err);
+    return status;
 }
 
 static sessile_status propose_verdict(proposal *p, size_t step, proposed_kind kind,
                                       json ids, json reason, sessile_error *err)
 {
     proposed *x = proposal_add(p, kind, p->target, step);
+    size_t memory = PROPOSAL_MEMORIES;
     sessile_status status;
 
     if (!x)
         return fail_nomem(err);
-    status = proposal_take_ids(p, ids, "delete and confirm take", &x->ids, &x->memory,
-                               err);
+    status = proposal_take_ids(p, ids, "delete and confirm take", &x->ids, &memory, err);
+    if (memory < PROPOSAL_MEMORIES)
+        x->memory = memory;
+    if (!status && !x->ids.count)
+        status = fail(err, SESSILE_INVALID, "delete and confirm name entries");
     if (!status && reason.type == JSON_STRING && json_string(&x->why, reason))
         status = fail_nomem(err);
     if (!status && x->why.size > SESSILE_MEMORY_RUN_VALUE)
@@ -286,6 +308,8 @@ static sessile_status propose(proposal *p, size_t step, json name, json argument
     size_t before = p->count;
     sessile_status status;
 
+    if (p->reads_only)
+        return raise_error(answer, "ctx.memory: this hook reads, and writes nothing");
     if (p->count >= PROPOSED_MOST)
         return raise_error(answer, "ctx.memory: a run proposes at most %d changes",
                            PROPOSED_MOST);
@@ -327,13 +351,13 @@ static size_t ends_of(const proposed *x, const states *s, int64_t now_ms)
 static sessile_status tell_room(const proposal *p, buf *answer, sessile_error *err)
 {
     sessile_memory *m = p->memories[p->target];
-    size_t writes = 0, ends = 0, most;
+    size_t writes = p->written, ends = p->ended, most;
     sessile_status status = memory_lock_fresh(m, err);
     int64_t now_ms = memory_now_ms(m);
 
     if (status)
         return status;
-    most = proposal_most_ends(m);
+    most = proposal_most_ends(p, m);
     for (size_t i = 0; i < p->count; i++) {
         writes += p->at[i].kind == PROPOSED_WRITE && !p->at[i].is_host;
         if (p->at[i].memory == p->target && !p->at[i].is_host)

@@ -20,6 +20,12 @@
 #include "session/fold.h"
 #include "session/read.h"
 
+/* How deep the content of a result is looked into. */
+#define RESULT_DEPTH 4
+/* Messages, and bytes of tools, that are looked at before what is heard now. */
+#define BEFORE_MESSAGES 400
+#define BEFORE_BYTES    ((size_t)16 << 20)
+
 /* ------------------------------------------------------------------ one message */
 
 static void put_text(buf *out, json text)
@@ -27,6 +33,28 @@ static void put_text(buf *out, json text)
     if (out->size && text.size > 2)
         buf_putc(out, '\n');
     (void)json_string(out, text);
+}
+
+/* "tool_result", and "web_search_tool_result" and the like. */
+static int is_result(json type)
+{
+    static const char end[] = "tool_result";
+    const char *name;
+    size_t size, most = sizeof end - 1;
+    return json_plain(type, &name, &size) && size >= most &&
+           memcmp(name + size - most, end, most) == 0;
+}
+
+/* Texts at any depth of the content of a result. */
+static void put_result(buf *out, json content, int depth)
+{
+    if (content.type == JSON_STRING)
+        put_text(out, content);
+    for (json_iter it = json_begin(content); depth && json_next(&it);)
+        if (content.type == JSON_ARRAY || it.value.type != JSON_STRING ||
+            json_is(it.key, "text") || json_is(it.key, "title") ||
+            json_is(it.key, "content"))
+            put_result(out, it.value, depth - 1);
 }
 
 /* The words of a message: its text, and that of results. Thinking is not said.
@@ -38,19 +66,21 @@ static void put_words(buf *out, json content, int *has_result)
     for (json_iter it = json_begin(content);
          content.type == JSON_ARRAY && json_next(&it);) {
         json type = json_get(it.value, "type"), text = json_get(it.value, "text");
-        json inner = json_get(it.value, "content");
-        if (json_is(type, "tool_result")) {
+        if (is_result(type)) {
             *has_result = 1;
-            if (inner.type == JSON_STRING)
-                put_text(out, inner);
-            for (json_iter in = json_begin(inner);
-                 inner.type == JSON_ARRAY && json_next(&in);)
-                if (json_get(in.value, "text").type == JSON_STRING)
-                    put_text(out, json_get(in.value, "text"));
-        } else if (text.type == JSON_STRING) {
+            put_result(out, json_get(it.value, "content"), RESULT_DEPTH);
+        } else if (text.type == JSON_STRING && !json_is(type, "thinking") &&
+                   !json_is(type, "reasoning")) {
             put_text(out, text);
         }
     }
+}
+
+/* What tools answered inside of the calls of a message. */
+static void put_outputs(buf *out, json calls)
+{
+    for (json_iter it = json_begin(calls); calls.type == JSON_ARRAY && json_next(&it);)
+        put_result(out, json_get(it.value, "output"), RESULT_DEPTH);
 }
 
 static int is_of_memory_or_summary(json metadata)
@@ -63,7 +93,9 @@ static int is_of_memory_or_summary(json metadata)
 static sessile_memory_source source_of(const message *m, int has_result)
 {
     sessile_role speaker = message_speaker(m->role, m->flags);
-    if (has_result || json_get(m->metadata, "untrusted").type == JSON_TRUE)
+    json untrusted = json_get(m->metadata, "untrusted");
+    if (has_result || (untrusted.type != JSON_NONE && untrusted.type != JSON_NULL &&
+                       untrusted.type != JSON_FALSE))
         return SESSILE_MEMORY_BY_TOOL;
     return speaker == SESSILE_USER        ? SESSILE_MEMORY_BY_USER
            : speaker == SESSILE_ASSISTANT ? SESSILE_MEMORY_BY_AGENT
@@ -84,34 +116,25 @@ static int show_message(proposal *p, const entry *e, const message *m,
         return -1;
     if (e->author.type == JSON_STRING && json_string(&p->said_text, e->author))
         return -1;
-    words_day(p->memories[p->target]->fold->words, message_time(m->timestamp, e->time_ms),
-              day);
+    words_day(p->words, message_time(m->timestamp, e->time_ms), day);
     buf_printf(&p->said_text, " %s\n", day);
     buf_put(&p->said_text, words->data, words->size);
     buf_putc(&p->said_text, '\n');
     p->messages[p->message_count++] =
         (shown_message){e->id, source, at, p->said_text.size - at};
     if (source == SESSILE_MEMORY_BY_USER)
-        buf_put(&p->user_text, words->data, words->size);
-    buf_putc(&p->user_text, '\n');
-    return p->said_text.failed || p->user_text.failed ? -1 : 0;
-}
-
-static void keep_tool_words(proposal *p, const buf *words)
-{
-    size_t size = words->size < SAID_BYTES ? words->size : SAID_BYTES;
-    if (p->tool_text.size > 4 * (size_t)SAID_BYTES)
-        return;
-    buf_put(&p->tool_text, words->data, size);
-    buf_putc(&p->tool_text, '\n');
+        word_set_add(&p->user_words, p->words, words->data, words->size);
+    return p->said_text.failed || p->user_words.failed ? -1 : 0;
 }
 
 typedef struct hearing {
     proposal *p;
     buf *out; /* NULL: shown, not told */
-    buf words;
+    buf words, outputs;
     size_t bytes; /* of text so far */
+    int told;     /* 1: out has a message */
     int before;   /* 1: it was heard already: only the words of tools are kept */
+    size_t before_bytes;
 } hearing;
 
 static void tell(hearing *h, const entry *e, const message *m,
@@ -126,7 +149,7 @@ static void tell(hearing *h, const entry *e, const message *m,
     buf_printf(out,
                "%s{\"id\":\"%s\",\"role\":\"%s\",\"source\":\"%s\",\"time\":%" PRIi64
                ",\"day\":\"%.10s\"",
-               out->data[out->size - 1] == '}' ? "," : "", id, role_name(m->role),
+               h->told ? "," : "", id, role_name(m->role),
                memory_source_name(source), message_time(m->timestamp, e->time_ms), time);
     if (e->author.type == JSON_STRING) {
         buf_puts(out, ",\"author\":");
@@ -140,6 +163,19 @@ static void tell(hearing *h, const entry *e, const message *m,
     json_put_string(out, h->words.data ? h->words.data : "", size);
     buf_putc(out, '}');
     h->bytes += size;
+    h->told = 1;
+}
+
+/* Keeps what tools said: 0, or -1: no memory. */
+static int keep_tool_words(hearing *h, sessile_memory_source source)
+{
+    proposal *p = h->p;
+    word_set_add(&p->tool_words, p->words, h->outputs.data, h->outputs.size);
+    if (source == SESSILE_MEMORY_BY_TOOL)
+        word_set_add(&p->tool_words, p->words, h->words.data, h->words.size);
+    if (h->before)
+        h->before_bytes += h->outputs.size + h->words.size;
+    return p->tool_words.failed ? -1 : 0;
 }
 
 /* A log_visit of one entry. */
@@ -161,21 +197,18 @@ static sessile_status hear_entry(void *arg, sessile_id id, const char *text, siz
     if (status || e.source == SOURCE_POLICY || is_of_memory_or_summary(m.metadata))
         return status;
     buf_clear(&h->words);
+    buf_clear(&h->outputs);
     put_words(&h->words, m.content, &has_result);
-    if (!h->words.size)
-        return SESSILE_OK;
+    put_outputs(&h->outputs, m.tool_calls);
     source = source_of(&m, has_result);
-    if (source == SESSILE_MEMORY_BY_TOOL)
-        keep_tool_words(h->p, &h->words);
-    if (h->before)
-        return SESSILE_OK;
+    if (h->words.failed || h->outputs.failed || keep_tool_words(h, source))
+        return fail_nomem(err);
     /* what the host tells the model is not said by anybody */
-    if (h->out && source == SESSILE_MEMORY_BY_SYSTEM)
+    if (h->before || !h->words.size || (h->out && source == SESSILE_MEMORY_BY_SYSTEM))
         return SESSILE_OK;
     if (h->out)
         tell(h, &e, &m, source);
-    return h->words.failed || show_message(h->p, &e, &m, source, &h->words) ||
-                   (h->out && h->out->failed)
+    return show_message(h->p, &e, &m, source, &h->words) || (h->out && h->out->failed)
                ? fail_nomem(err)
                : SESSILE_OK;
 }
@@ -192,6 +225,8 @@ static uint64_t heard_hash(const sessile_memory *m, const sessile_session *s, bu
     header_put_name(scratch, (sessile_slice){s->identity.id, s->identity.id_size});
     size = scratch->size;
     json_put_cstring(scratch, s->header.nonce);
+    if (scratch->failed)
+        return 0;
     id = (json){scratch->data, size, JSON_STRING};
     nonce = (json){scratch->data + size, scratch->size - size, JSON_STRING};
     return memory_heard_hash(m->fold, id, nonce);
@@ -200,14 +235,15 @@ static uint64_t heard_hash(const sessile_memory *m, const sessile_session *s, bu
 sessile_status proposal_heard(const proposal *p, sessile_id *upto, sessile_error *err)
 {
     sessile_memory *m = p->memories[p->target];
+    sessile_status status = SESSILE_OK;
     buf scratch;
 
     buf_init(&scratch, p->alloc);
     *upto = memory_fold_heard(m->fold, heard_hash(m, p->session, &scratch));
     if (scratch.failed)
-        fail_nomem(err);
+        status = fail_nomem(err);
     buf_deinit(&scratch);
-    return SESSILE_OK;
+    return status;
 }
 
 /* The messages of the path that come after `after`: ids, oldest first. */
@@ -223,27 +259,31 @@ static sessile_status find_new(proposal *p, sessile_id after, sessile_id **ids,
     return status;
 }
 
-/* The words of tools before what is heard now: an agent may repeat them later. */
+/* The words of tools before what is heard now, newest first: an agent may repeat them. */
 static sessile_status hear_tools_before(hearing *h, const sessile_id *ids, size_t first,
                                         sessile_error *err)
 {
-    enum { LOOKED_AT = 400 };
-    sessile_session *s = h->p->session;
-    size_t from = first > LOOKED_AT ? first - LOOKED_AT : 0;
+    size_t last = first > BEFORE_MESSAGES ? first - BEFORE_MESSAGES : 0;
     sessile_status status = SESSILE_OK;
 
     h->before = 1;
-    for (size_t i = from; !status && i < first; i++) {
-        const node *n;
-        status = session_load_locked(s, ids[i], err);
-        if (status)
-            break;
-        n = &s->tree.nodes[ids[i]];
-        if (n->role != SESSILE_ASSISTANT && !(n->flags & MESSAGE_KIND))
-            status = session_texts_locked(s, ids[i], ids[i], hear_entry, h, err);
-    }
+    for (size_t i = first; !status && i > last && h->before_bytes < BEFORE_BYTES; i--)
+        status = session_texts_locked(h->p->session, ids[i - 1], ids[i - 1], hear_entry,
+                                      h, err);
     h->before = 0;
     return status;
+}
+
+static void begin_hearing(hearing *h)
+{
+    buf_init(&h->words, h->p->alloc);
+    buf_init(&h->outputs, h->p->alloc);
+}
+
+static void end_hearing(hearing *h)
+{
+    buf_wipe(&h->words);
+    buf_wipe(&h->outputs);
 }
 
 sessile_status proposal_hear(proposal *p, buf *out, sessile_error *err)
@@ -253,17 +293,21 @@ sessile_status proposal_hear(proposal *p, buf *out, sessile_error *err)
     hearing h = {.p = p, .out = out};
     sessile_id *ids = NULL, upto = 0;
     size_t count = 0, i = 0, first = 0;
-    sessile_status status = memory_lock_fresh(m, err);
+    sessile_status status = proposal_open_words(p, err);
 
+    if (!status)
+        status = memory_lock_fresh(m, err);
     if (status)
         return status;
-    status = proposal_heard(p, &upto, err);
+    status = memory_name_error(m, memory_check_consent(m, err), err);
+    if (!status)
+        status = proposal_heard(p, &upto, err);
     memory_unlock(m);
     if (!status)
         status = session_lock_fresh(s, err);
     if (status)
         return status;
-    buf_init(&h.words, p->alloc);
+    begin_hearing(&h);
     buf_putc(out, '[');
     p->heard.from = p->heard.upto = upto;
     status = find_new(p, upto, &ids, &count, &first, err);
@@ -280,7 +324,7 @@ sessile_status proposal_hear(proposal *p, buf *out, sessile_error *err)
     p->heard.left = count - i;
     p->heard.moves = p->heard.upto != p->heard.from;
     mem_free(p->alloc, ids, count * sizeof *ids);
-    buf_wipe(&h.words);
+    end_hearing(&h);
     return !status && out->failed ? fail_nomem(err) : status;
 }
 
@@ -288,11 +332,13 @@ sessile_status proposal_show_context(proposal *p, const context *c, sessile_erro
 {
     sessile_session *s = p->session;
     hearing h = {.p = p};
-    sessile_status status = session_lock(s, err);
+    sessile_status status = proposal_open_words(p, err);
 
+    if (!status)
+        status = session_lock(s, err);
     if (status)
         return status;
-    buf_init(&h.words, p->alloc);
+    begin_hearing(&h);
     for (size_t i = 0; !status && i < c->count; i++) {
         const item *it = &c->items[i];
         /* in the order of ids, each once */
@@ -303,6 +349,6 @@ sessile_status proposal_show_context(proposal *p, const context *c, sessile_erro
             session_texts_locked(s, it->key.entry, it->key.entry, hear_entry, &h, err);
     }
     session_unlock(s);
-    buf_wipe(&h.words);
+    end_hearing(&h);
     return status;
 }

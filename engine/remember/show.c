@@ -107,8 +107,14 @@ sessile_status proposal_put_near(proposal *p, buf *out, size_t memory, sessile_i
                                  int *live, sessile_error *err)
 {
     sessile_memory_row *entry = NULL;
-    sessile_status status = memory_get(p->memories[memory], id, &entry, err);
+    int may;
+    sessile_status status = proposal_may_read(p, memory, &may, err);
 
+    *live = 0;
+    if (!status && !may)
+        status = fail(err, SESSILE_DENIED, "the user does not consent any more");
+    if (!status)
+        status = memory_get(p->memories[memory], id, &entry, err);
     *live = !status && entry->state == SESSILE_MEMORY_LIVE;
     if (*live) {
         status = proposal_put_row(p, out, memory, entry, err);

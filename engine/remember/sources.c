@@ -11,75 +11,15 @@
  *     and less than half in what users said: it is the tool's. An order in a document is
  *     not better for having been repeated by an agent.
  *
- * Words are compared as the search compares them, without numbers. The day and the author
- * of a message count as its words, because statements are told to have them.
+ * The day and the author of a message count as its words, because statements are told to
+ * have them.
  */
 #include "remember/proposal.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/map.h"
 #include "base/text.h"
-#include "memory/kinds.h"
-
-/* ------------------------------------------------------------------ words */
-
-typedef struct word_set {
-    map words;
-    int failed;
-} word_set;
-
-static int is_number(const char *term, size_t size)
-{
-    for (size_t i = 0; i < size; i++)
-        if (term[i] < '0' || term[i] > '9')
-            return 0;
-    return 1;
-}
-
-static uint64_t word_hash(const char *term, size_t size)
-{
-    return hash64(term, size);
-}
-
-static int add_word(void *arg, const char *term, size_t size)
-{
-    word_set *set = arg;
-    if (!is_number(term, size) && map_put(&set->words, word_hash(term, size), 1))
-        set->failed = 1;
-    return set->failed;
-}
-
-static void add_words(word_set *set, words *w, const char *text, size_t size)
-{
-    if (size && words_each(w, text, size, 0, add_word, set) < 0)
-        set->failed = 1;
-}
-
-/* How many of the words of `of` are in `in`. */
-typedef struct word_share {
-    const word_set *in;
-    size_t all, met;
-} word_share;
-
-static int count_word(void *arg, const char *term, size_t size)
-{
-    word_share *share = arg;
-    uint32_t value;
-    if (is_number(term, size))
-        return 0;
-    share->all++;
-    share->met += (size_t)map_get(&share->in->words, word_hash(term, size), &value);
-    return 0;
-}
-
-static int has_half(words *w, sessile_slice text, const word_set *in)
-{
-    word_share share = {in, 0, 0};
-    (void)words_each(w, text.data, text.size, 0, count_word, &share);
-    return 2 * share.met >= share.all;
-}
 
 /* ------------------------------------------------------------------ sources */
 
@@ -105,7 +45,7 @@ typedef struct attesting {
     proposal *p;
     proposed *x;
     size_t index;
-    word_set words;
+    word_set words; /* of what it names */
     sessile_memory_source source;
     source_place places[SESSILE_MEMORY_RUN_FROM];
     size_t place_count;
@@ -171,8 +111,7 @@ static int attest_messages(attesting *a)
         }
         at = (size_t)(m - p->messages);
         lower_to(&a->source, m->source);
-        add_words(&a->words, p->memories[a->x->memory]->fold->words,
-                  p->said_text.data + m->at, m->size);
+        word_set_add(&a->words, p->words, p->said_text.data + m->at, m->size);
         if (i && at == a->last_shown + 1 && a->place_count) {
             a->places[a->place_count - 1].last = m->id;
         } else if (add_source(a, (sessile_slice){own->id, own->id_size},
@@ -205,16 +144,16 @@ static int inherit(attesting *a, sessile_slice from)
             sessile_id first, last;
             buf_clear(&session);
             buf_clear(&agent);
-            if (json_get(it.value, "session").type != JSON_STRING ||
-                json_get(it.value, "agent").type != JSON_STRING ||
+            if (header_get_name(&session, json_get(it.value, "session")) ||
+                header_get_name(&agent, json_get(it.value, "agent")) ||
                 take_id(json_get(it.value, "first"), &first) ||
                 take_id(json_get(it.value, "last"), &last))
-                continue;
-            (void)json_string(&session, json_get(it.value, "session"));
-            (void)json_string(&agent, json_get(it.value, "agent"));
-            failed = session.failed || agent.failed ||
-                     add_source(a, (sessile_slice){session.data, session.size},
-                                (sessile_slice){agent.data, agent.size}, first, last);
+                failed = session.failed || agent.failed;
+            else
+                failed = add_source(a, (sessile_slice){session.data, session.size},
+                                    (sessile_slice){agent.data, agent.size}, first, last);
+            if (failed)
+                break;
         }
     buf_deinit(&session);
     buf_deinit(&agent);
@@ -222,17 +161,17 @@ static int inherit(attesting *a, sessile_slice from)
 }
 
 /* Entries that it is from, or replaces. */
-static sessile_status attest_entries(attesting *a, const entry_ids *ids, memory_law law,
-                                     const char *does, sessile_error *err)
+static sessile_status attest_entries(attesting *a, size_t memory, const entry_ids *ids,
+                                     memory_law law, const char *does, sessile_error *err)
 {
-    sessile_memory *m = a->p->memories[a->x->memory];
+    sessile_memory *m = a->p->memories[memory];
     sessile_status status = SESSILE_OK;
 
     for (size_t i = 0; !status && i < ids->count && !a->p->broken; i++) {
         sessile_memory_row *row = NULL;
         char id[9];
         id_print(ids->at[i], id);
-        if (!proposal_has_shown(a->p, a->x->memory, ids->at[i])) {
+        if (!proposal_has_shown(a->p, memory, ids->at[i])) {
             proposal_break(a->p, law, a->index,
                            "it %s entry %s, which the policy was not shown", does, id);
             return SESSILE_OK;
@@ -241,13 +180,9 @@ static sessile_status attest_entries(attesting *a, const entry_ids *ids, memory_
         if (status)
             return status;
         lower_to(&a->source, row->source);
-        status = memory_lock_fresh(m, err);
-        if (!status) {
-            add_words(&a->words, m->fold->words, row->value.data, row->value.size);
-            memory_unlock(m);
-            if (inherit(a, row->from))
-                status = fail_nomem(err);
-        }
+        word_set_add(&a->words, a->p->words, row->value.data, row->value.size);
+        if (inherit(a, row->from))
+            status = fail_nomem(err);
         host_free(row);
     }
     return status;
@@ -257,32 +192,24 @@ static sessile_status attest_entries(attesting *a, const entry_ids *ids, memory_
 
 static sessile_status check_words(attesting *a, sessile_error *err)
 {
-    sessile_memory *m = a->p->memories[a->x->memory];
+    const proposal *p = a->p;
+    sessile_slice value = a->x->entry.value;
     sessile_memory_source named = a->source;
-    word_set tools = {.failed = 0}, users = {.failed = 0};
-    sessile_status status = memory_lock_fresh(m, err);
-    words *w;
+    int stands, tools = 0, users = 0;
 
-    if (status)
-        return status;
-    w = m->fold->words;
-    if (rank_of(a->source) > rank_of(SESSILE_MEMORY_BY_AGENT) &&
-        !has_half(w, a->x->entry.value, &a->words))
+    if (a->words.failed)
+        return fail_nomem(err);
+    stands = word_set_has_half(&a->words, p->words, value);
+    if (!stands && rank_of(a->source) > rank_of(SESSILE_MEMORY_BY_AGENT))
         a->source = SESSILE_MEMORY_BY_AGENT;
-    map_init(&tools.words, a->p->alloc);
-    map_init(&users.words, a->p->alloc);
-    if (a->source == SESSILE_MEMORY_BY_AGENT && a->p->tool_text.size) {
-        add_words(&tools, w, a->p->tool_text.data, a->p->tool_text.size);
-        add_words(&users, w, a->p->user_text.data, a->p->user_text.size);
-        if (has_half(w, a->x->entry.value, &tools) &&
-            !has_half(w, a->x->entry.value, &users))
+    if (a->source == SESSILE_MEMORY_BY_AGENT) {
+        tools = word_set_has_half(&p->tool_words, p->words, value);
+        users = word_set_has_half(&p->user_words, p->words, value);
+        if (tools && !users)
             a->source = SESSILE_MEMORY_BY_TOOL;
     }
-    memory_unlock(m);
     a->x->lowered = a->source != named;
-    map_deinit(&tools.words);
-    map_deinit(&users.words);
-    return tools.failed || users.failed || a->words.failed ? fail_nomem(err) : SESSILE_OK;
+    return stands < 0 || tools < 0 || users < 0 ? fail_nomem(err) : SESSILE_OK;
 }
 
 /* ------------------------------------------------------------------ all of them */
@@ -328,14 +255,16 @@ static sessile_status attest_one(proposal *p, size_t i, sessile_error *err)
     a->x = x;
     a->index = i;
     a->source = SESSILE_MEMORY_BY_SYSTEM;
-    map_init(&a->words.words, p->alloc);
+    word_set_init(&a->words, p->alloc);
     check_bounds(p, i);
     if (!p->broken && attest_messages(a))
         status = fail_nomem(err);
     if (!status && !p->broken)
-        status = attest_entries(a, &x->of, MEMORY_LAW_ATTESTED, "is from", err);
+        status = attest_entries(a, x->of_memory, &x->of, MEMORY_LAW_ATTESTED, "is from",
+                                err);
     if (!status && !p->broken)
-        status = attest_entries(a, &x->ids, MEMORY_LAW_OVERREACH, "replaces", err);
+        status = attest_entries(a, x->memory, &x->ids, MEMORY_LAW_OVERREACH, "replaces",
+                                err);
     if (!status && !p->broken)
         status = check_words(a, err);
     if (!status && !p->broken) {
@@ -353,21 +282,28 @@ static sessile_status attest_one(proposal *p, size_t i, sessile_error *err)
         if (x->sources)
             place_sources(x, a);
     }
-    map_deinit(&a->words.words);
+    word_set_deinit(&a->words);
     mem_free(p->alloc, a, sizeof *a);
     return status;
+}
+
+/* 1: the session is a user's, and this memory is not. */
+static int is_elsewhere(const proposal *p, size_t memory)
+{
+    return p->session && p->session->identity.user_size &&
+           !p->memories[memory]->user_size;
 }
 
 sessile_status proposal_attest(proposal *p, sessile_error *err)
 {
     sessile_status status = SESSILE_OK;
-    size_t writes = 0;
+    size_t writes = p->written;
 
     for (size_t i = 0; !status && !p->broken && i < p->count; i++) {
         proposed *x = &p->at[i];
         if (x->is_host)
             continue;
-        if (x->memory != p->target && !p->share)
+        if (is_elsewhere(p, x->memory) && !p->share)
             proposal_break(p, MEMORY_LAW_SCOPE, i,
                            "it goes to the memory of the agent, and the session is a "
                            "user's: what is said there stays there, unless the host "
@@ -375,7 +311,10 @@ sessile_status proposal_attest(proposal *p, sessile_error *err)
         if (x->kind == PROPOSED_WRITE && ++writes > SESSILE_MEMORY_RUN_WRITES)
             proposal_break(p, MEMORY_LAW_BOUNDS, i, "a run writes at most %d entries",
                            SESSILE_MEMORY_RUN_WRITES);
-        if (!p->broken && x->kind == PROPOSED_WRITE)
+        if (p->broken || x->kind != PROPOSED_WRITE)
+            continue;
+        status = proposal_open_words(p, err);
+        if (!status)
             status = attest_one(p, i, err);
     }
     return status;

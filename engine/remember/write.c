@@ -5,7 +5,7 @@
  *            holds={from=,to=}, metadata=, memory= }
  *
  * `from` names messages that were shown, `of` entries that it was concluded from, and
- * `replaces` entries in whose place it stands. The script does not say whose words it is:
+ * `replaces` entries in whose place it stands, which are of the memory it is written to. The script does not say whose words it is:
  * that is worked out (sources.c). A proposed entry that turns out to be wrong is dropped
  * by its caller, with the run.
  */
@@ -37,7 +37,7 @@ static sessile_slice *slice_at(sessile_memory_write_entry *e, size_t at)
 static sessile_status wrong(json name, const char *wanted, sessile_error *err)
 {
     return fail(err, SESSILE_INVALID, "write: %.*s is %s",
-                (int)(name.size < 40 ? name.size : 40), name.at, wanted);
+                (int)utf8_floor(name.at, name.size, 40), name.at, wanted);
 }
 
 static int take_time(json value, int64_t *out)
@@ -73,7 +73,7 @@ static sessile_status take_member(proposal *p, proposed *x, json name, json valu
     if (json_is(name, "from"))
         return proposal_take_ids(p, value, "from", &x->from, NULL, err);
     if (json_is(name, "of"))
-        return proposal_take_ids(p, value, "of", &x->of, NULL, err);
+        return proposal_take_ids(p, value, "of", &x->of, &x->of_memory, err);
     if (json_is(name, "replaces"))
         return proposal_take_ids(p, value, "replaces", &x->ids, &x->memory, err);
     if (json_is(name, "importance"))
@@ -87,32 +87,60 @@ static sessile_status take_member(proposal *p, proposed *x, json name, json valu
                    : SESSILE_OK;
     if (json_is(name, "holds"))
         return take_holds(e, name, value, err);
-    if (json_is(name, "memory")) {
-        for (size_t i = 0; i < p->memory_count; i++)
-            if (json_is(value, proposal_memory_name(p, i))) {
-                x->memory = i;
-                return SESSILE_OK;
-            }
-        return wrong(name, "\"user\" or \"agent\", as far as there is such a memory", err);
-    }
     return fail(err, SESSILE_INVALID,
                 "write has no %.*s: there are value, key, also, kind, from, of, replaces, "
                 "importance, ttl, holds, metadata and memory",
-                (int)(name.size < 40 ? name.size : 40), name.at);
+                (int)utf8_floor(name.at, name.size, 40), name.at);
 }
 
-static int is_text(json name)
+/* The memory that it names, before what else names entries of one. */
+static sessile_status take_memory(const proposal *p, proposed *x, json value,
+                                  sessile_error *err)
+{
+    x->memory = x->of_memory = PROPOSAL_MEMORIES; /* not known yet */
+    for (size_t i = 0; i < p->memory_count; i++)
+        if (json_is(value, proposal_memory_name(p, i)))
+            x->memory = i;
+    if (value.type != JSON_NONE && x->memory == PROPOSAL_MEMORIES)
+        return fail(err, SESSILE_INVALID,
+                    "write: memory is \"user\" or \"agent\", as far as there is such a "
+                    "memory");
+    return SESSILE_OK;
+}
+
+/* Members that others have taken. */
+static int is_taken(json name)
 {
     for (size_t i = 0; i < TEXTS; i++)
         if (json_is(name, texts[i].name))
             return 1;
-    return json_is(name, "metadata");
+    return json_is(name, "metadata") || json_is(name, "memory");
+}
+
+/* What the engine says of an entry that waits is not copied from another one. */
+static void put_metadata(buf *out, json metadata)
+{
+    const char *before = "{";
+
+    if (metadata.type != JSON_OBJECT)
+        return;
+    for (json_iter it = json_begin(metadata); json_next(&it);) {
+        if (json_is(it.key, "pending_because") || json_is(it.key, "contradicts") ||
+            json_is(it.key, "lowered"))
+            continue;
+        buf_puts(out, before);
+        buf_put(out, it.key.at, it.key.size);
+        buf_putc(out, ':');
+        buf_put(out, it.value.at, it.value.size);
+        before = ",";
+    }
+    buf_puts(out, *before == '{' ? "{}" : "}");
 }
 
 /* Decodes the texts, then sets the slices: the buffer may have moved on the way. */
 static sessile_status take_texts(proposed *x, json entry, sessile_error *err)
 {
-    size_t ends[TEXTS + 1] = {0};
+    size_t ends[TEXTS + 2] = {0};
     json metadata = json_get(entry, "metadata");
 
     for (size_t i = 0; i < TEXTS; i++) {
@@ -125,15 +153,16 @@ static sessile_status take_texts(proposed *x, json entry, sessile_error *err)
     }
     if (metadata.type != JSON_OBJECT && metadata.type != JSON_NONE)
         return fail(err, SESSILE_INVALID, "write: metadata is a table with names");
-    buf_put(&x->text, metadata.at, metadata.size);
+    put_metadata(&x->text, metadata);
+    ends[TEXTS + 1] = x->text.size;
     buf_putc(&x->text, 0);
     if (x->text.failed)
         return fail_nomem(err);
     for (size_t i = 0; i < TEXTS; i++)
         *slice_at(&x->entry, texts[i].at) =
             (sessile_slice){x->text.data + ends[i], ends[i + 1] - ends[i]};
-    x->entry.metadata =
-        (sessile_slice){x->text.data + ends[TEXTS], metadata.size};
+    x->entry.metadata = (sessile_slice){x->text.data + ends[TEXTS],
+                                        ends[TEXTS + 1] - ends[TEXTS]};
     if (!x->entry.value.size)
         return fail(err, SESSILE_INVALID, "write needs a value that is not empty");
     return SESSILE_OK;
@@ -151,9 +180,14 @@ sessile_status proposal_take_write(proposal *p, size_t step, json entry,
     if (!x)
         return fail_nomem(err);
     x->entry.was = SESSILE_NO_ID;
+    status = take_memory(p, x, json_get(entry, "memory"), err);
     for (json_iter it = json_begin(entry); !status && json_next(&it);)
-        if (!is_text(it.key))
+        if (!is_taken(it.key))
             status = take_member(p, x, it.key, it.value, err);
+    if (x->memory == PROPOSAL_MEMORIES)
+        x->memory = p->target;
+    if (x->of_memory == PROPOSAL_MEMORIES)
+        x->of_memory = x->memory;
     return status ? status : take_texts(x, entry, err);
 }
 
@@ -201,12 +235,13 @@ sessile_status proposal_take_host(proposal *p, size_t memory,
     const sessile_slice all[] = {entry->value, entry->key, entry->also, entry->author,
                                  entry->metadata};
     sessile_slice *to[sizeof all / sizeof *all];
+    sessile_status status;
     size_t at = 0;
 
     if (!x)
         return fail_nomem(err);
     x->is_host = 1;
-    x->entry = *entry;
+    x->entry = *entry; /* what it points to is the caller's: copied below */
     x->waits = entry->pending;
     to[0] = &x->entry.value;
     to[1] = &x->entry.key;
@@ -225,5 +260,8 @@ sessile_status proposal_take_host(proposal *p, size_t memory,
         to[i]->data = x->text.data + at;
         at += all[i].size;
     }
-    return copy_sources(p, x, entry, err);
+    x->entry.replaces = x->ids.at;
+    status = copy_sources(p, x, entry, err);
+    x->entry.from = x->sources;
+    return status;
 }

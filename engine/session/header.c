@@ -18,12 +18,11 @@ static sessile_status name_fits(sessile_slice name, const char *what, uint32_t l
 {
     if (name.size > limit)
         return fail(err, SESSILE_LIMIT,
-                    "the session's %s has %zu bytes, the limit [id] is %" PRIu32
+                    "the %s has %zu bytes, the limit [id] is %" PRIu32
                     ": choose a shorter one",
                     what, name.size, limit);
     if (name.size && !name.data)
-        return fail(err, SESSILE_INVALID, "the session's %s has a size but no bytes",
-                    what);
+        return fail(err, SESSILE_INVALID, "the %s has a size but no bytes", what);
     return SESSILE_OK;
 }
 
@@ -45,11 +44,11 @@ sessile_status names_from_options(session_names *out, const sessile_store *st,
         return fail(err, SESSILE_INVALID,
                     "a session's id may not be empty: give one, or create a session "
                     "without an id to have one made");
-    status = name_fits(out->id, "id", st->limits.id, err);
+    status = name_fits(out->id, "session's id", st->limits.id, err);
     if (!status)
-        status = name_fits(out->agent, "agent", st->limits.id, err);
+        status = name_fits(out->agent, "name of the agent", st->limits.id, err);
     if (!status)
-        status = name_fits(out->user, "user", st->limits.id, err);
+        status = name_fits(out->user, "name of the user", st->limits.id, err);
     return status;
 }
 

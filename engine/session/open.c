@@ -24,17 +24,16 @@ sessile_status session_check_metadata(buf *out, const sessile_store *st,
     if (!text.size)
         return SESSILE_OK;
     if (text.size > st->limits.message)
-        return fail(
-            err, SESSILE_LIMIT,
-            "the session's metadata has %zu bytes, the limit [message] is %" PRIu64,
-            text.size, st->limits.message);
+        return fail(err, SESSILE_LIMIT,
+                    "the metadata has %zu bytes, the limit [message] is %" PRIu64,
+                    text.size, st->limits.message);
     status = json_check(out, text.data, text.size, st->limits.depth, err);
     if (status) {
-        fail_prefix(err, "the session's metadata");
+        fail_prefix(err, "the metadata");
         return status;
     }
     if (json_of(out->data, out->size).type != JSON_OBJECT)
-        return fail(err, SESSILE_INVALID, "the session's metadata must be a JSON object");
+        return fail(err, SESSILE_INVALID, "the metadata must be a JSON object");
     return SESSILE_OK;
 }
 

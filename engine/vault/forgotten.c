@@ -183,8 +183,7 @@ static evidence look_for_evidence(const keyring *k, const char *secret,
 sessile_status user_fail_forgotten(sessile_error *err)
 {
     return fail(err, SESSILE_SEALED,
-                "the secret of this user was forgotten: the session cannot be read any "
-                "more");
+                "the secret of this user was forgotten: it cannot be read any more");
 }
 
 #define MISSING ", a user's secret, is missing, and "

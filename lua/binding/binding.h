@@ -146,6 +146,9 @@ binding_store_method binding_store_search;
 /* memory.c */
 binding_store_method binding_store_memory;
 extern const struct binding_row binding_memory_row;
+/* What an outside index found, in the list at the field `outside`; NULL: there is none.
+ * Leaves what holds it on the stack. */
+struct sessile_memory_outside *binding_outside(lua_State *L, int table, size_t *count);
 
 /* The ids in the list at a field; leaves what holds them on the stack. */
 sessile_id *binding_memory_ids(lua_State *L, int table, const char *name, size_t *count);

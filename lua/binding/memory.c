@@ -135,7 +135,8 @@ static const struct binding_field entry_fields[] = BINDING_FIELDS(
     ENTRY("value", SLICE, value), ENTRY("key", SLICE, key), ENTRY("also", SLICE, also),
     ENTRY("author", SLICE, author), ENTRY("ttl_ms", INTEGER, ttl_ms),
     ENTRY("holds_from", INTEGER, holds_from_ms),
-    ENTRY("holds_until", INTEGER, holds_until_ms), ENTRY("pending", BOOLEAN, pending));
+    ENTRY("holds_until", INTEGER, holds_until_ms), ENTRY("pending", BOOLEAN, pending),
+    ENTRY("pinned", BOOLEAN, pinned));
 
 /* Reads the entry at a table; leaves what holds it on the stack: 0; or pushes the three
  * values of a failure: 3. */
@@ -157,8 +158,8 @@ static int get_entry(lua_State *L, int table, sessile_memory_write_entry *e)
 }
 
 /* memory:write{value, key, also, kind, source, author, from, replaces, importance,
- * ttl_ms, holds_from, holds_until, metadata, pending, was} -> id; nil, message, code.
- * was: an id, or false: there is none. */
+ * ttl_ms, holds_from, holds_until, metadata, pending, pinned, was} -> id; nil, message,
+ * code. was: an id, or false: there is none. */
 static int memory_write(lua_State *L, struct binding_child *memory)
 {
     sessile_memory_write_entry e;
@@ -419,8 +420,33 @@ static int memory_list(lua_State *L, struct binding_child *memory)
     return binding_result_rows(L, &got, &binding_memory_row, rows);
 }
 
-/* memory:search(question, {filters, limit, vector, model, weight, recency, importance,
- * min, explain}) -> rows; nil, message, code */
+sessile_memory_outside *binding_outside(lua_State *L, int table, size_t *count)
+{
+    sessile_memory_outside *all;
+    int list;
+
+    *count = 0;
+    if (binding_raw_field(L, table, "outside") != LUA_TTABLE)
+        return NULL;
+    list = lua_gettop(L);
+    *count = lua_rawlen(L, list);
+    all = lua_newuserdatauv(L, (*count + 1) * sizeof *all, 0);
+    for (size_t i = 0; i < *count; i++) {
+        int one;
+        lua_rawgeti(L, list, (lua_Integer)i + 1);
+        one = lua_gettop(L);
+        all[i].id = binding_field_id(L, one, "id");
+        all[i].memory =
+            (size_t)binding_field_count(L, one, "memory", SESSILE_RECALL_MEMORIES_MAX);
+        all[i].score = 0;
+        get_number(L, one, "score", &all[i].score);
+        lua_pop(L, 1);
+    }
+    return all;
+}
+
+/* memory:search(question, {filters, limit, vector, model, outside = {{id, score}, …},
+ * weight, recency, importance, min, explain}) -> rows; nil, message, code */
 static int memory_search(lua_State *L, struct binding_child *memory)
 {
     sessile_slice question = binding_check_bytes(L, 2);
@@ -451,6 +477,7 @@ static int memory_search(lua_State *L, struct binding_child *memory)
         get_floats(L, lua_gettop(L) - 1, vector, o.dims);
         o.vector = vector;
     }
+    o.outside = binding_outside(L, 3, &o.outside_count);
     if (get_filter(L, 3, &o.filter))
         return 3;
     struct binding_result got = binding_result(L);
@@ -509,6 +536,22 @@ static int memory_stats(lua_State *L, struct binding_child *memory)
     return binding_done_row(L, status, &stats_row, &stats, &err);
 }
 
+#define MODEL(...) BINDING_FIELD(sessile_memory_model, __VA_ARGS__)
+static const struct binding_row model_row = BINDING_ROW(
+    sessile_memory_model, NULL, MODEL("name", SLICE, name), MODEL("dims", INTEGER, dims),
+    MODEL("vectors", INTEGER, vectors), MODEL("live", INTEGER, live),
+    MODEL("missing", INTEGER, missing), MODEL("used", BOOLEAN, used));
+
+/* memory:models() -> {{name, dims, vectors, live, missing, used}, …}; nil, message, code
+ */
+static int memory_models(lua_State *L, struct binding_child *memory)
+{
+    struct binding_result got = binding_result(L);
+    sessile_memory_model *models = NULL;
+    got.status = sessile_memory_models(memory->handle, &models, &got.count, &got.err);
+    return binding_result_rows(L, &got, &model_row, models);
+}
+
 /* memory:damage() -> nil; {code, message}: it can be read, not written */
 static int memory_damage(lua_State *L, struct binding_child *memory)
 {
@@ -545,6 +588,7 @@ const struct binding_child_class binding_memory_class = {
      {"search", memory_search},
      {"watch", memory_watch},
      {"stats", memory_stats},
+     {"models", memory_models},
      {"damage", memory_damage},
      {"tidy", binding_memory_tidy},
      {"admit", binding_memory_admit},

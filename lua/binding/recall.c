@@ -45,6 +45,7 @@ static void get_lists(lua_State *L, int index, sessile_recall_options *out)
         }
         out->vector = vector;
     }
+    out->outside = binding_outside(L, index, &out->outside_count);
     if (binding_raw_field(L, index, "items") == LUA_TTABLE) {
         sessile_recall_item *items;
         int list = lua_gettop(L);
@@ -94,8 +95,9 @@ const struct binding_row binding_recall_row =
                 OUTCOME("denied", INTEGER, denied), OUTCOME("tokens", INTEGER, tokens));
 
 /* session:recall({memories}, {question, budget, share, min, near, limit, trust, recency,
- * importance, start, vector, model, weight, items = {{memory (from 0), id}, …}}) ->
- * {id, recalled, found, not_fitting, not_allowed, denied, tokens}; nil, message, code */
+ * importance, start, vector, model, outside = {{memory, id, score}, …}, weight, items =
+ * {{memory (from 0), id}, …}}) -> {id, recalled, found, not_fitting, not_allowed, denied,
+ * tokens}; nil, message, code */
 int binding_session_recall(lua_State *L, struct binding_session *session)
 {
     sessile_recall_options options;

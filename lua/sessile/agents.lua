@@ -26,7 +26,7 @@ function agents.check(who, given)
     local copy = options.check(label, one, kinds)
     triggers.resolve(label, copy.triggers) -- raises before anything opens
     triggers.checkpoints(label, copy.checkpoint)
-    copy.memory = memory_settings.check(label, copy.memory)
+    copy.memory = memory_settings.check(label, copy.memory, true)
     checked[name] = copy
   end
   return checked

@@ -3,6 +3,8 @@
 -- Repaired text has U+FFFD for each such byte. Escaped text has a character of its own for each, so
 -- that it can be parsed as text and the bytes can be restored.
 --
+-- Quoted text is a JSON string in which every character can be seen.
+--
 -- Characters that mean something to a terminal or a page are handled where a text is shown.
 
 local core = require "sessile.core"
@@ -88,6 +90,56 @@ function characters.readable(bytes, at)
     return bytes
   end
   return characters.repaired(bytes), { at = at, b64 = core.base64(bytes) }
+end
+
+-- Characters that nobody sees, that end a line, or that change the direction of writing: the list
+-- in engine/memory/quote.c, where it says which and why.
+local HIDDEN = {
+  { 0, 0x1F }, { 0x7F, 0x9F }, { 0xAD, 0xAD }, { 0x34F, 0x34F }, { 0x61C, 0x61C },
+  { 0x115F, 0x1160 }, { 0x17B4, 0x17B5 }, { 0x180B, 0x180F }, { 0x200B, 0x200B },
+  { 0x200E, 0x200F }, { 0x2028, 0x202E }, { 0x2060, 0x206F }, { 0x3164, 0x3164 },
+  { 0xFE00, 0xFE0E }, { 0xFEFF, 0xFEFF }, { 0xFFA0, 0xFFA0 }, { 0xFFF0, 0xFFFB },
+  { 0x1BCA0, 0x1BCA3 }, { 0x1D173, 0x1D17A }, { 0xE0000, 0xE0FFF },
+}
+
+--- Whether a character is one that a reader does not see as such.
+---@param code integer
+---@return boolean
+function characters.is_hidden(code)
+  for _, range in ipairs(HIDDEN) do
+    if code >= range[1] and code <= range[2] then
+      return true
+    end
+  end
+  return false
+end
+
+--- Text with by(code) in the place of each hidden character beyond ASCII.
+---@param text string  UTF-8
+---@param by fun(code: integer): string
+---@return string
+function characters.without_hidden(text, by)
+  return (text:gsub("[\xC2-\xF4][\x80-\xBF]+", function(one)
+    local code = utf8.len(one) == 1 and utf8.codepoint(one)
+    return code and characters.is_hidden(code) and by(code) or nil
+  end))
+end
+
+--- A text as a JSON string: one line, in which <, > and hidden characters are escaped, as the
+--- engine quotes entries of memories.
+---@param text string  UTF-8
+---@return string
+function characters.quoted(text)
+  local json = core.text(characters.repaired(text)):gsub("[<>\x7F]", function(one)
+    return ("\\u%04x"):format(one:byte())
+  end)
+  return characters.without_hidden(json, function(code)
+    if code < 0x10000 then
+      return ("\\u%04x"):format(code)
+    end
+    code = code - 0x10000
+    return ("\\u%04x\\u%04x"):format(0xD800 + (code >> 10), 0xDC00 + (code & 0x3FF))
+  end)
 end
 
 return characters

@@ -21,6 +21,7 @@ local life = require "sessile.life"
 local memories = require "sessile.memories"
 local memory = require "sessile.memory"
 local memory_settings = require "sessile.memory_settings"
+local memory_tools = require "sessile.memory_tools"
 local migrate = require "sessile.migrate"
 local model = require "sessile.model"
 local options = require "sessile.options"
@@ -40,6 +41,8 @@ local sessile = {
   later = host.later,
   --- Where the secret of a sealed store comes from: key.env, .file, .command, .secret.
   key = { env = key.env, file = key.file, command = key.command, secret = key.secret },
+  --- Tools for send and agents.
+  tools = { memory = memory_tools.memory },
 }
 
 local open_options = options.shape("sessile.open", inherited.kinds, settings.kinds, {
@@ -212,7 +215,8 @@ sessile.pause = send.pause
 sessile.agent = agent.make
 
 for prefix, functions in pairs {
-  ["sessile."] = sessile, ["sessile.key."] = sessile.key, ["store:"] = store.methods,
+  ["sessile."] = sessile, ["sessile.key."] = sessile.key,
+  ["sessile.tools."] = sessile.tools, ["store:"] = store.methods,
   ["session:"] = session.methods, ["run:"] = host.methods, ["agent:"] = agent.methods,
   ["encoding:"] = encoding.methods, ["memory:"] = memory.methods,
 } do

@@ -3,6 +3,7 @@
 -- No secret is held here: a new one is given by its source, like open's `key`.
 
 local key = require "sessile.key"
+local pool = require "sessile.memory_pool"
 local object = require "sessile.object"
 local options = require "sessile.options"
 
@@ -60,6 +61,7 @@ end
 --- Returns the number of these logs.
 function keys:forget(user)
   options.expect("string", user, "store:forget: the name of a user")
+  pool.close(self, user)
   return self._core:forget(user)
 end
 

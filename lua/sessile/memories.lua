@@ -1,12 +1,14 @@
 -- memories.lua: the memories of a session, read as one: `session:memory`.
 --
 -- A session has two: its user's, if it has a user, and the one that its agent keeps for all. The
--- user's comes first. Each is opened when it is needed. Reading never makes one, and nothing is
--- written for all by accident: without `share` a session with a user writes to the user's alone.
+-- user's comes first. The store's pool opens each when it is needed. Reading never makes one, and
+-- nothing is written for all by accident: without `share` a session with a user writes to, and
+-- decides about, the user's alone. A row says which memory it is of, and is judged there.
 
 local memory = require "sessile.memory"
 local object = require "sessile.object"
 local options = require "sessile.options"
+local pool = require "sessile.memory_pool"
 local settings = require "sessile.memory_settings"
 
 local memories = {}
@@ -18,16 +20,11 @@ local function open(self, name, create, consent)
   if self._closed then
     return nil, "the memories of the session were closed: call session:memory again", "ECLOSED"
   end
-  local found, message, code = self._opened[name], nil, nil
-  if not found then
-    found, message, code = memory.open(self._store, {
-      agent = self._agent, user = name == "user" and self._user or "", consent = consent,
-      language = create and self._language or nil, timeout_ms = self._timeout_ms,
-      must_exist = not create,
-    })
-    self._opened[name] = found
-  end
-  return found, message, code
+  return pool.get(self._store, {
+    agent = self._agent, user = name == "user" and self._user or "", consent = consent,
+    language = create and self._language or nil, timeout_ms = self._timeout_ms,
+    must_exist = not create,
+  })
 end
 
 -- Says of a row which memory it is of.
@@ -38,18 +35,18 @@ end
 
 -- ---------------------------------------------------------------- reading
 
--- What a method returns in the first memory where it finds something. A row is looked for in its
--- own memory alone.
-local function first(self, method, what)
+-- What a method returns in the first memory where it finds something, and that memory's name. A row
+-- is looked for in its own memory alone. by_id: the method takes no rows.
+local function first(self, method, entry, by_id)
+  local own = type(entry) == "table" and entry.memory
   local failure
-  local own
-  if type(what) == "table" then
-    what, own = what.id, what.memory
+  if by_id and type(entry) == "table" then
+    entry = entry.id
   end
   for _, name in ipairs(own and { own } or self._names) do
     local found, message, code = open(self, name)
     if found then
-      found, message, code = found[method](found, what)
+      found, message, code = found[method](found, entry)
     else
       message = code == "ENOTFOUND" and "there is no entry yet" or message
     end
@@ -76,7 +73,7 @@ end
 function methods:get(entry)
   local is_row = type(entry) == "table"
   options.expect("string", is_row and entry.id or entry, "memory:get: an id or a row")
-  local row, message, code, name = first(self, "get", entry)
+  local row, message, code, name = first(self, "get", entry, true)
   if not row then
     return nil, message, code
   end
@@ -93,6 +90,17 @@ function methods:history(entry)
     mark(row, name)
   end
   return rows
+end
+
+--- Where an entry comes from and what ended it, by its key, id or row; in the user's memory, or
+--- else in the agent's.
+function methods:why(entry)
+  local found, message, code, name = first(self, "why", entry)
+  if not found then
+    return nil, message, code
+  end
+  mark(found.entry, name)
+  return found
 end
 
 -- Each memory rates its own best hit about 1: that differs by rounding.
@@ -117,14 +125,14 @@ local function merge(lists, field, offset, limit)
   return merged
 end
 
--- What a method lists in each of the memories.
+-- What a method, or a function, lists in each of the memories.
 local function each(self, method, ...)
   local lists = {}
   for _, name in ipairs(self._names) do
     local found, message, code = open(self, name)
     local rows = {}
     if found then
-      rows, message, code = found[method](found, ...)
+      rows, message, code = (type(method) == "function" and method or found[method])(found, ...)
     end
     if not rows or not found and code ~= "ENOTFOUND" then
       return nil, message, code
@@ -150,14 +158,77 @@ function methods:list(given)
   return merge(lists, "time", offset, limit)
 end
 
---- Entries of both that answer a question, by score.
+--- Entries of both that answer a question, by score; and {legs = …}, as for a memory. The question
+--- is embedded once.
 function methods:search(question, given)
+  options.expect("string", question, "memory:search: a question")
   local opts = options.check("memory:search", given, memory.search_options)
-  local lists, message, code = each(self, "search", question, given)
+  local found = memory.question(settings.of(self._store, self._agent), self._questions, question,
+    opts)
+  local legs = { words = true, vectors = false, why = found.why }
+  local lists, message, code = each(self, function(one)
+    local rows, info, failed = memory.search(one, question, given, found)
+    if rows then
+      legs.vectors = legs.vectors or info.legs.vectors
+      legs.why = legs.why or info.legs.why
+    end
+    return rows, info, failed
+  end)
   if not lists then
     return nil, message, code
   end
-  return merge(lists, "score", 0, opts.limit or memory.HITS)
+  legs.why = not legs.vectors and legs.why or nil
+  return merge(lists, "score", 0, opts.limit or memory.HITS), { legs = legs }
+end
+
+--- Entries of both that wait for a person to approve or reject them, newest first.
+function methods:pending()
+  return self:list { state = "pending" }
+end
+
+--- What a person should look at, in both.
+function methods:audit()
+  local lists, message, code = each(self, "audit")
+  if not lists then
+    return nil, message, code
+  end
+  local found = {}
+  for _, list in ipairs(lists) do
+    for _, one in ipairs(list) do
+      if one.row then
+        mark(one.row, one.memory)
+      end
+      found[#found + 1] = one
+    end
+  end
+  return found
+end
+
+--- The counts of each that is there: {user = …, agent = …}.
+function methods:stats()
+  local found = {}
+  for _, name in ipairs(self._names) do
+    local one, message, code = open(self, name)
+    if one then
+      one, message, code = one:stats()
+    end
+    if not one and code ~= "ENOTFOUND" then
+      return nil, message, code
+    end
+    found[name] = one
+  end
+  return found
+end
+
+--- The user's newest consent; false if there never was one, or there is no user.
+function methods:consented()
+  local found, message, code = open(self, self._names[1])
+  if not found and code == "ENOTFOUND" then
+    return false
+  elseif not found then
+    return nil, message, code
+  end
+  return found:consented()
 end
 
 -- ---------------------------------------------------------------- writing
@@ -176,30 +247,100 @@ local function target(self, who, given)
   return opts, name
 end
 
---- Writes an entry to the user's memory; to the agent's with `share`, or if there is no user.
-function methods:write(key, value, given)
-  local opts, name = target(self, "memory:write", given)
+--- Which memory a write goes to, "user" or "agent"; share: as the option.
+function memories.name_of_writes(self, share)
+  local _, name = target(self, "memory:write", { share = share })
+  return name
+end
+
+--- The same memory, opened, for what writes several entries as one commit. nil, message, code.
+function memories.of_writes(self, share)
+  local name = memories.name_of_writes(self, share)
   local found, message, code = open(self, name, name == "agent")
   if not found and code == "ENOTFOUND" then
     return nil, "the user has not consented: nothing is written until a consent is: "
       .. "session:memory{ consent = their words }", "EDENIED"
-  elseif not found then
+  end
+  return found, message, code
+end
+
+--- Writes an entry to the user's memory; to the agent's with `share`, or if there is no user.
+function methods:write(key, value, given)
+  local opts, name = target(self, "memory:write", given)
+  local found, message, code = memories.of_writes(self, name == "agent")
+  if not found then
     return nil, message, code
   end
   return found:write(key, value, opts)
 end
 
+-- Calls a method of the memory that an entry or a write is of. A memory that is not there has no
+-- entry.
+local function judge(self, method, entry, given)
+  local opts, name = target(self, "memory:" .. method, memory.verdict_options(given))
+  local own = type(entry) == "table" and entry.memory or name
+  local found, message, code = open(self, own)
+  if not found then
+    return nil, code == "ENOTFOUND" and "there is no entry yet" or message, code
+  end
+  return found[method](found, entry, opts)
+end
+
 -- Verdicts. A row is judged in its own memory; a key or an id where a write would go.
 for _, method in ipairs { "delete", "reject", "approve", "restore", "pin", "unpin", "confirm" } do
   methods[method] = function(self, entry, given)
-    local opts, name = target(self, "memory:" .. method, given)
-    local own = type(entry) == "table" and entry.memory or name
-    local found, message, code = open(self, own)
-    if not found then
-      return nil, code == "ENOTFOUND" and "there is no entry yet" or message, code
-    end
-    return found[method](found, entry, opts)
+    return judge(self, method, entry, given)
   end
+end
+
+-- Erases what options name in one memory, which need not be there. Returns how many.
+local function erase_in(self, name, opts)
+  local found, message, code = open(self, name)
+  if not found and code == "ENOTFOUND" then
+    return 0
+  elseif not found then
+    return nil, message, code
+  end
+  return found:erase(nil, opts)
+end
+
+--- Takes the texts of entries out of the log for good: an entry as for a verdict; what is from a
+--- session in both memories; what ended before a time where a write would go. Returns how many.
+function methods:erase(entry, given)
+  if type(entry) == "table" and not entry.id and given == nil then
+    entry, given = nil, entry
+  end
+  if entry ~= nil then
+    return judge(self, "erase", entry, given)
+  end
+  local opts, own = target(self, "memory:erase", given)
+  local count = 0
+  for _, name in ipairs(self._names) do
+    local part = options.add({}, opts)
+    if name ~= own then
+      part.ended_before = nil
+    end
+    if name == own or part.session then
+      local erased, message, code = erase_in(self, name, part)
+      if not erased then
+        return nil, message, code
+      end
+      count = count + erased
+    end
+  end
+  return count
+end
+
+--- Deletes all that is live or pending where a write would go. Returns how many.
+function methods:clear(given)
+  local opts, name = target(self, "memory:clear", given)
+  local found, message, code = open(self, name)
+  if not found and code == "ENOTFOUND" then
+    return 0
+  elseif not found then
+    return nil, message, code
+  end
+  return found:clear(opts)
 end
 
 --- Writes that the user consents, or with false: does no longer.
@@ -211,14 +352,39 @@ function methods:consent(is_given, given)
   return found:consent(is_given, given)
 end
 
+--- Embeds what has no vector yet, in both: as for a memory, with the sums of both. A user without
+--- consent is passed over.
+function methods:embed(given)
+  local sum = { verdict = "unchanged", embedded = 0, to_embed = 0 }
+  local denied
+  for _, name in ipairs(self._names) do
+    local found, message, code = open(self, name)
+    local done
+    if found then
+      done, message, code = found:embed(given)
+    end
+    if done then
+      sum.verdict = (sum.verdict == "refused" or done.verdict == "unchanged") and sum.verdict
+        or done.verdict
+      sum.embedded, sum.to_embed = sum.embedded + done.embedded, sum.to_embed + done.to_embed
+      sum.model, sum.message = done.model, sum.message or done.message
+    elseif code == "EDENIED" then
+      denied = message
+    elseif code ~= "ENOTFOUND" then
+      return nil, message, code
+    end
+  end
+  if denied and not sum.model then
+    return nil, denied, "EDENIED"
+  end
+  return sum
+end
+
 -- ---------------------------------------------------------------- opening
 
---- Closes both.
+--- Ends its use. The memories stay open for other sessions of the store.
 function methods:close()
   rawset(self, "_closed", true)
-  for _, found in pairs(self._opened) do
-    found:close()
-  end
   return true
 end
 
@@ -231,7 +397,8 @@ local meta = object.class {
 local open_options = options.shape("session:memory",
   { consent = "string", language = "string", timeout_ms = "timeout" })
 
---- The core handles of those that are there, and their names, "user" or "agent".
+--- The core handles of those that are there, and their names, "user" or "agent". They are the
+--- pool's: use them before another memory of the store is opened.
 function memories.handles(self)
   local handles, names = {}, {}
   for _, name in ipairs(self._names) do
@@ -255,7 +422,7 @@ function memories.open(store, agent, user, given)
   local opts = options.check("session:memory", given, open_options)
   local has_user = user ~= nil and user ~= ""
   local self = setmetatable({
-    _store = store, _agent = agent, _user = has_user and user, _opened = {}, _closed = false,
+    _store = store, _agent = agent, _user = has_user and user, _closed = false, _questions = {},
     _names = has_user and { "user", "agent" } or { "agent" }, _language = opts.language,
     _timeout_ms = opts.timeout_ms, _share = settings.of(store, agent).share or false,
   }, meta)

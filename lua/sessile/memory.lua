@@ -6,6 +6,7 @@
 local agents = require "sessile.agents"
 local audit = require "sessile.memory_audit"
 local core = require "sessile.core"
+local embed = require "sessile.memory_embed"
 local import = require "sessile.memory_import"
 local memory_runs = require "sessile.memory_runs"
 local object = require "sessile.object"
@@ -33,6 +34,11 @@ local function check_enabled(store, own, agent)
     return nil, reason, denied
   end
   return settings.check_enabled(own, agent)
+end
+
+--- Whether anything may be written to an open memory: true, or nil, message, code.
+function memory.check_enabled(self)
+  return check_enabled(self._store, self._settings, self._agent)
 end
 
 -- Whether a text is an id. The engine's mark of "no entry" is none.
@@ -78,7 +84,8 @@ local filter = {
 local write_options = options.shape("memory:write", {
   also = "string", kind = KINDS, source = SOURCES, author = "string", from = "table",
   replaces = "strings", importance = "any", ttl = "span|no", holds_from = "moment",
-  holds_until = "moment", metadata = "table", pending = "boolean", was = "string|no",
+  holds_until = "moment", metadata = "table", pending = "boolean", pinned = "boolean",
+  was = "string|no",
 })
 
 -- Steps a run of the engine on this memory.
@@ -88,23 +95,26 @@ local function drive(self, run, model, chosen)
   return memory_runs.drive(run, about)
 end
 
--- Writes an entry that the policy admits.
-local function admit(self, entry, chosen)
-  local run, message, code = self._core:admit({ entry }, { policy = chosen.handle })
+--- Writes entries that a policy, the result of memory_runs.policy, admits. Returns what became of
+--- each: {{id, state}, …}. nil, message, code: none was written, or one was not admitted.
+function memory.admit(self, entries, chosen)
+  local run, message, code = self._core:admit(entries, { policy = chosen.handle })
   local outcome
   if run then
     outcome, message, code = drive(self, run, nil, chosen)
   end
-  local change = outcome and outcome.changes[1]
   if not outcome then
     return nil, message, code
   elseif outcome.verdict == "refused" then
     return nil, ("the policy '%s' failed, and the entry was not written: %s"):format(
       outcome.policy or "?", outcome.message or "refused"), "EPOLICY"
-  elseif change.state == "not admitted" then
-    return nil, "the entry was not admitted: " .. change.why, "EDENIED"
   end
-  return change.id
+  for _, change in ipairs(outcome.changes) do
+    if change.state == "not admitted" then
+      return nil, "the entry was not admitted: " .. change.why, "EDENIED"
+    end
+  end
+  return outcome.changes
 end
 
 --- Writes an entry and returns its id. A key (nil: none) names a slot: the entry replaces the live
@@ -128,7 +138,7 @@ function methods:write(key, value, given)
   for _, id in ipairs(opts.replaces or {}) do
     expect_id("replaces", id)
   end
-  local enabled, reason, denied = check_enabled(self._store, self._settings, self._agent)
+  local enabled, reason, denied = memory.check_enabled(self)
   if not enabled then
     return nil, reason, denied
   end
@@ -143,7 +153,12 @@ function methods:write(key, value, given)
   elseif not chosen.handle then
     return self._core:write(opts)
   end
-  return admit(self, opts, chosen)
+  local changes
+  changes, message, code = memory.admit(self, { opts }, chosen)
+  if not changes then
+    return nil, message, code
+  end
+  return changes[1].id
 end
 
 -- Whether a text is an id, and no key of eight hexadecimal digits, such as the day 20260101. An id
@@ -167,6 +182,11 @@ local function id_of(self, who, entry)
   return row.id
 end
 
+--- Options of a verdict. A text is its reason.
+function memory.verdict_options(given)
+  return type(given) == "string" and { reason = given } or given
+end
+
 -- Methods that give a verdict: m:delete("editor", {reason=, by=}) -> whether it changed anything.
 for name, to in pairs {
   delete = "deleted", reject = "rejected", approve = "approved", restore = "restored",
@@ -175,7 +195,7 @@ for name, to in pairs {
   local who = "memory:" .. name
   local shape = options.shape(who, { reason = "string", by = "string" })
   methods[name] = function(self, entry, given)
-    local opts = options.check(who, given, shape)
+    local opts = options.check(who, memory.verdict_options(given), shape)
     local id, message, code = id_of(self, who, entry)
     if not id then
       return nil, message, code
@@ -186,6 +206,10 @@ for name, to in pairs {
     }
     if not changed then
       return nil, message, code
+    elseif to == "deleted" or to == "rejected" then
+      embed.remove(self, { id }) -- what stays there is no hit here
+    elseif to == "restored" or to == "approved" then
+      embed.put_again(self, id)
     end
     return changed > 0
   end
@@ -205,7 +229,7 @@ function methods:tidy(given)
       options.misuse(("memory:tidy: option 'ids': '%s' is no id of an entry"):format(id:sub(1, 40)))
     end
   end
-  local enabled, reason, denied = check_enabled(self._store, self._settings, self._agent)
+  local enabled, reason, denied = memory.check_enabled(self)
   if not enabled then
     return nil, reason, denied
   end
@@ -242,6 +266,7 @@ function methods:clear(given)
   if not done then
     return nil, message, code
   end
+  embed.remove(self, ids)
   return #ids
 end
 
@@ -262,7 +287,7 @@ end
 --- Takes the texts of entries out of the log for good. m:erase("editor"): with { history = true },
 --- also all that led to it. m:erase{ session = "bug-42" }: what is from that session. m:erase{
 --- ended_before = "30d" }: what was replaced, deleted or rejected, or expired, before. Returns how
---- many.
+--- many; and {outside = why} if memory.vectors still has them.
 function methods:erase(entry, given)
   if type(entry) == "table" and not entry.id and given == nil then
     entry, given = nil, entry
@@ -282,8 +307,10 @@ function methods:erase(entry, given)
       return nil, message, code
     end
   end
-  return self._core:erase { ids = ids, session = opts.session, session_agent = opts.session_agent,
-    ended_before = opts.ended_before }
+  return embed.erase(self, function()
+    return self._core:erase { ids = ids, session = opts.session,
+      session_agent = opts.session_agent, ended_before = opts.ended_before }
+  end)
 end
 
 local delete_from_options = options.shape("memory:delete_from", { agent = "string", by = "string" })
@@ -302,7 +329,7 @@ local consent_options = options.shape("memory:consent",
 --- Writes that the user consents, or with false: does no longer.
 function methods:consent(is_given, given)
   options.expect("boolean", is_given, "memory:consent: true or false")
-  local enabled, reason, denied = check_enabled(self._store, self._settings, self._agent)
+  local enabled, reason, denied = memory.check_enabled(self)
   if is_given and not enabled then
     return nil, reason, denied
   end
@@ -327,8 +354,17 @@ function methods:consented()
     time = entry.timestamp }
 end
 
---- Writes embeddings: vectors[i], a list of numbers, is that of the entry ids[i].
+--- Embeds what has no vector yet: m:embed(), m:embed{ batch = 32 }; memory_embed.lua has the
+--- options and what it returns. m:embed(model, ids, vectors) writes embeddings that the caller has:
+--- vectors[i], a list of numbers, is that of the entry ids[i].
 function methods:embed(model, ids, vectors)
+  if ids == nil and type(model) ~= "string" then
+    local enabled, reason, denied = check_enabled(self._store, self._settings, self._agent)
+    if not enabled then
+      return nil, reason, denied
+    end
+    return embed.run(self, model)
+  end
   options.expect("string", model, "memory:embed: the name of a model")
   options.expect("table", ids, "memory:embed: a list of ids")
   options.expect("table", vectors, "memory:embed: a list of vectors")
@@ -389,14 +425,23 @@ function methods:list(given)
 end
 
 local search_options = options.shape("memory:search", filter, {
-  limit = "positive", vector = "table", model = "string", weight = "any", recency = "any",
+  limit = "positive", vector = "table|no", model = "string", weight = "any", recency = "any",
   importance = "any", min = "any", explain = "boolean",
 })
 memory.search_options = search_options
 
---- Entries that answer a question, best first, each with its score.
-function methods:search(question, given)
-  options.expect("string", question, "memory:search: a question")
+-- The vector of a question, as memory_embed.lua has it. opts: of a search. kept: see there.
+function memory.question(own, kept, question, opts)
+  if opts.vector then
+    return { vector = opts.vector, model = opts.model, given = true }
+  elseif opts.vector == false then
+    return {}
+  end
+  return embed.question(own, kept, question, opts.weight or own.weight)
+end
+
+--- As search, with the vector of memory.question.
+function memory.search(self, question, given, found)
   local opts = options.check("memory:search", given, search_options)
   for _, name in ipairs { "weight", "recency", "importance", "min" } do
     if opts[name] ~= nil and type(opts[name]) ~= "number" then
@@ -405,11 +450,20 @@ function methods:search(question, given)
   end
   local message, code
   opts.weight = opts.weight or self._settings.weight
+  found = found or memory.question(self._settings, self._questions, question, opts)
   opts, message, code = core_filter(opts)
   if not opts then
     return nil, message, code
   end
-  return self._core:search(question, opts)
+  return embed.search(self, question, opts, found, opts.limit or memory.HITS)
+end
+
+--- Entries that answer a question, best first, each with its score; and {legs = {words = true,
+--- vectors =, why =}}: whether vectors were compared, and if not though somebody embeds here, why.
+--- vector: the question's; false: by words alone.
+function methods:search(question, given)
+  options.expect("string", question, "memory:search: a question")
+  return memory.search(self, question, given)
 end
 
 --- What led to an entry, newest first: it, what it replaced, and so on. By its key, id or row.
@@ -481,7 +535,7 @@ function methods:edit(before, after, given)
   if not change then
     return nil, message, code
   end
-  local enabled, reason, denied = check_enabled(self._store, self._settings, self._agent)
+  local enabled, reason, denied = memory.check_enabled(self)
   if #change.write > 0 and not enabled then
     return nil, reason, denied
   end
@@ -497,7 +551,7 @@ local import_options = options.shape("memory:import", { name = "string", source 
 function methods:import(text, given)
   options.expect("string", text, "memory:import: a text")
   local opts = options.check("memory:import", given, import_options)
-  local enabled, reason, denied = check_enabled(self._store, self._settings, self._agent)
+  local enabled, reason, denied = memory.check_enabled(self)
   if not enabled then
     return nil, reason, denied
   end
@@ -514,7 +568,9 @@ function methods:import(text, given)
   return done
 end
 
-object.forward(methods, "stats")
+--- Counts; and the models that entries have vectors of: {name=, dims=, vectors=, live=, missing=,
+--- used=}.
+object.forward(methods, "stats models")
 
 local watch_options = options.shape("memory:watch", { after = "string", timeout_ms = "timeout" })
 
@@ -568,7 +624,7 @@ function memory.open(store, given)
     return nil, message, code
   end
   return setmetatable({ _core = handle, _agent = opts.agent, _user = opts.user, _settings = own,
-    _store = store }, meta)
+    _store = store, _questions = {} }, meta)
 end
 
 return memory

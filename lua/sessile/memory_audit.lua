@@ -1,8 +1,8 @@
 -- memory_audit.lua: entries of a memory that a person should look at.
 --
--- It finds what looks like an order to the model, an address or a secret, and sessions from which
--- far more was remembered than from others. It is a help, not a proof: what it does not find may
--- still be one.
+-- It finds what looks like an order to the model, an address or a secret, what the engine trusts
+-- less than the policy that proposed it, and sessions from which far more was remembered than from
+-- others. It is a help, not a proof: what it does not find may still be one.
 
 local redact = require "sessile.redact"
 
@@ -79,16 +79,19 @@ local function busy(rows)
   return found
 end
 
---- What a person should look at in these entries: {what = "order", "address" or "secret", row,
---- part} of an entry, {what = "session", session, agent, entries, usual} of a session. A secret is
---- never in `part`.
+--- What a person should look at in these entries: {what = "order", "address", "secret" or
+--- "lowered", row, part} of an entry, {what = "session", session, agent, entries, usual} of a
+--- session. A secret is never in `part`.
 function audit.of(rows)
   local list = {}
   for _, row in ipairs(rows) do
     local found = looks_like(table.concat({ row.key or "", row.value, row.also or "" }, "\n"))
-    for _, what in ipairs { "order", "secret", "address" } do
+    found.lowered = type(row.metadata) == "table" and row.metadata.lowered == true
+      and not row.approved
+    for _, what in ipairs { "order", "secret", "address", "lowered" } do
       if found[what] then
-        list[#list + 1] = { what = what, row = row, part = what ~= "secret" and found[what] or nil }
+        list[#list + 1] = { what = what, row = row,
+          part = (what == "order" or what == "address") and found[what] or nil }
       end
     end
   end

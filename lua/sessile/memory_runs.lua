@@ -10,16 +10,16 @@ local settings = require "sessile.memory_settings"
 
 local runs = {}
 
--- The policies of memories that were loaded, by store and by what was given.
+-- The policies of settings that were loaded, by store and by what the settings say.
 local loaded = setmetatable({}, { __mode = "k" })
 
 --- The policy chain of a call, or of the agent's settings: the result of policy.resolve, or {} if
 --- there is none; nil, message, code.
 function runs.policy(who, store, agent, given)
-  local spec = given
-  if spec == nil then
-    spec = settings.of(store, agent).policy
+  if given then
+    return policy.resolve(who, store._core, given)
   end
+  local spec = given == nil and settings.of(store, agent).policy
   if not spec then
     return {}
   end
@@ -122,7 +122,8 @@ local function answer_embed(core_run, need, about)
     return core_run:fail "no embedder is configured: set memory.embed"
   end
   local ok, vectors, reason = pcall(about.embed, need.request.texts,
-    { model = need.request.model, dims = need.request.dims, purpose = need.request.purpose })
+    { model = need.request.model, dims = need.request.dims, purpose = need.request.purpose,
+      ids = need.request.ids })
   if not ok then
     return core_run:fail("the embedder raised: " .. host.say(vectors))
   elseif type(vectors) ~= "table" then

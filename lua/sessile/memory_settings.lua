@@ -1,7 +1,9 @@
 -- memory_settings.lua: what a store and its agents set for long-term memories.
 --
 -- A setting is the agent's if the agent has it, else the store's. Of both, what a call says holds.
+-- `open` is the store's alone.
 
+local embedding = require "sessile.model.embedding"
 local options = require "sessile.options"
 local times = require "sessile.times"
 
@@ -10,7 +12,27 @@ local settings = {}
 local shape = options.shape("sessile.open: memory", {
   enabled = "boolean", language = "string", ttl = "span|no", weight = "any", share = "boolean",
   zone = "string", recall = "table|no", policy = "any", remember = "table|no", trust = "table",
+  open = "positive", embed = "any", name = "string", dims = "positive", vectors = "table|no",
 })
+
+local vectors_shape = options.shape("sessile.open: memory: vectors",
+  { put = "callable", search = "callable", remove = "callable" })
+
+-- Makes of `embed`, `name` and `dims` who embeds.
+local function take_embed(who, own)
+  if own.embed then
+    own.embed = embedding.make(who .. ": memory: embed", own.embed, own.name, own.dims)
+  elseif own.embed == nil and (own.name or own.dims) then
+    options.misuse(who .. ": memory: name and dims are those of `embed`: give both in one place")
+  end
+  own.name, own.dims = nil, nil
+  if own.vectors then
+    own.vectors = options.check(who .. ": memory: vectors", own.vectors, vectors_shape)
+    if not own.vectors.put or not own.vectors.search then
+      options.misuse(who .. ": memory: vectors: functions put and search expected")
+    end
+  end
+end
 
 --- When a session is heard, beside by hand: after a compaction, on closing, every so many turns.
 settings.remember_fields = { compact = "boolean", close = "boolean", turns = "positive" }
@@ -53,13 +75,18 @@ function settings.read_recall(opts, report)
   end
 end
 
---- Checks the option `memory` of a store or an agent and returns a checked copy, with `zone` in ms;
---- nil: it is not given. Raises.
-function settings.check(who, given)
+--- Checks the option `memory` of a store, or of an agent (is_agents), and returns a checked copy,
+--- with `zone` in ms, and `embed` as {name=, dims=, ask=} (model/embedding.lua); nil: it is not given.
+--- Raises.
+function settings.check(who, given, is_agents)
   if given == nil then
     return nil
   end
   local own = options.check(who .. ": memory", given, shape)
+  if own.open and (is_agents or own.open < 2) then
+    options.misuse(("%s: memory: option 'open': %s"):format(who, is_agents
+      and "it is for all agents of a store" or "at least 2: a session has two memories"))
+  end
   local weight = own.weight
   if weight ~= nil and not (type(weight) == "number" and weight >= 0 and weight <= 1) then
     options.misuse(who .. ": memory: option 'weight': a number from 0 to 1 expected")
@@ -75,6 +102,7 @@ function settings.check(who, given)
   if own.trust then
     own.trust = options.check(who .. ": memory: trust", own.trust, trust_shape)
   end
+  take_embed(who, own)
   if own.recall then
     own.recall = options.check(who .. ": memory: recall", own.recall, recall_shape)
     settings.read_recall(own.recall, function(name, what)

@@ -12,6 +12,7 @@
 -- cannot be seen; a backslash before any other character but a letter or a digit is left out.
 -- What parse() reads from render() is what was rendered.
 
+local characters = require "sessile.characters"
 local core = require "sessile.core"
 
 local view = {}
@@ -29,20 +30,9 @@ end
 local LETTERS = { n = "\n", r = "\r", t = "\t" }
 local NAMES = { ["\n"] = "\\n", ["\r"] = "\\r", ["\t"] = "\\t", ["\\"] = "\\\\" }
 
--- Whether a character cannot be seen, or changes how others are shown.
-local function is_hidden(c)
-  return c >= 0x80 and c <= 0x9f or c == 0x200b or c == 0x200e or c == 0x200f
-    or c >= 0x2028 and c <= 0x202e or c >= 0x2060 and c <= 0x206f or c == 0xfeff
-end
-
 local function escaped(text)
   text = text:gsub("[%c\\]", function(c) return NAMES[c] or ("\\x%02x"):format(c:byte()) end)
-  text = text:gsub("[\xc2\xe2\xef][\x80-\xbf]+", function(bytes)
-    return (bytes:gsub(utf8.charpattern, function(one)
-      local c = utf8.len(one) == 1 and utf8.codepoint(one)
-      return c and is_hidden(c) and ("\\u{%x}"):format(c) or nil
-    end))
-  end)
+  text = characters.without_hidden(text, function(code) return ("\\u{%x}"):format(code) end)
   return (text:gsub("^ ", "\\x20"):gsub(" $", "\\x20"))
 end
 
@@ -266,7 +256,8 @@ local function taken_over(memory, id)
     return {}
   end
   return { also = row.also, importance = row.importance, metadata = row.metadata,
-    holds_from = row.holds_from, holds_until = row.holds_until,
+    from = row.from, pinned = row.pinned, holds_from = row.holds_from,
+    holds_until = row.holds_until,
     ttl_ms = row.expires and math.max(1, row.expires - core.now()) or nil }
 end
 

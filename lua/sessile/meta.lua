@@ -12,6 +12,7 @@
 ---@field version string
 ---@field null lightuserdata JSON's null
 ---@field key sessile.keys
+---@field tools sessile.tools
 ---@field later table what a model function returns if the answer comes later: see Session:answer
 local sessile = {}
 
@@ -113,6 +114,23 @@ function sessile.encoding(name, options) end
 ---@field config? string
 ---@field tools? string[]
 
+---Embeds texts: a list of vectors, one for each; or nil and a reason. ctx: {purpose = "entry" or
+---"question", model, dims, cancelled}.
+---@alias sessile.EmbedFunction fun(texts: string[], ctx: table): number[][]?, string?
+
+---Who embeds: a function, or as sessile.model takes it: {endpoint=, name=, dims=, key=},
+---{command=, name=, dims=}, {lua=, name=, dims=}.
+---@alias sessile.Embedder sessile.EmbedFunction|table
+
+---An index of vectors outside of the store. ctx has agent, user (nil: what is for all) and model.
+---What fails costs the vectors of a search, or the batch of a run. Functions return true, or nil and
+---a reason.
+---@class sessile.VectorIndex
+---@field put fun(entries: {id: string, vector: number[]}[], ctx: table): true?, string?
+---@field search fun(vector: number[], ctx: table): {id: string, score: number}[]?, string? the best
+---ctx.limit
+---@field remove? fun(ids: string[], ctx: table): true?, string? they were deleted or erased
+
 ---What a store and an agent set for long-term memories. An agent's replaces the store's key by key.
 ---@class sessile.MemorySettings
 ---@field enabled? boolean false: nothing is written to memories (EDENIED), nor is one created; they
@@ -120,8 +138,13 @@ function sessile.encoding(name, options) end
 ---@field language? string of the words in new memories; "english"
 ---@field ttl? number|string|false new entries expire after this time, unless they say otherwise
 ---@field weight? number of embeddings in a search, 0 to 1; 0.3
+---@field embed? sessile.Embedder|false who embeds entries and questions
+---@field name? string of what embeds, if `embed` does not say; another name is another model
+---@field dims? integer numbers of a vector, if `embed` does not say
+---@field vectors? sessile.VectorIndex|false an index of vectors outside of the store
 ---@field share? boolean session:memory() writes to what the agent keeps for all
 ---@field zone? string offset from UTC by which days begin: "+02:00"; "UTC"
+---@field open? integer of a store: memories that it keeps open for its sessions; 64, at least 2
 ---@field recall? sessile.RecallSettings|false how sends recall, if enabled is true
 
 ---@class sessile.OpenOptions: sessile.Inherited, sessile.LoopSettings
@@ -387,6 +410,25 @@ function sessile.pause(given) end
 ---@param opts sessile.AgentOptions
 ---@return sessile.Agent
 function sessile.agent(opts) end
+
+---Tools for send and agents.
+---@class sessile.tools
+local tools = {}
+
+---@class sessile.MemoryToolOptions
+---@field style? "anthropic" one tool with the commands of Claude's memory tool (memory_20250818)
+---@field pending? boolean what is written waits for a person
+---@field share? boolean it is written to what the agent keeps for all, though there is a user
+
+---Tools by which a model uses the memories of a session: memory_search, memory_read, memory_write
+---and memory_delete, or with style "anthropic" one called memory, whose paths below /memories are
+---keys. They read what is live, of whom consents, and no tool's words that nobody approved. They
+---write in the agent's words. What would replace the words of the user or the host, or what is
+---pinned or approved, waits for a person, and is not deleted.
+---@param s? sessile.Session nil: the session that runs the tool
+---@param opts? sessile.MemoryToolOptions
+---@return table<string, sessile.Tool> tools
+function tools.memory(s, opts) end
 
 ---@class sessile.keys
 local key = {}
@@ -769,7 +811,7 @@ local AnyMemory = {}
 
 ---Ends an entry for good. What it had replaced stays replaced.
 ---@param entry string|sessile.MemoryRow the key of a live entry, an id, or a row
----@param opts? sessile.VerdictOptions
+---@param opts? string|sessile.VerdictOptions a text is the reason
 ---@return boolean? changed
 ---@return string? message
 ---@return string? code
@@ -777,7 +819,7 @@ function AnyMemory:delete(entry, opts) end
 
 ---Undoes an entry: what it had replaced is live again.
 ---@param entry string|sessile.MemoryRow the key of a live entry, an id, or a row
----@param opts? sessile.VerdictOptions
+---@param opts? string|sessile.VerdictOptions a text is the reason
 ---@return boolean? changed
 ---@return string? message
 ---@return string? code
@@ -785,7 +827,7 @@ function AnyMemory:reject(entry, opts) end
 
 ---A person vouches for an entry: one that was pending is live.
 ---@param entry string|sessile.MemoryRow the key of a live entry, an id, or a row
----@param opts? sessile.VerdictOptions
+---@param opts? string|sessile.VerdictOptions a text is the reason
 ---@return boolean? changed
 ---@return string? message
 ---@return string? code
@@ -793,7 +835,7 @@ function AnyMemory:approve(entry, opts) end
 
 ---Takes back a deletion, a rejection or a replacement; an expired entry expires no more.
 ---@param entry string|sessile.MemoryRow the key of a live entry, an id, or a row
----@param opts? sessile.VerdictOptions
+---@param opts? string|sessile.VerdictOptions a text is the reason
 ---@return boolean? changed
 ---@return string? message
 ---@return string? code
@@ -801,7 +843,7 @@ function AnyMemory:restore(entry, opts) end
 
 ---Pins an entry.
 ---@param entry string|sessile.MemoryRow the key of a live entry, an id, or a row
----@param opts? sessile.VerdictOptions
+---@param opts? string|sessile.VerdictOptions a text is the reason
 ---@return boolean? changed
 ---@return string? message
 ---@return string? code
@@ -809,7 +851,7 @@ function AnyMemory:pin(entry, opts) end
 
 ---Takes the pin off an entry.
 ---@param entry string|sessile.MemoryRow the key of a live entry, an id, or a row
----@param opts? sessile.VerdictOptions
+---@param opts? string|sessile.VerdictOptions a text is the reason
 ---@return boolean? changed
 ---@return string? message
 ---@return string? code
@@ -817,7 +859,7 @@ function AnyMemory:unpin(entry, opts) end
 
 ---Says that an entry was heard again elsewhere.
 ---@param entry string|sessile.MemoryRow the key of a live entry, an id, or a row
----@param opts? sessile.VerdictOptions
+---@param opts? string|sessile.VerdictOptions a text is the reason
 ---@return boolean? changed
 ---@return string? message
 ---@return string? code
@@ -869,7 +911,7 @@ function AnyMemory:list(opts) end
 
 ---@class sessile.MemorySearchOptions: sessile.MemoryFilter
 ---@field limit? integer 10
----@field vector? number[] the question's embedding
+---@field vector? number[]|false the question's embedding; nil: of who embeds; false: by words alone
 ---@field model? string whose it is; nil: the newest model that has a vector for all live entries
 ---@field weight? number of vectors, 0 to 1: 0.3
 ---@field recency? number how much a new entry gains: 0
@@ -877,13 +919,42 @@ function AnyMemory:list(opts) end
 ---@field min? number hits by words meet at least this share of the question's words: 0
 ---@field explain? boolean each hit says how its score came about
 
----Entries that answer a question, best first. Every word counts, none must occur.
+---What a search went by. why: there was no leg of vectors though somebody embeds here.
+---@class sessile.SearchInfo
+---@field legs {words: true, vectors: boolean, why?: string}
+
+---Entries that answer a question, best first. Every word counts, none must occur. If somebody embeds
+---here, the question is embedded; a failure of that costs the vectors, and is said in the info.
 ---@param question string
 ---@param opts? sessile.MemorySearchOptions
 ---@return sessile.MemoryRow[]?
----@return string? message
+---@return sessile.SearchInfo|string? info the message of a failure
 ---@return string? code
 function AnyMemory:search(question, opts) end
+
+---@class sessile.EmbedOptions
+---@field embed? sessile.Embedder instead of the one that is set
+---@field name? string of it, if it does not say
+---@field dims? integer of its vectors, if it does not say
+---@field batch? integer texts of one request, at most 256: 64
+---@field dry_run? boolean ask nobody: `to_embed` says how many there are
+---@field timeout_ms? integer|string for locks
+---@field on_progress? fun(embedded: integer, of: integer) before each request, and at the end
+
+---@class sessile.EmbedOutcome
+---@field verdict "applied"|"unchanged"|"refused" refused: an answer failed, and ended it
+---@field embedded integer
+---@field to_embed integer that still are to be
+---@field model string
+---@field message? string what failed
+
+---Embeds the live entries that have no vector of the model, in batches, each durable when it came.
+---@param self sessile.AnyMemory
+---@param opts? sessile.EmbedOptions
+---@return sessile.EmbedOutcome?
+---@return string? message
+---@return string? code
+function AnyMemory:embed(opts) end
 
 ---What led to an entry, newest first: it, what it replaced by name or by key, and so on.
 ---@param entry string|sessile.MemoryRow a key, an id, or a row
@@ -891,6 +962,38 @@ function AnyMemory:search(question, opts) end
 ---@return string? message
 ---@return string? code
 function AnyMemory:history(entry) end
+
+---The newest consent; false if nobody ever consented.
+---@return {given: boolean, by: string?, text: string?, scope: string?, time: string}|false|nil
+---@return string? message
+---@return string? code
+function AnyMemory:consented() end
+
+---Entries that wait for a person to approve or reject them, newest first.
+---@return sessile.MemoryRow[]?
+---@return string? message
+---@return string? code
+function AnyMemory:pending() end
+
+---Where an entry comes from, and what ended it.
+---@param entry string|sessile.MemoryRow a key, an id, or a row
+---@return sessile.MemoryWhy?
+---@return string? message
+---@return string? code
+function AnyMemory:why(entry) end
+
+---What a person should look at among live and pending entries. A help, not a proof.
+---@return sessile.MemoryFinding[]?
+---@return string? message
+---@return string? code
+function AnyMemory:audit() end
+
+---Deletes all that is live or pending, as one commit.
+---@param opts? sessile.VerdictOptions
+---@return integer? deleted how many
+---@return string? message
+---@return string? code
+function AnyMemory:clear(opts) end
 
 ---Closes it.
 ---@return true
@@ -915,6 +1018,7 @@ local Memory = {}
 ---@field holds_until? integer|string
 ---@field metadata? table
 ---@field pending? boolean a person has to approve it first
+---@field pinned? boolean it is pinned, in the same commit
 ---@field was? string|false the live entry that the key is expected to have: else ECONFLICT
 
 ---Writes an entry. A key names a slot: the entry replaces the live one with this key.
@@ -937,7 +1041,7 @@ function Memory:write(slot, value, opts) end
 ---@param entry string|sessile.MemoryRow|sessile.EraseOptions|nil a key, an id or a row
 ---@param opts? sessile.EraseOptions
 ---@return integer? erased
----@return string? message
+---@return {outside: string}|string? info why memory.vectors still has them; the message of a failure
 ---@return string? code
 function Memory:erase(entry, opts) end
 
@@ -954,14 +1058,29 @@ function Memory:erase(entry, opts) end
 ---@return string? code
 function Memory:delete_from(session, opts) end
 
----Writes embeddings: vectors[i] is that of the entry ids[i].
----@param model string
----@param ids string[]
----@param vectors number[][]
----@return true?
+---Embeds what has no vector yet; or, with a model's name, writes embeddings that the caller has:
+---vectors[i] is that of the entry ids[i].
+---@param model? string|sessile.EmbedOptions
+---@param ids? string[]
+---@param vectors? number[][]
+---@return sessile.EmbedOutcome|true?
 ---@return string? message
 ---@return string? code
 function Memory:embed(model, ids, vectors) end
+
+---@class sessile.MemoryModel
+---@field name string
+---@field dims integer
+---@field vectors integer of entries of any state
+---@field live integer of live entries
+---@field missing integer live entries without one
+---@field used boolean a search that names no model uses it
+
+---The models that entries have vectors of.
+---@return sessile.MemoryModel[]?
+---@return string? message
+---@return string? code
+function Memory:models() end
 
 ---An entry by its id, whatever became of it.
 ---@param id string
@@ -969,18 +1088,6 @@ function Memory:embed(model, ids, vectors) end
 ---@return string? message
 ---@return string? code
 function Memory:get(id) end
-
----The newest consent; false if nobody ever consented.
----@return {given: boolean, by: string?, text: string?, scope: string?, time: string}|false|nil
----@return string? message
----@return string? code
-function Memory:consented() end
-
----Entries that wait for a person to approve or reject them, newest first.
----@return sessile.MemoryRow[]?
----@return string? message
----@return string? code
-function Memory:pending() end
 
 ---@class sessile.MemorySource
 ---@field session string
@@ -1042,34 +1149,15 @@ function Memory:import(text, opts) end
 ---@field from sessile.MemorySource[]
 ---@field ended? sessile.MemoryEnd
 
----Where an entry comes from, and what ended it.
----@param entry string|sessile.MemoryRow a key, an id, or a row
----@return sessile.MemoryWhy?
----@return string? message
----@return string? code
-function Memory:why(entry) end
-
 ---@class sessile.MemoryFinding
----@field what "order"|"address"|"secret"|"session"
----@field row? sessile.MemoryRow of the first three
+---@field what "order"|"address"|"secret"|"lowered"|"session" lowered: the engine trusts it less
+---than the policy that proposed it, because its words are not those of its source
+---@field row? sessile.MemoryRow of all but the last
 ---@field part? string what looks like it; never a secret
 ---@field session? string from which far more was remembered than from others
 ---@field agent? string
 ---@field entries? integer from that session
 ---@field usual? integer the median of all sessions
-
----What a person should look at among live and pending entries. A help, not a proof.
----@return sessile.MemoryFinding[]?
----@return string? message
----@return string? code
-function Memory:audit() end
-
----Deletes all that is live or pending, as one commit.
----@param opts? sessile.VerdictOptions
----@return integer? deleted how many
----@return string? message
----@return string? code
-function Memory:clear(opts) end
 
 ---@class sessile.MemoryWatchOptions
 ---@field after? string the id that the last call returned; nil: all that this handle has read
@@ -1098,10 +1186,12 @@ function Memory:stats() end
 
 ---The memories of a session: its user's, if it has a user, and what its agent keeps for all.
 ---
----Verdicts: a row is judged in its own memory, a key or an id where a write would go.
----`read` and `history`: in the user's memory, or if it has no such entry, in the agent's.
----`list` and `search`: of both; of equal times or scores the user's first. A score compares the
----entries of one memory: each has its best near 1. `close` closes both.
+---Verdicts and `erase`: a row is judged in its own memory, a key or an id where a write would go.
+---`read`, `history` and `why`: in the user's memory, or if it has no such entry, in the agent's.
+---`list`, `pending`, `audit` and `search`: of both; of equal times or scores the user's first. A
+---score compares the entries of one memory: each has its best near 1. `clear`: where a write would
+---go. `close` ends its use; the store keeps the memories open for other sessions. What is of one
+---memory (Markdown, imports, embeddings) is asked of `store:memory`.
 ---@class sessile.Memories: sessile.AnyMemory
 local Memories = {}
 
@@ -1125,7 +1215,7 @@ function Memories:get(entry) end
 ---A verdict: see the methods of sessile.AnyMemory.
 ---@param self sessile.Memories
 ---@param entry string|sessile.MemoryRow the key of a live entry, an id, or a row
----@param opts? sessile.SharedVerdictOptions
+---@param opts? string|sessile.SharedVerdictOptions a text is the reason
 ---@return boolean? changed
 ---@return string? message
 ---@return string? code
@@ -1138,6 +1228,31 @@ Memories.restore = shared_verdict
 Memories.pin = shared_verdict
 Memories.unpin = shared_verdict
 Memories.confirm = shared_verdict
+
+---@class sessile.SharedEraseOptions: sessile.EraseOptions
+---@field share? boolean a key, an id or `ended_before` is of what the agent keeps for all
+
+---Takes the texts of entries out of the log for good: of an entry as for a verdict; what is from a
+---session, in both memories; what ended before a time, where a write would go.
+---@param entry string|sessile.MemoryRow|sessile.SharedEraseOptions|nil a key, an id or a row
+---@param opts? sessile.SharedEraseOptions
+---@return integer? erased
+---@return string? message
+---@return string? code
+function Memories:erase(entry, opts) end
+
+---Deletes all that is live or pending where a write would go, as one commit.
+---@param opts? sessile.SharedVerdictOptions
+---@return integer? deleted how many
+---@return string? message
+---@return string? code
+function Memories:clear(opts) end
+
+---What Memory:stats() says of each that is there.
+---@return {user: table?, agent: table?}?
+---@return string? message
+---@return string? code
+function Memories:stats() end
 
 ---@class sessile.UndeleteOptions: sessile.Named
 ---@field actor? string who does it
@@ -1746,6 +1861,7 @@ function Session:log() end
 ---@field disposition? "lost"|"covered"|"replaced"|"undone" left
 ---@field by? string left: the message that replaces it; orphan, moved: the message with the call
 ---@field stands_for? string[] written
+---@field recalled? {memory: "user"|"agent", id: string}[] said: entries of memories that it quotes
 ---@field compaction? sessile.Compaction written, left, restored
 
 ---@class sessile.Explanation
@@ -1905,7 +2021,7 @@ function Session:memory(given) end
 
 ---@class sessile.RecallOptions: sessile.RecallSettings
 ---@field question? string nil: the newest message of the user
----@field vector? number[] the question's embedding
+---@field vector? number[]|false the question's embedding; nil: of who embeds; false: by words alone
 ---@field model? string whose it is
 ---@field weight? number of vectors, 0 to 1: 0.3
 ---@field entries? sessile.MemoryRow[] these, in this order, instead of what is found

@@ -4,6 +4,7 @@
 -- may choose among them. Here the options are checked, and the memories of the session are opened:
 -- those that are there.
 
+local embed = require "sessile.memory_embed"
 local memory_runs = require "sessile.memory_runs"
 local options = require "sessile.options"
 local remember = require "sessile.remember"
@@ -14,7 +15,7 @@ local methods = {}
 recall.methods = methods
 
 local call_options = options.shape("session:recall", settings.recall_fields, {
-  question = "string", vector = "table", model = "string", weight = "any", entries = "table",
+  question = "string", vector = "table|no", model = "string", weight = "any", entries = "table",
   dry_run = "boolean", policy = "any",
 })
 
@@ -65,23 +66,26 @@ function methods:recall(given)
   found, message, code = remember.memories(self)
   if not found then
     return nil, message, code
-  elseif opts.dry_run then
+  end
+  local of_run, ask = embed.recall(own, found.of, found.names, opts)
+  if opts.dry_run then
     return find_only(self, found, opts)
   end
   opts.items, opts.entries = opts.entries and items_of(opts.entries, found.names), nil
   local run
-  run, message, code = self._core:recall_run(found.handles, opts, { policy = chosen.handle })
+  run, message, code = self._core:recall_run(found.handles, opts, { policy = chosen.handle,
+    embed_model = of_run.embed_model, embed_dims = of_run.embed_dims })
   if not run then
     return nil, message, code
   end
   local about = memory_runs.about(self, self.agent, self._model, chosen)
-  about.memory = found.of
+  about.memory, about.embed = found.of, ask
   local outcome
   outcome, message, code = memory_runs.drive(run, about)
   if not outcome then
     return nil, message, code
   end
-  outcome.recall.message = outcome.message
+  outcome.recall.message = outcome.message ~= "" and outcome.message or of_run.why
   return outcome.recall
 end
 

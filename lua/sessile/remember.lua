@@ -104,6 +104,9 @@ function methods:remember(given)
     memory_runs.policy("session:remember", self._store, self.agent, opts.policy)
   if not chosen then
     return nil, message, code
+  elseif not chosen.handle then
+    return nil, "no policy says what to remember: name one in the call, or in memory.policy",
+      "EINVALID"
   end
   local found
   found, message, code = open_target(self)

@@ -254,13 +254,15 @@ end
 --- Why a message is in the context, or not: its history step by step.
 function methods:why(key)
   local found, message, code = names.message(self, "session:why", key)
+  local of
   if found then
+    of = not found:find(".", 1, true) and self._core:entry(found)
     found, message, code = self._core:why(found)
   end
   if not found then
     return nil, message, code
   end
-  return why.make(found)
+  return why.make(found, of)
 end
 
 local uncompact_options = options.shape("session:uncompact", { dry_run = "boolean" })

@@ -12,6 +12,7 @@ local memory = require "sessile.memory"
 local migrate = require "sessile.migrate"
 local named = require "sessile.named"
 local object = require "sessile.object"
+local pool = require "sessile.memory_pool"
 local options = require "sessile.options"
 local session = require "sessile.session"
 local settings = require "sessile.interaction.settings"
@@ -293,6 +294,7 @@ function methods:close()
     end
   end
   rawset(self, "_closed", true)
+  pool.close(self)
   self._core:close()
   if failure then
     return nil, failure[1], failure[2]
@@ -337,6 +339,7 @@ function store.wrap(handle, url, defaults)
     _user = defaults.user or false,
     _agents = defaults.agents,
     _memory = defaults.memory or false,
+    _pool = pool.new(defaults.memory and defaults.memory.open),
     _settings = settings.take("sessile.open", defaults),
     _agent_info = agent_info("sessile.open", defaults.agent_info),
     _sessions = setmetatable({}, { __mode = "k" }),

@@ -2,6 +2,8 @@
 --
 -- Each step gets a sentence in `text`; the explanation as a whole is one sentence a line.
 
+local recalled = require "sessile.recalled"
+
 local why = {}
 
 local function time(ms)
@@ -55,6 +57,10 @@ local dispositions = {
 local sayings = {}
 
 function sayings.said(step)
+  if step.recalled then
+    return ("%s (memory) was written on %s and entered the context; it quotes %s."):format(step.key,
+      time(step.time), recalled.text(step.recalled))
+  end
   return ("%s (%s) was added on %s and entered the context."):format(step.key,
     step.role or "a message", time(step.time))
 end
@@ -118,10 +124,15 @@ function meta.__tostring(self)
   return self.text
 end
 
---- Adds the sentences to what the core's why() returned.
-function why.make(found)
+--- Adds the sentences to what the core's why() returned. of: the entry that found.key names, if it
+--- is one.
+function why.make(found, of)
   local lines = {}
+  local quoted = of and recalled.of(of.data)
   for i, step in ipairs(found.steps) do
+    if quoted and step.key == found.key then
+      step.recalled = quoted
+    end
     step.text = sayings[step.kind](step)
     lines[i] = step.text
   end

@@ -11,7 +11,7 @@ local has = expect.has
 local has_http = pcall(require, "socket")
 local has_tls = pcall(require, "ssl") and os.execute "openssl version >/dev/null 2>&1"
 
-require "sessile.model.endpoint".pause = 0.02 -- nobody waits for the tries here
+require "sessile.model.http".pause = 0.02 -- nobody waits for the tries here
 
 local hello = { messages = { { role = "user", content = "hello" } } }
 
@@ -533,7 +533,7 @@ describe("sessile.model", function()
   local function ask_in(environment, spec)
     local path = temp.write(temp.dir() .. "/ask.lua", ([[
       local sessile = require "sessile"
-      require "sessile.model.endpoint".pause = 0.02
+      require "sessile.model.http".pause = 0.02
       local answer, message = assert(sessile.model { %s, name = "m" }) {
         messages = { { role = "user", content = "hello" } } }
       io.write(answer and answer.content or message)]]):format(spec))

@@ -33,7 +33,7 @@ end
 
 local function filled(random, m, count)
   for i = 1, count do
-    local key = random(1, 2) == 1 and text(random, 4, "%c") .. i or nil
+    local key = random(1, 2) == 1 and text(random, 4, "[%c\xc2\xe2]") .. i or nil
     assert(m:write(key, text(random, 8), { kind = KINDS[random(1, 4)] }))
   end
 end
@@ -123,13 +123,27 @@ describe("a memory as Markdown, seed " .. SEED, function()
 
   it("keeps what a line does not show, and whose words it is now", function()
     local id = assert(m:write("editor", "vim", { also = "IDE", importance = 0.5, ttl = "1h",
-      metadata = { place = "home" }, source = "tool" }))
+      metadata = { place = "home" }, source = "tool",
+      from = { { session = "bug-42", first = "00000002", last = "00000003" } } }))
+    assert(m:pin(id))
+    assert(m:write(nil, "tea"))
     local markdown = m:markdown()
-    assert(m:edit(markdown, (markdown:gsub("vim", "emacs"))))
+    local log = m:stats().log_entries
+    assert(m:edit(markdown, (markdown:gsub("vim", "emacs"):gsub("tea", "milk")), { by = "ann" }))
     local row = assert(m:read "editor")
     assert.same({ "emacs", "IDE", 0.5, "home", "user", "replaced" }, { row.value, row.also,
       row.importance, row.metadata.place, row.source, m:get(id).state })
     assert.is_true(row.expires > 0 and row.expires - row.time <= 3600000)
+    assert.is_true(row.pinned)
+    assert.same(m:get(id).from, row.from)
+    assert.equal("bug-42", row.from[1].session)
+    assert.same({ id }, row.replaces)
+    assert.equal(log + 3, m:stats().log_entries) -- two entries and the pin
+  end)
+
+  it("escapes what nobody sees, in values of whoever wrote them", function()
+    assert(m:write(nil, "a\u{3164}b\u{e0041}c\u{200d}d"))
+    assert.matches("a\\u{3164}b\\u{e0041}c\u{200d}d <!", m:markdown())
   end)
 
   it("moves a line to another kind, another key, and takes a freed key", function()
@@ -178,6 +192,87 @@ describe("a memory as Markdown, seed " .. SEED, function()
     assert.is_nil(done)
     assert.equal("ECONFLICT", code)
     assert.matches("deleted", message)
+  end)
+
+  -- What somebody else does to a memory between a look at it and an edit.
+  local function meddle(other, round)
+    local rows, touched = other:list(), {}
+    for n = 1, random(1, 3) do
+      local row = #rows > 0 and rows[random(1, #rows)]
+      local what = random(1, 4)
+      if not row or what == 1 then
+        assert(other:write(nil, ("theirs %d.%d"):format(round, n)))
+      elseif not touched[row.id] then
+        touched[row.id] = true
+        if what == 2 then
+          assert(other:delete(row.id))
+        elseif what == 3 then
+          assert(other:write(row.key, ("theirs, in its place %d.%d"):format(round, n),
+            { replaces = { row.id } }))
+        else
+          other:pin(row.id) -- no conflict
+          touched[row.id] = nil
+        end
+      end
+    end
+    return touched
+  end
+
+  it("is edited wholly or not at all while others write", function()
+    local other = assert(store:memory { agent = "co\"der", user = "ann" })
+    local made, conflicts = 0, 0
+    for round = 1, 80 do
+      filled(random, m, random(1, 3))
+      local markdown = assert(m:markdown())
+      local lines, at_line = lines_of(markdown), {}
+      for _, item in ipairs(assert(view.parse(markdown))) do
+        at_line[item.line] = item
+      end
+      local mine, new, values = {}, {}, {}
+      for n, line in ipairs(lines) do
+        local item = at_line[n]
+        local what = item and random(1, 6)
+        if what == 1 then
+          mine[item.id] = "deleted"
+        elseif what == 2 then
+          local value = ("mine %d.%s"):format(round, item.id)
+          mine[item.id], values[#values + 1] = "replaced", value
+          new[#new + 1] = ("- %s%s <!-- %x -->\n"):format(item.key
+            and line:match "^%- (%*%*.-%*%*: )" or "", value, tonumber(item.id, 16))
+        else
+          new[#new + 1] = line
+        end
+      end
+      local theirs = meddle(other, round)
+      local before = entries(m:list())
+      local done, message, code = m:edit(markdown, table.concat(new), { by = "ann" })
+      local clash = false
+      for id in pairs(mine) do
+        clash = clash or theirs[id] ~= nil
+      end
+      assert.equal(not clash, done ~= nil, message)
+      if done then
+        made = made + 1
+        for id, state in pairs(mine) do
+          assert.equal(state, m:get(id).state)
+        end
+        local live = {}
+        for _, row in ipairs(m:list()) do
+          live[row.value] = true
+        end
+        for _, value in ipairs(values) do
+          assert.is_true(live[value])
+        end
+      else
+        conflicts = conflicts + 1
+        assert.equal("ECONFLICT", code)
+        assert.same(before, entries(m:list()))
+      end
+      for id in pairs(theirs) do
+        assert.not_equal("live", m:get(id).state)
+      end
+    end
+    assert.is_true(made > 0 and conflicts > 0)
   end)
 
   for name, change in pairs {

@@ -42,6 +42,7 @@ local calls = {
     sessile.open("ram:", { policy = o })
   end,
   ["sessile.encoding"] = function(o) sessile.encoding("cl100k_base", o) end,
+  ["sessile.tools.memory"] = function(o) sessile.tools.memory(s, o) end,
   ["sessile.keys_init"] = function(o) sessile.keys_init("ram:", o) end,
   ["sessile.migrate"] = function(o) sessile.migrate("ram:", "ram:", o) end,
   ["sessile.migrate: from"] = function(o) sessile.migrate(o, "ram:") end,
@@ -304,7 +305,7 @@ end
 
 describe("meta.lua", function()
   for name, set in pairs(documented) do
-    local who = lower(name):gsub("^anyMemory:", "memory:")
+    local who = lower(name):gsub("^anyMemory:", "memory:"):gsub("^tools%.", "sessile.%0")
     if not name:find "^State:" and not name:find "^Memories:" and name ~= "shared_verdict" then
       it("names the options of " .. who, function()
         local shape = options.shapes[who]
@@ -374,6 +375,7 @@ end)
 local function public()
   return {
     ["sessile."] = { sessile }, ["sessile.key."] = { sessile.key },
+    ["sessile.tools."] = { sessile.tools },
     ["store:"] = { require "sessile.store".methods, function() return store end },
     ["session:"] = { require "sessile.session".methods, function() return s end },
     ["run:"] = { require "sessile.host".methods, function() return run end },

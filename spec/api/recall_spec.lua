@@ -97,10 +97,16 @@ describe("a message that quotes entries", function()
 
   it("is explained, exported, forked and counted like any other", function()
     local id = assert(s:recall()).id
-    assert.matches("entered the context", tostring(assert(s:why(id))))
-    local shown = {}
-    assert(s:export { format = "markdown", write = function(text) shown[#shown + 1] = text end })
-    assert.matches("aisle seats", table.concat(shown))
+    local why = assert(s:why(id))
+    assert.matches("%(memory%) was written on .- and entered the context; it quotes 2 of the "
+      .. "user's memory%.", tostring(why))
+    assert.same({ { memory = "user", id = "00000002" } }, why.steps[1].recalled)
+    assert.is_nil(s:why("00000001").steps[1].recalled)
+    for format, words in pairs { markdown = "aisle seats", html = "memory: 2 of the user&#39;s" } do
+      local shown = {}
+      assert(s:export { format = format, write = function(text) shown[#shown + 1] = text end })
+      assert.is_truthy(table.concat(shown):find(words, 1, true), format)
+    end
     local copy = assert(s:fork { id = "copy" })
     assert.equal(s:context()[2].content, copy:context()[2].content)
     assert.is_true(s:tokens() > 30)

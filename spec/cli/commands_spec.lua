@@ -33,6 +33,24 @@ return {
 }
 ]]
 
+local NOTES = [[
+return {
+  about = "remembers all that users say, and confirms what is alike",
+  remember = function(said, ctx)
+    for _, message in ipairs(said) do
+      if message.source == "user" then
+        ctx.memory.write { value = message.content:sub(1, 40), from = { message.id } }
+      end
+    end
+  end,
+  tidy = function(_, near, ctx)
+    if near[1] then
+      ctx.memory.confirm(near[1], "again")
+    end
+  end,
+}
+]]
+
 local function recording()
   local lines = {}
   for n = 1, 40 do
@@ -47,6 +65,7 @@ setup(function()
   cli.write(home .. "/talk.jsonl", recording())
   cli.write(home .. "/bad.jsonl", "no recording\n")
   cli.write(home .. "/mine.lua", SUMMARY)
+  cli.write(home .. "/notes.lua", NOTES)
   cli.write(home .. "/model.conf.lua", [[return { model = "rich", models = { rich = {
     command = { "/bin/sh", "-c", "cat >/dev/null; echo I hear you" } } } }]])
   cli.write(home .. "/script.lua", "print('ran', ...) return 0")
@@ -287,6 +306,24 @@ local ENTRIES = {
     json = { "memory import coder HOME/out", "agent", "written", "known", "format" },
     wrong = { "memory import coder HOME/nowhere", 3, "nowhere" },
   },
+  ["memory remember"] = {
+    plain = { "memory remember small --policy HOME/notes.lua", "new", "user", "hello" },
+    json = { "memory remember small --policy HOME/notes.lua --dry-run", "verdict", "heard",
+      "changes", "written" },
+    wrong = { "memory remember small", 1, "policy list" },
+  },
+  ["memory recall"] = {
+    before = "memory add main 'the editor is vim'",
+    plain = { "memory recall small 'which editor?'", "00000003" },
+    json = { "memory recall small 'which editor?'", "session", "recalled", "tokens" },
+    wrong = { "memory recall nosuch", 3, "sessile" },
+  },
+  ["memory tidy"] = {
+    before = "memory add coder 'prefers vim, too'",
+    plain = { "memory tidy coder --policy HOME/notes.lua", "confirm", "again" },
+    json = { "memory tidy coder --policy HOME/notes.lua --dry-run", "verdict", "confirmed" },
+    wrong = { "memory tidy coder --policy nosuch", 3, "policy list" },
+  },
   ["memory restore"] = {
     plain = { "memory restore coder 1" },
     json = { "memory restore coder editor", "agent", "id" },
@@ -315,7 +352,7 @@ local ENTRIES = {
   ["memory review"] = {
     plain = { "memory review coder" },
     json = { "memory review coder" },
-    wrong = { "memory review coder --approve 77", 3, "memory show coder" },
+    wrong = { "memory review coder approve 77", 3, "memory show coder" },
   },
   ["memory consent"] = {
     plain = { "memory consent coder --user ann --give yes", "Given: yes" },
@@ -336,6 +373,12 @@ local ENTRIES = {
     plain = { "memory erase coder editor --yes", "1 erased" },
     json = { "memory erase coder editor --yes", "agent", "erased" },
     wrong = { "memory erase coder editor", 2, "--yes" },
+  },
+  ["memory embed"] = {
+    plain = { "memory embed coder --dry-run --model echo", "1 to be embedded" },
+    json = { "memory embed coder --dry-run --model echo", "agent", "model", "embedded",
+      "to_embed" },
+    wrong = { "memory embed coder", 1, "memory = { embed" },
   },
   ["memory stats"] = {
     plain = { "memory stats coder", "live", "language", "english" },

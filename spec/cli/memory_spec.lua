@@ -1,6 +1,7 @@
 -- sessile memory: what an agent keeps across sessions, as somebody types it.
 
 local cli = require "spec.support.cli"
+local shell = require "spec.support.shell"
 
 describe("sessile memory", function()
   cli.each_test()
@@ -146,13 +147,20 @@ describe("sessile memory", function()
     assert.matches("tool.-claim 3.-claim 2.-claim 1", out)
     local ids = {}
     for id in out:gmatch "\n(%x+) +tool" do ids[#ids + 1] = id end
-    out = run(("memory review coder --approve %s --reject %s --by ann"):format(ids[1], ids[2]))
-    assert.is_nil(out:find("claim 3", 1, true))
-    assert.is_nil(out:find("claim 2", 1, true))
+    assert.equal("1 approved, 0 rejected, 2 entries left\n",
+      (run(("memory review coder approve %s --by ann"):format(ids[1]))))
+    assert.equal("0 approved, 1 rejected, 1 entry left\n",
+      (run(("memory review coder reject %s --reason wrong"):format(ids[2]))))
+    local _, err = run(("memory review coder approve %s"):format(ids[2]))
+    assert.matches("does not wait any more: it is rejected", err)
+    out = run "memory review coder"
+    assert.is_nil(out:find("claim 3", 1, true) or out:find("claim 2", 1, true))
     assert.matches("claim 1", out)
     assert.matches("claim 3", (run "memory show coder"))
     assert.matches("claim 2", (run "memory show coder --state rejected"))
-    run("memory review coder --approve nothing", 3)
+    run("memory review coder approve nothing", 3)
+    run("memory review coder approve", 2)
+    run("memory review coder maybe 1", 2)
   end)
 
   it("shows, gives and withdraws consent", function()
@@ -209,11 +217,12 @@ describe("sessile memory", function()
   end)
 
   -- Runs `memory edit` with an editor that runs sed.
-  local function edit(script, expected, more)
+  local function edit(script, expected, more, quote)
     cli.write(cli.home() .. "/editor", ([[#!/bin/sh
       %s
       stat -c %%a "$1" >%s/mode
-      sed -i %s "$1"]]):format(more or "", cli.home(), cli.quote(script)))
+      sed -i %s "$1"]]):format(more or "", cli.home(),
+      quote and quote .. script .. quote or cli.quote(script)))
     os.execute(("chmod +x %s/editor && mkdir -p %s/runtime"):format(cli.home(), cli.home()))
     local out, err, status = cli.sessile("memory edit coder", nil,
       ("env -u VISUAL EDITOR=%s/editor XDG_RUNTIME_DIR=%s/runtime"):format(cli.home(), cli.home()))
@@ -280,6 +289,36 @@ describe("sessile memory", function()
     assert.equal("", refused)
     assert.matches("JSON of another kind", err)
     run("memory show third", 3)
+  end)
+
+  -- The files of the home that have "canary", but what this spec keeps there itself.
+  local function files_with_it()
+    return shell.output(("cd %s && grep -rlaF canary . | grep -v '^./std' | sort")
+      :format(cli.quote(cli.home())))
+  end
+
+  it("leaves no word in any file, but in what is exported", function()
+    run [[memory add coder "canary vim" --key canary-key --also canary-also --user canary-ann \
+      --consent "yes, canary"]]
+    run [[memory add coder "canary tea"]]
+    run [[memory search coder "canary question?"]]
+    run [[memory rm coder 1 --reason "canary reason"]]
+    run [[memory restore coder 1]]
+    edit([[s/canary/$(printf '\143anary')-edited/; s/^## Facts/&\n- $(printf '\143anary') new/]],
+      nil, nil, '"')
+    assert.matches("canary%-edited tea", (run "memory show coder"))
+    edit("s/edited/failed/", 1, "exit 1") -- the text was there meanwhile
+    assert.equal("", files_with_it())
+    local out = cli.home() .. "/notes"
+    run("memory export coder " .. out)
+    assert.equal(("./notes/MEMORY.md\n./notes/daily/%s.md"):format(os.date "!%Y-%m-%d"),
+      (files_with_it():gsub("%s+$", "")))
+    run("memory import other " .. out)
+    assert.matches("canary%-edited tea", (run "memory show other"))
+    os.execute("rm -r " .. cli.quote(out))
+    run "memory erase coder 1 --yes"
+    run "forget canary-ann --yes"
+    assert.equal("", files_with_it())
   end)
 
   it("is erased for good, after a question", function()

@@ -29,6 +29,7 @@ local function registered()
   end
   add("sessile.", sessile)
   add("key.", sessile.key)
+  add("tools.", sessile.tools)
   add("Store:", require "sessile.store".methods)
   add("Session:", require "sessile.session".methods)
   add("Run:", require "sessile.host".methods)

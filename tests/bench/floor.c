@@ -26,14 +26,21 @@ static size_t line_size(void)
     return strlen(CLEAR) + (raw + 2) / 3 * 4 + 3;
 }
 
+static void prepare(void)
+{
+    if (sodium_init() < 0 || !crypto_aead_aes256gcm_is_available())
+        broken("this bench wants a CPU with AES");
+    crypto_aead_aes256gcm_beforenm(&prepared, key);
+}
+
 char *floor_lines(size_t count, size_t *size_of_one)
 {
     static unsigned char plain[16 + ENTRY], sealed[NONCE + 16 + ENTRY + TAG];
     size_t size = line_size(), head = strlen(CLEAR);
     char *lines = malloc(count * size + 4); /* libmodpbase64 writes a NUL */
-    if (sodium_init() < 0 || !lines || !crypto_aead_aes256gcm_is_available())
-        broken("this bench wants a CPU with AES");
-    crypto_aead_aes256gcm_beforenm(&prepared, key);
+    if (!lines)
+        broken("floor");
+    prepare();
     memset(plain, 'x', sizeof plain);
     for (size_t i = 0; i < count; i++) {
         char *line = lines + i * size;
@@ -145,4 +152,55 @@ double floor_log_copy(const char *name, size_t count, const char *copy)
         broken(to);
     unlink(to);
     return t;
+}
+
+/* ---------------------------------------------------------------------- pieces */
+
+void floor_pieces_make(floor_pieces *f, const char *name, size_t count, size_t plain,
+                       int base64)
+{
+    size_t sealed = NONCE + plain + TAG;
+    unsigned char *from = calloc(1, plain + 1);
+
+    prepare();
+    *f = (floor_pieces){.count = count, .plain = plain, .base64 = base64};
+    f->stored = base64 ? (sealed + 2) / 3 * 4 : sealed;
+    f->sealed = malloc(sealed + 4); /* libmodpbase64 writes a NUL */
+    f->read = malloc(f->stored + 4);
+    if (!from || !f->sealed || !f->read)
+        broken(name);
+    f->fd = floor_open(name);
+    for (size_t i = 0; i < count; i++) {
+        const void *out = base64 ? (void *)f->read : f->sealed;
+        randombytes_buf(f->sealed, NONCE);
+        crypto_aead_aes256gcm_encrypt_afternm(
+            f->sealed + NONCE, NULL, from, plain, NULL, 0, NULL, f->sealed,
+            (const crypto_aead_aes256gcm_state *)&prepared);
+        if (base64)
+            modp_b64_encode(f->read, (char *)f->sealed, sealed);
+        if (write(f->fd, out, f->stored) != (ssize_t)f->stored)
+            broken(name);
+    }
+    free(from);
+}
+
+void floor_pieces_read(const floor_pieces *f, size_t i, unsigned char *out)
+{
+    size_t sealed = NONCE + f->plain + TAG;
+    char *to = f->base64 ? f->read : (char *)f->sealed;
+    unsigned long long plain;
+
+    if (pread(f->fd, to, f->stored, (off_t)(i * f->stored)) != (ssize_t)f->stored ||
+        (f->base64 && modp_b64_decode((char *)f->sealed, f->read, f->stored) != sealed) ||
+        crypto_aead_aes256gcm_decrypt_afternm(
+            out, &plain, NULL, f->sealed + NONCE, sealed - NONCE, NULL, 0, f->sealed,
+            (const crypto_aead_aes256gcm_state *)&prepared))
+        broken("floor");
+}
+
+void floor_pieces_close(floor_pieces *f)
+{
+    close(f->fd);
+    free(f->sealed);
+    free(f->read);
 }

@@ -104,6 +104,19 @@ double floor_log_read(const char *name, size_t count);
  * temporary name, synced, renamed, the folder synced. The copy is removed. */
 double floor_log_copy(const char *name, size_t count, const char *copy);
 
+/* A file of sealed pieces of one size, base64 or not, and reading one back: pread,
+ * base64, AEAD. out has room for `plain` bytes. */
+typedef struct floor_pieces {
+    int fd, base64;
+    size_t count, plain, stored; /* bytes of each, opened and in the file */
+    unsigned char *sealed;
+    char *read;
+} floor_pieces;
+void floor_pieces_make(floor_pieces *f, const char *name, size_t count, size_t plain,
+                       int base64);
+void floor_pieces_read(const floor_pieces *f, size_t i, unsigned char *out);
+void floor_pieces_close(floor_pieces *f);
+
 /* ---- the peer: a table in SQLite, WAL, synchronous=FULL */
 
 typedef struct peer peer;

@@ -116,10 +116,10 @@ static size_t read_all(simfs *fs, int sealed, char ***texts)
     size_t count;
     if (ground_store_on(&st, simfs_table(fs), sealed, 0, &err))
         fail_msg("the store does not open: %s", err.message);
-    sessile_session *s = resumed(st);
-    if (ground_entries(s, texts, &count, &err))
+    ground_view v = {resumed(st), NULL};
+    if (ground_entries(&v, texts, &count, &err))
         fail_msg("it cannot be read: %s", err.message);
-    (void)sessile_session_close(s, NULL);
+    (void)ground_view_close(&v, NULL);
     sessile_store_close(st);
     return count;
 }

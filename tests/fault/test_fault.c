@@ -136,16 +136,15 @@ static size_t look(simfs *fs, const ground *g, int i, int exact, int torn_allowe
 {
     const ground_log *told = &g->logs[i];
     ground_log want = all.truth.logs[i];
-    sessile_session_options o;
-    sessile_session *s;
+    ground_view v;
     sessile_store *st;
     sessile_error err;
     char **texts, why[1024];
     size_t count = 0;
     if (ground_store_on(&st, simfs_table(fs), all.sealed, 0, &err))
         broken("the store does not open again: %s", err.message);
-    ground_session_options(&o, &want);
-    sessile_status status = sessile_resume(&s, st, &o, &err);
+    want.erasing = told->erasing;
+    sessile_status status = ground_view_open(&v, st, &want, 0, &err);
     if (told->forgetting == 2 && status != SESSILE_SEALED)
         broken("%s of a forgotten user can be read", want.id);
     if (told->forgetting && (status == SESSILE_SEALED || status == SESSILE_DAMAGED)) {
@@ -155,7 +154,7 @@ static size_t look(simfs *fs, const ground *g, int i, int exact, int torn_allowe
     if (status && (status != SESSILE_NOTFOUND || told->created))
         broken("%s does not open again: %s", want.id, err.message);
     if (!status) {
-        if (ground_entries(s, &texts, &count, &err))
+        if (ground_entries(&v, &texts, &count, &err) || ground_view_ask(&v, &err))
             broken("%s cannot be read: %s", want.id, err.message);
         want.acknowledged = told->acknowledged;
         size_t compared = count;
@@ -166,28 +165,36 @@ static size_t look(simfs *fs, const ground *g, int i, int exact, int torn_allowe
             compared = want.acknowledged = g->refused;
         if (ground_differs(&want, texts, compared, why, sizeof why))
             broken("%s", why);
-        if (sessile_session_torn(s) && !torn_allowed &&
+        if (ground_view_torn(&v) && !torn_allowed &&
             strncmp(all.scenario->name, "torn", 4) != 0)
             broken("%s was left torn", want.id);
         ground_texts_free(texts, count);
-        (void)sessile_session_close(s, NULL);
+        (void)ground_view_close(&v, NULL);
     }
     sessile_store_close(st);
     return count;
 }
 
-static void reads_work(sessile_session *s)
+/* Of what handle h has open, if anything. */
+static void reads_work(const ground *g, int h)
 {
-    sessile_message *list;
+    ground_view v = ground_view_of(g, h);
     sessile_error err;
     char **texts;
     size_t count;
-    if (sessile_context(s, SESSILE_NO_ID, &list, &count, NULL, &err))
-        broken("no context after it: %s", err.message);
-    sessile_free(list);
-    if (ground_entries(s, &texts, &count, &err))
+    if (!ground_view_is_open(&v))
+        return;
+    if (ground_view_ask(&v, &err))
+        broken("no answers after it: %s", err.message);
+    if (ground_entries(&v, &texts, &count, &err))
         broken("no entries after it: %s", err.message);
     ground_texts_free(texts, count);
+}
+
+static sessile_status write_again(ground *g, int h, size_t size)
+{
+    return all.scenario->memory ? ground_remember(g, h, 1, size, 0)
+                                : ground_say(g, h, size);
 }
 
 /* The host tries again with what it has. *made: the session had to be made again. */
@@ -201,14 +208,17 @@ static sessile_status again(ground *g, int *made)
     }
     if (!g->stores[0])
         status = ground_store(g, 0);
-    if (!status && !g->sessions[0]) {
+    if (!status && all.scenario->memory && !g->memories[0]) {
+        *made = !g->logs[0].created;
+        status = ground_memory(g, 0, NULL);
+    } else if (!status && !all.scenario->memory && !g->sessions[0]) {
         status = ground_resume(g, 0, "s");
         if (status == SESSILE_NOTFOUND) {
             *made = 1;
             status = ground_create(g, 0, "s");
         }
     }
-    return status ? status : ground_say(g, 0, 20);
+    return status ? status : write_again(g, 0, 20);
 }
 
 static void all_is_given_back(ground *g)
@@ -254,8 +264,8 @@ static void after_it(ground *g, sessile_status status)
         check_words(status, &g->err, struck);
     if (all.faults.locks)
         broken("a lock is held after it");
-    if (w->for_ever && g->sessions[0])
-        reads_work(g->sessions[0]); /* the disk is still full */
+    if (w->for_ever)
+        reads_work(g, 0); /* the disk is still full */
     if (all.at % 2)
         for (int i = 0; i < GROUND_LOGS; i++)
             if (all.truth.logs[i].id)
@@ -269,8 +279,8 @@ static void after_it(ground *g, sessile_status status)
                 strstr(g->err.message, "open it again"));
     if (status && !said)
         broken("after it: %s: %s", sessile_status_name(status), g->err.message);
-    if (status && g->sessions[0])
-        reads_work(g->sessions[0]);
+    if (status)
+        reads_work(g, 0);
     if (g->mindless && g->sessions[0] && ground_close_session(g, 0) && !mute)
         broken("the session does not close: %s", g->err.message);
     all_is_given_back(g);
@@ -335,7 +345,8 @@ static int fail_sync(uint64_t at)
             broken("the answer is %s: %s", sessile_status_name(status), g.err.message);
         if (status)
             check_words(status, &g.err, FAULTY_SYNC_DATA);
-        int h = g.last, log = status && g.sessions[h] && g.writing;
+        int h = g.last, memory = g.memories[h] != NULL;
+        int log = status && (g.sessions[h] || memory) && g.writing;
         faulty_none(&all.faults);
         for (int i = 0; i < GROUND_HANDLES; i++) {
             sessile_run_free(g.runs[i]);
@@ -347,14 +358,16 @@ static int fail_sync(uint64_t at)
             if (n == 2) {
                 (void)sessile_session_close(g.sessions[h], NULL);
                 g.sessions[h] = NULL;
-                if (ground_resume(&g, h, g.open[h]->id))
+                (void)ground_close_memory(&g, h);
+                if (memory ? ground_memory(&g, h, NULL)
+                           : ground_resume(&g, h, g.open[h]->id))
                     broken("a poisoned log is not opened for reading: %s", g.err.message);
             }
-            if (ground_say(&g, h, 10) != SESSILE_IO)
+            if (write_again(&g, h, 10) != SESSILE_IO)
                 broken("something was written after a failed sync");
             if (all.faults.counts[FAULTY_SYNC_DATA] || g.open[h]->acknowledged != told)
                 broken("the sync was tried again");
-            reads_work(g.sessions[h]);
+            reads_work(&g, h);
         }
         all_is_given_back(&g);
         status = again(&g, &remade[0]);

@@ -7,15 +7,7 @@
  * nothing was imported and it says why; each part of a JSON text is one itself.
  */
 #include "fuzz/fuzz.h"
-
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <lauxlib.h>
-#include <lualib.h>
-
-/* Of lua/binding, which fuzzers are linked with. */
-int luaopen_sessile_core(lua_State *L);
+#include "fuzz/lua.h"
 
 static const char *const words[] = {"\n",
                                     "{\"role\":\"user\",\"content\":\"a\"}\n",
@@ -93,44 +85,6 @@ static const char program[] =
     "  session:close()\n"
     "end\n";
 
-static void broken(lua_State *L)
-{
-    fprintf(stderr, "%s\n", lua_tostring(L, -1));
-    fuzz_broken(__FILE__, __LINE__, "the importers raise nothing");
-}
-
-static int traceback(lua_State *L)
-{
-    luaL_traceback(L, L, lua_tostring(L, 1), 1);
-    return 1;
-}
-
-/* 1 traceback, 2 the parts, 3 the import */
-static lua_State *make(void)
-{
-    const char *root = getenv("SESSILE_ROOT");
-    char path[4200];
-    lua_State *L = luaL_newstate();
-    FUZZ_CHECK(L != NULL);
-    luaL_openlibs(L);
-    luaL_requiref(L, "sessile.core", luaopen_sessile_core, 0);
-    snprintf(path, sizeof path, "%s/lua/?.lua;%s/lua/?/init.lua", root ? root : ".",
-             root ? root : ".");
-    lua_getglobal(L, "package");
-    lua_pushstring(L, path);
-    lua_setfield(L, -2, "path");
-    lua_settop(L, 0);
-    lua_pushcfunction(L, traceback);
-    if (luaL_loadstring(L, program) ||
-        luaL_dostring(L, "return require 'sessile.import', require('sessile.core').span,"
-                         "require 'sessile'"))
-        broken(L);
-    /* what require says beside the module is left out */
-    if (lua_pcall(L, 3, 2, 1))
-        broken(L);
-    return L;
-}
-
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     static lua_State *L;
@@ -141,23 +95,19 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (!L || ++used % 2000 == 0) {
         if (L)
             lua_close(L); /* a ram: store keeps what was ever in it */
-        L = make();
+        L = fuzz_lua(program,
+                     "local import = require 'sessile.import'\n"
+                     "return import, require('sessile.core').span, require('sessile')",
+                     2);
     }
     if (size == 0)
         return 0;
     const char *text = (const char *)data + 1;
-    lua_pushvalue(L, 2);
     lua_pushlstring(L, text, size - 1);
-    if (lua_pcall(L, 1, 0, 1))
-        broken(L);
-    lua_settop(L, 3);
-
-    lua_pushvalue(L, 3);
+    fuzz_lua_call(L, 2, 1); /* its parts */
     lua_pushlstring(L, text, size - 1);
     lua_pushstring(L, formats[data[0] % 8]);
-    if (lua_pcall(L, 2, 0, 1))
-        broken(L);
-    lua_settop(L, 3);
+    fuzz_lua_call(L, 3, 2); /* the import */
     return 0;
 }
 

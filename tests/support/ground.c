@@ -34,7 +34,8 @@ static void *must(void *block)
 
 void ground_path(const char *id, char out[128])
 {
-    snprintf(out, 128, GROUND_ROOT "/agents/main/%s.jsonl", id);
+    snprintf(out, 128, GROUND_ROOT "/agents/main%s/%s.jsonl",
+             strcmp(id, GROUND_MEMORY) == 0 ? ".memory" : "", id);
 }
 
 /* ---------------------------------------------------------------------- life */
@@ -72,6 +73,8 @@ void ground_drop_handles(ground *g)
     for (int h = 0; h < GROUND_HANDLES; h++) {
         (void)sessile_session_close(g->sessions[h], NULL);
         g->sessions[h] = NULL;
+        sessile_memory_close(g->memories[h]);
+        g->memories[h] = NULL;
     }
     for (int h = 0; h < GROUND_HANDLES; h++)
         ground_close_store(g, h);
@@ -87,38 +90,11 @@ void ground_texts_free(char **texts, size_t count)
 void ground_close(ground *g)
 {
     ground_drop_handles(g);
-    for (int i = 0; i < GROUND_LOGS; i++)
+    for (int i = 0; i < GROUND_LOGS; i++) {
         ground_texts_free(g->logs[i].texts, g->logs[i].count);
-    memset(g, 0, sizeof *g);
-}
-
-/* A header's nonce is another one each time that a scenario is played. */
-static void mask_nonce(char *text)
-{
-    char *nonce = strstr(text, "\"nonce\":\"");
-    for (nonce = nonce ? nonce + 9 : NULL; nonce && *nonce && *nonce != '"'; nonce++)
-        *nonce = '0';
-}
-
-sessile_status ground_entries(sessile_session *s, char ***texts, size_t *count,
-                              sessile_error *err)
-{
-    sessile_entries *entries;
-    const char *json;
-    size_t size;
-    *texts = NULL;
-    *count = 0;
-    sessile_status status = sessile_entries_open(&entries, s, err);
-    while (!status &&
-           !(status = sessile_entries_next(entries, NULL, &json, &size, err)) && size) {
-        *texts = must(realloc(*texts, (*count + 2) * sizeof **texts));
-        (*texts)[*count] = must(strndup(json, size));
-        if (!*count)
-            mask_nonce((*texts)[0]);
-        ++*count;
+        free(g->logs[i].original);
     }
-    sessile_entries_close(entries);
-    return status;
+    memset(g, 0, sizeof *g);
 }
 
 void ground_session_options(sessile_session_options *o, const ground_log *l)
@@ -136,17 +112,30 @@ void ground_learn(ground *g)
         fail_msg("%s: %s", g->doing, err.message);
     for (int i = 0; i < GROUND_LOGS; i++) {
         ground_log *l = &g->logs[i];
-        sessile_session_options o;
-        sessile_session *s;
+        ground_view v;
         if (!l->id || l->texts)
             continue;
-        ground_session_options(&o, l);
-        if (sessile_resume(&s, st, &o, &err) ||
-            ground_entries(s, &l->texts, &l->count, &err) ||
-            sessile_session_close(s, &err))
+        if (ground_view_open(&v, st, l, 0, &err) ||
+            ground_entries(&v, &l->texts, &l->count, &err) || ground_view_close(&v, &err))
             fail_msg("%s: %s", g->doing, err.message);
+        if (l->original) {
+            free(l->texts[l->erased]);
+            l->texts[l->erased] = l->original;
+            l->original = NULL;
+        }
     }
     sessile_store_close(st);
+}
+
+/* Whether an entry is the one that was, or has been erased where that may be. */
+static int is_entry(const ground_log *want, size_t i, const char *text)
+{
+    if (!want->texts[i])
+        return 1;
+    if (!want->erasing || i != want->erased)
+        return strcmp(want->texts[i], text) == 0;
+    return strstr(text, "\"erased\":true") ? !strstr(text, "common")
+                                           : want->erasing == 1 && strstr(text, "common");
 }
 
 int ground_differs(const ground_log *want, char **texts, size_t count, char *why,
@@ -163,7 +152,7 @@ int ground_differs(const ground_log *want, char **texts, size_t count, char *why
         return 1;
     }
     for (size_t i = 0; i < count; i++)
-        if (want->texts[i] && strcmp(want->texts[i], texts[i]) != 0) {
+        if (!is_entry(want, i, texts[i])) {
             snprintf(why, size, "entry %zu of %s is\n%s\nand was\n%s", i, want->id,
                      texts[i], want->texts[i]);
             return 1;
@@ -293,17 +282,22 @@ sessile_status ground_reseal(ground *g, int h)
     return failed ? failed : status;
 }
 
+/* The truth of one log, as of now. */
+static void learn_alone(ground *g, ground_log *l)
+{
+    ground_learn(g);
+    for (int i = 0; i < GROUND_LOGS; i++)
+        if (&g->logs[i] != l) {
+            ground_texts_free(g->logs[i].texts, g->logs[i].count);
+            g->logs[i].texts = NULL;
+        }
+}
+
 sessile_status ground_forget(ground *g, int h, const char *id)
 {
     ground_log *l = log_of(g, id);
-    if (!l->texts) { /* the last moment to learn the truth of it */
-        ground_learn(g);
-        for (int i = 0; i < GROUND_LOGS; i++)
-            if (&g->logs[i] != l) {
-                ground_texts_free(g->logs[i].texts, g->logs[i].count);
-                g->logs[i].texts = NULL;
-            }
-    }
+    if (!l->texts) /* the last moment to learn the truth of it */
+        learn_alone(g, l);
     l->forgetting = 1;
     g->last = h;
     g->writing = 0;
@@ -440,4 +434,103 @@ sessile_status ground_list(ground *g, int h)
         }
     sessile_free(rows);
     return status;
+}
+
+/* ---------------------------------------------------------------------- memories */
+
+sessile_status ground_memory(ground *g, int h, const char *user)
+{
+    sessile_memory_options o;
+    ground_log *l = log_of(g, GROUND_MEMORY);
+    g->last = h;
+    g->writing = 0;
+    g->open[h] = l;
+    l->user = user;
+    sessile_memory_options_init(&o);
+    o.user = sessile_text(user);
+    o.consent = sessile_text(user ? "yes" : NULL);
+    sessile_status status =
+        sessile_memory_open(&g->memories[h], g->stores[h], &o, &g->err);
+    if (!status) {
+        l->created = 1;
+        acknowledge(g, h, user ? 2 : 1);
+    }
+    return status;
+}
+
+sessile_status ground_remember(ground *g, int h, size_t count, size_t size,
+                               sessile_id ends)
+{
+    enum { MOST = 8 };
+    sessile_memory_write_entry entries[MOST];
+    sessile_memory_change change = {
+        .entries = entries, .count = count, .ends = &ends, .end_count = ends > 0};
+    char *values[MOST], keys[MOST][8];
+    sessile_id ids[MOST];
+    assert_true(count >= 1 && count <= MOST);
+    g->last = h;
+    g->writing = 1;
+    for (size_t i = 0; i < count; i++) {
+        values[i] = must(malloc(size + 40));
+        int n = snprintf(values[i], 40, "common %d ", g->turn_count);
+        memset(values[i] + n, 'a' + g->turn_count % 26, size);
+        values[i][(size_t)n + size] = 0;
+        snprintf(keys[i], sizeof keys[i], "k%d", g->turn_count % 3);
+        sessile_memory_write_init(&entries[i]);
+        entries[i].value = sessile_text(values[i]);
+        entries[i].key = sessile_text(g->turn_count % 2 ? keys[i] : NULL);
+        g->turn_count++;
+    }
+    sessile_status status = sessile_memory_apply(g->memories[h], &change, ids, &g->err);
+    for (size_t i = 0; i < count; i++)
+        free(values[i]);
+    if (!status) {
+        size_t last = ids[count - 1] + (ends > 0);
+        acknowledge(g, h, last + 1);
+        if (last > ids[0])
+            whole(g, h, ids[0], last);
+    }
+    return status;
+}
+
+sessile_status ground_judge(ground *g, int h, sessile_id id,
+                            sessile_memory_verdict_kind to)
+{
+    g->last = h;
+    g->writing = 1;
+    sessile_status status =
+        sessile_memory_verdict(g->memories[h], &id, 1, to, sessile_text("so"),
+                               sessile_text(NULL), NULL, &g->err);
+    if (!status)
+        acknowledge(g, h, g->open[h]->acknowledged + 1);
+    return status;
+}
+
+sessile_status ground_erase(ground *g, int h, sessile_id id)
+{
+    sessile_memory_erase_options o = {.ids = &id, .id_count = 1};
+    ground_log *l = g->open[h];
+    g->last = h;
+    g->writing = 0;
+    if (!l->texts) { /* the last moment to learn what it was */
+        learn_alone(g, l);
+        l->original = must(strdup(l->texts[id]));
+        ground_texts_free(l->texts, l->count);
+        l->texts = NULL;
+    }
+    l->erased = id;
+    l->erasing = 1;
+    sessile_status status = sessile_memory_erase(g->memories[h], &o, NULL, &g->err);
+    if (!status)
+        l->erasing = 2;
+    return status;
+}
+
+sessile_status ground_close_memory(ground *g, int h)
+{
+    g->last = h;
+    g->writing = 0;
+    sessile_memory_close(g->memories[h]);
+    g->memories[h] = NULL;
+    return SESSILE_OK;
 }

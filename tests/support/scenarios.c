@@ -256,22 +256,120 @@ static sessile_status forgetting(ground *g)
     return ground_say(g, 0, 40);
 }
 
+/* ---- memories: ids begin with 1, behind the header */
+
+static sessile_status remembered(ground *g)
+{
+    DO(ground_store(g, 0));
+    DO(ground_memory(g, 0, NULL));
+    DO(ground_remember(g, 0, 3, 40, 0));
+    return ground_remember(g, 0, 1, 300, 0);
+}
+
+static sessile_status open_memory(ground *g)
+{
+    DO(ground_store(g, 0));
+    return ground_memory(g, 0, NULL);
+}
+
+static sessile_status memory_made(ground *g)
+{
+    DO(open_memory(g));
+    DO(ground_remember(g, 0, 1, 600, 0));
+    return ground_remember(g, 0, 2, 10, 1);
+}
+
+/* Entries and the end of others in one commit; verdicts; what undoes them. */
+static sessile_status memory_goes_on(ground *g)
+{
+    DO(open_memory(g));
+    DO(ground_remember(g, 0, 1, 1300, 0));
+    DO(ground_remember(g, 0, 4, 300, 1));
+    DO(ground_judge(g, 0, 3, SESSILE_MEMORY_DELETE));
+    DO(ground_remember(g, 0, 2, 30, 5));
+    return ground_judge(g, 0, 3, SESSILE_MEMORY_RESTORE);
+}
+
+static sessile_status memory_of_two(ground *g)
+{
+    DO(open_memory(g));
+    DO(ground_store(g, 1));
+    DO(ground_memory(g, 1, NULL));
+    DO(ground_remember(g, 0, 2, 40, 0));
+    DO(ground_remember(g, 1, 3, 300, 1));
+    DO(ground_judge(g, 0, 3, SESSILE_MEMORY_DELETE));
+    return ground_remember(g, 1, 1, 20, 0);
+}
+
+static sessile_status much_remembered(ground *g)
+{
+    DO(open_memory(g));
+    while (g->logs[0].acknowledged < 248)
+        DO(ground_remember(g, 0, 8, 4, 0));
+    DO(ground_remember(g, 0, 4, 4, 0));
+    return ground_judge(g, 0, 9, SESSILE_MEMORY_DELETE);
+}
+
+/* Past a block of the index, in which is what ended and what did not. */
+static sessile_status memory_boundary(ground *g)
+{
+    DO(open_memory(g));
+    DO(ground_remember(g, 0, 3, 10, 11));
+    DO(ground_judge(g, 0, 13, SESSILE_MEMORY_DELETE));
+    DO(ground_remember(g, 0, 1, 600, 0));
+    DO(ground_close_memory(g, 0));
+    DO(ground_memory(g, 0, NULL));
+    return ground_remember(g, 0, 2, 10, 0);
+}
+
+static sessile_status memory_erased(ground *g)
+{
+    DO(open_memory(g));
+    DO(ground_remember(g, 0, 2, 40, 0));
+    DO(ground_erase(g, 0, 3));
+    DO(ground_remember(g, 0, 2, 40, 1));
+    DO(ground_close_memory(g, 0));
+    DO(ground_memory(g, 0, NULL));
+    return ground_remember(g, 0, 1, 300, 0);
+}
+
+static sessile_status remembered_of_a_user(ground *g)
+{
+    DO(some_entries(g));
+    DO(ground_close_session(g, 0));
+    DO(ground_memory(g, 0, "user"));
+    return ground_remember(g, 0, 2, 40, 0);
+}
+
+static sessile_status memory_forgotten(ground *g)
+{
+    DO(open_old(g));
+    DO(ground_forget(g, 0, GROUND_MEMORY));
+    return ground_say(g, 0, 40);
+}
+
 const scenario scenarios[] = {
-    {"create", NULL, create, 0, 0, 0, 0},
-    {"two_sessions", NULL, two_sessions, 0, 0, 0, 0},
-    {"append", some_entries, append, 0, 0, 0, 0},
-    {"turns", some_entries, turns, 0, 0, 0, 0},
-    {"compaction", some_entries, compaction, 0, 0, 0, 0},
-    {"unsynced", some_entries, unsynced, 1, 0, 0, 0},
-    {"two_handles", some_entries, two_handles, 0, 0, 0, 0},
-    {"shared", some_entries, shared, 0, 0, 0, 0},
-    {"listed", some_entries, listed, 0, 0, 0, 1},
-    {"boundary", many_entries, boundary, 0, 0, 0, 0},
-    {"rotation", some_entries, rotation, 0, 0, 1, 0},
-    {"resealing", some_entries, resealing, 0, 0, 1, 0},
-    {"forgetting", two_users, forgetting, 0, 0, 1, 0},
-    {"torn_line", torn_line, recovery, 0, 0, 0, 0},
-    {"torn_zeros", torn_zeros, recovery, 0, 0, 0, 0},
-    {"failed_sync", some_entries, failed_sync, 0, 1, 0, 0},
+    {"create", NULL, create, 0, 0, 0, 0, 0, 0},
+    {"two_sessions", NULL, two_sessions, 0, 0, 0, 0, 0, 0},
+    {"append", some_entries, append, 0, 0, 0, 0, 0, 0},
+    {"turns", some_entries, turns, 0, 0, 0, 0, 0, 0},
+    {"compaction", some_entries, compaction, 0, 0, 0, 0, 0, 0},
+    {"unsynced", some_entries, unsynced, 1, 0, 0, 0, 0, 0},
+    {"two_handles", some_entries, two_handles, 0, 0, 0, 0, 0, 0},
+    {"shared", some_entries, shared, 0, 0, 0, 0, 0, 0},
+    {"listed", some_entries, listed, 0, 0, 0, 1, 0, 0},
+    {"boundary", many_entries, boundary, 0, 0, 0, 0, 0, 0},
+    {"rotation", some_entries, rotation, 0, 0, 1, 0, 0, 0},
+    {"resealing", some_entries, resealing, 0, 0, 1, 0, 0, 0},
+    {"forgetting", two_users, forgetting, 0, 0, 1, 0, 0, 0},
+    {"torn_line", torn_line, recovery, 0, 0, 0, 0, 0, 0},
+    {"torn_zeros", torn_zeros, recovery, 0, 0, 0, 0, 0, 0},
+    {"failed_sync", some_entries, failed_sync, 0, 1, 0, 0, 0, 0},
+    {"memory_made", NULL, memory_made, 0, 0, 0, 0, 1, 0},
+    {"memory", remembered, memory_goes_on, 0, 0, 0, 0, 1, 0},
+    {"memory_of_two", remembered, memory_of_two, 0, 0, 0, 0, 1, 0},
+    {"memory_boundary", much_remembered, memory_boundary, 0, 0, 0, 0, 1, 1},
+    {"memory_erased", remembered, memory_erased, 0, 0, 0, 0, 1, 0},
+    {"memory_forgotten", remembered_of_a_user, memory_forgotten, 0, 0, 1, 0, 0, 0},
 };
 const size_t scenario_count = sizeof scenarios / sizeof *scenarios;

@@ -20,6 +20,10 @@ memories.reason = { "--reason TEXT", "why" }
 
 memories.CONSENT = "Say in which words the user consented: --consent WORDS"
 
+--- What an audit finds, in words.
+memories.LOOKS = { order = "looks like an order", secret = "looks like a secret",
+  address = "has an address", lowered = "says more than its source" }
+
 --- Opens the memory; closed when the command ends. more: further options of store:memory.
 function memories.open(app, args, more)
   local opts = { agent = args.agent, user = args.user, must_exist = more == nil }
@@ -42,6 +46,11 @@ end
 -- An id in full, from the number that people type.
 local function full(text)
   return #text <= 8 and text:find "^%x+$" and ("%08x"):format(tonumber(text, 16)) or text
+end
+
+--- The entry of an id, in full or as people type it.
+function memories.by_id(memory, text)
+  return memory:get(full(text))
 end
 
 --- The entry that is meant: a key, or else a number.

@@ -8,6 +8,7 @@ local json = require "sessile.cli.json"
 local model = require "sessile.model"
 local progress = require "sessile.cli.progress"
 local registry = require "sessile.cli.registry"
+local specs = require "sessile.model.spec"
 
 local models = {}
 
@@ -48,6 +49,28 @@ local function awaited(app, ask)
   end
 end
 
+-- The failure of a name that is none of the configured models.
+local function unknown(config, name)
+  local names = json.keys(config.models)
+  local near = registry.nearest(name, names)
+  return nil, ("there is no model '%s'"):format(hints.shown(name)), "EUSAGE",
+    near and ("Did you mean `%s`?"):format(near)
+      or #names > 0 and "There are: " .. table.concat(names, ", ") or SET_UP
+end
+
+--- What is configured as the model of this name, whatever it is for; on failure as models.of.
+---@param app sessile.cli.app
+---@param name string
+function models.spec(app, name)
+  local config, message, code, step = app:config()
+  if not config then
+    return nil, message, code, step
+  elseif not config.models[name] then
+    return unknown(config, name)
+  end
+  return specs.behind(name, config.models)
+end
+
 --- The model `name` of the configuration, or the model of the agent if `name` is nil. On failure
 --- nil, a sentence, a code and a step; the code is "ENOTFOUND" if no model is configured.
 ---@param app sessile.cli.app
@@ -63,11 +86,7 @@ function models.of(app, name, agent)
     return nil, message, code, step
   end
   if name and not config.models[name] then
-    local names = json.keys(config.models)
-    local near = registry.nearest(name, names)
-    return nil, ("there is no model '%s'"):format(hints.shown(name)), "EUSAGE",
-      near and ("Did you mean `%s`?"):format(near)
-        or #names > 0 and "There are: " .. table.concat(names, ", ") or SET_UP
+    return unknown(config, name)
   end
   local configured = config:for_agent(agent)
   local spec = name or configured.model

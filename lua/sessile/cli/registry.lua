@@ -25,7 +25,7 @@ local GROUPS = {
   { "Long-term memory", "memory show", "memory search", "memory add", "memory rm",
     "memory edit", "memory restore", "memory history", "memory why", "memory pin", "memory unpin",
     "memory review", "memory consent", "memory audit", "memory clear", "memory erase",
-    "memory remember", "memory recall", "memory tidy",
+    "memory remember", "memory recall", "memory tidy", "memory embed",
     "memory export", "memory import", "memory stats" },
   { "Stores and keys", "check", "backup", "backup restore", "migrate", "forget", "keys init",
     "keys status", "keys rotate", "keys reseal" },
@@ -54,12 +54,14 @@ local FAMILIES = {
   config = { "config", "config show", "config path" },
   program = { "version", "completions", "man" },
   memory = { "memory show", "memory search", "memory add", "memory rm", "memory restore",
-    "memory history", "memory stats" },
+    "memory history" },
   memory_erase = { "memory erase" },
   memory_remember = { "memory recall", "memory remember", "memory tidy" },
+  memory_vectors = { "memory embed", "memory stats" },
   memory_files = { "memory export", "memory import" },
-  memory_review = { "memory why", "memory pin", "memory unpin", "memory review", "memory consent",
-    "memory audit", "memory clear" },
+  memory_pending = { "memory review" },
+  memory_decide = { "memory why", "memory pin", "memory unpin", "memory consent", "memory audit",
+    "memory clear" },
 }
 local FAMILY_OF = {}
 for family, names in pairs(FAMILIES) do

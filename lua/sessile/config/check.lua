@@ -302,6 +302,29 @@ function kinds.model(at, value, from)
   return models.check(at, value, from)
 end
 
+function kinds.embed(at, value, from)
+  return value and models.check(at, value, from)
+end
+
+local vector_functions = { put = true, search = true, remove = true }
+
+function kinds.vectors(at, value)
+  if value == false then
+    return false
+  end
+  local made = {}
+  for name, one in pairs(read.among(at, value, vector_functions)) do
+    if type(one) ~= "function" then
+      wrong(at .. "." .. name, "a function expected, got " .. read.shown(one))
+    end
+    made[name] = one
+  end
+  if not made.put or not made.search then
+    wrong(at, "functions put and search expected in it")
+  end
+  return made
+end
+
 function kinds.models(at, value, from)
   local made = {}
   for name, one in pairs(read.table(at, value)) do

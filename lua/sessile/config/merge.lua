@@ -203,8 +203,13 @@ function methods:for_agent(agent)
     model = model,
     model_name = about.name or called,
   }
+  -- name and dims are those of the `embed` that they stand beside
+  local embeds = own["memory.embed"] ~= nil
   for member in pairs(schema.groups.memory) do
     local value = of("memory." .. member)
+    if embeds and (member == "name" or member == "dims") then
+      value = own["memory." .. member]
+    end
     if value ~= nil then
       found.memory = found.memory or {}
       found.memory[member] = value
@@ -223,11 +228,16 @@ local DIFFERS = { "policy", "fallback", "triggers", "checkpoint", "window", "res
   "ttl" }
 
 -- The settings of memories as sessile.open takes them; nil: there are none.
-local function memory_options(found)
+local function memory_options(self, found)
   local copy
   for name, value in pairs(found or {}) do
     copy = copy or {}
     copy[name] = name == "ttl" and value and value .. "ms" or value
+  end
+  if copy and type(copy.embed) == "string" then
+    local called
+    copy.embed, called = model_of(self, copy.embed)
+    copy.name = copy.name or called
   end
   return copy
 end
@@ -243,7 +253,7 @@ local function fill(self, options)
   end
   options.ttl = values.ttl and values.ttl .. "ms" or nil
   options.model, options.model_name = asking(all.model), all.model_name
-  options.memory = memory_options(all.memory)
+  options.memory = memory_options(self, all.memory)
   for name in pairs(schema.groups.limits) do
     if values["limits." .. name] then
       options.limits = options.limits or {}
@@ -257,7 +267,10 @@ local function fill(self, options)
     end
     different.ttl = own.ttl and own.ttl .. "ms" or own.ttl
     different.model = asking(own.model)
-    different.memory = memory_options(own.memory)
+    different.memory = memory_options(self, own.memory)
+    if different.memory then
+      different.memory.open = nil -- the store's alone
+    end
     different.enabled = values.agents[agent].enabled
     options.agents = options.agents or {}
     options.agents[agent] = different
@@ -282,6 +295,14 @@ local function missing_model(self)
   for agent, settings in pairs(self.values.agents or {}) do
     if not why then
       why, at = look(("agents.%s.model"):format(agent), settings.model)
+    end
+  end
+  if not why then
+    why, at = look("memory.embed", self.values["memory.embed"])
+  end
+  for agent, settings in pairs(self.values.agents or {}) do
+    if not why then
+      why, at = look(("agents.%s.memory.embed"):format(agent), settings["memory.embed"])
     end
   end
   for name, model in pairs(self.values.models or {}) do

@@ -48,7 +48,7 @@ local function address(at, value, from)
   return url
 end
 
-local COMMON = { name = read.text, window = whole }
+local COMMON = { name = read.text, window = whole, dims = whole }
 
 -- The model as sessile.model takes it.
 local SHAPES = {

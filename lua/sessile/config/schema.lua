@@ -100,6 +100,17 @@ schema.keys = {
     about = "language of the words in new memories, as `german`" },
   { name = "memory.ttl", kind = "ttl", default = "never", agent = true,
     about = "new entries expire after this time, unless they have a `ttl` of their own" },
+  { name = "memory.embed", kind = "embed", default = "none", agent = true,
+    about = "who embeds entries and questions, so that a search finds what shares no word with "
+      .. "the question: as `model`, and `name` and `dims` are kept with the vectors; `false`: "
+      .. "nobody" },
+  { name = "memory.name", kind = "name", default = "that of `memory.embed`", agent = true,
+    about = "name of what embeds, if it is a function: another one is another model" },
+  { name = "memory.dims", kind = "count", least = 1, default = "as it answers", agent = true,
+    about = "numbers of a vector, if `memory.embed` does not say" },
+  { name = "memory.vectors", kind = "vectors", default = "none", agent = true,
+    about = "an index of vectors outside of the store, `{ put = …, search = …, remove = … }`, "
+      .. "functions" },
   { name = "memory.weight", kind = "part", default = "0.3", project = true, agent = true,
     about = "weight of embeddings in a search beside words, 0 to 1" },
   { name = "memory.share", kind = "boolean", default = "false", agent = true,
@@ -107,6 +118,9 @@ schema.keys = {
       .. "has a user" },
   { name = "memory.zone", kind = "zone", default = "UTC", project = true, agent = true,
     about = "offset from UTC by which days begin in `day` and `--day`, as `+02:00`" },
+  { name = "memory.open", kind = "count", least = 2, default = "64",
+    about = "memories that a store keeps open for `s:memory()` and recall, at least 2; beyond that "
+      .. "the least recently used one is closed" },
   { name = "memory.recall", kind = "recall", default = "as shown", project = true, agent = true,
     about = "whether and how `send`, agents and `chat` quote memories behind a message, if "
       .. "`memory.enabled` is `true`: `{ budget = 1000, share = 0.05, limit = 8, min = 0.2, "

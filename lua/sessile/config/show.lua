@@ -128,6 +128,8 @@ function show.model(value)
 end
 
 local kinds = {
+  embed = function(v) return v and show.model(v) or "none" end,
+  vectors = function(v) return v and literal(v) or "none" end,
   time = show.time, timeout = show.timeout, ms = show.time, size = show.size, key = show.key,
   model = show.model,
   store = show.url, checkpoint = when,

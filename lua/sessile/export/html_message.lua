@@ -8,6 +8,7 @@ local code_kit = require "sessile.export.code"
 local edits = require "sessile.export.edits"
 local notes = require "sessile.export.notes"
 local parts = require "sessile.export.parts"
+local recalled = require "sessile.recalled"
 local span = require("sessile.core").span
 local speaker = require "sessile.speaker"
 local text = require "sessile.export.text"
@@ -165,7 +166,9 @@ local function heading(entry, data, given)
     out[#out + 1] = "<bdi>" .. html(text.line(author)) .. "</bdi>"
   end
   if type(data.metadata) == "table" and type(data.metadata.kind) == "string" then
-    out[#out + 1] = "<span>" .. html(text.line(data.metadata.kind)) .. "</span>"
+    local quoted = recalled.of(data)
+    out[#out + 1] = "<span>" .. html(text.line(data.metadata.kind .. (quoted and ": "
+      .. recalled.text(quoted) or ""))) .. "</span>"
   end
   for _, name in ipairs(given.labels or {}) do
     out[#out + 1] = name == "pinned" and '<span class="chip pin">pinned</span>'

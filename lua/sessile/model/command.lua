@@ -51,25 +51,15 @@ local function ending(done, name, said)
   return ("the program %s %s%s"):format(name, why, said ~= "" and ": " .. said or "")
 end
 
---- Runs the program. about: on_text, stopped. Returns the answer; nil, message, code.
-function command.ask(self, request, about)
+--- Runs the program: what it printed; nil, message, code. about: stopped. on_output: gets pieces.
+function command.run(self, request, about, on_output)
   local input, why = core.text(request)
   if not input then
     return nil, "the request cannot be written: " .. why, "EINVALID"
   end
-  -- What begins like JSON is shown when it is known what it is.
-  local plain
-  local function show(piece)
-    if plain == nil and piece:find "%S" then
-      plain = not piece:find "^%s*{"
-    end
-    if plain and about.on_text then
-      about.on_text(piece)
-    end
-  end
   local done, message, code = processes().run(self.words, {
     input = input, timeout_ms = self.timeout_ms,
-    whole_ms = self.timeout_ms * WHOLE, most = MOST, on_output = show,
+    whole_ms = self.timeout_ms * WHOLE, most = MOST, on_output = on_output,
     stopped = about.stopped,
   })
   local name = self.words[1]
@@ -80,12 +70,31 @@ function command.ask(self, request, about)
     local failed = ending(done, name, done.err)
     return nil, failed, answers.overflow(failed) and "EOVERFLOW" or "EIO"
   end
+  return done.out
+end
+
+--- Asks the program. about: on_text, on_reasoning, stopped. Returns the answer; nil, message, code.
+function command.ask(self, request, about)
+  -- What begins like JSON is shown when it is known what it is.
+  local plain
+  local function show(piece)
+    if plain == nil and piece:find "%S" then
+      plain = not piece:find "^%s*{"
+    end
+    if plain and about.on_text then
+      about.on_text(piece)
+    end
+  end
+  local out, message, code = command.run(self, request, about, show)
+  if not out then
+    return nil, message, code
+  end
   local answer
-  answer, message, code = answer_of(done.out)
+  answer, message, code = answer_of(out)
   if not answer then
     return nil, message, code
   elseif answer == "" then
-    return nil, ("the program %s printed no answer"):format(name), "EIO"
+    return nil, ("the program %s printed no answer"):format(self.words[1]), "EIO"
   elseif plain == false and about.on_text then
     local text = type(answer) == "string" and answer or answers.text(answer)
     local reasoning = type(answer) == "table" and answers.reasoning(answer)
@@ -100,7 +109,7 @@ function command.ask(self, request, about)
 end
 
 local command_options = options.shape("sessile.model: command", {
-  command = "strings", name = "string", timeout_ms = "timeout", window = "count",
+  command = "strings", name = "string", timeout_ms = "timeout", window = "count", dims = "positive",
 })
 
 --- Checks a table of options and returns the command; nil, message, code. Raises for wrong options.

@@ -8,11 +8,9 @@
 local command = require "sessile.model.command"
 local endpoint = require "sessile.model.endpoint"
 local options = require "sessile.options"
-local paths = require "sessile.paths"
+local specs = require "sessile.model.spec"
 
 local model = {}
-
-local DEEPEST = 8 -- names that mean names
 
 -- The second argument of a model: a function that gets text as it arrives, or the context of a
 -- loop.
@@ -25,42 +23,8 @@ local function about_of(second, wait)
     stopped = given.cancelled, wait = wait }
 end
 
--- ---------------------------------------------------------------- the kinds
-
 local file_options = options.shape("sessile.model: lua",
-  { lua = "string", name = "string", window = "count" })
-
-local function from_file(who, given)
-  local opts = options.check(who, given, file_options)
-  local path = paths.expand(opts.lua)
-  local chunk, why = loadfile(path, "t")
-  if not chunk then
-    return nil, "the model's file: " .. why, why:find "^cannot open" and "ENOTFOUND" or "EINVALID"
-  end
-  local ok, made = pcall(chunk)
-  if not ok then
-    return nil, ("the model's file %s raised: %s"):format(path, tostring(made)), "EINVALID"
-  elseif not options.callable(made) then
-    return nil, ("the model's file %s returns no function"):format(path), "EINVALID"
-  end
-  return made
-end
-
--- The spec behind a name, which may name another one; nil, message, code.
-local function named(name, models, depth)
-  local spec = models and models[name]
-  if spec == nil then
-    local near = options.nearest(name, models or {})
-    return nil, ("there is no model '%s'%s"):format(name, near and (", did you mean '%s'?")
-      :format(near) or ""), "ENOTFOUND"
-  elseif type(spec) ~= "string" then
-    return spec
-  elseif depth >= DEEPEST then
-    return nil, ("the model '%s' is a name for itself"):format(name), "EINVALID"
-  end
-  return named(spec, models, depth + 1)
-end
-
+  { lua = "string", name = "string", window = "count", dims = "positive" })
 local make_options = options.shape("sessile.model", { models = "table" })
 
 local function check_models(who, given)
@@ -72,28 +36,18 @@ end
 --- nil, message, code if it cannot be asked here; raises if it is not a model.
 function model.make(spec, given)
   local who = "sessile.model"
-  local models = check_models(who, given)
-  if type(spec) == "string" then
-    local found, message, code = named(spec, models, 1)
-    if found == nil then
-      return nil, message, code
-    end
-    spec = found
+  local known, message, code = specs.behind(spec, check_models(who, given))
+  if known == nil and message then
+    return nil, message, code
   end
-  if options.callable(spec) then
-    return spec
-  elseif type(spec) ~= "table" then
-    options.misuse(who .. ": a function, a table with command=, endpoint= or lua=, or a name "
-      .. "expected, got " .. type(spec))
+  local ask, kind
+  ask, kind, code = specs.kind(who, known, file_options)
+  if ask or ask == nil then
+    return ask, kind, code
   end
-  local count = (spec.command and 1 or 0) + (spec.endpoint and 1 or 0) + (spec.lua and 1 or 0)
-  if count ~= 1 then
-    options.misuse(who .. ": one of command=, endpoint= and lua= expected")
-  elseif spec.lua then
-    return from_file(who, spec)
-  end
-  local kind = spec.command and command or endpoint
-  local self, message, code = kind.make(who, spec)
+  kind = kind == "command" and command or endpoint
+  local self
+  self, message, code = kind.make(who, known)
   if not self then
     return nil, message, code
   end
@@ -110,7 +64,7 @@ end
 function model.about(spec, given)
   local name = type(spec) == "string" and spec or nil
   if name then
-    spec = named(spec, check_models("sessile.model", given), 1)
+    spec = specs.behind(spec, check_models("sessile.model", given))
   end
   local known = type(spec) == "table" and spec or {}
   return { name = known.name or name, window = known.window }

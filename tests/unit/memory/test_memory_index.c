@@ -282,28 +282,28 @@ static char *shown(sessile_memory *m, uint64_t seed)
 
 /* ------------------------------------------------------------------ a reference */
 
-typedef struct counted {
+typedef struct term_count {
     const char *terms[64];
     size_t count;
-} counted;
+} term_count;
 
 static int count_term(void *arg, const char *term, size_t size)
 {
-    counted *c = arg;
+    term_count *c = arg;
     assert_true(c->count < 64);
     c->terms[c->count] = strndup(term, size);
     assert_non_null(c->terms[c->count++]);
     return 0;
 }
 
-static void forget_terms(counted *c)
+static void forget_terms(term_count *c)
 {
     for (size_t i = 0; i < c->count; i++)
         free((void *)(uintptr_t)c->terms[i]);
     c->count = 0;
 }
 
-static double times_in(const counted *c, const char *term)
+static double times_in(const term_count *c, const char *term)
 {
     double times = 0;
     for (size_t i = 0; i < c->count; i++)
@@ -312,7 +312,7 @@ static double times_in(const counted *c, const char *term)
 }
 
 /* The formula of postings.h, over the live rows, in one field. */
-static void add_scores(const counted *texts, size_t count, const counted *q,
+static void add_scores(const term_count *texts, size_t count, const term_count *q,
                        double weight, double *scores)
 {
     double filled = 0, length = 0;
@@ -343,7 +343,7 @@ static void expect_reference(sessile_memory *m, const char *question, unsigned k
     sessile_memory_row *rows, *hits;
     sessile_error err;
     size_t count, found, matching = 0;
-    counted *main, *also, q = {.count = 0};
+    term_count *main, *also, q = {.count = 0};
     double *scores, best = 0;
     words *w;
 

@@ -104,18 +104,30 @@ typedef struct expected {
     double score[ENTRIES], lex[ENTRIES], cover[ENTRIES];
 } expected;
 
+/* Whether a live entry has a word of the question, and whether one has a vector. */
+static int any_live(const reference *r, const rank_question *q, int vectors)
+{
+    for (uint32_t i = 0; i < r->count; i++)
+        if (r->live[i] &&
+            (vectors ? r->has_vector[i] : lex_of(r, i, q->terms, q->term_count) > 0))
+            return 1;
+    return 0;
+}
+
 static void rate(const reference *r, const rank_question *q, int with_vectors,
                  expected *out)
 {
+    int live_words = any_live(r, q, 0), live_vectors = any_live(r, q, 1);
     double whole = 0, max_lex = 0, max_cosine = -9, sum = 0, with = 0, mean, w;
 
     for (size_t k = 0; k < q->term_count; k++)
         whole += 1.9 * term_weight(r, FIELD_MAIN, q->terms[k]);
     for (uint32_t i = 0; i < r->count; i++) {
         out->lex[i] = lex_of(r, i, q->terms, q->term_count);
-        if (r->live[i] && out->lex[i] > max_lex)
+        if ((r->live[i] || !live_words) && out->lex[i] > max_lex)
             max_lex = out->lex[i];
-        if (with_vectors && q->vector && r->live[i] && r->has_vector[i]) {
+        if (with_vectors && q->vector && (r->live[i] || !live_vectors) &&
+            r->has_vector[i]) {
             double cosine = cosine_of(r, i, q->vector, q->scale);
             with++;
             sum += cosine;
@@ -452,6 +464,48 @@ static void cosines_are_close_and_newer_vectors_count(void **state)
     vectors_deinit(&v);
 }
 
+/* More than are allocated together, every other entry, and one of them again. */
+static void many_vectors_are_compared_and_stay_where_they_are(void **state)
+{
+    enum { MANY = 5000 };
+    int8_t(*all)[STRIDE] = calloc(MANY, sizeof *all);
+    float *scales = calloc(MANY, sizeof *scales),
+          *cosines = calloc(2 * MANY, sizeof *cosines);
+    float numbers[DIMS], scale;
+    int8_t question[STRIDE] = {0};
+    const int8_t *third = NULL;
+    vectors v;
+    (void)state;
+    assert_true(all && scales && cosines);
+    seed = 9;
+    vectors_init(&v, DIMS, &allocator_default);
+    for (uint32_t i = 0; i < MANY; i++) {
+        random_vector(numbers);
+        assert_int_equal(vector_quantise(numbers, DIMS, all[i], &scales[i]), 0);
+        assert_int_equal(vectors_put(&v, 2 * i, all[i], scales[i]), 0);
+        if (i == 3)
+            third = vectors_get(&v, 2 * i, &scale);
+    }
+    assert_true(v.piece_count > 2);
+    assert_ptr_equal(vectors_get(&v, 6, &scale), third);
+    memcpy(all[MANY / 2], all[0], STRIDE);
+    scales[MANY / 2] = scales[0];
+    assert_int_equal(vectors_put(&v, MANY, all[0], scales[0]), 0);
+    assert_int_equal(v.count, MANY);
+    random_vector(numbers);
+    assert_int_equal(vector_quantise(numbers, DIMS, question, &scale), 0);
+    vectors_score(&v, question, scale, cosines, (size_t)2 * MANY);
+    for (size_t i = 0; i < MANY; i++) {
+        float dot = (float)vector_dot_plain(all[i], question, STRIDE);
+        assert_true(cosines[2 * i] == dot * (scale * scales[i]));
+        assert_true(cosines[2 * i + 1] == VECTOR_NONE);
+    }
+    vectors_deinit(&v);
+    free(all);
+    free(scales);
+    free(cosines);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -462,6 +516,7 @@ int main(void)
         cmocka_unit_test(products_are_the_same_everywhere),
         cmocka_unit_test(a_vector_that_says_nothing_is_refused),
         cmocka_unit_test(cosines_are_close_and_newer_vectors_count),
+        cmocka_unit_test(many_vectors_are_compared_and_stay_where_they_are),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

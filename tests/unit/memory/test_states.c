@@ -1,8 +1,8 @@
 /*
  * test_states.c: which entries are live, compared with the definition in states.h.
  *
- * The model keeps what was written and judged, and answers every question from the
- * definition, by looking at all entries.
+ * The model (support/state_rules.h) keeps what was written and judged, and answers every
+ * question from the definition.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -14,24 +14,11 @@
 
 #include "memory/states.h"
 #include "support/logs.h"
+#include "support/state_rules.h"
 
 #include <cmocka.h>
 
-enum { ENTRIES = 160, NAMED = 6, KEYS = 7, OPERATIONS = 320 };
-
-typedef struct model_entry {
-    sessile_id id, stamp;
-    sessile_id replaces[NAMED];
-    size_t replace_count;
-    int key; /* -1: none */
-    int pending, deleted, rejected, approved, pinned;
-    int64_t expires_ms;
-} model_entry;
-
-typedef struct model {
-    model_entry entries[ENTRIES];
-    size_t count;
-} model;
+enum { ENTRIES = RULE_ENTRIES, NAMED = RULE_NAMED, KEYS = 7, OPERATIONS = 320 };
 
 static unsigned seed;
 
@@ -40,94 +27,10 @@ static unsigned below(unsigned n)
     return (unsigned)rand_r(&seed) % n;
 }
 
-/* ------------------------------------------------------------------ the definition */
-
-static int in_force(const model_entry *e)
-{
-    return !e->pending && !e->rejected;
-}
-
-static int names(const model_entry *e, sessile_id id)
-{
-    for (size_t i = 0; i < e->replace_count; i++)
-        if (e->replaces[i] == id)
-            return 1;
-    return 0;
-}
-
-/* The latest that replaces it, or NULL. */
-static const model_entry *replacer(const model *m, const model_entry *old)
-{
-    const model_entry *latest = NULL;
-    for (size_t i = 0; i < m->count; i++) {
-        const model_entry *e = &m->entries[i];
-        if (e == old || !in_force(e) || e->stamp <= old->stamp)
-            continue;
-        if (!names(e, old->id) && (e->key < 0 || e->key != old->key))
-            continue;
-        /* an id can be named only by what was written later */
-        if (names(e, old->id) && e->id < old->id && e->key != old->key)
-            continue;
-        if (!latest || e->stamp > latest->stamp)
-            latest = e;
-    }
-    return latest;
-}
-
-static sessile_memory_state state_of(const model *m, const model_entry *e, int64_t now)
-{
-    if (e->rejected)
-        return SESSILE_MEMORY_REJECTED;
-    if (e->deleted)
-        return SESSILE_MEMORY_DELETED;
-    if (e->pending)
-        return SESSILE_MEMORY_PENDING;
-    if (replacer(m, e))
-        return SESSILE_MEMORY_REPLACED;
-    return e->expires_ms && e->expires_ms <= now ? SESSILE_MEMORY_EXPIRED
-                                                 : SESSILE_MEMORY_LIVE;
-}
-
-static void judge(const model *m, model_entry *e, sessile_id id, int64_t now,
-                  sessile_memory_verdict_kind to)
-{
-    int ended = e->deleted || e->rejected;
-    sessile_memory_state was = state_of(m, e, 0);
-    switch (to) {
-    case SESSILE_MEMORY_DELETE:
-        e->deleted |= !ended;
-        break;
-    case SESSILE_MEMORY_REJECT:
-        e->rejected |= !ended;
-        break;
-    case SESSILE_MEMORY_APPROVE:
-        if (ended)
-            break;
-        e->approved = 1;
-        if (e->pending)
-            e->stamp = id;
-        e->pending = 0;
-        break;
-    case SESSILE_MEMORY_RESTORE:
-        if (e->expires_ms <= now)
-            e->expires_ms = 0;
-        e->deleted = e->rejected = 0;
-        if (!e->pending && was != SESSILE_MEMORY_LIVE)
-            e->stamp = id;
-        break;
-    case SESSILE_MEMORY_PIN:
-    case SESSILE_MEMORY_UNPIN:
-        e->pinned = to == SESSILE_MEMORY_PIN;
-        break;
-    case SESSILE_MEMORY_CONFIRM:
-        break;
-    }
-}
-
 /* ------------------------------------------------------------------ both at once */
 
 typedef struct both {
-    model m;
+    rule_memory m;
     states s;
     int told[ENTRIES]; /* what `changed` said, and births */
     size_t live_at[OPERATIONS + 2];
@@ -151,11 +54,12 @@ static sessile_slice key_text(int key, char out[16])
 
 static void write_one(both *b)
 {
-    model_entry *e = &b->m.entries[b->m.count];
+    rule_entry *e = &b->m.entries[b->m.count];
     char text[16];
     states_entry given = {.id = b->next, .importance = below(11) / 10.0};
 
-    *e = (model_entry){.id = b->next, .stamp = b->next, .key = (int)below(KEYS) - 2};
+    *e = (rule_entry){
+        .id = b->next, .stamp = rule_stamp(&b->m), .key = (int)below(KEYS) - 2};
     if (e->key < 0)
         e->key = -1;
     e->pending = below(5) == 0;
@@ -179,21 +83,29 @@ static void write_one(both *b)
             e->replaces[i] = SESSILE_NO_ID;
 }
 
-static void judge_one(both *b)
+static void judge_one(both *b, int64_t now, sessile_memory_verdict_kind to)
 {
     uint32_t record = below((unsigned)b->m.count);
-    sessile_memory_verdict_kind to = below(7);
-    int64_t now = below(100);
-    model_entry before = b->m.entries[record];
-    sessile_memory_state was = state_of(&b->m, &before, now);
+    rule_entry before = b->m.entries[record];
+    sessile_memory_state was = rule_state(&b->m, &before, now);
     int would = states_would_change(&b->s, now, record, to);
 
-    judge(&b->m, &b->m.entries[record], b->next, now, to);
+    assert_int_equal(would, rule_would_change(&b->m, &b->m.entries[record], now, to));
+    rule_judge(&b->m, &b->m.entries[record], now, to);
     assert_int_equal(states_judge(&b->s, b->next, now, record, to), 0);
     if (!would) {
         assert_int_equal(memcmp(&before, &b->m.entries[record], sizeof before), 0);
-        assert_int_equal(state_of(&b->m, &b->m.entries[record], now), was);
+        assert_int_equal(rule_state(&b->m, &b->m.entries[record], now), was);
     }
+}
+
+/* One verdict, about one entry or several. */
+static void judge_some(both *b)
+{
+    sessile_memory_verdict_kind to = below(7);
+    int64_t now = below(100);
+    for (unsigned n = 1 + below(3); n > 0; n--)
+        judge_one(b, now, to);
 }
 
 static void compare(both *b)
@@ -202,10 +114,10 @@ static void compare(both *b)
     size_t live = 0;
 
     for (uint32_t i = 0; i < b->m.count; i++) {
-        const model_entry *e = &b->m.entries[i];
-        const model_entry *by = replacer(&b->m, e);
-        sessile_memory_state state = state_of(&b->m, e, 50);
-        int is_live = state_of(&b->m, e, 0) == SESSILE_MEMORY_LIVE;
+        const rule_entry *e = &b->m.entries[i];
+        const rule_entry *by = rule_replacer(&b->m, e);
+        sessile_memory_state state = rule_state(&b->m, e, 50);
+        int is_live = rule_state(&b->m, e, 0) == SESSILE_MEMORY_LIVE;
         assert_int_equal(states_of(&b->s, i, 50), state);
         assert_int_equal(states_is_live(&b->s, i), is_live);
         assert_int_equal(b->told[i], is_live);
@@ -256,7 +168,7 @@ static void states_are_those_of_the_definition(void **state)
             if (!b.m.count || below(5) < 2)
                 write_one(&b);
             else
-                judge_one(&b);
+                judge_some(&b);
             b.next++;
             compare(&b);
         }

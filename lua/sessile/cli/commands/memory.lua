@@ -1,10 +1,11 @@
---- memory: what an agent keeps across sessions: show, search, add, rm, restore, history, stats.
+--- memory: what an agent keeps across sessions: show, search, add, rm, restore, history.
 --
 -- Owns: how entries are printed. Values are shown on one line, without control characters. Must
 -- never create a memory except to add to it.
 
 local common = require "sessile.cli.common"
 local memories = require "sessile.cli.memories"
+local sessile = require "sessile"
 local terminal = require "sessile.cli.terminal"
 
 local commands = {}
@@ -26,6 +27,10 @@ local function explain(app, row)
   end
   app:out(("    words: %s; together %.2f, %.0f%% of what could be met\n"):format(
     #terms > 0 and table.concat(terms, ", ") or "none", why.lex, row.cover * 100))
+  if (row.cos or 0) ~= 0 then
+    app:out(("    vectors: nearness %.3f, which gave %.2f of %.2f\n"):format(row.cos, why.vectors,
+      row.score))
+  end
 end
 
 commands["memory show"] = {
@@ -73,8 +78,11 @@ commands["memory search"] = {
     if limit and limit < 1 then
       app.fail("--limit is at least 1", "EUSAGE")
     end
-    local rows = app.try(memory:search(args.text, { kind = args.kind, limit = limit,
+    local rows, info = app.try(memory:search(args.text, { kind = args.kind, limit = limit,
       explain = args.explain }))
+    if info.legs.why then
+      app:note("By words alone: " .. terminal.line(info.legs.why))
+    end
     if args.explain and not app.json then
       for _, row in ipairs(rows) do
         explain(app, row)
@@ -84,6 +92,19 @@ commands["memory search"] = {
     print_rows(app, rows, "score", function(row) return ("%.2f"):format(row.score) end)
   end,
 }
+
+-- Where no memory is yet, writes the entry to one in RAM first: what is refused makes none.
+local function rehearse(app, args, given)
+  local found, _, code = app:need_store(true):memory { agent = args.agent, user = args.user,
+    must_exist = true }
+  if found then
+    found:close()
+  elseif code == "ENOTFOUND" then
+    local store <close> = app.try(sessile.open("ram:", { key = false, limits = {
+      memory_value = app:limit "memory_value", memory_key = app:limit "memory_key" } }))
+    app.try(app.try(store:memory "rehearsal"):write(args.key, args.text, given))
+  end
+end
 
 commands["memory add"] = {
   summary = "write an entry into an agent's memory",
@@ -102,13 +123,13 @@ commands["memory add"] = {
     Nothing is written for a user who has not consented. `sessile memory rm` deletes an
     entry and `sessile memory restore` brings it back.]],
   run = function(app, args)
+    local given = { kind = args.kind, also = args.also, source = "user",
+      ttl = args.ttl and ("%dms"):format(args.ttl) or nil }
+    rehearse(app, args, given)
     -- nothing can be added for a user who never consented, so that no memory is made either
     local memory = open(app, args, { consent = args.consent,
       must_exist = args.user ~= nil and not args.consent })
-    local id, message, code = memory:write(args.key, args.text, {
-      kind = args.kind, also = args.also, source = "user",
-      ttl = args.ttl and ("%dms"):format(args.ttl) or nil,
-    })
+    local id, message, code = memory:write(args.key, args.text, given)
     if not id then
       app.fail(message, code, message:find("consent", 1, true) and CONSENT or nil)
     end
@@ -160,27 +181,6 @@ commands["memory history"] = {
       rows = app.try(memory:history(row))
     end
     print_rows(app, rows, "state", state_of)
-  end,
-}
-
-commands["memory stats"] = {
-  summary = "count what an agent remembers",
-  usage = "memory stats AGENT [--user USER]",
-  examples = [[
-    sessile memory stats coder --user ann  entries by state, consent, sizes]],
-  arguments = { agent },
-  options = { user },
-  run = function(app, args)
-    local stats = app.try(open(app, args):stats())
-    if app.json then
-      return app:print_json(stats)
-    end
-    local rows = {}
-    for _, name in ipairs { "live", "pending", "replaced", "deleted", "rejected", "expired",
-      "erased", "keys", "vectors", "language", "consented", "log_entries", "log_bytes" } do
-      rows[#rows + 1] = { (name:gsub("_", " ")), tostring(stats[name]) }
-    end
-    app:print_table({ "what", "how much" }, rows)
   end,
 }
 

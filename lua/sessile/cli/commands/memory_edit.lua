@@ -96,8 +96,8 @@ return {
   about = [[
     A changed line replaces its entry, a removed one deletes it, a new one is written in
     the user's words: all of it, or nothing if a line cannot be read or its entry was
-    changed meanwhile. An edited entry loses its pin. The file lies in $XDG_RUNTIME_DIR
-    and is overwritten afterwards; copies that your editor makes are not.]],
+    changed meanwhile. An edited entry keeps its pin and its sources. The file lies in
+    $XDG_RUNTIME_DIR and is overwritten afterwards; copies that your editor makes are not.]],
   run = function(app, args)
     local memory = memories.open(app, args)
     local before = app.try(memory:markdown())

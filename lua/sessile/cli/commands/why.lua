@@ -24,6 +24,7 @@ local function as_json(app, id, why)
     for name, value in pairs(step) do
       row[name] = value
     end
+    row.recalled = step.recalled and app.array(step.recalled)
     row.stands_for = step.stands_for and app.array(step.stands_for)
     row.compaction = step.compaction and compaction_json(app, step.compaction)
     steps[i] = row

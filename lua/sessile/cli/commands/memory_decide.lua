@@ -1,4 +1,4 @@
---- memory why, pin, unpin, review, consent, clear, audit: what a person decides about a memory.
+--- memory why, pin, unpin, consent, clear, audit: what a person decides about a memory.
 --
 -- Owns: how provenance is printed, and the questions of clear. Must never clear without a yes.
 
@@ -95,41 +95,6 @@ for _, name in ipairs { "pin", "unpin" } do
   }
 end
 
-commands["memory review"] = {
-  summary = "list entries that wait for a person, approve or reject them",
-  usage = "memory review AGENT [--user USER] [--approve ENTRY] [--reject ENTRY] [--reason TEXT] "
-    .. "[--by NAME]",
-  examples = [[
-    sessile memory review coder --user ann                 what waits
-    sessile memory review coder --approve 2a --approve 2b  these are true
-    sessile memory review coder --reject 2c --reason old   this one is not]],
-  arguments = { agent },
-  options = { user, { "--approve ENTRY", "it becomes live", many = true },
-    { "--reject ENTRY", "it is undone", many = true }, reason, by },
-  run = function(app, args)
-    local memory = open(app, args)
-    local todo = {}
-    for _, method in ipairs { "approve", "reject" } do
-      for _, name in ipairs(args[method] or {}) do
-        local row = app.try_or(memories.entry_steps(args), memories.which(memory, name))
-        todo[#todo + 1] = { method, row }
-      end
-    end
-    for _, one in ipairs(todo) do
-      local changed, message, code = memory[one[1]](memory, one[2],
-        { reason = args.reason, by = args.by })
-      if changed == nil then
-        app.fail(message, code)
-      elseif not changed and not app.json then
-        app:note(("%s was %s already."):format(short(one[2].id), one[2].state))
-      end
-    end
-    memories.print_rows(app, app.try(memory:pending()), "source", function(row)
-      return row.source
-    end)
-  end,
-}
-
 commands["memory consent"] = {
   summary = "show, give or withdraw a user's consent to be remembered",
   usage = "memory consent AGENT --user USER [--give WORDS] [--withdraw] [--by NAME] [--scope TEXT]",
@@ -197,9 +162,6 @@ commands["memory clear"] = {
   end,
 }
 
-local ABOUT = { order = "looks like an order", secret = "looks like a secret",
-  address = "has an address" }
-
 commands["memory audit"] = {
   summary = "list entries of a memory that a person should look at",
   usage = "memory audit AGENT [--user USER]",
@@ -209,8 +171,9 @@ commands["memory audit"] = {
   options = { user },
   about = [[
     It looks at live and pending entries for what reads like an order to the model, an
-    address or a secret, and names sessions that wrote at least 10 entries and 5 times as
-    many as the median. A help, not a proof. Delete an entry with `sessile memory rm`.]],
+    address or a secret, and for what a policy remembered in other words than its source
+    has, so that it is trusted less. It names sessions that wrote at least 10 entries and
+    5 times as many as the median. A help, not a proof. `sessile memory rm` deletes.]],
   run = function(app, args)
     local memory = open(app, args)
     local findings = app.try(memory:audit())
@@ -223,7 +186,7 @@ commands["memory audit"] = {
     local rows = {}
     for i, one in ipairs(findings) do
       local row = one.row
-      rows[i] = row and { short(row.id), ABOUT[one.what], row.state, row.source,
+      rows[i] = row and { short(row.id), memories.LOOKS[one.what], row.state, row.source,
         one.what == "secret" and "" or terminal.line(row.value) }
         or { "", ("%d entries are from session %s; usual: %d"):format(one.entries,
           terminal.line(one.session), one.usual), "", "", "" }

@@ -1,0 +1,760 @@
+/*
+ * test_memory_runs.c: runs of memories that are disturbed: by hostile answers, by other
+ * writers, by a user who takes consent back, by a crash.
+ */
+#include "support/check.h"
+#include "support/memories.h"
+#include "support/memory_scene.h"
+#include "support/sessions.h"
+
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define HOOKS                                                                  \
+    (SESSILE_HOOK_REMEMBER | SESSILE_HOOK_TIDY | SESSILE_HOOK_RECALL |         \
+     SESSILE_HOOK_ADMIT)
+#define WRITE(members) "{\"memory\":\"write\",\"arguments\":[{" members "}]}"
+
+static void begin(memory_scene *sc, void **state, unsigned hooks)
+{
+    place *p = *state;
+    memory_scene_open(sc, p->store, hooks);
+}
+
+/* An answer of `remember` that writes one entry from a message. */
+static const char *writes(sessile_id id)
+{
+    static char answer[400];
+    snprintf(answer, sizeof answer,
+             "{\"asks\":[" WRITE("\"value\":\"prefers tea\",\"from\":\"%08" PRIx32 "\"") "]}",
+             id);
+    return answer;
+}
+
+static memory_result remembered(memory_scene *sc, memory_script *script)
+{
+    sessile_memory_run_options options = memory_options(sc);
+    return memory_remembered(sc, script, &options);
+}
+
+static memory_result recalled(memory_scene *sc, memory_script *script)
+{
+    sessile_memory_run_options options = memory_options(sc);
+    sessile_memory_run *run;
+    memory_result r;
+    memset(&r, 0, sizeof r);
+    r.status = sessile_recall_begin(&run, sc->session, sc->memories, 2, NULL, &options,
+                                    &r.err);
+    return r.status ? r : memory_driven(run, script);
+}
+
+/* ------------------------------------------------------------------ what is heard */
+
+static void what_somebody_said_is_heard_once(void **state)
+{
+    memory_scene sc;
+    memory_script script = {.calls = 0};
+    memory_result r;
+    char *text = malloc(3000);
+
+    begin(&sc, state, SESSILE_HOOK_REMEMBER);
+    memory_said(sc.session, "system", "be brief", "");
+    memory_said(sc.session, "user", "I like tea", ",\"timestamp\":1700000000000");
+    memory_said(sc.session, "user", "in short", ",\"metadata\":{\"kind\":\"summary\"}");
+    memory_said(sc.session, "user", "notes", ",\"metadata\":{\"kind\":\"memory\"}");
+    memory_said(sc.session, "assistant", "so do I", "");
+    r = remembered(&sc, &script);
+    must(r.status, &r.err);
+    assert_int_equal(r.o.heard, 2);
+    assert_non_null(strstr(script.seen, "\"role\":\"user\",\"source\":\"user\""));
+    assert_non_null(strstr(script.seen, "\"day\":\"2023-11-14\""));
+    assert_non_null(strstr(script.seen, "\"content\":\"I like tea\"},{"));
+    assert_non_null(strstr(script.seen, "\"source\":\"agent\""));
+    assert_null(strstr(script.seen, "brief"));
+    assert_null(strstr(script.seen, "short"));
+    assert_null(strstr(script.seen, "notes"));
+    script.calls = 0;
+    r = remembered(&sc, &script);
+    assert_int_equal(r.o.heard, 0);
+    assert_int_equal(script.calls, 0); /* nobody is asked about nothing */
+    free(text);
+    memory_scene_close(&sc);
+}
+
+static void a_long_session_is_heard_in_parts(void **state)
+{
+    memory_scene sc;
+    memory_script script = {.calls = 0};
+    size_t heard = 0, runs = 0;
+    memory_result r;
+
+    begin(&sc, state, SESSILE_HOOK_REMEMBER);
+    for (int i = 0; i < 450; i++)
+        memory_said(sc.session, "user", "a word", "");
+    do {
+        r = remembered(&sc, &script);
+        must(r.status, &r.err);
+        heard += r.o.heard;
+        runs++;
+    } while (r.o.left);
+    assert_int_equal(heard, 450);
+    assert_int_equal(runs, 3);
+    memory_scene_close(&sc);
+}
+
+/* ------------------------------------------------------------------ other writers */
+
+/* Hears the session through another handle while the hook is asked. */
+static void hear_elsewhere(void *arg, const sessile_need *need, sessile_answer *answer)
+{
+    memory_scene *sc = arg, other = *sc;
+    memory_script script = {.calls = 0};
+    sessile_memory_run_options options = memory_options(sc);
+    memory_result r;
+
+    (void)answer;
+    if (need->hook != SESSILE_HOOK_REMEMBER)
+        return;
+    other.memories[0] = memory_of(sc->store, "ann");
+    r = memory_remembered(&other, &script, &options);
+    must(r.status, &r.err);
+    sessile_memory_close(other.memories[0]);
+}
+
+static void a_session_that_was_heard_meanwhile_is_stale(void **state)
+{
+    memory_scene sc;
+    memory_script script = {.on = hear_elsewhere};
+    sessile_id before;
+    memory_result r;
+
+    begin(&sc, state, SESSILE_HOOK_REMEMBER);
+    script.arg = &sc;
+    script.remember = writes(memory_said(sc.session, "user", "I prefer tea", ""));
+    before = memory_log_count(sc.memories[0]);
+    r = remembered(&sc, &script);
+    must(r.status, &r.err);
+    assert_int_equal(r.o.verdict, SESSILE_STALE);
+    assert_int_equal(r.o.written, 0);
+    /* the other one's `heard` alone */
+    assert_int_equal(memory_log_count(sc.memories[0]), before + 1);
+    expect_text(listed_values(sc.memories[0], NULL), "");
+    memory_scene_close(&sc);
+}
+
+/* ------------------------------------------------------------------ a crash */
+
+static char *file_of(const place *p, const char *session, size_t *size)
+{
+    char command[1200], *text;
+    FILE *f;
+    (void)session;
+    snprintf(command, sizeof command, "find '%s' -path '*coder.memory*' -name '*.jsonl' "
+             "-size +0 -printf '%%s %%p\\n' | sort -n | tail -1 | cut -d' ' -f2-", p->folder);
+    f = popen(command, "r");
+    assert_non_null(f);
+    text = calloc(1, 600);
+    assert_non_null(fgets(text, 600, f));
+    text[strcspn(text, "\n")] = 0;
+    pclose(f);
+    f = fopen(text, "rb");
+    assert_non_null(f);
+    fseek(f, 0, SEEK_END);
+    *size = (size_t)ftell(f);
+    fclose(f);
+    return text;
+}
+
+/* What was written and how far was heard are one commit: wherever its bytes end, both
+ * are there or neither. */
+static void an_entry_and_what_was_heard_are_one(void **state)
+{
+    place *p = *state;
+    memory_scene sc;
+    memory_script script = {.calls = 0};
+    size_t before, after, both = 0, neither = 0;
+    char *path, *copy = malloc(1 << 20);
+    memory_result r;
+    FILE *f;
+
+    place_files_only();
+    begin(&sc, state, SESSILE_HOOK_REMEMBER);
+    script.remember = writes(memory_said(sc.session, "user", "I prefer tea", ""));
+    path = file_of(p, "s", &before);
+    r = remembered(&sc, &script);
+    must(r.status, &r.err);
+    assert_int_equal(r.o.written, 1);
+    memory_scene_close(&sc);
+    free(path);
+    path = file_of(p, "s", &after);
+    assert_true(after > before);
+    f = fopen(path, "rb");
+    assert_int_equal(fread(copy, 1, after, f), after);
+    fclose(f);
+    for (size_t cut = before; cut <= after; cut += cut + 7 < after || cut == after ? 7 : after - cut) {
+        sessile_store *st;
+        char *values, *index;
+        f = fopen(path, "wb");
+        fwrite(copy, 1, cut, f);
+        fclose(f);
+        index = calloc(1, strlen(path) + 8);
+        sprintf(index, "%.*s.idx", (int)(strlen(path) - 6), path);
+        remove(index);
+        free(index);
+        st = place_again(p);
+        memory_scene_open(&sc, st, SESSILE_HOOK_REMEMBER);
+        script.remember = NULL;
+        values = listed_values(sc.memories[0], NULL);
+        r = remembered(&sc, &script);
+        must(r.status, &r.err);
+        assert_int_equal(r.o.heard, *values ? 0 : 1);
+        both += *values != 0;
+        neither += *values == 0;
+        free(values);
+        memory_scene_close(&sc);
+        place_again_close(p, st);
+    }
+    assert_true(both >= 1 && neither > 10);
+    free(copy);
+    free(path);
+}
+
+/* ------------------------------------------------------------------ consent, forgetting */
+
+static void withdraw(void *arg, const sessile_need *need, sessile_answer *answer)
+{
+    memory_scene *sc = arg;
+    sessile_error err;
+    (void)need;
+    (void)answer;
+    must(sessile_memory_consent(sc->memories[0], 0, sessile_text(NULL),
+                                sessile_text(NULL), sessile_text(NULL), &err),
+         &err);
+}
+
+static void consent_may_end_in_the_middle(void **state)
+{
+    memory_scene sc;
+    memory_script script = {.on = withdraw};
+    memory_result r;
+
+    begin(&sc, state, SESSILE_HOOK_REMEMBER);
+    script.arg = &sc;
+    script.remember = writes(memory_said(sc.session, "user", "I prefer tea", ""));
+    r = remembered(&sc, &script);
+    assert_refused(r.status, SESSILE_DENIED, &r.err, "consent");
+    expect_text(listed_values(sc.memories[0], NULL), "");
+    memory_scene_close(&sc);
+}
+
+/* A hook of a recall asks a memory whose user does not consent any more: it gets what the
+ * other one has. */
+static void without_consent_a_hook_reads_nothing(void **state)
+{
+    memory_scene sc;
+    memory_script script = {.on = withdraw};
+    memory_result r;
+
+    begin(&sc, state, SESSILE_HOOK_RECALL);
+    script.arg = &sc;
+    remember(sc.memories[0], "tea", "ann likes tea", NULL);
+    remember(sc.memories[1], "cups", "tea is served in cups", NULL);
+    memory_said(sc.session, "user", "which tea?", "");
+    /* it may choose only what it was shown: ann's entry is none of these */
+    script.recall = "{\"asks\":[{\"memory\":\"list\",\"arguments\":[]}]}";
+    r = recalled(&sc, &script);
+    must(r.status, &r.err);
+    assert_int_equal(r.o.recall.recalled, 1);
+    assert_int_equal(r.o.recall.denied, 1);
+    memory_scene_close(&sc);
+}
+
+static void forget_user(void *arg, const sessile_need *need, sessile_answer *answer)
+{
+    memory_scene *sc = arg;
+    sessile_error err;
+    (void)need;
+    (void)answer;
+    must(sessile_forget(sc->store, sessile_text("ann"), NULL, &err), &err);
+}
+
+static void a_user_may_be_forgotten_in_the_middle(void **state)
+{
+    memory_scene sc;
+    memory_script script = {.on = forget_user};
+    memory_result r;
+
+    if (((place *)*state)->kind != STORE_SEALED)
+        skip();
+    begin(&sc, state, SESSILE_HOOK_REMEMBER);
+    script.arg = &sc;
+    script.remember = writes(memory_said(sc.session, "user", "I prefer tea", ""));
+    r = remembered(&sc, &script);
+    assert_int_equal(r.status, SESSILE_SEALED);
+    memory_scene_close(&sc);
+}
+
+static void a_run_keeps_its_memories(void **state)
+{
+    memory_scene sc;
+    memory_script script = {.calls = 0};
+    sessile_memory_run_options options;
+    sessile_memory_run *run;
+    sessile_error err;
+    memory_result r;
+
+    begin(&sc, state, SESSILE_HOOK_REMEMBER);
+    script.remember = writes(memory_said(sc.session, "user", "I prefer tea", ""));
+    options = memory_options(&sc);
+    must(sessile_remember_begin(&run, sc.session, sc.memories, 2, &options, &err), &err);
+    sessile_memory_close(sc.memories[0]);
+    sessile_memory_close(sc.memories[1]);
+    r = memory_driven(run, &script);
+    must(r.status, &r.err);
+    assert_int_equal(r.o.written, 1);
+    sc.memories[0] = memory_of(sc.store, "ann");
+    sc.memories[1] = memory_of(sc.store, NULL);
+    expect_text(listed_values(sc.memories[0], NULL), "prefers tea");
+    memory_scene_close(&sc);
+}
+
+/* ------------------------------------------------------------------ hostile answers */
+
+static const char *const nonsense[] = {
+    "", "[", "null", "17", "\"x\"", "[]", "{\"asks\":7}", "{\"asks\":[7,null,{}]}",
+    "{\"asks\":[{\"memory\":\"erase\",\"arguments\":[]}]}",
+    "{\"asks\":[{\"memory\":\"write\"}]}",
+    "{\"asks\":[{\"memory\":\"write\",\"arguments\":{}}]}",
+    "{\"asks\":[{\"memory\":\"write\",\"arguments\":[[]]}]}",
+    "{\"asks\":[{\"memory\":\"write\",\"arguments\":[{\"value\":{}}]}]}",
+    "{\"asks\":[{\"memory\":\"write\",\"arguments\":[{\"value\":\"\"}]}]}",
+    "{\"asks\":[{\"memory\":\"write\",\"arguments\":[{\"value\":\"x\",\"source\":\"user\"}]}]}",
+    "{\"asks\":[{\"memory\":\"write\",\"arguments\":[{\"value\":\"x\",\"from\":{}}]}]}",
+    "{\"asks\":[{\"memory\":\"write\",\"arguments\":[{\"value\":\"x\",\"from\":[[]]}]}]}",
+    "{\"asks\":[{\"memory\":\"write\",\"arguments\":[{\"value\":\"x\",\"memory\":\"bob\"}]}]}",
+    "{\"asks\":[{\"memory\":\"write\",\"arguments\":[{\"value\":\"x\",\"importance\":2}]}]}",
+    "{\"asks\":[{\"memory\":\"write\",\"arguments\":[{\"value\":\"x\",\"ttl\":-1}]}]}",
+    "{\"asks\":[{\"memory\":\"write\",\"arguments\":[{\"value\":\"x\",\"metadata\":[]}]}]}",
+    "{\"asks\":[{\"memory\":\"write\",\"arguments\":[{\"value\":\"x\",\"replaces\":["
+    "{\"id\":\"00000001\",\"memory\":\"user\"},{\"id\":\"00000001\",\"memory\":\"agent\"}]}]}]}",
+    "{\"asks\":[{\"memory\":\"delete\",\"arguments\":[[]]}]}",
+    "{\"asks\":[{\"memory\":\"delete\",\"arguments\":[]}]}",
+    "{\"asks\":[{\"memory\":\"confirm\",\"arguments\":[1e99]}]}",
+    "{\"asks\":[{\"memory\":\"search\",\"arguments\":[]}]}",
+    "{\"asks\":[{\"memory\":\"search\",\"arguments\":[\"x\",{\"limit\":-1}]}]}",
+    "{\"asks\":[{\"memory\":\"search\",\"arguments\":[\"x\",{\"key_prefix\":[]}]}]}",
+    "{\"asks\":[{\"memory\":\"list\",\"arguments\":[{\"\\ud800\":1}]}]}",
+    "{\"asks\":[{\"memory\":\"read\",\"arguments\":[{}]}]}",
+};
+
+/* Nothing is written but refusals, and each can be read. */
+static void nonsense_is_refused_or_nothing(void **state)
+{
+    memory_scene sc;
+    begin(&sc, state, SESSILE_HOOK_REMEMBER);
+    for (size_t i = 0; i < sizeof nonsense / sizeof *nonsense; i++) {
+        memory_script script = {.remember = nonsense[i]};
+        sessile_memory *again;
+        memory_result r;
+
+        memory_said(sc.session, "user", "I prefer tea", "");
+        r = remembered(&sc, &script);
+        must(r.status, &r.err);
+        if (r.o.verdict != SESSILE_REFUSED && r.o.verdict != SESSILE_UNCHANGED)
+            fail_msg("%s: verdict %d", nonsense[i], r.o.verdict);
+        assert_int_equal(r.o.written + r.o.ended + r.o.confirmed, 0);
+        if (r.o.verdict == SESSILE_REFUSED)
+            assert_true(r.message[0]);
+        again = memory_of(sc.store, "ann");
+        expect_text(listed_values(again, NULL), "");
+        sessile_memory_close(again);
+    }
+    memory_scene_close(&sc);
+}
+
+static void fail_badly(void *arg, const sessile_need *need, sessile_answer *answer)
+{
+    (void)need;
+    answer->status = SESSILE_POLICY;
+    answer->text = *(sessile_slice *)arg;
+}
+
+/* A reason that is not UTF-8, or long, is told and written as text that is. */
+static void a_reason_of_any_bytes_is_kept_as_text(void **state)
+{
+    memory_scene sc;
+    char bytes[3000];
+    sessile_slice reason = {bytes, sizeof bytes};
+    memory_script script = {.on = fail_badly, .arg = &reason};
+    memory_result r;
+    char *entry;
+    size_t size;
+    sessile_error err;
+
+    begin(&sc, state, SESSILE_HOOK_REMEMBER);
+    memory_said(sc.session, "user", "I prefer tea", "");
+    for (size_t i = 0; i < sizeof bytes; i++)
+        bytes[i] = (char)(i * 37);
+    for (int k = 0; k < 2; k++) {
+        sessile_memory *again;
+        r = remembered(&sc, &script);
+        must(r.status, &r.err);
+        assert_int_equal(r.o.verdict, SESSILE_REFUSED);
+        again = memory_of(sc.store, "ann");
+        must(sessile_memory_entry(again, r.o.refusal, &entry, &size, &err), &err);
+        assert_non_null(strstr(entry, "\"hook\":\"remember\""));
+        sessile_free(entry);
+        sessile_memory_close(again);
+        memset(bytes, 0xc3, sizeof bytes);
+    }
+    memory_scene_close(&sc);
+}
+
+static void admit_says_true_false_or_pending(void **state)
+{
+    static const struct {
+        const char *answer;
+        size_t written, pending;
+        int refused;
+    } cases[] = {
+        {"{\"result\":true}", 1, 0, 0},
+        {"{\"result\":\"pending\",\"why\":\"odd\"}", 1, 1, 0},
+        {"{\"result\":false}", 0, 0, 0},
+        {"{}", 0, 0, 0},
+        {"{\"result\":\"yes\"}", 0, 0, 1},
+        {"{\"result\":1}", 0, 0, 1},
+        {"{\"result\":{}}", 0, 0, 1},
+        /* who admits does not write */
+        {"{\"result\":true,\"asks\":[" WRITE("\"value\":\"x\"") "]}", 0, 0, 1},
+    };
+    memory_scene sc;
+
+    begin(&sc, state, SESSILE_HOOK_REMEMBER | SESSILE_HOOK_ADMIT);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        memory_script script = {.admit = cases[i].answer};
+        memory_result r;
+        script.remember = writes(memory_said(sc.session, "user", "I prefer tea", ""));
+        r = remembered(&sc, &script);
+        must(r.status, &r.err);
+        assert_int_equal(r.o.written, cases[i].written);
+        assert_int_equal(r.o.pending, cases[i].pending);
+        assert_int_equal(r.o.verdict == SESSILE_REFUSED, cases[i].refused);
+        if (cases[i].refused)
+            assert_string_equal(r.hook, "admit");
+        assert_int_equal(memory_asked(&sc, "[]").o.heard, cases[i].refused);
+    }
+    memory_scene_close(&sc);
+}
+
+static void recall_returns_what_it_was_given(void **state)
+{
+    static const char *const wrong[] = {
+        "{\"result\":[[]]}", "{\"result\":[[[]]]}", "{\"result\":[{}]}",
+        "{\"result\":7}", "{\"result\":[null]}", "{\"result\":[\"00000063\"]}",
+        "{\"result\":[{\"id\":\"00000001\",\"memory\":\"agent\"}]}",
+        "{\"asks\":[" WRITE("\"value\":\"x\"") "]}",
+    };
+    memory_scene sc;
+    char right[100];
+    memory_script script = {.recall = "{\"result\":[]}"};
+    memory_result r;
+    sessile_id id;
+
+    begin(&sc, state, SESSILE_HOOK_RECALL);
+    id = remember(sc.memories[0], NULL, "ann likes tea", NULL);
+    remember(sc.memories[0], NULL, "tea is green", NULL);
+    memory_said(sc.session, "user", "which tea?", "");
+    r = recalled(&sc, &script);
+    must(r.status, &r.err);
+    assert_int_equal(r.o.recall.recalled, 0);
+    snprintf(right, sizeof right, "{\"result\":[\"%08" PRIx32 "\"]}", id);
+    script.recall = right;
+    r = recalled(&sc, &script);
+    must(r.status, &r.err);
+    assert_int_equal(r.o.recall.recalled, 1);
+    /* what a hook did wrong costs its choice, and not the call */
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        sessile_session *own = sc.session;
+        char name[8];
+        snprintf(name, sizeof name, "r%zu", i);
+        sc.session = memory_session(sc.store, name, "ann");
+        memory_said(sc.session, "user", "which tea?", "");
+        script.recall = wrong[i];
+        r = recalled(&sc, &script);
+        must(r.status, &r.err);
+        assert_int_equal(r.o.verdict, SESSILE_REFUSED);
+        assert_true(r.message[0]);
+        assert_int_equal(r.o.recall.recalled, 2);
+        sessile_session_close(sc.session, NULL);
+        sc.session = own;
+    }
+    expect_text(listed_values(sc.memories[0], NULL), "tea is green|ann likes tea");
+    memory_scene_close(&sc);
+}
+
+/* ------------------------------------------------------------------ vectors */
+
+static void an_embedder_costs_the_vector_alone(void **state)
+{
+    static const struct {
+        float v[4];
+        size_t count, dims;
+        int good;
+    } cases[] = {
+        {{1, 2, 2}, 1, 3, 1},
+        {{1, 2, 2, 3}, 1, 4, 0}, /* the model's have three */
+        {{0, 0, 0}, 1, 3, 0},
+        {{1, 2, 2, 3}, 2, 2, 0},
+        {{1}, 0, 0, 0},
+    };
+    const float of_entry[] = {1, 2, 3};
+    memory_scene sc;
+    sessile_error err;
+    sessile_id id;
+
+    begin(&sc, state, SESSILE_HOOK_REMEMBER);
+    id = remember(sc.memories[0], NULL, "ann likes tea", NULL);
+    must(sessile_memory_embed(sc.memories[0], sessile_text("tiny"), 3, &id, of_entry, 1,
+                              &err),
+         &err);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        sessile_memory_run_options options = memory_options(&sc);
+        sessile_session *s;
+        sessile_memory_run *run;
+        sessile_memory_outcome out;
+        sessile_need need;
+        char name[8];
+        snprintf(name, sizeof name, "v%zu", i);
+        s = memory_session(sc.store, name, "ann");
+        memory_said(s, "user", "which tea?", "");
+        options.embed_model = sessile_text("tiny");
+        must(sessile_recall_begin(&run, s, sc.memories, 2, NULL, &options, &err), &err);
+        assert_int_equal(sessile_memory_run_step(run, &need, &err), SESSILE_NEEDS);
+        assert_int_equal(need.kind, SESSILE_NEED_EMBED);
+        must(sessile_memory_run_reply_vectors(run, cases[i].v, cases[i].count,
+                                              cases[i].dims, &err),
+             &err);
+        must(sessile_memory_run_step(run, &need, &err), &err);
+        must(sessile_memory_run_outcome(run, &out, &err), &err);
+        assert_int_equal(out.has_vector, cases[i].good);
+        assert_int_equal(out.message[0] == 0, cases[i].good);
+        assert_int_equal(out.recall.recalled, 1);
+        sessile_memory_run_free(run);
+        sessile_session_close(s, NULL);
+    }
+    memory_scene_close(&sc);
+}
+
+/* ------------------------------------------------------------------ hosts, names */
+
+/* The entries of a host are copied: what they point to may go when the run has begun. */
+static void a_hosts_entries_are_copied(void **state)
+{
+    memory_scene sc;
+    memory_script script = {.admit = "{\"result\":true}"};
+    sessile_memory_run_options options;
+    sessile_memory_write_entry e;
+    sessile_memory_from *from = calloc(2, sizeof *from);
+    sessile_id *replaces = calloc(1, sizeof *replaces);
+    char *session = strdup("bug-42"), *value = strdup("the bug is fixed");
+    sessile_memory_run *run;
+    sessile_memory_row *row;
+    sessile_error err;
+    memory_result r;
+
+    begin(&sc, state, SESSILE_HOOK_ADMIT);
+    replaces[0] = remember(sc.memories[0], NULL, "a bug", NULL);
+    from[0] = (sessile_memory_from){.session = sessile_text(session), .first = 1, .last = 2};
+    from[1] = (sessile_memory_from){.session = sessile_text(session), .first = 4, .last = 4};
+    sessile_memory_write_init(&e);
+    e.key = sessile_text("bug");
+    e.value = sessile_text(value);
+    e.from = from;
+    e.from_count = 2;
+    e.replaces = replaces;
+    e.replace_count = 1;
+    options = memory_options(&sc);
+    must(sessile_admit_begin(&run, sc.memories[0], &e, 1, &options, &err), &err);
+    free(from);
+    free(replaces);
+    free(session);
+    free(value);
+    r = memory_driven(run, &script);
+    must(r.status, &r.err);
+    assert_int_equal(r.o.written, 1);
+    must(sessile_memory_read(sc.memories[0], sessile_text("bug"), &row, &err), &err);
+    assert_string_equal(row->value.data, "the bug is fixed");
+    assert_non_null(strstr(row->from.data, "bug-42"));
+    sessile_free(row);
+    expect_text(found(sc.memories[0], "bug"), "the bug is fixed");
+    memory_scene_close(&sc);
+}
+
+/* Names of sessions, agents and users may be any bytes. */
+static void names_may_be_any_bytes(void **state)
+{
+    place *p = *state;
+    sessile_session_options session;
+    sessile_memory_options memory;
+    sessile_policy_step step = {"host", NULL, SESSILE_HOOK_REMEMBER};
+    memory_scene sc = {.store = p->store};
+    memory_script script = {.calls = 0};
+    sessile_error err;
+    memory_result r;
+    size_t changed;
+
+    sessile_session_options_init(&session);
+    session.id = (sessile_slice){"i\xff\0", 3};
+    session.agent = (sessile_slice){"a\xfe", 2};
+    session.user = (sessile_slice){"u\xfd", 2};
+    must(sessile_session_open(&sc.session, p->store, &session, &err), &err);
+    sessile_memory_options_init(&memory);
+    memory.agent = session.agent;
+    memory.user = session.user;
+    memory.consent = sessile_text("yes");
+    must(sessile_memory_open(&sc.memories[0], p->store, &memory, &err), &err);
+    memory.user = memory.consent = sessile_text(NULL);
+    must(sessile_memory_open(&sc.memories[1], p->store, &memory, &err), &err);
+    must(sessile_policy_load(&sc.policy, p->store, &step, 1, &err), &err);
+    script.remember = writes(memory_said(sc.session, "user", "I prefer tea", ""));
+    r = remembered(&sc, &script);
+    must(r.status, &r.err);
+    assert_int_equal(r.o.written, 1);
+    script.remember = NULL;
+    assert_int_equal(remembered(&sc, &script).o.heard, 0);
+    sessile_memory_close(sc.memories[0]);
+    memory.user = session.user;
+    must(sessile_memory_open(&sc.memories[0], p->store, &memory, &err), &err);
+    must(sessile_memory_delete_from(sc.memories[0], sessile_text(NULL), session.id,
+                                    sessile_text(NULL), &changed, &err),
+         &err);
+    assert_int_equal(changed, 1);
+    memory_scene_close(&sc);
+}
+
+/* ------------------------------------------------------------------ tidy, outcomes */
+
+static void look_at_outcome(void *arg, const sessile_need *need, sessile_answer *answer)
+{
+    sessile_memory_outcome out;
+    sessile_error err;
+    (void)need;
+    (void)answer;
+    if (!*(sessile_memory_run **)arg)
+        return;
+    must(sessile_memory_run_outcome(*(sessile_memory_run **)arg, &out, &err), &err);
+    assert_int_equal(out.changes.data[0], '[');
+    assert_int_equal(out.changes.data[out.changes.size - 1], ']');
+}
+
+/* tidy gets what remember wrote; the outcome can be asked for at any time; the bounds are
+ * those of the whole run. */
+static void tidy_follows_remember(void **state)
+{
+    memory_scene sc;
+    memory_script script = {.on = look_at_outcome};
+    sessile_memory_run_options options;
+    sessile_memory_run *run = NULL;
+    sessile_error err;
+    memory_result r;
+
+    begin(&sc, state, SESSILE_HOOK_REMEMBER | SESSILE_HOOK_TIDY);
+    remember(sc.memories[0], NULL, "prefers tea", NULL);
+    script.arg = &run;
+    script.remember = writes(memory_said(sc.session, "user", "I prefer tea", ""));
+    script.tidy = "{\"asks\":[" WRITE("\"value\":\"prefers tea\",\"replaces\":[\"00000002\","
+                                      "\"00000003\"]") "]}";
+    options = memory_options(&sc);
+    must(sessile_remember_begin(&run, sc.session, sc.memories, 2, &options, &err), &err);
+    r = memory_driven(run, &script);
+    must(r.status, &r.err);
+    assert_int_equal(r.o.verdict, SESSILE_APPLIED);
+    assert_int_equal(r.o.written, 2);
+    assert_int_equal(r.o.ended, 2);
+    assert_non_null(strstr(r.changes, "},{"));
+    assert_null(strstr(r.changes, "]{"));
+    expect_text(listed_values(sc.memories[0], NULL), "prefers tea");
+    memory_scene_close(&sc);
+}
+
+static void a_dry_run_writes_nothing(void **state)
+{
+    memory_scene sc;
+    memory_script script = {.calls = 0};
+    sessile_memory_run_options options;
+    sessile_id before;
+    memory_result r;
+
+    begin(&sc, state, HOOKS & ~(unsigned)SESSILE_HOOK_ADMIT);
+    script.remember = writes(memory_said(sc.session, "user", "I prefer tea", ""));
+    before = memory_log_count(sc.memories[0]);
+    options = memory_options(&sc);
+    options.dry_run = 1;
+    r = memory_remembered(&sc, &script, &options);
+    must(r.status, &r.err);
+    assert_int_equal(r.o.verdict, SESSILE_APPLIED);
+    assert_int_equal(r.o.written, 1);
+    assert_null(strstr(r.changes, "\"id\""));
+    script.remember = "{\"asks\":[" WRITE("\"value\":\"x\"") "]}";
+    r = memory_remembered(&sc, &script, &options);
+    assert_int_equal(r.o.verdict, SESSILE_REFUSED);
+    assert_int_equal(r.o.law, 1);
+    assert_int_equal(r.o.refusal, SESSILE_NO_ID);
+    assert_int_equal(memory_log_count(sc.memories[0]), before);
+    memory_scene_close(&sc);
+}
+
+/* Two entries for one key in one run: the first has it. */
+static void a_key_is_written_once_in_a_run(void **state)
+{
+    memory_scene sc;
+    memory_result r;
+    sessile_id id;
+
+    begin(&sc, state, SESSILE_HOOK_REMEMBER);
+    id = memory_said(sc.session, "user", "I prefer tea", "");
+    r = memory_asked(&sc,
+                     "[" WRITE("\"key\":\"k\",\"value\":\"prefer tea\",\"from\":\"%08" PRIx32
+                               "\"") "," WRITE("\"key\":\"k\",\"value\":\"prefer coffee\","
+                                               "\"from\":\"%08" PRIx32 "\"") "]",
+                     id, id);
+    must(r.status, &r.err);
+    assert_int_equal(r.o.written, 1);
+    assert_int_equal(r.o.stale, 1);
+    expect_key(sc.memories[0], "k", "prefer tea");
+    memory_scene_close(&sc);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        OVER(what_somebody_said_is_heard_once),
+        OVER(a_long_session_is_heard_in_parts),
+        OVER(a_session_that_was_heard_meanwhile_is_stale),
+        OVER(an_entry_and_what_was_heard_are_one),
+        OVER(consent_may_end_in_the_middle),
+        OVER(without_consent_a_hook_reads_nothing),
+        OVER(a_user_may_be_forgotten_in_the_middle),
+        OVER(a_run_keeps_its_memories),
+        OVER(nonsense_is_refused_or_nothing),
+        OVER(a_reason_of_any_bytes_is_kept_as_text),
+        OVER(admit_says_true_false_or_pending),
+        OVER(recall_returns_what_it_was_given),
+        OVER(an_embedder_costs_the_vector_alone),
+        OVER(a_hosts_entries_are_copied),
+        OVER(names_may_be_any_bytes),
+        OVER(tidy_follows_remember),
+        OVER(a_dry_run_writes_nothing),
+        OVER(a_key_is_written_once_in_a_run),
+    };
+    return run_over_kinds("runs of memories", STORE_SEALED, tests,
+                          sizeof tests / sizeof *tests);
+}
