@@ -439,13 +439,8 @@ static uint32_t count_with(postings *p, posting_list *list)
     return list ? list->live : 0;
 }
 
-/* How rare a word is, few entries do not tell: they count as this many. Otherwise a word
- * that no entry of a small memory has would outweigh all others of the question. */
-#define LEAST_ENTRIES 100
-
 static double weight_of(double all, double with)
 {
-    all = all < LEAST_ENTRIES ? LEAST_ENTRIES : all;
     return log1p((all - with + 0.5) / (with + 0.5));
 }
 
@@ -487,8 +482,10 @@ double postings_score(postings *p, const uint64_t *terms, size_t count,
             double with = of ? of->with[f][i] : count_with(p, list);
             double w = (K + 1) * weight_of(filled, with);
             float weight = (float)(f == FIELD_MAIN ? w : w * HALF);
+            /* A word that no entry has counts as one that a single entry has: in a small
+             * memory it would otherwise outweigh all others of the question. */
             if (f == FIELD_MAIN)
-                whole += w;
+                whole += with > 0 ? w : (K + 1) * weight_of(fmax(filled, 1), 1);
             if (!list)
                 continue;
             for (list_walk k = list_begin(list); list_next(&k);) {

@@ -327,7 +327,7 @@ static void add_scores(const term_count *texts, size_t count, const term_count *
             again |= !strcmp(q->terms[k], q->terms[t]);
         for (size_t i = 0; i < count; i++)
             with += times_in(&texts[i], q->terms[t]) > 0;
-        w = weight * 1.9 * log1p((fmax(filled, 100) - with + 0.5) / (with + 0.5));
+        w = weight * 1.9 * log1p((filled - with + 0.5) / (with + 0.5));
         for (size_t i = 0; i < count && !again; i++) {
             double tf = times_in(&texts[i], q->terms[t]);
             double norm = 0.6 + 0.4 * (double)texts[i].count / (length / filled);

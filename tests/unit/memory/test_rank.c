@@ -64,7 +64,6 @@ static double term_weight(const reference *r, int f, uint64_t term)
             all += r->sizes[i][f] > 0;
             with += times_in(r, i, f, term) > 0;
         }
-    all = fmax(all, 100); /* few entries do not tell how rare a word is */
     return log(1 + (all - with + 0.5) / (with + 0.5));
 }
 
