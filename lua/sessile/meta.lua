@@ -928,7 +928,7 @@ function AnyMemory:list(opts) end
 ---@field legs {words: true, vectors: boolean, why?: string}
 
 ---Entries that answer a question, best first. Every word counts, none must occur. If somebody
----embeds here, the question is embedded; a failure of that costs the vectors, and is said in the info.
+---embeds here, the question is embedded; a failure of that costs the vectors, and the info says so.
 ---@param question string
 ---@param opts? sessile.MemorySearchOptions
 ---@return sessile.MemoryRow[]?
