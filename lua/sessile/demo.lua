@@ -1,8 +1,9 @@
 --- demo: shows the main features on a bundled transcript.
 --
--- It has four scenes (seal, replay, kill, what is left) in a temporary folder. It never touches
+-- It has five scenes (seal, replay, remember, kill, what is left) in a temporary folder. It never touches
 -- another store, key or network, and every number it prints is read back from the disk.
 
+local demo_recall = require "sessile.demo_recall"
 local diff = require "sessile.cli.diff"
 local import = require "sessile.import"
 local ledgers = require "sessile.cli.ledger"
@@ -142,6 +143,50 @@ local function replay_turns(show, scene)
   session:close()
 end
 
+-- The notes of the model, and whose words the engine found them to be.
+local function remember(show, scene)
+  local session = assert(scene.store:resume(SESSION))
+  local outcome = assert(session:remember { model = demo_recall.note })
+  session:close()
+  show.line("A scripted model notes what will be useful. The engine checks whose words that is:")
+  for _, change in ipairs(outcome.changes) do
+    show.line("  %-5s  %-7s  %s", change.source, change.state, terminal.cut(change.value,
+      show.columns - 20))
+  end
+  show.line "(tool: most of its words are those of a tool's output, so it waits for a person)\n"
+end
+
+-- Scene 3: what was said is remembered, and quoted in another session.
+local function recall(show, scene)
+  show.heading "3. Remember it: the next session begins with what this one learned"
+  remember(show, scene)
+  local session = assert(scene.store:create { id = "next-week" })
+  local rows = demo_recall.ask(session, scene.transcript)
+  show.line "The same questions in a new session. Behind the first one stands:"
+  for line in assert(session:entry(rows[1].recall_id)).data.content:gmatch "[^\n]+" do
+    show.line("  %s", terminal.cut(line, show.columns - 2))
+  end
+  session:close()
+  local sum, cells = { 0, 0, 0, 0, 0 }, {}
+  for i, row in ipairs(rows) do
+    local figures = { row.recalled, row.requests, row.tokens, row.new, row.new_in_system }
+    cells[i] = { terminal.cut(row.question:match "[^\n]*", 40) }
+    for k, figure in ipairs(figures) do
+      sum[k], cells[i][k + 1] = sum[k] + figure, terminal.number(figure)
+    end
+  end
+  show.line "\nEach request begins with the one before. In tokens, those that it does not begin with:"
+  local text = terminal.table({ "QUESTION", "RECALLED>", "REQUESTS>", "TOKENS>", "NEW>",
+    "IN THE SYSTEM MESSAGE>" }, cells, function(cell, _, heading)
+    return heading and show.paint(cell, "bold") or cell
+  end)
+  for line in text:gmatch "[^\n]+" do
+    show.line("  %s", line)
+  end
+  show.line("Of %s tokens %s are in no prompt cache; with the notes in the system message, %s.",
+    terminal.number(sum[3]), terminal.number(sum[4]), terminal.number(sum[5]))
+end
+
 -- What the second process runs: it appends for ever, and says each id once it is safe.
 local WRITER = [=[
 local sessile = require "sessile"
@@ -196,9 +241,9 @@ local function look_again(scene, said)
   return found, torn, extra
 end
 
--- Scene 3: kill -9, in the middle of an append when chance has it so.
+-- Scene 4: kill -9, in the middle of an append when chance has it so.
 local function kill(show, scene)
-  show.heading(("3. Kill a writer with SIGKILL %d times, and see what is left"):format(ROUNDS))
+  show.heading(("4. Kill a writer with SIGKILL %d times, and see what is left"):format(ROUNDS))
   local script = scene.folder .. "/writer.lua"
   write_file(script, WRITER)
   local rows, all, lost, torn_bytes, torn_count = {}, 0, 0, 0, 0
@@ -231,9 +276,9 @@ local function kill(show, scene)
   return lost == 0
 end
 
--- Scene 4: the sessions, and the end of the tree of one of them.
+-- Scene 5: the sessions, and the end of the tree of one of them.
 local function look_back(show, scene)
-  show.heading "4. `sessile list` and `sessile tree slow-start`"
+  show.heading "5. `sessile list` and `sessile tree slow-start`"
   local rows = {}
   for i, row in ipairs(assert(scene.store:list())) do
     rows[i] = { row.id, terminal.number(row.messages), terminal.bytes(row.bytes), row.status }
@@ -259,9 +304,11 @@ local function play(show, scene)
   assert(os.execute("chmod 600 " .. quote(scene.key)))
   scene.store = assert(sessile.open(scene.folder .. "/store", {
     key = sessile.key.file(scene.key),
+    memory = { enabled = true, policy = "memory", remember = false, recall = { min = 0.05 } },
   }))
   seal(show, scene)
   replay_turns(show, scene)
+  recall(show, scene)
   local kept = kill(show, scene)
   look_back(show, scene)
   scene.store:close()
