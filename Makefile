@@ -104,7 +104,7 @@ SO   := $(BUILD)/libsessile.so.$(VERSION)
 CORE := $(if $(BINDING),$(BUILD)/lua/sessile/core.so)
 BIN  := $(if $(COMMAND),$(BUILD)/bin/sessile)
 # The executable with a clock that specs set.
-CLOCKED := $(if $(COMMAND),$(BUILD)/tests/clock/sessile)
+CLOCKED := $(if $(COMMAND),$(BUILD)/clock/sessile)
 WORKER := $(if $(WORKERS),$(BUILD)/libexec/sessile-worker)
 # Vocabularies to count tokens with, as files that are mapped.
 ENCODINGS := $(patsubst engine/tokens/data/%.zst,$(BUILD)/share/sessile/encodings/%.bpe,\

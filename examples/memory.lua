@@ -76,7 +76,7 @@ end
 function steps.second()
   local store <close> = open()
   local session = assert(store:session { id = "days-later", agent = "coder", user = "ann" })
-  ask(session, "A new laptop! Which editor should be on it?")
+  ask(session, "Which editor did I say I use for Lua?")
   ask(session, "Ben uses Emacs and is happy.")
   local _, heard = session:close() -- what was not heard yet is heard now
   print(("closed; %d note was written, and took the place of %d"):format(heard.written,
@@ -101,7 +101,7 @@ function steps.forget()
   print(("forgotten: %d sessions and memories of Ann"):format(assert(store:forget "ann")))
   local _, why, code = store:memory { agent = "coder", user = "ann", must_exist = true }
   print("her memory cannot be opened: " .. code .. ": " .. why)
-  local found = io.popen(("grep -rlE 'to Vim|walnut|Fridays|Emacs' '%s' | wc -l"):format(folder))
+  local found = io.popen(("grep -rlE 'to Vim|walnut|Fridays|uses Emacs' '%s' | wc -l"):format(folder))
   print(("files with her words: %d"):format(found:read "n"))
 end
 

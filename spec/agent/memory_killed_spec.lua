@@ -81,7 +81,7 @@ describe("a process that remembers and is killed", function()
     temp.write(dir .. "/key", shell.output "od -An -tx1 -N32 /dev/urandom | tr -d ' \n'", "600")
     local unheard_after, unsaid_after, before = 0, 0, 0
     for _ = 1, kills do
-      local remembered = launch(dir, math.random(1, 9), math.random(0, 30) / 10000)
+      local remembered = launch(dir, math.random(1, 9), math.random(0, 200) / 10000)
       local counts, turns, unheard = look(dir)
       local whole = whole_turns(counts, turns, seed)
       assert.is_true(whole >= math.max(remembered, before), "SEED=" .. seed)

@@ -1,5 +1,5 @@
 /*
- * clock.c: sets the clock of build/tests/clock/sessile, the executable for specs that need it.
+ * clock.c: sets the clock of build/clock/sessile, the executable for specs that need it.
  *
  * SESSILE_TEST_NOW is what the clock shows when the process starts, in ms since 1970.
  * It goes on from there. Without it the clock is the system's.
