@@ -92,7 +92,7 @@ describe("examples/memory.lua", function()
     assert.matches("MEMORY.md edited: 1 entry replaced\n"
       .. "editor is: Ann uses Emacs and is happy.\n"
       .. "rejected; editor is: Ann switched to Vim for Lua.\n", out, 1, true)
-    assert.matches("- Ann is allergic to walnuts and hazelnuts. <!-- %x+ -->\n", out)
+    assert.matches("\n%- Ann is allergic to walnuts and hazelnuts%. <!%-%- %x+ %-%->\n", out)
     assert.is_nil(out:match "\n#.*Emacs") -- MEMORY.md has what is live
     assert.same({}, words_in(dir))
     assert.matches("hazelnuts", known(dir), 1, true)
