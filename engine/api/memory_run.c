@@ -53,9 +53,9 @@ sessile_status sessile_remember_begin(sessile_memory_run **out, sessile_session 
 {
     API_MEMORY_RUN(session);
     status = check_memories(memories, memory_count, err);
-    return status ? status
-                  : memory_run_remember(out, session, memories, memory_count, options,
-                                        err);
+    return status
+               ? status
+               : memory_run_remember(out, session, memories, memory_count, options, err);
 }
 
 sessile_status sessile_tidy_begin(sessile_memory_run **out, sessile_memory *memory,

@@ -12,7 +12,7 @@
 #include "sessile.h"
 
 typedef struct word_set {
-    map words; /* hashes of terms */
+    map words;  /* hashes of terms */
     int failed; /* no memory: words are missing */
 } word_set;
 

@@ -65,9 +65,9 @@ typedef struct proposed {
     size_t step;   /* of the chain: whose it is */
     buf text;
     sessile_memory_write_entry entry; /* WRITE; its slices are into text */
-    entry_ids from, of; /* WRITE: messages, entries that it is from */
-    size_t of_memory;   /* index of the memory of those entries */
-    entry_ids ids;      /* WRITE: that it replaces; else that it is about */
+    entry_ids from, of;               /* WRITE: messages, entries that it is from */
+    size_t of_memory;                 /* index of the memory of those entries */
+    entry_ids ids;                    /* WRITE: that it replaces; else that it is about */
     sessile_memory_from *sources; /* WRITE: for entry.from; texts are in source_text */
     size_t source_count;
     buf source_text;
@@ -81,7 +81,7 @@ typedef struct proposed {
     int contradicts;      /* it would replace entries of a higher source: it waits */
     entry_ids contradicted;
     sessile_id holder; /* WRITE: the live entry of its key, which it replaces; or NO_ID */
-    sessile_id id; /* once it is written, or SESSILE_NO_ID */
+    sessile_id id;     /* once it is written, or SESSILE_NO_ID */
 } proposed;
 
 typedef struct proposal {
@@ -107,8 +107,8 @@ typedef struct proposal {
     proposed *at;
     size_t count, capacity;
 
-    struct {           /* how far the session is heard, if this is written */
-        int moves;     /* 1: from `from` to `upto` */
+    struct {       /* how far the session is heard, if this is written */
+        int moves; /* 1: from `from` to `upto` */
         sessile_id from, upto;
         size_t left; /* messages after it */
     } heard;
@@ -118,7 +118,7 @@ typedef struct proposal {
     memory_law broken; /* the judgement; NONE: it may be written */
     size_t culprit;    /* whose proposal it was; `count`: nobody's */
     char message[400];
-    int is_stale;      /* the session was heard by somebody else meanwhile */
+    int is_stale; /* the session was heard by somebody else meanwhile */
     sessile_id refusal;
 } proposal;
 
@@ -153,9 +153,9 @@ int entry_ids_add(entry_ids *l, sessile_id id, const allocator *a); /* 0, or -1 
 
 /*
  * Shows what was said after what was heard: appends a JSON array of messages
- * {"id","role","source","time" (ms),"day","author"?,"cut"?,"content"} to out, and sets `heard`. At most
- * SAID_MESSAGES and SAID_BYTES of text; the rest is `left` for the next time. A longer
- * message is cut ("cut":true).
+ * {"id","role","source","time" (ms),"day","author"?,"cut"?,"content"} to out, and sets
+ * `heard`. At most SAID_MESSAGES and SAID_BYTES of text; the rest is `left` for the next
+ * time. A longer message is cut ("cut":true).
  */
 enum { SAID_MESSAGES = 200, SAID_MESSAGE_BYTES = 8192, SAID_BYTES = 262144 };
 sessile_status proposal_hear(proposal *p, buf *out, sessile_error *err);
@@ -178,8 +178,9 @@ void proposal_put_proposed(const proposal *p, buf *out, size_t i);
 
 /* ---- request.c, write.c */
 
-/* Answers a request of ctx.memory of a policy of the chain, appending to answer: JSON, see
- * policy/ctx_memory.c. Only lack of memory and errors of the store are errors here. */
+/* Answers a request of ctx.memory of a policy of the chain, appending to answer: JSON,
+ * see policy/ctx_memory.c. Only lack of memory and errors of the store are errors here.
+ */
 sessile_status proposal_request(proposal *p, size_t step, sessile_slice request,
                                 buf *answer, sessile_error *err);
 /* Takes the arguments of a write. INVALID: they are wrong. */

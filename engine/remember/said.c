@@ -149,8 +149,8 @@ static void tell(hearing *h, const entry *e, const message *m,
     buf_printf(out,
                "%s{\"id\":\"%s\",\"role\":\"%s\",\"source\":\"%s\",\"time\":%" PRIi64
                ",\"day\":\"%.10s\"",
-               h->told ? "," : "", id, role_name(m->role),
-               memory_source_name(source), message_time(m->timestamp, e->time_ms), time);
+               h->told ? "," : "", id, role_name(m->role), memory_source_name(source),
+               message_time(m->timestamp, e->time_ms), time);
     if (e->author.type == JSON_STRING) {
         buf_puts(out, ",\"author\":");
         buf_put(out, e->author.at, e->author.size);
@@ -192,10 +192,12 @@ static sessile_status hear_entry(void *arg, sessile_id id, const char *text, siz
     (void)id;
     status = entry_read(&e, text, size, err);
     if (!status)
-        status = message_read(&m, e.data.at, e.data.size, NULL, NULL, NULL, h->p->alloc,
-                              err);
-    if (status || e.source == SOURCE_POLICY || is_of_memory_or_summary(m.metadata))
+        status =
+            message_read(&m, e.data.at, e.data.size, NULL, NULL, NULL, h->p->alloc, err);
+    if (status)
         return status;
+    if (e.source == SOURCE_POLICY || is_of_memory_or_summary(m.metadata))
+        return SESSILE_OK;
     buf_clear(&h->words);
     buf_clear(&h->outputs);
     put_words(&h->words, m.content, &has_result);
@@ -215,8 +217,10 @@ static sessile_status hear_entry(void *arg, sessile_id id, const char *text, siz
 
 /* ------------------------------------------------------------------ all of them */
 
-/* The hash under which a memory keeps how far the session was heard. Its mutex is held. */
-static uint64_t heard_hash(const sessile_memory *m, const sessile_session *s, buf *scratch)
+/* The hash under which a memory keeps how far the session was heard. Its mutex is held.
+ */
+static uint64_t heard_hash(const sessile_memory *m, const sessile_session *s,
+                           buf *scratch)
 {
     json id, nonce;
     size_t size;
@@ -313,8 +317,8 @@ sessile_status proposal_hear(proposal *p, buf *out, sessile_error *err)
     status = find_new(p, upto, &ids, &count, &first, err);
     if (!status && first < count)
         status = hear_tools_before(&h, ids, first, err);
-    for (i = first; !status && i < count && p->message_count < SAID_MESSAGES &&
-                    h.bytes < SAID_BYTES;
+    for (i = first;
+         !status && i < count && p->message_count < SAID_MESSAGES && h.bytes < SAID_BYTES;
          i++) {
         status = session_texts_locked(s, ids[i], ids[i], hear_entry, &h, err);
         p->heard.upto = ids[i];
@@ -342,8 +346,8 @@ sessile_status proposal_show_context(proposal *p, const context *c, sessile_erro
     for (size_t i = 0; !status && i < c->count; i++) {
         const item *it = &c->items[i];
         /* in the order of ids, each once */
-        if (it->key.n || (p->message_count &&
-                          it->key.entry <= p->messages[p->message_count - 1].id))
+        if (it->key.n ||
+            (p->message_count && it->key.entry <= p->messages[p->message_count - 1].id))
             continue;
         status =
             session_texts_locked(s, it->key.entry, it->key.entry, hear_entry, &h, err);

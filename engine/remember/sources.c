@@ -112,13 +112,11 @@ static int attest_messages(attesting *a)
         at = (size_t)(m - p->messages);
         lower_to(&a->source, m->source);
         word_set_add(&a->words, p->words, p->said_text.data + m->at, m->size);
-        if (i && at == a->last_shown + 1 && a->place_count) {
+        if (i && at == a->last_shown + 1 && a->place_count)
             a->places[a->place_count - 1].last = m->id;
-        } else if (add_source(a, (sessile_slice){own->id, own->id_size},
-                              (sessile_slice){own->agent, own->agent_size}, m->id,
-                              m->id)) {
+        else if (add_source(a, (sessile_slice){own->id, own->id_size},
+                            (sessile_slice){own->agent, own->agent_size}, m->id, m->id))
             return -1;
-        }
         a->last_shown = at;
     }
     return 0;
@@ -260,11 +258,11 @@ static sessile_status attest_one(proposal *p, size_t i, sessile_error *err)
     if (!p->broken && attest_messages(a))
         status = fail_nomem(err);
     if (!status && !p->broken)
-        status = attest_entries(a, x->of_memory, &x->of, MEMORY_LAW_ATTESTED, "is from",
-                                err);
+        status =
+            attest_entries(a, x->of_memory, &x->of, MEMORY_LAW_ATTESTED, "is from", err);
     if (!status && !p->broken)
-        status = attest_entries(a, x->memory, &x->ids, MEMORY_LAW_OVERREACH, "replaces",
-                                err);
+        status =
+            attest_entries(a, x->memory, &x->ids, MEMORY_LAW_OVERREACH, "replaces", err);
     if (!status && !p->broken)
         status = check_words(a, err);
     if (!status && !p->broken) {
