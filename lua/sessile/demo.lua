@@ -30,11 +30,20 @@ local function output(command)
   return pipe:read "a"
 end
 
--- Removes a folder when what is returned is closed, or when this process is gone, however it
--- ended (a closed pipe, Ctrl-C, SIGKILL): a shell that no signal of ours ends waits for that.
+-- Makes a folder. It is removed when what is returned is closed, or when this process is gone,
+-- however it ended (a closed pipe, Ctrl-C, SIGKILL): a shell that no signal of ours ends waits for
+-- that. The same shell makes it, so that at no time it is there without the shell. nil: it cannot.
 local function guarded(folder)
-  return assert(io.popen(("trap '' HUP INT PIPE TERM; exec >/dev/null 2>&1; cat; "
-    .. "rm -rf -- %s || { sleep 1; rm -rf -- %s; }"):format(quote(folder), quote(folder)), "w"))
+  local name = quote(folder)
+  local guard = assert(io.popen(("trap '' HUP INT PIPE TERM; exec >/dev/null 2>&1; "
+    .. "mkdir -m 700 -- %s || exit 1; cat; rm -rf -- %s || { sleep 1; rm -rf -- %s; }")
+    :format(name, name, name), "w"))
+  local made = os.execute(("for i in $(seq 200); do [ -d %s ] && exit 0; sleep 0.01; done; exit 1")
+    :format(name))
+  if not made then
+    guard:close()
+  end
+  return made and guard
 end
 
 local function write_file(path, text)
@@ -304,6 +313,7 @@ local function play(show, scene)
   assert(os.execute("chmod 600 " .. quote(scene.key)))
   scene.store = assert(sessile.open(scene.folder .. "/store", {
     key = sessile.key.file(scene.key),
+    -- min: these questions are long, and a note has few of their words
     memory = { enabled = true, policy = "memory", remember = false, recall = { min = 0.05 } },
   }))
   seal(show, scene)
@@ -332,11 +342,11 @@ function demo.run(options)
   if not transcript then
     return nil, "the transcript examples/demo-session.jsonl is missing", "ENOTFOUND"
   end
-  local folder = output("mktemp -d \"${TMPDIR:-/tmp}/sessile-demo.XXXXXX\""):match "[^\n]+"
-  if not folder then
+  local folder = ("%s/sessile-demo.%s"):format(os.getenv "TMPDIR" or "/tmp", random_hex(6))
+  local guard = guarded(folder)
+  if not guard then
     return nil, "a temporary folder cannot be created: check $TMPDIR", "EIO"
   end
-  local guard = guarded(folder)
   local first = true
   local show = { paint = options.paint, columns = options.columns or 100 }
   function show.line(format, ...)
