@@ -135,8 +135,8 @@ schema.keys = {
       .. "turns: `{ \"compact\", \"close\", turns = 10 }`; `false`: only `s:remember()`" },
   { name = "memory.trust", kind = "trust", default = "pending", agent = true,
     about = "what becomes of entries with a tool's words: `{ tool = \"pending\" }`: a person has "
-      .. "to approve them; `\"live\"`: they are found at once, and recalled if `memory.recall.trust` "
-      .. "says so" },
+      .. "to approve them; `\"live\"`: they are found at once, and recalled if "
+      .. "`memory.recall.trust` says so" },
   { name = "agents", kind = "agents", default = "none", project = true,
     about = "settings of single agents: `{ coder = { policy = …, window = … } }`" },
 }
