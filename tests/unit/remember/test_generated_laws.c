@@ -176,7 +176,7 @@ static size_t live_of(world *w, sessile_id *ids)
 /* Law 1, 2 and 6 of one write: the law that is broken, or 0. */
 static int model_attest(world *w, ask *a)
 {
-    uint64_t words = 0;
+    uint64_t words = 0, entry_words = 0;
     sessile_memory_source source = SESSILE_MEMORY_BY_SYSTEM;
 
     a->least = 3;
@@ -197,13 +197,14 @@ static int model_attest(world *w, ask *a)
             if (!is_in(w->shown, w->shown_count, id))
                 return of ? 1 : 3;
             words |= e->words;
+            entry_words |= e->words;
             source = rank_of(e->source) < rank_of(source) ? e->source : source;
             a->least = e->least < a->least ? e->least : a->least;
         }
     if (rank_of(source) > 1 && !stands_in(a->words, words))
         source = SESSILE_MEMORY_BY_AGENT;
     if (source == SESSILE_MEMORY_BY_AGENT && stands_in(a->words, w->tool_words) &&
-        !stands_in(a->words, w->user_words))
+        !stands_in(a->words, w->user_words) && !stands_in(a->words, entry_words))
         source = SESSILE_MEMORY_BY_TOOL;
     a->source = source;
     a->waits = source == SESSILE_MEMORY_BY_TOOL;
@@ -429,6 +430,22 @@ static void put_asks(const world *w, char *out)
     strcat(out, "]}");
 }
 
+/* Law 2 also looks for what copies a tool (spec/policies/memory_attacks_spec.lua), which
+ * this model does not know: it may trust an entry less, if that has a tool's words. */
+static void take_source(const world *w, ask *a, sessile_slice entry)
+{
+    static const char *const names[] = {"\"source\":\"tool\"", "\"source\":\"agent\""};
+    static const sessile_memory_source sources[] = {SESSILE_MEMORY_BY_TOOL,
+                                                    SESSILE_MEMORY_BY_AGENT};
+    for (int i = 0; i < 2; i++)
+        if (memmem(entry.data, entry.size, names[i], strlen(names[i])) &&
+            rank_of(sources[i]) < rank_of(a->source)) {
+            assert_true((a->words & w->tool_words) != 0);
+            a->source = sources[i];
+            a->waits = sources[i] == SESSILE_MEMORY_BY_TOOL;
+        }
+}
+
 /* Answers `admit`, and meddles before the first one. */
 static void on_hook(void *arg, const sessile_need *need, sessile_answer *answer)
 {
@@ -443,6 +460,7 @@ static void on_hook(void *arg, const sessile_need *need, sessile_answer *answer)
         for (size_t n = 1 + draw(3); n > 0; n--)
             meddle(w, w->other);
     w->meddled = 1;
+    take_source(w, &w->asks[w->next_admit], need->request);
     w->judged_count = live_of(w, w->judged);
     luck = draw(10);
     answer->text = sessile_text(luck == 0   ? "{\"result\":false,\"why\":\"no\"}"
