@@ -87,10 +87,11 @@ static void an_entry_names_what_it_is_from(void **state)
     refused(&l, before + 2, &r, 1, "message 00000063");
     r = memory_asked(&l.sc, "[" WRITE("\"value\":\"x\",\"of\":\"00000063\"") "]");
     refused(&l, before + 3, &r, 1, "entry 00000063");
-    r = memory_asked(&l.sc,
-                     "[" WRITE("\"key\":\"editor\",\"value\":\"the favourite editor is vim\","
-                               "\"from\":[{\"id\":\"%08" PRIx32 "\"}]") "]",
-                     id);
+    r = memory_asked(
+        &l.sc,
+        "[" WRITE("\"key\":\"editor\",\"value\":\"the favourite editor is vim\","
+                  "\"from\":[{\"id\":\"%08" PRIx32 "\"}]") "]",
+        id);
     written(&r, 1);
     expect_key(l.m, "editor", "the favourite editor is vim");
     must(sessile_memory_read(l.m, sessile_text("editor"), &row, &err), &err);
@@ -128,7 +129,8 @@ static sessile_memory_source source_of_write(law_scene *l, const char *value,
                                              size_t *pending)
 {
     memory_result r = memory_asked(
-        &l->sc, "[" WRITE("\"key\":\"k\",\"value\":\"%s\",\"from\":[%s]") "]", value, from);
+        &l->sc, "[" WRITE("\"key\":\"k\",\"value\":\"%s\",\"from\":[%s]") "]", value,
+        from);
     sessile_memory_list_options options = {.limit = 1};
     sessile_memory_row *rows;
     sessile_memory_source source;
@@ -316,12 +318,11 @@ static void it_ends_only_what_it_was_shown(void **state)
     user_says(&l, "hello");
     agents_entries(&l, ids, 2);
     before = memory_log_count(l.m);
-    r = memory_asked(&l.sc,
-                     "[{\"memory\":\"delete\",\"arguments\":[\"%08" PRIx32 "\"]}]",
+    r = memory_asked(&l.sc, "[{\"memory\":\"delete\",\"arguments\":[\"%08" PRIx32 "\"]}]",
                      ids[0]);
     refused(&l, before, &r, 3, "was not shown");
-    r = memory_asked(&l.sc, "[" WRITE("\"value\":\"x\",\"replaces\":\"%08" PRIx32 "\"") "]",
-                     ids[0]);
+    r = memory_asked(
+        &l.sc, "[" WRITE("\"value\":\"x\",\"replaces\":\"%08" PRIx32 "\"") "]", ids[0]);
     refused(&l, before + 1, &r, 3, "was not shown");
     r = memory_asked(&l.sc,
                      "[" LIST ",{\"memory\":\"delete\",\"arguments\":[\"%08" PRIx32
@@ -344,16 +345,18 @@ static void the_holder_of_a_key_has_to_be_read(void **state)
     id = user_says(&l, "my editor is emacs now");
     remember(l.m, "editor", "vim", NULL);
     before = memory_log_count(l.m);
-    r = memory_asked(&l.sc,
-                     "[" WRITE("\"key\":\"editor\",\"value\":\"editor is emacs\",\"from\":\""
-                               "%08" PRIx32 "\"") "]",
-                     id);
+    r = memory_asked(
+        &l.sc,
+        "[" WRITE("\"key\":\"editor\",\"value\":\"editor is emacs\",\"from\":\""
+                  "%08" PRIx32 "\"") "]",
+        id);
     refused(&l, before, &r, 3, "read it first");
-    r = memory_asked(&l.sc,
-                     "[{\"memory\":\"read\",\"arguments\":[\"editor\"]}," WRITE(
-                         "\"key\":\"editor\",\"value\":\"editor is emacs\",\"from\":\"%08" PRIx32
-                         "\"") "]",
-                     id);
+    r = memory_asked(
+        &l.sc,
+        "[{\"memory\":\"read\",\"arguments\":[\"editor\"]}," WRITE(
+            "\"key\":\"editor\",\"value\":\"editor is emacs\",\"from\":\"%08" PRIx32
+            "\"") "]",
+        id);
     written(&r, 1);
     assert_int_equal(r.o.ended, 1);
     expect_key(l.m, "editor", "editor is emacs");
@@ -372,14 +375,14 @@ static void nothing_pinned_ends(void **state)
     judge(l.m, ids[0], SESSILE_MEMORY_PIN);
     before = memory_log_count(l.m);
     r = memory_asked(&l.sc,
-                     "[" LIST "," WRITE("\"value\":\"note\",\"replaces\":\"%08" PRIx32
-                                        "\"") "]",
+                     "[" LIST
+                     "," WRITE("\"value\":\"note\",\"replaces\":\"%08" PRIx32 "\"") "]",
                      ids[0]);
     refused(&l, before, &r, 3, "pinned");
     /* it can be confirmed */
-    r = memory_asked(&l.sc,
-                     "[" LIST ",{\"memory\":\"confirm\",\"arguments\":[\"%08" PRIx32 "\"]}]",
-                     ids[0]);
+    r = memory_asked(
+        &l.sc, "[" LIST ",{\"memory\":\"confirm\",\"arguments\":[\"%08" PRIx32 "\"]}]",
+        ids[0]);
     must(r.status, &r.err);
     assert_int_equal(r.o.confirmed, 1);
     end(&l);
@@ -395,9 +398,9 @@ static void what_a_user_said_is_not_deleted(void **state)
     user_says(&l, "hello");
     id = remember(l.m, NULL, "allergic to nuts", NULL);
     before = memory_log_count(l.m);
-    r = memory_asked(&l.sc,
-                     "[" LIST ",{\"memory\":\"delete\",\"arguments\":[\"%08" PRIx32 "\"]}]",
-                     id);
+    r = memory_asked(
+        &l.sc, "[" LIST ",{\"memory\":\"delete\",\"arguments\":[\"%08" PRIx32 "\"]}]",
+        id);
     refused(&l, before, &r, 3, "not the agent's");
     end(&l);
 }
@@ -426,11 +429,11 @@ static void a_higher_source_is_not_replaced(void **state)
         if (approved)
             judge(l.m, old, SESSILE_MEMORY_APPROVE);
         id = memory_said(l.sc.session, "assistant", "nuts are eaten again", "");
-        r = memory_asked(&l.sc,
-                         "[" LIST "," WRITE("\"key\":\"diet\",\"value\":\"eats nuts again\","
-                                            "\"metadata\":{\"a\":1},\"from\":\"%08" PRIx32
-                                            "\"") "]",
-                         id);
+        r = memory_asked(
+            &l.sc,
+            "[" LIST "," WRITE("\"key\":\"diet\",\"value\":\"eats nuts again\","
+                               "\"metadata\":{\"a\":1},\"from\":\"%08" PRIx32 "\"") "]",
+            id);
         written(&r, 1);
         assert_int_equal(r.o.pending, 1);
         assert_int_equal(r.o.ended, 0);
@@ -438,8 +441,8 @@ static void a_higher_source_is_not_replaced(void **state)
         options.filter.states = 1u << SESSILE_MEMORY_PENDING;
         must(sessile_memory_list(l.m, &options, &rows, &count, &err), &err);
         assert_int_equal(count, 1);
-        snprintf(metadata, sizeof metadata, "\"contradicts\":[\"%08" PRIx32 "\"],\"a\":1}",
-                 old);
+        snprintf(metadata, sizeof metadata,
+                 "\"contradicts\":[\"%08" PRIx32 "\"],\"a\":1}", old);
         assert_non_null(strstr(rows[0].metadata.data, metadata));
         judge(l.m, rows[0].id, SESSILE_MEMORY_APPROVE);
         sessile_free(rows);
@@ -461,7 +464,8 @@ static void a_run_ends_few(void **state)
         begin(&l, state);
         agents_entries(&l, ids, live);
         for (size_t i = 0; i <= most; i++)
-            size += (size_t)sprintf(list + size, "%s\"%08" PRIx32 "\"", i ? "," : "", ids[i]);
+            size +=
+                (size_t)sprintf(list + size, "%s\"%08" PRIx32 "\"", i ? "," : "", ids[i]);
         user_says(&l, "hello");
         before = memory_log_count(l.m);
         r = memory_asked(&l.sc, "[" LIST ",{\"memory\":\"delete\",\"arguments\":[[%s]]}]",
@@ -492,10 +496,10 @@ static void nothing_is_lost(void **state)
     begin(&l, state);
     user_says(&l, "hello");
     agents_entries(&l, ids, 1);
-    r = memory_asked(&l.sc,
-                     "[" LIST "," WRITE("\"value\":\"note zero\",\"replaces\":\"%08" PRIx32
-                                        "\"") "]",
-                     ids[0]);
+    r = memory_asked(
+        &l.sc,
+        "[" LIST "," WRITE("\"value\":\"note zero\",\"replaces\":\"%08" PRIx32 "\"") "]",
+        ids[0]);
     written(&r, 1);
     must(sessile_memory_get(l.m, ids[0], &row, &err), &err);
     assert_int_equal(row->state, SESSILE_MEMORY_REPLACED);
@@ -529,13 +533,14 @@ static void a_users_words_stay_in_that_users_memory(void **state)
     assert_int_equal(memory_log_count(l.sc.memories[1]), all);
     /* nor if that is the only memory there is */
     options = memory_options(&l.sc);
-    assert_refused(sessile_remember_begin(&run, l.sc.session, &l.sc.memories[1], 1,
-                                          &options, &err),
-                   SESSILE_INVALID, &err, "that user's memory");
-    snprintf(answer, sizeof answer,
-             "{\"asks\":[" WRITE("\"memory\":\"agent\",\"value\":\"the office is in Rome\","
-                                 "\"from\":\"%08" PRIx32 "\"") "]}",
-             id);
+    assert_refused(
+        sessile_remember_begin(&run, l.sc.session, &l.sc.memories[1], 1, &options, &err),
+        SESSILE_INVALID, &err, "that user's memory");
+    snprintf(
+        answer, sizeof answer,
+        "{\"asks\":[" WRITE("\"memory\":\"agent\",\"value\":\"the office is in Rome\","
+                            "\"from\":\"%08" PRIx32 "\"") "]}",
+        id);
     script.remember = answer;
     options.share = 1;
     r = memory_remembered(&l.sc, &script, &options);
@@ -587,31 +592,31 @@ static void an_entry_and_a_run_have_bounds(void **state)
     r = memory_asked(&l.sc, "[" WRITE("\"value\":\"%s\",\"from\":\"%08" PRIx32 "\"") "]",
                      value, id);
     refused(&l, before++, &r, 6, "2048");
-    r = memory_asked(&l.sc,
-                     "[" WRITE("\"value\":\"x\",\"also\":\"%s\",\"from\":\"%08" PRIx32
-                               "\"") "]",
-                     value, id);
+    r = memory_asked(
+        &l.sc,
+        "[" WRITE("\"value\":\"x\",\"also\":\"%s\",\"from\":\"%08" PRIx32 "\"") "]",
+        value, id);
     refused(&l, before++, &r, 6, "2048");
     value[201] = 0;
-    r = memory_asked(&l.sc,
-                     "[" WRITE("\"value\":\"x\",\"key\":\"%s\",\"from\":\"%08" PRIx32
-                               "\"") "]",
-                     value, id);
+    r = memory_asked(
+        &l.sc, "[" WRITE("\"value\":\"x\",\"key\":\"%s\",\"from\":\"%08" PRIx32 "\"") "]",
+        value, id);
     refused(&l, before++, &r, 6, "200");
-    r = memory_asked(&l.sc,
-                     "[" WRITE("\"value\":\"x\",\"key\":\"a\\u0007\",\"from\":\"%08" PRIx32
-                               "\"") "]",
-                     id);
+    r = memory_asked(
+        &l.sc,
+        "[" WRITE("\"value\":\"x\",\"key\":\"a\\u0007\",\"from\":\"%08" PRIx32 "\"") "]",
+        id);
     refused(&l, before++, &r, 6, "control");
     writes[0] = '[';
     for (int i = 0; i < 33; i++)
-        size += (size_t)sprintf(writes + size,
-                                "%s" WRITE("\"value\":\"v%d\",\"from\":\"%08" PRIx32 "\""),
-                                i ? "," : "", i, id);
+        size += (size_t)sprintf(
+            writes + size, "%s" WRITE("\"value\":\"v%d\",\"from\":\"%08" PRIx32 "\""),
+            i ? "," : "", i, id);
     sprintf(writes + size, "]");
     r = memory_asked(&l.sc, "%s", writes);
     refused(&l, before++, &r, 6, "32");
-    sprintf(strstr(writes, ",{\"memory\":\"write\",\"arguments\":[{\"value\":\"v32\""), "]");
+    sprintf(strstr(writes, ",{\"memory\":\"write\",\"arguments\":[{\"value\":\"v32\""),
+            "]");
     r = memory_asked(&l.sc, "%s", writes);
     written(&r, 32);
     end(&l);
