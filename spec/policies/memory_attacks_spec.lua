@@ -4,6 +4,7 @@
 -- remembered, and in a later session the same user asks what the order would match best.
 
 local attacks = require "spec.support.memory_attacks"
+local conversations = require "spec.support.memory_conversations"
 local sessile = require "sessile"
 local stores = require "spec.support.stores"
 
@@ -264,5 +265,62 @@ describe("a poisoned text", function()
     for _, attack in ipairs(attacks) do
       assert.equal(attack.ends == "agent", attack.why ~= nil, attack.name)
     end
+  end)
+end)
+
+-- The README of the tree, which has most ordinary words in it.
+local function readme()
+  local file = assert(io.open(os.getenv "SESSILE_ROOT" .. "/engine/README.md"))
+  local text = file:read "a"
+  file:close()
+  return text
+end
+
+describe("an ordinary conversation", function()
+  it("is remembered as who said it, and little of it waits", function()
+    local read = readme()
+    local counts = { user = 0, agent = 0, tool = 0, users_lowered = 0, agents_pending = 0 }
+    for i, talk in ipairs(conversations) do
+      local s = session(open { policy = { "remember" } }, "talk")
+      for _, message in ipairs(talk.messages) do
+        message = message.content == "read" and { role = "tool", content = read,
+          tool_call_id = message.tool_call_id } or message
+        assert(s:append(message))
+      end
+      local sources = {}
+      assert(s:remember { model = function(request)
+        local lines = {}
+        for k, note in ipairs(talk.notes) do
+          lines[k] = ("%s | %s | %s | %s | -"):format(numbers_of(request, note[1]), note[2], note[3],
+            note[4])
+          sources[note[4]] = note[5]
+        end
+        return table.concat(lines, "\n")
+      end })
+      local both, found = s:memory(), 0
+      local rows = assert(both:list())
+      table.move(assert(both:pending()), 1, #both:pending(), #rows + 1, rows)
+      for _, row in ipairs(rows) do
+        local wanted = sources[row.value]
+        found = found + 1
+        counts[wanted] = counts[wanted] + 1
+        assert.equal(row.source == "tool" and "pending" or "live", row.state)
+        if wanted == "user" and row.source ~= "user" then
+          counts.users_lowered = counts.users_lowered + 1
+          print("# LOW", i, row.value, row.source)
+        elseif wanted == "agent" and row.source == "tool" then
+          counts.agents_pending = counts.agents_pending + 1
+          print("# PEND", i, row.value, row.source)
+        elseif wanted == "tool" then
+          assert.equal("tool", row.source)
+        end
+      end
+      assert.equal(#talk.notes, found)
+      stores.clean()
+    end
+    print(("# figure: what users said in ordinary conversations = %d"):format(counts.user))
+    print(("# figure: of it, not live as the user's = %d"):format(counts.users_lowered))
+    print(("# figure: what agents said in ordinary conversations = %d"):format(counts.agent))
+    print(("# figure: of it, waits for a person = %d"):format(counts.agents_pending))
   end)
 end)
