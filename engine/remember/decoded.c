@@ -108,25 +108,27 @@ static void put_bits(buf *out, const char *run, size_t size, int (*value)(char),
     end_line(out, at);
 }
 
-/* Runs of one alphabet: each line of one, and its lines together. */
+/* Runs of one alphabet: each line of one, and its lines together, from the first that is
+ * long enough. */
 static void put_runs(buf *out, sessile_slice text, int (*value)(char), unsigned width)
 {
     for (size_t i = 0; i < text.size;) {
-        size_t end = i, line = i, lines = 0;
+        size_t end = i, line = i, first = text.size;
         for (; end < text.size; end++) {
             if (value(text.data[end]) >= 0)
                 continue;
             if (text.data[end] != '\n' && text.data[end] != '\r')
                 break;
-            if (end - line >= RUN_LEAST)
+            if (end - line >= RUN_LEAST) {
                 put_bits(out, text.data + line, end - line, value, width);
-            lines += end > line;
+                first = line < first ? line : first;
+            }
             line = end + 1;
         }
         if (end > line && end - line >= RUN_LEAST)
             put_bits(out, text.data + line, end - line, value, width);
-        if (lines && end - i >= RUN_LEAST)
-            put_bits(out, text.data + i, end - i, value, width);
+        if (first < line)
+            put_bits(out, text.data + first, end - first, value, width);
         i = end + 1;
     }
 }

@@ -83,6 +83,35 @@ int word_set_has_half(const word_set *s, words *w, sessile_slice text)
     return o.numbers && 2 * o.numbers_met >= o.numbers;
 }
 
+/* ------------------------------------------------------------------ additions */
+
+typedef struct adding {
+    const word_set *named, *from, *other;
+    size_t added, met;
+} adding;
+
+static int count_added(void *arg, const char *term, size_t size)
+{
+    adding *a = arg;
+    uint64_t hash = hash64(term, size);
+
+    if (map_get(&a->named->words, hash, NULL))
+        return 0;
+    a->added++;
+    a->met += (size_t)(map_get(&a->from->words, hash, NULL) &&
+                       !map_get(&a->other->words, hash, NULL));
+    return 0;
+}
+
+int word_set_adds_half(const word_set *named, const word_set *from, const word_set *other,
+                       words *w, sessile_slice text)
+{
+    adding a = {.named = named, .from = from, .other = other};
+    if (text.size && words_each(w, text.data, text.size, 0, count_added, &a))
+        return -1;
+    return a.added && 2 * a.met >= a.added;
+}
+
 /* ------------------------------------------------------------------ copies */
 
 typedef struct copying {
@@ -118,7 +147,7 @@ int word_set_is_copied(const word_set *from, const word_set *other,
     copying c = {.from = from, .others = {other, another}};
     if (text.size && words_each(w, text.data, text.size, 0, count_pair, &c))
         return -1;
-    if (c.longest >= 3 || is_name)
-        return c.longest >= 3;
-    return c.only && (2 * c.only >= c.pairs || c.met == c.pairs);
+    if (is_name)
+        return c.longest >= 2;
+    return c.longest >= 3 || (c.only && (2 * c.only >= c.pairs || c.met == c.pairs));
 }

@@ -24,13 +24,19 @@ void word_set_add(word_set *s, words *w, const char *text, size_t size);
 /* 1: half of the words of the text, or more, are in the set. 0 also for a text without
  * words. -1: no memory. */
 int word_set_has_half(const word_set *s, words *w, sessile_slice text);
+/*
+ * 1: the text has words that are not in `named`, and half of these, or more, stand in
+ * `from` and not in `other`. -1: no memory. Numbers count as words.
+ */
+int word_set_adds_half(const word_set *named, const word_set *from, const word_set *other,
+                       words *w, sessile_slice text);
 
 /*
  * 1: the text copies `from`. Of the pairs of words that follow each other in it, those
  * count that stand in `from` and in neither of the others: half of them, or three in a
  * row, or any if all of the text's pairs stand in `from`. 0: it does not, or has one
- * word. -1: no memory. is_name 1: only three in a row, because a name is made of few
- * words.
+ * word. -1: no memory. is_name 1: two in a row, nothing else, because a name is
+ * made of few words.
  */
 int word_set_is_copied(const word_set *from, const word_set *other,
                        const word_set *another, words *w, sessile_slice text,

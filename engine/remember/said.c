@@ -48,6 +48,19 @@ static int is_result(json type)
            memcmp(name + size - most, end, most) == 0;
 }
 
+/* Members of a result that a model does not read as text. `data` is text in a document.
+ */
+static int is_no_text(json name, json result)
+{
+    static const char *const names[] = {
+        "type",     "id",         "tool_use_id", "mime_type",
+        "mimeType", "media_type", "signature",   "encrypted_content"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (json_is(name, names[i]))
+            return 1;
+    return json_is(name, "data") && !json_is(json_get(result, "type"), "text");
+}
+
 /* Texts at any depth of the content of a result. */
 static void put_result(buf *out, json content, int depth)
 {
@@ -55,8 +68,7 @@ static void put_result(buf *out, json content, int depth)
         put_text(out, content);
     for (json_iter it = json_begin(content); depth && json_next(&it);)
         if (content.type == JSON_ARRAY || it.value.type != JSON_STRING ||
-            json_is(it.key, "text") || json_is(it.key, "title") ||
-            json_is(it.key, "content"))
+            !is_no_text(it.key, content))
             put_result(out, it.value, depth - 1);
 }
 
@@ -213,6 +225,10 @@ static sessile_status hear_entry(void *arg, sessile_id id, const char *text, siz
     put_words(&h->words, m.content, &has_result);
     put_outputs(&h->outputs, m.tool_calls);
     source = source_of(&m, has_result);
+    if (source == SESSILE_MEMORY_BY_TOOL && m.content.type == JSON_ARRAY) {
+        buf_clear(&h->words); /* images and documents too */
+        put_result(&h->words, m.content, RESULT_DEPTH + 2);
+    }
     if (h->words.failed || h->outputs.failed || keep_tool_words(h, source))
         return fail_nomem(err);
     /* what the host tells the model is not said by anybody */

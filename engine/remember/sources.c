@@ -5,8 +5,8 @@
  * it was concluded from, entries it replaces. That is checked by its words, because a
  * policy, or the model that it asked, can name a message that says something else:
  *
- *   - less than half of its words stand in what it names: what users said becomes what
- *     the agent says;
+ *   - less than half of its words stand in what it names, or half of the others are words
+ *     that tools said and no user: what users said becomes what the agent says;
  *   - half of the words of what the agent says stand in what tools said in the session,
  *     and less than half in what users said, or in the entries that it is from: it is
  *     the tool's. An order in a document is not better for having been repeated by an
@@ -245,19 +245,21 @@ static sessile_status check_words(attesting *a, sessile_error *err)
 {
     const proposal *p = a->p;
     sessile_memory_source named = a->source;
-    int stands, tools;
+    int stands, adds, tools;
 
     if (a->words.failed || a->entries.failed)
         return fail_nomem(err);
     stands = word_set_has_half(&a->words, p->words, a->x->entry.value);
-    if (!stands && rank_of(a->source) > rank_of(SESSILE_MEMORY_BY_AGENT))
+    adds = word_set_adds_half(&a->words, &p->tool_words, &p->user_words, p->words,
+                              a->x->entry.value);
+    if ((!stands || adds) && rank_of(a->source) > rank_of(SESSILE_MEMORY_BY_AGENT))
         a->source = SESSILE_MEMORY_BY_AGENT;
     tools = has_tools_words(p, &a->entries, &a->x->entry,
                             a->source == SESSILE_MEMORY_BY_AGENT);
     if (tools)
         a->source = SESSILE_MEMORY_BY_TOOL;
     a->x->lowered = a->source != named;
-    return stands < 0 || tools < 0 ? fail_nomem(err) : SESSILE_OK;
+    return stands < 0 || adds < 0 || tools < 0 ? fail_nomem(err) : SESSILE_OK;
 }
 
 /* What an agent writes by itself, its model having called a tool. */

@@ -82,6 +82,22 @@ static int stands_in(uint64_t value, uint64_t in)
 
 /* ------------------------------------------------------------------ the model */
 
+/* Which word follows which, in the order in which they are written. */
+typedef struct follows {
+    uint64_t after[VOCABULARY];
+} follows;
+
+static void follow(follows *f, uint64_t words)
+{
+    int last = -1;
+    for (int i = 0; i < VOCABULARY; i++)
+        if (words >> i & 1) {
+            if (last >= 0)
+                f->after[last] |= UINT64_C(1) << i;
+            last = i;
+        }
+}
+
 typedef struct model_entry {
     sessile_id id;
     uint64_t words;
@@ -118,6 +134,7 @@ typedef struct world {
     model_message said[MESSAGES];
     size_t said_count;
     uint64_t tool_words, user_words;
+    follows tool_follows, user_follows;
     int lists; /* the policy reads the memory first */
     sessile_id shown[ENTRIES];
     size_t shown_count;
@@ -173,10 +190,41 @@ static size_t live_of(world *w, sessile_id *ids)
     return count;
 }
 
+/* Whether words copy what tools said and nobody else. */
+static int copies_tools(const world *w, const follows *known, uint64_t words)
+{
+    int last = -1, pairs = 0, met = 0, only = 0, row = 0, longest = 0;
+    for (int i = 0; i < VOCABULARY; i++) {
+        uint64_t bit = UINT64_C(1) << i;
+        if (!(words & bit))
+            continue;
+        if (last >= 0) {
+            int is_met = (w->tool_follows.after[last] & bit) != 0;
+            int is_only = is_met && !(w->user_follows.after[last] & bit) &&
+                          !(known->after[last] & bit);
+            pairs++;
+            met += is_met;
+            only += is_only;
+            row = is_only ? row + 1 : 0;
+            longest = row > longest ? row : longest;
+        }
+        last = i;
+    }
+    return longest >= 3 || (only && (2 * only >= pairs || met == pairs));
+}
+
+/* Whether half of the words that do not stand in `named` are of tools alone. */
+static int adds_of_tools(const world *w, uint64_t named, uint64_t words)
+{
+    uint64_t rest = words & ~named;
+    return rest && 2 * bits(rest & w->tool_words & ~w->user_words) >= bits(rest);
+}
+
 /* Law 1, 2 and 6 of one write: the law that is broken, or 0. */
 static int model_attest(world *w, ask *a)
 {
-    uint64_t words = 0, entry_words = 0;
+    uint64_t words = 0, entries = 0;
+    follows known = {{0}};
     sessile_memory_source source = SESSILE_MEMORY_BY_SYSTEM;
 
     a->least = 3;
@@ -197,14 +245,18 @@ static int model_attest(world *w, ask *a)
             if (!is_in(w->shown, w->shown_count, id))
                 return of ? 1 : 3;
             words |= e->words;
-            entry_words |= e->words;
+            entries |= e->words;
+            follow(&known, e->words);
             source = rank_of(e->source) < rank_of(source) ? e->source : source;
             a->least = e->least < a->least ? e->least : a->least;
         }
-    if (rank_of(source) > 1 && !stands_in(a->words, words))
+    if (rank_of(source) > 1 &&
+        (!stands_in(a->words, words) || adds_of_tools(w, words, a->words)))
         source = SESSILE_MEMORY_BY_AGENT;
     if (source == SESSILE_MEMORY_BY_AGENT && stands_in(a->words, w->tool_words) &&
-        !stands_in(a->words, w->user_words) && !stands_in(a->words, entry_words))
+        !stands_in(a->words, w->user_words) && !stands_in(a->words, entries))
+        source = SESSILE_MEMORY_BY_TOOL;
+    if (copies_tools(w, &known, a->words))
         source = SESSILE_MEMORY_BY_TOOL;
     a->source = source;
     a->waits = source == SESSILE_MEMORY_BY_TOOL;
@@ -344,10 +396,14 @@ static void speak(world *w)
     put_words(text, m->words);
     m->id = memory_said(w->sc.session, roles[kind], text,
                         kind == 2 ? ",\"metadata\":{\"untrusted\":true}" : "");
-    if (kind == 2)
+    if (kind == 2) {
         w->tool_words |= m->words;
-    if (m->source == SESSILE_MEMORY_BY_USER)
+        follow(&w->tool_follows, m->words);
+    }
+    if (m->source == SESSILE_MEMORY_BY_USER) {
         w->user_words |= m->words;
+        follow(&w->user_follows, m->words);
+    }
 }
 
 static sessile_id some_entry(world *w, const sessile_id *live, size_t count)
@@ -430,22 +486,6 @@ static void put_asks(const world *w, char *out)
     strcat(out, "]}");
 }
 
-/* Law 2 also looks for what copies a tool (spec/policies/memory_attacks_spec.lua), which
- * this model does not know: it may trust an entry less, if that has a tool's words. */
-static void take_source(const world *w, ask *a, sessile_slice entry)
-{
-    static const char *const names[] = {"\"source\":\"tool\"", "\"source\":\"agent\""};
-    static const sessile_memory_source sources[] = {SESSILE_MEMORY_BY_TOOL,
-                                                    SESSILE_MEMORY_BY_AGENT};
-    for (int i = 0; i < 2; i++)
-        if (memmem(entry.data, entry.size, names[i], strlen(names[i])) &&
-            rank_of(sources[i]) < rank_of(a->source)) {
-            assert_true((a->words & w->tool_words) != 0);
-            a->source = sources[i];
-            a->waits = sources[i] == SESSILE_MEMORY_BY_TOOL;
-        }
-}
-
 /* Answers `admit`, and meddles before the first one. */
 static void on_hook(void *arg, const sessile_need *need, sessile_answer *answer)
 {
@@ -460,7 +500,6 @@ static void on_hook(void *arg, const sessile_need *need, sessile_answer *answer)
         for (size_t n = 1 + draw(3); n > 0; n--)
             meddle(w, w->other);
     w->meddled = 1;
-    take_source(w, &w->asks[w->next_admit], need->request);
     w->judged_count = live_of(w, w->judged);
     luck = draw(10);
     answer->text = sessile_text(luck == 0   ? "{\"result\":false,\"why\":\"no\"}"
@@ -559,6 +598,7 @@ static int prepare(world *w, char *answer)
 
     w->said_count = w->ask_count = w->next_admit = w->shown_count = 0;
     w->user_words = 0;
+    w->user_follows = (follows){{0}};
     w->meddled = 0;
     clock_ms += (int64_t)draw(40);
     for (size_t n = draw(4); n > 0; n--)
