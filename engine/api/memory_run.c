@@ -2,6 +2,7 @@
 #include "sessile_memory.h"
 #include "api/api.h"
 #include "memory_run/begin.h"
+#include "remember/proposal.h"
 
 #define EMBED_BATCH 64
 
@@ -64,6 +65,25 @@ sessile_status sessile_tidy_begin(sessile_memory_run **out, sessile_memory *memo
 {
     API_MEMORY_RUN(memory);
     return memory_run_tidy(out, memory, options, err);
+}
+
+sessile_status
+sessile_memory_agent_source(sessile_session *session, sessile_memory *memory,
+                            const sessile_memory_write_entry *entry, sessile_slice before,
+                            sessile_memory_source *source, sessile_error *err)
+{
+    sessile_status status;
+
+    error_clear(err);
+    API_NEED(session);
+    API_NEED(memory);
+    API_NEED(entry);
+    API_NEED(source);
+    API_TEXT(before);
+    *source = SESSILE_MEMORY_BY_TOOL;
+    status = api_check_memory_entry(entry, err);
+    return status ? status
+                  : memory_agent_source(session, memory, entry, before, source, err);
 }
 
 sessile_status sessile_admit_begin(sessile_memory_run **out, sessile_memory *memory,

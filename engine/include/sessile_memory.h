@@ -525,7 +525,8 @@ SESSILE_API sessile_status sessile_recall(sessile_session *session,
  *                    is from, among those that the policy was shown
  *   2 trust          its source is the least of theirs (system, user, agent, tool). If
  *                    less than half of its words stand in them, what users said becomes
- *                    what the agent says. What comes from tools waits for a person
+ *                    what the agent says. If it repeats what tools said in the session,
+ *                    it is a tool's. What comes from tools waits for a person
  *   3 no overreach   it ends only live entries that it was shown, none that is pinned,
  *                    and at most five, or a tenth of the live ones. An entry that would
  *                    replace one of a higher source waits for a person instead
@@ -591,6 +592,18 @@ SESSILE_API sessile_status sessile_tidy_begin(sessile_memory_run **out,
                                               sessile_memory *memory,
                                               const sessile_memory_run_options *options,
                                               sessile_error *err);
+
+/*
+ * Whose words an entry has that the agent of a session writes by itself, because its model
+ * called a tool of the host's: TOOL if it repeats what tools said there, as law 2 finds in
+ * the newest 400 messages; else AGENT. The host writes it with that source, pending if it
+ * is TOOL. before: the value that it replaces, whose words are not looked for; may be
+ * empty. memory: where it is to be written. Writes nothing.
+ */
+SESSILE_API sessile_status sessile_memory_agent_source(
+    sessile_session *session, sessile_memory *memory,
+    const sessile_memory_write_entry *entry, sessile_slice before,
+    sessile_memory_source *source, sessile_error *err);
 
 /* Begins to write entries of the host, which `admit` hooks judge first. Of the laws only
  * 5 holds. */

@@ -6,6 +6,7 @@
 void word_set_init(word_set *s, const allocator *a)
 {
     map_init(&s->words, a);
+    s->last = 0;
     s->failed = 0;
 }
 
@@ -14,16 +15,35 @@ void word_set_deinit(word_set *s)
     map_deinit(&s->words);
 }
 
+static uint64_t pair_hash(uint64_t first, uint64_t second)
+{
+    const uint64_t both[] = {first, second};
+    return hash64(both, sizeof both);
+}
+
+/* A single character of a script without spaces: its pairs stand for it. */
+static int is_single(const char *term, size_t size)
+{
+    return size > 1 && utf8_length(term, size) == size;
+}
+
 static int add_word(void *arg, const char *term, size_t size)
 {
     word_set *s = arg;
-    if (map_put(&s->words, hash64(term, size), 1))
+    uint64_t hash = hash64(term, size);
+    if (map_put(&s->words, hash, 1))
         s->failed = 1;
+    if (is_single(term, size))
+        return s->failed;
+    if (s->last && map_put(&s->words, pair_hash(s->last, hash), 1))
+        s->failed = 1;
+    s->last = hash;
     return s->failed;
 }
 
 void word_set_add(word_set *s, words *w, const char *text, size_t size)
 {
+    s->last = 0;
     if (size && words_each(w, text, size, 0, add_word, s))
         s->failed = 1;
 }
@@ -61,4 +81,44 @@ int word_set_has_half(const word_set *s, words *w, sessile_slice text)
     if (o.words)
         return 2 * o.words_met >= o.words;
     return o.numbers && 2 * o.numbers_met >= o.numbers;
+}
+
+/* ------------------------------------------------------------------ copies */
+
+typedef struct copying {
+    const word_set *from, *others[2];
+    uint64_t last;
+    size_t pairs, met, only, row, longest; /* only: that the others do not have */
+} copying;
+
+static int count_pair(void *arg, const char *term, size_t size)
+{
+    copying *c = arg;
+    uint64_t hash = hash64(term, size), pair = pair_hash(c->last, hash);
+
+    if (is_single(term, size))
+        return 0;
+    if (c->last) {
+        int met = map_get(&c->from->words, pair, NULL);
+        int only = met && !map_get(&c->others[0]->words, pair, NULL) &&
+                   !map_get(&c->others[1]->words, pair, NULL);
+        c->pairs++;
+        c->met += (size_t)met;
+        c->only += (size_t)only;
+        c->row = only ? c->row + 1 : 0;
+        c->longest = c->row > c->longest ? c->row : c->longest;
+    }
+    c->last = hash;
+    return 0;
+}
+
+int word_set_is_copied(const word_set *from, const word_set *other,
+                       const word_set *another, words *w, sessile_slice text, int is_name)
+{
+    copying c = {.from = from, .others = {other, another}};
+    if (text.size && words_each(w, text.data, text.size, 0, count_pair, &c))
+        return -1;
+    if (c.longest >= 3 || is_name)
+        return c.longest >= 3;
+    return c.only && (2 * c.only >= c.pairs || c.met == c.pairs);
 }

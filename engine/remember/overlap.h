@@ -2,7 +2,8 @@
  * overlap.h: whether the words of a text stand in others.
  *
  * Words are compared as the search compares them: folded, stemmed, without stop words.
- * Numbers count only in a text that has nothing else.
+ * Numbers count only in a text that has nothing else. A set keeps also which two words
+ * follow each other: numbers too, because a copied number is copied with its neighbours.
  */
 #ifndef REMEMBER_OVERLAP_H
 #define REMEMBER_OVERLAP_H
@@ -12,8 +13,9 @@
 #include "sessile.h"
 
 typedef struct word_set {
-    map words;  /* hashes of terms */
-    int failed; /* no memory: words are missing */
+    map words;     /* hashes of terms, and of two that follow each other */
+    uint64_t last; /* hash of the term before, in the text that is being added; 0: none */
+    int failed;    /* no memory: words are missing */
 } word_set;
 
 void word_set_init(word_set *s, const allocator *a);
@@ -22,5 +24,16 @@ void word_set_add(word_set *s, words *w, const char *text, size_t size);
 /* 1: half of the words of the text, or more, are in the set. 0 also for a text without
  * words. -1: no memory. */
 int word_set_has_half(const word_set *s, words *w, sessile_slice text);
+
+/*
+ * 1: the text copies `from`. Of the pairs of words that follow each other in it, those
+ * count that stand in `from` and in neither of the others: half of them, or three in a
+ * row, or any if all of the text's pairs stand in `from`. 0: it does not, or has one
+ * word. -1: no memory. is_name 1: only three in a row, because a name is made of few
+ * words.
+ */
+int word_set_is_copied(const word_set *from, const word_set *other,
+                       const word_set *another, words *w, sessile_slice text,
+                       int is_name);
 
 #endif

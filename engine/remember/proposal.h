@@ -163,6 +163,9 @@ sessile_status proposal_hear(proposal *p, buf *out, sessile_error *err);
 sessile_status proposal_heard(const proposal *p, sessile_id *upto, sessile_error *err);
 /* Shows messages of a context, without texts of the engine's and the policies'. */
 sessile_status proposal_show_context(proposal *p, const context *c, sessile_error *err);
+/* Takes in the words of the newest messages of the path, heard or not. Nothing of them
+ * may be named. */
+sessile_status proposal_look_back(proposal *p, sessile_error *err);
 
 /* ---- show.c */
 
@@ -202,6 +205,11 @@ sessile_status proposal_take_ids(const proposal *p, json ids, const char *what,
 /* Works out whose words each entry has, and judges laws 1, 2, 3 (what was shown), 5 and
  * 6 as far as the memory's state does not matter. */
 sessile_status proposal_attest(proposal *p, sessile_error *err);
+/* See sessile_memory_agent_source(). */
+sessile_status memory_agent_source(sessile_session *s, sessile_memory *m,
+                                   const sessile_memory_write_entry *entry,
+                                   sessile_slice before, sessile_memory_source *out,
+                                   sessile_error *err);
 /* Judges the rest on a memory as it is: it is locked and fresh. */
 sessile_status proposal_judge(proposal *p, size_t memory, int64_t now_ms,
                               sessile_error *err);

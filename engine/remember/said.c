@@ -17,12 +17,15 @@
 #include "base/text.h"
 #include "codec/message.h"
 #include "memory/kinds.h"
+#include "remember/decoded.h"
 #include "session/fold.h"
 #include "session/read.h"
 
+/* "2026-05-02", of a time. */
+#define DAY_SIZE 10
 /* How deep the content of a result is looked into. */
 #define RESULT_DEPTH 4
-/* Messages, and bytes of tools, that are looked at before what is heard now. */
+/* Messages, and bytes of them, that are looked at before what is heard now. */
 #define BEFORE_MESSAGES 400
 #define BEFORE_BYTES    ((size_t)16 << 20)
 
@@ -108,7 +111,7 @@ static sessile_memory_source source_of(const message *m, int has_result)
 static int show_message(proposal *p, const entry *e, const message *m,
                         sessile_memory_source source, const buf *words)
 {
-    char day[WORDS_DAY_SIZE];
+    char day[WORDS_DAY_SIZE], time[TIME_SIZE];
     size_t at = p->said_text.size;
 
     if (mem_grow(p->alloc, (void **)&p->messages, &p->message_capacity,
@@ -122,19 +125,23 @@ static int show_message(proposal *p, const entry *e, const message *m,
     buf_putc(&p->said_text, '\n');
     p->messages[p->message_count++] =
         (shown_message){e->id, source, at, p->said_text.size - at};
-    if (source == SESSILE_MEMORY_BY_USER)
-        word_set_add(&p->user_words, p->words, words->data, words->size);
+    if (source == SESSILE_MEMORY_BY_USER) {
+        word_set_add(&p->user_words, p->words, p->said_text.data + at,
+                     p->said_text.size - at);
+        time_print(message_time(m->timestamp, e->time_ms), time);
+        word_set_add(&p->user_words, p->words, time, DAY_SIZE);
+    }
     return p->said_text.failed || p->user_words.failed ? -1 : 0;
 }
 
 typedef struct hearing {
     proposal *p;
     buf *out; /* NULL: shown, not told */
-    buf words, outputs;
-    size_t bytes; /* of text so far */
-    int told;     /* 1: out has a message */
-    int before;   /* 1: it was heard already: only the words of tools are kept */
-    size_t before_bytes;
+    buf words, outputs, decoded;
+    size_t bytes;  /* of text so far */
+    int told;      /* 1: out has a message */
+    int before;    /* 1: it was heard already: only the words of tools are kept */
+    size_t looked; /* bytes that were looked at */
 } hearing;
 
 static void tell(hearing *h, const entry *e, const message *m,
@@ -170,12 +177,17 @@ static void tell(hearing *h, const entry *e, const message *m,
 static int keep_tool_words(hearing *h, sessile_memory_source source)
 {
     proposal *p = h->p;
-    word_set_add(&p->tool_words, p->words, h->outputs.data, h->outputs.size);
-    if (source == SESSILE_MEMORY_BY_TOOL)
-        word_set_add(&p->tool_words, p->words, h->words.data, h->words.size);
-    if (h->before)
-        h->before_bytes += h->outputs.size + h->words.size;
-    return p->tool_words.failed ? -1 : 0;
+    const buf *texts[] = {&h->outputs,
+                          source == SESSILE_MEMORY_BY_TOOL ? &h->words : NULL};
+
+    for (int i = 0; i < 2 && texts[i]; i++) {
+        buf_clear(&h->decoded);
+        decoded_put(&h->decoded, (sessile_slice){texts[i]->data, texts[i]->size});
+        word_set_add(&p->tool_words, p->words, texts[i]->data, texts[i]->size);
+        word_set_add(&p->tool_words, p->words, h->decoded.data, h->decoded.size);
+    }
+    h->looked += h->outputs.size + h->words.size;
+    return p->tool_words.failed || h->decoded.failed ? -1 : 0;
 }
 
 /* A log_visit of one entry. */
@@ -194,10 +206,8 @@ static sessile_status hear_entry(void *arg, sessile_id id, const char *text, siz
     if (!status)
         status =
             message_read(&m, e.data.at, e.data.size, NULL, NULL, NULL, h->p->alloc, err);
-    if (status)
+    if (status || e.source == SOURCE_POLICY)
         return status;
-    if (e.source == SOURCE_POLICY || is_of_memory_or_summary(m.metadata))
-        return SESSILE_OK;
     buf_clear(&h->words);
     buf_clear(&h->outputs);
     put_words(&h->words, m.content, &has_result);
@@ -206,7 +216,8 @@ static sessile_status hear_entry(void *arg, sessile_id id, const char *text, siz
     if (h->words.failed || h->outputs.failed || keep_tool_words(h, source))
         return fail_nomem(err);
     /* what the host tells the model is not said by anybody */
-    if (h->before || !h->words.size || (h->out && source == SESSILE_MEMORY_BY_SYSTEM))
+    if (h->before || !h->words.size || is_of_memory_or_summary(m.metadata) ||
+        (h->out && source == SESSILE_MEMORY_BY_SYSTEM))
         return SESSILE_OK;
     if (h->out)
         tell(h, &e, &m, source);
@@ -263,18 +274,16 @@ static sessile_status find_new(proposal *p, sessile_id after, sessile_id **ids,
     return status;
 }
 
-/* The words of tools before what is heard now, newest first: an agent may repeat them. */
-static sessile_status hear_tools_before(hearing *h, const sessile_id *ids, size_t first,
-                                        sessile_error *err)
+/* The newest of the messages before `first`, newest first: an agent may repeat them. */
+static sessile_status look_back(hearing *h, const sessile_id *ids, size_t first,
+                                sessile_error *err)
 {
     size_t last = first > BEFORE_MESSAGES ? first - BEFORE_MESSAGES : 0;
     sessile_status status = SESSILE_OK;
 
-    h->before = 1;
-    for (size_t i = first; !status && i > last && h->before_bytes < BEFORE_BYTES; i--)
+    for (size_t i = first; !status && i > last && h->looked < BEFORE_BYTES; i--)
         status = session_texts_locked(h->p->session, ids[i - 1], ids[i - 1], hear_entry,
                                       h, err);
-    h->before = 0;
     return status;
 }
 
@@ -282,12 +291,14 @@ static void begin_hearing(hearing *h)
 {
     buf_init(&h->words, h->p->alloc);
     buf_init(&h->outputs, h->p->alloc);
+    buf_init(&h->decoded, h->p->alloc);
 }
 
 static void end_hearing(hearing *h)
 {
     buf_wipe(&h->words);
     buf_wipe(&h->outputs);
+    buf_wipe(&h->decoded);
 }
 
 sessile_status proposal_hear(proposal *p, buf *out, sessile_error *err)
@@ -315,8 +326,10 @@ sessile_status proposal_hear(proposal *p, buf *out, sessile_error *err)
     buf_putc(out, '[');
     p->heard.from = p->heard.upto = upto;
     status = find_new(p, upto, &ids, &count, &first, err);
+    h.before = 1;
     if (!status && first < count)
-        status = hear_tools_before(&h, ids, first, err);
+        status = look_back(&h, ids, first, err);
+    h.before = 0;
     for (i = first;
          !status && i < count && p->message_count < SAID_MESSAGES && h.bytes < SAID_BYTES;
          i++) {
@@ -353,6 +366,28 @@ sessile_status proposal_show_context(proposal *p, const context *c, sessile_erro
             session_texts_locked(s, it->key.entry, it->key.entry, hear_entry, &h, err);
     }
     session_unlock(s);
+    end_hearing(&h);
+    return status;
+}
+
+sessile_status proposal_look_back(proposal *p, sessile_error *err)
+{
+    sessile_session *s = p->session;
+    hearing h = {.p = p};
+    sessile_id *ids = NULL;
+    size_t count = 0;
+    sessile_status status = proposal_open_words(p, err);
+
+    if (!status)
+        status = session_lock_fresh(s, err);
+    if (status)
+        return status;
+    begin_hearing(&h);
+    status = session_path_locked(s, s->tree.head, &ids, &count, err);
+    if (!status)
+        status = look_back(&h, ids, count, err);
+    session_unlock(s);
+    mem_free(p->alloc, ids, count * sizeof *ids);
     end_hearing(&h);
     return status;
 }

@@ -8,11 +8,15 @@
  *   - less than half of its words stand in what it names: what users said becomes what
  *     the agent says;
  *   - half of the words of what the agent says stand in what tools said in the session,
- *     and less than half in what users said: it is the tool's. An order in a document is
- *     not better for having been repeated by an agent.
+ *     and less than half in what users said, or in the entries that it is from: it is
+ *     the tool's. An order in a document is not better for having been repeated by an
+ *     agent;
+ *   - it copies what tools said (overlap.h): it is the tool's, whatever it names. A
+ *     document can use the words of a question, or of an order that a user gave, and
+ *     change one of them.
  *
  * The day and the author of a message count as its words, because statements are told to
- * have them.
+ * have them. Entries that it is from may be copied: they have sources of their own.
  */
 #include "remember/proposal.h"
 
@@ -20,6 +24,7 @@
 #include <string.h>
 
 #include "base/text.h"
+#include "remember/decoded.h"
 
 /* ------------------------------------------------------------------ sources */
 
@@ -45,7 +50,8 @@ typedef struct attesting {
     proposal *p;
     proposed *x;
     size_t index;
-    word_set words; /* of what it names */
+    word_set words;   /* of what it names */
+    word_set entries; /* of the entries among these */
     sessile_memory_source source;
     source_place places[SESSILE_MEMORY_RUN_FROM];
     size_t place_count;
@@ -179,6 +185,7 @@ static sessile_status attest_entries(attesting *a, size_t memory, const entry_id
             return status;
         lower_to(&a->source, row->source);
         word_set_add(&a->words, a->p->words, row->value.data, row->value.size);
+        word_set_add(&a->entries, a->p->words, row->value.data, row->value.size);
         if (inherit(a, row->from))
             status = fail_nomem(err);
         host_free(row);
@@ -188,26 +195,97 @@ static sessile_status attest_entries(attesting *a, size_t memory, const entry_id
 
 /* ------------------------------------------------------------------ law 2 by words */
 
+/* Whether a text is what tools said, repeated: 1, 0, -1: no memory. entries: what may be
+ * repeated. */
+static int is_repeated(const proposal *p, const word_set *entries, sessile_slice text)
+{
+    int tools = word_set_has_half(&p->tool_words, p->words, text);
+    int users = word_set_has_half(&p->user_words, p->words, text);
+    int known = word_set_has_half(entries, p->words, text);
+    return tools < 0 || users < 0 || known < 0 ? -1 : tools && !users && !known;
+}
+
+/* Whether a text copies what tools said, also when they said it backwards or with other
+ * letters: 1, 0, -1: no memory. entries: what may be copied. */
+static int is_copied(const proposal *p, const word_set *entries, sessile_slice text,
+                     int is_name)
+{
+    int copied = 0;
+    buf other;
+
+    buf_init(&other, p->alloc);
+    for (int by = 0; by < 27 && !copied && text.size; by++) {
+        buf_clear(&other);
+        if (by == 26)
+            decoded_put_reversed(&other, text);
+        else
+            decoded_put_rotated(&other, text, by);
+        copied =
+            other.failed
+                ? -1
+                : word_set_is_copied(&p->tool_words, &p->user_words, entries, p->words,
+                                     (sessile_slice){other.data, other.size}, is_name);
+    }
+    buf_wipe(&other);
+    return copied;
+}
+
+/* Whether an entry has a tool's words: 1, 0, -1: no memory. is_agents: it is the agent's,
+ * if not. */
+static int has_tools_words(const proposal *p, const word_set *entries,
+                           const sessile_memory_write_entry *e, int is_agents)
+{
+    int has = is_agents ? is_repeated(p, entries, e->value) : 0;
+    if (!has)
+        has = is_copied(p, entries, e->value, 0);
+    return has ? has : is_copied(p, entries, e->key, 1);
+}
+
 static sessile_status check_words(attesting *a, sessile_error *err)
 {
     const proposal *p = a->p;
-    sessile_slice value = a->x->entry.value;
     sessile_memory_source named = a->source;
-    int stands, tools = 0, users = 0;
+    int stands, tools;
 
-    if (a->words.failed)
+    if (a->words.failed || a->entries.failed)
         return fail_nomem(err);
-    stands = word_set_has_half(&a->words, p->words, value);
+    stands = word_set_has_half(&a->words, p->words, a->x->entry.value);
     if (!stands && rank_of(a->source) > rank_of(SESSILE_MEMORY_BY_AGENT))
         a->source = SESSILE_MEMORY_BY_AGENT;
-    if (a->source == SESSILE_MEMORY_BY_AGENT) {
-        tools = word_set_has_half(&p->tool_words, p->words, value);
-        users = word_set_has_half(&p->user_words, p->words, value);
-        if (tools && !users)
-            a->source = SESSILE_MEMORY_BY_TOOL;
-    }
+    tools = has_tools_words(p, &a->entries, &a->x->entry,
+                            a->source == SESSILE_MEMORY_BY_AGENT);
+    if (tools)
+        a->source = SESSILE_MEMORY_BY_TOOL;
     a->x->lowered = a->source != named;
-    return stands < 0 || tools < 0 || users < 0 ? fail_nomem(err) : SESSILE_OK;
+    return stands < 0 || tools < 0 ? fail_nomem(err) : SESSILE_OK;
+}
+
+/* What an agent writes by itself, its model having called a tool. */
+sessile_status memory_agent_source(sessile_session *s, sessile_memory *m,
+                                   const sessile_memory_write_entry *entry,
+                                   sessile_slice before, sessile_memory_source *out,
+                                   sessile_error *err)
+{
+    word_set known;
+    proposal p;
+    int tools;
+    sessile_status status;
+
+    proposal_start(&p, s->store, s);
+    p.memories[0] = m;
+    p.memory_count = 1;
+    word_set_init(&known, p.alloc);
+    status = proposal_look_back(&p, err);
+    if (!status) {
+        word_set_add(&known, p.words, before.data, before.size);
+        tools = has_tools_words(&p, &known, entry, 1);
+        *out = tools ? SESSILE_MEMORY_BY_TOOL : SESSILE_MEMORY_BY_AGENT;
+        if (tools < 0 || known.failed)
+            status = fail_nomem(err);
+    }
+    word_set_deinit(&known);
+    proposal_deinit(&p);
+    return status;
 }
 
 /* ------------------------------------------------------------------ all of them */
@@ -254,6 +332,7 @@ static sessile_status attest_one(proposal *p, size_t i, sessile_error *err)
     a->index = i;
     a->source = SESSILE_MEMORY_BY_SYSTEM;
     word_set_init(&a->words, p->alloc);
+    word_set_init(&a->entries, p->alloc);
     check_bounds(p, i);
     if (!p->broken && attest_messages(a))
         status = fail_nomem(err);
@@ -281,6 +360,7 @@ static sessile_status attest_one(proposal *p, size_t i, sessile_error *err)
             place_sources(x, a);
     }
     word_set_deinit(&a->words);
+    word_set_deinit(&a->entries);
     mem_free(p->alloc, a, sizeof *a);
     return status;
 }

@@ -158,6 +158,7 @@ sessile_memory_write_entry *binding_memory_entries(lua_State *L, int list, size_
 
 /* recall.c */
 binding_session_method binding_session_recall, binding_session_recall_find;
+binding_session_method binding_session_agent_source;
 /* The open memories in the list at index; NULL, with the three values of a failure
  * pushed: one is closed. Leaves what holds them on the stack. */
 sessile_memory **binding_memories(lua_State *L, int index, size_t *count);

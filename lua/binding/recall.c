@@ -143,3 +143,27 @@ int binding_session_recall_find(lua_State *L, struct binding_session *session)
                                      &got.count, &got.err);
     return binding_result_rows(L, &got, &found, rows);
 }
+
+/* session:agent_source(memory, value, key, the value before or nil) -> "agent" or "tool";
+ * nil, message, code */
+int binding_session_agent_source(lua_State *L, struct binding_session *session)
+{
+    struct binding_child *memory = luaL_checkudata(L, 2, binding_memory_class.name);
+    sessile_memory_write_entry entry;
+    sessile_memory_source source;
+    sessile_slice before = {NULL, 0};
+    sessile_error err;
+
+    if (!memory->handle)
+        return binding_closed(L, binding_memory_class.noun);
+    memset(&entry, 0, sizeof entry);
+    entry.was = SESSILE_NO_ID;
+    entry.value.data = luaL_checklstring(L, 3, &entry.value.size);
+    entry.key.data = luaL_optlstring(L, 4, "", &entry.key.size);
+    before.data = luaL_optlstring(L, 5, "", &before.size);
+    if (sessile_memory_agent_source(session->handle, memory->handle, &entry, before,
+                                    &source, &err))
+        return binding_fail(L, &err);
+    lua_pushstring(L, sources[source]);
+    return 1;
+}

@@ -342,6 +342,7 @@ static const struct binding_method methods[] = {
     {"custom", .session = session_custom},
     {"clear", .session = session_clear},
     {"recall", .session = binding_session_recall},
+    {"agent_source", .session = binding_session_agent_source},
     {"recall_find", .session = binding_session_recall_find},
     {"recall_run", .session = binding_session_recall_run},
     {"remember_run", .session = binding_session_remember_run},

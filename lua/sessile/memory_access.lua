@@ -2,8 +2,8 @@
 -- like.
 --
 -- It reads what is live and trusted as recall trusts it. It writes in the words of the agent, to
--- where the session writes. What would replace the words of a person, or what somebody pinned or
--- approved, waits for a person; such entries it does not delete.
+-- where the session writes. What repeats a tool waits for a person, and so does what would replace
+-- the words of a person, or what somebody pinned or approved; such entries it does not delete.
 
 local core = require "sessile.core"
 local memories = require "sessile.memories"
@@ -27,11 +27,13 @@ function access.of(session, opts)
   if not stats then
     return nil, message, code
   end
+  local own = settings.of(session._store, session.agent)
   return setmetatable({
     session = session, both = both, share = opts.share, pending = opts.pending or false,
     own = memories.name_of_writes(both, opts.share), consented = not stats.user
       or stats.user.consented,
-    trusts_tools = (settings.of(session._store, session.agent).recall or {}).trust == "tool",
+    trusts_tools = (own.recall or {}).trust == "tool",
+    admits_tools = own.trust and own.trust.tool == "live",
   }, Access)
 end
 
@@ -77,12 +79,30 @@ function Access:holder(key)
   return row, message, code
 end
 
--- An entry as the core takes it: the agent's words, or less.
+-- Whose words an entry has that the model wrote: "agent" or "tool". nil, message, code.
+local function source_of(self, memory, entry, old)
+  if entry.source == "tool" then
+    return "tool"
+  end
+  return self.session._core:agent_source(memory._core, entry.value, entry.key,
+    old and not self:unreadable(old) and old.value or nil)
+end
+
+-- An entry as the core takes it: the agent's words, or less. nil, message, code.
 local function complete(self, memory, entry, old)
+  local source, message, code = source_of(self, memory, entry, old)
+  if not source then
+    return nil, message, code
+  end
   entry.kind, entry.ttl_ms = entry.kind or "fact", memory._settings.ttl or nil
-  entry.source = entry.source or "agent"
   entry.from = add_here(self.session, table.move(entry.from or {}, 1, #(entry.from or {}), 1, {}))
   entry.pending = self.pending
+  if source == "tool" and entry.source ~= "tool" and not self.admits_tools then
+    entry.pending = true
+    entry.metadata = options.add(options.add({}, entry.metadata), {
+      pending_because = "it has a tool's words" })
+  end
+  entry.source = source
   local why = old and access.guarded(old)
   if why then
     entry.pending = true
@@ -110,7 +130,10 @@ function Access:apply(list, ends)
   end
   local entries, waiting = {}, 0
   for i, one in ipairs(list) do
-    entries[i] = complete(self, memory, one[1], one[2])
+    entries[i], message, code = complete(self, memory, one[1], one[2])
+    if not entries[i] then
+      return nil, message, code
+    end
     waiting = waiting + (entries[i].pending and 1 or 0)
   end
   local chosen
