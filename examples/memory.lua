@@ -1,8 +1,8 @@
 -- memory.lua: what an agent knows of a person. It is remembered at a compaction, recalled by
 -- another process in another session, edited by her, corrected and forgotten.
 --
---     build/bin/sessile run examples/memory.lua                 # all steps, each in its own process
---     build/bin/sessile run examples/memory.lua FOLDER STEP     # one, in FOLDER
+--     build/bin/sessile run examples/memory.lua              # all steps, each in its own process
+--     build/bin/sessile run examples/memory.lua FOLDER STEP  # one, in FOLDER
 --
 -- The model is a script: what it notes is in NOTES.
 local sessile = require "sessile"
@@ -101,7 +101,7 @@ function steps.forget()
   print(("forgotten: %d sessions and memories of Ann"):format(assert(store:forget "ann")))
   local _, why, code = store:memory { agent = "coder", user = "ann", must_exist = true }
   print("her memory cannot be opened: " .. code .. ": " .. why)
-  local found = io.popen(("grep -rlE 'to Vim|walnut|Fridays|uses Emacs' '%s' | wc -l"):format(folder))
+  local found = io.popen("grep -rlE 'to Vim|walnut|Fridays|uses Emacs' '" .. folder .. "' | wc -l")
   print(("files with her words: %d"):format(found:read "n"))
 end
 

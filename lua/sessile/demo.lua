@@ -1,7 +1,7 @@
 --- demo: shows the main features on a bundled transcript.
 --
--- It has five scenes (seal, replay, remember, kill, what is left) in a temporary folder. It never touches
--- another store, key or network, and every number it prints is read back from the disk.
+-- It has five scenes (seal, replay, remember, kill, what is left) in a temporary folder. It never
+-- touches another store, key or network, and every number it prints is read back from the disk.
 
 local demo_recall = require "sessile.demo_recall"
 local diff = require "sessile.cli.diff"
@@ -184,7 +184,7 @@ local function recall(show, scene)
       sum[k], cells[i][k + 1] = sum[k] + figure, terminal.number(figure)
     end
   end
-  show.line "\nEach request begins with the one before. In tokens, those that it does not begin with:"
+  show.line "\nEach request begins with the one before. NEW are the tokens behind that:"
   local text = terminal.table({ "QUESTION", "RECALLED>", "REQUESTS>", "TOKENS>", "NEW>",
     "IN THE SYSTEM MESSAGE>" }, cells, function(cell, _, heading)
     return heading and show.paint(cell, "bold") or cell

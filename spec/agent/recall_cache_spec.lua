@@ -59,7 +59,7 @@ describe("requests with recall over the bundled transcript", function()
     assert.equal(blocks, requests[#requests].blocks)
     -- All is sent once for the first time: the last request is what was new in all.
     assert.equal(requests[#requests].tokens, sum_of(rows, "new"))
-    print "# question, entries recalled, requests, tokens, new tokens, new if in the system message:"
+    print "# question, recalled, requests, tokens, new tokens, new if in the system message:"
     for _, row in ipairs(rows) do
       print(("# %-30s %2d %2d %7d %6d %6d"):format(row.question:match "^[\32-\126]*":sub(1, 30),
         row.recalled, row.requests, row.tokens, row.new, row.new_in_system))

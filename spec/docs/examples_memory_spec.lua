@@ -12,8 +12,8 @@ local MONDAY, WEEK = 1772445600000, 7 * 24 * 60 * 60 * 1000
 local HERS = { agent = "coder", user = "ann", must_exist = true }
 -- As they were said and noted, and as an index might have them. Sealed lines are base64: what is
 -- shorter is there by chance.
-local WORDS = { "switched to Vim", "switch", "Fridays", "fridai", "walnut", "hazelnut", "uses Emacs",
-  "editor", "allerg", "at length" }
+local WORDS = { "switched to Vim", "switch", "Fridays", "fridai", "walnut", "hazelnut", "editor",
+  "uses Emacs", "allerg", "at length" }
 
 local function run_step(dir, name, now)
   local out, err, status = example.shell(("%s/clock/sessile run examples/memory.lua %s %s")
@@ -115,9 +115,8 @@ describe("examples/memory.lua", function()
     assert.same({ nil, "ESEALED" }, { memory, code })
     assert.matches("forgotten", message)
     for _, id in ipairs { "monday", "days-later" } do
-      local session
-      session, message, code = store:resume { id = id, agent = "coder", user = "ann" }
-      assert.same({ nil, "ESEALED" }, { session, code })
+      local session, _, why = store:resume { id = id, agent = "coder", user = "ann" }
+      assert.same({ nil, "ESEALED" }, { session, why })
     end
     local unread = 0
     for hit in store:search "Vim" do
