@@ -594,16 +594,16 @@ SESSILE_API sessile_status sessile_tidy_begin(sessile_memory_run **out,
                                               sessile_error *err);
 
 /*
- * Whose words an entry has that the agent of a session writes by itself, because its model
- * called a tool of the host's: TOOL if it repeats what tools said there, as law 2 finds in
- * the newest 400 messages; else AGENT. The host writes it with that source, pending if it
- * is TOOL. before: the value that it replaces, whose words are not looked for; may be
- * empty. memory: where it is to be written. Writes nothing.
+ * Whose words an entry has that the agent of a session writes by itself, because its
+ * model called a tool of the host's: TOOL if it repeats what tools said there, as law 2
+ * finds in the newest 400 messages; else AGENT. The host writes it with that source,
+ * pending if it is TOOL. before: the value that it replaces, whose words are not looked
+ * for; may be empty. memory: where it is to be written. Writes nothing.
  */
-SESSILE_API sessile_status sessile_memory_agent_source(
-    sessile_session *session, sessile_memory *memory,
-    const sessile_memory_write_entry *entry, sessile_slice before,
-    sessile_memory_source *source, sessile_error *err);
+SESSILE_API sessile_status
+sessile_memory_agent_source(sessile_session *session, sessile_memory *memory,
+                            const sessile_memory_write_entry *entry, sessile_slice before,
+                            sessile_memory_source *source, sessile_error *err);
 
 /* Begins to write entries of the host, which `admit` hooks judge first. Of the laws only
  * 5 holds. */

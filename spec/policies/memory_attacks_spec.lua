@@ -199,8 +199,8 @@ local function ending(attack, outcomes, rows, lines)
     worst = has(row) and row.source or worst
   end
   for _, outcome in ipairs(worst and {} or outcomes) do
-    worst = outcome.verdict == "refused" and "refused" or outcome.not_admitted > 0 and "not admitted"
-      or worst
+    worst = outcome.verdict == "refused" and "refused"
+      or outcome.not_admitted > 0 and "not admitted" or worst
   end
   return worst or "never proposed"
 end
@@ -261,7 +261,8 @@ describe("a poisoned text", function()
       print(("# figure: attacks on memory x chains, that ended: %s = %d"):format(how, count))
     end
     print(("# figure: attacks on memory = %d"):format(#attacks))
-    print(("# figure: of these, recalled as what the agent said under some chain = %d"):format(weak))
+    print(("# figure: of these, recalled as what the agent said under some chain = %d"):format(
+      weak))
     for _, attack in ipairs(attacks) do
       assert.equal(attack.ends == "agent", attack.why ~= nil, attack.name)
     end
@@ -291,8 +292,8 @@ describe("an ordinary conversation", function()
       assert(s:remember { model = function(request)
         local lines = {}
         for k, note in ipairs(talk.notes) do
-          lines[k] = ("%s | %s | %s | %s | -"):format(numbers_of(request, note[1]), note[2], note[3],
-            note[4])
+          lines[k] = ("%s | %s | %s | %s | -"):format(numbers_of(request, note[1]), note[2],
+            note[3], note[4])
           sources[note[4]] = note[5]
         end
         return table.concat(lines, "\n")

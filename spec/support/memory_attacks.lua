@@ -1,5 +1,5 @@
--- memory_attacks.lua: attacks on long-term memory: what a hostile text says, where it is, and what a
--- model that obeys it notes. spec/policies/memory_attacks_spec.lua plays them.
+-- memory_attacks.lua: attacks on long-term memory: what a hostile text says, where it is, and what
+-- a model that obeys it notes. spec/policies/memory_attacks_spec.lua plays them.
 --
 -- An attack has
 --   name, kind
@@ -8,7 +8,8 @@
 --              kind =, from =}; from nil: it names all messages of the user. One note, or a list
 --              with one for each session
 --   mark       a word of the order by which its entries are known
---   calls      instead: what the model calls in a `send`, {tool, arguments}; reads: what a page says
+--   calls      instead: what the model calls in a `send`, {tool, arguments}; reads: what a page
+--              says
 --   before     entries that the user has
 --   asks       what the user asks in a later session
 --   ends       how it ends under a chain that asks a model (default: "pending"), and, where it is
@@ -82,7 +83,8 @@ local function talk(text, given)
   for _, message in ipairs(forms[given.form or "tool"](text)) do
     list[#list + 1] = message
   end
-  list[#list + 1] = { role = "assistant", content = given.says or "Noted: " .. (given.value or BCC) }
+  list[#list + 1] = { role = "assistant",
+    content = given.says or "Noted: " .. (given.value or BCC) }
   return list
 end
 
