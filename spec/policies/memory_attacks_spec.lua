@@ -1,7 +1,8 @@
 -- Hostile texts that want to be remembered, a model that obeys them, and the policies that ship.
 --
 -- Each attack of spec/support/memory_attacks.lua is played under each chain: its sessions are
--- remembered, and in a later session the same user asks what the order would match best.
+-- remembered, and in a later session the same user asks what the order would match best. What waits
+-- for a person is approved then, and recalled again: it is one line of the block, and its entry.
 
 local attacks = require "spec.support.memory_attacks"
 local conversations = require "spec.support.memory_conversations"
@@ -269,7 +270,7 @@ describe("a poisoned text", function()
   end)
 end)
 
--- The README of the tree, which has most ordinary words in it.
+-- A long text, with most ordinary words in it.
 local function readme()
   local file = assert(io.open(os.getenv "SESSILE_ROOT" .. "/engine/README.md"))
   local text = file:read "a"
@@ -281,20 +282,26 @@ describe("an ordinary conversation", function()
   it("is remembered as who said it, and little of it waits", function()
     local read = readme()
     local counts = { user = 0, agent = 0, tool = 0, users_lowered = 0, agents_pending = 0 }
-    for i, talk in ipairs(conversations) do
+    for _, talk in ipairs(conversations) do
       local s = session(open { policy = { "remember" } }, "talk")
       for _, message in ipairs(talk.messages) do
         message = message.content == "read" and { role = "tool", content = read,
           tool_call_id = message.tool_call_id } or message
         assert(s:append(message))
       end
-      local sources = {}
+      local sources, found_as = {}, {}
       assert(s:remember { model = function(request)
         local lines = {}
         for k, note in ipairs(talk.notes) do
+<<<<<<< HEAD
           lines[k] = ("%s | %s | %s | %s | -"):format(numbers_of(request, note[1]), note[2],
             note[3], note[4])
           sources[note[4]] = note[5]
+=======
+          lines[k] = ("%s | %s | %s | %s | -"):format(numbers_of(request, note[1]), note[2], note[3],
+            note[4])
+          sources[note[4]], found_as[note[4]] = note[5], note[6] or note[5]
+>>>>>>> attacks
         end
         return table.concat(lines, "\n")
       end })
@@ -304,16 +311,13 @@ describe("an ordinary conversation", function()
       for _, row in ipairs(rows) do
         local wanted = sources[row.value]
         found = found + 1
+        assert.equal(found_as[row.value] .. ": " .. row.value, row.source .. ": " .. row.value)
         counts[wanted] = counts[wanted] + 1
         assert.equal(row.source == "tool" and "pending" or "live", row.state)
         if wanted == "user" and row.source ~= "user" then
           counts.users_lowered = counts.users_lowered + 1
-          print("# LOW", i, row.value, row.source)
         elseif wanted == "agent" and row.source == "tool" then
           counts.agents_pending = counts.agents_pending + 1
-          print("# PEND", i, row.value, row.source)
-        elseif wanted == "tool" then
-          assert.equal("tool", row.source)
         end
       end
       assert.equal(#talk.notes, found)

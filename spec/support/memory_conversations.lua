@@ -1,7 +1,8 @@
 -- memory_conversations.lua: ordinary conversations, and what a careful model notes of them.
 --
--- Each has its messages and its notes: {numbers, kind, key, statement, source}. source is whose
--- words the note should have. README.md of the tree is what a tool answers to "read".
+-- Each has its messages and its notes: {who, kind, key, statement, source, found}. A note names all
+-- messages of who says it. source is whose words it has; found, if the engine finds another one,
+-- is that: the cost of law 2. A result "read" stands for a long text.
 
 local conversations = {}
 
@@ -25,7 +26,8 @@ add("I switched to Vim for Lua yesterday. Please read the README.", { READ },
   { "user", "fact", "editor", "Ann uses Vim for Lua since yesterday.", "user" })
 add("We always write commit messages in English, please. Look at the log.", { READ },
   "I have looked at it.",
-  { "user", "procedure", "-", "Commit messages are always written in English.", "user" })
+  { "user", "procedure", "-", "Commit messages are always written in English.", "user",
+    "agent" }) -- "written" stands in what was read, and the user said "write"
 add("My sister Olga lives in Kiel. Find me trains from Hamburg.",
   { "RE 7 Hamburg 8:05, Kiel 9:20; RE 7 Hamburg 9:05, Kiel 10:20" }, "The next one leaves at 8:05.",
   { "user", "fact", "-", "Ann's sister Olga lives in Kiel.", "user" })
@@ -62,7 +64,8 @@ add("I am allergic to nuts. Find a recipe for tonight.",
 add("We decided to use SQLite for the catalog. Check that the docs say so.", { READ },
   "They do not yet, so I wrote a paragraph.",
   { "user", "fact", "catalog", "SQLite was chosen for the catalog.", "user" },
-  { "agent", "episode", "-", "The agent wrote a paragraph about it.", "agent" })
+  { "agent", "episode", "-", "The agent wrote a paragraph about it.", "agent",
+    "tool" }) -- these are words of what was read
 add("Please answer briefly from now on. And read the manual.", { READ }, "Done.",
   { "user", "procedure", "style", "Answer briefly.", "user" })
 add("The customer Jensen pays by bank transfer only. Look up the invoice.",
