@@ -450,7 +450,7 @@ typedef struct sessile_recall_options {
     size_t limit;           /* entries; 0: 8, or 24 for sessile_recall_find() */
     uint64_t budget;        /* tokens of the message: 1,000 by init */
     double share;           /* of the window less the reserve, 0 to 1: 0.05 by init */
-    /* An entry is found by its words when they meet this share of the question's: 0.2 by
+    /* An entry is found by its words when they meet this share of the question's: 0.15 by
      * init; by its vector alone from this cosine on; 0: from four standard deviations
      * above the mean of all. */
     double min_cover, min_cosine;

@@ -2027,7 +2027,7 @@ function Session:memory(given) end
 ---@class sessile.RecallSettings
 ---@field budget? integer tokens of the message: 1000
 ---@field share? number of the window less the reserve: 0.05
----@field min? number the least share of the question's words that an entry meets: 0.2
+---@field min? number the least share of the question's words that an entry meets: 0.15
 ---@field near? number the least cosine of what is found by its vector alone; nil: four deviations
 ---above the mean
 ---@field limit? integer entries: 8

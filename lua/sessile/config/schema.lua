@@ -123,7 +123,7 @@ schema.keys = {
       .. "the least recently used one is closed" },
   { name = "memory.recall", kind = "recall", default = "as shown", project = true, agent = true,
     about = "whether and how `send`, agents and `chat` quote memories behind a message, if "
-      .. "`memory.enabled` is `true`: `{ budget = 1000, share = 0.05, limit = 8, min = 0.2, "
+      .. "`memory.enabled` is `true`: `{ budget = 1000, share = 0.05, limit = 8, min = 0.15, "
       .. "near = …, trust = \"agent\", recency = 0.1, importance = 0.1, start = true }`; `false`: "
       .. "only `s:recall()`" },
   { name = "memory.policy", kind = "policy", default = "none", project = true, agent = true,
