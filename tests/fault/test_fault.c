@@ -440,7 +440,7 @@ static void a_failed_sync_poisons(void **state)
 
 int main(int argc, char **argv)
 {
-    static struct CMUnitTest tests[64];
+    static struct CMUnitTest tests[2 * 64]; /* two for each name */
     static char names[64][64];
     const char *only = getenv("FAULT_AT");
     size_t count = 0;
@@ -457,6 +457,7 @@ int main(int argc, char **argv)
                          strcmp(all.only_mode, sealed ? "sealed" : "plain") == 0;
             if (!wanted || scenarios[i].fails || (scenarios[i].sealed && !sealed))
                 continue;
+            assert_true(count < sizeof names / sizeof *names);
             snprintf(names[count], sizeof *names, "%c %s", sealed ? 's' : 'p',
                      scenarios[i].name);
             tests[2 * count] = (struct CMUnitTest){names[count], every_call_may_fail,
