@@ -103,6 +103,8 @@ A    := $(BUILD)/libsessile.a
 SO   := $(BUILD)/libsessile.so.$(VERSION)
 CORE := $(if $(BINDING),$(BUILD)/lua/sessile/core.so)
 BIN  := $(if $(COMMAND),$(BUILD)/bin/sessile)
+# The executable with a clock that specs set.
+CLOCKED := $(if $(COMMAND),$(BUILD)/clock/sessile)
 WORKER := $(if $(WORKERS),$(BUILD)/libexec/sessile-worker)
 # Vocabularies to count tokens with, as files that are mapped.
 ENCODINGS := $(patsubst engine/tokens/data/%.zst,$(BUILD)/share/sessile/encodings/%.bpe,\
@@ -117,7 +119,7 @@ ENCODINGS := $(patsubst engine/tokens/data/%.zst,$(BUILD)/share/sessile/encoding
 all: build
 always:
 build: $(A) $(if $(ENGINE),$(SO)) $(CORE) $(BIN) $(WORKER) $(ENCODINGS) $(BUILD)/sessile.pc
-everything: build $(BUILD)/internal.a $(TESTS) $(STORE_OBJECTS) $(FUZZERS) $(BENCHES) $(SAMPLES) \
+everything: build $(BUILD)/internal.a $(TESTS) $(CLOCKED) $(STORE_OBJECTS) $(FUZZERS) $(BENCHES) $(SAMPLES) \
             $(BUILD)/accuracy/retrieval
 
 # ---- objects -------------------------------------------------------------------------
@@ -196,6 +198,10 @@ $(BUILD)/sessile.pc: engine/sessile.pc.in Makefile
 # ---- programs and the Lua module -----------------------------------------------------
 
 $(BIN): $(COMMAND) $(BINDING) $(BUILD)/internal.a
+	@mkdir -p $(@D)
+	$(LINK) -Wl,-E -o $@ $^ $(LIBS) -Wl,--as-needed $(COMMAND_LIBS)
+
+$(CLOCKED): $(OBJ)/tests/clock/clock.o $(COMMAND) $(BINDING) $(BUILD)/internal.a
 	@mkdir -p $(@D)
 	$(LINK) -Wl,-E -o $@ $^ $(LIBS) -Wl,--as-needed $(COMMAND_LIBS)
 

@@ -108,8 +108,7 @@ sessile_status api_read_begin(sessile_session *session, const void *out,
 sessile_status api_check_list(const sessile_list_options *options, sessile_error *err);
 sessile_status api_check_memory_entry(const sessile_memory_write_entry *entry,
                                       sessile_error *err);
-sessile_status api_check_recall(sessile_memory *const *memories,
-                                size_t memory_count,
+sessile_status api_check_recall(sessile_memory *const *memories, size_t memory_count,
                                 const sessile_recall_options *options,
                                 sessile_error *err);
 sessile_status api_check_session(const sessile_session_options *options,

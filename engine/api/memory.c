@@ -304,7 +304,7 @@ void sessile_recall_options_init(sessile_recall_options *options)
     memset(options, 0, sizeof *options);
     options->budget = 1000;
     options->share = 0.05;
-    options->min_cover = 0.2;
+    options->min_cover = 0.15;
     options->trust = SESSILE_MEMORY_BY_AGENT;
     options->recency = options->importance = 0.1;
     options->start = 1;

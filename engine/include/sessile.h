@@ -1954,9 +1954,9 @@ typedef struct sessile_run_options {
     sessile_slice summary;           /* branch: of what it leaves, or empty */
     int summarize;                   /* branch: ask for one, when none is given */
     /* turn, compact, plan, answer: the memories that policies have as ctx.memory, as for
-     * sessile_recall() in sessile_memory.h. What is proposed for them is judged by the laws
-     * of memory and written before the compaction is. Without the user's consent policies
-     * have none. */
+     * sessile_recall() in sessile_memory.h. What is proposed for them is judged by the
+     * laws of memory and written before the compaction is. Without the user's consent
+     * policies have none. */
     struct sessile_memory *const *memories;
     size_t memory_count;
 } sessile_run_options;
@@ -2045,7 +2045,7 @@ typedef struct sessile_need {
      * of entries also "ids":[…].
      * HOOK of a memory: its arguments, a JSON array. */
     sessile_slice request;
-    sessile_hook hook;     /* HOOK: which hook */
+    sessile_hook hook;    /* HOOK: which hook */
     sessile_state *state; /* HOOK: the state that the hook reads and edits; of a memory:
                              NULL */
     sessile_reason reason;
@@ -2160,8 +2160,8 @@ typedef struct sessile_outcome {
                            0: it fits */
     const sessile_removal *removals;
     size_t removal_count;
-    sessile_slice memory; /* what policies proposed for memories, as `changes` of a
-                             sessile_memory_outcome; empty: nothing */
+    sessile_slice memory;  /* what policies proposed for memories, as `changes` of a
+                              sessile_memory_outcome; empty: nothing */
     const char *summary;   /* text of the first message that was inserted, or ""; branch:
                               the summary */
     uint64_t engine_us;    /* time spent in the engine, without waiting for the host */

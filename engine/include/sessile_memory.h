@@ -450,7 +450,7 @@ typedef struct sessile_recall_options {
     size_t limit;           /* entries; 0: 8, or 24 for sessile_recall_find() */
     uint64_t budget;        /* tokens of the message: 1,000 by init */
     double share;           /* of the window less the reserve, 0 to 1: 0.05 by init */
-    /* An entry is found by its words when they meet this share of the question's: 0.2 by
+    /* An entry is found by its words when they meet this share of the question's: 0.15 by
      * init; by its vector alone from this cosine on; 0: from four standard deviations
      * above the mean of all. */
     double min_cover, min_cosine;
@@ -533,7 +533,8 @@ SESSILE_API sessile_status sessile_recall(sessile_session *session,
  *   4 nothing lost   replaced and deleted entries stay in the log
  *   5 scope          what a user said goes to that user's memory; without consent nothing
  *                    is read or written
- *   6 bounds         32 entries a run, 2 KiB a value, 200 bytes a key, 16 sources an entry
+ *   6 bounds         32 entries a run, 2 KiB a value, 200 bytes a key, 16 sources an
+ * entry
  *
  * An entry that meanwhile ended, or whose key was written meanwhile, is left out as
  * stale. After that, each entry to be written goes through the `admit` hooks.
@@ -580,52 +581,54 @@ SESSILE_API void sessile_memory_run_options_init(sessile_memory_run_options *opt
  * agent's). memories: as for sessile_recall(). DENIED: the user does not consent.
  * INVALID: the chain has no `remember`.
  */
-SESSILE_API sessile_status
-sessile_remember_begin(sessile_memory_run **out, sessile_session *session,
-                       sessile_memory *const *memories, size_t memory_count,
-                       const sessile_memory_run_options *options, sessile_error *err);
+SESSILE_API sessile_status sessile_remember_begin(
+    sessile_memory_run **out, sessile_session *session, sessile_memory *const *memories,
+    size_t memory_count, const sessile_memory_run_options *options, sessile_error *err);
 
 /* Begins to tidy: `tidy` of each policy gets live entries one by one, each with at most
  * eight neighbours: those of its key, and those that its own words find with half of its
  * own score or more. INVALID: the chain has no `tidy`. */
-SESSILE_API sessile_status
-sessile_tidy_begin(sessile_memory_run **out, sessile_memory *memory,
-                   const sessile_memory_run_options *options, sessile_error *err);
+SESSILE_API sessile_status sessile_tidy_begin(sessile_memory_run **out,
+                                              sessile_memory *memory,
+                                              const sessile_memory_run_options *options,
+                                              sessile_error *err);
 
 /*
- * Whose words an entry has that the agent of a session writes by itself, because its model
- * called a tool of the host's: TOOL if it repeats what tools said there, as law 2 finds in
- * the newest 400 messages; else AGENT. The host writes it with that source, pending if it
- * is TOOL. before: the value that it replaces, whose words are not looked for; may be
- * empty. memory: where it is to be written. Writes nothing.
+ * Whose words an entry has that the agent of a session writes by itself, because its
+ * model called a tool of the host's: TOOL if it repeats what tools said there, as law 2
+ * finds in the newest 400 messages; else AGENT. The host writes it with that source,
+ * pending if it is TOOL. before: the value that it replaces, whose words are not looked
+ * for; may be empty. memory: where it is to be written. Writes nothing.
  */
-SESSILE_API sessile_status sessile_memory_agent_source(
-    sessile_session *session, sessile_memory *memory,
-    const sessile_memory_write_entry *entry, sessile_slice before,
-    sessile_memory_source *source, sessile_error *err);
+SESSILE_API sessile_status
+sessile_memory_agent_source(sessile_session *session, sessile_memory *memory,
+                            const sessile_memory_write_entry *entry, sessile_slice before,
+                            sessile_memory_source *source, sessile_error *err);
 
 /* Begins to write entries of the host, which `admit` hooks judge first. Of the laws only
  * 5 holds. */
-SESSILE_API sessile_status
-sessile_admit_begin(sessile_memory_run **out, sessile_memory *memory,
-                    const sessile_memory_write_entry *entries, size_t count,
-                    const sessile_memory_run_options *options, sessile_error *err);
+SESSILE_API sessile_status sessile_admit_begin(sessile_memory_run **out,
+                                               sessile_memory *memory,
+                                               const sessile_memory_write_entry *entries,
+                                               size_t count,
+                                               const sessile_memory_run_options *options,
+                                               sessile_error *err);
 
 /* Begins a recall: as sessile_recall(), but the question is embedded first (EMBED), and
  * the `recall` hooks choose from what was found, and its order. A failed answer or hook
  * costs the vectors, or the choice, and never the call. recall: may be NULL. */
-SESSILE_API sessile_status
-sessile_recall_begin(sessile_memory_run **out, sessile_session *session,
-                     sessile_memory *const *memories, size_t memory_count,
-                     const sessile_recall_options *recall,
-                     const sessile_memory_run_options *options, sessile_error *err);
+SESSILE_API sessile_status sessile_recall_begin(
+    sessile_memory_run **out, sessile_session *session, sessile_memory *const *memories,
+    size_t memory_count, const sessile_recall_options *recall,
+    const sessile_memory_run_options *options, sessile_error *err);
 
 /* Begins to embed the live entries that have no vector of options->embed_model: a
  * request for each batch, each written as it comes, so that a run that ends early loses
  * nothing that was paid for. The first failed answer ends it. */
-SESSILE_API sessile_status
-sessile_embed_begin(sessile_memory_run **out, sessile_memory *memory,
-                    const sessile_memory_run_options *options, sessile_error *err);
+SESSILE_API sessile_status sessile_embed_begin(sessile_memory_run **out,
+                                               sessile_memory *memory,
+                                               const sessile_memory_run_options *options,
+                                               sessile_error *err);
 
 /*
  * Continues the run. OK: it is done. NEEDS: it waits for the answer to *need, which is
@@ -656,13 +659,14 @@ typedef struct sessile_memory_outcome {
     /* NO_POLICY: no hook is there; UNCHANGED: it proposed nothing, or all of it was left
      * out; APPLIED; REFUSED; STALE: the session was heard meanwhile. */
     sessile_verdict verdict;
-    const char *policy;  /* REFUSED: which; or "" */
-    const char *hook;    /* REFUSED: which; or "" */
-    int law;             /* REFUSED: the law of memory that was broken; 0: an error */
-    const char *message; /* REFUSED, STALE, and what failed in passing: the reason; or "" */
-    sessile_id refusal;  /* the entry that records the refusal, or SESSILE_NO_ID */
-    size_t heard;        /* remember: messages that were shown */
-    size_t left;         /* remember: messages, tidy: entries that are for the next run */
+    const char *policy; /* REFUSED: which; or "" */
+    const char *hook;   /* REFUSED: which; or "" */
+    int law;            /* REFUSED: the law of memory that was broken; 0: an error */
+    const char
+        *message; /* REFUSED, STALE, and what failed in passing: the reason; or "" */
+    sessile_id refusal; /* the entry that records the refusal, or SESSILE_NO_ID */
+    size_t heard;       /* remember: messages that were shown */
+    size_t left;        /* remember: messages, tidy: entries that are for the next run */
     /* Entries: written (pending, lowered: how many of these), ended by deleting or by
      * being replaced, confirmed; changes that were left out. */
     size_t written, pending, lowered, ended, confirmed, not_admitted, stale;
@@ -670,13 +674,13 @@ typedef struct sessile_memory_outcome {
      * {"do":"write","memory":"user"|"agent","id":…,"key":…,"value":…,"also":…,"kind":…,
      * "source":…,"lowered":true,"replaces":[…],"contradicts":[…],"state":"live"|"pending"|
      * "not admitted"|"stale","why":…,"policy":…}, or {"do":"delete"|"confirm","memory":…,
-     * "ids":[…],"state":…,"why":…,"policy":…}. What is empty is left out, and with dry_run
-     * the id. Of a run that was refused: what was written before. */
+     * "ids":[…],"state":…,"why":…,"policy":…}. What is empty is left out, and with
+     * dry_run the id. Of a run that was refused: what was written before. */
     sessile_slice changes;
     sessile_recall_outcome recall; /* recall */
     int has_vector;                /* recall: 1: the question was embedded */
-    size_t embedded, to_embed;     /* embed: entries that were, and that still are to be */
-    const char *log;               /* what policies wrote with ctx.log */
+    size_t embedded, to_embed; /* embed: entries that were, and that still are to be */
+    const char *log;           /* what policies wrote with ctx.log */
     uint64_t policy_us;
 } sessile_memory_outcome;
 SESSILE_API sessile_status sessile_memory_run_outcome(sessile_memory_run *run,

@@ -38,7 +38,8 @@ struct sessile_memory {
 
 sessile_status memory_open(sessile_memory **out, sessile_store *st,
                            const sessile_memory_options *options, sessile_error *err);
-/* A run keeps a memory open that its caller closes meanwhile; memory_close() ends either. */
+/* A run keeps a memory open that its caller closes meanwhile; memory_close() ends either.
+ */
 void memory_retain(sessile_memory *m);
 void memory_close(sessile_memory *m);
 /* OK; DAMAGED, TRUNCATED: it can only be read. */

@@ -482,8 +482,10 @@ double postings_score(postings *p, const uint64_t *terms, size_t count,
             double with = of ? of->with[f][i] : count_with(p, list);
             double w = (K + 1) * weight_of(filled, with);
             float weight = (float)(f == FIELD_MAIN ? w : w * HALF);
+            /* A word that no entry has counts as one that a single entry has: in a small
+             * memory it would otherwise outweigh all others of the question. */
             if (f == FIELD_MAIN)
-                whole += w;
+                whole += with > 0 ? w : (K + 1) * weight_of(fmax(filled, 1), 1);
             if (!list)
                 continue;
             for (list_walk k = list_begin(list); list_next(&k);) {

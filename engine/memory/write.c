@@ -126,9 +126,8 @@ static void put_from(buf *out, const sessile_memory *m,
         buf_puts(out, i ? ",{\"session\":" : ",\"from\":[{\"session\":");
         header_put_name(out, f->session);
         buf_puts(out, ",\"agent\":");
-        header_put_name(out,
-                        f->agent.size ? f->agent
-                                      : (sessile_slice){m->agent, m->agent_size});
+        header_put_name(out, f->agent.size ? f->agent
+                                           : (sessile_slice){m->agent, m->agent_size});
         buf_puts(out, ",\"first\":");
         memory_put_id(out, f->first);
         buf_puts(out, ",\"last\":");
@@ -447,10 +446,10 @@ static sessile_status build_verdict(void *arg, sessile_memory *m, batch *b,
     return SESSILE_OK;
 }
 
-sessile_status memory_add_verdict(sessile_memory *m, batch *b,
-                                  const sessile_id *ids, size_t count,
-                                  sessile_memory_verdict_kind to, sessile_slice reason,
-                                  sessile_slice by, sessile_error *err)
+sessile_status memory_add_verdict(sessile_memory *m, batch *b, const sessile_id *ids,
+                                  size_t count, sessile_memory_verdict_kind to,
+                                  sessile_slice reason, sessile_slice by,
+                                  sessile_error *err)
 {
     judging w = {ids, count, 0, to, reason, by};
     return build_verdict(&w, m, b, err);

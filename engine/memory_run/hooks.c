@@ -52,10 +52,11 @@ static sessile_status start_worker(sessile_memory_run *run, sessile_error *err)
         worker_stop(h->worker);
         h->worker = NULL;
     }
-    if (h->worker || (run->options.isolation != SESSILE_WORKER &&
-                      !policy_is_foreign(h->policy)))
+    if (h->worker ||
+        (run->options.isolation != SESSILE_WORKER && !policy_is_foreign(h->policy)))
         return SESSILE_OK;
-    status = worker_start(&h->worker, run->store->worker, run->store->os, run->alloc, err);
+    status =
+        worker_start(&h->worker, run->store->worker, run->store->os, run->alloc, err);
     if (!status)
         state_journal_to(h->state, &h->journal);
     return status;
@@ -140,8 +141,8 @@ static sessile_status take_host_result(sessile_memory_run *run, sessile_error *e
     buf_clear(&h->returned);
     if (!run->ask.text.size)
         buf_puts(&run->ask.text, "{}");
-    status = json_check(&checked, run->ask.text.data, run->ask.text.size, RESULT_DEPTH,
-                        err);
+    status =
+        json_check(&checked, run->ask.text.data, run->ask.text.size, RESULT_DEPTH, err);
     if (status)
         status = fail(err, SESSILE_POLICY, "the hook's answer is no JSON object");
     reply = json_of(checked.data ? checked.data : "", checked.size);
@@ -149,16 +150,17 @@ static sessile_status take_host_result(sessile_memory_run *run, sessile_error *e
     for (json_iter it = json_begin(asks);
          !status && asks.type == JSON_ARRAY && json_next(&it);) {
         buf_clear(&answer);
-        status = proposal_request(&run->proposal, h->step,
-                                  (sessile_slice){it.value.at, it.value.size}, &answer,
-                                  err);
+        status =
+            proposal_request(&run->proposal, h->step,
+                             (sessile_slice){it.value.at, it.value.size}, &answer, err);
         if (!status)
             status = check_raised(run, json_of(answer.data, answer.size), err);
     }
     result = json_get(reply, "result");
     why = json_get(reply, "why");
     buf_putc(&h->returned, '[');
-    buf_put(&h->returned, result.size ? result.at : "null", result.size ? result.size : 4);
+    buf_put(&h->returned, result.size ? result.at : "null",
+            result.size ? result.size : 4);
     buf_putc(&h->returned, ',');
     buf_put(&h->returned, why.size ? why.at : "null", why.size ? why.size : 4);
     buf_putc(&h->returned, ']');

@@ -58,7 +58,8 @@ sessile_status memory_run_remember(sessile_memory_run **out, sessile_session *s,
     if (!status)
         status = begin_proposal(run, err);
     /* law 5: what a user said goes to that user's memory */
-    if (!status && s->identity.user_size && !run->memories[run->proposal.target]->user_size)
+    if (!status && s->identity.user_size &&
+        !run->memories[run->proposal.target]->user_size)
         status = fail(err, SESSILE_INVALID,
                       "the session is a user's, and what is said in it goes to that "
                       "user's memory: give it");

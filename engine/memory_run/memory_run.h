@@ -31,15 +31,15 @@ typedef enum memory_run_kind {
 /* Where a run of hooks stands. */
 typedef enum memory_run_stage {
     MEMORY_STAGE_REMEMBER = 0,
-    MEMORY_STAGE_ADMIT,  /* of what was proposed */
+    MEMORY_STAGE_ADMIT, /* of what was proposed */
     MEMORY_STAGE_COMMIT,
-    MEMORY_STAGE_TIDY,   /* one entry after the other; then ADMIT and COMMIT once more */
+    MEMORY_STAGE_TIDY, /* one entry after the other; then ADMIT and COMMIT once more */
     MEMORY_STAGE_DONE
 } memory_run_stage;
 
 /* The hook that runs, and what it runs in. */
 typedef struct memory_hooks {
-    sessile_policy *policy; /* a reference, or NULL */
+    sessile_policy *policy;    /* a reference, or NULL */
     policy_pipeline *pipeline; /* of the current item; NULL: not made yet */
     sessile_state *state;      /* an empty list: hooks of memories edit none */
     struct worker *worker;
@@ -94,19 +94,19 @@ struct sessile_memory_run {
     int has_proposal;
     memory_run_stage stage;
     buf arguments; /* of the hook */
-    size_t at;     /* of ADMIT: the proposed entry; of TIDY: of ids; of REMEMBER: 1: heard */
+    size_t at; /* of ADMIT: the proposed entry; of TIDY: of ids; of REMEMBER: 1: heard */
     int attested;  /* of ADMIT: sources are known */
     int tidied;    /* TIDY has run */
-    entry_ids ids;   /* of TIDY, of EMBED */
+    entry_ids ids; /* of TIDY, of EMBED */
     memory_run_result result;
     sessile_recall_options recall; /* of RECALL; its texts are in recall_texts */
     buf recall_texts;
     float *question_vector; /* of RECALL, or NULL */
     size_t question_dims;
-    int chooses;  /* of RECALL: a hook chooses from what was found */
-    size_t found; /* of RECALL: what it chooses from */
-    sessile_memory_outside *outside; /* of RECALL, or NULL */
-    size_t outside_size;             /* bytes */
+    int chooses;                       /* of RECALL: a hook chooses from what was found */
+    size_t found;                      /* of RECALL: what it chooses from */
+    sessile_memory_outside *outside;   /* of RECALL, or NULL */
+    size_t outside_size;               /* bytes */
     sessile_recall_item *recall_items; /* that the caller gave, or a hook chose */
     size_t recall_item_count;
 };

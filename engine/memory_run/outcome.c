@@ -33,9 +33,9 @@ static sessile_hook hook_of(const sessile_memory_run *run)
 {
     if (run->hooks.hook)
         return run->hooks.hook;
-    return run->kind == MEMORY_RUN_ADMIT                     ? SESSILE_HOOK_ADMIT
+    return run->kind == MEMORY_RUN_ADMIT                 ? SESSILE_HOOK_ADMIT
            : run->kind == MEMORY_RUN_TIDY || run->tidied ? SESSILE_HOOK_TIDY
-                                                             : SESSILE_HOOK_REMEMBER;
+                                                         : SESSILE_HOOK_REMEMBER;
 }
 
 proposal_author memory_run_author(void *arg, size_t step)
@@ -88,28 +88,28 @@ sessile_status memory_run_outcome(sessile_memory_run *run, sessile_memory_outcom
     buf_putc(&r->changes_json, ']');
     if (r->changes_json.failed)
         return fail_nomem(err);
-    *out = (sessile_memory_outcome){.verdict = r->verdict,
-                                    .policy = r->policy,
-                                    .hook = r->hook,
-                                    .law = r->law,
-                                    .message = r->message,
-                                    .refusal = r->refusal,
-                                    .heard = r->heard,
-                                    .left = r->left,
-                                    .written = r->written,
-                                    .pending = r->pending,
-                                    .lowered = r->lowered,
-                                    .ended = r->ended,
-                                    .confirmed = r->confirmed,
-                                    .not_admitted = r->not_admitted,
-                                    .stale = r->stale,
-                                    .changes = {r->changes_json.data,
-                                                r->changes_json.size},
-                                    .recall = r->recall,
-                                    .has_vector = r->has_vector,
-                                    .embedded = r->embedded,
-                                    .to_embed = r->to_embed,
-                                    .log = run->hooks.log.data ? run->hooks.log.data : "",
-                                    .policy_us = run->hooks.us};
+    *out =
+        (sessile_memory_outcome){.verdict = r->verdict,
+                                 .policy = r->policy,
+                                 .hook = r->hook,
+                                 .law = r->law,
+                                 .message = r->message,
+                                 .refusal = r->refusal,
+                                 .heard = r->heard,
+                                 .left = r->left,
+                                 .written = r->written,
+                                 .pending = r->pending,
+                                 .lowered = r->lowered,
+                                 .ended = r->ended,
+                                 .confirmed = r->confirmed,
+                                 .not_admitted = r->not_admitted,
+                                 .stale = r->stale,
+                                 .changes = {r->changes_json.data, r->changes_json.size},
+                                 .recall = r->recall,
+                                 .has_vector = r->has_vector,
+                                 .embedded = r->embedded,
+                                 .to_embed = r->to_embed,
+                                 .log = run->hooks.log.data ? run->hooks.log.data : "",
+                                 .policy_us = run->hooks.us};
     return SESSILE_OK;
 }

@@ -31,8 +31,8 @@ static sessile_status ask_vector(sessile_memory_run *run, sessile_need *need,
 }
 
 /* Whether the vectors of that model have these dimensions in all memories. */
-static sessile_status check_dims(sessile_memory_run *run, sessile_slice model, size_t dims,
-                                 int *good, sessile_error *err)
+static sessile_status check_dims(sessile_memory_run *run, sessile_slice model,
+                                 size_t dims, int *good, sessile_error *err)
 {
     sessile_status status = SESSILE_OK;
 

@@ -36,8 +36,8 @@ static sessile_status refuse(sessile_memory_run *run, const sessile_error *why,
     memory_run_name(run, run->hooks.step, run->hooks.hook);
     memory_run_say(run, "%s", why->message[0] ? why->message : "the policy failed");
     proposal_clear(p);
-    status = proposal_refuse(p, law, run->result.message, run->options.dry_run, &author,
-                             err);
+    status =
+        proposal_refuse(p, law, run->result.message, run->options.dry_run, &author, err);
     run->result.refusal = p->refusal;
     memory_hooks_end(run);
     run->stage = MEMORY_STAGE_DONE;
@@ -109,7 +109,8 @@ static sessile_status list_live(sessile_memory_run *run, sessile_error *err)
     if (status)
         return status;
     for (size_t i = m->fold->states.count; !status && i > 0; i--)
-        if (states_of(&m->fold->states, (uint32_t)(i - 1), now_ms) == SESSILE_MEMORY_LIVE &&
+        if (states_of(&m->fold->states, (uint32_t)(i - 1), now_ms) ==
+                SESSILE_MEMORY_LIVE &&
             entry_ids_add(&run->ids, m->fold->states.records[i - 1].id, run->alloc))
             status = fail_nomem(err);
     memory_unlock(m);
@@ -174,7 +175,8 @@ static sessile_status step_tidy(sessile_memory_run *run, sessile_need *need,
 static sessile_status take_admission(sessile_memory_run *run, proposed *x,
                                      sessile_error *err)
 {
-    json_iter it = json_begin(json_of(run->hooks.returned.data, run->hooks.returned.size));
+    json_iter it =
+        json_begin(json_of(run->hooks.returned.data, run->hooks.returned.size));
     json said = {0}, why = {0};
 
     if (json_next(&it))
@@ -301,7 +303,8 @@ static sessile_status step_commit(sessile_memory_run *run, sessile_error *err)
         run->result.verdict = SESSILE_REFUSED;
         run->result.law = (int)p->broken;
         run->result.refusal = p->refusal;
-        memory_run_name(run, step, run->tidied ? SESSILE_HOOK_TIDY : SESSILE_HOOK_REMEMBER);
+        memory_run_name(run, step,
+                        run->tidied ? SESSILE_HOOK_TIDY : SESSILE_HOOK_REMEMBER);
         memory_run_say(run, "law %d: %s", (int)p->broken, p->message);
         return SESSILE_OK;
     }

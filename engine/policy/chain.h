@@ -99,8 +99,8 @@ typedef struct chain_hook {
 extern const chain_hook chain_hooks[CHAIN_HOOKS];
 
 /* The hooks of memories. They get values instead of a state, and return values. */
-#define CHAIN_MEMORY_HOOKS                                             \
-    ((unsigned)(SESSILE_HOOK_REMEMBER | SESSILE_HOOK_TIDY |            \
-                SESSILE_HOOK_RECALL | SESSILE_HOOK_ADMIT))
+#define CHAIN_MEMORY_HOOKS                                                        \
+    ((unsigned)(SESSILE_HOOK_REMEMBER | SESSILE_HOOK_TIDY | SESSILE_HOOK_RECALL | \
+                SESSILE_HOOK_ADMIT))
 
 #endif

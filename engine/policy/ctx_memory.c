@@ -39,7 +39,7 @@ static int answered(lua_State *L, int status, lua_KContext before)
     }
     lua_pop(L, 1);
     lua_getfield(L, -1, "value");
-    if (lua_touserdata(L, -1) == NULL && lua_islightuserdata(L, -1)) {
+    if (lua_islightuserdata(L, -1) && !lua_touserdata(L, -1)) {
         lua_pop(L, 1);
         lua_pushnil(L);
     }

@@ -18,8 +18,8 @@
 
 /* All fields of a policy's table, hooks included. */
 static const char *const fields[] = {
-    "name",     "version",   "about",    "options",        "chain",    "fallback",
-    "merge",    "summarize", "truncate", "should_compact", "flush",    "compact",
+    "name",     "version",   "about",    "options",        "chain", "fallback",
+    "merge",    "summarize", "truncate", "should_compact", "flush", "compact",
     "remember", "tidy",      "recall",   "admit",          NULL};
 /* Those of them that are lists of policies. */
 static const char *const lists[] = {"chain", "fallback"};

@@ -184,10 +184,9 @@ static int push_values(lua_State *L, const policy_pipeline *pl)
     lua_json_push(L, pl->arguments.data, pl->arguments.size);
     count = (int)lua_rawlen(L, array);
     luaL_checkstack(L, count + 1, NULL);
-    for (i = 1; i <= count; i++) {
+    for (i = 1; i <= count; i++)
         if (lua_rawgeti(L, array, i) == LUA_TTABLE)
             lua_json_freeze(L, -1);
-    }
     lua_remove(L, array);
     return count;
 }
@@ -306,8 +305,7 @@ static void take_values(lua_State *L, hook_end *end)
     text = lua_tolstring(L, -1, &size);
     buf_clear(&pl->text);
     if (!utf8_valid(text, size))
-        end->status =
-            fail(&end->err, SESSILE_INVALID, "what it returned is not UTF-8");
+        end->status = fail(&end->err, SESSILE_INVALID, "what it returned is not UTF-8");
     else if (buf_put(&pl->text, text, size), pl->text.failed)
         end->status = fail_nomem(&end->err);
 }

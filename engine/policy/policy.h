@@ -71,7 +71,7 @@ typedef struct policy_setup {
     int64_t now_ms; /* the script's only clock */
     /* Hooks run in this worker (borrowed). NULL: in the host's process. */
     struct worker *worker;
-    int has_memory; /* 1: ctx.memory is there */
+    int has_memory;       /* 1: ctx.memory is there */
     sessile_state *state; /* worker: the state of the pipeline */
     buf *journal;         /* worker: the state's complete journal */
 } policy_setup;

@@ -47,12 +47,12 @@ typedef struct worker_job {
     size_t step;
     sessile_hook hook;
     sessile_reason reason;
-    sessile_state *state; /* the hook has begun on it */
+    sessile_state *state;    /* the hook has begun on it */
     sessile_slice arguments; /* of a hook of a memory */
-    buf *journal;         /* its journal since the last job; emptied */
-    buf *log;             /* the script's log lines are appended */
-    uint64_t *us;         /* increased by the time spent in Lua */
-    policy_result *out;   /* request borrowed until the answer */
+    buf *journal;            /* its journal since the last job; emptied */
+    buf *log;                /* the script's log lines are appended */
+    uint64_t *us;            /* increased by the time spent in Lua */
+    policy_result *out;      /* request borrowed until the answer */
 } worker_job;
 
 /* As policy_pipeline_call() and policy_pipeline_answer(). */

@@ -67,8 +67,8 @@ void proposal_put_changes(const proposal *p, buf *out, proposal_author_of author
             put_text(out, "key", e->key.data, e->key.size);
             put_text(out, "value", e->value.data, e->value.size);
             put_text(out, "also", e->also.data, e->also.size);
-            buf_printf(out, ",\"kind\":\"%s\",\"source\":\"%s\"", memory_kind_name(e->kind),
-                       memory_source_name(e->source));
+            buf_printf(out, ",\"kind\":\"%s\",\"source\":\"%s\"",
+                       memory_kind_name(e->kind), memory_source_name(e->source));
             if (x->lowered)
                 buf_puts(out, ",\"lowered\":true");
             put_replaced(out, x);

@@ -2,8 +2,8 @@
  * commit.c: judges a proposal on each memory as it is, and writes it.
  *
  * In each memory, one commit: what is written, what ends, and how far the session was
- * heard; or, of a proposal that breaks a law, the refusal alone. How far it was heard does
- * not move then, so that a policy that was mended hears the same again.
+ * heard; or, of a proposal that breaks a law, the refusal alone. How far it was heard
+ * does not move then, so that a policy that was mended hears the same again.
  *
  * What goes to another memory than the target is judged and written while the target is
  * locked and was judged: nothing is written to either unless both may be. If the power
@@ -151,9 +151,9 @@ static sessile_status add_one(committing *c, size_t i, sessile_memory *m, batch 
     put_metadata(&metadata, x, &c->metadata[i]);
     if (!x->is_host)
         put_author(&policy, &author);
-    x->id = memory_add_entry(m, b, &x->entry,
-                             (sessile_slice){metadata.data, metadata.size},
-                             (sessile_slice){policy.data, policy.size});
+    x->id =
+        memory_add_entry(m, b, &x->entry, (sessile_slice){metadata.data, metadata.size},
+                         (sessile_slice){policy.data, policy.size});
     if (metadata.failed || policy.failed)
         b->text.failed = 1;
     buf_deinit(&metadata);
@@ -269,8 +269,8 @@ static sessile_status check_entries(committing *c, sessile_error *err)
             continue;
         status = memory_check_entry(p->memories[x->memory], &x->entry, err);
         if (!status)
-            status = session_check_metadata(&c->metadata[i], p->store, x->entry.metadata,
-                                            err);
+            status =
+                session_check_metadata(&c->metadata[i], p->store, x->entry.metadata, err);
         if (status && status != SESSILE_NOMEM && !x->is_host) {
             proposal_break(p, MEMORY_LAW_BOUNDS, i, "%s", err ? err->message : "");
             return SESSILE_OK;
@@ -341,8 +341,7 @@ sessile_status proposal_refuse(proposal *p, memory_law law, const char *message,
 {
     refusing r = {law, message, author, SESSILE_NO_ID};
     sessile_status status =
-        dry ? SESSILE_OK
-            : memory_commit(p->memories[p->target], build_refusal, &r, err);
+        dry ? SESSILE_OK : memory_commit(p->memories[p->target], build_refusal, &r, err);
     p->refusal = status ? SESSILE_NO_ID : r.id;
     return status;
 }

@@ -101,7 +101,8 @@ static int contradict(judging_run *j, proposed *x, sessile_id id)
     return entry_ids_add(&x->contradicted, id, j->p->alloc);
 }
 
-/* 1: the entries that it was concluded from are live, as far as they are of this memory. */
+/* 1: the entries that it was concluded from are live, as far as they are of this memory.
+ */
 static int stands_on_live(const judging_run *j, const proposed *x)
 {
     const states *s = &j->m->fold->states;
@@ -202,7 +203,8 @@ static sessile_status judge_heard(judging_run *j, sessile_error *err)
 sessile_status proposal_judge(proposal *p, size_t memory, int64_t now_ms,
                               sessile_error *err)
 {
-    judging_run j = {.p = p, .m = p->memories[memory], .memory = memory, .now_ms = now_ms};
+    judging_run j = {
+        .p = p, .m = p->memories[memory], .memory = memory, .now_ms = now_ms};
     sessile_status status = memory_check_consent(j.m, err);
     size_t most = proposal_most_ends(p, j.m);
     int failed = 0;
@@ -220,8 +222,8 @@ sessile_status proposal_judge(proposal *p, size_t memory, int64_t now_ms,
     if (!status && j.ended.count && p->ended + j.ended.count > most)
         proposal_break(p, MEMORY_LAW_OVERREACH, p->count,
                        "it would end %zu of %zu live entries; a run may end %zu",
-                       p->ended + j.ended.count,
-                       j.m->fold->states.live_count + p->ended, most);
+                       p->ended + j.ended.count, j.m->fold->states.live_count + p->ended,
+                       most);
     mem_free(p->alloc, j.ended.at, j.ended.capacity * sizeof *j.ended.at);
     return status ? status : failed ? fail_nomem(err) : SESSILE_OK;
 }

@@ -1,11 +1,11 @@
 /*
  * request.c: what a policy asks of ctx.memory, and the answers.
  *
- *     search(question, {limit=, kind=, source=, key_prefix=, memory=})   rows, best first
- *     read(key)                                                          a row, or nil
- *     list({limit=, kind=, source=, key_prefix=, memory=})               rows, newest first
- *     write{…}, delete(ids, reason), confirm(ids, reason)                true: proposed
- *     room()                                                             {memory, writes, ends}
+ *     search(question, {limit=, kind=, source=, key_prefix=, memory=})  rows, best first
+ *     list({limit=, kind=, source=, key_prefix=, memory=})              newest first
+ *     read(key)                                                         a row, or nil
+ *     write{…}, delete(ids, reason), confirm(ids, reason)               true: proposed
+ *     room()                                            {memory=, writes=, ends=}: left
  *
  * Reading sees the memories as they are, but none whose user does not consent any more;
  * writing only proposes. A wrong argument is raised in the script, like that of any
@@ -178,9 +178,9 @@ static sessile_status read_rows(proposal *p, json question, json options, buf *a
             if (status || !may)
                 continue;
             if (is_search)
-                status = memory_search(p->memories[i],
-                                       (sessile_slice){text.data, text.size}, &search,
-                                       &rows[i], &counts[i], err);
+                status =
+                    memory_search(p->memories[i], (sessile_slice){text.data, text.size},
+                                  &search, &rows[i], &counts[i], err);
             else
                 status = memory_list(p->memories[i], &list, &rows[i], &counts[i], err);
         }
@@ -211,8 +211,8 @@ static sessile_status read_key(proposal *p, json key, buf *answer, sessile_error
         status = proposal_may_read(p, i, &may, err);
         if (status || !may)
             continue;
-        status = memory_read(p->memories[i], (sessile_slice){text.data, text.size}, &row,
-                             err);
+        status =
+            memory_read(p->memories[i], (sessile_slice){text.data, text.size}, &row, err);
         if (!status) {
             buf_puts(answer, "{\"value\":");
             status = proposal_put_row(p, answer, i, row, err);
@@ -366,7 +366,8 @@ static sessile_status tell_room(const proposal *p, buf *answer, sessile_error *e
     memory_unlock(m);
     buf_printf(answer, "{\"value\":{\"memory\":\"%s\",\"writes\":%zu,\"ends\":%zu}}",
                proposal_memory_name(p, p->target),
-               writes < SESSILE_MEMORY_RUN_WRITES ? SESSILE_MEMORY_RUN_WRITES - writes : 0,
+               writes < SESSILE_MEMORY_RUN_WRITES ? SESSILE_MEMORY_RUN_WRITES - writes
+                                                  : 0,
                ends < most ? most - ends : 0);
     return SESSILE_OK;
 }

@@ -48,8 +48,9 @@ sessile_status proposal_put_row(proposal *p, buf *out, size_t memory,
 
     id_print(row->id, id);
     time_print(row->time_ms, time);
-    buf_printf(out, "{\"id\":\"%s\",\"memory\":\"%s\",\"state\":\"%s\",\"kind\":\"%s\""
-                    ",\"source\":\"%s\"",
+    buf_printf(out,
+               "{\"id\":\"%s\",\"memory\":\"%s\",\"state\":\"%s\",\"kind\":\"%s\""
+               ",\"source\":\"%s\"",
                id, proposal_memory_name(p, memory), memory_state_name(row->state),
                memory_kind_name(row->kind), memory_source_name(row->source));
     put_text(out, "key", row->key);
@@ -85,8 +86,8 @@ static sessile_status put_neighbours(proposal *p, buf *out, size_t memory,
     size_t count = 0, put = 0;
     sessile_status status;
 
-    status = memory_search(p->memories[memory], entry->value, &options, &hits, &count,
-                           err);
+    status =
+        memory_search(p->memories[memory], entry->value, &options, &hits, &count, err);
     for (size_t i = 0; i < count; i++)
         if (hits[i].id == entry->id)
             own = hits[i].score;

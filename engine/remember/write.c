@@ -5,9 +5,9 @@
  *            holds={from=,to=}, metadata=, memory= }
  *
  * `from` names messages that were shown, `of` entries that it was concluded from, and
- * `replaces` entries in whose place it stands, which are of the memory it is written to. The script does not say whose words it is:
- * that is worked out (sources.c). A proposed entry that turns out to be wrong is dropped
- * by its caller, with the run.
+ * `replaces` entries in whose place it stands, which are of the memory it is written to.
+ * The script does not say whose words it is: that is worked out (sources.c). A proposed
+ * entry that turns out to be wrong is dropped by its caller, with the run.
  */
 #include "remember/proposal.h"
 
@@ -87,10 +87,11 @@ static sessile_status take_member(proposal *p, proposed *x, json name, json valu
                    : SESSILE_OK;
     if (json_is(name, "holds"))
         return take_holds(e, name, value, err);
-    return fail(err, SESSILE_INVALID,
-                "write has no %.*s: there are value, key, also, kind, from, of, replaces, "
-                "importance, ttl, holds, metadata and memory",
-                (int)utf8_floor(name.at, name.size, 40), name.at);
+    return fail(
+        err, SESSILE_INVALID,
+        "write has no %.*s: there are value, key, also, kind, from, of, replaces, "
+        "importance, ttl, holds, metadata and memory",
+        (int)utf8_floor(name.at, name.size, 40), name.at);
 }
 
 /* The memory that it names, before what else names entries of one. */
@@ -161,8 +162,8 @@ static sessile_status take_texts(proposed *x, json entry, sessile_error *err)
     for (size_t i = 0; i < TEXTS; i++)
         *slice_at(&x->entry, texts[i].at) =
             (sessile_slice){x->text.data + ends[i], ends[i + 1] - ends[i]};
-    x->entry.metadata = (sessile_slice){x->text.data + ends[TEXTS],
-                                        ends[TEXTS + 1] - ends[TEXTS]};
+    x->entry.metadata =
+        (sessile_slice){x->text.data + ends[TEXTS], ends[TEXTS + 1] - ends[TEXTS]};
     if (!x->entry.value.size)
         return fail(err, SESSILE_INVALID, "write needs a value that is not empty");
     return SESSILE_OK;

@@ -98,10 +98,9 @@ int run_memory_answer(sessile_run *run, sessile_error *err, sessile_status *stat
 static proposal_author author_of(void *arg, size_t step)
 {
     const sessile_run *run = arg;
-    const policy_step_info *info =
-        run->policy && step < policy_step_count(run->policy)
-            ? policy_step_get(run->policy, step)
-            : NULL;
+    const policy_step_info *info = run->policy && step < policy_step_count(run->policy)
+                                       ? policy_step_get(run->policy, step)
+                                       : NULL;
     return info ? (proposal_author){info->name, info->hash, "", info->version}
                 : (proposal_author){"", "", "", 0};
 }

@@ -117,8 +117,7 @@ sessile_status run_outcome(sessile_run *run, sessile_outcome *out, sessile_error
     o->message = run->result.message;
     o->summary = run->result.summary ? run->result.summary : "";
     o->log = log;
-    o->memory =
-        (sessile_slice){run->memory.changes.data, run->memory.changes.size};
+    o->memory = (sessile_slice){run->memory.changes.data, run->memory.changes.size};
     o->reason = run->schedule.why;
     o->removals = run->result.removals;
     o->removal_count = run->result.removal_count;

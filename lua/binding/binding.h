@@ -152,16 +152,15 @@ struct sessile_memory_outside *binding_outside(lua_State *L, int table, size_t *
 
 /* The ids in the list at a field; leaves what holds them on the stack. */
 sessile_id *binding_memory_ids(lua_State *L, int table, const char *name, size_t *count);
-/* The entries to be written in the list at index, with a table on top that holds what they
- * point to; NULL: pushed the three values of a failure. */
-sessile_memory_write_entry *binding_memory_entries(lua_State *L, int list,
-                                                          size_t *count);
+/* The entries to be written in the list at index, with a table on top that holds what
+ * they point to; NULL: pushed the three values of a failure. */
+sessile_memory_write_entry *binding_memory_entries(lua_State *L, int list, size_t *count);
 
 /* recall.c */
 binding_session_method binding_session_recall, binding_session_recall_find;
 binding_session_method binding_session_agent_source;
-/* The open memories in the list at index; NULL, with the three values of a failure pushed:
- * one is closed. Leaves what holds them on the stack. */
+/* The open memories in the list at index; NULL, with the three values of a failure
+ * pushed: one is closed. Leaves what holds them on the stack. */
 sessile_memory **binding_memories(lua_State *L, int index, size_t *count);
 /* The options of a recall in the table at index, and what holds their lists. */
 void binding_recall_options(lua_State *L, int index, sessile_recall_options *out);

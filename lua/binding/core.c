@@ -91,8 +91,7 @@ static const luaL_Reg functions[] = {
 static const struct binding_child_class *const children[] = {
     &binding_check_class,     &binding_search_class, &binding_encoding_class,
     &binding_reseal_class,    &binding_policy_class, &binding_entries_class,
-    &binding_migration_class, &binding_memory_class,
-    &binding_memory_run_class,
+    &binding_migration_class, &binding_memory_class, &binding_memory_run_class,
 };
 
 BINDING_EXPORT int luaopen_sessile_core(lua_State *L)

@@ -16,10 +16,10 @@ BINDING_FREE(run_free, sessile_memory_run_free)
 /* ------------------------------------------------------------------ begin */
 
 #define OPTION(...) BINDING_FIELD(sessile_memory_run_options, __VA_ARGS__)
-static const struct binding_field option_fields[] = BINDING_FIELDS(
-    OPTION("dry_run", BOOLEAN, dry_run), OPTION("share", BOOLEAN, share),
-    OPTION("trust_tools", BOOLEAN, trust_tools),
-    OPTION("embed_model", SLICE, embed_model));
+static const struct binding_field option_fields[] =
+    BINDING_FIELDS(OPTION("dry_run", BOOLEAN, dry_run), OPTION("share", BOOLEAN, share),
+                   OPTION("trust_tools", BOOLEAN, trust_tools),
+                   OPTION("embed_model", SLICE, embed_model));
 
 /* {policy, isolation, reason, timeout_ms, dry_run, share, trust_tools, ids, embed_model,
  * embed_dims, embed_batch} at index; leaves what holds the ids on the stack. */
@@ -79,12 +79,13 @@ int binding_session_remember_run(lua_State *L, struct binding_session *session)
         return 3;
     get_options(L, 3, &options);
     struct binding_child *run = new_run(L, session, NULL);
-    status = sessile_remember_begin(&handle, session->handle, memories, count, &options,
-                                    &err);
+    status =
+        sessile_remember_begin(&handle, session->handle, memories, count, &options, &err);
     return begun(L, run, handle, status, &err);
 }
 
-/* session:recall_run({memories}, {of the recall}, {options}) -> run; nil, message, code */
+/* session:recall_run({memories}, {of the recall}, {options}) -> run; nil, message, code
+ */
 int binding_session_recall_run(lua_State *L, struct binding_session *session)
 {
     sessile_memory_run_options options;
@@ -243,8 +244,8 @@ static int run_fail(lua_State *L, struct binding_child *run)
     return binding_done(L, sessile_memory_run_reply(run->handle, &answer, &err), &err);
 }
 
-/* run:vectors{…} -> true; nil, message, code. Lists of numbers; if they are not all of one
- * size, the answer is a failed one. */
+/* run:vectors{…} -> true; nil, message, code. Lists of numbers; if they are not all of
+ * one size, the answer is a failed one. */
 static int run_vectors(lua_State *L, struct binding_child *run)
 {
     size_t count, dims = 0;
@@ -318,13 +319,12 @@ static int run_outcome(lua_State *L, struct binding_child *run)
     return binding_done_row(L, status, &outcome_row, &outcome, &err);
 }
 
-const struct binding_child_class binding_memory_run_class = {
-    "sessile.core.MemoryRun",
-    "run",
-    run_free,
-    {{"step", run_step},
-     {"reply", run_reply},
-     {"returned", run_returned},
-     {"fail", run_fail},
-     {"vectors", run_vectors},
-     {"outcome", run_outcome}}};
+const struct binding_child_class binding_memory_run_class = {"sessile.core.MemoryRun",
+                                                             "run",
+                                                             run_free,
+                                                             {{"step", run_step},
+                                                              {"reply", run_reply},
+                                                              {"returned", run_returned},
+                                                              {"fail", run_fail},
+                                                              {"vectors", run_vectors},
+                                                              {"outcome", run_outcome}}};

@@ -49,8 +49,8 @@ static const struct binding_row outcome_row = BINDING_ROW(
     OUTCOME("repeated", INTEGER, repeated), OUTCOME("log", TEXT, log),
     OUTCOME("too_little", BOOLEAN, too_little), OUTCOME("policy", TEXT, policy),
     OUTCOME("hook", TEXT, hook), OUTCOME("message", TEXT, message),
-    OUTCOME("memory", JSON, memory), OUTCOME("summary", TEXT, summary), OUTCOME("law", INTEGER, law),
-    OUTCOME("tokens_before", INTEGER, tokens_before),
+    OUTCOME("memory", JSON, memory), OUTCOME("summary", TEXT, summary),
+    OUTCOME("law", INTEGER, law), OUTCOME("tokens_before", INTEGER, tokens_before),
     OUTCOME("tokens_after", INTEGER, tokens_after),
     OUTCOME("cannot_fit", INTEGER, cannot_fit), OUTCOME("engine_us", INTEGER, engine_us),
     OUTCOME("policy_us", INTEGER, policy_us));

@@ -1,8 +1,9 @@
 --- demo: shows the main features on a bundled transcript.
 --
--- It has four scenes (seal, replay, kill, what is left) in a temporary folder. It never touches
--- another store, key or network, and every number it prints is read back from the disk.
+-- It has five scenes (seal, replay, remember, kill, what is left) in a temporary folder. It never
+-- touches another store, key or network, and every number it prints is read back from the disk.
 
+local demo_recall = require "sessile.demo_recall"
 local diff = require "sessile.cli.diff"
 local import = require "sessile.import"
 local ledgers = require "sessile.cli.ledger"
@@ -29,11 +30,20 @@ local function output(command)
   return pipe:read "a"
 end
 
--- Removes a folder when what is returned is closed, or when this process is gone, however it
--- ended (a closed pipe, Ctrl-C, SIGKILL): a shell that no signal of ours ends waits for that.
+-- Makes a folder. It is removed when what is returned is closed, or when this process is gone,
+-- however it ended (a closed pipe, Ctrl-C, SIGKILL): a shell that no signal of ours ends waits for
+-- that. The same shell makes it, so that at no time it is there without the shell. nil: it cannot.
 local function guarded(folder)
-  return assert(io.popen(("trap '' HUP INT PIPE TERM; exec >/dev/null 2>&1; cat; "
-    .. "rm -rf -- %s || { sleep 1; rm -rf -- %s; }"):format(quote(folder), quote(folder)), "w"))
+  local name = quote(folder)
+  local guard = assert(io.popen(("trap '' HUP INT PIPE TERM; exec >/dev/null 2>&1; "
+    .. "mkdir -m 700 -- %s || exit 1; cat; rm -rf -- %s || { sleep 1; rm -rf -- %s; }")
+    :format(name, name, name), "w"))
+  local made = os.execute(("for i in $(seq 200); do [ -d %s ] && exit 0; sleep 0.01; done; exit 1")
+    :format(name))
+  if not made then
+    guard:close()
+  end
+  return made and guard
 end
 
 local function write_file(path, text)
@@ -142,6 +152,50 @@ local function replay_turns(show, scene)
   session:close()
 end
 
+-- The notes of the model, and whose words the engine found them to be.
+local function remember(show, scene)
+  local session = assert(scene.store:resume(SESSION))
+  local outcome = assert(session:remember { model = demo_recall.note })
+  session:close()
+  show.line("A scripted model notes what will be useful. The engine checks whose words that is:")
+  for _, change in ipairs(outcome.changes) do
+    show.line("  %-5s  %-7s  %s", change.source, change.state, terminal.cut(change.value,
+      show.columns - 20))
+  end
+  show.line "(tool: most of its words are those of a tool's output, so it waits for a person)\n"
+end
+
+-- Scene 3: what was said is remembered, and quoted in another session.
+local function recall(show, scene)
+  show.heading "3. Remember it: the next session begins with what this one learned"
+  remember(show, scene)
+  local session = assert(scene.store:create { id = "next-week" })
+  local rows = demo_recall.ask(session, scene.transcript)
+  show.line "The same questions in a new session. Behind the first one stands:"
+  for line in assert(session:entry(rows[1].recall_id)).data.content:gmatch "[^\n]+" do
+    show.line("  %s", terminal.cut(line, show.columns - 2))
+  end
+  session:close()
+  local sum, cells = { 0, 0, 0, 0, 0 }, {}
+  for i, row in ipairs(rows) do
+    local figures = { row.recalled, row.requests, row.tokens, row.new, row.new_in_system }
+    cells[i] = { terminal.cut(row.question:match "[^\n]*", 40) }
+    for k, figure in ipairs(figures) do
+      sum[k], cells[i][k + 1] = sum[k] + figure, terminal.number(figure)
+    end
+  end
+  show.line "\nEach request begins with the one before. NEW are the tokens behind that:"
+  local text = terminal.table({ "QUESTION", "RECALLED>", "REQUESTS>", "TOKENS>", "NEW>",
+    "IN THE SYSTEM MESSAGE>" }, cells, function(cell, _, heading)
+    return heading and show.paint(cell, "bold") or cell
+  end)
+  for line in text:gmatch "[^\n]+" do
+    show.line("  %s", line)
+  end
+  show.line("Of %s tokens %s are in no prompt cache; with the notes in the system message, %s.",
+    terminal.number(sum[3]), terminal.number(sum[4]), terminal.number(sum[5]))
+end
+
 -- What the second process runs: it appends for ever, and says each id once it is safe.
 local WRITER = [=[
 local sessile = require "sessile"
@@ -196,9 +250,9 @@ local function look_again(scene, said)
   return found, torn, extra
 end
 
--- Scene 3: kill -9, in the middle of an append when chance has it so.
+-- Scene 4: kill -9, in the middle of an append when chance has it so.
 local function kill(show, scene)
-  show.heading(("3. Kill a writer with SIGKILL %d times, and see what is left"):format(ROUNDS))
+  show.heading(("4. Kill a writer with SIGKILL %d times, and see what is left"):format(ROUNDS))
   local script = scene.folder .. "/writer.lua"
   write_file(script, WRITER)
   local rows, all, lost, torn_bytes, torn_count = {}, 0, 0, 0, 0
@@ -231,9 +285,9 @@ local function kill(show, scene)
   return lost == 0
 end
 
--- Scene 4: the sessions, and the end of the tree of one of them.
+-- Scene 5: the sessions, and the end of the tree of one of them.
 local function look_back(show, scene)
-  show.heading "4. `sessile list` and `sessile tree slow-start`"
+  show.heading "5. `sessile list` and `sessile tree slow-start`"
   local rows = {}
   for i, row in ipairs(assert(scene.store:list())) do
     rows[i] = { row.id, terminal.number(row.messages), terminal.bytes(row.bytes), row.status }
@@ -259,9 +313,12 @@ local function play(show, scene)
   assert(os.execute("chmod 600 " .. quote(scene.key)))
   scene.store = assert(sessile.open(scene.folder .. "/store", {
     key = sessile.key.file(scene.key),
+    -- min: these questions are long, and a note has few of their words
+    memory = { enabled = true, policy = "memory", remember = false, recall = { min = 0.05 } },
   }))
   seal(show, scene)
   replay_turns(show, scene)
+  recall(show, scene)
   local kept = kill(show, scene)
   look_back(show, scene)
   scene.store:close()
@@ -285,11 +342,11 @@ function demo.run(options)
   if not transcript then
     return nil, "the transcript examples/demo-session.jsonl is missing", "ENOTFOUND"
   end
-  local folder = output("mktemp -d \"${TMPDIR:-/tmp}/sessile-demo.XXXXXX\""):match "[^\n]+"
-  if not folder then
+  local folder = ("%s/sessile-demo.%s"):format(os.getenv "TMPDIR" or "/tmp", random_hex(6))
+  local guard = guarded(folder)
+  if not guard then
     return nil, "a temporary folder cannot be created: check $TMPDIR", "EIO"
   end
-  local guard = guarded(folder)
   local first = true
   local show = { paint = options.paint, columns = options.columns or 100 }
   function show.line(format, ...)

@@ -76,8 +76,8 @@ function settings.read_recall(opts, report)
 end
 
 --- Checks the option `memory` of a store, or of an agent (is_agents), and returns a checked copy,
---- with `zone` in ms, and `embed` as {name=, dims=, ask=} (model/embedding.lua); nil: it is not given.
---- Raises.
+--- with `zone` in ms, and `embed` as {name=, dims=, ask=} (model/embedding.lua); nil: it is not
+--- given. Raises.
 function settings.check(who, given, is_agents)
   if given == nil then
     return nil

@@ -123,8 +123,8 @@ function sessile.encoding(name, options) end
 ---@alias sessile.Embedder sessile.EmbedFunction|table
 
 ---An index of vectors outside of the store. ctx has agent, user (nil: what is for all) and model.
----What fails costs the vectors of a search, or the batch of a run. Functions return true, or nil and
----a reason.
+---What fails costs the vectors of a search, or the batch of a run. Functions return true, or nil
+---and a reason.
 ---@class sessile.VectorIndex
 ---@field put fun(entries: {id: string, vector: number[]}[], ctx: table): true?, string?
 ---@field search fun(vector: number[], ctx: table): {id: string, score: number}[]?, string? the best
@@ -146,6 +146,10 @@ function sessile.encoding(name, options) end
 ---@field zone? string offset from UTC by which days begin: "+02:00"; "UTC"
 ---@field open? integer of a store: memories that it keeps open for its sessions; 64, at least 2
 ---@field recall? sessile.RecallSettings|false how sends recall, if enabled is true
+---@field policy? sessile.PolicySpec what remembers, tidies, admits and recalls: "memory"
+---@field remember? table|false when sessions are heard by themselves, if enabled is true:
+---{"compact", "close", turns = 10}; nil: after compactions and on closing
+---@field trust? {tool: "pending"|"live"} what becomes of entries with a tool's words: "pending"
 
 ---@class sessile.OpenOptions: sessile.Inherited, sessile.LoopSettings
 ---@field agent? string default agent of sessions; "main"
@@ -923,8 +927,8 @@ function AnyMemory:list(opts) end
 ---@class sessile.SearchInfo
 ---@field legs {words: true, vectors: boolean, why?: string}
 
----Entries that answer a question, best first. Every word counts, none must occur. If somebody embeds
----here, the question is embedded; a failure of that costs the vectors, and is said in the info.
+---Entries that answer a question, best first. Every word counts, none must occur. If somebody
+---embeds here, the question is embedded; a failure of that costs the vectors, and the info says so.
 ---@param question string
 ---@param opts? sessile.MemorySearchOptions
 ---@return sessile.MemoryRow[]?
@@ -1041,7 +1045,7 @@ function Memory:write(slot, value, opts) end
 ---@param entry string|sessile.MemoryRow|sessile.EraseOptions|nil a key, an id or a row
 ---@param opts? sessile.EraseOptions
 ---@return integer? erased
----@return {outside: string}|string? info why memory.vectors still has them; the message of a failure
+---@return {outside: string}|string? info why memory.vectors still has them; or why it failed
 ---@return string? code
 function Memory:erase(entry, opts) end
 
@@ -1081,6 +1085,19 @@ function Memory:embed(model, ids, vectors) end
 ---@return string? message
 ---@return string? code
 function Memory:models() end
+
+---@class sessile.TidyOptions
+---@field ids? string[] these entries; else the newest 64 that are live
+---@field policy? sessile.PolicySpec else memory.policy
+---@field model? sessile.Model else the store's
+---@field dry? boolean write nothing
+
+---Shows live entries, each with its neighbours, to the `tidy` hooks of a policy.
+---@param opts? sessile.TidyOptions
+---@return sessile.MemoryOutcome?
+---@return string? message
+---@return string? code
+function Memory:tidy(opts) end
 
 ---An entry by its id, whatever became of it.
 ---@param id string
@@ -2010,7 +2027,7 @@ function Session:memory(given) end
 ---@class sessile.RecallSettings
 ---@field budget? integer tokens of the message: 1000
 ---@field share? number of the window less the reserve: 0.05
----@field min? number the least share of the question's words that an entry meets: 0.2
+---@field min? number the least share of the question's words that an entry meets: 0.15
 ---@field near? number the least cosine of what is found by its vector alone; nil: four deviations
 ---above the mean
 ---@field limit? integer entries: 8
@@ -2044,6 +2061,58 @@ function Session:memory(given) end
 ---@return string? message
 ---@return string? code
 function Session:recall(opts) end
+
+---@class sessile.RememberOptions
+---@field policy? sessile.PolicySpec else memory.policy
+---@field model? sessile.Model else the session's
+---@field dry? boolean judge everything, write nothing, in one run
+---@field share? boolean entries may go to what the agent keeps for all
+---@field timeout_ms? integer
+---@field isolation? "none"|"worker"
+
+---@class sessile.MemoryChange
+---@field do "write"|"delete"|"confirm"
+---@field memory "user"|"agent"
+---@field id? string of an entry that was written
+---@field ids? string[] that were deleted or confirmed
+---@field key? string
+---@field value? string
+---@field kind? "fact"|"episode"|"reflection"|"procedure"
+---@field source? "user"|"agent"|"tool"|"system"
+---@field lowered? boolean it was trusted less than the policy's sources would say
+---@field replaces? string[]
+---@field contradicts? string[] entries of a higher source: it waits for a person
+---@field state "live"|"pending"|"not admitted"|"stale"
+---@field why? string
+---@field policy string
+
+---@class sessile.MemoryOutcome
+---@field verdict "none"|"unchanged"|"applied"|"refused"|"stale"
+---@field policy? string refused: whose hook or proposal it was
+---@field hook? string
+---@field law integer refused: the law of memory that was broken; 0: an error
+---@field message? string
+---@field refusal? string the entry that records the refusal
+---@field heard integer messages that the policy was shown
+---@field left integer messages, or entries of a tidy, for the next time
+---@field written integer entries, pending ones among them
+---@field pending integer
+---@field lowered integer
+---@field ended integer entries that were replaced or deleted
+---@field confirmed integer
+---@field not_admitted integer
+---@field stale integer changes that were left out because others wrote meanwhile
+---@field changes sessile.MemoryChange[]
+---@field log? string
+
+---Remembers what was said since the session was last heard: the policy proposes entries, the engine
+---checks them against the laws of memory, and writes them together with how far it was heard.
+---EDENIED: the user has not consented; EINVALID: there is no policy.
+---@param opts? sessile.RememberOptions
+---@return sessile.MemoryOutcome?
+---@return string? message
+---@return string? code
+function Session:remember(opts) end
 
 ---The number of turns, single appends and compactions on the path to the head.
 ---@return integer? count

@@ -1,5 +1,5 @@
--- Policies that remember: what a script may do, and what it cannot. The laws themselves are tested in
--- tests/unit/remember.
+-- Policies that remember: what a script may do, and what it cannot. The laws themselves are tested
+-- in tests/unit/remember.
 
 local built = require "spec.support.built"
 local stores = require "spec.support.stores"
@@ -79,7 +79,8 @@ describe("a policy that remembers", function()
       local s, m = session(open(), "s", SAID)
       local outcome = plain(assert(s:remember { policy = path, isolation = isolation }))
       assert.equal("applied", outcome.verdict)
-      seen[i] = { outcome = outcome, values = live(m), pending = #assert(m:list { state = "pending" }) }
+      seen[i] = { outcome = outcome, values = live(m),
+        pending = #assert(m:list { state = "pending" }) }
     end
     assert.same(seen[1], seen[2])
     assert.same({ 3, 2, 1, 1 }, { seen[1].outcome.heard, seen[1].outcome.written,
@@ -235,7 +236,8 @@ describe("a policy that does not obey", function()
     file:write([[#!/bin/sh
 exec 3<&0
 cat <&3 >/dev/null &
-while printf '\046\000\000\000\007\040\000\000\000{"memory":"list","arguments":[]}\001' >&3; do :; done
+while printf '\046\000\000\000\007\040\000\000\000{"memory":"list","arguments":[]}\001' >&3
+do :; done
 ]])
     file:close()
     assert(os.execute("chmod 700 " .. path))
@@ -243,6 +245,6 @@ while printf '\046\000\000\000\007\040\000\000\000{"memory":"list","arguments":[
     local s = session(store, "s", SAID)
     local outcome = assert(s:remember { policy = policy("keeps", KEEPS), isolation = "worker" })
     assert.equal("refused", outcome.verdict)
-    assert.matches("process", outcome.message)
+    assert.matches("asked without end", outcome.message)
   end)
 end)

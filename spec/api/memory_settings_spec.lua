@@ -101,6 +101,22 @@ end)
 describe("memory in a configuration", function()
   project.each_test(function() end)
 
+  it("takes who embeds and where vectors go from one's own file alone", function()
+    cli.configure "return { models = { mine = { command = { 'true' }, dims = 3 } } }"
+    for key, set in pairs { embed = "embed = 'mine'", vectors = "vectors = { put = 1, search = 1 }",
+      enabled = "enabled = true", dims = "dims = 3" } do
+      project.configure(("return { memory = { %s } }"):format(set))
+      has(project.fails(7, "list"), ("'memory.%s': it is taken from your own configuration only")
+        :format(key))
+    end
+    project.configure "return { memory = { weight = 0.5 } }"
+    assert.matches("memory%.weight +0%.5", project.done "config")
+    cli.configure "return { memory = { embed = 'mine' } }"
+    has(project.fails(1, "list"), "there is no model 'mine'")
+    cli.configure "return { memory = { vectors = { put = print } } }"
+    has(project.fails(1, "list"), "memory.vectors")
+  end)
+
   it("is merged key by key, for all and for an agent, and shown with its lines", function()
     cli.configure [[return {
       memory = { ttl = "90d", zone = "+02:00" },

@@ -375,9 +375,10 @@ local ENTRIES = {
     wrong = { "memory erase coder editor", 2, "--yes" },
   },
   ["memory embed"] = {
-    plain = { "memory embed coder --dry-run --model echo", "1 to be embedded" },
-    json = { "memory embed coder --dry-run --model echo", "agent", "model", "embedded",
-      "to_embed" },
+    plain = { "--config HOME/model.conf.lua memory embed coder --dry-run --model rich",
+      "1 to be embedded" },
+    json = { "--config HOME/model.conf.lua memory embed coder --dry-run --model rich", "agent",
+      "model", "embedded", "to_embed" },
     wrong = { "memory embed coder", 1, "memory = { embed" },
   },
   ["memory stats"] = {

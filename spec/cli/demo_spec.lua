@@ -15,7 +15,8 @@ describe("sessile demo", function()
     assert.is_true(ok)
     for _, text in ipairs {
       "1. Seal it", "in 0 lines", "2. Replay it", "The first compaction", "BEFORE", "tiered",
-      "3. Kill a writer", "signal 9", "Lost: 0.", "4. `sessile list`", "slow-start",
+      "3. Remember it", "Notes from earlier sessions", "are in no prompt cache",
+      "4. Kill a writer", "signal 9", "Lost: 0.", "5. `sessile list`", "slow-start",
     } do
       assert.truthy(out:find(text, 1, true), text .. "\n" .. out)
     end

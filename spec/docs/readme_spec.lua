@@ -31,6 +31,14 @@ describe("the README", function()
     assert.matches("6%s+messages are kept,%s+%d%s+are what the model sees next", text)
   end)
 
+  it("shows a memory of a user, recalled in the next session", function()
+    local path = folder .. "/memory.lua"
+    write(path, blocks("lua")[2])
+    local text, ok = run(("'%s' run '%s'"):format(built.binary, path))
+    assert.is_true(ok, text)
+    assert.matches('%- %[%x+, [%d-]+, user, fact%] "Remember that I use Vim for Lua"\n$', text)
+  end)
+
   it("shows a C program that compiles and runs", function()
     local path = folder .. "/few.c"
     write(path, blocks("c")[1])
@@ -48,7 +56,7 @@ describe("the README", function()
   it("shows a policy that loads and does what it says", function()
     local sessile = require "sessile"
     local path = folder .. "/keep_last.lua"
-    write(path, blocks("lua")[2])
+    write(path, blocks("lua")[3])
     local store = assert(sessile.open("ram:", { policy = { path, turns = 2 } }))
     local s = assert(store:create {})
     for i = 1, 5 do
@@ -61,8 +69,8 @@ describe("the README", function()
   end)
 
   it("shows the spec of that policy, which passes", function()
-    write(folder .. "/keep_last.lua", blocks("lua")[2])
-    write(folder .. "/keep_last_spec.lua", blocks("lua")[3])
+    write(folder .. "/keep_last.lua", blocks("lua")[3])
+    write(folder .. "/keep_last_spec.lua", blocks("lua")[4])
     write(folder .. "/recorded.jsonl", guides.read "examples/demo-session.jsonl")
     local text, ok = run(("cd '%s' && '%s' policy test keep_last_spec.lua"):format(folder,
       built.binary))

@@ -1,8 +1,8 @@
 -- What is said about the policies that ship: each is short, opens with a comment, declares its
 -- options in full, and stands in policies/README.md with all of them and their defaults.
 
-local names = { "edit_tools", "key_messages", "merge_dedupe", "sliding_window", "summarize",
-  "tiered", "token_budget" }
+local names = { "admit_strict", "edit_tools", "key_messages", "memory", "merge_dedupe", "recall",
+  "remember", "remember_said", "sliding_window", "summarize", "tidy", "tiered", "token_budget" }
 
 local function read(path)
   local file = assert(io.open(path))

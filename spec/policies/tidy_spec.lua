@@ -117,7 +117,7 @@ describe("tidy", function()
 
     it("leaves them when the answer is anything else, or there is none", function()
       for _, answer in ipairs { "newer", "1 probably newer", "2 newer", "1", "The first is newer.",
-        '{"1": "newer"}', false, "" } do
+        '["newer"]', false, "" } do
         local result = tidy(new, old, { model = T.model { answer } })
         assert.is_nil(result.refused)
         assert.equal(2, #values(result.memory), tostring(answer))

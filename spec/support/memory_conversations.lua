@@ -33,7 +33,8 @@ add("My sister Olga lives in Kiel. Find me trains from Hamburg.",
 add("I prefer aisle seats. Book me the flight to Oslo.", { "LH 812, seats 12A window, 12C aisle" },
   "I took 12C for you.", { "user", "fact", "seat", "Ann prefers aisle seats.", "user" })
 add("Run the tests. If they take more than ten minutes, we cache the parser.",
-  { "412 passed in 840 seconds" }, "It took fourteen minutes, so I shall add a cache to the parser.",
+  { "412 passed in 840 seconds" },
+  "It took fourteen minutes, so I shall add a cache to the parser.",
   { "user", "fact", "-", "The parser is cached if the tests take more than ten minutes.", "user" },
   { "agent", "episode", "-", "The agent adds a cache to the parser.", "agent" })
 add("Never deploy on Fridays. What is the state of the release?", { READ }, "It is ready.",
@@ -49,7 +50,8 @@ add("Which of the two libraries should we take? I like small ones.", { READ,
     "agent" })
 add("Find out why the start is slow.", { "strace: open() 40000 times in /usr/share/fonts" },
   "The program looks at each font when it begins. I moved that behind the first window.",
-  { "agent", "episode", "-", "The agent moved the look at fonts behind the first window.", "agent" })
+  { "agent", "episode", "-", "The agent moved the look at fonts behind the first window.",
+    "agent" })
 add("Is there a bug in the date code? I am in the time zone of Tokyo.", { READ },
   "Yes: it forgets leap seconds. I corrected that and added a case to the suite.",
   { "user", "fact", "zone", "Ann is in the time zone of Tokyo.", "user" },
@@ -71,7 +73,8 @@ add("The customer Jensen pays by bank transfer only. Look up the invoice.",
 add("Plan my holiday in Norway in July with my two children.",
   { "Bergen: rain. Oslo: museums for children. Lofoten: long ways." },
   "I would stay in the capital, because of the short ways.",
-  { "user", "episode", "-", "Ann plans a holiday in Norway in July with her two children.", "user" },
+  { "user", "episode", "-", "Ann plans a holiday in Norway in July with her two children.",
+    "user" },
   { "agent", "reflection", "-", "Suggested to stay in the capital, because ways are short.",
     "agent" })
 add("Rename the module to intake, the old name confuses people.", { "14 files changed" },

@@ -172,6 +172,72 @@ static void ask(conversation *c, json question, figures *sum)
     free(text);
 }
 
+/* What a recall leaves out because it meets too little of the question: of the questions
+ * whose evidence is among FOUND hits, those that keep some; of questions about other
+ * people's lives, those that find anything. */
+enum { FOUND = 24, LEASTS = 4 };
+static const double leasts[LEASTS] = {0.15, 0.2, 0.25, 0.3};
+typedef struct passing {
+    size_t own, kept[LEASTS], strangers, passed[LEASTS];
+} passing;
+
+static void ask_with_least(conversation *c, json question, int is_own, passing *sum)
+{
+    json evidence = json_get(question, "evidence");
+    char *text = text_of(json_get(question, "question"));
+    rank_hit hits[FOUND];
+    rank_question q = {.limit = FOUND};
+    double best = -1; /* cover of evidence, or of anything */
+    term_list terms;
+    int64_t count;
+
+    terms_init(&terms, &allocator_default);
+    if (terms_add(&terms, c->words, text, strlen(text), WORDS_QUESTION))
+        broken("memory");
+    terms_distinct(&terms);
+    q.terms = terms.at;
+    q.term_count = terms.count;
+    count = rank(&c->postings, NULL, &q, hits);
+    for (int64_t i = 0; i < count; i++) {
+        int good = 1;
+        if (is_own)
+            labels_of(evidence, c->ids[hits[i].entry], &good);
+        if (good && hits[i].cover > best)
+            best = hits[i].cover;
+    }
+    if (is_own)
+        sum->own += best >= 0;
+    else
+        sum->strangers++;
+    for (int k = 0; k < LEASTS; k++)
+        *(is_own ? &sum->kept[k] : &sum->passed[k]) += best >= leasts[k];
+    terms_deinit(&terms);
+    free(text);
+}
+
+/* The questions of one conversation that have evidence, asked about another, or itself.
+ */
+static void ask_all(conversation *c, json questions, int is_own, passing *sum)
+{
+    for (json_iter q = json_begin(questions); json_next(&q);) {
+        json_iter evidence = json_begin(json_get(q.value, "evidence"));
+        int64_t category = 0;
+        (void)json_int(json_get(q.value, "category"), &category);
+        if (category >= 1 && category <= 4 && json_next(&evidence))
+            ask_with_least(c, q.value, is_own, sum);
+    }
+}
+
+static void print_passing(const passing *p)
+{
+    for (int k = 0; k < LEASTS; k++)
+        printf(
+            "cover of %.2f or more: keeps %.3f of %zu questions whose evidence is found, "
+            "lets %.3f of %zu about strangers pass\n",
+            leasts[k], (double)p->kept[k] / (double)p->own, p->own,
+            (double)p->passed[k] / (double)p->strangers, p->strangers);
+}
+
 static void print(const char *name, const figures *f)
 {
     printf("%-22s %5zu", name, f->questions);
@@ -187,6 +253,8 @@ static void measure(json all, int also)
 {
     static conversation c;
     figures by[5], sum = {.questions = 0};
+    passing passes = {.own = 0};
+    json before = {0};
     char name[40];
 
     memset(by, 0, sizeof by);
@@ -205,6 +273,10 @@ static void measure(json all, int also)
             ask(&c, q.value, &by[category]);
             ask(&c, q.value, &sum);
         }
+        ask_all(&c, questions, 1, &passes);
+        if (before.size)
+            ask_all(&c, before, 0, &passes);
+        before = questions;
         for (size_t i = 0; i < c.count; i++)
             free(c.ids[i]);
         postings_deinit(&c.postings);
@@ -214,6 +286,7 @@ static void measure(json all, int also)
         print(name, &by[i]);
     }
     print(also ? "also, all" : "words, all", &sum);
+    print_passing(&passes);
     words_close(c.words);
 }
 

@@ -123,7 +123,7 @@ schema.keys = {
       .. "the least recently used one is closed" },
   { name = "memory.recall", kind = "recall", default = "as shown", project = true, agent = true,
     about = "whether and how `send`, agents and `chat` quote memories behind a message, if "
-      .. "`memory.enabled` is `true`: `{ budget = 1000, share = 0.05, limit = 8, min = 0.2, "
+      .. "`memory.enabled` is `true`: `{ budget = 1000, share = 0.05, limit = 8, min = 0.15, "
       .. "near = …, trust = \"agent\", recency = 0.1, importance = 0.1, start = true }`; `false`: "
       .. "only `s:recall()`" },
   { name = "memory.policy", kind = "policy", default = "none", project = true, agent = true,
@@ -135,8 +135,8 @@ schema.keys = {
       .. "turns: `{ \"compact\", \"close\", turns = 10 }`; `false`: only `s:remember()`" },
   { name = "memory.trust", kind = "trust", default = "pending", agent = true,
     about = "what becomes of entries with a tool's words: `{ tool = \"pending\" }`: a person has "
-      .. "to approve them; `\"live\"`: they are found at once, and recalled if `memory.recall.trust` "
-      .. "says so" },
+      .. "to approve them; `\"live\"`: they are found at once, and recalled if "
+      .. "`memory.recall.trust` says so" },
   { name = "agents", kind = "agents", default = "none", project = true,
     about = "settings of single agents: `{ coder = { policy = …, window = … } }`" },
 }

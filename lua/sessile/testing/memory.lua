@@ -67,7 +67,7 @@ local function open(self, policy)
   }))
   rawset(self, "store", store)
   rawset(self, "handle", assert(store:memory { agent = AGENT,
-    user = self.user, consent = self.user and "yes, for a test" }))
+    user = self.user or nil, consent = self.user and "yes, for a test" or nil }))
   if self.user then
     rawset(self, "agent_handle", assert(store:memory { agent = AGENT }))
   end

@@ -56,7 +56,8 @@ static unsigned times_in(const reference *r, uint32_t i, int f, uint64_t term)
     return times;
 }
 
-static double term_weight(const reference *r, int f, uint64_t term)
+/* known: of a word that no entry has, as if one had it. */
+static double weigh_term(const reference *r, int f, uint64_t term, int known)
 {
     double all = 0, with = 0;
     for (uint32_t i = 0; i < r->count; i++)
@@ -64,7 +65,16 @@ static double term_weight(const reference *r, int f, uint64_t term)
             all += r->sizes[i][f] > 0;
             with += times_in(r, i, f, term) > 0;
         }
+    if (known && with == 0) {
+        with = 1;
+        all = fmax(all, 1);
+    }
     return log(1 + (all - with + 0.5) / (with + 0.5));
+}
+
+static double term_weight(const reference *r, int f, uint64_t term)
+{
+    return weigh_term(r, f, term, 0);
 }
 
 static double mean_length(const reference *r, int f)
@@ -121,7 +131,7 @@ static void rate(const reference *r, const rank_question *q, int with_vectors,
     double whole = 0, max_lex = 0, max_cosine = -9, sum = 0, with = 0, mean, w;
 
     for (size_t k = 0; k < q->term_count; k++)
-        whole += 1.9 * term_weight(r, FIELD_MAIN, q->terms[k]);
+        whole += 1.9 * weigh_term(r, FIELD_MAIN, q->terms[k], 1);
     for (uint32_t i = 0; i < r->count; i++) {
         out->lex[i] = lex_of(r, i, q->terms, q->term_count);
         if ((r->live[i] || !live_words) && out->lex[i] > max_lex)

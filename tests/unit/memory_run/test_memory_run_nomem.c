@@ -83,10 +83,10 @@ static sessile_status drive(life *l, int recalls, sessile_memory_outcome *out)
 
     sessile_memory_run_options_init(&options);
     options.policy = l->policy;
-    status = recalls ? sessile_recall_begin(&run, l->session, &l->memory, 1, NULL,
-                                            &options, NULL)
-                     : sessile_remember_begin(&run, l->session, &l->memory, 1, &options,
-                                              NULL);
+    status =
+        recalls
+            ? sessile_recall_begin(&run, l->session, &l->memory, 1, NULL, &options, NULL)
+            : sessile_remember_begin(&run, l->session, &l->memory, 1, &options, NULL);
     if (!status)
         status = sessile_memory_run_step(run, &need, NULL);
     if (!status)

@@ -138,7 +138,8 @@ commands["memory recall"] = {
   examples = [[
     sessile memory recall last --dry-run            what its newest question finds
     sessile memory recall bug-42 "which editor?"    quote it behind the newest message]],
-  arguments = { common.session, { "question", "a question (default: the newest of the user)", "?" } },
+  arguments = { common.session,
+    { "question", "a question (default: the newest of the user)", "?" } },
   options = { { "--limit N", "quote at most N", integer = true }, dry },
   run = function(app, args)
     local session = app:open(args.id)

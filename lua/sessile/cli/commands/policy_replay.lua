@@ -6,6 +6,7 @@ local common = require "sessile.cli.common"
 local hints = require "sessile.cli.hints"
 local import = require "sessile.import"
 local ledgers = require "sessile.cli.ledger"
+local memory_policies = require "sessile.cli.memory_policies"
 local options = require "sessile.cli.options"
 local places = require "sessile.cli.places"
 local progress = require "sessile.cli.progress"
@@ -76,6 +77,7 @@ return {
     common.reserve,
     { "--triggers LIST", "when to compact: messages=50,interval=10m,share=0.8,overflow" },
     { "--fallback NAME", "a policy to run if the first is refused" },
+    { "--answer TEXT", "the answer of the model, of a policy of memories" },
     { "--from FORMAT", "the format (default: detected from the first line)",
       choices = import.names() },
   },
@@ -84,13 +86,18 @@ return {
     same. REASON is `turn`, the kind of trigger that started the compaction, or the
     policy itself. REMOVED counts messages that were dropped, summarized or replaced. TOO
     BIG counts turns after which the context did not fit. PEAK, END and ALL are tokens:
-    of the largest context, the last one, and the whole conversation.]],
+    of the largest context, the last one, and the whole conversation. Of a policy of
+    memories, what would be remembered and recalled is shown, turn by turn; several
+    recordings teach one memory.]],
   run = function(app, args)
     local files = places.files(args.files, "%.jsonl$")
     if #files == 0 then
       return nil, "no .jsonl file is there", "ENOTFOUND", "Give a recording, or a folder of them."
     end
     local chosen = policy_of(app, args)
+    if memory_policies.is_one(chosen.policy) then
+      return memory_policies.replay(app, args, chosen.policy, files)
+    end
     local rows, list = {}, {}
     local watched, finish = watch(app, files)
     for i, file in ipairs(files) do

@@ -4,6 +4,7 @@
 
 local common = require "sessile.cli.common"
 local diff = require "sessile.cli.diff"
+local memory_policies = require "sessile.cli.memory_policies"
 local render = require "sessile.cli.render"
 local terminal = require "sessile.cli.terminal"
 
@@ -76,6 +77,9 @@ return {
   },
   run = function(app, args)
     local chosen = common.policy(app, args.name, args.option)
+    if memory_policies.is_one(chosen) then
+      return memory_policies.try(app, args, chosen, common.policy_steps(args.name))
+    end
     local session = app:open(args.id)
     local asked = 0
     local result = app.try_or(common.policy_steps(args.name), session:plan {
