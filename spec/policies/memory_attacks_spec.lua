@@ -301,15 +301,9 @@ describe("an ordinary conversation", function()
       assert(s:remember { model = function(request)
         local lines = {}
         for k, note in ipairs(talk.notes) do
-<<<<<<< HEAD
           lines[k] = ("%s | %s | %s | %s | -"):format(numbers_of(request, note[1]), note[2],
             note[3], note[4])
-          sources[note[4]] = note[5]
-=======
-          lines[k] = ("%s | %s | %s | %s | -"):format(numbers_of(request, note[1]), note[2], note[3],
-            note[4])
           sources[note[4]], found_as[note[4]] = note[5], note[6] or note[5]
->>>>>>> attacks
         end
         return table.concat(lines, "\n")
       end })
