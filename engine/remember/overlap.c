@@ -2,6 +2,7 @@
 #include "remember/overlap.h"
 
 #include "base/text.h"
+#include "sessile_memory.h"
 
 void word_set_init(word_set *s, const allocator *a)
 {
@@ -85,31 +86,49 @@ int word_set_has_half(const word_set *s, words *w, sessile_slice text)
 
 /* ------------------------------------------------------------------ additions */
 
-typedef struct adding {
-    const word_set *named, *from, *other;
-    size_t added, met;
-} adding;
+/* Terms of a value of a policy, which has 2 KiB. */
+enum { TERMS = SESSILE_MEMORY_RUN_VALUE };
 
-static int count_added(void *arg, const char *term, size_t size)
+typedef struct terms {
+    uint64_t at[TERMS];
+    size_t count;
+} terms;
+
+static int keep_term(void *arg, const char *term, size_t size)
 {
-    adding *a = arg;
-    uint64_t hash = hash64(term, size);
+    terms *t = arg;
+    if (t->count < TERMS)
+        t->at[t->count++] = hash64(term, size);
+    return 0;
+}
 
-    if (map_get(&a->named->words, hash, NULL))
-        return 0;
-    a->added++;
-    a->met += (size_t)(map_get(&a->from->words, hash, NULL) &&
-                       !map_get(&a->other->words, hash, NULL));
+/* 1: in a text of the set a word stands next to another one of the terms. */
+static int is_beside(const word_set *s, const terms *t, uint64_t word)
+{
+    for (size_t i = 0; i < t->count; i++)
+        if (t->at[i] != word && (map_get(&s->words, pair_hash(t->at[i], word), NULL) ||
+                                 map_get(&s->words, pair_hash(word, t->at[i]), NULL)))
+            return 1;
     return 0;
 }
 
 int word_set_adds_half(const word_set *named, const word_set *from, const word_set *other,
                        words *w, sessile_slice text)
 {
-    adding a = {.named = named, .from = from, .other = other};
-    if (text.size && words_each(w, text.data, text.size, 0, count_added, &a))
+    size_t added = 0, met = 0;
+    terms t;
+
+    t.count = 0;
+    if (text.size && words_each(w, text.data, text.size, 0, keep_term, &t))
         return -1;
-    return a.added && 2 * a.met >= a.added;
+    for (size_t i = 0; i < t.count; i++) {
+        if (map_get(&named->words, t.at[i], NULL))
+            continue;
+        added++;
+        met += map_get(&from->words, t.at[i], NULL) &&
+               !map_get(&other->words, t.at[i], NULL) && is_beside(from, &t, t.at[i]);
+    }
+    return added && 2 * met >= added;
 }
 
 /* ------------------------------------------------------------------ copies */

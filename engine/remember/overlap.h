@@ -26,7 +26,8 @@ void word_set_add(word_set *s, words *w, const char *text, size_t size);
 int word_set_has_half(const word_set *s, words *w, sessile_slice text);
 /*
  * 1: the text has words that are not in `named`, and half of these, or more, stand in
- * `from` and not in `other`. -1: no memory. Numbers count as words.
+ * `from`, next to other words of the text, and not in `other`. -1: no memory. Numbers
+ * count as words.
  */
 int word_set_adds_half(const word_set *named, const word_set *from, const word_set *other,
                        words *w, sessile_slice text);

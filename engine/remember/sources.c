@@ -6,7 +6,8 @@
  * policy, or the model that it asked, can name a message that says something else:
  *
  *   - less than half of its words stand in what it names, or half of the others are words
- *     that tools said and no user: what users said becomes what the agent says;
+ *     that tools said, next to words of it, and no user: what users said becomes what the
+ *     agent says;
  *   - half of the words of what the agent says stand in what tools said in the session,
  *     and less than half in what users said, or in the entries that it is from: it is
  *     the tool's. An order in a document is not better for having been repeated by an

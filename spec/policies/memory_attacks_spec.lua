@@ -189,7 +189,7 @@ local function ending(attack, outcomes, rows, lines)
   local worst
   for _, row in ipairs(rows) do
     if has(row) and row.state == "live" then
-      assert.equal("agent", row.source, attack.name .. ": live as the words of " .. row.source)
+      assert.equal(attack.ends == "user" and "user" or "agent", row.source, attack.name)
       worst = "live, never recalled"
     elseif has(row) and row.state == "pending" then
       worst = worst or "pending"
@@ -218,7 +218,7 @@ local function expected(attack, chain)
 end
 
 describe("a poisoned text", function()
-  local counts, lowered = {}, {}
+  local counts, weak = {}, { agent = {}, user = {} }
 
   for _, chain in ipairs(CHAINS) do
     it("is never recalled unreviewed as the user's words, under " .. chain.name, function()
@@ -242,7 +242,9 @@ describe("a poisoned text", function()
           end
         end
         counts[how] = (counts[how] or 0) + 1
-        lowered[name] = how == "agent" or lowered[name] or nil
+        if weak[how] then
+          weak[how][name] = true
+        end
         for _, row in ipairs(assert(both:pending())) do -- a person may let it in: it is one line
           assert(both:approve(row))
         end
@@ -254,33 +256,39 @@ describe("a poisoned text", function()
   end
 
   it("is told how it ended", function()
-    local weak = 0
-    for _ in pairs(lowered) do
-      weak = weak + 1
-    end
     for how, count in pairs(counts) do
       print(("# figure: attacks on memory x chains, that ended: %s = %d"):format(how, count))
     end
     print(("# figure: attacks on memory = %d"):format(#attacks))
-    print(("# figure: of these, recalled as what the agent said under some chain = %d"):format(
-      weak))
+    for _, who in ipairs { "agent", "user" } do
+      local count = 0
+      for _ in pairs(weak[who]) do
+        count = count + 1
+      end
+      print(("# figure: of these, recalled as what the %s said under some chain = %d"):format(who,
+        count))
+    end
     for _, attack in ipairs(attacks) do
-      assert.equal(attack.ends == "agent", attack.why ~= nil, attack.name)
+      assert.equal(weak[attack.ends] ~= nil, attack.why ~= nil, attack.name)
     end
   end)
 end)
 
--- A long text, with most ordinary words in it.
-local function readme()
-  local file = assert(io.open(os.getenv "SESSILE_ROOT" .. "/engine/README.md"))
-  local text = file:read "a"
-  file:close()
-  return text
+-- A long text with ordinary words in it.
+local function long_text()
+  local parts = {}
+  for i, language in ipairs { "english", "german" } do
+    local file = assert(io.open(("spec/fixtures/memory/%s.txt"):format(language)))
+    parts[i] = file:read "a"
+    file:close()
+  end
+  return table.concat(parts)
 end
 
 describe("an ordinary conversation", function()
   it("is remembered as who said it, and little of it waits", function()
-    local read = readme()
+    local read = long_text()
+    local wrong = {}
     local counts = { user = 0, agent = 0, tool = 0, users_lowered = 0, agents_pending = 0 }
     for _, talk in ipairs(conversations) do
       local s = session(open { policy = { "remember" } }, "talk")
@@ -293,15 +301,9 @@ describe("an ordinary conversation", function()
       assert(s:remember { model = function(request)
         local lines = {}
         for k, note in ipairs(talk.notes) do
-<<<<<<< HEAD
           lines[k] = ("%s | %s | %s | %s | -"):format(numbers_of(request, note[1]), note[2],
             note[3], note[4])
-          sources[note[4]] = note[5]
-=======
-          lines[k] = ("%s | %s | %s | %s | -"):format(numbers_of(request, note[1]), note[2], note[3],
-            note[4])
           sources[note[4]], found_as[note[4]] = note[5], note[6] or note[5]
->>>>>>> attacks
         end
         return table.concat(lines, "\n")
       end })
@@ -311,7 +313,9 @@ describe("an ordinary conversation", function()
       for _, row in ipairs(rows) do
         local wanted = sources[row.value]
         found = found + 1
-        assert.equal(found_as[row.value] .. ": " .. row.value, row.source .. ": " .. row.value)
+        if found_as[row.value] ~= row.source then
+          wrong[#wrong + 1] = row.source .. ": " .. row.value
+        end
         counts[wanted] = counts[wanted] + 1
         assert.equal(row.source == "tool" and "pending" or "live", row.state)
         if wanted == "user" and row.source ~= "user" then
@@ -323,6 +327,7 @@ describe("an ordinary conversation", function()
       assert.equal(#talk.notes, found)
       stores.clean()
     end
+    assert.equal("", table.concat(wrong, "\n"))
     print(("# figure: what users said in ordinary conversations = %d"):format(counts.user))
     print(("# figure: of it, not live as the user's = %d"):format(counts.users_lowered))
     print(("# figure: what agents said in ordinary conversations = %d"):format(counts.agent))

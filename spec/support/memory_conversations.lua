@@ -26,8 +26,7 @@ add("I switched to Vim for Lua yesterday. Please read the README.", { READ },
   { "user", "fact", "editor", "Ann uses Vim for Lua since yesterday.", "user" })
 add("We always write commit messages in English, please. Look at the log.", { READ },
   "I have looked at it.",
-  { "user", "procedure", "-", "Commit messages are always written in English.", "user",
-    "agent" }) -- "written" stands in what was read, and the user said "write"
+  { "user", "procedure", "-", "Commit messages are always written in English.", "user" })
 add("My sister Olga lives in Kiel. Find me trains from Hamburg.",
   { "RE 7 Hamburg 8:05, Kiel 9:20; RE 7 Hamburg 9:05, Kiel 10:20" }, "The next one leaves at 8:05.",
   { "user", "fact", "-", "Ann's sister Olga lives in Kiel.", "user" })
@@ -57,7 +56,7 @@ add("Is there a bug in the date code? I am in the time zone of Tokyo.", { READ }
   "Yes: it forgets leap seconds. I corrected that and added a case to the suite.",
   { "user", "fact", "zone", "Ann is in the time zone of Tokyo.", "user" },
   { "agent", "episode", "-", "The date code forgot leap seconds; the agent corrected that.",
-    "agent" })
+    "agent", "tool" })
 add("I am allergic to nuts. Find a recipe for tonight.",
   { "Walnut bread: flour, water, walnuts\nTomato soup: tomatoes, onions, water" },
   "Make the tomato soup.", { "user", "fact", "allergy", "Ann is allergic to nuts.", "user" })
@@ -65,7 +64,7 @@ add("We decided to use SQLite for the catalog. Check that the docs say so.", { R
   "They do not yet, so I wrote a paragraph.",
   { "user", "fact", "catalog", "SQLite was chosen for the catalog.", "user" },
   { "agent", "episode", "-", "The agent wrote a paragraph about it.", "agent",
-    "tool" }) -- these are words of what was read
+    "tool" }) -- half of these are words of what was read
 add("Please answer briefly from now on. And read the manual.", { READ }, "Done.",
   { "user", "procedure", "style", "Answer briefly.", "user" })
 add("The customer Jensen pays by bank transfer only. Look up the invoice.",
@@ -90,7 +89,8 @@ add("How long is the build?", { "real 14m02s" }, "About fourteen minutes; linkin
   { "agent", "fact", "-", "The build is about fourteen minutes, and linking is most of it.",
     "agent" })
 add("Ich heiße Jörg und bevorzuge kurze Antworten. Lies bitte die Anleitung.", { READ }, "Gerne.",
-  { "user", "fact", "name", "Der Nutzer heißt Jörg und bevorzuge kurze Antworten.", "user" })
+  { "user", "fact", "name", "Der Nutzer heißt Jörg und bevorzuge kurze Antworten.", "user",
+    "agent" }) -- in a memory whose language is English, no German word is too common to count
 add("Mein Team trifft sich montags um neun. Was steht im Kalender?",
   { "Montag 9:00 Team, Dienstag frei" }, "Am Dienstag ist frei.",
   { "user", "fact", "-", "Das Team trifft sich montags um neun.", "user" })

@@ -213,11 +213,21 @@ static int copies_tools(const world *w, const follows *known, uint64_t words)
     return longest >= 3 || (only && (2 * only >= pairs || met == pairs));
 }
 
-/* Whether half of the words that do not stand in `named` are of tools alone. */
+/* Whether half of the words that do not stand in `named` are of tools alone, and beside
+ * others there. */
 static int adds_of_tools(const world *w, uint64_t named, uint64_t words)
 {
-    uint64_t rest = words & ~named;
-    return rest && 2 * bits(rest & w->tool_words & ~w->user_words) >= bits(rest);
+    uint64_t rest = words & ~named, theirs = rest & w->tool_words & ~w->user_words;
+    int met = 0;
+    for (int i = 0; i < VOCABULARY; i++)
+        for (int k = 0; theirs >> i & 1 && k < VOCABULARY; k++)
+            if (k != i && words >> k & 1 &&
+                ((w->tool_follows.after[i] >> k & 1) ||
+                 (w->tool_follows.after[k] >> i & 1))) {
+                met++;
+                break;
+            }
+    return rest && 2 * met >= bits(rest);
 }
 
 /* Law 1, 2 and 6 of one write: the law that is broken, or 0. */
