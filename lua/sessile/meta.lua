@@ -341,6 +341,7 @@ function sessile.decode(text) end
 ---A program that answers: it gets the request as JSON on standard input, and prints a text,
 ---or a JSON object with content or tool_calls, or {"error": {"message", "code"}}.
 ---@class sessile.ModelCommand
+---@field dims? integer of memory.embed: numbers of a vector
 ---@field command string[] the program first; no shell is used
 ---@field timeout_ms? integer|string without output; "120s"; ten times that in total
 ---@field name? string what is recorded as the model
@@ -348,6 +349,7 @@ function sessile.decode(text) end
 
 ---An endpoint with the API of OpenAI's chat completions.
 ---@class sessile.ModelEndpoint
+---@field dims? integer of memory.embed: numbers of a vector
 ---@field endpoint string "https://…/v1": /chat/completions is added if missing
 ---@field name string the model
 ---@field key? sessile.Key|false sent as a bearer token
@@ -360,6 +362,7 @@ function sessile.decode(text) end
 ---@field window? integer
 
 ---@class sessile.ModelFile
+---@field dims? integer of memory.embed: numbers of a vector
 ---@field lua string a file that returns a function
 ---@field name? string
 ---@field window? integer
@@ -535,6 +538,10 @@ function key.secret(text) end
 ---@field flush? fun(state: sessile.State, ctx: sessile.Context): any
 ---@field compact? fun(state: sessile.State, ctx: sessile.Context): any
 ---@field branch_summary? fun(abandoned: sessile.Message[], ctx: sessile.Context): string?
+---@field remember? fun(said: table[], ctx: sessile.Context): any of memories, as the next three
+---@field tidy? fun(entry: table, near: table[], ctx: sessile.Context): any
+---@field recall? fun(question: string, found: table[], ctx: sessile.Context): table[]?
+---@field admit? fun(entry: table, ctx: sessile.Context): boolean|"pending", string?
 
 ---@class sessile.Context
 ---@field options table
@@ -2043,6 +2050,7 @@ function Session:memory(given) end
 ---@field weight? number of vectors, 0 to 1: 0.3
 ---@field entries? sessile.MemoryRow[] these, in this order, instead of what is found
 ---@field dry_run? boolean write nothing, and return what was found
+---@field policy? sessile.PolicySpec whose `recall` hook chooses; else memory.policy
 
 ---@class sessile.RecallOutcome
 ---@field id? string the message; nil: nothing was written

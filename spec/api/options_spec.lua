@@ -33,6 +33,12 @@ local calls = {
   ["sessile.open: memory: recall"] = function(o)
     sessile.open("ram:", { memory = { recall = o } })
   end,
+  ["sessile.open: memory: remember"] = function(o)
+    sessile.open("ram:", { memory = { remember = o } })
+  end,
+  ["sessile.open: memory: trust"] = function(o)
+    sessile.open("ram:", { memory = { trust = o } })
+  end,
   ["sessile.open: limits"] = function(o) sessile.open("ram:", { limits = o }) end,
   ["sessile.open: triggers"] = function(o) sessile.open("ram:", { triggers = o }) end,
   ["sessile.open: checkpoint"] = function(o) sessile.open("ram:", { checkpoint = o }) end,
@@ -72,6 +78,8 @@ local calls = {
   ["store:memory"] = function(o) store:memory(o) end,
   ["session:memory"] = function(o) s:memory(o) end,
   ["session:recall"] = function(o) s:recall(o) end,
+  ["session:remember"] = function(o) s:remember(o) end,
+  ["memory:tidy"] = function(o) memory:tidy(o) end,
   ["memory:write"] = function(o) memory:write("key", "value", o) end,
   ["memory:consent"] = function(o) memory:consent(true, o) end,
   ["memory:watch"] = function(o)
