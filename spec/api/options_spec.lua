@@ -6,6 +6,7 @@
 local guides = require "spec.support.guides"
 local memories = require "sessile.memories"
 local options = require "sessile.options"
+local embedding = require "sessile.model.embedding"
 local sessile = require "sessile"
 local stores = require "spec.support.stores"
 local user = require("spec.support.messages").user
@@ -36,6 +37,9 @@ local calls = {
   ["sessile.open: memory: remember"] = function(o)
     sessile.open("ram:", { memory = { remember = o } })
   end,
+  ["sessile.open: memory: vectors"] = function(o)
+    sessile.open("ram:", { memory = { vectors = o } })
+  end,
   ["sessile.open: memory: trust"] = function(o)
     sessile.open("ram:", { memory = { trust = o } })
   end,
@@ -65,6 +69,14 @@ local calls = {
     o.lua = o.lua or "/nowhere.lua"
     sessile.model(o)
   end,
+  ["memory: embed: endpoint"] = function(o)
+    o.endpoint, o.name = o.endpoint or "http://localhost:1", o.name or "x"
+    embedding.make("memory: embed", o)
+  end,
+  ["memory: embed: lua"] = function(o)
+    o.lua = o.lua or "/nowhere.lua"
+    embedding.make("memory: embed", o)
+  end,
   ["sessile.send"] = function(o) sessile.send(o) end,
   ["sessile.pause"] = function(o) sessile.pause(o) end,
   ["sessile.agent"] = function(o) sessile.agent(o) end,
@@ -86,6 +98,7 @@ local calls = {
     o.timeout_ms = o.timeout_ms or 0
     memory:watch(o)
   end,
+  ["memory:embed"] = function(o) memory:embed(o) end,
   ["memory:clear"] = function(o) memory:clear(o) end,
   ["memory:markdown"] = function(o) memory:markdown(o) end,
   ["memory:edit"] = function(o) memory:edit("", "", o) end,
