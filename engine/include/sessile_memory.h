@@ -337,7 +337,7 @@ typedef struct sessile_memory_search_options {
     size_t limit; /* 0: 10 */
     /* The question's embedding, of dims numbers; NULL: by words alone. model: whose it
      * is; empty: that of the newest model which has a vector for all live entries. A
-     * model that has no vectors of so many numbers here: by words alone. */
+     * model that has no vectors of that size here: by words alone. */
     const float *vector;
     size_t dims;
     sessile_slice model;

@@ -101,7 +101,7 @@ typedef struct states {
 
 void states_init(states *s, const allocator *a);
 void states_deinit(states *s);
-/* Room for so many records: 0, or -1: no memory. */
+/* Room for that many records: 0, or -1: no memory. */
 int states_reserve(states *s, size_t count);
 /* The bytes that it takes beside itself: records, keys, and what leads to them. */
 size_t states_bytes(const states *s);

@@ -86,7 +86,7 @@ static int value16(char c)
                                                 : -1;
 }
 
-/* Decodes a run in groups of `width` bits; what is not of the alphabet is passed over. */
+/* Decodes a run in groups of `width` bits; other characters are skipped. */
 static void put_bits(buf *out, const char *run, size_t size, int (*value)(char),
                      unsigned width)
 {

@@ -3,7 +3,8 @@
  *
  * The memory is locked. What was shown and has changed since is stale: that part is left
  * out. What was never shown, is pinned, or is too much breaks the law, and all of the
- * proposal is refused. Judging again, after others wrote, starts anew.
+ * proposal is refused. After others wrote, it is judged again
+ * from the beginning.
  */
 #include "remember/proposal.h"
 
@@ -12,7 +13,7 @@
 
 #include "base/text.h"
 
-/* A run may end so many entries, or a tenth of the live ones. */
+/* A run may end this many entries, or a tenth of the live ones. */
 #define ENDS_ALWAYS 5
 
 typedef struct judging_run {
