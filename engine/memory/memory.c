@@ -261,7 +261,6 @@ static void free_memory(void *memory)
 sessile_status memory_open(sessile_memory **out, sessile_store *st,
                            const sessile_memory_options *options, sessile_error *err)
 {
-    static const sessile_slice nothing = {NULL, 0};
     sessile_memory *m;
     sessile_status status;
 
@@ -283,7 +282,7 @@ sessile_status memory_open(sessile_memory **out, sessile_store *st,
     if (!status)
         status = memory_name_error(m, open_or_create(m, options, err), err);
     if (!status && options->consent.size && m->user_size && !m->fold->consented)
-        status = memory_consent(m, 1, nothing, options->consent, nothing, err);
+        status = memory_consent_once(m, options->consent, err);
     if (status) {
         memory_close(m);
         return status;

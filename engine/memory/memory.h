@@ -2,7 +2,8 @@
  * memory.h: a long-term memory that is open.
  *
  *   memory.c   opening, keeping up with others, the one way to write
- *   write.c    entries, verdicts, consent
+ *   consent.c  whether the user agrees
+ *   write.c    entries, verdicts
  *   embed.c    vectors
  *   erase.c    takes entries out of the log
  *   rows.c     entries as a caller reads them
@@ -52,8 +53,6 @@ void memory_place(const sessile_memory *m, char folder[NAME_SIZE], char name[NAM
 sessile_status memory_lock_fresh(sessile_memory *m, sessile_error *err);
 void memory_unlock(sessile_memory *m);
 int64_t memory_now_ms(const sessile_memory *m);
-/* Where its log lies in the store. */
-void memory_place(const sessile_memory *m, char folder[NAME_SIZE], char name[NAME_SIZE]);
 /* Adds which memory it is to an error. Returns status. */
 sessile_status memory_name_error(const sessile_memory *m, sessile_status status,
                                  sessile_error *err);
@@ -66,6 +65,16 @@ typedef sessile_status (*memory_build)(void *arg, sessile_memory *m, batch *b,
 sessile_status memory_commit(sessile_memory *m, memory_build build, void *arg,
                              sessile_error *err);
 
+/* ---- consent.c */
+sessile_status memory_consent(sessile_memory *m, int given, sessile_slice by,
+                              sessile_slice text, sessile_slice scope,
+                              sessile_error *err);
+/* The user consents with text, unless another process wrote a consent meanwhile. */
+sessile_status memory_consent_once(sessile_memory *m, sessile_slice text,
+                                   sessile_error *err);
+/* Under the lock. DENIED: the user does not consent. */
+sessile_status memory_check_consent(const sessile_memory *m, sessile_error *err);
+
 /* ---- write.c */
 sessile_status memory_write(sessile_memory *m, const sessile_memory_write_entry *entries,
                             size_t count, sessile_id *ids, sessile_error *err);
@@ -74,16 +83,12 @@ sessile_status memory_change(sessile_memory *m, const sessile_memory_change *cha
 sessile_status memory_verdict(sessile_memory *m, const sessile_id *ids, size_t count,
                               sessile_memory_verdict_kind to, sessile_slice reason,
                               sessile_slice by, size_t *changed, sessile_error *err);
-sessile_status memory_consent(sessile_memory *m, int given, sessile_slice by,
-                              sessile_slice text, sessile_slice scope,
-                              sessile_error *err);
-
 /* What is checked of every text that is written; limit: the name of the limit. */
 sessile_status memory_check_text(sessile_slice text, const char *what, size_t most,
                                  const char *limit, sessile_error *err);
-/* Under the lock. DENIED: the user does not consent. */
-sessile_status memory_check_consent(const sessile_memory *m, sessile_error *err);
 void memory_put_id(buf *out, sessile_id id); /* as a JSON string */
+/* A member behind others: nothing where text is empty. */
+void memory_put_member(buf *out, const char *name, sessile_slice text);
 /* Adds an entry with its envelope, and returns its id. author may be empty: the agent,
  * where its name is UTF-8. */
 sessile_id memory_add(sessile_memory *m, batch *b, entry_type type, entry_source source,

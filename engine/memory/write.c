@@ -1,5 +1,5 @@
 /*
- * write.c: the entries of a memory: what is remembered, verdicts, consent.
+ * write.c: the entries of a memory: what is remembered, verdicts.
  *
  * Arguments are checked before a lock is taken; what depends on the memory (consent, ids,
  * keys) is checked under it.
@@ -91,15 +91,6 @@ sessile_status memory_check_entry(const sessile_memory *m,
     return status;
 }
 
-sessile_status memory_check_consent(const sessile_memory *m, sessile_error *err)
-{
-    if (m->user_size && !m->fold->consented)
-        return fail(err, SESSILE_DENIED,
-                    "the user has not consented%s: nothing is written until a consent is",
-                    m->fold->consent ? ", or does no longer" : "");
-    return SESSILE_OK;
-}
-
 /* ------------------------------------------------------------------ entries */
 
 void memory_put_id(buf *out, sessile_id id)
@@ -110,7 +101,7 @@ void memory_put_id(buf *out, sessile_id id)
 }
 
 /* , "name": a string, unless it is empty. */
-static void put_member(buf *out, const char *name, sessile_slice text)
+void memory_put_member(buf *out, const char *name, sessile_slice text)
 {
     if (!text.size)
         return;
@@ -161,9 +152,9 @@ static void put_entry(buf *out, const sessile_memory *m,
 
     buf_puts(out, "{\"value\":");
     json_put_string(out, e->value.data, e->value.size);
-    put_member(out, "key", e->key);
+    memory_put_member(out, "key", e->key);
     buf_printf(out, ",\"kind\":\"%s\"", memory_kind_name(e->kind));
-    put_member(out, "also", e->also);
+    memory_put_member(out, "also", e->also);
     put_from(out, m, e);
     for (size_t i = 0; i < e->replace_count; i++) {
         buf_puts(out, i ? "," : ",\"replaces\":[");
@@ -309,7 +300,7 @@ static void add_pin(sessile_memory *m, batch *b, sessile_id id,
     memory_put_id(&data, id);
     buf_printf(&data, "],\"to\":\"%s\"", memory_verdict_name(SESSILE_MEMORY_PIN));
     if (change)
-        put_member(&data, "by", change->by);
+        memory_put_member(&data, "by", change->by);
     buf_putc(&data, '}');
     memory_add(m, b, ENTRY_VERDICT, SOURCE_HOST, (sessile_slice){NULL, 0}, &data);
     buf_wipe(&data);
@@ -437,8 +428,8 @@ static sessile_status build_verdict(void *arg, sessile_memory *m, batch *b,
         memory_put_id(&data, w->ids[i]);
     }
     buf_printf(&data, "],\"to\":\"%s\"", memory_verdict_name(w->to));
-    put_member(&data, "reason", w->reason);
-    put_member(&data, "by", w->by);
+    memory_put_member(&data, "reason", w->reason);
+    memory_put_member(&data, "by", w->by);
     buf_putc(&data, '}');
     if (w->changed)
         memory_add(m, b, ENTRY_VERDICT, SOURCE_HOST, (sessile_slice){NULL, 0}, &data);
@@ -509,44 +500,4 @@ sessile_status memory_change(sessile_memory *m, const sessile_memory_change *c,
     if (!status && !memory_verdict_name(c->to))
         status = fail(err, SESSILE_INVALID, "there is no such verdict");
     return status ? status : write_all(m, c->entries, c->count, c, ids, err);
-}
-
-/* ------------------------------------------------------------------ consent */
-
-static sessile_status build_one(void *arg, sessile_memory *m, batch *b,
-                                sessile_error *err)
-{
-    (void)err;
-    memory_add(m, b, ENTRY_CONSENT, SOURCE_HOST, (sessile_slice){NULL, 0}, arg);
-    return SESSILE_OK;
-}
-
-sessile_status memory_consent(sessile_memory *m, int given, sessile_slice by,
-                              sessile_slice text, sessile_slice scope, sessile_error *err)
-{
-    static const char limit[] = "memory_value";
-    sessile_status status =
-        m->user_size
-            ? SESSILE_OK
-            : fail(err, SESSILE_INVALID, "this memory is of no user: nobody can consent");
-    buf data;
-
-    if (!status)
-        status =
-            memory_check_text(by, "name of who consents", m->store->limits.id, "id", err);
-    if (!status)
-        status = memory_check_text(text, "consent", SESSILE_MEMORY_VALUE_MAX, limit, err);
-    if (!status)
-        status = memory_check_text(scope, "scope", SESSILE_MEMORY_VALUE_MAX, limit, err);
-    if (status)
-        return status;
-    buf_init(&data, &m->store->alloc);
-    buf_printf(&data, "{\"given\":%s", given ? "true" : "false");
-    put_member(&data, "by", by);
-    put_member(&data, "text", text);
-    put_member(&data, "scope", scope);
-    buf_putc(&data, '}');
-    status = memory_commit(m, build_one, &data, err);
-    buf_wipe(&data);
-    return status;
 }

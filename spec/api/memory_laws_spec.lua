@@ -197,7 +197,7 @@ describe("a policy that does not obey", function()
   for _, case in ipairs(HOSTILE) do
     for _, isolation in ipairs { "none", "worker" } do
       it(("%s (isolation %s)"):format(case[1], isolation), function()
-        local s, m = session(open { limits = { policy_ms = 300 } }, "s", SAID)
+        local s, m = session(open { limits = { policy_ms = 20000 } }, "s", SAID)
         local outcome = assert(s:remember { policy = policy("hostile", case[2]),
           isolation = isolation, model = function() return "hello" end })
         if case[3] then

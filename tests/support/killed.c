@@ -302,16 +302,8 @@ void killed_run(killed_round *r, unsigned long kills)
     harass(r, kills);
 }
 
-void killed_stop(killed_round *r)
-{
-    for (unsigned slot = 0; slot < PROCESSES; slot++)
-        if (r->children[slot].pid > 0) {
-            kill(r->children[slot].pid, SIGKILL);
-            waitpid(r->children[slot].pid, NULL, 0);
-        }
-}
-
-void killed_end(killed_round *r)
+/* Frees what the round holds; a second call does nothing. */
+static void free_round(killed_round *r)
 {
     for (unsigned slot = 0; slot < PROCESSES; slot++) {
         killed_child *c = &r->children[slot];
@@ -319,7 +311,24 @@ void killed_end(killed_round *r)
             for (unsigned t = 0; t < THREADS; t++)
                 free(c->lives[life][t].calls);
         free(c->lives);
+        c->lives = NULL;
+        c->life_count = 0;
     }
+}
+
+void killed_stop(killed_round *r)
+{
+    for (unsigned slot = 0; slot < PROCESSES; slot++)
+        if (r->children[slot].pid > 0) {
+            kill(r->children[slot].pid, SIGKILL);
+            waitpid(r->children[slot].pid, NULL, 0);
+        }
+    free_round(r);
+}
+
+void killed_end(killed_round *r)
+{
+    free_round(r);
     close(r->pipe[0]);
     close(r->pipe[1]);
     scratch_remove(r->folder);

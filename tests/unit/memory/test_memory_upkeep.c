@@ -51,7 +51,7 @@ static int tear_down(void **state)
 /* Two users' memories, and the agent's. */
 static void fill(sessile_store *st)
 {
-    static const char *const users[] = {"ann", "bob", NULL};
+    static const char *const users[] = {"annabel", "bernard", NULL};
     for (size_t i = 0; i < 3; i++) {
         sessile_memory *m = memory_of(st, users[i]);
         remember(m, "editor", "an old canary", NULL);
@@ -100,7 +100,7 @@ static void a_check_finds_nothing_wrong(void **state)
     assert_int_equal(findings(g->store, 0, NULL, &salvaged), 0);
     assert_int_equal(findings(g->store, 1, NULL, &salvaged), 0);
     assert_int_equal(salvaged, 0);
-    expect_filled(g->store, "ann");
+    expect_filled(g->store, "annabel");
 }
 
 static void no_word_is_in_a_file(void **state)
@@ -109,7 +109,7 @@ static void no_word_is_in_a_file(void **state)
     fill(g->store);
     assert_int_equal(keyed_files_with(g->root, "canary"), 0);
     assert_int_equal(keyed_files_with(g->root, "editor"), 0);
-    assert_int_equal(keyed_files_with(g->root, "ann"), 0);
+    assert_int_equal(keyed_files_with(g->root, "annabel"), 0);
     assert_int_equal(keyed_files_with(g->root, "\"s\":"),
                      6); /* logs, keyring, users: sealed */
 }
@@ -123,7 +123,7 @@ static void a_memory_is_sealed_again_while_it_is_open(void **state)
     uint64_t epoch;
 
     fill(g->store);
-    m = memory_of(g->store, "ann");
+    m = memory_of(g->store, "annabel");
     for (int i = 0; i < 2; i++) {
         must(sessile_keys_rotate(g->store, NULL, &epoch, &err), &err);
         must(keyed_reseal(g->store, NULL, &last, &err), &err);
@@ -133,7 +133,7 @@ static void a_memory_is_sealed_again_while_it_is_open(void **state)
     }
     expect_key(m, "shell", "fish");
     sessile_memory_close(m);
-    expect_filled(g->store, "bob");
+    expect_filled(g->store, "bernard");
 }
 
 static void a_forgotten_user_is_gone(void **state)
@@ -147,8 +147,8 @@ static void a_forgotten_user_is_gone(void **state)
     size_t count;
 
     fill(g->store);
-    m = memory_of(g->store, "ann");
-    must(sessile_forget(g->store, sessile_text("ann"), &logs, &err), &err);
+    m = memory_of(g->store, "annabel");
+    must(sessile_forget(g->store, sessile_text("annabel"), &logs, &err), &err);
     assert_int_equal(logs, 1);
     assert_refused(
         sessile_memory_search(m, sessile_text("canary"), NULL, &rows, &count, &err),
@@ -156,11 +156,11 @@ static void a_forgotten_user_is_gone(void **state)
     sessile_memory_close(m);
     sessile_memory_options_init(&options);
     options.agent = sessile_text("coder");
-    options.user = sessile_text("ann");
+    options.user = sessile_text("annabel");
     assert_refused(sessile_memory_open(&none, g->store, &options, &err), SESSILE_SEALED,
                    &err, "coder");
     assert_null(none);
-    expect_filled(g->store, "bob");
+    expect_filled(g->store, "bernard");
     expect_filled(g->store, NULL);
 }
 
@@ -190,7 +190,7 @@ static void a_copy_of_the_store_has_them(void **state)
     assert_int_equal(told.failed, 0);
     sessile_migrate_free(m);
     must(sessile_open(&st, path, &o, &err), &err);
-    expect_filled(st, "ann");
+    expect_filled(st, "annabel");
     expect_filled(st, NULL);
     sessile_store_close(st);
     folder_remove(other);

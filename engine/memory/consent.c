@@ -1,0 +1,74 @@
+/*
+ * consent.c: whether a user agrees that this memory is kept.
+ *
+ * Each consent, and each withdrawal, is an entry of the log; the newest one counts.
+ */
+#include "memory/memory.h"
+
+sessile_status memory_check_consent(const sessile_memory *m, sessile_error *err)
+{
+    if (m->user_size && !m->fold->consented)
+        return fail(err, SESSILE_DENIED,
+                    "the user has not consented%s: nothing is written until a consent is",
+                    m->fold->consent ? ", or does no longer" : "");
+    return SESSILE_OK;
+}
+
+typedef struct consenting {
+    buf data;
+    int once; /* not where it is given already */
+} consenting;
+
+static sessile_status build_consent(void *arg, sessile_memory *m, batch *b,
+                                    sessile_error *err)
+{
+    const consenting *c = arg;
+    (void)err;
+    if (!c->once || !m->fold->consented)
+        memory_add(m, b, ENTRY_CONSENT, SOURCE_HOST, (sessile_slice){NULL, 0}, &c->data);
+    return SESSILE_OK;
+}
+
+/* given: 1 or 0. once: writes nothing where the newest entry about consent gives it. */
+static sessile_status consent(sessile_memory *m, int given, int once, sessile_slice by,
+                              sessile_slice text, sessile_slice scope, sessile_error *err)
+{
+    static const char limit[] = "memory_value";
+    sessile_status status =
+        m->user_size
+            ? SESSILE_OK
+            : fail(err, SESSILE_INVALID, "this memory is of no user: nobody can consent");
+    consenting c = {.once = once};
+
+    if (!status)
+        status =
+            memory_check_text(by, "name of who consents", m->store->limits.id, "id", err);
+    if (!status)
+        status = memory_check_text(text, "consent", SESSILE_MEMORY_VALUE_MAX, limit, err);
+    if (!status)
+        status = memory_check_text(scope, "scope", SESSILE_MEMORY_VALUE_MAX, limit, err);
+    if (status)
+        return status;
+    buf_init(&c.data, &m->store->alloc);
+    buf_printf(&c.data, "{\"given\":%s", given ? "true" : "false");
+    memory_put_member(&c.data, "by", by);
+    memory_put_member(&c.data, "text", text);
+    memory_put_member(&c.data, "scope", scope);
+    buf_putc(&c.data, '}');
+    status = memory_commit(m, build_consent, &c, err);
+    buf_wipe(&c.data);
+    return status;
+}
+
+sessile_status memory_consent(sessile_memory *m, int given, sessile_slice by,
+                              sessile_slice text, sessile_slice scope, sessile_error *err)
+{
+    return consent(m, given, 0, by, text, scope, err);
+}
+
+sessile_status memory_consent_once(sessile_memory *m, sessile_slice text,
+                                   sessile_error *err)
+{
+    static const sessile_slice nothing = {NULL, 0};
+    return consent(m, 1, 1, nothing, text, nothing, err);
+}
