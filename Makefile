@@ -37,7 +37,7 @@ $(if $(MISSING),$(error Packages are missing. As root, type: apt-get install $(M
 OBJCOPY  ?= objcopy
 OPT       := -O2
 HARDEN    := -fstack-protector-strong -U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=2
-WARN      := -Wall -Wextra -Wpedantic -Wshadow=local -Wstrict-prototypes -Wmissing-prototypes
+WARN      := -Werror=incompatible-pointer-types -Werror=int-conversion -Wall -Wextra -Wpedantic -Wshadow=local -Wstrict-prototypes -Wmissing-prototypes
 WARN      += $(if $(WERROR),-Werror)
 BASE      := -std=c11 -D_GNU_SOURCE -g -fPIC -fno-plt -pthread
 COMPILE    = $(CC) $(BASE) $(OPT) $(HARDEN) $(WARN) -MMD -MP
@@ -55,7 +55,7 @@ COMMAND_LIBS := -lcmark-gfm -lcmark-gfm-extensions -lncursesw -ltinfo -ledit
 
 OBJ     := $(BUILD)/obj
 FLOORS  := base codec vault store store/file store/sqlite store/postgres store/hosted log tokens \
-           context session memory proposal history remember operations admin policy run memory_run api
+           context session guard memory proposal history remember operations admin policy run memory_run api
 objects  = $(patsubst %.c,$(OBJ)/%.o,$(1))
 sources  = $(sort $(wildcard $(1)))
 

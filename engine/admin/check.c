@@ -11,7 +11,7 @@
 
 static int visit_place(void *arg, const char *folder, const char *name)
 {
-    sessile_check *c = arg;
+    check_core *c = arg;
     check_place *p;
 
     if (strlen(folder) >= NAME_SIZE || strlen(name) >= NAME_SIZE)
@@ -27,7 +27,7 @@ static int visit_place(void *arg, const char *folder, const char *name)
     return 0;
 }
 
-static sessile_status find_places(sessile_check *c, const sessile_session_options *which,
+static sessile_status find_places(check_core *c, const sessile_session_options *which,
                                   sessile_error *err)
 {
     const sessile_backend *table = c->store->backend.table;
@@ -62,11 +62,11 @@ static sessile_status find_places(sessile_check *c, const sessile_session_option
     return SESSILE_OK;
 }
 
-sessile_status check_open(sessile_check **out, sessile_store *st,
+sessile_status check_open(check_core **out, store_core *st,
                           const sessile_session_options *which, int wants_salvage,
                           sessile_error *err)
 {
-    sessile_check *c;
+    check_core *c;
     sessile_status status;
 
     *out = NULL;
@@ -92,7 +92,7 @@ sessile_status check_open(sessile_check **out, sessile_store *st,
     return SESSILE_OK;
 }
 
-static void begin_step(sessile_check *c)
+static void begin_step(check_core *c)
 {
     session_drop(c->s);
     c->s = NULL;
@@ -104,7 +104,7 @@ static void begin_step(sessile_check *c)
     error_clear(&c->first);
 }
 
-sessile_status check_next(sessile_check *c, sessile_checked *out, sessile_error *err)
+sessile_status check_next(check_core *c, sessile_checked *out, sessile_error *err)
 {
     size_t steps = c->count + (size_t)c->all;
     sessile_status status;
@@ -134,7 +134,7 @@ sessile_status check_next(sessile_check *c, sessile_checked *out, sessile_error 
     return SESSILE_OK;
 }
 
-void check_close(sessile_check *c)
+void check_close(check_core *c)
 {
     const allocator *a;
 

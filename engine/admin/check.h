@@ -5,10 +5,10 @@
 #include "session/store_handle.h"
 
 /* As sessile.h says of sessile_check_open(), _next() and _close(). */
-sessile_status check_open(sessile_check **out, sessile_store *st,
+sessile_status check_open(check_core **out, store_core *st,
                           const sessile_session_options *which, int salvage,
                           sessile_error *err);
-sessile_status check_next(sessile_check *c, sessile_checked *out, sessile_error *err);
-void check_close(sessile_check *c);
+sessile_status check_next(check_core *c, sessile_checked *out, sessile_error *err);
+void check_close(check_core *c);
 
 #endif

@@ -16,8 +16,7 @@ static int is_part(const char *file, const char *part)
     return at && at > file;
 }
 
-static int has_log(const sessile_check *c, const char *folder, const char *file,
-                   size_t stem)
+static int has_log(const check_core *c, const char *folder, const char *file, size_t stem)
 {
     for (size_t i = 0; i < c->count; i++)
         if (!strcmp(c->places[i].folder, folder) && strlen(c->places[i].name) == stem &&
@@ -29,7 +28,7 @@ static int has_log(const sessile_check *c, const char *folder, const char *file,
 /* What a crash left and nobody is writing; 1: it may go. */
 static int visit_leftover(void *arg, const char *folder, const char *file, uint64_t bytes)
 {
-    sessile_check *c = arg;
+    check_core *c = arg;
     check_row *r =
         c->salvage
             ? check_add(c, SESSILE_NOTE, SESSILE_OK,
@@ -49,7 +48,7 @@ static int visit_leftover(void *arg, const char *folder, const char *file, uint6
     return c->salvage;
 }
 
-static int is_reported(const sessile_check *c, const char *file)
+static int is_reported(const check_core *c, const char *file)
 {
     for (size_t i = 0; i < c->row_count; i++)
         if (!strcmp(c->rows[i].file, file))
@@ -59,7 +58,7 @@ static int is_reported(const sessile_check *c, const char *file)
 
 static int visit_other(void *arg, const char *folder, const char *file, uint64_t bytes)
 {
-    sessile_check *c = arg;
+    check_core *c = arg;
     size_t size = strlen(file);
     const char *what;
     char path[FILE_SIZE];
@@ -98,7 +97,7 @@ static int visit_other(void *arg, const char *folder, const char *file, uint64_t
     return 0;
 }
 
-sessile_status check_beside(sessile_check *c, sessile_error *err)
+sessile_status check_beside(check_core *c, sessile_error *err)
 {
     const sessile_backend *table = c->store->backend.table;
     sessile_status status = SESSILE_OK;

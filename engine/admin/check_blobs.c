@@ -49,7 +49,7 @@ static size_t kind_of(const char *name, size_t *letters)
 }
 
 /* 1: a user's secret opens under its name, or that is not known. */
-static int secret_opens(const sessile_check *c, const char *name)
+static int secret_opens(const check_core *c, const char *name)
 {
     const store *b = &c->store->backend;
     const keyring *keys = c->store->keys;
@@ -71,7 +71,7 @@ static int secret_opens(const sessile_check *c, const char *name)
     return opens;
 }
 
-static void report(sessile_check *c, const char *name, size_t kind, int misnamed)
+static void report(check_core *c, const char *name, size_t kind, int misnamed)
 {
     uint64_t number = 0;
     check_row *r = check_add(
@@ -109,7 +109,7 @@ static const char *shown(const char *name)
     return dot ? dot + 1 : "";
 }
 
-sessile_status check_blobs(sessile_check *c, sessile_error *err)
+sessile_status check_blobs(check_core *c, sessile_error *err)
 {
     const store *b = &c->store->backend;
     blob_names all;

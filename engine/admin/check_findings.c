@@ -11,7 +11,7 @@
 
 #include "vault/vault.h"
 
-check_row *check_add(sessile_check *c, sessile_severity severity, sessile_status status,
+check_row *check_add(check_core *c, sessile_severity severity, sessile_status status,
                      const char *format, ...)
 {
     va_list args;
@@ -34,7 +34,7 @@ check_row *check_add(sessile_check *c, sessile_severity severity, sessile_status
     return r;
 }
 
-void check_add_error(sessile_check *c, const sessile_error *err)
+void check_add_error(check_core *c, const sessile_error *err)
 {
     /* A session whose user was forgotten is what it was meant to be. */
     int forgotten = err->code == SESSILE_SEALED &&
@@ -53,18 +53,18 @@ void check_add_error(sessile_check *c, const sessile_error *err)
                  "bring back the secret, or: sessile forget USER");
 }
 
-void check_suggest_salvage(sessile_check *c, check_row *r)
+void check_suggest_salvage(check_core *c, check_row *r)
 {
     if (c->s && c->s->log)
         session_salvage_command(c->s, r->next);
 }
 
-int check_is_of_files(const sessile_check *c)
+int check_is_of_files(const check_core *c)
 {
     return (c->store->backend.table->capabilities & SESSILE_BACKEND_CUTS) != 0;
 }
 
-void check_file_name(const sessile_check *c, const char *folder, const char *name,
+void check_file_name(const check_core *c, const char *folder, const char *name,
                      char out[FILE_SIZE])
 {
     int files = check_is_of_files(c);
@@ -73,7 +73,7 @@ void check_file_name(const sessile_check *c, const char *folder, const char *nam
              files ? ".jsonl" : "");
 }
 
-int check_reserve(sessile_check *c)
+int check_reserve(check_core *c)
 {
     if (!mem_grow(&c->store->alloc, (void **)&c->findings, &c->finding_capacity,
                   c->row_count + 1, sizeof *c->findings))

@@ -33,13 +33,13 @@ typedef struct check_refused {
     size_t at, size; /* of texts */
 } check_refused;
 
-struct sessile_check {
-    sessile_store *store;
+struct check_core {
+    store_core *store;
     int salvage, all;
     check_place *places;
     size_t count, capacity, next;
     /* of the step */
-    sessile_session *s;
+    session_core *s;
     fold fold;
     memory_fold memory; /* of a memory's log: what its index should say */
     int memory_failed;  /* it refused an entry: there is nothing to compare with */
@@ -59,30 +59,30 @@ struct sessile_check {
 
 /* Adds a finding about c->file, with a sentence as for printf(). NULL: no memory, and
  * c->failed is set. */
-check_row *check_add(sessile_check *c, sessile_severity severity, sessile_status status,
+check_row *check_add(check_core *c, sessile_severity severity, sessile_status status,
                      const char *format, ...) __attribute__((format(printf, 4, 5)));
 /* An error as a finding. */
-void check_add_error(sessile_check *c, const sessile_error *err);
+void check_add_error(check_core *c, const sessile_error *err);
 /* Puts the command that salvages the present session into r->next. */
-void check_suggest_salvage(sessile_check *c, check_row *r);
+void check_suggest_salvage(check_core *c, check_row *r);
 /* 1: its logs are files, which can be torn; a database's are rows. */
-int check_is_of_files(const sessile_check *c);
-void check_file_name(const sessile_check *c, const char *folder, const char *name,
+int check_is_of_files(const check_core *c);
+void check_file_name(const check_core *c, const char *folder, const char *name,
                      char out[FILE_SIZE]);
 /* Makes room in c->findings for all rows and one more. 0, or -1 and c->failed is set. */
-int check_reserve(sessile_check *c);
+int check_reserve(check_core *c);
 
 /* ---- check_log.c */
 
-sessile_status check_one_log(sessile_check *c, const check_place *p, sessile_checked *out,
+sessile_status check_one_log(check_core *c, const check_place *p, sessile_checked *out,
                              sessile_error *err);
 
 /* ---- check_beside.c */
 
-sessile_status check_beside(sessile_check *c, sessile_error *err);
+sessile_status check_beside(check_core *c, sessile_error *err);
 
 /* ---- check_blobs.c */
 
-sessile_status check_blobs(sessile_check *c, sessile_error *err);
+sessile_status check_blobs(check_core *c, sessile_error *err);
 
 #endif

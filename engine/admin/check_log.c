@@ -14,7 +14,7 @@
 #include <stdio.h>
 #include <string.h>
 
-static int refuse(sessile_check *c, sessile_id id, buf *text)
+static int refuse(check_core *c, sessile_id id, buf *text)
 {
     check_refused *r;
 
@@ -28,9 +28,9 @@ static int refuse(sessile_check *c, sessile_id id, buf *text)
 }
 
 /* What is known of lost entries: whether a later entry follows one of them. */
-static void known_of(const sessile_check *c, const log_flaw *f, char *out, size_t size)
+static void known_of(const check_core *c, const log_flaw *f, char *out, size_t size)
 {
-    const sessile_session *s = c->s;
+    const session_core *s = c->s;
 
     out[0] = 0;
     for (size_t id = (size_t)f->last + 1; id < s->tree.node_count; id++)
@@ -43,7 +43,7 @@ static void known_of(const sessile_check *c, const log_flaw *f, char *out, size_
         }
 }
 
-static void tell_flaw(sessile_check *c, const log_flaw *f)
+static void tell_flaw(check_core *c, const log_flaw *f)
 {
     sessile_status status = log_damage(c->s->log, NULL);
     char known[96], which[48];
@@ -95,7 +95,7 @@ static void tell_flaw(sessile_check *c, const log_flaw *f)
     check_suggest_salvage(c, r);
 }
 
-static void tell_damage(sessile_check *c)
+static void tell_damage(check_core *c)
 {
     const log_flaw *flaws;
     uint64_t left;
@@ -117,7 +117,7 @@ static void tell_damage(sessile_check *c)
         check_add(c, SESSILE_DAMAGE, why.code, "and %" PRIu64 " more like these", left);
 }
 
-static void tell_tail(sessile_check *c, const log_tail *tail)
+static void tell_tail(check_core *c, const log_tail *tail)
 {
     check_row *r;
 
@@ -148,7 +148,7 @@ static int is_wrong(const log_index_about *ix)
 }
 
 /* It is only a cache: whatever is wrong with it, the entries are in the log. */
-static void tell_index(sessile_check *c, const log_index_about *ix)
+static void tell_index(check_core *c, const log_index_about *ix)
 {
     static const char again[] =
         "it is only a cache: the log has every entry; it is rebuilt when a session is "
@@ -182,7 +182,7 @@ static void tell_index(sessile_check *c, const log_index_about *ix)
         r->f.entry = first;
 }
 
-static void drop_index(sessile_check *c)
+static void drop_index(check_core *c)
 {
     sessile_error err;
 
@@ -195,7 +195,7 @@ static void drop_index(sessile_check *c)
 }
 
 /* Where a log whose name is damaged is found. */
-static void where_is(const sessile_check *c, const check_place *p, char out[96])
+static void where_is(const check_core *c, const check_place *p, char out[96])
 {
     uint64_t number;
 
@@ -209,9 +209,9 @@ static void where_is(const sessile_check *c, const check_place *p, char out[96])
 
 /* Compares the name of the log with its header. 1: it is another one; own: the right
  * place. */
-static int tell_names(sessile_check *c, const check_place *p, check_place *own)
+static int tell_names(check_core *c, const check_place *p, check_place *own)
 {
-    sessile_session *s = c->s;
+    session_core *s = c->s;
     session_names names = session_own_names(s);
     char file[FILE_SIZE], where[96];
     check_row *r;
@@ -234,7 +234,7 @@ static int tell_names(sessile_check *c, const check_place *p, check_place *own)
 }
 
 /* Its header, which was authenticated, has the right name. */
-static int salvage_name(sessile_check *c, const check_place *p, const check_place *own)
+static int salvage_name(check_core *c, const check_place *p, const check_place *own)
 {
     char file[FILE_SIZE];
     sessile_error err;
@@ -263,7 +263,7 @@ static int salvage_name(sessile_check *c, const check_place *p, const check_plac
 }
 
 /* Reports an entry that the session cannot contain, and writes the tombstone for it. */
-static sessile_status report_refused(sessile_check *c, sessile_id id, buf *tombstone,
+static sessile_status report_refused(check_core *c, sessile_id id, buf *tombstone,
                                      sessile_error *err)
 {
     log_flaw flaw = {LOG_REFUSED, id, id, 0, 0};
@@ -278,7 +278,7 @@ static sessile_status report_refused(sessile_check *c, sessile_id id, buf *tombs
 }
 
 /* A memory's log has another index than a session's. */
-static sessile_status visit_memory(sessile_check *c, sessile_id id, const char *text,
+static sessile_status visit_memory(check_core *c, sessile_id id, const char *text,
                                    size_t size, sessile_error *err)
 {
     sessile_status status;
@@ -295,8 +295,7 @@ static sessile_status visit_memory(sessile_check *c, sessile_id id, const char *
     return status == SESSILE_NOMEM ? fail_nomem(err) : SESSILE_OK;
 }
 
-static sessile_status check_index(sessile_check *c, log_index_about *ix,
-                                  sessile_error *err)
+static sessile_status check_index(check_core *c, log_index_about *ix, sessile_error *err)
 {
     if (c->s->identity.memory && c->memory_failed)
         return SESSILE_OK;
@@ -310,7 +309,7 @@ static sessile_status check_index(sessile_check *c, log_index_about *ix,
 static sessile_status visit(void *arg, sessile_id id, const char *text, size_t size,
                             sessile_error *err)
 {
-    sessile_check *c = arg;
+    check_core *c = arg;
     sessile_status status;
     buf tombstone;
 
@@ -335,8 +334,8 @@ static sessile_status visit(void *arg, sessile_id id, const char *text, size_t s
 }
 
 /* Puts a tombstone in the place of an entry, unless one is there. */
-static sessile_status cover(sessile_check *c, sessile_id id, const char *text,
-                            size_t size, sessile_error *err)
+static sessile_status cover(check_core *c, sessile_id id, const char *text, size_t size,
+                            sessile_error *err)
 {
     sessile_status status = log_set_damage(c->s->log, &c->first, err);
 
@@ -347,9 +346,9 @@ static sessile_status cover(sessile_check *c, sessile_id id, const char *text,
 
 /* The lists of compactions: what they name is there. One that cannot be read is refused
  * like an entry that cannot be folded. */
-static sessile_status look_at_lists(sessile_check *c, sessile_error *err)
+static sessile_status look_at_lists(check_core *c, sessile_error *err)
 {
-    sessile_session *s = c->s;
+    session_core *s = c->s;
     sessile_status status = SESSILE_OK;
     context list;
 
@@ -375,7 +374,7 @@ static sessile_status look_at_lists(sessile_check *c, sessile_error *err)
     return status;
 }
 
-static sessile_status cover_refused(sessile_check *c, sessile_error *err)
+static sessile_status cover_refused(check_core *c, sessile_error *err)
 {
     sessile_status status = SESSILE_OK;
 
@@ -386,9 +385,9 @@ static sessile_status cover_refused(sessile_check *c, sessile_error *err)
     return status;
 }
 
-static int salvage(sessile_check *c, const check_place *p, const log_index_about *ix)
+static int salvage(check_core *c, const check_place *p, const log_index_about *ix)
 {
-    sessile_session *s = c->s;
+    session_core *s = c->s;
     uint64_t lost = log_lost(s->log), count = log_count(s->log);
     char kept[FILE_SIZE];
     sessile_error err;
@@ -427,10 +426,10 @@ static int salvage(sessile_check *c, const check_place *p, const log_index_about
     return 1;
 }
 
-sessile_status check_one_log(sessile_check *c, const check_place *p, sessile_checked *out,
+sessile_status check_one_log(check_core *c, const check_place *p, sessile_checked *out,
                              sessile_error *err)
 {
-    sessile_session *made = NULL;
+    session_core *made = NULL;
     sessile_error why;
     sessile_status status;
     log_index_about ix;

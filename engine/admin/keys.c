@@ -28,14 +28,14 @@ enum { EPOCHS_MOST = 4096 };
 sessile_status keys_init(const char *url, const sessile_store_options *options,
                          sessile_error *err)
 {
-    sessile_store *st;
+    store_core *st;
     sessile_status status = store_handle_make(&st, url, options, err);
 
     store_handle_close(st);
     return status;
 }
 
-sessile_status keys_rotate(sessile_store *st, const sessile_rotate_options *options,
+sessile_status keys_rotate(store_core *st, const sessile_rotate_options *options,
                            uint64_t *epoch, sessile_error *err)
 {
     sessile_status status = SESSILE_OK;
@@ -92,7 +92,7 @@ static void count_log(sessile_keys *k, sessile_keys_epoch *rows, const keyring *
     k->old_logs += old && keyring_forgot(keys, &log->key, &ignored) != 1;
 }
 
-sessile_status keys_status(sessile_store *st, sessile_keys **out, sessile_error *err)
+sessile_status keys_status(store_core *st, sessile_keys **out, sessile_error *err)
 {
     uint64_t epochs[EPOCHS_MOST];
     sessile_keys_epoch *rows;
@@ -156,8 +156,8 @@ out:
 
 /* ------------------------------------------------------------------ resealing */
 
-struct sessile_reseal {
-    sessile_store *store;
+struct reseal_core {
+    store_core *store;
     places logs;
     size_t next;
     int proving;  /* the second pass */
@@ -169,7 +169,7 @@ struct sessile_reseal {
     char failed[2 * NAME_SIZE]; /* "folder/name" */
 };
 
-void reseal_free(sessile_reseal *r)
+void reseal_free(reseal_core *r)
 {
     const allocator *a;
 
@@ -181,11 +181,11 @@ void reseal_free(sessile_reseal *r)
     mem_free(a, r, sizeof *r);
 }
 
-sessile_status reseal_begin(sessile_reseal **out, sessile_store *st, const char *suite,
+sessile_status reseal_begin(reseal_core **out, store_core *st, const char *suite,
                             sessile_error *err)
 {
     sessile_status status = SESSILE_OK;
-    sessile_reseal *r;
+    reseal_core *r;
 
     *out = NULL;
     if (!keyring_sealed(st->keys) ||
@@ -211,7 +211,7 @@ sessile_status reseal_begin(sessile_reseal **out, sessile_store *st, const char 
     return SESSILE_OK;
 }
 
-static sessile_status keep_epoch(sessile_reseal *r, uint64_t epoch, sessile_error *err)
+static sessile_status keep_epoch(reseal_core *r, uint64_t epoch, sessile_error *err)
 {
     for (size_t i = 0; i < r->keep_count; i++)
         if (r->keep[i] == epoch)
@@ -223,7 +223,7 @@ static sessile_status keep_epoch(sessile_reseal *r, uint64_t epoch, sessile_erro
     return SESSILE_OK;
 }
 
-static void report(sessile_reseal *r, const place *at, const sessile_error *why)
+static void report(reseal_core *r, const place *at, const sessile_error *why)
 {
     size_t n = strlen(at->folder);
 
@@ -237,9 +237,9 @@ static void report(sessile_reseal *r, const place *at, const sessile_error *why)
 
 /* Reseals one log. A failure in the first pass is not reported: the second tries again.
  */
-static sessile_status deal_with(sessile_reseal *r, const place *at, sessile_error *err)
+static sessile_status deal_with(reseal_core *r, const place *at, sessile_error *err)
 {
-    sessile_store *st = r->store;
+    store_core *st = r->store;
     sessile_error why;
     sessile_status status;
     keyring_about now;
@@ -287,7 +287,7 @@ static sessile_status deal_with(sessile_reseal *r, const place *at, sessile_erro
     return keep_epoch(r, log.key.epoch, err);
 }
 
-static sessile_status finish(sessile_reseal *r, sessile_error *err)
+static sessile_status finish(reseal_core *r, sessile_error *err)
 {
     keyring *keys = r->store->keys;
     size_t before = keyring_epochs(keys, NULL, 0);
@@ -309,7 +309,7 @@ static sessile_status finish(sessile_reseal *r, sessile_error *err)
     return status;
 }
 
-sessile_status reseal_step(sessile_reseal *r, sessile_reseal_state *state,
+sessile_status reseal_step(reseal_core *r, sessile_reseal_state *state,
                            sessile_error *err)
 {
     sessile_status status = SESSILE_OK;
@@ -348,7 +348,7 @@ out:
 /* ------------------------------------------------------------------ forgetting */
 
 /* Counts the logs of a user that can be opened. */
-static sessile_status count_open(sessile_store *st, const char *user, uint64_t *out,
+static sessile_status count_open(store_core *st, const char *user, uint64_t *out,
                                  sessile_error *err)
 {
     sessile_status status;
@@ -374,7 +374,7 @@ static sessile_status count_open(sessile_store *st, const char *user, uint64_t *
 }
 
 /* Makes open handles of the user refuse from now on. */
-static sessile_status note_forgotten(sessile_store *st, sessile_slice user,
+static sessile_status note_forgotten(store_core *st, sessile_slice user,
                                      sessile_error *err)
 {
     sessile_status status = SESSILE_OK;
@@ -393,7 +393,7 @@ static sessile_status note_forgotten(sessile_store *st, sessile_slice user,
     return status;
 }
 
-sessile_status forget_user(sessile_store *st, sessile_slice user, uint64_t *sessions,
+sessile_status forget_user(store_core *st, sessile_slice user, uint64_t *sessions,
                            sessile_error *err)
 {
     char name[NAME_SIZE];

@@ -303,7 +303,7 @@ static size_t most_wanted(const sessile_list_options *o)
     return want < SIZE_MAX ? (size_t)want : SIZE_MAX;
 }
 
-sessile_status list_sessions(sessile_store *s, const sessile_list_options *options,
+sessile_status list_sessions(store_core *s, const sessile_list_options *options,
                              sessile_listed **out, size_t *count, sessile_error *err)
 {
     listing l = {.store = s, .options = options, .want = most_wanted(options)};
@@ -336,7 +336,7 @@ sessile_status list_sessions(sessile_store *s, const sessile_list_options *optio
     return status;
 }
 
-sessile_status list_of_agent(sessile_store *s, const char *agent, sessile_listed **out,
+sessile_status list_of_agent(store_core *s, const char *agent, sessile_listed **out,
                              size_t *count, sessile_error *err)
 {
     sessile_list_options options;

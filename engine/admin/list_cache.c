@@ -182,7 +182,7 @@ static void forget(list_cache *c)
     buf_clear(&c->data);
 }
 
-sessile_status list_cache_load(list_cache *c, sessile_store *st, const char *folder)
+sessile_status list_cache_load(list_cache *c, store_core *st, const char *folder)
 {
     char *box, ad[AD_SIZE];
     sessile_status status;
@@ -412,7 +412,7 @@ static uint32_t *sorted(const list_cache_draft *d, const allocator *a)
     return order;
 }
 
-void list_cache_draft_put(list_cache_draft *d, sessile_store *st, const char *folder,
+void list_cache_draft_put(list_cache_draft *d, store_core *st, const char *folder,
                           sessile_slice agent)
 {
     char head[HEAD_SIZE], ad[AD_SIZE];
@@ -452,7 +452,7 @@ out:
     buf_deinit(&box);
 }
 
-sessile_status list_cache_drop(sessile_store *st, sessile_error *err)
+sessile_status list_cache_drop(store_core *st, sessile_error *err)
 {
     if (!(st->backend.table->capabilities & SESSILE_BACKEND_LIST_CACHE))
         return SESSILE_OK;

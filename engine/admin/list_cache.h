@@ -37,7 +37,7 @@ typedef struct list_cache {
 
 /* Loads it; missing, bad or foreign: count is 0. Valid and to be deinit'ed also when it
  * failed. NOMEM is the only error. */
-sessile_status list_cache_load(list_cache *c, sessile_store *st, const char *folder);
+sessile_status list_cache_load(list_cache *c, store_core *st, const char *folder);
 void list_cache_deinit(list_cache *c);
 /* The number of the row of that name; c->count: none. -1: no memory. Quick when asked in
  * the order in which the rows were put. */
@@ -61,7 +61,7 @@ void list_cache_draft_deinit(list_cache_draft *d);
 void list_cache_draft_add(list_cache_draft *d, const list_cache_row *row);
 /* Puts it in the folder's list cache's place. That it cannot be put is nobody's error:
  * the next list looks at the logs again. */
-void list_cache_draft_put(list_cache_draft *d, sessile_store *st, const char *folder,
+void list_cache_draft_put(list_cache_draft *d, store_core *st, const char *folder,
                           sessile_slice agent);
 
 /*
@@ -73,6 +73,6 @@ void list_cache_draft_put(list_cache_draft *d, sessile_store *st, const char *fo
 int list_cache_settled(const sessile_backend_stat *stat, int64_t now_ms);
 
 /* Removes the list caches of all folders: what is in them (names, titles) is to go. */
-sessile_status list_cache_drop(sessile_store *st, sessile_error *err);
+sessile_status list_cache_drop(store_core *st, sessile_error *err);
 
 #endif

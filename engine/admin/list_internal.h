@@ -49,7 +49,7 @@ typedef struct list_key {
 } list_key;
 
 typedef struct listing {
-    sessile_store *store;
+    store_core *store;
     const sessile_list_options *options;
     int64_t now_ms; /* before anything was looked at */
     buf names, text;

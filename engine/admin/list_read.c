@@ -17,7 +17,7 @@ static size_t put_text(listing *l, const char *data, size_t size)
     return at;
 }
 
-static void fill(listing *l, list_opened *row, const sessile_session *s)
+static void fill(listing *l, list_opened *row, const session_core *s)
 {
     row->id = put_text(l, s->identity.id, s->identity.id_size);
     row->agent = put_text(l, s->identity.agent, s->identity.agent_size);
@@ -54,7 +54,7 @@ static int is_among(const listing *l, size_t from, size_t to, const buf *name)
 }
 
 /* What its facts say, appended to the listing's text. */
-static sessile_status fill_facts(listing *l, list_opened *row, sessile_session *s)
+static sessile_status fill_facts(listing *l, list_opened *row, session_core *s)
 {
     sessile_status status = session_life_facts_locked(s, &row->life, NULL);
     facts picture;
@@ -94,7 +94,7 @@ static sessile_status fill_facts(listing *l, list_opened *row, sessile_session *
 static void fill_peeked(listing *l, list_opened *row, const char *folder,
                         const char *name)
 {
-    sessile_store *st = l->store;
+    store_core *st = l->store;
     sessile_backend_log *raw;
     header h;
     entry e;
@@ -123,7 +123,7 @@ sessile_status listing_open_log(listing *l, size_t at)
 {
     list_place *p = &l->places[at];
     listed_folder *in = &l->folders[p->in];
-    sessile_session *s = NULL;
+    session_core *s = NULL;
     sessile_error why;
     list_opened *row;
 

@@ -21,7 +21,7 @@
 /* After this number of failing reads in a row the sessions are not at fault. */
 enum { LOST_MOST = 8, TRIES = 3 };
 
-void migrate_free(sessile_migration *m)
+void migrate_free(migration_core *m)
 {
     allocator a = allocator_default;
 
@@ -45,11 +45,12 @@ void migrate_free(sessile_migration *m)
     mem_free(&allocator_default, m, sizeof *m);
 }
 
-sessile_status migrate_begin(sessile_migration **out, const sessile_place *from,
-                             const sessile_place *to,
-                             const sessile_migrate_options *options, sessile_error *err)
+sessile_status migrate_begin(migration_core **out, const sessile_place *from,
+                             store_core *from_open, const sessile_place *to,
+                             store_core *to_open, const sessile_migrate_options *options,
+                             sessile_error *err)
 {
-    sessile_migration *m = mem_zalloc(&allocator_default, sizeof *m);
+    migration_core *m = mem_zalloc(&allocator_default, sizeof *m);
     sessile_status status;
 
     if (!m)
@@ -59,7 +60,7 @@ sessile_status migrate_begin(sessile_migration **out, const sessile_place *from,
     m->parts = m->options.parts ? m->options.parts
                                 : SESSILE_MIGRATE_LOGS | SESSILE_MIGRATE_KEYRING |
                                       SESSILE_MIGRATE_USERS;
-    status = migrate_open(m, from, to, err);
+    status = migrate_open(m, from, from_open, to, to_open, err);
     if (status) {
         migrate_free(m);
         return status;
@@ -70,7 +71,7 @@ sessile_status migrate_begin(sessile_migration **out, const sessile_place *from,
 
 /* ------------------------------------------------------------------ one session */
 
-static void report(sessile_migration *m, const sessile_error *why)
+static void report(migration_core *m, const sessile_error *why)
 {
     const char *folder = migrate_folder(&m->look, m->next);
     const char *name = migrate_name(&m->look, m->next);
@@ -85,10 +86,10 @@ static void report(sessile_migration *m, const sessile_error *why)
 
 /* Where the session is kept in the other store, whose names have another key, or the same
  * if bytes are copied unchanged. */
-static sessile_status place_there(sessile_migration *m, const char *folder,
-                                  const char *name, sessile_error *err)
+static sessile_status place_there(migration_core *m, const char *folder, const char *name,
+                                  sessile_error *err)
 {
-    sessile_store *from = m->from, *to = m->state.as_it_stands ? m->from : m->to;
+    store_core *from = m->from, *to = m->state.as_it_stands ? m->from : m->to;
     sessile_status status;
     session_names names;
     header head;
@@ -124,7 +125,7 @@ static int is_misnamed(const char *folder, const char *name)
     return store_is_misnamed(folder, &number) || store_is_misnamed(name, &number);
 }
 
-static sessile_status begin_copying(sessile_migration *m, int compare, sessile_error *err)
+static sessile_status begin_copying(migration_core *m, int compare, sessile_error *err)
 {
     const char *folder = migrate_folder(&m->look, m->next);
     const char *name = migrate_name(&m->look, m->next);
@@ -162,7 +163,7 @@ static sessile_status begin_copying(sessile_migration *m, int compare, sessile_e
 }
 
 /* Tells that a session whose name is damaged was copied under its right name. */
-static void report_name(sessile_migration *m)
+static void report_name(migration_core *m)
 {
     sessile_error why;
 
@@ -174,7 +175,7 @@ static void report_name(sessile_migration *m)
 }
 
 /* Counts the result of a copied session. */
-static void count_copied(sessile_migration *m, const transfer_info *about)
+static void count_copied(migration_core *m, const transfer_info *about)
 {
     sessile_migrate_state *s = &m->state;
     migrate_log *log = &m->look.logs[m->next];
@@ -228,7 +229,7 @@ static void count_copied(sessile_migration *m, const transfer_info *about)
 }
 
 /* Sealed with a user's secret: when it does not open, the user was forgotten. */
-static int is_of_a_user(const sessile_migration *m)
+static int is_of_a_user(const migration_core *m)
 {
     log_about about;
 
@@ -238,7 +239,7 @@ static int is_of_a_user(const sessile_migration *m)
 }
 
 /* One that failed. OK: the rest goes on. NEEDS: it is tried again. */
-static sessile_status failed(sessile_migration *m, const sessile_error *why,
+static sessile_status failed(migration_core *m, const sessile_error *why,
                              int reads_no_more, sessile_error *err)
 {
     sessile_migrate_state *s = &m->state;
@@ -282,7 +283,7 @@ static sessile_status failed(sessile_migration *m, const sessile_error *why,
     return SESSILE_OK;
 }
 
-static void next_session(sessile_migration *m)
+static void next_session(migration_core *m)
 {
     m->next++;
     m->tries = 0;
@@ -294,7 +295,7 @@ static void next_session(sessile_migration *m)
 }
 
 /* Counts the result of reading a session back. */
-static void verify(sessile_migration *m, const transfer_info *about)
+static void verify(migration_core *m, const transfer_info *about)
 {
     static const sessile_error wrong = {
         SESSILE_IO, "what was read back differs from what was copied, or it was resealed "
@@ -309,7 +310,7 @@ static void verify(sessile_migration *m, const transfer_info *about)
 }
 
 /* Copies a piece of a session, or (compare) reads it back. */
-static sessile_status piece(sessile_migration *m, int compare, sessile_error *err)
+static sessile_status piece(migration_core *m, int compare, sessile_error *err)
 {
     sessile_error why = {SESSILE_OK, ""};
     int begins = !m->at;
@@ -341,7 +342,7 @@ static sessile_status piece(sessile_migration *m, int compare, sessile_error *er
 
 /* ------------------------------------------------------------------ in order */
 
-static void enter(sessile_migration *m, sessile_migrate_stage stage)
+static void enter(migration_core *m, sessile_migrate_stage stage)
 {
     sessile_migrate_state *s = &m->state;
 
@@ -359,7 +360,7 @@ static void enter(sessile_migration *m, sessile_migrate_stage stage)
     }
 }
 
-static sessile_status looking(sessile_migration *m, sessile_error *err)
+static sessile_status looking(migration_core *m, sessile_error *err)
 {
     sessile_status status = SESSILE_OK;
 
@@ -374,7 +375,7 @@ static sessile_status looking(sessile_migration *m, sessile_error *err)
 }
 
 /* After the logs: a session that is removed meanwhile has its record too. */
-static sessile_status copy_deletions(sessile_migration *m, sessile_error *err)
+static sessile_status copy_deletions(migration_core *m, sessile_error *err)
 {
     uint64_t copied, lost;
     sessile_error why;
@@ -393,7 +394,7 @@ static sessile_status copy_deletions(sessile_migration *m, sessile_error *err)
 }
 
 /* Reports the next user's secret that was kept in the copy. 0: there is none. */
-static int report_kept(sessile_migration *m)
+static int report_kept(migration_core *m)
 {
     const char *name = m->kept.data + m->told;
     sessile_error why;
@@ -408,7 +409,7 @@ static int report_kept(sessile_migration *m)
     return 1;
 }
 
-static sessile_status copying(sessile_migration *m, sessile_error *err)
+static sessile_status copying(migration_core *m, sessile_error *err)
 {
     sessile_status status = SESSILE_OK;
 
@@ -428,7 +429,7 @@ static sessile_status copying(sessile_migration *m, sessile_error *err)
     return SESSILE_NEEDS;
 }
 
-static sessile_status verifying(sessile_migration *m, sessile_error *err)
+static sessile_status verifying(migration_core *m, sessile_error *err)
 {
     sessile_status status = SESSILE_OK;
 
@@ -455,7 +456,7 @@ static sessile_status verifying(sessile_migration *m, sessile_error *err)
     return status;
 }
 
-sessile_status migrate_step(sessile_migration *m, sessile_migrate_state *state,
+sessile_status migrate_step(migration_core *m, sessile_migrate_state *state,
                             sessile_error *err)
 {
     sessile_status status = SESSILE_OK;

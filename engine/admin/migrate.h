@@ -13,12 +13,13 @@
 #include "session/store_handle.h"
 
 /* As sessile.h says of the functions of these names; arguments are not NULL. */
-sessile_status migrate_begin(sessile_migration **out, const sessile_place *from,
-                             const sessile_place *to,
-                             const sessile_migrate_options *options, sessile_error *err);
-sessile_status migrate_step(sessile_migration *m, sessile_migrate_state *state,
+sessile_status migrate_begin(migration_core **out, const sessile_place *from,
+                             store_core *from_open, const sessile_place *to,
+                             store_core *to_open, const sessile_migrate_options *options,
+                             sessile_error *err);
+sessile_status migrate_step(migration_core *m, sessile_migrate_state *state,
                             sessile_error *err);
-void migrate_free(sessile_migration *m);
+void migrate_free(migration_core *m);
 
 /* ---- shared by these files */
 
@@ -39,8 +40,8 @@ typedef struct migrate_look {
     uint64_t bytes;
 } migrate_look;
 
-struct sessile_migration {
-    sessile_store *from,
+struct migration_core {
+    store_core *from,
         *to; /* from->keys NULL: no key; to->keys NULL: bytes are copied unchanged */
     sessile_migrate_options options;
     int from_lent, to_lent; /* the caller's, who closes them */
@@ -80,25 +81,26 @@ static inline const char *migrate_name(const migrate_look *l, size_t i)
 
 /* Opens both stores and decides how to copy. Copies the keyring, if bytes are copied
  * unchanged. */
-sessile_status migrate_open(sessile_migration *m, const sessile_place *from,
-                            const sessile_place *to, sessile_error *err);
+sessile_status migrate_open(migration_core *m, const sessile_place *from,
+                            store_core *from_open, const sessile_place *to,
+                            store_core *to_open, sessile_error *err);
 /* Gives the file or folder its name; `to` is closed already. */
-sessile_status migrate_publish(sessile_migration *m, sessile_error *err);
+sessile_status migrate_publish(migration_core *m, sessile_error *err);
 
 void migrate_look_deinit(migrate_look *l);
 /* Makes another pass over the store. OK: it was the last; else NEEDS. */
-sessile_status migrate_look_again(sessile_migration *m, sessile_error *err);
+sessile_status migrate_look_again(migration_core *m, sessile_error *err);
 
 /* Gets a blob; free it with host_free(). *out NULL: there is none. */
 sessile_status migrate_blob(const store *st, const char *name, char **out, size_t *size,
                             sessile_error *err);
 /* Copies the users' secrets as they are in `from` now. Adds those to m->kept that `to`
  * has and `from` should have. */
-sessile_status migrate_users(sessile_migration *m, sessile_error *err);
+sessile_status migrate_users(migration_core *m, sessile_error *err);
 /* 1: the source has no secret of any user, as a backup whose secrets are kept apart. */
-int migrate_has_no_users(const sessile_migration *m);
+int migrate_has_no_users(const migration_core *m);
 /* Adds keys that `from` got since the migration began to the copy. CONFLICT: `from` has
  * lost some. */
-sessile_status migrate_keys_same(sessile_migration *m, sessile_error *err);
+sessile_status migrate_keys_same(migration_core *m, sessile_error *err);
 
 #endif

@@ -30,14 +30,14 @@ sessile_status migrate_blob(const store *st, const char *name, char **out, size_
     return status;
 }
 
-static sessile_status list_blobs(blob_names *out, const sessile_store *st,
+static sessile_status list_blobs(blob_names *out, const store_core *st,
                                  const char *prefix, sessile_error *err)
 {
     return blob_names_find(out, st->backend.table, st->backend.self, prefix, &st->alloc,
                            err);
 }
 
-int migrate_has_no_users(const sessile_migration *m)
+int migrate_has_no_users(const migration_core *m)
 {
     blob_names users;
     sessile_status status = list_blobs(&users, m->from, USER_PREFIX, NULL);
@@ -48,7 +48,7 @@ int migrate_has_no_users(const sessile_migration *m)
 }
 
 /* Puts a marker into the target, over one that does not open. */
-static sessile_status put_marker(sessile_migration *m, const char *name, const char *text,
+static sessile_status put_marker(migration_core *m, const char *name, const char *text,
                                  size_t size, sessile_error *err)
 {
     const store *to = &m->to->backend;
@@ -70,7 +70,7 @@ static sessile_status put_marker(sessile_migration *m, const char *name, const c
 
 /* Users who were forgotten in the source are known to be so in the target. With a key,
  * only what proves that is copied. */
-static sessile_status put_markers(sessile_migration *m, sessile_error *err)
+static sessile_status put_markers(migration_core *m, sessile_error *err)
 {
     blob_names markers;
     sessile_status status = list_blobs(&markers, m->from, FORGOTTEN_PREFIX, err);
@@ -126,7 +126,7 @@ static sessile_status remove_marker(const store *to, const char *secret,
 /* ------------------------------------------------------------------ one secret */
 
 /* A secret of the target stays, since nothing proves that its user was forgotten. */
-static sessile_status keep(sessile_migration *m, const char *name, const char *why,
+static sessile_status keep(migration_core *m, const char *name, const char *why,
                            sessile_error *err)
 {
     buf_puts(&m->kept, name);
@@ -138,7 +138,7 @@ static sessile_status keep(sessile_migration *m, const char *name, const char *w
 }
 
 /* The source has it no more: neither has the target, if its user was forgotten. */
-static sessile_status remove_there(sessile_migration *m, const char *name,
+static sessile_status remove_there(migration_core *m, const char *name,
                                    sessile_error *err)
 {
     const store *to = &m->to->backend;
@@ -170,7 +170,7 @@ static sessile_status remove_there(sessile_migration *m, const char *name,
 }
 
 /* Both have one of this name, and not the same. */
-static sessile_status settle(sessile_migration *m, const char *name, const char *was,
+static sessile_status settle(migration_core *m, const char *name, const char *was,
                              size_t was_size, const char *text, size_t size,
                              sessile_error *err)
 {
@@ -191,7 +191,7 @@ static sessile_status settle(sessile_migration *m, const char *name, const char 
     return to->table->blob_replace(to->self, name, was, was_size, text, size, err);
 }
 
-static sessile_status put_user(sessile_migration *m, const char *name, sessile_error *err)
+static sessile_status put_user(migration_core *m, const char *name, sessile_error *err)
 {
     const store *from = &m->from->backend, *to = &m->to->backend;
     char *text, *was, *again = NULL;
@@ -222,7 +222,7 @@ static sessile_status put_user(sessile_migration *m, const char *name, sessile_e
 }
 
 /* Those of `to` that are no more in `from`. */
-static sessile_status forget_others(sessile_migration *m, sessile_error *err)
+static sessile_status forget_others(migration_core *m, sessile_error *err)
 {
     blob_names there;
     sessile_status status = list_blobs(&there, m->to, USER_PREFIX, err);
@@ -241,7 +241,7 @@ static sessile_status forget_others(sessile_migration *m, sessile_error *err)
     return status;
 }
 
-sessile_status migrate_users(sessile_migration *m, sessile_error *err)
+sessile_status migrate_users(migration_core *m, sessile_error *err)
 {
     blob_names users;
     sessile_status status;
@@ -263,7 +263,7 @@ sessile_status migrate_users(sessile_migration *m, sessile_error *err)
 }
 
 /* The keyring got new keys, and lost none: the copy's is brought up to date. 1: done. */
-static int follow(sessile_migration *m, const char *text, size_t size)
+static int follow(migration_core *m, const char *text, size_t size)
 {
     const store *to = &m->to->backend;
 
@@ -274,7 +274,7 @@ static int follow(sessile_migration *m, const char *text, size_t size)
                                     text, size, NULL);
 }
 
-sessile_status migrate_keys_same(sessile_migration *m, sessile_error *err)
+sessile_status migrate_keys_same(migration_core *m, sessile_error *err)
 {
     char *text;
     size_t size;

@@ -35,7 +35,7 @@ static int same_place(const os_table *os, const char *a, const char *b)
 #define PART ".part"
 
 /* 1 when what SQLite keeps beside a database is at path + suffix, and not empty. */
-static int has_beside(const sessile_migration *m, const char *path, const char *suffix)
+static int has_beside(const migration_core *m, const char *path, const char *suffix)
 {
     const os_table *os = m->from->os;
     const allocator *a = &m->from->alloc;
@@ -53,7 +53,7 @@ static int has_beside(const sessile_migration *m, const char *path, const char *
 }
 
 /* The new file must not come to lie beside these: SQLite would take them for its own. */
-static sessile_status none_beside(const sessile_migration *m, sessile_error *err)
+static sessile_status none_beside(const migration_core *m, sessile_error *err)
 {
     static const char *const suffixes[] = {"-wal", "-journal"};
 
@@ -67,7 +67,7 @@ static sessile_status none_beside(const sessile_migration *m, sessile_error *err
 }
 
 /* The url under which a store is made that gets its name at the end. */
-static sessile_status part_url(sessile_migration *m, const char *url, char **out,
+static sessile_status part_url(migration_core *m, const char *url, char **out,
                                sessile_error *err)
 {
     const allocator *a = &m->from->alloc;
@@ -102,7 +102,7 @@ static sessile_status part_url(sessile_migration *m, const char *url, char **out
     return none_beside(m, err);
 }
 
-sessile_status migrate_publish(sessile_migration *m, sessile_error *err)
+sessile_status migrate_publish(migration_core *m, sessile_error *err)
 {
     const os_table *os = m->from->os;
     os_stat_info at;
@@ -139,7 +139,7 @@ sessile_status migrate_publish(sessile_migration *m, sessile_error *err)
 
 /* ------------------------------------------------------------------ keys */
 
-static int seals(const sessile_store *st)
+static int seals(const store_core *st)
 {
     return (st->backend.table->capabilities & SESSILE_BACKEND_SEALS) != 0;
 }
@@ -168,8 +168,8 @@ static sessile_status has_logs(const store *st, int *out, sessile_error *err)
 
 /* Opens the keyring, or makes it where it is not there (there: it is). By default a plain
  * one is opened as plain. */
-static sessile_status open_keys(sessile_store *st, const sessile_store_options *o,
-                                int there, sessile_error *err)
+static sessile_status open_keys(store_core *st, const sessile_store_options *o, int there,
+                                sessile_error *err)
 {
     sessile_key_source source = o ? o->key_source : SESSILE_KEY_DEFAULT;
     const char *key = o ? o->key : NULL, *suite = o ? o->suite : NULL;
@@ -203,7 +203,7 @@ static sessile_key_source source_of(const sessile_place *p)
     return p->options ? p->options->key_source : SESSILE_KEY_DEFAULT;
 }
 
-static sessile_status open_from(sessile_migration *m, const sides *s, sessile_error *err)
+static sessile_status open_from(migration_core *m, const sides *s, sessile_error *err)
 {
     int logs;
     sessile_status status =
@@ -227,7 +227,7 @@ static sessile_status open_from(sessile_migration *m, const sides *s, sessile_er
 }
 
 /* 1: `to` has the very keyring of `from`, or what that was before it got new keys. */
-static int same_keyring(const sessile_migration *m, const sides *s)
+static int same_keyring(const migration_core *m, const sides *s)
 {
     if (!m->keyring || !s->to_keyring)
         return 0;
@@ -237,7 +237,7 @@ static int same_keyring(const sessile_migration *m, const sides *s)
 }
 
 /* 1: logs are copied as they stand. */
-static int can_stand(const sessile_migration *m, const sides *s)
+static int can_stand(const migration_core *m, const sides *s)
 {
     sessile_key_source source = source_of(s->to);
     int plain = m->from->keys && !keyring_sealed(m->from->keys);
@@ -249,8 +249,7 @@ static int can_stand(const sessile_migration *m, const sides *s)
             (source == SESSILE_KEY_DEFAULT || (plain && source == SESSILE_KEY_PLAIN)));
 }
 
-static sessile_status put_keyring(sessile_migration *m, const sides *s,
-                                  sessile_error *err)
+static sessile_status put_keyring(migration_core *m, const sides *s, sessile_error *err)
 {
     const store *to = &m->to->backend;
 
@@ -270,7 +269,7 @@ static sessile_status put_keyring(sessile_migration *m, const sides *s,
 }
 
 /* Opens `to` with its own keyring, under which entries will be sealed again. */
-static sessile_status open_to(sessile_migration *m, const sides *s, sessile_error *err)
+static sessile_status open_to(migration_core *m, const sides *s, sessile_error *err)
 {
     sessile_key_source source = source_of(s->to);
     sessile_error why = {SESSILE_OK, ""};
@@ -304,7 +303,7 @@ static sessile_status open_to(sessile_migration *m, const sides *s, sessile_erro
     return open_keys(m->to, s->to->options, 0, err);
 }
 
-static sessile_status decide(sessile_migration *m, sides *s, sessile_error *err)
+static sessile_status decide(migration_core *m, sides *s, sessile_error *err)
 {
     sessile_status status =
         migrate_blob(&m->to->backend, KEYRING_BLOB, &s->to_keyring, &s->to_size, err);
@@ -332,32 +331,34 @@ static sessile_status decide(sessile_migration *m, sides *s, sessile_error *err)
 }
 
 /* url: used instead of that of the place, unless NULL. */
-static sessile_status open_place(sessile_store **out, int *lent, const sessile_place *p,
-                                 const char *url, sessile_error *err)
+static sessile_status open_place(store_core **out, int *lent, const sessile_place *p,
+                                 store_core *open, const char *url, sessile_error *err)
 {
-    if (!p->store)
+    if (!open)
         return store_handle_open_bare(out, url ? url : p->url, p->backend, p->self,
                                       p->options, err);
-    if (p->store->over_records)
+    if (open->over_records)
         return fail(
             err, SESSILE_UNSUPPORTED,
             "this store is opened over records, which the host keeps: copy those");
-    *out = p->store;
+    *out = open;
     *lent = 1;
     return SESSILE_OK;
 }
 
-sessile_status migrate_open(sessile_migration *m, const sessile_place *from,
-                            const sessile_place *to, sessile_error *err)
+sessile_status migrate_open(migration_core *m, const sessile_place *from,
+                            store_core *from_open, const sessile_place *to,
+                            store_core *to_open, sessile_error *err)
 {
     sides s = {.from = from, .to = to};
     int taken = 0; /* the backend of `to` */
     char *url = NULL;
-    sessile_status status = open_place(&m->from, &m->from_lent, from, NULL, err);
+    sessile_status status =
+        open_place(&m->from, &m->from_lent, from, from_open, NULL, err);
 
     if (!status &&
         ((from->url && to->url && same_place(m->from->os, from->url, to->url)) ||
-         (from->store && from->store == to->store)))
+         (from_open && from_open == to_open)))
         status = fail(err, SESSILE_INVALID, "both names lead to the same store");
     if (!status)
         status = open_from(m, &s, err);
@@ -365,9 +366,9 @@ sessile_status migrate_open(sessile_migration *m, const sessile_place *from,
         status = part_url(m, to->url ? to->url : "ram:", &url, err);
     if (!status) {
         taken = 1;
-        status = open_place(&m->to, &m->to_lent, to, url, err);
+        status = open_place(&m->to, &m->to_lent, to, to_open, url, err);
     }
-    if (!taken && !to->url && !to->store && to->backend->free)
+    if (!taken && !to->url && !to_open && to->backend->free)
         to->backend->free(to->self);
     if (!status)
         status = decide(m, &s, err);

@@ -129,7 +129,7 @@ static sessile_status sort(migrate_look *l, sessile_error *err)
     return SESSILE_OK;
 }
 
-static sessile_status scan_store(migrate_look *out, sessile_store *st, sessile_error *err)
+static sessile_status scan_store(migrate_look *out, store_core *st, sessile_error *err)
 {
     const store *b = &st->backend;
     gathering g = {out, b, SESSILE_OK};
@@ -178,7 +178,7 @@ static size_t count_new(const migrate_look *before, const migrate_look *now, int
     return fresh;
 }
 
-sessile_status migrate_look_again(sessile_migration *m, sessile_error *err)
+sessile_status migrate_look_again(migration_core *m, sessile_error *err)
 {
     migrate_look now;
     sessile_status status = scan_store(&now, m->from, err);

@@ -27,7 +27,7 @@ void places_deinit(places *p)
     memset(p, 0, sizeof *p);
 }
 
-sessile_status places_find(places *out, sessile_store *st, const char *folder,
+sessile_status places_find(places *out, store_core *st, const char *folder,
                            sessile_error *err)
 {
     sessile_status status;

@@ -18,7 +18,7 @@ typedef struct places {
 
 /* The logs of a folder; NULL: of all folders. *out is to be freed, also after an error.
  */
-sessile_status places_find(places *out, sessile_store *st, const char *folder,
+sessile_status places_find(places *out, store_core *st, const char *folder,
                            sessile_error *err);
 void places_deinit(places *p);
 

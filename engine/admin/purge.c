@@ -25,12 +25,12 @@ static int is_due(sessile_life life, int64_t deleted_ms, int64_t retention_ms,
 }
 
 /* Judges the session by its log. CONFLICT: it is not due, or is being written to. */
-static sessile_status judge(sessile_store *st, const session_names *names,
+static sessile_status judge(store_core *st, const session_names *names,
                             int64_t retention_ms, int64_t now_ms, log_ending *ending,
                             sessile_error *err)
 {
     char folder[NAME_SIZE], name[NAME_SIZE];
-    sessile_session *s = NULL;
+    session_core *s = NULL;
     life_facts facts;
     sessile_status status;
 
@@ -49,7 +49,7 @@ static sessile_status judge(sessile_store *st, const session_names *names,
     return status;
 }
 
-sessile_status session_purge(sessile_store *st, const sessile_purge_options *options,
+sessile_status session_purge(store_core *st, const sessile_purge_options *options,
                              sessile_listed **out, size_t *count, sessile_error *err)
 {
     int64_t now_ms = st->os->now_ms(st->os->ud);
@@ -101,7 +101,7 @@ sessile_status session_purge(sessile_store *st, const sessile_purge_options *opt
 }
 
 /* One log: counted if its user was forgotten, and removed unless it is a dry run. */
-static sessile_status purge_forgotten_log(sessile_store *st, const place *at, int dry_run,
+static sessile_status purge_forgotten_log(store_core *st, const place *at, int dry_run,
                                           uint64_t *count, uint64_t *total,
                                           sessile_error *err)
 {
@@ -137,7 +137,7 @@ static sessile_status purge_forgotten_log(sessile_store *st, const place *at, in
     return status;
 }
 
-sessile_status purge_forgotten(sessile_store *st, sessile_slice agent, int dry_run,
+sessile_status purge_forgotten(store_core *st, sessile_slice agent, int dry_run,
                                uint64_t *count, uint64_t *bytes, sessile_error *err)
 {
     char folder[NAME_SIZE];

@@ -7,10 +7,10 @@
 #include "session/store_handle.h"
 
 /* See sessile_purge(). */
-sessile_status session_purge(sessile_store *st, const sessile_purge_options *options,
+sessile_status session_purge(store_core *st, const sessile_purge_options *options,
                              sessile_listed **out, size_t *count, sessile_error *err);
 /* See sessile_purge_forgotten(); agent of size 0: all agents. */
-sessile_status purge_forgotten(sessile_store *st, sessile_slice agent, int dry_run,
+sessile_status purge_forgotten(store_core *st, sessile_slice agent, int dry_run,
                                uint64_t *count, uint64_t *bytes, sessile_error *err);
 
 #endif

@@ -32,8 +32,8 @@ typedef struct occurrence {
     size_t at;
 } occurrence;
 
-struct sessile_search {
-    sessile_store *store;
+struct search_core {
+    store_core *store;
     find_query query;
     unsigned roles;
     int head_only;
@@ -41,7 +41,7 @@ struct sessile_search {
     sessile_listed *rows;
     size_t count, next; /* next: the row that is searched after this one */
     /* of the session that is searched */
-    sessile_session *s;
+    session_core *s;
     const sessile_listed *row;
     sessile_id *path; /* head_only: its messages, oldest first */
     size_t path_count, path_at;
@@ -58,7 +58,7 @@ struct sessile_search {
 
 /* ------------------------------------------------------------------ what is found */
 
-static occurrence *add_occurrence(sessile_search *h, sessile_found_kind kind)
+static occurrence *add_occurrence(search_core *h, sessile_found_kind kind)
 {
     occurrence *t;
 
@@ -76,8 +76,8 @@ static occurrence *add_occurrence(sessile_search *h, sessile_found_kind kind)
 }
 
 /* An occurrence in text, with what is around it. */
-static occurrence *add_excerpt(sessile_search *h, sessile_found_kind kind,
-                               const char *text, size_t size, size_t at)
+static occurrence *add_excerpt(search_core *h, sessile_found_kind kind, const char *text,
+                               size_t size, size_t at)
 {
     find_part part = find_around(text, size, at, h->query.size, BEFORE, AFTER);
     occurrence *t = add_occurrence(h, kind);
@@ -95,7 +95,7 @@ static occurrence *add_excerpt(sessile_search *h, sessile_found_kind kind,
 }
 
 /* Once for each session; what is wrong is in h->why. 0 or -1. */
-static int tell_unread(sessile_search *h)
+static int tell_unread(search_core *h)
 {
     occurrence *t;
 
@@ -114,9 +114,9 @@ static sessile_slice slice(const char *data, size_t size)
     return (sessile_slice){size ? data : "", size};
 }
 
-static void name_session(const sessile_search *h, sessile_found *out)
+static void name_session(const search_core *h, sessile_found *out)
 {
-    const sessile_session *s = h->s;
+    const session_core *s = h->s;
 
     if (s) {
         out->id = slice(s->identity.id, s->identity.id_size);
@@ -131,7 +131,7 @@ static void name_session(const sessile_search *h, sessile_found *out)
     }
 }
 
-static void how_far(const sessile_search *h, sessile_found *out)
+static void how_far(const search_core *h, sessile_found *out)
 {
     out->index = h->next ? h->next - 1 : 0;
     out->total = h->count;
@@ -143,7 +143,7 @@ static void how_far(const sessile_search *h, sessile_found *out)
 
 /* ------------------------------------------------------------------ one session */
 
-static void leave(sessile_search *h)
+static void leave(search_core *h)
 {
     session_drop(h->s);
     h->s = NULL;
@@ -154,9 +154,9 @@ static void leave(sessile_search *h)
     h->from = h->end = 0;
 }
 
-static sessile_status look_at_title(sessile_search *h)
+static sessile_status look_at_title(search_core *h)
 {
-    const sessile_session *s = h->s;
+    const session_core *s = h->s;
     size_t at;
 
     if (find_in_text(&h->query, s->fold.title, s->fold.title_size, &at) &&
@@ -165,9 +165,9 @@ static sessile_status look_at_title(sessile_search *h)
     return SESSILE_OK;
 }
 
-static sessile_status look_at_labels(sessile_search *h)
+static sessile_status look_at_labels(search_core *h)
 {
-    sessile_session *s = h->s;
+    session_core *s = h->s;
     sessile_status status = SESSILE_OK;
     facts picture;
 
@@ -198,7 +198,7 @@ static sessile_status look_at_labels(sessile_search *h)
 static sessile_status look_at_entry(void *arg, sessile_id id, const char *text,
                                     size_t size, sessile_error *err)
 {
-    sessile_search *h = arg;
+    search_core *h = arg;
     find_place place;
     sessile_role role;
     entry e;
@@ -238,7 +238,7 @@ static sessile_status look_at_entry(void *arg, sessile_id id, const char *text,
 }
 
 /* Opens the session of the next row and looks at what is not in its messages. */
-static sessile_status enter(sessile_search *h, sessile_error *err)
+static sessile_status enter(search_core *h, sessile_error *err)
 {
     char folder[NAME_SIZE], name[NAME_SIZE];
     session_names names;
@@ -278,7 +278,7 @@ static sessile_status enter(sessile_search *h, sessile_error *err)
 
 /* Reads one piece of the session. Lines that cannot be opened are reported and skipped.
  */
-static sessile_status read_on(sessile_search *h, sessile_error *err)
+static sessile_status read_on(search_core *h, sessile_error *err)
 {
     sessile_status status;
     sessile_id last;
@@ -330,11 +330,11 @@ static sessile_status read_on(sessile_search *h, sessile_error *err)
 
 /* ------------------------------------------------------------------ the walk */
 
-sessile_status search_open(sessile_search **out, sessile_store *st,
+sessile_status search_open(search_core **out, store_core *st,
                            const sessile_search_options *options, sessile_error *err)
 {
     sessile_list_options all;
-    sessile_search *h;
+    search_core *h;
     sessile_status status;
 
     *out = NULL;
@@ -373,7 +373,7 @@ sessile_status search_open(sessile_search **out, sessile_store *st,
 }
 
 /* What was found before, one after the other. */
-static void give_ready(sessile_search *h, sessile_found *out)
+static void give_ready(search_core *h, sessile_found *out)
 {
     const occurrence *t = &h->ready[h->next_ready++];
 
@@ -387,12 +387,12 @@ static void give_ready(sessile_search *h, sessile_found *out)
         h->found++;
 }
 
-static int has_ready(const sessile_search *h)
+static int has_ready(const search_core *h)
 {
     return h->next_ready < h->ready_count;
 }
 
-sessile_status search_next(sessile_search *h, sessile_found *out, sessile_error *err)
+sessile_status search_next(search_core *h, sessile_found *out, sessile_error *err)
 {
     sessile_status status = SESSILE_OK;
 
@@ -436,7 +436,7 @@ sessile_status search_next(sessile_search *h, sessile_found *out, sessile_error 
     return SESSILE_OK;
 }
 
-void search_close(sessile_search *h)
+void search_close(search_core *h)
 {
     const allocator *a;
 

@@ -8,7 +8,8 @@ sessile_status sessile_label(sessile_session *session, sessile_id entry,
 {
     API_USE(session);
     API_TEXT(name);
-    return session_label(session, entry, name, 0, err);
+    GUARD_ENTER(label, session);
+    return GUARD_LEAVE(session_label(core, entry, name, 0, err));
 }
 
 sessile_status sessile_unlabel(sessile_session *session, sessile_id entry,
@@ -16,14 +17,16 @@ sessile_status sessile_unlabel(sessile_session *session, sessile_id entry,
 {
     API_USE(session);
     API_TEXT(name);
-    return session_label(session, entry, name, 1, err);
+    GUARD_ENTER(unlabel, session);
+    return GUARD_LEAVE(session_label(core, entry, name, 1, err));
 }
 
 sessile_status sessile_labels(sessile_session *session, sessile_label_row **out,
                               size_t *count, sessile_error *err)
 {
     API_LIST(out, count, session);
-    return session_labels(session, out, count, err);
+    GUARD_ENTER(labels, session);
+    return GUARD_LEAVE(session_labels(core, out, count, err));
 }
 
 sessile_status sessile_set_settings(sessile_session *session, sessile_slice object,
@@ -31,14 +34,16 @@ sessile_status sessile_set_settings(sessile_session *session, sessile_slice obje
 {
     API_USE(session);
     API_TEXT(object);
-    return session_state_members(session, "settings", object, err);
+    GUARD_ENTER(set_settings, session);
+    return GUARD_LEAVE(session_state_members(core, "settings", object, err));
 }
 
 sessile_status sessile_settings(sessile_session *session, char **out, size_t *size,
                                 sessile_error *err)
 {
     API_LIST(out, size, session);
-    return session_members_text(session, "settings", out, size, err);
+    GUARD_ENTER(settings, session);
+    return GUARD_LEAVE(session_members_text(core, "settings", out, size, err));
 }
 
 sessile_status sessile_set_metadata(sessile_session *session, sessile_slice object,
@@ -46,14 +51,16 @@ sessile_status sessile_set_metadata(sessile_session *session, sessile_slice obje
 {
     API_USE(session);
     API_TEXT(object);
-    return session_state_members(session, "metadata", object, err);
+    GUARD_ENTER(set_metadata, session);
+    return GUARD_LEAVE(session_state_members(core, "metadata", object, err));
 }
 
 sessile_status sessile_metadata(sessile_session *session, char **out, size_t *size,
                                 sessile_error *err)
 {
     API_LIST(out, size, session);
-    return session_members_text(session, "metadata", out, size, err);
+    GUARD_ENTER(metadata, session);
+    return GUARD_LEAVE(session_members_text(core, "metadata", out, size, err));
 }
 
 sessile_status sessile_suspend(sessile_session *session, sessile_slice reason,
@@ -64,14 +71,16 @@ sessile_status sessile_suspend(sessile_session *session, sessile_slice reason,
     API_NEED(session);
     API_TEXT(reason);
     API_TEXT(state);
-    return session_suspend(session, reason, state, out, err);
+    GUARD_ENTER(suspend, session);
+    return GUARD_LEAVE(session_suspend(core, reason, state, out, err));
 }
 
 sessile_status sessile_suspended(sessile_session *session, sessile_suspension **out,
                                  sessile_error *err)
 {
     API_MAKE(out, session);
-    return session_suspension(session, out, err);
+    GUARD_ENTER(suspended, session);
+    return GUARD_LEAVE(session_suspension(core, out, err));
 }
 
 sessile_status sessile_resume_with(sessile_session *session,
@@ -82,7 +91,8 @@ sessile_status sessile_resume_with(sessile_session *session,
     API_OPTIONAL(sessile_id, first, SESSILE_NO_ID);
     API_NEED(session);
     API_TEXTS(messages, count);
-    return session_resume_with(session, messages, count, first, err);
+    GUARD_ENTER(resume_with, session);
+    return GUARD_LEAVE(session_resume_with(core, messages, count, first, err));
 }
 
 sessile_status sessile_cancel(sessile_session *session, sessile_slice reason,
@@ -90,5 +100,6 @@ sessile_status sessile_cancel(sessile_session *session, sessile_slice reason,
 {
     API_USE(session);
     API_TEXT(reason);
-    return session_cancel(session, reason, err);
+    GUARD_ENTER(cancel, session);
+    return GUARD_LEAVE(session_cancel(core, reason, err));
 }

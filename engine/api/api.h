@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "guard/enter.h"
 #include "sessile_memory.h"
 
 /* INVALID for a pointer that a call needs. */
@@ -96,13 +97,28 @@ static inline int api_bad(sessile_slice slice)
         options = &options##_default;    \
     }
 
-/*
- * Begins reading from a session into out: clears the error, checks the arguments, reads
- * what others wrote, and locks the session's mutex. The caller unlocks it; after a
- * failure it is not locked.
- */
-sessile_status api_read_begin(sessile_session *session, const void *out,
-                              const char *function, sessile_error *err);
+/* The cores of the memories that a call is given: the user's, and the one that the agent
+ * keeps for all. */
+#define API_MEMORIES_MOST 2
+#define API_MEMORIES(cores, memories, count)                                 \
+    memory_core *cores[API_MEMORIES_MOST] = {NULL};                          \
+    do {                                                                     \
+        sessile_status bad_ = api_memory_cores(cores, memories, count, err); \
+        if (bad_)                                                            \
+            return GUARD_LEAVE(bad_);                                        \
+    } while (0)
+sessile_status api_memory_cores(memory_core *cores[API_MEMORIES_MOST],
+                                sessile_memory *const *memories, size_t count,
+                                sessile_error *err);
+
+/* Begins reading from a session: reads what others wrote, and locks its mutex. The caller
+ * unlocks it; after a failure it is not locked. */
+sessile_status api_read_begin(session_core *session, sessile_error *err);
+
+/* What a public function that opens a store returns: the handle of its core, which is
+ * closed when there is no memory for one. */
+sessile_status api_give_store(sessile_store **out, sessile_status status,
+                              store_core *core, sessile_error *err);
 
 /* INVALID for options of a list or of a session that cannot be. */
 sessile_status api_check_list(const sessile_list_options *options, sessile_error *err);

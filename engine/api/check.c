@@ -11,7 +11,9 @@ sessile_status sessile_check_open(sessile_check **out, sessile_store *store,
     sessile_status status = which ? api_check_session(which, __func__, err) : SESSILE_OK;
     if (status)
         return status;
-    return check_open(out, store, which, salvage, err);
+    GUARD_ENTER(check_open, store);
+    GUARD_MAKE(out, &core->alloc);
+    GUARD_MADE(out, check_open(GUARD_INTO(out), core, which, salvage, err));
 }
 
 sessile_status sessile_check_next(sessile_check *check, sessile_checked *out,
@@ -20,10 +22,14 @@ sessile_status sessile_check_next(sessile_check *check, sessile_checked *out,
     error_clear(err);
     API_ZERO(out);
     API_NEED(check);
-    return check_next(check, out, err);
+    GUARD_ENTER(check_next, check);
+    return GUARD_LEAVE(check_next(core, out, err));
 }
 
 void sessile_check_close(sessile_check *check)
 {
-    check_close(check);
+    if (!check)
+        return;
+    GUARD_CLOSE(check);
+    check_close(core);
 }

@@ -20,7 +20,8 @@ sessile_status sessile_checkpoint(sessile_session *session,
     if ((unsigned)options->reason > SESSILE_CHECKPOINT_THRESHOLD)
         return fail(err, SESSILE_INVALID, "no such reason of a checkpoint: %d",
                     (int)options->reason);
-    return session_checkpoint(session, options, out, err);
+    GUARD_ENTER(checkpoint, session);
+    return GUARD_LEAVE(session_checkpoint(core, options, out, err));
 }
 
 sessile_status sessile_checkpoints(sessile_session *session,
@@ -31,19 +32,22 @@ sessile_status sessile_checkpoints(sessile_session *session,
     API_LIST(out, count, session);
     if (filter)
         API_TEXT(filter->name);
-    return session_checkpoints(session, filter, out, count, err);
+    GUARD_ENTER(checkpoints, session);
+    return GUARD_LEAVE(session_checkpoints(core, filter, out, count, err));
 }
 
 sessile_status sessile_restore(sessile_session *session, sessile_id checkpoint, int force,
                                sessile_restored **out, sessile_error *err)
 {
     API_MAKE(out, session);
-    return session_restore(session, checkpoint, force, out, err);
+    GUARD_ENTER(restore, session);
+    return GUARD_LEAVE(session_restore(core, checkpoint, force, out, err));
 }
 
 sessile_status sessile_checkpoint_delete(sessile_session *session, sessile_id checkpoint,
                                          sessile_error *err)
 {
     API_USE(session);
-    return session_withdraw_checkpoint(session, checkpoint, err);
+    GUARD_ENTER(checkpoint_delete, session);
+    return GUARD_LEAVE(session_withdraw_checkpoint(core, checkpoint, err));
 }

@@ -11,7 +11,12 @@
 sessile_status sessile_count_tokens(sessile_session *session, sessile_tokens *out,
                                     sessile_error *err)
 {
-    return sessile_count_tokens_with(session, NULL, out, err);
+    sessile_count_options options;
+    API_USE(session);
+    API_OUT(out, NO_TOKENS);
+    sessile_count_options_init(&options);
+    GUARD_ENTER(count_tokens, session);
+    return GUARD_LEAVE(session_count_tokens(core, &options, out, err));
 }
 
 void sessile_count_options_init(sessile_count_options *options)
@@ -37,7 +42,8 @@ sessile_status sessile_count_tokens_with(sessile_session *session,
     error_clear(err);
     COUNT_BEGIN(options, out);
     API_NEED(session);
-    return session_count_tokens(session, options, out, err);
+    GUARD_ENTER(count_tokens_with, session);
+    return GUARD_LEAVE(session_count_tokens(core, options, out, err));
 }
 
 sessile_status sessile_count_messages(sessile_store *store,
@@ -50,7 +56,8 @@ sessile_status sessile_count_messages(sessile_store *store,
     COUNT_BEGIN(options, out);
     API_NEED(store);
     API_TEXTS(messages, count);
-    return store_count_messages(store, options, messages, count, each, out, err);
+    return store_count_messages(GUARD_OWN(store), options, messages, count, each, out,
+                                err);
 }
 
 void sessile_encoding_error(sessile_store *store, char *out, size_t size)
@@ -59,7 +66,7 @@ void sessile_encoding_error(sessile_store *store, char *out, size_t size)
         return;
     *out = 0;
     if (store)
-        counters_why(store->counters, out, size);
+        counters_why(GUARD_OWN(store)->counters, out, size);
 }
 
 sessile_status sessile_count_text(const sessile_store *store, sessile_slice text,
@@ -68,11 +75,12 @@ sessile_status sessile_count_text(const sessile_store *store, sessile_slice text
     error_clear(err);
     API_OUT(out, NO_TOKENS);
     API_TEXT(text);
-    if (!store) {
+    const store_core *core = GUARD_OWN(store);
+    if (!core) {
         out->tokens = text.size ? tokens_of_text(text.data, text.size) : 0;
         tokens_margin(out->tokens, &out->low, &out->high);
         return SESSILE_OK;
     }
-    session_count_text(store, text, out);
+    session_count_text(core, text, out);
     return SESSILE_OK;
 }

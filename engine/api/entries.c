@@ -14,7 +14,8 @@ sessile_status sessile_append(sessile_session *session, sessile_slice message,
     API_OPTIONAL(sessile_id, out, SESSILE_NO_ID);
     API_NEED(session);
     API_TEXT(message);
-    return session_append_message(session, message, out, err);
+    GUARD_ENTER(append, session);
+    return GUARD_LEAVE(session_append_message(core, message, out, err));
 }
 
 sessile_status sessile_append_custom(sessile_session *session, sessile_slice data,
@@ -29,7 +30,8 @@ sessile_status sessile_append_custom(sessile_session *session, sessile_slice dat
     if (from == SOURCE_NONE || from == SOURCE_POLICY)
         return fail(err, SESSILE_INVALID,
                     "the source of a custom entry is user, agent, system, tool or host");
-    return session_append_custom(session, data, from, out, err);
+    GUARD_ENTER(append_custom, session);
+    return GUARD_LEAVE(session_append_custom(core, data, from, out, err));
 }
 
 void sessile_messages_options_init(sessile_messages_options *options)
@@ -46,7 +48,8 @@ sessile_status sessile_messages(sessile_session *session,
 {
     API_LIST(out, count, session);
     API_OPTIONS(sessile_messages_options, options);
-    return session_messages(session, options, out, count, err);
+    GUARD_ENTER(messages, session);
+    return GUARD_LEAVE(session_messages(core, options, out, count, err));
 }
 
 sessile_status sessile_context(sessile_session *session, sessile_id at,
@@ -59,21 +62,25 @@ sessile_status sessile_context(sessile_session *session, sessile_id at,
     API_OUT(out, NULL);
     API_OUT(count, 0);
     API_NEED(session);
-    return session_read_context(session, at, out, count, info, err);
+    GUARD_ENTER(context, session);
+    return GUARD_LEAVE(session_read_context(core, at, out, count, info, err));
 }
 
 sessile_status sessile_entry(sessile_session *session, sessile_id id, char **out,
                              size_t *size, sessile_error *err)
 {
     API_LIST(out, size, session);
-    return session_entry(session, id, out, size, err);
+    GUARD_ENTER(entry, session);
+    return GUARD_LEAVE(session_entry(core, id, out, size, err));
 }
 
 sessile_status sessile_entries_open(sessile_entries **out, sessile_session *session,
                                     sessile_error *err)
 {
     API_MAKE(out, session);
-    return entries_open(out, session, err);
+    GUARD_ENTER(entries_open, session);
+    GUARD_MAKE(out, &core->store->alloc);
+    GUARD_MADE(out, entries_open(GUARD_INTO(out), core, err));
 }
 
 sessile_status sessile_entries_next(sessile_entries *entries, sessile_id *id,
@@ -84,11 +91,14 @@ sessile_status sessile_entries_next(sessile_entries *entries, sessile_id *id,
     API_OUT(json, NULL);
     API_OUT(size, 0);
     API_NEED(entries);
-    return entries_next(entries, id, json, size, err);
+    GUARD_ENTER(entries_next, entries);
+    return GUARD_LEAVE(entries_next(core, id, json, size, err));
 }
 
 void sessile_entries_close(sessile_entries *entries)
 {
-    if (entries)
-        entries_close(entries);
+    if (!entries)
+        return;
+    GUARD_CLOSE(entries);
+    entries_close(core);
 }

@@ -7,14 +7,16 @@ sessile_status sessile_compactions(sessile_session *session, sessile_compaction 
                                    size_t *count, sessile_error *err)
 {
     API_LIST(out, count, session);
-    return session_compactions(session, out, count, err);
+    GUARD_ENTER(compactions, session);
+    return GUARD_LEAVE(session_compactions(core, out, count, err));
 }
 
 sessile_status sessile_why(sessile_session *session, sessile_key key,
                            sessile_explanation **out, sessile_error *err)
 {
     API_MAKE(out, session);
-    return session_why(session, key, out, err);
+    GUARD_ENTER(why, session);
+    return GUARD_LEAVE(session_why(core, key, out, err));
 }
 
 sessile_status sessile_uncompact(sessile_session *session, sessile_id which, int dry_run,
@@ -25,8 +27,9 @@ sessile_status sessile_uncompact(sessile_session *session, sessile_id which, int
     if (out)
         *out = NULL;
     API_NEED(session);
+    GUARD_ENTER(uncompact, session);
     sessile_status status =
-        session_uncompact(session, which, dry_run, out ? out : &unwanted, err);
+        session_uncompact(core, which, dry_run, out ? out : &unwanted, err);
     sessile_free(unwanted);
-    return status;
+    return GUARD_LEAVE(status);
 }

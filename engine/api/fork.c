@@ -5,7 +5,7 @@
 #include "operations/records.h"
 
 /* Opens what was made. Over records it is nobody else's. */
-static sessile_status open_made(sessile_session **out, sessile_store *store,
+static sessile_status open_made(session_core **out, store_core *store,
                                 const sessile_session_options *chosen, sessile_error *err)
 {
     sessile_status status = session_open(out, store, chosen, err);
@@ -40,8 +40,12 @@ sessile_status sessile_fork(sessile_session **out, sessile_session *session,
     if (!out && !chosen.id.size)
         return fail(err, SESSILE_INVALID,
                     "a fork that is not opened wants an id: nobody would know it");
-    status = session_fork(session, entry, &chosen, NULL, id, err);
-    return !status && out ? open_made(out, session->store, &chosen, err) : status;
+    GUARD_ENTER(fork, session);
+    status = session_fork(core, entry, &chosen, NULL, id, err);
+    if (status || !out)
+        return GUARD_LEAVE(status);
+    GUARD_MAKE(out, &core->store->alloc);
+    GUARD_MADE(out, open_made(GUARD_INTO(out), core->store, &chosen, err));
 }
 
 sessile_status sessile_put(sessile_session **out, sessile_store *store,
@@ -55,9 +59,14 @@ sessile_status sessile_put(sessile_session **out, sessile_store *store,
     API_NEED(session);
     API_NEED(store);
     sessile_status status = choose(options, &chosen, __func__, err);
-    if (!status)
-        status = session_put(store, session, &chosen, err);
-    return !status && out ? open_made(out, store, &chosen, err) : status;
+    if (status)
+        return status;
+    GUARD_ENTER(put, store);
+    status = session_put(core, GUARD_ALSO(session), &chosen, err);
+    if (status || !out)
+        return GUARD_LEAVE(status);
+    GUARD_MAKE(out, &core->alloc);
+    GUARD_MADE(out, open_made(GUARD_INTO(out), core, &chosen, err));
 }
 
 static int give_link(const header_link *from, sessile_link *out)
@@ -75,12 +84,12 @@ static int give_link(const header_link *from, sessile_link *out)
 
 int sessile_session_origin(const sessile_session *session, sessile_link *out)
 {
-    return session && out ? give_link(&session->header.origin, out) : 0;
+    return session && out ? give_link(&GUARD_OWN(session)->header.origin, out) : 0;
 }
 
 int sessile_session_parent(const sessile_session *session, sessile_link *out)
 {
-    return session && out ? give_link(&session->header.parent, out) : 0;
+    return session && out ? give_link(&GUARD_OWN(session)->header.parent, out) : 0;
 }
 
 sessile_status sessile_child(sessile_session **out, sessile_session *parent,
@@ -91,9 +100,14 @@ sessile_status sessile_child(sessile_session **out, sessile_session *parent,
     char id[UUID_SIZE];
     API_MAKE(out, parent);
     sessile_status status = choose(options, &chosen, __func__, err);
+    if (status)
+        return status;
+    GUARD_ENTER(child, parent);
+    GUARD_MAKE(out, &core->store->alloc);
+    status = session_child(core, with_context, &chosen, id, err);
     if (!status)
-        status = session_child(parent, with_context, &chosen, id, err);
-    return !status ? open_made(out, parent->store, &chosen, err) : status;
+        status = open_made(GUARD_INTO(out), core->store, &chosen, err);
+    GUARD_MADE(out, status);
 }
 
 sessile_status sessile_child_merged(sessile_session *parent, const sessile_session *child,
@@ -106,7 +120,8 @@ sessile_status sessile_child_merged(sessile_session *parent, const sessile_sessi
     API_NEED(parent);
     API_NEED(child);
     API_TEXT(message);
-    return session_child_merged(parent, child, message, out, err);
+    GUARD_ENTER(child_merged, parent);
+    return GUARD_LEAVE(session_child_merged(core, GUARD_ALSO(child), message, out, err));
 }
 
 sessile_status sessile_child_discarded(sessile_session *parent,
@@ -116,7 +131,8 @@ sessile_status sessile_child_discarded(sessile_session *parent,
     API_USE(parent);
     API_NEED(child);
     API_TEXT(reason);
-    return session_child_discarded(parent, child, reason, err);
+    GUARD_ENTER(child_discarded, parent);
+    return GUARD_LEAVE(session_child_discarded(core, GUARD_ALSO(child), reason, err));
 }
 
 sessile_status sessile_subsessions(sessile_session *session, sessile_subsession **out,
@@ -130,5 +146,6 @@ sessile_status sessile_subsessions(sessile_session *session, sessile_subsession 
     API_NEED(session);
     API_NEED(out);
     API_NEED(count);
-    return session_subsessions(session, out, count, err);
+    GUARD_ENTER(subsessions, session);
+    return GUARD_LEAVE(session_subsessions(core, out, count, err));
 }

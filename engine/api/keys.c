@@ -19,21 +19,25 @@ sessile_status sessile_keys_rotate(sessile_store *store,
         *epoch = 0;
     API_NEED(store);
     API_NEED_IF(options && options->new_secret, options->key);
-    return keys_rotate(store, options, epoch, err);
+    GUARD_ENTER(keys_rotate, store);
+    return GUARD_LEAVE(keys_rotate(core, options, epoch, err));
 }
 
 sessile_status sessile_keys_status(sessile_store *store, sessile_keys **out,
                                    sessile_error *err)
 {
     API_MAKE(out, store);
-    return keys_status(store, out, err);
+    GUARD_ENTER(keys_status, store);
+    return GUARD_LEAVE(keys_status(core, out, err));
 }
 
 sessile_status sessile_reseal_begin(sessile_reseal **out, sessile_store *store,
                                     const char *suite, sessile_error *err)
 {
     API_MAKE(out, store);
-    return reseal_begin(out, store, suite, err);
+    GUARD_ENTER(reseal_begin, store);
+    GUARD_MAKE(out, &core->alloc);
+    GUARD_MADE(out, reseal_begin(GUARD_INTO(out), core, suite, err));
 }
 
 sessile_status sessile_reseal_step(sessile_reseal *reseal, sessile_reseal_state *state,
@@ -43,12 +47,16 @@ sessile_status sessile_reseal_step(sessile_reseal *reseal, sessile_reseal_state 
     if (state)
         memset(state, 0, sizeof *state);
     API_NEED(reseal);
-    return reseal_step(reseal, state, err);
+    GUARD_ENTER(reseal_step, reseal);
+    return GUARD_LEAVE(reseal_step(core, state, err));
 }
 
 void sessile_reseal_free(sessile_reseal *reseal)
 {
-    reseal_free(reseal);
+    if (!reseal)
+        return;
+    GUARD_CLOSE(reseal);
+    reseal_free(core);
 }
 
 sessile_status sessile_forget(sessile_store *store, sessile_slice user,
@@ -59,5 +67,6 @@ sessile_status sessile_forget(sessile_store *store, sessile_slice user,
         *sessions = 0;
     API_NEED(store);
     API_TEXT(user);
-    return forget_user(store, user, sessions, err);
+    GUARD_ENTER(forget, store);
+    return GUARD_LEAVE(forget_user(core, user, sessions, err));
 }

@@ -11,21 +11,24 @@ sessile_status sessile_session_life(sessile_session *session, sessile_life_info 
     error_clear(err);
     API_ZERO(out);
     API_NEED(session);
-    return session_life(session, out, err);
+    GUARD_ENTER(session_life, session);
+    return GUARD_LEAVE(session_life(core, out, err));
 }
 
 sessile_status sessile_set_ttl(sessile_session *session, int64_t ttl_ms,
                                sessile_error *err)
 {
     API_USE(session);
-    return session_set_ttl(session, ttl_ms, err);
+    GUARD_ENTER(set_ttl, session);
+    return GUARD_LEAVE(session_set_ttl(core, ttl_ms, err));
 }
 
 sessile_status sessile_set_archived(sessile_session *session, int archived,
                                     sessile_error *err)
 {
     API_USE(session);
-    return session_set_archived(session, archived, err);
+    GUARD_ENTER(set_archived, session);
+    return GUARD_LEAVE(session_set_archived(core, archived, err));
 }
 
 static sessile_status check(const sessile_session_options *which, const char *function,
@@ -50,7 +53,10 @@ sessile_status sessile_delete(sessile_store *store, const sessile_session_option
     API_TEXT(options->reason);
     API_TEXT(options->actor);
     sessile_status status = check(which, __func__, err);
-    return status ? status : session_delete(store, which, options, out, err);
+    if (status)
+        return status;
+    GUARD_ENTER(delete, store);
+    return GUARD_LEAVE(session_delete(core, which, options, out, err));
 }
 
 sessile_status sessile_undelete(sessile_store *store,
@@ -61,14 +67,18 @@ sessile_status sessile_undelete(sessile_store *store,
     API_NEED(which);
     API_TEXT(actor);
     sessile_status status = check(which, __func__, err);
-    return status ? status : session_undelete(store, which, actor, err);
+    if (status)
+        return status;
+    GUARD_ENTER(undelete, store);
+    return GUARD_LEAVE(session_undelete(core, which, actor, err));
 }
 
 sessile_status sessile_deletions(sessile_store *store, sessile_deletion **out,
                                  size_t *count, sessile_error *err)
 {
     API_LIST(out, count, store);
-    return deletions_list(store, out, count, err);
+    GUARD_ENTER(deletions, store);
+    return GUARD_LEAVE(deletions_list(core, out, count, err));
 }
 
 void sessile_purge_options_init(sessile_purge_options *options)
@@ -90,7 +100,8 @@ sessile_status sessile_purge(sessile_store *store, const sessile_purge_options *
         options = &defaults;
     }
     API_TEXT(options->agent);
-    return session_purge(store, options, out, count, err);
+    GUARD_ENTER(purge, store);
+    return GUARD_LEAVE(session_purge(core, options, out, count, err));
 }
 
 sessile_status sessile_purge_forgotten(sessile_store *store, sessile_slice agent,
@@ -102,7 +113,8 @@ sessile_status sessile_purge_forgotten(sessile_store *store, sessile_slice agent
     API_ZERO(bytes);
     API_NEED(store);
     API_TEXT(agent);
-    return purge_forgotten(store, agent, dry_run, count, bytes, err);
+    GUARD_ENTER(purge_forgotten, store);
+    return GUARD_LEAVE(purge_forgotten(core, agent, dry_run, count, bytes, err));
 }
 
 const char *sessile_life_name(sessile_life life)

@@ -43,18 +43,27 @@ sessile_status sessile_memory_open(sessile_memory **out, sessile_store *store,
     API_TEXT(options->user);
     API_TEXT(options->consent);
     API_TEXT(options->language);
-    return memory_open(out, store, options, err);
+    GUARD_ENTER(memory_open, store);
+    GUARD_MAKE(out, &core->alloc);
+    GUARD_MADE(out, memory_open(GUARD_INTO(out), core, options, err));
 }
 
 void sessile_memory_close(sessile_memory *memory)
 {
-    memory_close(memory);
+    if (!memory)
+        return;
+    GUARD_CLOSE(memory);
+    memory_close(core);
 }
 
 sessile_status sessile_memory_damage(sessile_memory *memory, sessile_error *out)
 {
     error_clear(out);
-    return memory ? memory_damage(memory, out) : SESSILE_OK;
+    if (!memory)
+        return SESSILE_OK;
+    sessile_error *err = out;
+    GUARD_ENTER(memory_damage, memory);
+    return GUARD_LEAVE(memory_damage(core, out));
 }
 
 /* ------------------------------------------------------------------ writing */
@@ -95,7 +104,8 @@ sessile_status sessile_memory_write(sessile_memory *memory,
         if (status)
             return status;
     }
-    return memory_write(memory, entries, count, ids, err);
+    GUARD_ENTER(memory_write, memory);
+    return GUARD_LEAVE(memory_write(core, entries, count, ids, err));
 }
 
 sessile_status sessile_memory_apply(sessile_memory *memory,
@@ -115,7 +125,8 @@ sessile_status sessile_memory_apply(sessile_memory *memory,
         if (status)
             return status;
     }
-    return memory_change(memory, change, ids, err);
+    GUARD_ENTER(memory_apply, memory);
+    return GUARD_LEAVE(memory_change(core, change, ids, err));
 }
 
 sessile_status sessile_memory_verdict(sessile_memory *memory, const sessile_id *ids,
@@ -128,7 +139,9 @@ sessile_status sessile_memory_verdict(sessile_memory *memory, const sessile_id *
     API_NEED_IF(count, ids);
     API_TEXT(reason);
     API_TEXT(by);
-    return memory_verdict(memory, ids, count, verdict, reason, by, changed, err);
+    GUARD_ENTER(memory_verdict, memory);
+    return GUARD_LEAVE(
+        memory_verdict(core, ids, count, verdict, reason, by, changed, err));
 }
 
 sessile_status sessile_memory_consent(sessile_memory *memory, int given, sessile_slice by,
@@ -139,7 +152,8 @@ sessile_status sessile_memory_consent(sessile_memory *memory, int given, sessile
     API_TEXT(by);
     API_TEXT(text);
     API_TEXT(scope);
-    return memory_consent(memory, given, by, text, scope, err);
+    GUARD_ENTER(memory_consent, memory);
+    return GUARD_LEAVE(memory_consent(core, given, by, text, scope, err));
 }
 
 sessile_status sessile_memory_embed(sessile_memory *memory, sessile_slice model,
@@ -151,7 +165,8 @@ sessile_status sessile_memory_embed(sessile_memory *memory, sessile_slice model,
     API_TEXT(model);
     API_NEED_IF(count, ids);
     API_NEED_IF(count, vectors);
-    return memory_embed(memory, model, dims, ids, vectors, count, err);
+    GUARD_ENTER(memory_embed, memory);
+    return GUARD_LEAVE(memory_embed(core, model, dims, ids, vectors, count, err));
 }
 
 sessile_status sessile_memory_delete_from(sessile_memory *memory, sessile_slice agent,
@@ -163,7 +178,8 @@ sessile_status sessile_memory_delete_from(sessile_memory *memory, sessile_slice 
     API_TEXT(agent);
     API_TEXT(session);
     API_TEXT(by);
-    return memory_delete_from(memory, agent, session, by, changed, err);
+    GUARD_ENTER(memory_delete_from, memory);
+    return GUARD_LEAVE(memory_delete_from(core, agent, session, by, changed, err));
 }
 
 sessile_status sessile_memory_erase(sessile_memory *memory,
@@ -176,7 +192,8 @@ sessile_status sessile_memory_erase(sessile_memory *memory,
     API_NEED_IF(options->id_count, options->ids);
     API_TEXT(options->session);
     API_TEXT(options->session_agent);
-    return memory_erase(memory, options, erased, err);
+    GUARD_ENTER(memory_erase, memory);
+    return GUARD_LEAVE(memory_erase(core, options, erased, err));
 }
 
 /* ------------------------------------------------------------------ reading */
@@ -186,21 +203,24 @@ sessile_status sessile_memory_read(sessile_memory *memory, sessile_slice key,
 {
     API_MAKE(out, memory);
     API_TEXT(key);
-    return memory_read(memory, key, out, err);
+    GUARD_ENTER(memory_read, memory);
+    return GUARD_LEAVE(memory_read(core, key, out, err));
 }
 
 sessile_status sessile_memory_get(sessile_memory *memory, sessile_id id,
                                   sessile_memory_row **out, sessile_error *err)
 {
     API_MAKE(out, memory);
-    return memory_get(memory, id, out, err);
+    GUARD_ENTER(memory_get, memory);
+    return GUARD_LEAVE(memory_get(core, id, out, err));
 }
 
 sessile_status sessile_memory_entry(sessile_memory *memory, sessile_id id, char **out,
                                     size_t *size, sessile_error *err)
 {
     API_LIST(out, size, memory);
-    return memory_entry_text(memory, id, out, size, err);
+    GUARD_ENTER(memory_entry, memory);
+    return GUARD_LEAVE(memory_entry_text(core, id, out, size, err));
 }
 
 static sessile_status check_filter(const sessile_memory_filter *filter,
@@ -225,7 +245,10 @@ sessile_status sessile_memory_list(sessile_memory *memory,
     API_LIST(rows, count, memory);
     options = options ? options : &all;
     status = check_filter(&options->filter, err);
-    return status ? status : memory_list(memory, options, rows, count, err);
+    if (status)
+        return status;
+    GUARD_ENTER(memory_list, memory);
+    return GUARD_LEAVE(memory_list(core, options, rows, count, err));
 }
 
 sessile_status sessile_memory_history(sessile_memory *memory, sessile_slice key,
@@ -234,7 +257,8 @@ sessile_status sessile_memory_history(sessile_memory *memory, sessile_slice key,
 {
     API_LIST(rows, count, memory);
     API_TEXT(key);
-    return memory_history(memory, key, id, rows, count, err);
+    GUARD_ENTER(memory_history, memory);
+    return GUARD_LEAVE(memory_history(core, key, id, rows, count, err));
 }
 
 void sessile_memory_search_init(sessile_memory_search_options *options)
@@ -260,7 +284,10 @@ sessile_status sessile_memory_search(sessile_memory *memory, sessile_slice quest
     API_TEXT(options->model);
     API_NEED_IF(options->outside_count, options->outside);
     status = check_filter(&options->filter, err);
-    return status ? status : memory_search(memory, question, options, rows, count, err);
+    if (status)
+        return status;
+    GUARD_ENTER(memory_search, memory);
+    return GUARD_LEAVE(memory_search(core, question, options, rows, count, err));
 }
 
 sessile_status sessile_memory_watch(sessile_memory *memory, sessile_id *seen,
@@ -274,8 +301,10 @@ sessile_status sessile_memory_watch(sessile_memory *memory, sessile_id *seen,
     API_NEED(changed);
     *changed = 0;
     status = config_check_timeout(timeout_ms, err);
-    return status ? status
-                  : memory_watch(memory, seen ? seen : &own, timeout_ms, changed, err);
+    if (status)
+        return status;
+    GUARD_ENTER(memory_watch, memory);
+    return GUARD_LEAVE(memory_watch(core, seen ? seen : &own, timeout_ms, changed, err));
 }
 
 sessile_status sessile_memory_get_stats(sessile_memory *memory, sessile_memory_stats *out,
@@ -284,7 +313,8 @@ sessile_status sessile_memory_get_stats(sessile_memory *memory, sessile_memory_s
     error_clear(err);
     API_ZERO(out);
     API_NEED(memory);
-    return memory_stats(memory, out, err);
+    GUARD_ENTER(memory_get_stats, memory);
+    return GUARD_LEAVE(memory_stats(core, out, err));
 }
 
 sessile_status sessile_memory_models(sessile_memory *memory,
@@ -292,7 +322,8 @@ sessile_status sessile_memory_models(sessile_memory *memory,
                                      sessile_error *err)
 {
     API_LIST(models, count, memory);
-    return memory_models(memory, models, count, err);
+    GUARD_ENTER(memory_models, memory);
+    return GUARD_LEAVE(memory_models(core, models, count, err));
 }
 
 /* ------------------------------------------------------------------ recall */
@@ -324,6 +355,23 @@ sessile_status api_check_recall(sessile_memory *const *memories, size_t memory_c
     return SESSILE_OK;
 }
 
+sessile_status api_memory_cores(memory_core *cores[API_MEMORIES_MOST],
+                                sessile_memory *const *memories, size_t count,
+                                sessile_error *err)
+{
+    if (count > API_MEMORIES_MOST)
+        return fail(err, SESSILE_INVALID,
+                    "at most %d memories: the user's, and the one that the agent keeps "
+                    "for all",
+                    API_MEMORIES_MOST);
+    API_NEED_IF(count, memories);
+    for (size_t i = 0; i < count; i++) {
+        API_NEED(memories[i]);
+        cores[i] = GUARD_ALSO(memories[i]);
+    }
+    return SESSILE_OK;
+}
+
 sessile_status sessile_recall_find(sessile_session *session,
                                    sessile_memory *const *memories, size_t memory_count,
                                    const sessile_recall_options *options,
@@ -335,9 +383,12 @@ sessile_status sessile_recall_find(sessile_session *session,
     API_LIST(rows, count, session);
     API_OPTIONS(sessile_recall_options, options);
     status = api_check_recall(memories, memory_count, options, err);
-    return status ? status
-                  : session_recall_find(session, memories, memory_count, options, rows,
-                                        count, err);
+    if (status)
+        return status;
+    GUARD_ENTER(recall_find, session);
+    API_MEMORIES(cores, memories, memory_count);
+    return GUARD_LEAVE(
+        session_recall_find(core, cores, memory_count, options, rows, count, err));
 }
 
 sessile_status sessile_recall(sessile_session *session, sessile_memory *const *memories,
@@ -352,6 +403,9 @@ sessile_status sessile_recall(sessile_session *session, sessile_memory *const *m
     API_NEED(session);
     API_OPTIONS(sessile_recall_options, options);
     status = api_check_recall(memories, memory_count, options, err);
-    return status ? status
-                  : session_recall(session, memories, memory_count, options, out, err);
+    if (status)
+        return status;
+    GUARD_ENTER(recall, session);
+    API_MEMORIES(cores, memories, memory_count);
+    return GUARD_LEAVE(session_recall(core, cores, memory_count, options, out, err));
 }

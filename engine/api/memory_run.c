@@ -54,9 +54,13 @@ sessile_status sessile_remember_begin(sessile_memory_run **out, sessile_session 
 {
     API_MEMORY_RUN(session);
     status = check_memories(memories, memory_count, err);
-    return status
-               ? status
-               : memory_run_remember(out, session, memories, memory_count, options, err);
+    if (status)
+        return status;
+    GUARD_ENTER(remember_begin, session);
+    API_MEMORIES(cores, memories, memory_count);
+    GUARD_MAKE(out, &core->store->alloc);
+    GUARD_MADE(out, memory_run_remember(GUARD_INTO(out), core, cores, memory_count,
+                                        options, err));
 }
 
 sessile_status sessile_tidy_begin(sessile_memory_run **out, sessile_memory *memory,
@@ -64,7 +68,9 @@ sessile_status sessile_tidy_begin(sessile_memory_run **out, sessile_memory *memo
                                   sessile_error *err)
 {
     API_MEMORY_RUN(memory);
-    return memory_run_tidy(out, memory, options, err);
+    GUARD_ENTER(tidy_begin, memory);
+    GUARD_MAKE(out, &memory->alloc);
+    GUARD_MADE(out, memory_run_tidy(GUARD_INTO(out), core, options, err));
 }
 
 sessile_status
@@ -82,8 +88,11 @@ sessile_memory_agent_source(sessile_session *session, sessile_memory *memory,
     API_TEXT(before);
     *source = SESSILE_MEMORY_BY_TOOL;
     status = api_check_memory_entry(entry, err);
-    return status ? status
-                  : memory_agent_source(session, memory, entry, before, source, err);
+    if (status)
+        return status;
+    GUARD_ENTER(memory_agent_source, session);
+    return GUARD_LEAVE(
+        memory_agent_source(core, GUARD_ALSO(memory), entry, before, source, err));
 }
 
 sessile_status sessile_admit_begin(sessile_memory_run **out, sessile_memory *memory,
@@ -96,7 +105,12 @@ sessile_status sessile_admit_begin(sessile_memory_run **out, sessile_memory *mem
     API_NEED_IF(count, entries);
     for (size_t i = 0; !status && i < count; i++)
         status = api_check_memory_entry(&entries[i], err);
-    return status ? status : memory_run_admit(out, memory, entries, count, options, err);
+    if (status)
+        return status;
+    GUARD_ENTER(admit_begin, memory);
+    GUARD_MAKE(out, &memory->alloc);
+    GUARD_MADE(out,
+               memory_run_admit(GUARD_INTO(out), core, entries, count, options, err));
 }
 
 sessile_status sessile_recall_begin(sessile_memory_run **out, sessile_session *session,
@@ -108,9 +122,13 @@ sessile_status sessile_recall_begin(sessile_memory_run **out, sessile_session *s
     API_MEMORY_RUN(session);
     API_OPTIONS(sessile_recall_options, recall);
     status = api_check_recall(memories, memory_count, recall, err);
-    return status ? status
-                  : memory_run_recall(out, session, memories, memory_count, recall,
-                                      options, err);
+    if (status)
+        return status;
+    GUARD_ENTER(recall_begin, session);
+    API_MEMORIES(cores, memories, memory_count);
+    GUARD_MAKE(out, &core->store->alloc);
+    GUARD_MADE(out, memory_run_recall(GUARD_INTO(out), core, cores, memory_count, recall,
+                                      options, err));
 }
 
 sessile_status sessile_embed_begin(sessile_memory_run **out, sessile_memory *memory,
@@ -118,7 +136,9 @@ sessile_status sessile_embed_begin(sessile_memory_run **out, sessile_memory *mem
                                    sessile_error *err)
 {
     API_MEMORY_RUN(memory);
-    return memory_run_embed(out, memory, options, err);
+    GUARD_ENTER(embed_begin, memory);
+    GUARD_MAKE(out, &memory->alloc);
+    GUARD_MADE(out, memory_run_embed(GUARD_INTO(out), core, options, err));
 }
 
 sessile_status sessile_memory_run_step(sessile_memory_run *run, sessile_need *need,
@@ -126,7 +146,8 @@ sessile_status sessile_memory_run_step(sessile_memory_run *run, sessile_need *ne
 {
     API_USE(run);
     API_NEED(need);
-    return memory_run_step(run, need, err);
+    GUARD_ENTER(memory_run_step, run);
+    return GUARD_LEAVE(memory_run_step(core, need, err));
 }
 
 sessile_status sessile_memory_run_reply(sessile_memory_run *run,
@@ -135,7 +156,8 @@ sessile_status sessile_memory_run_reply(sessile_memory_run *run,
     API_USE(run);
     API_NEED(answer);
     API_TEXT(answer->text);
-    return memory_run_reply(run, answer, err);
+    GUARD_ENTER(memory_run_reply, run);
+    return GUARD_LEAVE(memory_run_reply(core, answer, err));
 }
 
 sessile_status sessile_memory_run_reply_vectors(sessile_memory_run *run,
@@ -144,7 +166,8 @@ sessile_status sessile_memory_run_reply_vectors(sessile_memory_run *run,
 {
     API_USE(run);
     API_NEED_IF(count && dims, vectors);
-    return memory_run_reply_vectors(run, vectors, count, dims, err);
+    GUARD_ENTER(memory_run_reply_vectors, run);
+    return GUARD_LEAVE(memory_run_reply_vectors(core, vectors, count, dims, err));
 }
 
 sessile_status sessile_memory_run_outcome(sessile_memory_run *run,
@@ -153,10 +176,14 @@ sessile_status sessile_memory_run_outcome(sessile_memory_run *run,
     error_clear(err);
     API_ZERO(out);
     API_NEED(run);
-    return memory_run_outcome(run, out, err);
+    GUARD_ENTER(memory_run_outcome, run);
+    return GUARD_LEAVE(memory_run_outcome(core, out, err));
 }
 
 void sessile_memory_run_free(sessile_memory_run *run)
 {
-    memory_run_free(run);
+    if (!run)
+        return;
+    GUARD_CLOSE(run);
+    memory_run_free(core);
 }

@@ -17,7 +17,10 @@ sessile_status sessile_migrate_begin(sessile_migration **out, const sessile_plac
     if ((!from->url && !from->store && !from->backend) ||
         (!to->url && !to->store && !to->backend))
         return api_missing(err, __func__, "url, store and backend of from or to");
-    return migrate_begin(out, from, to, options, err);
+    GUARD_BETWEEN(migrate_begin, from->store, to->store);
+    GUARD_MAKE(out, &allocator_default);
+    GUARD_MADE(out, migrate_begin(GUARD_INTO(out), from, GUARD_OWN(from->store), to,
+                                  GUARD_OWN(to->store), options, err));
 }
 
 sessile_status sessile_migrate_step(sessile_migration *migration,
@@ -29,10 +32,14 @@ sessile_status sessile_migrate_step(sessile_migration *migration,
         state = &unused;
     memset(state, 0, sizeof *state);
     API_NEED(migration);
-    return migrate_step(migration, state, err);
+    GUARD_ENTER(migrate_step, migration);
+    return GUARD_LEAVE(migrate_step(core, state, err));
 }
 
 void sessile_migrate_free(sessile_migration *migration)
 {
-    migrate_free(migration);
+    if (!migration)
+        return;
+    GUARD_CLOSE(migration);
+    migrate_free(core);
 }

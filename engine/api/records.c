@@ -13,7 +13,9 @@ sessile_status sessile_open_records(sessile_store **out,
 {
     error_clear(err);
     API_OUT(out, NULL);
-    return store_handle_open_records(out, options, err);
+    store_core *core = NULL;
+    sessile_status status = store_handle_open_records(&core, options, err);
+    return api_give_store(out, status, core, err);
 }
 
 sessile_status sessile_records_open(sessile_session **out, sessile_store *store,
@@ -27,22 +29,24 @@ sessile_status sessile_records_open(sessile_session **out, sessile_store *store,
     if (count && !options->id.size)
         return fail(err, SESSILE_INVALID, "whose records are these? its id is empty");
     sessile_status status = api_check_session(options, __func__, err);
-    if (!status)
-        status = session_records_open(out, store, options, records, count, err);
-    return status;
+    if (status)
+        return status;
+    GUARD_ENTER(records_open, store);
+    GUARD_MAKE(out, &core->alloc);
+    GUARD_MADE(out,
+               session_records_open(GUARD_INTO(out), core, options, records, count, err));
 }
 
 sessile_status sessile_records_read(sessile_session *session, uint64_t from,
                                     sessile_slice **out, size_t *count,
                                     sessile_error *err)
 {
-    error_clear(err);
-    API_OUT(out, NULL);
-    API_OUT(count, 0);
-    sessile_status status = api_read_begin(session, out, __func__, err);
+    API_LIST(out, count, session);
+    GUARD_ENTER(records_read, session);
+    sessile_status status = api_read_begin(core, err);
     if (status)
-        return status;
-    status = session_records_locked(session, from, out, count, err);
-    session_unlock(session);
-    return status;
+        return GUARD_LEAVE(status);
+    status = session_records_locked(core, from, out, count, err);
+    session_unlock(core);
+    return GUARD_LEAVE(status);
 }

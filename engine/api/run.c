@@ -15,12 +15,13 @@ sessile_status sessile_policy_load(sessile_policy **out, sessile_store *store,
     API_NEED(steps);
     if (count == 0)
         return fail(err, SESSILE_INVALID, "a chain has at least one policy");
-    policy_limits limits = {.gas = store->limits.policy_gas,
-                            .ms = store->limits.policy_ms,
-                            .memory = store->limits.policy_memory,
-                            .result = store->limits.policy_result};
-    return policy_load(out, steps, count, store->policy_path, &limits, store->worker,
-                       store->os, &store->alloc, err);
+    GUARD_ENTER(policy_load, store);
+    policy_limits limits = {.gas = core->limits.policy_gas,
+                            .ms = core->limits.policy_ms,
+                            .memory = core->limits.policy_memory,
+                            .result = core->limits.policy_result};
+    return GUARD_LEAVE(policy_load(out, steps, count, core->policy_path, &limits,
+                                   core->worker, core->os, &core->alloc, err));
 }
 
 void sessile_policy_free(sessile_policy *policy)
@@ -73,7 +74,11 @@ sessile_status sessile_turn_begin(sessile_run **out, sessile_session *session,
 {
     API_RUN;
     API_TEXTS(messages, count);
-    return run_begin_turn(out, session, messages, count, options, err);
+    GUARD_ENTER(turn_begin, session);
+    API_MEMORIES(cores, options->memories, options->memory_count);
+    GUARD_MAKE(out, &core->store->alloc);
+    GUARD_MADE(
+        out, run_begin_turn(GUARD_INTO(out), core, messages, count, options, cores, err));
 }
 
 sessile_status sessile_compact_begin(sessile_run **out, sessile_session *session,
@@ -81,14 +86,20 @@ sessile_status sessile_compact_begin(sessile_run **out, sessile_session *session
                                      sessile_error *err)
 {
     API_RUN;
-    return run_begin_compact(out, session, 0, options, err);
+    GUARD_ENTER(compact_begin, session);
+    API_MEMORIES(cores, options->memories, options->memory_count);
+    GUARD_MAKE(out, &core->store->alloc);
+    GUARD_MADE(out, run_begin_compact(GUARD_INTO(out), core, 0, options, cores, err));
 }
 
 sessile_status sessile_plan_begin(sessile_run **out, sessile_session *session,
                                   const sessile_run_options *options, sessile_error *err)
 {
     API_RUN;
-    return run_begin_compact(out, session, 1, options, err);
+    GUARD_ENTER(plan_begin, session);
+    API_MEMORIES(cores, options->memories, options->memory_count);
+    GUARD_MAKE(out, &core->store->alloc);
+    GUARD_MADE(out, run_begin_compact(GUARD_INTO(out), core, 1, options, cores, err));
 }
 
 sessile_status sessile_branch_begin(sessile_run **out, sessile_session *session,
@@ -99,7 +110,10 @@ sessile_status sessile_branch_begin(sessile_run **out, sessile_session *session,
     if (options->on_conflict == SESSILE_ON_CONFLICT_BRANCH)
         return fail(err, SESSILE_INVALID,
                     "on_conflict of a branch is \"fail\" or \"append\": it is a branch");
-    return run_begin_branch(out, session, entry, options, err);
+    GUARD_ENTER(branch_begin, session);
+    API_MEMORIES(cores, options->memories, options->memory_count);
+    GUARD_MAKE(out, &core->store->alloc);
+    GUARD_MADE(out, run_begin_branch(GUARD_INTO(out), core, entry, options, cores, err));
 }
 
 sessile_status sessile_branch(sessile_session *session, sessile_id entry,
@@ -108,27 +122,31 @@ sessile_status sessile_branch(sessile_session *session, sessile_id entry,
     sessile_run_options options;
     sessile_outcome outcome = {.head = SESSILE_NO_ID};
     sessile_need need;
-    sessile_run *run;
-    if (at)
-        *at = SESSILE_NO_ID;
+    run_core *run = NULL;
+
+    API_USE(session);
+    API_TEXT(summary);
+    API_OPTIONAL(sessile_id, at, SESSILE_NO_ID);
     sessile_run_options_init(&options);
     options.summary = summary;
-    sessile_status status = sessile_branch_begin(&run, session, entry, &options, err);
+    GUARD_ENTER(branch, session);
+    sessile_status status = run_begin_branch(&run, core, entry, &options, NULL, err);
     if (!status)
-        status = sessile_run_step(run, &need, err);
+        status = run_step(run, &need, err);
     if (!status)
-        status = sessile_run_outcome(run, &outcome, err);
-    if (!status && at)
+        status = run_outcome(run, &outcome, err);
+    if (!status)
         *at = outcome.head;
-    sessile_run_free(run);
-    return status;
+    run_free(run);
+    return GUARD_LEAVE(status);
 }
 
 sessile_status sessile_run_step(sessile_run *run, sessile_need *need, sessile_error *err)
 {
     API_USE(run);
     API_NEED(need);
-    return run_step(run, need, err);
+    GUARD_ENTER(run_step, run);
+    return GUARD_LEAVE(run_step(core, need, err));
 }
 
 sessile_status sessile_run_reply(sessile_run *run, const sessile_answer *answer,
@@ -137,7 +155,8 @@ sessile_status sessile_run_reply(sessile_run *run, const sessile_answer *answer,
     API_USE(run);
     API_NEED(answer);
     API_TEXT(answer->text);
-    return run_reply(run, answer, err);
+    GUARD_ENTER(run_reply, run);
+    return GUARD_LEAVE(run_reply(core, answer, err));
 }
 
 sessile_status sessile_run_outcome(sessile_run *run, sessile_outcome *out,
@@ -146,14 +165,16 @@ sessile_status sessile_run_outcome(sessile_run *run, sessile_outcome *out,
     error_clear(err);
     API_ZERO(out);
     API_NEED(run);
-    return run_outcome(run, out, err);
+    GUARD_ENTER(run_outcome, run);
+    return GUARD_LEAVE(run_outcome(core, out, err));
 }
 
 sessile_status sessile_run_context(sessile_run *run, sessile_message **out, size_t *count,
                                    sessile_error *err)
 {
     API_LIST(out, count, run);
-    return run_context(run, out, count, err);
+    GUARD_ENTER(run_context, run);
+    return GUARD_LEAVE(run_context(core, out, count, err));
 }
 
 sessile_status sessile_run_defer(sessile_run *run, sessile_id *out, sessile_error *err)
@@ -161,14 +182,16 @@ sessile_status sessile_run_defer(sessile_run *run, sessile_id *out, sessile_erro
     error_clear(err);
     API_OPTIONAL(sessile_id, out, SESSILE_NO_ID);
     API_NEED(run);
-    return run_defer(run, out, err);
+    GUARD_ENTER(run_defer, run);
+    return GUARD_LEAVE(run_defer(core, out, err));
 }
 
 sessile_status sessile_pending_runs(sessile_session *session, sessile_pending_run **out,
                                     size_t *count, sessile_error *err)
 {
     API_LIST(out, count, session);
-    return session_pending_runs(session, out, count, err);
+    GUARD_ENTER(pending_runs, session);
+    return GUARD_LEAVE(session_pending_runs(core, out, count, err));
 }
 
 sessile_status sessile_answer_begin(sessile_run **out, sessile_session *session,
@@ -179,10 +202,17 @@ sessile_status sessile_answer_begin(sessile_run **out, sessile_session *session,
     API_RUN;
     if (answer)
         API_TEXT(answer->text);
-    return run_begin_answer(out, session, pending_run, answer, options, err);
+    GUARD_ENTER(answer_begin, session);
+    API_MEMORIES(cores, options->memories, options->memory_count);
+    GUARD_MAKE(out, &core->store->alloc);
+    GUARD_MADE(out, run_begin_answer(GUARD_INTO(out), core, pending_run, answer, options,
+                                     cores, err));
 }
 
 void sessile_run_free(sessile_run *run)
 {
-    run_free(run);
+    if (!run)
+        return;
+    GUARD_CLOSE(run);
+    run_free(core);
 }

@@ -21,7 +21,9 @@ sessile_status sessile_search_open(sessile_search **out, sessile_store *store,
         if (status)
             return status;
     }
-    return search_open(out, store, options, err);
+    GUARD_ENTER(search_open, store);
+    GUARD_MAKE(out, &core->alloc);
+    GUARD_MADE(out, search_open(GUARD_INTO(out), core, options, err));
 }
 
 sessile_status sessile_search_next(sessile_search *search, sessile_found *out,
@@ -30,10 +32,14 @@ sessile_status sessile_search_next(sessile_search *search, sessile_found *out,
     error_clear(err);
     API_ZERO(out);
     API_NEED(search);
-    return search_next(search, out, err);
+    GUARD_ENTER(search_next, search);
+    return GUARD_LEAVE(search_next(core, out, err));
 }
 
 void sessile_search_close(sessile_search *search)
 {
-    search_close(search);
+    if (!search)
+        return;
+    GUARD_CLOSE(search);
+    search_close(core);
 }

@@ -46,13 +46,15 @@ sessile_status sessile_create(sessile_session **out, sessile_store *store,
 {
     char id[UUID_SIZE];
     API_SESSION;
-    status = session_create(store, options, err, id);
+    GUARD_ENTER(create, store);
+    GUARD_MAKE(out, &core->alloc);
+    status = session_create(core, options, err, id);
     sessile_session_options named = *options;
     if (named.id.size == 0)
         named.id = sessile_text(id);
     if (!status)
-        status = session_open(out, store, &named, err);
-    return status;
+        status = session_open(GUARD_INTO(out), core, &named, err);
+    GUARD_MADE(out, status);
 }
 
 sessile_status sessile_resume(sessile_session **out, sessile_store *store,
@@ -60,9 +62,11 @@ sessile_status sessile_resume(sessile_session **out, sessile_store *store,
 {
     API_SESSION;
     status = check_id(options, err);
-    if (!status)
-        status = session_open(out, store, options, err);
-    return status;
+    if (status)
+        return status;
+    GUARD_ENTER(resume, store);
+    GUARD_MAKE(out, &core->alloc);
+    GUARD_MADE(out, session_open(GUARD_INTO(out), core, options, err));
 }
 
 sessile_status sessile_session_open(sessile_session **out, sessile_store *store,
@@ -71,9 +75,11 @@ sessile_status sessile_session_open(sessile_session **out, sessile_store *store,
 {
     API_SESSION;
     status = check_id(options, err);
-    if (!status)
-        status = session_open_or_create(out, store, options, err);
-    return status;
+    if (status)
+        return status;
+    GUARD_ENTER(session_open, store);
+    GUARD_MAKE(out, &core->alloc);
+    GUARD_MADE(out, session_open_or_create(GUARD_INTO(out), core, options, err));
 }
 
 sessile_status sessile_session_close(sessile_session *session, sessile_error *err)
@@ -81,14 +87,15 @@ sessile_status sessile_session_close(sessile_session *session, sessile_error *er
     error_clear(err);
     if (!session)
         return SESSILE_OK;
-    return session_close(session, err);
+    GUARD_CLOSE(session);
+    return session_close(core, err);
 }
 
 sessile_status sessile_session_sync(sessile_session *session, sessile_error *err)
 {
     error_clear(err);
     API_NEED(session);
-    return session_sync(session, err);
+    return session_sync(GUARD_OWN(session), err);
 }
 
 sessile_status sessile_session_set_timeout(sessile_session *session, int timeout_ms,
@@ -98,7 +105,7 @@ sessile_status sessile_session_set_timeout(sessile_session *session, int timeout
     API_NEED(session);
     sessile_status status = config_check_timeout(timeout_ms, err);
     if (!status)
-        session_set_timeout(session, timeout_ms);
+        session_set_timeout(GUARD_OWN(session), timeout_ms);
     return status;
 }
 
@@ -111,52 +118,58 @@ sessile_status sessile_session_watch(sessile_session *session, sessile_id *seen,
     API_NEED(changed);
     *changed = 0;
     sessile_status status = config_check_timeout(timeout_ms, err);
-    return !status ? session_watch(session, seen ? seen : &own, timeout_ms, changed, err)
-                   : status;
+    if (status)
+        return status;
+    GUARD_ENTER(session_watch, session);
+    return GUARD_LEAVE(session_watch(core, seen ? seen : &own, timeout_ms, changed, err));
 }
 
 void sessile_interrupt(sessile_session *session)
 {
     if (session)
-        atomic_fetch_add(&session->waiting.interrupts, 1);
+        atomic_fetch_add(&GUARD_OWN(session)->waiting.interrupts, 1);
 }
 
 sessile_slice sessile_session_id(const sessile_session *session)
 {
-    return session ? (sessile_slice){session->identity.id, session->identity.id_size}
-                   : sessile_text(NULL);
+    const session_core *core = GUARD_OWN(session);
+    return core ? (sessile_slice){core->identity.id, core->identity.id_size}
+                : sessile_text(NULL);
 }
 
 sessile_slice sessile_session_agent(const sessile_session *session)
 {
-    return session
-               ? (sessile_slice){session->identity.agent, session->identity.agent_size}
-               : sessile_text(NULL);
+    const session_core *core = GUARD_OWN(session);
+    return core ? (sessile_slice){core->identity.agent, core->identity.agent_size}
+                : sessile_text(NULL);
 }
 
 sessile_slice sessile_session_user(const sessile_session *session)
 {
-    return session ? (sessile_slice){session->identity.user, session->identity.user_size}
-                   : sessile_text(NULL);
+    const session_core *core = GUARD_OWN(session);
+    return core ? (sessile_slice){core->identity.user, core->identity.user_size}
+                : sessile_text(NULL);
 }
 
 int64_t sessile_session_created(sessile_session *session)
 {
-    if (!session || session_lock(session, NULL))
+    session_core *core = GUARD_OWN(session);
+    if (!core || session_lock(core, NULL))
         return 0;
-    (void)session_refresh_locked(session, NULL);
-    int64_t ms = fold_created(session);
-    session_unlock(session);
+    (void)session_refresh_locked(core, NULL);
+    int64_t ms = fold_created(core);
+    session_unlock(core);
     return ms;
 }
 
 int64_t sessile_session_modified(sessile_session *session)
 {
-    if (!session || session_lock(session, NULL))
+    session_core *core = GUARD_OWN(session);
+    if (!core || session_lock(core, NULL))
         return 0;
-    (void)session_refresh_locked(session, NULL);
-    int64_t ms = fold_modified(session);
-    session_unlock(session);
+    (void)session_refresh_locked(core, NULL);
+    int64_t ms = fold_modified(core);
+    session_unlock(core);
     return ms;
 }
 
@@ -168,37 +181,33 @@ sessile_status sessile_session_damage(sessile_session *session, uint64_t *lost,
         *lost = 0;
     if (!session)
         return SESSILE_OK;
-    sessile_status status = session_lock(session, out);
+    sessile_error *err = out;
+    GUARD_ENTER(session_damage, session);
+    sessile_status status = session_lock(core, out);
     if (status)
-        return status;
-    status = session_damage_locked(session, lost, out);
-    session_unlock(session);
-    return status;
+        return GUARD_LEAVE(status);
+    status = session_damage_locked(core, lost, out);
+    session_unlock(core);
+    return GUARD_LEAVE(status);
 }
 
 uint64_t sessile_session_torn(const sessile_session *session)
 {
-    return session ? atomic_load(&session->torn) : 0;
+    return session ? atomic_load(&GUARD_OWN(session)->torn) : 0;
 }
 
 int64_t sessile_session_window(const sessile_session *session, int64_t *reserve)
 {
     sessile_config config = {0};
     if (session)
-        config = session_config(session);
+        config = session_config(GUARD_OWN(session));
     if (reserve)
         *reserve = config.reserve;
     return config.window;
 }
 
-sessile_status api_read_begin(sessile_session *session, const void *out,
-                              const char *function, sessile_error *err)
+sessile_status api_read_begin(session_core *session, sessile_error *err)
 {
-    error_clear(err);
-    if (!out)
-        return api_missing(err, function, "out");
-    if (!session)
-        return api_missing(err, function, "session");
     sessile_status status = session_lock(session, err);
     if (status)
         return status;
@@ -210,43 +219,42 @@ sessile_status api_read_begin(sessile_session *session, const void *out,
 
 sessile_status sessile_head(sessile_session *session, sessile_id *out, sessile_error *err)
 {
-    if (out)
-        *out = 0;
-    sessile_status status = api_read_begin(session, out, __func__, err);
+    error_clear(err);
+    API_OUT(out, 0);
+    API_NEED(session);
+    GUARD_ENTER(head, session);
+    sessile_status status = api_read_begin(core, err);
     if (status)
-        return status;
-    *out = session->tree.base = session->tree.head;
-    session_unlock(session);
-    return SESSILE_OK;
+        return GUARD_LEAVE(status);
+    *out = core->tree.base = core->tree.head;
+    session_unlock(core);
+    return GUARD_LEAVE(SESSILE_OK);
 }
 
 sessile_status sessile_clear(sessile_session *session, sessile_error *err)
 {
     error_clear(err);
     API_NEED(session);
-    return session_clear(session, err);
+    GUARD_ENTER(clear, session);
+    return GUARD_LEAVE(session_clear(core, err));
 }
 
 sessile_status sessile_title(sessile_session *session, char **out, size_t *size,
                              sessile_error *err)
 {
-    if (out)
-        *out = NULL;
-    if (size)
-        *size = 0;
-    API_NEED(size);
-    sessile_status status = api_read_begin(session, out, __func__, err);
+    API_LIST(out, size, session);
+    GUARD_ENTER(title, session);
+    sessile_status status = api_read_begin(core, err);
     if (status)
-        return status;
-    *out =
-        host_dup(&session->store->alloc, session->fold.title ? session->fold.title : "",
-                 session->fold.title_size);
+        return GUARD_LEAVE(status);
+    *out = host_dup(&core->store->alloc, core->fold.title ? core->fold.title : "",
+                    core->fold.title_size);
     if (*out)
-        *size = session->fold.title_size;
+        *size = core->fold.title_size;
     else
         status = fail_nomem(err);
-    session_unlock(session);
-    return status;
+    session_unlock(core);
+    return GUARD_LEAVE(status);
 }
 
 sessile_status sessile_set_title(sessile_session *session, sessile_slice title,
@@ -255,34 +263,39 @@ sessile_status sessile_set_title(sessile_session *session, sessile_slice title,
     error_clear(err);
     API_NEED(session);
     API_TEXT(title);
-    return session_set_title(session, title, err);
+    GUARD_ENTER(set_title, session);
+    return GUARD_LEAVE(session_set_title(core, title, err));
 }
 
 sessile_status sessile_event_count(sessile_session *session, uint64_t *out,
                                    sessile_error *err)
 {
-    if (out)
-        *out = 0;
-    sessile_status status = api_read_begin(session, out, __func__, err);
+    error_clear(err);
+    API_OUT(out, 0);
+    API_NEED(session);
+    GUARD_ENTER(event_count, session);
+    sessile_status status = api_read_begin(core, err);
     if (status)
-        return status;
-    if (session->tree.head)
-        *out = session->tree.nodes[session->tree.head].events;
-    session_unlock(session);
-    return SESSILE_OK;
+        return GUARD_LEAVE(status);
+    if (core->tree.head)
+        *out = core->tree.nodes[core->tree.head].events;
+    session_unlock(core);
+    return GUARD_LEAVE(SESSILE_OK);
 }
 
 sessile_status sessile_total_usage(sessile_session *session, sessile_usage *out,
                                    sessile_error *err)
 {
-    if (out)
-        memset(out, 0, sizeof *out);
-    sessile_status status = api_read_begin(session, out, __func__, err);
+    error_clear(err);
+    API_ZERO(out);
+    API_NEED(session);
+    GUARD_ENTER(total_usage, session);
+    sessile_status status = api_read_begin(core, err);
     if (status)
-        return status;
-    *out = session->fold.usage;
-    session_unlock(session);
-    return SESSILE_OK;
+        return GUARD_LEAVE(status);
+    *out = core->fold.usage;
+    session_unlock(core);
+    return GUARD_LEAVE(SESSILE_OK);
 }
 
 sessile_status sessile_usage_groups(sessile_session *session, sessile_usage_by by,
@@ -296,5 +309,6 @@ sessile_status sessile_usage_groups(sessile_session *session, sessile_usage_by b
     if (by < SESSILE_USAGE_BY_DAY || by > SESSILE_USAGE_BY_DAY_AND_MODEL)
         return fail(err, SESSILE_INVALID,
                     "usage is grouped by day, model or agent, not by %d", (int)by);
-    return session_usage_groups(session, by, out, count, err);
+    GUARD_ENTER(usage_groups, session);
+    return GUARD_LEAVE(session_usage_groups(core, by, out, count, err));
 }

@@ -43,12 +43,29 @@ const sessile_store_scheme *sessile_store_scheme_of(const char *url, const char 
     return url && *url ? store_scheme(url, path) : NULL;
 }
 
+sessile_status api_give_store(sessile_store **out, sessile_status status,
+                              store_core *core, sessile_error *err)
+{
+    if (status)
+        return status;
+    *out = mem_zalloc(&core->alloc, sizeof **out);
+    if (!*out) {
+        store_handle_close(core);
+        return fail_nomem(err);
+    }
+    (*out)->alloc = core->alloc;
+    *GUARD_INTO(out) = core;
+    return SESSILE_OK;
+}
+
 sessile_status sessile_open(sessile_store **out, const char *url,
                             const sessile_store_options *options, sessile_error *err)
 {
     API_MAKE(out, url);
     API_OPTIONS(sessile_store_options, options);
-    return store_handle_open(out, url, options, err);
+    store_core *core = NULL;
+    sessile_status status = store_handle_open(&core, url, options, err);
+    return api_give_store(out, status, core, err);
 }
 
 sessile_status sessile_open_with(sessile_store **out, const sessile_backend *backend,
@@ -64,21 +81,25 @@ sessile_status sessile_open_with(sessile_store **out, const sessile_backend *bac
         return api_missing(err, __func__, out ? "backend" : "out");
     }
     API_OPTIONS(sessile_store_options, options);
-    return store_handle_open_with(out, backend, self, options, err);
+    store_core *core = NULL;
+    sessile_status status = store_handle_open_with(&core, backend, self, options, err);
+    return api_give_store(out, status, core, err);
 }
 
 void sessile_store_close(sessile_store *store)
 {
-    if (store)
-        store_handle_close(store);
+    if (!store)
+        return;
+    GUARD_CLOSE(store);
+    store_handle_close(core);
 }
 
 int sessile_store_sealed(const sessile_store *store)
 {
-    return store && keyring_sealed(store->keys);
+    return store && keyring_sealed(GUARD_OWN(store)->keys);
 }
 
-static void set_policy(sessile_store *store, sessile_policy **own, sessile_policy *policy)
+static void set_policy(store_core *store, sessile_policy **own, sessile_policy *policy)
 {
     policy_retain(policy);
     pthread_mutex_lock(&store->mutex);
@@ -91,13 +112,13 @@ static void set_policy(sessile_store *store, sessile_policy **own, sessile_polic
 void sessile_store_set_policy(sessile_store *store, sessile_policy *policy)
 {
     if (store)
-        set_policy(store, &store->policies.policy, policy);
+        set_policy(GUARD_OWN(store), &GUARD_OWN(store)->policies.policy, policy);
 }
 
 void sessile_store_set_fallback(sessile_store *store, sessile_policy *fallback)
 {
     if (store)
-        set_policy(store, &store->policies.fallback, fallback);
+        set_policy(GUARD_OWN(store), &GUARD_OWN(store)->policies.fallback, fallback);
 }
 
 void sessile_list_options_init(sessile_list_options *options)
@@ -133,12 +154,14 @@ sessile_status sessile_list_with(sessile_store *store,
     sessile_status status = api_check_list(options, err);
     if (status)
         return status;
-    return list_sessions(store, options, out, count, err);
+    GUARD_ENTER(list_with, store);
+    return GUARD_LEAVE(list_sessions(core, options, out, count, err));
 }
 
 sessile_status sessile_list(sessile_store *store, const char *agent, sessile_listed **out,
                             size_t *count, sessile_error *err)
 {
     API_LIST(out, count, store);
-    return list_of_agent(store, agent, out, count, err);
+    GUARD_ENTER(list, store);
+    return GUARD_LEAVE(list_of_agent(core, agent, out, count, err));
 }

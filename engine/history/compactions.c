@@ -35,7 +35,7 @@ typedef struct row {
 } row;
 
 struct compaction_rows {
-    sessile_session *s;
+    session_core *s;
     history *h;
     row *rows;
     size_t count, capacity;
@@ -45,7 +45,7 @@ struct compaction_rows {
     const allocator *alloc;
 };
 
-sessile_status compaction_rows_new(compaction_rows **out, sessile_session *s, history *h,
+sessile_status compaction_rows_new(compaction_rows **out, session_core *s, history *h,
                                    sessile_error *err)
 {
     const allocator *a = &s->store->alloc;
@@ -268,7 +268,7 @@ sessile_compaction *compaction_rows_give(const compaction_rows *rows, void *to)
 static sessile_status add_refusals(compaction_rows *rows, sessile_id from, sessile_id to,
                                    sessile_error *err)
 {
-    sessile_session *s = rows->s;
+    session_core *s = rows->s;
     sessile_status status = SESSILE_OK;
 
     for (sessile_id id = from; !status && id < to; id++) {
@@ -300,7 +300,7 @@ static sessile_status add_all(compaction_rows *rows, sessile_error *err)
 /* How often the newest refusal of all came again is counted by the handle alone. */
 static void mark_repeated(compaction_rows *rows)
 {
-    const sessile_session *s = rows->s;
+    const session_core *s = rows->s;
     sessile_id newest = (sessile_id)s->tree.node_count;
 
     if (!s->refusals.repeated)
@@ -312,7 +312,7 @@ static void mark_repeated(compaction_rows *rows)
             rows->rows[i].c.repeated = s->refusals.repeated;
 }
 
-sessile_status session_compactions(sessile_session *s, sessile_compaction **out,
+sessile_status session_compactions(session_core *s, sessile_compaction **out,
                                    size_t *count, sessile_error *err)
 {
     compaction_rows *rows = NULL;

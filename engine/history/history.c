@@ -75,7 +75,7 @@ const history_step *history_find(const history *h, sessile_id at)
 
 typedef struct maker {
     history *h;
-    sessile_session *s;
+    session_core *s;
     sessile_id *path; /* its messages, oldest first */
     size_t path_count;
     context before, after, names;
@@ -324,7 +324,7 @@ static sessile_status make_step(maker *m, size_t index, sessile_id since,
 }
 
 /* The compactions on the path, oldest first. */
-static sessile_status find_steps(history *h, sessile_session *s, sessile_id at,
+static sessile_status find_steps(history *h, session_core *s, sessile_id at,
                                  sessile_error *err)
 {
     sessile_id id = s->tree.nodes[at].context_at;
@@ -349,7 +349,7 @@ static sessile_status find_steps(history *h, sessile_session *s, sessile_id at,
     return status;
 }
 
-sessile_status history_make(history *h, sessile_session *s, sessile_id at,
+sessile_status history_make(history *h, session_core *s, sessile_id at,
                             sessile_error *err)
 {
     maker m = {.h = h, .s = s};

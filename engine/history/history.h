@@ -65,7 +65,7 @@ typedef struct history {
 void history_init(history *h, const allocator *a);
 void history_deinit(history *h);
 /* Of the path to `at`. Once after init. DAMAGED: a compaction cannot be read; NOMEM. */
-sessile_status history_make(history *h, sessile_session *s, sessile_id at,
+sessile_status history_make(history *h, session_core *s, sessile_id at,
                             sessile_error *err);
 
 /* The first or newest event of a key, or EVENT_NONE. */
@@ -85,17 +85,17 @@ uint32_t history_in_force(history *h, const history_step *step, uint8_t *out);
 
 /* As sessile.h says of the functions of these names (why.c, uncompact.c,
  * compactions.c). */
-sessile_status session_why(sessile_session *s, sessile_key key, sessile_explanation **out,
+sessile_status session_why(session_core *s, sessile_key key, sessile_explanation **out,
                            sessile_error *err);
-sessile_status session_uncompact(sessile_session *s, sessile_id which, int dry_run,
+sessile_status session_uncompact(session_core *s, sessile_id which, int dry_run,
                                  sessile_uncompacted **out, sessile_error *err);
-sessile_status session_compactions(sessile_session *s, sessile_compaction **out,
+sessile_status session_compactions(session_core *s, sessile_compaction **out,
                                    size_t *count, sessile_error *err);
 
 /* ---- rows of compactions, as they are handed out (compactions.c) */
 
 typedef struct compaction_rows compaction_rows;
-sessile_status compaction_rows_new(compaction_rows **out, sessile_session *s, history *h,
+sessile_status compaction_rows_new(compaction_rows **out, session_core *s, history *h,
                                    sessile_error *err);
 void compaction_rows_free(compaction_rows *rows);
 /* Adds the row of compaction or refusal `id` and sets *index (may be NULL) to its

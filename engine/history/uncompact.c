@@ -61,7 +61,7 @@ static void undoing_deinit(undoing *u)
     buf_deinit(&u->data);
 }
 
-static sessile_status read_lists(undoing *u, sessile_session *s, sessile_error *err)
+static sessile_status read_lists(undoing *u, session_core *s, sessile_error *err)
 {
     sessile_id *path = NULL;
     size_t count = 0;
@@ -84,7 +84,7 @@ static sessile_status read_lists(undoing *u, sessile_session *s, sessile_error *
     return status;
 }
 
-static sessile_status prepare(undoing *u, sessile_session *s, sessile_error *err)
+static sessile_status prepare(undoing *u, session_core *s, sessile_error *err)
 {
     meter_ratio fit[TOKEN_UNITS];
     int64_t outside = 0;
@@ -153,7 +153,7 @@ static int64_t tokens_of(const context *c, const sessile_key *keys, size_t count
     return sum;
 }
 
-static sessile_status put_part(undoing *u, sessile_session *s, const char *name,
+static sessile_status put_part(undoing *u, session_core *s, const char *name,
                                const context *c, const sessile_key *keys, size_t count,
                                const char **separator, sessile_error *err)
 {
@@ -170,7 +170,7 @@ static sessile_status put_part(undoing *u, sessile_session *s, const char *name,
 }
 
 /* The data of the entry, as session/compaction.h describes it. */
-static sessile_status put_data(undoing *u, sessile_session *s, sessile_error *err)
+static sessile_status put_data(undoing *u, session_core *s, sessile_error *err)
 {
     size_t count = u->after.count ? u->after.count : 1;
     sessile_key *keys = mem_alloc(u->alloc, count * sizeof *keys);
@@ -202,7 +202,7 @@ static sessile_status put_data(undoing *u, sessile_session *s, sessile_error *er
     return !status && u->data.failed ? fail_nomem(err) : status;
 }
 
-static sessile_status build(void *arg, sessile_session *s, batch *b, sessile_error *err)
+static sessile_status build(void *arg, session_core *s, batch *b, sessile_error *err)
 {
     undoing *u = arg;
     sessile_status status = session_check_base_locked(s, s->tree.base, 0, err);
@@ -218,7 +218,7 @@ static sessile_status build(void *arg, sessile_session *s, batch *b, sessile_err
     return SESSILE_OK;
 }
 
-static sessile_status plan_uncompact(undoing *u, sessile_session *s, sessile_error *err)
+static sessile_status plan_uncompact(undoing *u, session_core *s, sessile_error *err)
 {
     sessile_status status = session_lock(s, err);
 
@@ -250,7 +250,7 @@ static sessile_uncompacted *make_outcome(const undoing *u)
     return out;
 }
 
-sessile_status session_uncompact(sessile_session *s, sessile_id which, int dry_run,
+sessile_status session_uncompact(session_core *s, sessile_id which, int dry_run,
                                  sessile_uncompacted **out, sessile_error *err)
 {
     sessile_status status;

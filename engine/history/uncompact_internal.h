@@ -36,10 +36,10 @@ typedef struct undoing {
 
 /* Finds the compaction to undo, and its events that are in force. INVALID: there is
  * none, or none of its events can be undone; NOTFOUND. */
-sessile_status uncompact_choose(undoing *u, sessile_session *s, sessile_error *err);
+sessile_status uncompact_choose(undoing *u, session_core *s, sessile_error *err);
 /* Builds the list after it (u->after), and the keys that come back and that leave. */
 sessile_status uncompact_propose(undoing *u, sessile_error *err);
 /* INVALID when the list breaks a law that holds for uncompact. */
-sessile_status uncompact_check(undoing *u, const sessile_session *s, sessile_error *err);
+sessile_status uncompact_check(undoing *u, const session_core *s, sessile_error *err);
 
 #endif

@@ -39,7 +39,7 @@ static int64_t look_at(undoing *u, const history_step *step)
     return history_in_force(&u->h, step, room);
 }
 
-static sessile_status no_compaction(const undoing *u, const sessile_session *s,
+static sessile_status no_compaction(const undoing *u, const session_core *s,
                                     sessile_error *err)
 {
     sessile_id id = u->which;
@@ -82,7 +82,7 @@ static sessile_id newest_change(const undoing *u, const history_step *step)
     return newest;
 }
 
-sessile_status uncompact_choose(undoing *u, sessile_session *s, sessile_error *err)
+sessile_status uncompact_choose(undoing *u, session_core *s, sessile_error *err)
 {
     int64_t found = 0;
 
@@ -310,7 +310,7 @@ static int excuses(proof *w, const item *it, uint32_t offset, int fault)
            link_fault(&w->pairs, w->c->items[at].link + offset) >= fault;
 }
 
-static sessile_status torn(const undoing *u, const sessile_session *s, const item *it,
+static sessile_status torn(const undoing *u, const session_core *s, const item *it,
                            uint32_t offset, sessile_error *err)
 {
     char key[SESSILE_KEY_SIZE];
@@ -326,8 +326,7 @@ static sessile_status torn(const undoing *u, const sessile_session *s, const ite
 }
 
 /* A pair may be broken that was as broken now, then, or in the log. */
-static sessile_status check_pairs(undoing *u, const sessile_session *s,
-                                  sessile_error *err)
+static sessile_status check_pairs(undoing *u, const session_core *s, sessile_error *err)
 {
     proof w[3] = {{.c = &u->now}, {.c = &u->was}, {.c = &u->path}};
     sessile_status status = SESSILE_OK;
@@ -364,7 +363,7 @@ static sessile_status check_pairs(undoing *u, const sessile_session *s,
 }
 
 /* Entries ascend: only a list that was made by hand has it otherwise. */
-static sessile_status check_order(const undoing *u, const sessile_session *s,
+static sessile_status check_order(const undoing *u, const session_core *s,
                                   sessile_error *err)
 {
     sessile_id last = 0;
@@ -387,7 +386,7 @@ static sessile_status check_order(const undoing *u, const sessile_session *s,
 }
 
 /* What somebody pinned stays until it is unpinned. */
-static sessile_status check_pins(const undoing *u, const sessile_session *s,
+static sessile_status check_pins(const undoing *u, const session_core *s,
                                  sessile_error *err)
 {
     for (size_t i = 0; i < u->now.count; i++) {
@@ -405,7 +404,7 @@ static sessile_status check_pins(const undoing *u, const sessile_session *s,
     return SESSILE_OK;
 }
 
-sessile_status uncompact_check(undoing *u, const sessile_session *s, sessile_error *err)
+sessile_status uncompact_check(undoing *u, const session_core *s, sessile_error *err)
 {
     sessile_status status = check_pins(u, s, err);
 

@@ -23,7 +23,7 @@ typedef struct step {
 } step;
 
 typedef struct asking {
-    sessile_session *s;
+    session_core *s;
     sessile_key key;
     history h;
     compaction_rows *rows;
@@ -122,7 +122,7 @@ static sessile_status read_inserted(asking *a, step *of, sessile_key key)
 }
 
 /* Where the path to id leaves the path to the head. */
-static sessile_id common(const sessile_session *s, sessile_id id)
+static sessile_id common(const session_core *s, sessile_id id)
 {
     sessile_id head = s->tree.head;
 
@@ -137,7 +137,7 @@ static sessile_id common(const sessile_session *s, sessile_id id)
 /* Whether there is such a thing at all. */
 static sessile_status check_key(asking *a)
 {
-    sessile_session *s = a->s;
+    session_core *s = a->s;
     sessile_id id = a->key.entry;
     sessile_status status;
 
@@ -164,7 +164,7 @@ static sessile_status check_key(asking *a)
 /* The first step. *ends: nothing more is to be said. */
 static sessile_status begin_account(asking *a, int *ends)
 {
-    sessile_session *s = a->s;
+    session_core *s = a->s;
     sessile_id id = a->key.entry;
     const node *n = &s->tree.nodes[id];
     sessile_status status;
@@ -437,7 +437,7 @@ static sessile_status explain(asking *a)
     return status;
 }
 
-sessile_status session_why(sessile_session *s, sessile_key key, sessile_explanation **out,
+sessile_status session_why(session_core *s, sessile_key key, sessile_explanation **out,
                            sessile_error *err)
 {
     asking a = {.s = s,

@@ -5,7 +5,7 @@
  */
 #include "memory/memory.h"
 
-sessile_status memory_check_consent(const sessile_memory *m, sessile_error *err)
+sessile_status memory_check_consent(const memory_core *m, sessile_error *err)
 {
     if (m->user_size && !m->fold->consented)
         return fail(err, SESSILE_DENIED,
@@ -19,7 +19,7 @@ typedef struct consenting {
     int once; /* not where it is given already */
 } consenting;
 
-static sessile_status build_consent(void *arg, sessile_memory *m, batch *b,
+static sessile_status build_consent(void *arg, memory_core *m, batch *b,
                                     sessile_error *err)
 {
     const consenting *c = arg;
@@ -30,7 +30,7 @@ static sessile_status build_consent(void *arg, sessile_memory *m, batch *b,
 }
 
 /* given: 1 or 0. once: writes nothing where the newest entry about consent gives it. */
-static sessile_status consent(sessile_memory *m, int given, int once, sessile_slice by,
+static sessile_status consent(memory_core *m, int given, int once, sessile_slice by,
                               sessile_slice text, sessile_slice scope, sessile_error *err)
 {
     static const char limit[] = "memory_value";
@@ -60,14 +60,13 @@ static sessile_status consent(sessile_memory *m, int given, int once, sessile_sl
     return status;
 }
 
-sessile_status memory_consent(sessile_memory *m, int given, sessile_slice by,
+sessile_status memory_consent(memory_core *m, int given, sessile_slice by,
                               sessile_slice text, sessile_slice scope, sessile_error *err)
 {
     return consent(m, given, 0, by, text, scope, err);
 }
 
-sessile_status memory_consent_once(sessile_memory *m, sessile_slice text,
-                                   sessile_error *err)
+sessile_status memory_consent_once(memory_core *m, sessile_slice text, sessile_error *err)
 {
     static const sessile_slice nothing = {NULL, 0};
     return consent(m, 1, 1, nothing, text, nothing, err);

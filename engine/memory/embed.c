@@ -30,7 +30,7 @@ static void put_scale(unsigned char *out, float scale)
 }
 
 /* Adds the vectors from number *at on, up to BATCH of them, as one entry. */
-static void add_vectors(sessile_memory *m, batch *b, const embedding *w, size_t *at)
+static void add_vectors(memory_core *m, batch *b, const embedding *w, size_t *at)
 {
     const states *s = &m->fold->states;
     size_t one = sizeof(float) + w->dims, first = *at, end, written = 0;
@@ -60,7 +60,7 @@ static void add_vectors(sessile_memory *m, batch *b, const embedding *w, size_t 
     buf_wipe(&bytes);
 }
 
-static sessile_status build_vectors(void *arg, sessile_memory *m, batch *b,
+static sessile_status build_vectors(void *arg, memory_core *m, batch *b,
                                     sessile_error *err)
 {
     const embedding *w = arg;
@@ -75,7 +75,7 @@ static sessile_status build_vectors(void *arg, sessile_memory *m, batch *b,
     return status;
 }
 
-sessile_status memory_embed(sessile_memory *m, sessile_slice model, size_t dims,
+sessile_status memory_embed(memory_core *m, sessile_slice model, size_t dims,
                             const sessile_id *ids, const float *vectors, size_t count,
                             sessile_error *err)
 {
@@ -121,7 +121,7 @@ sessile_status memory_embed(sessile_memory *m, sessile_slice model, size_t dims,
 
 /* ------------------------------------------------------------------ missing */
 
-sessile_status memory_unembedded(sessile_memory *m, sessile_slice model, size_t dims,
+sessile_status memory_unembedded(memory_core *m, sessile_slice model, size_t dims,
                                  size_t *from, size_t most, sessile_memory_row **rows,
                                  size_t *count, size_t *left, sessile_error *err)
 {
@@ -160,7 +160,7 @@ sessile_status memory_unembedded(sessile_memory *m, sessile_slice model, size_t 
 /* ------------------------------------------------------------------ models */
 
 /* Counts the live entries with a vector of a model, and those without. */
-static void count_live(const sessile_memory *m, const memory_model *of,
+static void count_live(const memory_core *m, const memory_model *of,
                        sessile_memory_model *out)
 {
     const states *s = &m->fold->states;
@@ -176,7 +176,7 @@ static void count_live(const sessile_memory *m, const memory_model *of,
         }
 }
 
-sessile_status memory_models(sessile_memory *m, sessile_memory_model **out, size_t *count,
+sessile_status memory_models(memory_core *m, sessile_memory_model **out, size_t *count,
                              sessile_error *err)
 {
     sessile_status status = memory_lock_fresh(m, err);

@@ -29,7 +29,7 @@ typedef struct id_list {
 } id_list;
 
 typedef struct erasing {
-    sessile_memory *m;
+    memory_core *m;
     const sessile_memory_erase_options *wanted;
     uint64_t *targets; /* a bit for each of `count` records */
     size_t count, target_count;
@@ -209,7 +209,7 @@ static sessile_status choose_beneath(erasing *e, sessile_error *err)
 
 /* ------------------------------------------------------------------ verdicts */
 
-static sessile_status judge_all(sessile_memory *m, const id_list *list,
+static sessile_status judge_all(memory_core *m, const id_list *list,
                                 sessile_memory_verdict_kind to, sessile_slice reason,
                                 sessile_slice by, size_t *changed, sessile_error *err)
 {
@@ -425,8 +425,7 @@ static sessile_status change(void *arg, sessile_id id, const char *text, size_t 
 
 /* ------------------------------------------------------------------ the calls */
 
-static void begin(erasing *e, sessile_memory *m,
-                  const sessile_memory_erase_options *wanted)
+static void begin(erasing *e, memory_core *m, const sessile_memory_erase_options *wanted)
 {
     memset(e, 0, sizeof *e);
     e->m = m;
@@ -481,7 +480,7 @@ static sessile_status choose(erasing *e, sessile_error *err)
 /* Writes the log again. Records that were targets keep their places. */
 static sessile_status rewrite(erasing *e, sessile_error *err)
 {
-    sessile_store *st = e->m->store;
+    store_core *st = e->m->store;
     char folder[NAME_SIZE], name[NAME_SIZE];
     log_index_callbacks proof = memory_index_callbacks(NULL, 1); /* none is called */
     sessile_status status = memory_lock_fresh(e->m, err);
@@ -501,9 +500,8 @@ static sessile_status rewrite(erasing *e, sessile_error *err)
     return status;
 }
 
-sessile_status memory_erase(sessile_memory *m,
-                            const sessile_memory_erase_options *options, size_t *erased,
-                            sessile_error *err)
+sessile_status memory_erase(memory_core *m, const sessile_memory_erase_options *options,
+                            size_t *erased, sessile_error *err)
 {
     static const sessile_slice nothing = {NULL, 0};
     sessile_status status;
@@ -527,7 +525,7 @@ sessile_status memory_erase(sessile_memory *m,
     return status;
 }
 
-sessile_status memory_delete_from(sessile_memory *m, sessile_slice agent,
+sessile_status memory_delete_from(memory_core *m, sessile_slice agent,
                                   sessile_slice session, sessile_slice by,
                                   size_t *changed, sessile_error *err)
 {

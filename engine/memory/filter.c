@@ -8,7 +8,7 @@
 
 #include <string.h>
 
-sessile_status memory_filter_init(memory_filter *f, sessile_memory *m,
+sessile_status memory_filter_init(memory_filter *f, memory_core *m,
                                   const sessile_memory_filter *wanted, int64_t now_ms,
                                   sessile_error *err)
 {
@@ -64,7 +64,7 @@ static int has_prefix(const states *s, const memory_record *r, sessile_slice pre
 
 static int from_session(memory_filter *f, const memory_entry *e)
 {
-    const sessile_memory *m = f->memory;
+    const memory_core *m = f->memory;
     uint64_t hash;
     int got;
     for (size_t n = 0; (got = memory_from_hash(e, n, &m->fold->states.key,

@@ -5,7 +5,7 @@
 #include "memory/memory.h"
 
 typedef struct memory_filter {
-    sessile_memory *memory;
+    memory_core *memory;
     const sessile_memory_filter *wanted;
     unsigned states;
     uint64_t session; /* hash; 0: any */
@@ -16,7 +16,7 @@ typedef struct memory_filter {
 } memory_filter;
 
 /* INVALID: a member's value that is no JSON, or a value without a member. */
-sessile_status memory_filter_init(memory_filter *f, sessile_memory *m,
+sessile_status memory_filter_init(memory_filter *f, memory_core *m,
                                   const sessile_memory_filter *wanted, int64_t now_ms,
                                   sessile_error *err);
 void memory_filter_deinit(memory_filter *f);

@@ -18,7 +18,7 @@ enum { HITS = 10 };
 /* ------------------------------------------------------------------ one entry */
 
 /* Ends a call: the rows go to the caller unless it failed. The mutex is given back. */
-static sessile_status finish(sessile_memory *m, row_list *l, sessile_status status,
+static sessile_status finish(memory_core *m, row_list *l, sessile_status status,
                              sessile_memory_row **rows, size_t *count, sessile_error *err)
 {
     if (!status)
@@ -55,7 +55,7 @@ static unsigned distance(const char *a, size_t a_size, const char *b, size_t b_s
     return row[b_size];
 }
 
-static sessile_status no_such_key(sessile_memory *m, sessile_slice key, int64_t now_ms,
+static sessile_status no_such_key(memory_core *m, sessile_slice key, int64_t now_ms,
                                   sessile_error *err)
 {
     enum { LOOKED_AT = 10000 };
@@ -84,7 +84,7 @@ static sessile_status no_such_key(sessile_memory *m, sessile_slice key, int64_t 
                 nearest);
 }
 
-sessile_status memory_read(sessile_memory *m, sessile_slice key, sessile_memory_row **out,
+sessile_status memory_read(memory_core *m, sessile_slice key, sessile_memory_row **out,
                            sessile_error *err)
 {
     sessile_status status = memory_lock_fresh(m, err);
@@ -111,7 +111,7 @@ static sessile_status no_such_id(sessile_id id, sessile_error *err)
     return fail(err, SESSILE_NOTFOUND, "%08" PRIx32 " is no entry here", id);
 }
 
-sessile_status memory_get(sessile_memory *m, sessile_id id, sessile_memory_row **out,
+sessile_status memory_get(memory_core *m, sessile_id id, sessile_memory_row **out,
                           sessile_error *err)
 {
     sessile_status status = memory_lock_fresh(m, err);
@@ -130,7 +130,7 @@ sessile_status memory_get(sessile_memory *m, sessile_id id, sessile_memory_row *
 
 /* ------------------------------------------------------------------ several */
 
-sessile_status memory_list(sessile_memory *m, const sessile_memory_list_options *options,
+sessile_status memory_list(memory_core *m, const sessile_memory_list_options *options,
                            sessile_memory_row **rows, size_t *count, sessile_error *err)
 {
     sessile_status status = memory_lock_fresh(m, err);
@@ -159,7 +159,7 @@ sessile_status memory_list(sessile_memory *m, const sessile_memory_list_options 
     return finish(m, &l, status, rows, count, err);
 }
 
-sessile_status memory_history(sessile_memory *m, sessile_slice key, sessile_id id,
+sessile_status memory_history(memory_core *m, sessile_slice key, sessile_id id,
                               sessile_memory_row **rows, size_t *count,
                               sessile_error *err)
 {
@@ -265,7 +265,7 @@ void memory_ask_vector(rank_question *q, const asked_vector *v)
     q->outside_count = v->outside_count;
 }
 
-void memory_about(const sessile_memory *m, uint32_t record, int64_t *time_ms,
+void memory_about(const memory_core *m, uint32_t record, int64_t *time_ms,
                   double *importance)
 {
     const memory_record *r = &m->fold->states.records[record];
@@ -279,7 +279,7 @@ static void about(void *arg, uint32_t record, int64_t *time_ms, double *importan
     memory_about(f->memory, record, time_ms, importance);
 }
 
-static sessile_status add_hits(row_list *l, sessile_memory *m, sessile_slice question,
+static sessile_status add_hits(row_list *l, memory_core *m, sessile_slice question,
                                const sessile_memory_search_options *o,
                                const rank_question *q, const rank_hit *hits, size_t count,
                                sessile_error *err)
@@ -316,7 +316,7 @@ sessile_status memory_check_search(const sessile_memory_search_options *o,
     return SESSILE_OK;
 }
 
-static sessile_status search_locked(sessile_memory *m, sessile_slice question,
+static sessile_status search_locked(memory_core *m, sessile_slice question,
                                     const sessile_memory_search_options *o, row_list *l,
                                     asked_vector *v, sessile_error *err)
 {
@@ -374,7 +374,7 @@ static sessile_status search_locked(sessile_memory *m, sessile_slice question,
     return status;
 }
 
-sessile_status memory_search(sessile_memory *m, sessile_slice question,
+sessile_status memory_search(memory_core *m, sessile_slice question,
                              const sessile_memory_search_options *options,
                              sessile_memory_row **rows, size_t *count, sessile_error *err)
 {
@@ -393,8 +393,7 @@ sessile_status memory_search(sessile_memory *m, sessile_slice question,
 
 /* ------------------------------------------------------------------ stats */
 
-sessile_status memory_stats(sessile_memory *m, sessile_memory_stats *out,
-                            sessile_error *err)
+sessile_status memory_stats(memory_core *m, sessile_memory_stats *out, sessile_error *err)
 {
     sessile_status status = memory_lock_fresh(m, err);
     int64_t now_ms = memory_now_ms(m);

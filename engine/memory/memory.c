@@ -15,25 +15,25 @@
 
 /* ------------------------------------------------------------------ names and errors */
 
-int64_t memory_now_ms(const sessile_memory *m)
+int64_t memory_now_ms(const memory_core *m)
 {
     return m->store->os->now_ms(m->store->os->ud);
 }
 
-static session_names own_names(const sessile_memory *m)
+static session_names own_names(const memory_core *m)
 {
     static const char id[] = MEMORY_ID;
     return (session_names){
         {id, sizeof id - 1}, {m->agent, m->agent_size}, {m->user, m->user_size}, 1};
 }
 
-void memory_place(const sessile_memory *m, char folder[NAME_SIZE], char name[NAME_SIZE])
+void memory_place(const memory_core *m, char folder[NAME_SIZE], char name[NAME_SIZE])
 {
     session_names names = own_names(m);
     names_place(m->store, &names, folder, name);
 }
 
-sessile_status memory_name_error(const sessile_memory *m, sessile_status status,
+sessile_status memory_name_error(const memory_core *m, sessile_status status,
                                  sessile_error *err)
 {
     char agent[NAME_SHOWN];
@@ -64,7 +64,7 @@ static sessile_status put_tombstone(void *arg, const log_flaw *lost, sessile_id 
     return out->failed ? fail_nomem(err) : SESSILE_OK;
 }
 
-static void free_fold(sessile_memory *m, memory_fold *f)
+static void free_fold(memory_core *m, memory_fold *f)
 {
     if (!f)
         return;
@@ -73,7 +73,7 @@ static void free_fold(sessile_memory *m, memory_fold *f)
 }
 
 /* log: where the log will be. */
-static memory_fold *new_fold(sessile_memory *m, log_t **log)
+static memory_fold *new_fold(memory_core *m, log_t **log)
 {
     memory_fold *f = mem_alloc(&m->store->alloc, sizeof *f);
     if (!f)
@@ -90,10 +90,10 @@ static int same_name(const char *name, size_t size, const buf *other)
 }
 
 /* The log under the memory's name, with a fold of it. */
-static sessile_status open_log(sessile_memory *m, log_t **log, memory_fold **fold,
+static sessile_status open_log(memory_core *m, log_t **log, memory_fold **fold,
                                sessile_error *err)
 {
-    sessile_store *st = m->store;
+    store_core *st = m->store;
     char folder[NAME_SIZE], name[NAME_SIZE];
     log_index_callbacks callbacks;
     sessile_status status;
@@ -127,7 +127,7 @@ static sessile_status open_log(sessile_memory *m, log_t **log, memory_fold **fol
 }
 
 /* After another log took the name: it was sealed again, or salvaged. */
-static sessile_status open_again(sessile_memory *m, sessile_error *err)
+static sessile_status open_again(memory_core *m, sessile_error *err)
 {
     memory_fold *fold;
     log_t *log, *old = m->log;
@@ -149,7 +149,7 @@ static sessile_status open_again(sessile_memory *m, sessile_error *err)
 }
 
 /* The same log, from its first entry. */
-static sessile_status fold_again(sessile_memory *m, sessile_error *err)
+static sessile_status fold_again(memory_core *m, sessile_error *err)
 {
     memory_fold *fold = new_fold(m, NULL);
     sessile_status status =
@@ -167,10 +167,9 @@ static sessile_status fold_again(sessile_memory *m, sessile_error *err)
 
 /* ------------------------------------------------------------------ opening */
 
-static sessile_status create(sessile_memory *m, sessile_slice language,
-                             sessile_error *err)
+static sessile_status create(memory_core *m, sessile_slice language, sessile_error *err)
 {
-    sessile_store *st = m->store;
+    store_core *st = m->store;
     session_names names = own_names(m);
     char folder[NAME_SIZE], name[NAME_SIZE], user[NAME_SIZE];
     sessile_status status;
@@ -201,9 +200,8 @@ static sessile_status create(sessile_memory *m, sessile_slice language,
     return status;
 }
 
-static sessile_status open_or_create(sessile_memory *m,
-                                     const sessile_memory_options *options,
-                                     sessile_error *err)
+static sessile_status
+open_or_create(memory_core *m, const sessile_memory_options *options, sessile_error *err)
 {
     enum { TRIES = 4 };
 
@@ -222,7 +220,7 @@ static sessile_status open_or_create(sessile_memory *m,
     }
 }
 
-static sessile_status take_names(sessile_memory *m, const sessile_memory_options *options,
+static sessile_status take_names(memory_core *m, const sessile_memory_options *options,
                                  sessile_error *err)
 {
     const sessile_session_options named = {.agent = options->agent,
@@ -242,7 +240,7 @@ static sessile_status take_names(sessile_memory *m, const sessile_memory_options
 
 static void free_memory(void *memory)
 {
-    sessile_memory *m = memory;
+    memory_core *m = memory;
     const allocator *a = &m->store->alloc;
 
     if (m->log && m->store->durability == SESSILE_NONE &&
@@ -258,10 +256,10 @@ static void free_memory(void *memory)
     mem_free(a, m, sizeof *m);
 }
 
-sessile_status memory_open(sessile_memory **out, sessile_store *st,
+sessile_status memory_open(memory_core **out, store_core *st,
                            const sessile_memory_options *options, sessile_error *err)
 {
-    sessile_memory *m;
+    memory_core *m;
     sessile_status status;
 
     *out = NULL;
@@ -291,17 +289,17 @@ sessile_status memory_open(sessile_memory **out, sessile_store *st,
     return SESSILE_OK;
 }
 
-void memory_retain(sessile_memory *m)
+void memory_retain(memory_core *m)
 {
     counted_retain(m);
 }
 
-void memory_close(sessile_memory *m)
+void memory_close(memory_core *m)
 {
     counted_release(m);
 }
 
-sessile_status memory_damage(sessile_memory *m, sessile_error *err)
+sessile_status memory_damage(memory_core *m, sessile_error *err)
 {
     sessile_status status;
 
@@ -313,7 +311,7 @@ sessile_status memory_damage(sessile_memory *m, sessile_error *err)
 
 /* ------------------------------------------------------------------ keeping up */
 
-static sessile_status lock(sessile_memory *m, sessile_error *err)
+static sessile_status lock(memory_core *m, sessile_error *err)
 {
     sessile_status status = SESSILE_OK;
     if (m->store->os->pid(m->store->os->ud) != m->pid)
@@ -333,12 +331,12 @@ static sessile_status lock(sessile_memory *m, sessile_error *err)
     return status;
 }
 
-void memory_unlock(sessile_memory *m)
+void memory_unlock(memory_core *m)
 {
     pthread_mutex_unlock(&m->mutex);
 }
 
-sessile_status memory_lock_fresh(sessile_memory *m, sessile_error *err)
+sessile_status memory_lock_fresh(memory_core *m, sessile_error *err)
 {
     sessile_status status = lock(m, err);
 
@@ -359,7 +357,7 @@ sessile_status memory_lock_fresh(sessile_memory *m, sessile_error *err)
 
 /* ------------------------------------------------------------------ writing */
 
-static sessile_status append(sessile_memory *m, const batch *b, sessile_error *err)
+static sessile_status append(memory_core *m, const batch *b, sessile_error *err)
 {
     const allocator *a = &m->store->alloc;
     sessile_slice *texts;
@@ -388,8 +386,8 @@ static sessile_status append(sessile_memory *m, const batch *b, sessile_error *e
 }
 
 /* One attempt. *again: others were faster, or the log was replaced. */
-static sessile_status try_commit(sessile_memory *m, batch *b, memory_build build,
-                                 void *arg, int *again, sessile_error *err)
+static sessile_status try_commit(memory_core *m, batch *b, memory_build build, void *arg,
+                                 int *again, sessile_error *err)
 {
     sessile_status status;
 
@@ -421,7 +419,7 @@ static sessile_status try_commit(sessile_memory *m, batch *b, memory_build build
 }
 
 /* Without the mutex: a reload may put another log there. */
-static sessile_status sync_log(sessile_memory *m, sessile_id count, sessile_error *err)
+static sessile_status sync_log(memory_core *m, sessile_id count, sessile_error *err)
 {
     if (m->store->durability == SESSILE_NONE)
         return SESSILE_OK;
@@ -429,14 +427,14 @@ static sessile_status sync_log(sessile_memory *m, sessile_id count, sessile_erro
 }
 
 /* What was just synced goes into the index: the next commit may be far. */
-static void index_synced(sessile_memory *m)
+static void index_synced(memory_core *m)
 {
     pthread_mutex_lock(&m->mutex);
     log_index_try(m->log);
     pthread_mutex_unlock(&m->mutex);
 }
 
-sessile_status memory_commit(sessile_memory *m, memory_build build, void *arg,
+sessile_status memory_commit(memory_core *m, memory_build build, void *arg,
                              sessile_error *err)
 {
     enum { TRIES = 1000, EAGER = 8 };

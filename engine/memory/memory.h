@@ -24,9 +24,9 @@
 #include "memory/fold.h"
 #include "session/write.h"
 
-struct sessile_memory {
+struct memory_core {
     counted references; /* of the caller and of runs: see memory_retain() */
-    sessile_store *store;
+    store_core *store;
     log_t *log; /* another one when the log was replaced */
     memory_fold *fold;
     pthread_mutex_t mutex; /* guards all that changes */
@@ -37,50 +37,50 @@ struct sessile_memory {
     size_t forgotten_before; /* store->forgotten_count when it was opened */
 };
 
-sessile_status memory_open(sessile_memory **out, sessile_store *st,
+sessile_status memory_open(memory_core **out, store_core *st,
                            const sessile_memory_options *options, sessile_error *err);
 /* A run keeps a memory open that its caller closes meanwhile; memory_close() ends either.
  */
-void memory_retain(sessile_memory *m);
-void memory_close(sessile_memory *m);
+void memory_retain(memory_core *m);
+void memory_close(memory_core *m);
 /* OK; DAMAGED, TRUNCATED: it can only be read. */
-sessile_status memory_damage(sessile_memory *m, sessile_error *err);
+sessile_status memory_damage(memory_core *m, sessile_error *err);
 
 /* The folder and name of its log. */
-void memory_place(const sessile_memory *m, char folder[NAME_SIZE], char name[NAME_SIZE]);
+void memory_place(const memory_core *m, char folder[NAME_SIZE], char name[NAME_SIZE]);
 
 /* Takes the mutex and reads what others have written. On an error the mutex is free. */
-sessile_status memory_lock_fresh(sessile_memory *m, sessile_error *err);
-void memory_unlock(sessile_memory *m);
-int64_t memory_now_ms(const sessile_memory *m);
+sessile_status memory_lock_fresh(memory_core *m, sessile_error *err);
+void memory_unlock(memory_core *m);
+int64_t memory_now_ms(const memory_core *m);
 /* Adds which memory it is to an error. Returns status. */
-sessile_status memory_name_error(const sessile_memory *m, sessile_status status,
+sessile_status memory_name_error(const memory_core *m, sessile_status status,
                                  sessile_error *err);
 
 /* Adds entries for the memory as it is now: mutex and log lock are held. Called again
  * when others were faster. Nothing is written if it adds nothing, or fails. */
-typedef sessile_status (*memory_build)(void *arg, sessile_memory *m, batch *b,
+typedef sessile_status (*memory_build)(void *arg, memory_core *m, batch *b,
                                        sessile_error *err);
 /* Writes what build builds, as one commit, and makes it durable. Takes the mutex. */
-sessile_status memory_commit(sessile_memory *m, memory_build build, void *arg,
+sessile_status memory_commit(memory_core *m, memory_build build, void *arg,
                              sessile_error *err);
 
 /* ---- consent.c */
-sessile_status memory_consent(sessile_memory *m, int given, sessile_slice by,
+sessile_status memory_consent(memory_core *m, int given, sessile_slice by,
                               sessile_slice text, sessile_slice scope,
                               sessile_error *err);
 /* The user consents with text, unless another process wrote a consent meanwhile. */
-sessile_status memory_consent_once(sessile_memory *m, sessile_slice text,
+sessile_status memory_consent_once(memory_core *m, sessile_slice text,
                                    sessile_error *err);
 /* Under the lock. DENIED: the user does not consent. */
-sessile_status memory_check_consent(const sessile_memory *m, sessile_error *err);
+sessile_status memory_check_consent(const memory_core *m, sessile_error *err);
 
 /* ---- write.c */
-sessile_status memory_write(sessile_memory *m, const sessile_memory_write_entry *entries,
+sessile_status memory_write(memory_core *m, const sessile_memory_write_entry *entries,
                             size_t count, sessile_id *ids, sessile_error *err);
-sessile_status memory_change(sessile_memory *m, const sessile_memory_change *change,
+sessile_status memory_change(memory_core *m, const sessile_memory_change *change,
                              sessile_id *ids, sessile_error *err);
-sessile_status memory_verdict(sessile_memory *m, const sessile_id *ids, size_t count,
+sessile_status memory_verdict(memory_core *m, const sessile_id *ids, size_t count,
                               sessile_memory_verdict_kind to, sessile_slice reason,
                               sessile_slice by, size_t *changed, sessile_error *err);
 /* What is checked of every text that is written; limit: the name of the limit. */
@@ -91,30 +91,28 @@ void memory_put_id(buf *out, sessile_id id); /* as a JSON string */
 void memory_put_member(buf *out, const char *name, sessile_slice text);
 /* Adds an entry with its envelope, and returns its id. author may be empty: the agent,
  * where its name is UTF-8. */
-sessile_id memory_add(sessile_memory *m, batch *b, entry_type type, entry_source source,
+sessile_id memory_add(memory_core *m, batch *b, entry_type type, entry_source source,
                       sessile_slice author, const buf *data);
 
 /* What memory_write() checks of an entry before the lock is taken, but its metadata. */
-sessile_status memory_check_entry(const sessile_memory *m,
+sessile_status memory_check_entry(const memory_core *m,
                                   const sessile_memory_write_entry *e,
                                   sessile_error *err);
 /* What it checks of an entry under the lock: `was` and `replaces`. */
-sessile_status memory_check_was(const sessile_memory *m,
-                                const sessile_memory_write_entry *e, int64_t now_ms,
-                                sessile_error *err);
+sessile_status memory_check_was(const memory_core *m, const sessile_memory_write_entry *e,
+                                int64_t now_ms, sessile_error *err);
 /* Adds an entry that was checked, with its metadata and the policy that wrote it (JSON
  * objects, or empty), and returns its id. */
-sessile_id memory_add_entry(sessile_memory *m, batch *b,
-                            const sessile_memory_write_entry *e, sessile_slice metadata,
-                            sessile_slice policy);
+sessile_id memory_add_entry(memory_core *m, batch *b, const sessile_memory_write_entry *e,
+                            sessile_slice metadata, sessile_slice policy);
 /* Adds a verdict, unless it changes nothing. NOTFOUND. */
-sessile_status memory_add_verdict(sessile_memory *m, batch *b, const sessile_id *ids,
+sessile_status memory_add_verdict(memory_core *m, batch *b, const sessile_id *ids,
                                   size_t count, sessile_memory_verdict_kind to,
                                   sessile_slice reason, sessile_slice by,
                                   sessile_error *err);
 
 /* ---- embed.c */
-sessile_status memory_embed(sessile_memory *m, sessile_slice model, size_t dims,
+sessile_status memory_embed(memory_core *m, sessile_slice model, size_t dims,
                             const sessile_id *ids, const float *vectors, size_t count,
                             sessile_error *err);
 /*
@@ -123,17 +121,16 @@ sessile_status memory_embed(sessile_memory *m, sessile_slice model, size_t dims,
  * on, which is then where to go on. *left: how many there are from *from on, without
  * those. DENIED: the user does not consent, so that nobody is shown a text.
  */
-sessile_status memory_unembedded(sessile_memory *m, sessile_slice model, size_t dims,
+sessile_status memory_unembedded(memory_core *m, sessile_slice model, size_t dims,
                                  size_t *from, size_t most, sessile_memory_row **rows,
                                  size_t *count, size_t *left, sessile_error *err);
-sessile_status memory_models(sessile_memory *m, sessile_memory_model **out, size_t *count,
+sessile_status memory_models(memory_core *m, sessile_memory_model **out, size_t *count,
                              sessile_error *err);
 
 /* ---- erase.c */
-sessile_status memory_erase(sessile_memory *m,
-                            const sessile_memory_erase_options *options, size_t *erased,
-                            sessile_error *err);
-sessile_status memory_delete_from(sessile_memory *m, sessile_slice agent,
+sessile_status memory_erase(memory_core *m, const sessile_memory_erase_options *options,
+                            size_t *erased, sessile_error *err);
+sessile_status memory_delete_from(memory_core *m, sessile_slice agent,
                                   sessile_slice session, sessile_slice by,
                                   size_t *changed, sessile_error *err);
 
@@ -153,7 +150,7 @@ typedef struct row_list {
 void rows_init(row_list *l, const allocator *a);
 void rows_deinit(row_list *l);
 /* Adds the row of a record, read from the log. Its hit's numbers are 0. */
-sessile_status rows_add(row_list *l, sessile_memory *m, uint32_t record, int64_t now_ms,
+sessile_status rows_add(row_list *l, memory_core *m, uint32_t record, int64_t now_ms,
                         sessile_error *err);
 /* The last row's slice at this offset is these bytes: 0, or -1: no memory. */
 int rows_put(row_list *l, size_t field, const char *data, size_t size);
@@ -161,12 +158,12 @@ int rows_put(row_list *l, size_t field, const char *data, size_t size);
  * memory. */
 int rows_place(row_list *l);
 /* All rows as one block for the caller; NULL when there are none. */
-sessile_status rows_finish(row_list *l, sessile_memory *m, sessile_memory_row **out,
+sessile_status rows_finish(row_list *l, memory_core *m, sessile_memory_row **out,
                            size_t *count, sessile_error *err);
 
 /* The JSON text of any entry of the log. */
-sessile_status memory_entry_text(sessile_memory *m, sessile_id id, char **out,
-                                 size_t *size, sessile_error *err);
+sessile_status memory_entry_text(memory_core *m, sessile_id id, char **out, size_t *size,
+                                 sessile_error *err);
 
 /* ---- explain.c */
 
@@ -177,24 +174,24 @@ sessile_status memory_explain(row_list *l, memory_fold *f, sessile_slice questio
                               sessile_error *err);
 
 /* ---- watch.c */
-sessile_status memory_watch(sessile_memory *m, sessile_id *seen, int timeout_ms,
+sessile_status memory_watch(memory_core *m, sessile_id *seen, int timeout_ms,
                             int *changed, sessile_error *err);
 
 /* ---- find.c */
-sessile_status memory_read(sessile_memory *m, sessile_slice key, sessile_memory_row **out,
+sessile_status memory_read(memory_core *m, sessile_slice key, sessile_memory_row **out,
                            sessile_error *err);
-sessile_status memory_get(sessile_memory *m, sessile_id id, sessile_memory_row **out,
+sessile_status memory_get(memory_core *m, sessile_id id, sessile_memory_row **out,
                           sessile_error *err);
-sessile_status memory_list(sessile_memory *m, const sessile_memory_list_options *options,
+sessile_status memory_list(memory_core *m, const sessile_memory_list_options *options,
                            sessile_memory_row **rows, size_t *count, sessile_error *err);
-sessile_status memory_history(sessile_memory *m, sessile_slice key, sessile_id id,
+sessile_status memory_history(memory_core *m, sessile_slice key, sessile_id id,
                               sessile_memory_row **rows, size_t *count,
                               sessile_error *err);
-sessile_status memory_search(sessile_memory *m, sessile_slice question,
+sessile_status memory_search(memory_core *m, sessile_slice question,
                              const sessile_memory_search_options *options,
                              sessile_memory_row **rows, size_t *count,
                              sessile_error *err);
-sessile_status memory_stats(sessile_memory *m, sessile_memory_stats *out,
+sessile_status memory_stats(memory_core *m, sessile_memory_stats *out,
                             sessile_error *err);
 /* INVALID, LIMIT: numbers of a search that are out of range. */
 sessile_status memory_check_search(const sessile_memory_search_options *o,
@@ -217,7 +214,7 @@ void memory_drop_vector(asked_vector *v, const memory_fold *f);
 /* Sets what of a question is not about words. */
 void memory_ask_vector(rank_question *q, const asked_vector *v);
 /* What a rank_question's `about` says of a record. */
-void memory_about(const sessile_memory *m, uint32_t record, int64_t *time_ms,
+void memory_about(const memory_core *m, uint32_t record, int64_t *time_ms,
                   double *importance);
 
 /* ---- several.c */
@@ -225,11 +222,11 @@ void memory_about(const sessile_memory *m, uint32_t record, int64_t *time_ms,
 /* 1: as trusted as `least`, or more: system, user, agent, tool. */
 int memory_trusts(sessile_memory_source source, sessile_memory_source least);
 /* 1: the record may be recalled: it is live, and as trusted as `least` or approved. */
-int memory_may_recall(const sessile_memory *m, uint32_t record, int64_t now_ms,
+int memory_may_recall(const memory_core *m, uint32_t record, int64_t now_ms,
                       sessile_memory_source least);
 
 typedef struct memory_several {
-    sessile_memory *const *at; /* locked and fresh; NULL: left out */
+    memory_core *const *at; /* locked and fresh; NULL: left out */
     size_t count;
     const sessile_recall_options *options;
     sessile_slice question;

@@ -88,7 +88,7 @@ static void fill(sessile_memory_row *row, const states *s, uint32_t record,
         row->ended_by = s->records[by].id;
 }
 
-sessile_status rows_add(row_list *l, sessile_memory *m, uint32_t record, int64_t now_ms,
+sessile_status rows_add(row_list *l, memory_core *m, uint32_t record, int64_t now_ms,
                         sessile_error *err)
 {
     const states *s = &m->fold->states;
@@ -121,7 +121,7 @@ int rows_place(row_list *l)
     return l->text.failed ? -1 : 0;
 }
 
-sessile_status rows_finish(row_list *l, sessile_memory *m, sessile_memory_row **out,
+sessile_status rows_finish(row_list *l, memory_core *m, sessile_memory_row **out,
                            size_t *count, sessile_error *err)
 {
     size_t size = l->count * sizeof *l->at;
@@ -145,8 +145,8 @@ sessile_status rows_finish(row_list *l, sessile_memory *m, sessile_memory_row **
     return SESSILE_OK;
 }
 
-sessile_status memory_entry_text(sessile_memory *m, sessile_id id, char **out,
-                                 size_t *size, sessile_error *err)
+sessile_status memory_entry_text(memory_core *m, sessile_id id, char **out, size_t *size,
+                                 sessile_error *err)
 {
     sessile_status status = memory_lock_fresh(m, err);
     buf text;

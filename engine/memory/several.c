@@ -27,7 +27,7 @@ int memory_trusts(sessile_memory_source source, sessile_memory_source least)
     return ranks[source] >= ranks[least];
 }
 
-int memory_may_recall(const sessile_memory *m, uint32_t record, int64_t now_ms,
+int memory_may_recall(const memory_core *m, uint32_t record, int64_t now_ms,
                       sessile_memory_source least)
 {
     const states *s = &m->fold->states;
@@ -39,7 +39,7 @@ int memory_may_recall(const sessile_memory *m, uint32_t record, int64_t now_ms,
 
 /* One of the memories. */
 typedef struct one {
-    sessile_memory *m;
+    memory_core *m;
     const memory_several *of;
     size_t index;
     int64_t now_ms;

@@ -18,7 +18,7 @@ static int never_stopped(void *arg)
 }
 
 /* Reads new entries. *known: set to the number known before, when it is 0. */
-static sessile_status read_on(sessile_memory *m, sessile_id *known, sessile_id *count,
+static sessile_status read_on(memory_core *m, sessile_id *known, sessile_id *count,
                               uint64_t *bytes, sessile_error *err)
 {
     sessile_status status;
@@ -37,7 +37,7 @@ static sessile_status read_on(sessile_memory *m, sessile_id *known, sessile_id *
     return SESSILE_OK;
 }
 
-sessile_status memory_watch(sessile_memory *m, sessile_id *seen, int timeout_ms,
+sessile_status memory_watch(memory_core *m, sessile_id *seen, int timeout_ms,
                             int *changed, sessile_error *err)
 {
     const os_table *os = m->store->os;

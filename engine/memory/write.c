@@ -58,7 +58,7 @@ static sessile_status check_from(const sessile_memory_write_entry *e, sessile_er
     return SESSILE_OK;
 }
 
-sessile_status memory_check_entry(const sessile_memory *m,
+sessile_status memory_check_entry(const memory_core *m,
                                   const sessile_memory_write_entry *e, sessile_error *err)
 {
     const sessile_limits *limits = &m->store->limits;
@@ -109,8 +109,7 @@ void memory_put_member(buf *out, const char *name, sessile_slice text)
     json_put_string(out, text.data, text.size);
 }
 
-static void put_from(buf *out, const sessile_memory *m,
-                     const sessile_memory_write_entry *e)
+static void put_from(buf *out, const memory_core *m, const sessile_memory_write_entry *e)
 {
     for (size_t i = 0; i < e->from_count; i++) {
         const sessile_memory_from *f = &e->from[i];
@@ -144,9 +143,8 @@ static void put_holds(buf *out, const sessile_memory_write_entry *e)
     buf_putc(out, '}');
 }
 
-static void put_entry(buf *out, const sessile_memory *m,
-                      const sessile_memory_write_entry *e, sessile_slice metadata,
-                      sessile_slice policy)
+static void put_entry(buf *out, const memory_core *m, const sessile_memory_write_entry *e,
+                      sessile_slice metadata, sessile_slice policy)
 {
     unsigned millionths = (unsigned)lround(e->importance * 1000000);
 
@@ -180,7 +178,7 @@ static void put_entry(buf *out, const sessile_memory *m,
     buf_putc(out, '}');
 }
 
-sessile_id memory_add(sessile_memory *m, batch *b, entry_type type, entry_source source,
+sessile_id memory_add(memory_core *m, batch *b, entry_type type, entry_source source,
                       sessile_slice author, const buf *data)
 {
     entry_fields fields = {.type = type,
@@ -213,9 +211,8 @@ sessile_id memory_add(sessile_memory *m, batch *b, entry_type type, entry_source
     return id;
 }
 
-sessile_id memory_add_entry(sessile_memory *m, batch *b,
-                            const sessile_memory_write_entry *e, sessile_slice metadata,
-                            sessile_slice policy)
+sessile_id memory_add_entry(memory_core *m, batch *b, const sessile_memory_write_entry *e,
+                            sessile_slice metadata, sessile_slice policy)
 {
     static const entry_source sources[] = {SOURCE_USER, SOURCE_AGENT, SOURCE_TOOL,
                                            SOURCE_SYSTEM};
@@ -237,11 +234,11 @@ typedef struct writing {
     const sessile_memory_change *change; /* NULL: entries alone */
 } writing;
 
-static sessile_status build_ends(const sessile_memory_change *c, sessile_memory *m,
-                                 batch *b, sessile_error *err);
+static sessile_status build_ends(const sessile_memory_change *c, memory_core *m, batch *b,
+                                 sessile_error *err);
 
 /* CONFLICT unless these entries are live. */
-static sessile_status check_live(const sessile_memory *m, const sessile_id *ids,
+static sessile_status check_live(const memory_core *m, const sessile_id *ids,
                                  size_t count, int64_t now_ms, sessile_error *err)
 {
     const states *s = &m->fold->states;
@@ -255,9 +252,8 @@ static sessile_status check_live(const sessile_memory *m, const sessile_id *ids,
     return SESSILE_OK;
 }
 
-static sessile_status check_change(const sessile_memory *m,
-                                   const sessile_memory_change *c, int64_t now_ms,
-                                   sessile_error *err)
+static sessile_status check_change(const memory_core *m, const sessile_memory_change *c,
+                                   int64_t now_ms, sessile_error *err)
 {
     sessile_status status = check_live(m, c->ends, c->end_count, now_ms, err);
     for (size_t i = 0; !status && i < c->count; i++)
@@ -266,9 +262,8 @@ static sessile_status check_change(const sessile_memory *m,
     return status;
 }
 
-sessile_status memory_check_was(const sessile_memory *m,
-                                const sessile_memory_write_entry *e, int64_t now_ms,
-                                sessile_error *err)
+sessile_status memory_check_was(const memory_core *m, const sessile_memory_write_entry *e,
+                                int64_t now_ms, sessile_error *err)
 {
     const states *s = &m->fold->states;
     uint32_t holder = states_holder(s, states_slot(s, e->key), now_ms);
@@ -291,7 +286,7 @@ sessile_status memory_check_was(const sessile_memory *m,
 }
 
 /* The verdict that pins an entry of this commit. */
-static void add_pin(sessile_memory *m, batch *b, sessile_id id,
+static void add_pin(memory_core *m, batch *b, sessile_id id,
                     const sessile_memory_change *change)
 {
     buf data;
@@ -306,7 +301,7 @@ static void add_pin(sessile_memory *m, batch *b, sessile_id id,
     buf_wipe(&data);
 }
 
-static sessile_status build_entries(void *arg, sessile_memory *m, batch *b,
+static sessile_status build_entries(void *arg, memory_core *m, batch *b,
                                     sessile_error *err)
 {
     static const sessile_slice no_policy = {NULL, 0};
@@ -335,7 +330,7 @@ static sessile_status build_entries(void *arg, sessile_memory *m, batch *b,
     return !status && w->change ? build_ends(w->change, m, b, err) : status;
 }
 
-static sessile_status check_entries(sessile_memory *m, const writing *w, buf *metadata,
+static sessile_status check_entries(memory_core *m, const writing *w, buf *metadata,
                                     sessile_error *err)
 {
     sessile_status status = SESSILE_OK;
@@ -350,10 +345,9 @@ static sessile_status check_entries(sessile_memory *m, const writing *w, buf *me
     return status;
 }
 
-static sessile_status write_all(sessile_memory *m,
-                                const sessile_memory_write_entry *entries, size_t count,
-                                const sessile_memory_change *change, sessile_id *ids,
-                                sessile_error *err)
+static sessile_status write_all(memory_core *m, const sessile_memory_write_entry *entries,
+                                size_t count, const sessile_memory_change *change,
+                                sessile_id *ids, sessile_error *err)
 {
     const allocator *a = &m->store->alloc;
     buf *metadata = mem_alloc(a, (count + 1) * sizeof *metadata);
@@ -377,7 +371,7 @@ static sessile_status write_all(sessile_memory *m,
     return status;
 }
 
-sessile_status memory_write(sessile_memory *m, const sessile_memory_write_entry *entries,
+sessile_status memory_write(memory_core *m, const sessile_memory_write_entry *entries,
                             size_t count, sessile_id *ids, sessile_error *err)
 {
     return write_all(m, entries, count, NULL, ids, err);
@@ -400,7 +394,7 @@ static int is_named_before(const judging *w, size_t at)
     return 0;
 }
 
-static sessile_status build_verdict(void *arg, sessile_memory *m, batch *b,
+static sessile_status build_verdict(void *arg, memory_core *m, batch *b,
                                     sessile_error *err)
 {
     const states *s = &m->fold->states;
@@ -437,7 +431,7 @@ static sessile_status build_verdict(void *arg, sessile_memory *m, batch *b,
     return SESSILE_OK;
 }
 
-sessile_status memory_add_verdict(sessile_memory *m, batch *b, const sessile_id *ids,
+sessile_status memory_add_verdict(memory_core *m, batch *b, const sessile_id *ids,
                                   size_t count, sessile_memory_verdict_kind to,
                                   sessile_slice reason, sessile_slice by,
                                   sessile_error *err)
@@ -446,7 +440,7 @@ sessile_status memory_add_verdict(sessile_memory *m, batch *b, const sessile_id 
     return build_verdict(&w, m, b, err);
 }
 
-sessile_status memory_verdict(sessile_memory *m, const sessile_id *ids, size_t count,
+sessile_status memory_verdict(memory_core *m, const sessile_id *ids, size_t count,
                               sessile_memory_verdict_kind to, sessile_slice reason,
                               sessile_slice by, size_t *changed, sessile_error *err)
 {
@@ -469,8 +463,8 @@ sessile_status memory_verdict(sessile_memory *m, const sessile_id *ids, size_t c
     return status;
 }
 
-static sessile_status build_ends(const sessile_memory_change *c, sessile_memory *m,
-                                 batch *b, sessile_error *err)
+static sessile_status build_ends(const sessile_memory_change *c, memory_core *m, batch *b,
+                                 sessile_error *err)
 {
     sessile_status status = SESSILE_OK;
     for (size_t at = 0; !status && at < c->end_count; at += SESSILE_MEMORY_NAMED_MAX) {
@@ -488,7 +482,7 @@ static sessile_status build_ends(const sessile_memory_change *c, sessile_memory 
     return status;
 }
 
-sessile_status memory_change(sessile_memory *m, const sessile_memory_change *c,
+sessile_status memory_change(memory_core *m, const sessile_memory_change *c,
                              sessile_id *ids, sessile_error *err)
 {
     sessile_status status = memory_check_text(

@@ -18,7 +18,7 @@
 /* Bytes of a host's reason that are kept. */
 #define REASON_MOST 400
 
-static void name_policy(const sessile_memory_run *run, sessile_need *need)
+static void name_policy(const memory_run_core *run, sessile_need *need)
 {
     const policy_step_info *step = policy_step_get(run->hooks.policy, run->hooks.step);
     need->policy = step->name;
@@ -29,7 +29,7 @@ static void name_policy(const sessile_memory_run *run, sessile_need *need)
     need->now_ms = run->now_ms;
 }
 
-sessile_status memory_ask_model(sessile_memory_run *run, sessile_need *need)
+sessile_status memory_ask_model(memory_run_core *run, sessile_need *need)
 {
     name_policy(run, need);
     need->kind = run->ask.out = SESSILE_NEED_MODEL;
@@ -37,7 +37,7 @@ sessile_status memory_ask_model(sessile_memory_run *run, sessile_need *need)
     return SESSILE_NEEDS;
 }
 
-sessile_status memory_ask_hook(sessile_memory_run *run, sessile_need *need)
+sessile_status memory_ask_hook(memory_run_core *run, sessile_need *need)
 {
     name_policy(run, need);
     need->kind = run->ask.out = SESSILE_NEED_HOOK;
@@ -45,7 +45,7 @@ sessile_status memory_ask_hook(sessile_memory_run *run, sessile_need *need)
     return SESSILE_NEEDS;
 }
 
-sessile_status memory_ask_embed(sessile_memory_run *run, const char *purpose,
+sessile_status memory_ask_embed(memory_run_core *run, const char *purpose,
                                 const sessile_slice *texts, size_t count,
                                 sessile_need *need, sessile_error *err)
 {
@@ -76,7 +76,7 @@ sessile_status memory_ask_embed(sessile_memory_run *run, const char *purpose,
     return SESSILE_NEEDS;
 }
 
-sessile_status memory_run_reply(sessile_memory_run *run, const sessile_answer *answer,
+sessile_status memory_run_reply(memory_run_core *run, const sessile_answer *answer,
                                 sessile_error *err)
 {
     memory_ask *ask = &run->ask;
@@ -104,7 +104,7 @@ sessile_status memory_run_reply(sessile_memory_run *run, const sessile_answer *a
     return SESSILE_OK;
 }
 
-sessile_status memory_run_reply_vectors(sessile_memory_run *run, const float *vectors,
+sessile_status memory_run_reply_vectors(memory_run_core *run, const float *vectors,
                                         size_t count, size_t dims, sessile_error *err)
 {
     memory_ask *ask = &run->ask;
@@ -143,7 +143,7 @@ static int is_vector(const float *v, size_t dims)
     return nonzero;
 }
 
-int memory_take_vectors(sessile_memory_run *run, size_t count)
+int memory_take_vectors(memory_run_core *run, size_t count)
 {
     memory_ask *ask = &run->ask;
 

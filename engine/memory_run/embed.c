@@ -22,7 +22,7 @@
  * own. */
 enum { TEXT_MOST = 8000 };
 
-static sessile_status end(sessile_memory_run *run, sessile_verdict verdict, size_t left)
+static sessile_status end(memory_run_core *run, sessile_verdict verdict, size_t left)
 {
     run->stage = MEMORY_STAGE_DONE;
     run->result.verdict = verdict;
@@ -52,7 +52,7 @@ static size_t put_text(buf *out, const sessile_memory_row *row)
 }
 
 /* Asks for the vectors of these rows; their ids are in run->ids. */
-static sessile_status ask(sessile_memory_run *run, const sessile_memory_row *rows,
+static sessile_status ask(memory_run_core *run, const sessile_memory_row *rows,
                           size_t count, sessile_need *need, sessile_error *err)
 {
     sessile_slice *texts = mem_alloc(run->alloc, count * sizeof *texts);
@@ -82,8 +82,7 @@ static sessile_status ask(sessile_memory_run *run, const sessile_memory_row *row
 }
 
 /* Asks for the next batch, or ends the run when there is none. */
-static sessile_status next(sessile_memory_run *run, sessile_need *need,
-                           sessile_error *err)
+static sessile_status next(memory_run_core *run, sessile_need *need, sessile_error *err)
 {
     sessile_slice model = {run->embed_model.data, run->embed_model.size};
     size_t most = run->options.dry_run ? 0 : run->options.embed_batch;
@@ -104,7 +103,7 @@ static sessile_status next(sessile_memory_run *run, sessile_need *need,
 
 /* Writes the vectors that came: 1 in *failed and the reason in the result: they are none.
  */
-static sessile_status take(sessile_memory_run *run, int *failed, sessile_error *err)
+static sessile_status take(memory_run_core *run, int *failed, sessile_error *err)
 {
     sessile_slice model = {run->embed_model.data, run->embed_model.size};
     size_t count = run->ids.count;
@@ -133,7 +132,7 @@ static sessile_status take(sessile_memory_run *run, int *failed, sessile_error *
     return status;
 }
 
-sessile_status memory_step_embed(sessile_memory_run *run, sessile_need *need,
+sessile_status memory_step_embed(memory_run_core *run, sessile_need *need,
                                  sessile_error *err)
 {
     sessile_status status = SESSILE_OK;

@@ -16,7 +16,7 @@
 /* Nesting of what hooks return. */
 #define RESULT_DEPTH 32
 
-int memory_next_hook(sessile_memory_run *run, sessile_hook hook)
+int memory_next_hook(memory_run_core *run, sessile_hook hook)
 {
     memory_hooks *h = &run->hooks;
     size_t count = h->policy ? policy_step_count(h->policy) : 0;
@@ -27,7 +27,7 @@ int memory_next_hook(sessile_memory_run *run, sessile_hook hook)
     return h->step < count;
 }
 
-void memory_hooks_end(sessile_memory_run *run)
+void memory_hooks_end(memory_run_core *run)
 {
     memory_hooks *h = &run->hooks;
 
@@ -43,7 +43,7 @@ void memory_hooks_end(sessile_memory_run *run)
 
 /* ------------------------------------------------------------------ the pipeline */
 
-static sessile_status start_worker(sessile_memory_run *run, sessile_error *err)
+static sessile_status start_worker(memory_run_core *run, sessile_error *err)
 {
     memory_hooks *h = &run->hooks;
     sessile_status status;
@@ -62,11 +62,11 @@ static sessile_status start_worker(sessile_memory_run *run, sessile_error *err)
     return status;
 }
 
-static sessile_status make_pipeline(sessile_memory_run *run, sessile_error *err)
+static sessile_status make_pipeline(memory_run_core *run, sessile_error *err)
 {
     memory_hooks *h = &run->hooks;
-    sessile_session *s = run->session;
-    const sessile_memory *m = run->memory_count ? run->memories[0] : NULL;
+    session_core *s = run->session;
+    const memory_core *m = run->memory_count ? run->memories[0] : NULL;
     policy_setup setup = {.now_ms = run->now_ms, .has_memory = 1, .state = h->state};
     sessile_status status = start_worker(run, err);
     buf title;
@@ -98,7 +98,7 @@ static sessile_status make_pipeline(sessile_memory_run *run, sessile_error *err)
 
 /* ------------------------------------------------------------------ its results */
 
-static sessile_status take_result(sessile_memory_run *run, sessile_error *err)
+static sessile_status take_result(memory_run_core *run, sessile_error *err)
 {
     memory_hooks *h = &run->hooks;
     sessile_slice text = h->result.text;
@@ -111,7 +111,7 @@ static sessile_status take_result(sessile_memory_run *run, sessile_error *err)
 }
 
 /* POLICY: a request of a host's hook was wrong. */
-static sessile_status check_raised(const sessile_memory_run *run, json answer,
+static sessile_status check_raised(const memory_run_core *run, json answer,
                                    sessile_error *err)
 {
     json raised = json_get(answer, "raise");
@@ -129,7 +129,7 @@ static sessile_status check_raised(const sessile_memory_run *run, json answer,
 }
 
 /* The reply of a host's hook: what it returned, and what it asked to write. */
-static sessile_status take_host_result(sessile_memory_run *run, sessile_error *err)
+static sessile_status take_host_result(memory_run_core *run, sessile_error *err)
 {
     memory_hooks *h = &run->hooks;
     json reply, asks, result, why;
@@ -173,7 +173,7 @@ static sessile_status take_host_result(sessile_memory_run *run, sessile_error *e
 
 /* ------------------------------------------------------------------ calls */
 
-static sessile_status start(sessile_memory_run *run, sessile_error *err)
+static sessile_status start(memory_run_core *run, sessile_error *err)
 {
     memory_hooks *h = &run->hooks;
     sessile_status status = SESSILE_OK;
@@ -191,7 +191,7 @@ static sessile_status start(sessile_memory_run *run, sessile_error *err)
 }
 
 /* The reply of a model goes to the script; that of a host's hook is its result. */
-static sessile_status go_on(sessile_memory_run *run, int is_host, sessile_error *err)
+static sessile_status go_on(memory_run_core *run, int is_host, sessile_error *err)
 {
     const sessile_answer answer = {.status = run->ask.status,
                                    .text = {run->ask.text.data, run->ask.text.size}};
@@ -207,7 +207,7 @@ static sessile_status go_on(sessile_memory_run *run, int is_host, sessile_error 
 }
 
 /* Answers ctx.memory until the hook ends, or asks a model. */
-static sessile_status answer_memory(sessile_memory_run *run, sessile_status status,
+static sessile_status answer_memory(memory_run_core *run, sessile_status status,
                                     sessile_error *err)
 {
     memory_hooks *h = &run->hooks;
@@ -227,7 +227,7 @@ static sessile_status answer_memory(sessile_memory_run *run, sessile_status stat
     return status;
 }
 
-sessile_status memory_hook(sessile_memory_run *run, sessile_hook hook, sessile_need *need,
+sessile_status memory_hook(memory_run_core *run, sessile_hook hook, sessile_need *need,
                            sessile_error *err)
 {
     memory_hooks *h = &run->hooks;

@@ -24,7 +24,7 @@ static sessile_status check_options(const sessile_memory_run_options *o,
 }
 
 /* Hooks of memories edit no list, but a policy counts with a state. */
-static sessile_status make_state(sessile_memory_run *run, sessile_error *err)
+static sessile_status make_state(memory_run_core *run, sessile_error *err)
 {
     context nothing;
     state_setup setup = {.context = &nothing,
@@ -40,14 +40,14 @@ static sessile_status make_state(sessile_memory_run *run, sessile_error *err)
     return status;
 }
 
-sessile_status memory_run_new(sessile_memory_run **out, memory_run_kind kind,
-                              sessile_store *st, sessile_session *s,
-                              sessile_memory *const *memories, size_t memory_count,
+sessile_status memory_run_new(memory_run_core **out, memory_run_kind kind, store_core *st,
+                              session_core *s, memory_core *const *memories,
+                              size_t memory_count,
                               const sessile_memory_run_options *options,
                               sessile_error *err)
 {
     sessile_status status = check_options(options, err);
-    sessile_memory_run *run;
+    memory_run_core *run;
 
     if (status)
         return status;
@@ -93,7 +93,7 @@ sessile_status memory_run_new(sessile_memory_run **out, memory_run_kind kind,
     return SESSILE_OK;
 }
 
-void memory_run_free(sessile_memory_run *run)
+void memory_run_free(memory_run_core *run)
 {
     const allocator *a;
     if (!run)

@@ -10,8 +10,8 @@
 #include "operations/recall.h"
 
 /* Gives the run to the caller, or frees it when status is an error. */
-static sessile_status begun(sessile_memory_run *run, sessile_status status,
-                            sessile_memory_run **out)
+static sessile_status begun(memory_run_core *run, sessile_status status,
+                            memory_run_core **out)
 {
     if (status)
         memory_run_free(run);
@@ -20,7 +20,7 @@ static sessile_status begun(sessile_memory_run *run, sessile_status status,
     return status;
 }
 
-static sessile_status need_hook(const sessile_memory_run *run, sessile_hook hook,
+static sessile_status need_hook(const memory_run_core *run, sessile_hook hook,
                                 const char *name, sessile_error *err)
 {
     size_t i, count = run->hooks.policy ? policy_step_count(run->hooks.policy) : 0;
@@ -31,7 +31,7 @@ static sessile_status need_hook(const sessile_memory_run *run, sessile_hook hook
                 "no policy of the chain has a %s hook: name one that has", name);
 }
 
-static sessile_status begin_proposal(sessile_memory_run *run, sessile_error *err)
+static sessile_status begin_proposal(memory_run_core *run, sessile_error *err)
 {
     sessile_status status = proposal_init(&run->proposal, run->store, run->session,
                                           run->memories, run->memory_count, err);
@@ -41,12 +41,12 @@ static sessile_status begin_proposal(sessile_memory_run *run, sessile_error *err
     return status;
 }
 
-sessile_status memory_run_remember(sessile_memory_run **out, sessile_session *s,
-                                   sessile_memory *const *memories, size_t memory_count,
+sessile_status memory_run_remember(memory_run_core **out, session_core *s,
+                                   memory_core *const *memories, size_t memory_count,
                                    const sessile_memory_run_options *options,
                                    sessile_error *err)
 {
-    sessile_memory_run *run;
+    memory_run_core *run;
     sessile_status status = recall_check_memories(s, memories, memory_count, err);
 
     if (!status)
@@ -66,11 +66,11 @@ sessile_status memory_run_remember(sessile_memory_run **out, sessile_session *s,
     return begun(run, status, out);
 }
 
-sessile_status memory_run_tidy(sessile_memory_run **out, sessile_memory *m,
+sessile_status memory_run_tidy(memory_run_core **out, memory_core *m,
                                const sessile_memory_run_options *options,
                                sessile_error *err)
 {
-    sessile_memory_run *run;
+    memory_run_core *run;
     sessile_status status =
         memory_run_new(&run, MEMORY_RUN_TIDY, m->store, NULL, &m, 1, options, err);
     if (status)
@@ -82,12 +82,12 @@ sessile_status memory_run_tidy(sessile_memory_run **out, sessile_memory *m,
     return begun(run, status, out);
 }
 
-sessile_status memory_run_admit(sessile_memory_run **out, sessile_memory *m,
+sessile_status memory_run_admit(memory_run_core **out, memory_core *m,
                                 const sessile_memory_write_entry *entries, size_t count,
                                 const sessile_memory_run_options *options,
                                 sessile_error *err)
 {
-    sessile_memory_run *run;
+    memory_run_core *run;
     sessile_status status =
         memory_run_new(&run, MEMORY_RUN_ADMIT, m->store, NULL, &m, 1, options, err);
     if (status)
@@ -100,7 +100,7 @@ sessile_status memory_run_admit(sessile_memory_run **out, sessile_memory *m,
 }
 
 /* Copies the options of a recall: texts, vector, items. */
-static sessile_status keep_recall(sessile_memory_run *run,
+static sessile_status keep_recall(memory_run_core *run,
                                   const sessile_recall_options *given, sessile_error *err)
 {
     sessile_recall_options *o = &run->recall;
@@ -152,13 +152,13 @@ static sessile_status keep_recall(sessile_memory_run *run,
     return SESSILE_OK;
 }
 
-sessile_status memory_run_recall(sessile_memory_run **out, sessile_session *s,
-                                 sessile_memory *const *memories, size_t memory_count,
+sessile_status memory_run_recall(memory_run_core **out, session_core *s,
+                                 memory_core *const *memories, size_t memory_count,
                                  const sessile_recall_options *recall,
                                  const sessile_memory_run_options *options,
                                  sessile_error *err)
 {
-    sessile_memory_run *run;
+    memory_run_core *run;
     sessile_status status = recall_check_memories(s, memories, memory_count, err);
 
     if (!status)
@@ -169,11 +169,11 @@ sessile_status memory_run_recall(sessile_memory_run **out, sessile_session *s,
     return begun(run, keep_recall(run, recall, err), out);
 }
 
-sessile_status memory_run_embed(sessile_memory_run **out, sessile_memory *m,
+sessile_status memory_run_embed(memory_run_core **out, memory_core *m,
                                 const sessile_memory_run_options *options,
                                 sessile_error *err)
 {
-    sessile_memory_run *run;
+    memory_run_core *run;
     sessile_status status =
         memory_run_new(&run, MEMORY_RUN_EMBED, m->store, NULL, &m, 1, options, err);
     if (status)
@@ -184,7 +184,7 @@ sessile_status memory_run_embed(sessile_memory_run **out, sessile_memory *m,
     return begun(run, status, out);
 }
 
-sessile_status memory_run_step(sessile_memory_run *run, sessile_need *need,
+sessile_status memory_run_step(memory_run_core *run, sessile_need *need,
                                sessile_error *err)
 {
     sessile_error why = {SESSILE_OK, ""};

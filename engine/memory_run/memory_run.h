@@ -78,12 +78,12 @@ typedef struct memory_run_result {
     sessile_error failed; /* the run has failed: every step says so */
 } memory_run_result;
 
-struct sessile_memory_run {
+struct memory_run_core {
     const allocator *alloc;
-    sessile_store *store;
+    store_core *store;
     memory_run_kind kind;
-    sessile_session *session; /* of remember and recall; else NULL */
-    sessile_memory *memories[PROPOSAL_MEMORIES];
+    session_core *session; /* of remember and recall; else NULL */
+    memory_core *memories[PROPOSAL_MEMORIES];
     size_t memory_count;
     sessile_memory_run_options options; /* its texts, ids and policy are not used */
     buf embed_model;
@@ -112,57 +112,57 @@ struct sessile_memory_run {
 };
 
 /* ---- life.c */
-sessile_status memory_run_new(sessile_memory_run **out, memory_run_kind kind,
-                              sessile_store *st, sessile_session *s,
-                              sessile_memory *const *memories, size_t memory_count,
+sessile_status memory_run_new(memory_run_core **out, memory_run_kind kind, store_core *st,
+                              session_core *s, memory_core *const *memories,
+                              size_t memory_count,
                               const sessile_memory_run_options *options,
                               sessile_error *err);
 
 /* ---- outcome.c */
 /* Sets result.message. */
-void memory_run_say(sessile_memory_run *run, const char *format, ...)
+void memory_run_say(memory_run_core *run, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 /* The policy that runs refused, or the proposal of one was: by its step. */
-void memory_run_name(sessile_memory_run *run, size_t step, sessile_hook hook);
+void memory_run_name(memory_run_core *run, size_t step, sessile_hook hook);
 /* A proposal_author_of; arg is the run. */
 proposal_author memory_run_author(void *arg, size_t step);
 /* Counts what was proposed and what became of it. */
-sessile_status memory_run_count(sessile_memory_run *run, sessile_error *err);
+sessile_status memory_run_count(memory_run_core *run, sessile_error *err);
 
 /* ---- hooks.c */
 /* 1: a step of the chain from hooks.step on has the hook; hooks.step is the first. */
-int memory_next_hook(sessile_memory_run *run, sessile_hook hook);
+int memory_next_hook(memory_run_core *run, sessile_hook hook);
 /*
  * Calls the hook of hooks.step with run->arguments, or goes on with it after a reply. OK:
  * hooks.returned has what it returned, and what it asked ctx.memory to write is in the
  * proposal. NEEDS. POLICY: it failed. Anything else: the run has failed.
  */
-sessile_status memory_hook(sessile_memory_run *run, sessile_hook hook, sessile_need *need,
+sessile_status memory_hook(memory_run_core *run, sessile_hook hook, sessile_need *need,
                            sessile_error *err);
 /* The pipeline ends; the next hook begins another one, with a budget of its own. */
-void memory_hooks_end(sessile_memory_run *run);
+void memory_hooks_end(memory_run_core *run);
 
 /* ---- ask.c */
 /* NEEDS: the host is asked; request is what it is asked, in run->ask.request. */
-sessile_status memory_ask_embed(sessile_memory_run *run, const char *purpose,
+sessile_status memory_ask_embed(memory_run_core *run, const char *purpose,
                                 const sessile_slice *texts, size_t count,
                                 sessile_need *need, sessile_error *err);
-sessile_status memory_ask_model(sessile_memory_run *run, sessile_need *need);
-sessile_status memory_ask_hook(sessile_memory_run *run, sessile_need *need);
+sessile_status memory_ask_model(memory_run_core *run, sessile_need *need);
+sessile_status memory_ask_hook(memory_run_core *run, sessile_need *need);
 /* Takes the reply to EMBED for `count` texts: 1, or 0: it failed, and run->result.message
  * says why. */
-int memory_take_vectors(sessile_memory_run *run, size_t count);
+int memory_take_vectors(memory_run_core *run, size_t count);
 
 /* ---- remember.c */
-sessile_status memory_step_hooks(sessile_memory_run *run, sessile_need *need,
+sessile_status memory_step_hooks(memory_run_core *run, sessile_need *need,
                                  sessile_error *err);
 
 /* ---- recall.c */
-sessile_status memory_step_recall(sessile_memory_run *run, sessile_need *need,
+sessile_status memory_step_recall(memory_run_core *run, sessile_need *need,
                                   sessile_error *err);
 
 /* ---- embed.c */
-sessile_status memory_step_embed(sessile_memory_run *run, sessile_need *need,
+sessile_status memory_step_embed(memory_run_core *run, sessile_need *need,
                                  sessile_error *err);
 
 #endif

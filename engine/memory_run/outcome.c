@@ -8,7 +8,7 @@
 #include "base/names.h"
 #include "base/text.h"
 
-void memory_run_say(sessile_memory_run *run, const char *format, ...)
+void memory_run_say(memory_run_core *run, const char *format, ...)
 {
     char *to = run->result.message, message[2 * sizeof run->result.message];
     va_list args;
@@ -19,7 +19,7 @@ void memory_run_say(sessile_memory_run *run, const char *format, ...)
     memcpy(to, message, strlen(message) + 1);
 }
 
-void memory_run_name(sessile_memory_run *run, size_t step, sessile_hook hook)
+void memory_run_name(memory_run_core *run, size_t step, sessile_hook hook)
 {
     const char *name = "";
     if (run->hooks.policy && step < policy_step_count(run->hooks.policy))
@@ -29,7 +29,7 @@ void memory_run_name(sessile_memory_run *run, size_t step, sessile_hook hook)
 }
 
 /* The hook that runs, or whose proposal is being judged. */
-static sessile_hook hook_of(const sessile_memory_run *run)
+static sessile_hook hook_of(const memory_run_core *run)
 {
     if (run->hooks.hook)
         return run->hooks.hook;
@@ -40,7 +40,7 @@ static sessile_hook hook_of(const sessile_memory_run *run)
 
 proposal_author memory_run_author(void *arg, size_t step)
 {
-    const sessile_memory_run *run = arg;
+    const memory_run_core *run = arg;
     const policy_step_info *info;
     if (!run->hooks.policy || step >= policy_step_count(run->hooks.policy))
         return (proposal_author){"", "", "", 0};
@@ -49,7 +49,7 @@ proposal_author memory_run_author(void *arg, size_t step)
                              info->version};
 }
 
-sessile_status memory_run_count(sessile_memory_run *run, sessile_error *err)
+sessile_status memory_run_count(memory_run_core *run, sessile_error *err)
 {
     const proposal *p = &run->proposal;
     memory_run_result *r = &run->result;
@@ -77,7 +77,7 @@ sessile_status memory_run_count(sessile_memory_run *run, sessile_error *err)
     return r->changes.failed ? fail_nomem(err) : SESSILE_OK;
 }
 
-sessile_status memory_run_outcome(sessile_memory_run *run, sessile_memory_outcome *out,
+sessile_status memory_run_outcome(memory_run_core *run, sessile_memory_outcome *out,
                                   sessile_error *err)
 {
     memory_run_result *r = &run->result;

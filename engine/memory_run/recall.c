@@ -14,7 +14,7 @@
 #include "operations/recall.h"
 
 /* Asks for the vector of the question. */
-static sessile_status ask_vector(sessile_memory_run *run, sessile_need *need,
+static sessile_status ask_vector(memory_run_core *run, sessile_need *need,
                                  sessile_error *err)
 {
     sessile_slice question;
@@ -31,14 +31,14 @@ static sessile_status ask_vector(sessile_memory_run *run, sessile_need *need,
 }
 
 /* Whether the vectors of that model have these dimensions in all memories. */
-static sessile_status check_dims(sessile_memory_run *run, sessile_slice model,
-                                 size_t dims, int *good, sessile_error *err)
+static sessile_status check_dims(memory_run_core *run, sessile_slice model, size_t dims,
+                                 int *good, sessile_error *err)
 {
     sessile_status status = SESSILE_OK;
 
     *good = 1;
     for (size_t i = 0; !status && i < run->memory_count; i++) {
-        sessile_memory *m = run->memories[i];
+        memory_core *m = run->memories[i];
         const memory_model *known;
         status = memory_lock_fresh(m, err);
         if (status)
@@ -58,7 +58,7 @@ static sessile_status check_dims(sessile_memory_run *run, sessile_slice model,
     return status;
 }
 
-static sessile_status take_vector(sessile_memory_run *run, sessile_error *err)
+static sessile_status take_vector(memory_run_core *run, sessile_error *err)
 {
     const sessile_slice model = {run->embed_model.data, run->embed_model.size};
     int good;
@@ -83,7 +83,7 @@ static sessile_status take_vector(sessile_memory_run *run, sessile_error *err)
 /* ------------------------------------------------------------------ the choice */
 
 /* The arguments of `recall`: the question and what was found. */
-static sessile_status put_found(sessile_memory_run *run, sessile_error *err)
+static sessile_status put_found(memory_run_core *run, sessile_error *err)
 {
     buf *out = &run->arguments;
     sessile_recall_options wide = run->recall; /* more than are quoted: a hook chooses */
@@ -115,7 +115,7 @@ static sessile_status put_found(sessile_memory_run *run, sessile_error *err)
 }
 
 /* What a hook chose becomes the items of the recall. POLICY: it chose something else. */
-static sessile_status take_choice(sessile_memory_run *run, sessile_error *err)
+static sessile_status take_choice(memory_run_core *run, sessile_error *err)
 {
     const proposal *p = &run->proposal;
     json_iter it =
@@ -161,7 +161,7 @@ static sessile_status take_choice(sessile_memory_run *run, sessile_error *err)
 }
 
 /* A hook that fails is named, and what was found is quoted as it is. */
-static void drop_choice(sessile_memory_run *run, const sessile_error *why)
+static void drop_choice(memory_run_core *run, const sessile_error *why)
 {
     run->result.verdict = SESSILE_REFUSED;
     memory_run_name(run, run->hooks.step, SESSILE_HOOK_RECALL);
@@ -170,8 +170,7 @@ static void drop_choice(sessile_memory_run *run, const sessile_error *why)
     run->recall.item_count = 0;
 }
 
-static sessile_status choose(sessile_memory_run *run, sessile_need *need,
-                             sessile_error *err)
+static sessile_status choose(memory_run_core *run, sessile_need *need, sessile_error *err)
 {
     sessile_error why = {SESSILE_OK, ""};
     sessile_status status = SESSILE_OK;
@@ -198,7 +197,7 @@ static sessile_status choose(sessile_memory_run *run, sessile_need *need,
 
 /* A proposal only keeps what the hook was shown. Memories without consent are left out
  * by the recall itself. */
-static void begin_showing(sessile_memory_run *run)
+static void begin_showing(memory_run_core *run)
 {
     proposal *p = &run->proposal;
     proposal_start(p, run->store, run->session);
@@ -211,7 +210,7 @@ static void begin_showing(sessile_memory_run *run)
     run->has_proposal = 1;
 }
 
-sessile_status memory_step_recall(sessile_memory_run *run, sessile_need *need,
+sessile_status memory_step_recall(memory_run_core *run, sessile_need *need,
                                   sessile_error *err)
 {
     sessile_recall_outcome *out = &run->result.recall;

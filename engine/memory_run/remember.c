@@ -23,7 +23,7 @@ enum { TIDY_MOST = 64 };
 
 /* ------------------------------------------------------------------ refusals */
 
-static sessile_status refuse(sessile_memory_run *run, const sessile_error *why,
+static sessile_status refuse(memory_run_core *run, const sessile_error *why,
                              sessile_error *err)
 {
     proposal *p = &run->proposal;
@@ -45,7 +45,7 @@ static sessile_status refuse(sessile_memory_run *run, const sessile_error *why,
 }
 
 /* Runs a hook; *failed: it failed, and was refused. */
-static sessile_status call(sessile_memory_run *run, sessile_hook hook, int *failed,
+static sessile_status call(memory_run_core *run, sessile_hook hook, int *failed,
                            sessile_need *need, sessile_error *err)
 {
     sessile_error why = {SESSILE_OK, ""};
@@ -61,7 +61,7 @@ static sessile_status call(sessile_memory_run *run, sessile_hook hook, int *fail
 
 /* ------------------------------------------------------------------ remember */
 
-static sessile_status hear(sessile_memory_run *run, sessile_error *err)
+static sessile_status hear(memory_run_core *run, sessile_error *err)
 {
     proposal *p = &run->proposal;
     sessile_status status;
@@ -76,7 +76,7 @@ static sessile_status hear(sessile_memory_run *run, sessile_error *err)
     return !status && run->arguments.failed ? fail_nomem(err) : status;
 }
 
-static sessile_status step_remember(sessile_memory_run *run, sessile_need *need,
+static sessile_status step_remember(memory_run_core *run, sessile_need *need,
                                     sessile_error *err)
 {
     sessile_status status = SESSILE_OK;
@@ -100,9 +100,9 @@ static sessile_status step_remember(sessile_memory_run *run, sessile_need *need,
 
 /* ------------------------------------------------------------------ tidy */
 
-static sessile_status list_live(sessile_memory_run *run, sessile_error *err)
+static sessile_status list_live(memory_run_core *run, sessile_error *err)
 {
-    sessile_memory *m = run->memories[run->proposal.target];
+    memory_core *m = run->memories[run->proposal.target];
     sessile_status status = memory_lock_fresh(m, err);
     int64_t now_ms = memory_now_ms(m);
 
@@ -118,7 +118,7 @@ static sessile_status list_live(sessile_memory_run *run, sessile_error *err)
 }
 
 /* The next entry that is live, with its neighbours; 0: there is none. */
-static int next_near(sessile_memory_run *run, sessile_status *status, sessile_error *err)
+static int next_near(memory_run_core *run, sessile_status *status, sessile_error *err)
 {
     int live = 0;
 
@@ -138,7 +138,7 @@ static int next_near(sessile_memory_run *run, sessile_status *status, sessile_er
     return live;
 }
 
-static sessile_status step_tidy(sessile_memory_run *run, sessile_need *need,
+static sessile_status step_tidy(memory_run_core *run, sessile_need *need,
                                 sessile_error *err)
 {
     sessile_status status = SESSILE_OK;
@@ -172,7 +172,7 @@ static sessile_status step_tidy(sessile_memory_run *run, sessile_need *need,
 #define WHY_MOST 400
 
 /* POLICY: it returned something else than true, false, "pending" or nothing. */
-static sessile_status take_admission(sessile_memory_run *run, proposed *x,
+static sessile_status take_admission(memory_run_core *run, proposed *x,
                                      sessile_error *err)
 {
     json_iter it =
@@ -205,7 +205,7 @@ static sessile_status take_admission(sessile_memory_run *run, proposed *x,
 }
 
 /* One hook about one entry. */
-static sessile_status admit_one(sessile_memory_run *run, int *failed, sessile_need *need,
+static sessile_status admit_one(memory_run_core *run, int *failed, sessile_need *need,
                                 sessile_error *err)
 {
     sessile_error why = {SESSILE_OK, ""};
@@ -227,7 +227,7 @@ static sessile_status admit_one(sessile_memory_run *run, int *failed, sessile_ne
     return status ? fail(err, status, "%s", why.message) : SESSILE_OK;
 }
 
-static sessile_status step_admit(sessile_memory_run *run, sessile_need *need,
+static sessile_status step_admit(memory_run_core *run, sessile_need *need,
                                  sessile_error *err)
 {
     proposal *p = &run->proposal;
@@ -269,7 +269,7 @@ static sessile_verdict verdict_of(const proposal *p)
 }
 
 /* What was written is looked at by tidy, if there is one and it has not been. */
-static sessile_status begin_tidy(sessile_memory_run *run, sessile_error *err)
+static sessile_status begin_tidy(memory_run_core *run, sessile_error *err)
 {
     const proposal *p = &run->proposal;
     size_t step = run->hooks.step;
@@ -288,7 +288,7 @@ static sessile_status begin_tidy(sessile_memory_run *run, sessile_error *err)
     return SESSILE_OK;
 }
 
-static sessile_status step_commit(sessile_memory_run *run, sessile_error *err)
+static sessile_status step_commit(memory_run_core *run, sessile_error *err)
 {
     proposal *p = &run->proposal;
     sessile_status status = SESSILE_OK;
@@ -324,7 +324,7 @@ static sessile_status step_commit(sessile_memory_run *run, sessile_error *err)
 
 /* ------------------------------------------------------------------ all of it */
 
-sessile_status memory_step_hooks(sessile_memory_run *run, sessile_need *need,
+sessile_status memory_step_hooks(memory_run_core *run, sessile_need *need,
                                  sessile_error *err)
 {
     sessile_status status = SESSILE_OK;

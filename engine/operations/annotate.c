@@ -24,7 +24,7 @@ typedef struct stated {
     buf text;
 } stated;
 
-static void put_fact(const sessile_session *s, const stated *w, batch *b)
+static void put_fact(const session_core *s, const stated *w, batch *b)
 {
     batch_put(b, w->about == SESSILE_NO_ID ? s->tree.head : w->about, w->type,
               SOURCE_HOST, w->text.data, w->text.size);
@@ -32,8 +32,7 @@ static void put_fact(const sessile_session *s, const stated *w, batch *b)
 
 /* ------------------------------------------------------------------ labels */
 
-static sessile_status check_subject(sessile_session *s, const stated *w,
-                                    sessile_error *err)
+static sessile_status check_subject(session_core *s, const stated *w, sessile_error *err)
 {
     int pin = w->name.size == sizeof FACT_PINNED - 1 &&
               !memcmp(w->name.data, FACT_PINNED, w->name.size);
@@ -60,7 +59,7 @@ static sessile_status check_subject(sessile_session *s, const stated *w,
     return status;
 }
 
-static sessile_status build_label(void *arg, sessile_session *s, batch *b,
+static sessile_status build_label(void *arg, session_core *s, batch *b,
                                   sessile_error *err)
 {
     stated *w = arg;
@@ -84,8 +83,8 @@ static sessile_status build_label(void *arg, sessile_session *s, batch *b,
     return SESSILE_OK;
 }
 
-sessile_status session_label(sessile_session *s, sessile_id id, sessile_slice name,
-                             int off, sessile_error *err)
+sessile_status session_label(session_core *s, sessile_id id, sessile_slice name, int off,
+                             sessile_error *err)
 {
     stated w = {.type = ENTRY_LABEL, .about = id, .name = name, .off = off};
     sessile_status status;
@@ -106,7 +105,7 @@ sessile_status session_label(sessile_session *s, sessile_id id, sessile_slice na
     return status;
 }
 
-static sessile_status pack_labels(sessile_session *s, const fact *list, size_t count,
+static sessile_status pack_labels(session_core *s, const fact *list, size_t count,
                                   sessile_label_row **out, sessile_error *err)
 {
     const allocator *a = &s->store->alloc;
@@ -138,7 +137,7 @@ static sessile_status pack_labels(sessile_session *s, const fact *list, size_t c
     return SESSILE_OK;
 }
 
-sessile_status session_labels(sessile_session *s, sessile_label_row **out, size_t *count,
+sessile_status session_labels(session_core *s, sessile_label_row **out, size_t *count,
                               sessile_error *err)
 {
     const allocator *a = &s->store->alloc;
@@ -162,7 +161,7 @@ sessile_status session_labels(sessile_session *s, sessile_label_row **out, size_
 
 /* ------------------------------------------------------------------ members */
 
-static sessile_status build_members(void *arg, sessile_session *s, batch *b,
+static sessile_status build_members(void *arg, session_core *s, batch *b,
                                     sessile_error *err)
 {
     (void)err;
@@ -171,8 +170,8 @@ static sessile_status build_members(void *arg, sessile_session *s, batch *b,
 }
 
 /* INVALID when a member is there twice: it would not be clear which one counts. */
-static sessile_status check_once(const sessile_session *s, const char *kind,
-                                 const buf *text, sessile_error *err)
+static sessile_status check_once(const session_core *s, const char *kind, const buf *text,
+                                 sessile_error *err)
 {
     const allocator *a = &s->store->alloc;
     entry e = {.id = 1, .type = ENTRY_METADATA, .data = json_of(text->data, text->size)};
@@ -192,7 +191,7 @@ static sessile_status check_once(const sessile_session *s, const char *kind,
     return status;
 }
 
-sessile_status session_state_members(sessile_session *s, const char *kind,
+sessile_status session_state_members(session_core *s, const char *kind,
                                      sessile_slice object, sessile_error *err)
 {
     const sessile_limits *limits = &s->store->limits;
@@ -240,7 +239,7 @@ json session_member(json object, const char *key, size_t size, buf *work)
 }
 
 typedef struct gathering {
-    sessile_session *s;
+    session_core *s;
     const char *kind;
     buf *out;
     buf text, work; /* the last entry that was read */
@@ -306,7 +305,7 @@ static void gather_header(gathering *g, const fact *list, size_t count)
     }
 }
 
-static sessile_status members_locked(sessile_session *s, const char *kind, buf *out,
+static sessile_status members_locked(session_core *s, const char *kind, buf *out,
                                      sessile_error *err)
 {
     const allocator *a = &s->store->alloc;
@@ -337,7 +336,7 @@ static sessile_status members_locked(sessile_session *s, const char *kind, buf *
     return status;
 }
 
-sessile_status session_members(sessile_session *s, const char *kind, buf *out,
+sessile_status session_members(session_core *s, const char *kind, buf *out,
                                sessile_error *err)
 {
     sessile_status status = session_lock_fresh(s, err);
@@ -349,7 +348,7 @@ sessile_status session_members(sessile_session *s, const char *kind, buf *out,
     return status;
 }
 
-sessile_status session_members_text(sessile_session *s, const char *kind, char **out,
+sessile_status session_members_text(session_core *s, const char *kind, char **out,
                                     size_t *size, sessile_error *err)
 {
     buf text;

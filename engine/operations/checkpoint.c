@@ -45,7 +45,7 @@ static void put_state(const checkpoint_write *w, buf *out)
     }
 }
 
-static void put_agent(const sessile_session *s, buf *out)
+static void put_agent(const session_core *s, buf *out)
 {
     const session_agent_info *info = &s->identity.info;
 
@@ -78,7 +78,7 @@ void checkpoint_checksum(const char *data, size_t size, char out[65])
 }
 
 /* Messages and tokens of the context at an entry. */
-static sessile_status measure(sessile_session *s, sessile_id at, size_t *messages,
+static sessile_status measure(session_core *s, sessile_id at, size_t *messages,
                               sessile_tokens *tokens, sessile_error *err)
 {
     sessile_status status;
@@ -99,8 +99,7 @@ static sessile_status measure(sessile_session *s, sessile_id at, size_t *message
     return status;
 }
 
-static sessile_status put_data(checkpoint_write *w, sessile_session *s,
-                               sessile_error *err)
+static sessile_status put_data(checkpoint_write *w, session_core *s, sessile_error *err)
 {
     const sessile_checkpoint_options *o = w->options;
     sessile_id at = w->at == SESSILE_NO_ID ? s->tree.head : w->at;
@@ -142,7 +141,7 @@ static sessile_status put_data(checkpoint_write *w, sessile_session *s,
 
 /* ------------------------------------------------------------------ how many */
 
-static void withdraw(const sessile_session *s, batch *b, sessile_id id)
+static void withdraw(const session_core *s, batch *b, sessile_id id)
 {
     char data[64];
     int size = snprintf(data, sizeof data, "{\"withdraws\":\"%08" PRIx32 "\"}", id);
@@ -150,14 +149,13 @@ static void withdraw(const sessile_session *s, batch *b, sessile_id id)
     batch_put(b, s->tree.head, ENTRY_TOMBSTONE, SOURCE_HOST, data, (size_t)size);
 }
 
-static uint32_t keep_of(const sessile_session *s, const sessile_checkpoint_options *o)
+static uint32_t keep_of(const session_core *s, const sessile_checkpoint_options *o)
 {
     return o->keep ? o->keep : session_config(s).checkpoint.keep;
 }
 
 /* Withdraws one when the limit is reached: the oldest without a name, else the oldest. */
-static sessile_status evict(sessile_session *s, batch *b, uint32_t most,
-                            sessile_error *err)
+static sessile_status evict(session_core *s, batch *b, uint32_t most, sessile_error *err)
 {
     const allocator *a = &s->store->alloc;
     size_t count, over;
@@ -178,7 +176,7 @@ static sessile_status evict(sessile_session *s, batch *b, uint32_t most,
 
 /* ------------------------------------------------------------------ writing */
 
-static sessile_status build_checkpoint(void *arg, sessile_session *s, batch *b,
+static sessile_status build_checkpoint(void *arg, session_core *s, batch *b,
                                        sessile_error *err)
 {
     checkpoint_write *w = arg;
@@ -193,14 +191,14 @@ static sessile_status build_checkpoint(void *arg, sessile_session *s, batch *b,
     return SESSILE_OK;
 }
 
-sessile_status session_checkpoint(sessile_session *s,
+sessile_status session_checkpoint(session_core *s,
                                   const sessile_checkpoint_options *options,
                                   sessile_id *out, sessile_error *err)
 {
     return session_checkpoint_at(s, SESSILE_NO_ID, options, out, err);
 }
 
-sessile_status session_checkpoint_at(sessile_session *s, sessile_id at,
+sessile_status session_checkpoint_at(session_core *s, sessile_id at,
                                      const sessile_checkpoint_options *options,
                                      sessile_id *out, sessile_error *err)
 {
@@ -237,8 +235,7 @@ sessile_status session_checkpoint_at(sessile_session *s, sessile_id at,
 
 /* ------------------------------------------------------------------ withdrawing */
 
-sessile_status checkpoint_find_locked(sessile_session *s, sessile_id id,
-                                      sessile_error *err)
+sessile_status checkpoint_find_locked(session_core *s, sessile_id id, sessile_error *err)
 {
     const allocator *a = &s->store->alloc;
     size_t count, i = 0;
@@ -258,7 +255,7 @@ sessile_status checkpoint_find_locked(sessile_session *s, sessile_id id,
         err);
 }
 
-static sessile_status build_withdrawal(void *arg, sessile_session *s, batch *b,
+static sessile_status build_withdrawal(void *arg, session_core *s, batch *b,
                                        sessile_error *err)
 {
     const sessile_id *id = arg;
@@ -269,7 +266,7 @@ static sessile_status build_withdrawal(void *arg, sessile_session *s, batch *b,
     return status;
 }
 
-sessile_status session_withdraw_checkpoint(sessile_session *s, sessile_id id,
+sessile_status session_withdraw_checkpoint(session_core *s, sessile_id id,
                                            sessile_error *err)
 {
     return session_write(s, build_withdrawal, &id, NULL, err);

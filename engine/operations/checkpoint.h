@@ -23,27 +23,26 @@ enum {
 };
 
 /* The public functions of these names; arguments are not NULL. */
-sessile_status session_checkpoint(sessile_session *s,
+sessile_status session_checkpoint(session_core *s,
                                   const sessile_checkpoint_options *options,
                                   sessile_id *out, sessile_error *err);
 /* The same for an entry that is or was the head. */
-sessile_status session_checkpoint_at(sessile_session *s, sessile_id at,
+sessile_status session_checkpoint_at(session_core *s, sessile_id at,
                                      const sessile_checkpoint_options *options,
                                      sessile_id *out, sessile_error *err);
-sessile_status session_checkpoints(sessile_session *s,
+sessile_status session_checkpoints(session_core *s,
                                    const sessile_checkpoint_filter *filter,
                                    sessile_checkpoint_row **out, size_t *count,
                                    sessile_error *err);
-sessile_status session_restore(sessile_session *s, sessile_id id, int force,
+sessile_status session_restore(session_core *s, sessile_id id, int force,
                                sessile_restored **out, sessile_error *err);
-sessile_status session_withdraw_checkpoint(sessile_session *s, sessile_id id,
+sessile_status session_withdraw_checkpoint(session_core *s, sessile_id id,
                                            sessile_error *err);
 
 /* ---- shared by checkpoint.c and restore.c */
 
 void checkpoint_checksum(const char *data, size_t size, char out[65]);
 /* OK: id is a checkpoint in force; else NOTFOUND. The mutex is held. */
-sessile_status checkpoint_find_locked(sessile_session *s, sessile_id id,
-                                      sessile_error *err);
+sessile_status checkpoint_find_locked(session_core *s, sessile_id id, sessile_error *err);
 
 #endif

@@ -42,7 +42,7 @@ static void put_names(buf *out, sessile_slice id, sessile_slice agent, sessile_s
     }
 }
 
-static sessile_status build(void *arg, sessile_session *s, batch *b, sessile_error *err)
+static sessile_status build(void *arg, session_core *s, batch *b, sessile_error *err)
 {
     child_write *w = arg;
     sessile_id parent = w->at == SESSILE_NO_ID ? s->tree.head : w->at;
@@ -71,13 +71,13 @@ static sessile_status build(void *arg, sessile_session *s, batch *b, sessile_err
     return status;
 }
 
-static sessile_status write_child(sessile_session *s, child_write *w, sessile_error *err)
+static sessile_status write_child(session_core *s, child_write *w, sessile_error *err)
 {
     return w->data.failed ? fail_nomem(err) : session_write(s, build, w, NULL, err);
 }
 
 /* The parent's head; an error when the parent is damaged and cannot be written. */
-static sessile_status read_parent_head(sessile_session *s, sessile_id *head,
+static sessile_status read_parent_head(session_core *s, sessile_id *head,
                                        sessile_error *err)
 {
     sessile_status status = session_lock_fresh(s, err);
@@ -90,8 +90,7 @@ static sessile_status read_parent_head(sessile_session *s, sessile_id *head,
     return status;
 }
 
-static sessile_status make_empty(sessile_session *parent,
-                                 sessile_session_options *options,
+static sessile_status make_empty(session_core *parent, sessile_session_options *options,
                                  const sessile_link *link, char new_id[UUID_SIZE],
                                  sessile_error *err)
 {
@@ -106,7 +105,7 @@ static sessile_status make_empty(sessile_session *parent,
     return status;
 }
 
-sessile_status session_child(sessile_session *parent, int with_context,
+sessile_status session_child(session_core *parent, int with_context,
                              sessile_session_options *options, char new_id[UUID_SIZE],
                              sessile_error *err)
 {
@@ -142,8 +141,8 @@ static int is_name(const buf *name, const char *text, size_t size)
     return name->size == size && (!size || !memcmp(name->data, text, size));
 }
 
-static sessile_status check_child(const sessile_session *parent,
-                                  const sessile_session *child, sessile_error *err)
+static sessile_status check_child(const session_core *parent, const session_core *child,
+                                  sessile_error *err)
 {
     const header_link *link = &child->header.parent;
     char shown[NAME_SHOWN];
@@ -159,14 +158,14 @@ static sessile_status check_child(const sessile_session *parent,
         err);
 }
 
-static void put_child(buf *out, const sessile_session *child)
+static void put_child(buf *out, const session_core *child)
 {
     put_names(out, (sessile_slice){child->identity.id, child->identity.id_size},
               (sessile_slice){child->identity.agent, child->identity.agent_size},
               (sessile_slice){child->identity.user, child->identity.user_size});
 }
 
-sessile_status session_child_merged(sessile_session *parent, const sessile_session *child,
+sessile_status session_child_merged(session_core *parent, const session_core *child,
                                     sessile_slice text, sessile_id *out,
                                     sessile_error *err)
 {
@@ -191,9 +190,8 @@ sessile_status session_child_merged(sessile_session *parent, const sessile_sessi
     return status;
 }
 
-sessile_status session_child_discarded(sessile_session *parent,
-                                       const sessile_session *child, sessile_slice reason,
-                                       sessile_error *err)
+sessile_status session_child_discarded(session_core *parent, const session_core *child,
+                                       sessile_slice reason, sessile_error *err)
 {
     child_write w = {.at = SESSILE_NO_ID, .id = SESSILE_NO_ID};
     sessile_status status = check_child(parent, child, err);
@@ -292,7 +290,7 @@ none:
     return SESSILE_OK;
 }
 
-static sessile_status gather(sessile_session *s, children *c, sessile_error *err)
+static sessile_status gather(session_core *s, children *c, sessile_error *err)
 {
     sessile_status status = SESSILE_OK;
     buf text;
@@ -338,7 +336,7 @@ static sessile_status pack(const children *c, sessile_subsession **out,
     return SESSILE_OK;
 }
 
-sessile_status session_subsessions(sessile_session *s, sessile_subsession **out,
+sessile_status session_subsessions(session_core *s, sessile_subsession **out,
                                    size_t *count, sessile_error *err)
 {
     children c = {.alloc = &s->store->alloc};

@@ -6,8 +6,7 @@
 #include "session/read.h"
 #include "tokens/tokens.h"
 
-sessile_status session_count_tokens(sessile_session *s,
-                                    const sessile_count_options *options,
+sessile_status session_count_tokens(session_core *s, const sessile_count_options *options,
                                     sessile_tokens *out, sessile_error *err)
 {
     sessile_status status = session_lock_fresh(s, err);
@@ -22,7 +21,7 @@ sessile_status session_count_tokens(sessile_session *s,
     return status;
 }
 
-sessile_status store_count_messages(sessile_store *store,
+sessile_status store_count_messages(store_core *store,
                                     const sessile_count_options *options,
                                     const sessile_slice *messages, size_t count,
                                     sessile_tokens *each, sessile_tokens *out,

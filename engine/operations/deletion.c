@@ -19,7 +19,7 @@
 
 #define PREFIX "deleted-"
 
-static int keeps_records(const sessile_store *st)
+static int keeps_records(const store_core *st)
 {
     const sessile_backend *table = st->backend.table;
 
@@ -34,7 +34,7 @@ static void put_member(buf *out, const char *name, sessile_slice text)
     json_put_string(out, text.data, text.size);
 }
 
-static sessile_status put_blob(sessile_store *st, const buf *text, int64_t time_ms,
+static sessile_status put_blob(store_core *st, const buf *text, int64_t time_ms,
                                char name[DELETION_NAME], sessile_error *err)
 {
     sessile_status status = SESSILE_EXISTS;
@@ -58,7 +58,7 @@ static sessile_status put_blob(sessile_store *st, const buf *text, int64_t time_
     return status;
 }
 
-sessile_status deletion_put(sessile_store *st, const session_names *names,
+sessile_status deletion_put(store_core *st, const session_names *names,
                             const sessile_delete_options *o, const sessile_deleted *gone,
                             char name[DELETION_NAME], sessile_error *err)
 {
@@ -88,7 +88,7 @@ sessile_status deletion_put(sessile_store *st, const session_names *names,
     return status;
 }
 
-void deletion_drop(sessile_store *st, const char *name)
+void deletion_drop(store_core *st, const char *name)
 {
     sessile_error ignored;
 
@@ -98,14 +98,14 @@ void deletion_drop(sessile_store *st, const char *name)
 
 /* ------------------------------------------------------------------ all of them */
 
-static sessile_status find(blob_names *r, sessile_store *st, sessile_error *err)
+static sessile_status find(blob_names *r, store_core *st, sessile_error *err)
 {
     return blob_names_find(r, st->backend.table, st->backend.self, PREFIX, &st->alloc,
                            err);
 }
 
 /* The text of a record, and its sealed bytes: host_free(). DAMAGED: it does not open. */
-static sessile_status get(sessile_store *st, const char *name, buf *text, char **blob,
+static sessile_status get(store_core *st, const char *name, buf *text, char **blob,
                           size_t *size, sessile_error *err)
 {
     buf checked;
@@ -129,8 +129,8 @@ static sessile_status get(sessile_store *st, const char *name, buf *text, char *
     return status;
 }
 
-static sessile_status reseal_one(sessile_store *st, const char *name, buf *text,
-                                 buf *sealed, sessile_error *err)
+static sessile_status reseal_one(store_core *st, const char *name, buf *text, buf *sealed,
+                                 sessile_error *err)
 {
     char *blob;
     size_t size;
@@ -154,7 +154,7 @@ static sessile_status reseal_one(sessile_store *st, const char *name, buf *text,
     return status;
 }
 
-sessile_status deletions_reseal(sessile_store *st, sessile_error *err)
+sessile_status deletions_reseal(store_core *st, sessile_error *err)
 {
     blob_names all;
     buf text, sealed;
@@ -172,7 +172,7 @@ sessile_status deletions_reseal(sessile_store *st, sessile_error *err)
 }
 
 /* Puts a record as it is, or brings that of an earlier copy up to date. */
-static sessile_status put_copy(sessile_store *to, const char *name, const char *data,
+static sessile_status put_copy(store_core *to, const char *name, const char *data,
                                size_t size, uint64_t *copied, sessile_error *err)
 {
     const sessile_backend *table = to->backend.table;
@@ -192,7 +192,7 @@ static sessile_status put_copy(sessile_store *to, const char *name, const char *
     return status;
 }
 
-static sessile_status copy_one(sessile_store *from, sessile_store *to, const char *name,
+static sessile_status copy_one(store_core *from, store_core *to, const char *name,
                                int reseal, uint64_t *copied, sessile_error *err)
 {
     char *blob = NULL;
@@ -228,7 +228,7 @@ static sessile_status copy_one(sessile_store *from, sessile_store *to, const cha
     return status;
 }
 
-sessile_status deletions_copy(sessile_store *from, sessile_store *to, int reseal,
+sessile_status deletions_copy(store_core *from, store_core *to, int reseal,
                               uint64_t *copied, uint64_t *lost, sessile_error *err)
 {
     blob_names all;
@@ -317,7 +317,7 @@ static sessile_status give(row *rows, size_t n, const buf *texts, const allocato
 }
 
 /* Reads all records into rows. *n: how many there are. */
-static sessile_status read_all(sessile_store *st, const blob_names *all, row *rows,
+static sessile_status read_all(store_core *st, const blob_names *all, row *rows,
                                buf *texts, size_t *n, sessile_error *err)
 {
     const char *name = all->text.data;
@@ -344,7 +344,7 @@ static sessile_status read_all(sessile_store *st, const blob_names *all, row *ro
     return !status && texts->failed ? fail_nomem(err) : status;
 }
 
-sessile_status deletions_list(sessile_store *st, sessile_deletion **out, size_t *count,
+sessile_status deletions_list(store_core *st, sessile_deletion **out, size_t *count,
                               sessile_error *err)
 {
     sessile_status status =

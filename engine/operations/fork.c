@@ -17,7 +17,7 @@
 #include "session/fold.h"
 #include "session/quota.h"
 
-static void plan_init(fork_plan *p, sessile_session *s)
+static void plan_init(fork_plan *p, session_core *s)
 {
     memset(p, 0, sizeof *p);
     p->s = s;
@@ -36,7 +36,7 @@ static void plan_deinit(fork_plan *p)
 /* DAMAGED or TRUNCATED when one of the copied lines is bad. */
 static sessile_status check_sound(const fork_plan *p, sessile_error *err)
 {
-    const sessile_session *s = p->s;
+    const session_core *s = p->s;
     sessile_id sound = log_count_undamaged(s->log), at;
     sessile_error why = {SESSILE_OK, ""};
 
@@ -54,10 +54,10 @@ static sessile_status check_sound(const fork_plan *p, sessile_error *err)
 }
 
 /* Writes lines, then facts, under the new names. No mutex is held. */
-static sessile_status write_copy(const fork_plan *p, sessile_store *to,
+static sessile_status write_copy(const fork_plan *p, store_core *to,
                                  const session_names *names, sessile_error *err)
 {
-    sessile_store *from = p->s->store;
+    store_core *from = p->s->store;
     const session_names own = session_own_names(p->s);
     char folder[NAME_SIZE], name[NAME_SIZE], new_folder[NAME_SIZE], new_name[NAME_SIZE];
     char user[NAME_SIZE];
@@ -106,7 +106,7 @@ static sessile_status exists(const session_names *names, sessile_error *err)
 }
 
 /* EXISTS before anything is read. A name that is taken later is found at the end. */
-static sessile_status check_free(sessile_store *to, const session_names *names,
+static sessile_status check_free(store_core *to, const session_names *names,
                                  sessile_error *err)
 {
     char folder[NAME_SIZE], name[NAME_SIZE];
@@ -124,7 +124,7 @@ static sessile_status check_free(sessile_store *to, const session_names *names,
 
 typedef sessile_status (*make_plan)(fork_plan *p, void *arg, sessile_error *err);
 
-static sessile_status copy_session(sessile_session *s, sessile_store *to,
+static sessile_status copy_session(session_core *s, store_core *to,
                                    const session_names *names, make_plan make, void *arg,
                                    sessile_error *err)
 {
@@ -168,9 +168,9 @@ static sessile_slice given_or(sessile_slice given, const char *own, size_t size)
     return given.data ? given : (sessile_slice){own, size};
 }
 
-sessile_status session_choose_names(session_names *names, sessile_store *to,
-                                    sessile_session *s, sessile_session_options *options,
-                                    int id_may_be_empty, sessile_error *err)
+sessile_status session_choose_names(session_names *names, store_core *to, session_core *s,
+                                    sessile_session_options *options, int id_may_be_empty,
+                                    sessile_error *err)
 {
     options->agent = given_or(options->agent, s->identity.agent, s->identity.agent_size);
     options->user = given_or(options->user, s->identity.user, s->identity.user_size);
@@ -197,7 +197,7 @@ typedef struct fork_wish {
 static sessile_status plan_fork(fork_plan *p, void *arg, sessile_error *err)
 {
     const fork_wish *w = arg;
-    sessile_session *s = p->s;
+    session_core *s = p->s;
     sessile_slice title = given_or(w->title, s->fold.title, s->fold.title_size);
     int64_t now_ms = s->store->os->now_ms(s->store->os->ud);
     sessile_status status;
@@ -231,11 +231,11 @@ static sessile_status plan_fork(fork_plan *p, void *arg, sessile_error *err)
     return status;
 }
 
-sessile_status session_fork(sessile_session *s, sessile_id entry,
+sessile_status session_fork(session_core *s, sessile_id entry,
                             sessile_session_options *options, const sessile_link *parent,
                             char new_id[UUID_SIZE], sessile_error *err)
 {
-    sessile_store *st = s->store;
+    store_core *st = s->store;
     fork_wish wish = {.entry = entry, .title = options->title, .parent = parent};
     session_names names;
     sessile_status status;
@@ -265,7 +265,7 @@ sessile_status session_fork(sessile_session *s, sessile_id entry,
 
 static sessile_status plan_put(fork_plan *p, void *arg, sessile_error *err)
 {
-    sessile_session *s = p->s;
+    session_core *s = p->s;
     sessile_status status = session_damage_locked(s, NULL, err);
     buf text;
 
@@ -282,7 +282,7 @@ static sessile_status plan_put(fork_plan *p, void *arg, sessile_error *err)
     return session_name_error(s, status, err);
 }
 
-sessile_status session_put(sessile_store *to, sessile_session *s,
+sessile_status session_put(store_core *to, session_core *s,
                            sessile_session_options *options, sessile_error *err)
 {
     session_names names;

@@ -7,7 +7,7 @@
 
 /* What to copy, found before the lines are read. */
 typedef struct fork_plan {
-    sessile_session *s;
+    session_core *s;
     sessile_id last; /* the last entry that is copied */
     unsigned char tag[VAULT_TAG];
     buf header;

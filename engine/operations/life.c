@@ -15,8 +15,7 @@
 #include "operations/deletion.h"
 #include "session/fold.h"
 
-sessile_status session_life(sessile_session *s, sessile_life_info *out,
-                            sessile_error *err)
+sessile_status session_life(session_core *s, sessile_life_info *out, sessile_error *err)
 {
     sessile_status status = session_lock_fresh(s, err);
     life_facts f;
@@ -41,8 +40,7 @@ typedef struct step {
     int revives; /* 1: undelete, the only change that a deleted session allows */
 } step;
 
-static sessile_status build_step(void *arg, sessile_session *s, batch *b,
-                                 sessile_error *err)
+static sessile_status build_step(void *arg, session_core *s, batch *b, sessile_error *err)
 {
     step *w = arg;
     sessile_status status = w->revives ? SESSILE_OK : session_check_exists_locked(s, err);
@@ -57,12 +55,12 @@ static sessile_status build_step(void *arg, sessile_session *s, batch *b,
     return SESSILE_OK;
 }
 
-static sessile_status take_step(sessile_session *s, step *w, sessile_error *err)
+static sessile_status take_step(session_core *s, step *w, sessile_error *err)
 {
     return w->text.failed ? fail_nomem(err) : session_write(s, build_step, w, NULL, err);
 }
 
-sessile_status session_set_ttl(sessile_session *s, int64_t ttl_ms, sessile_error *err)
+sessile_status session_set_ttl(session_core *s, int64_t ttl_ms, sessile_error *err)
 {
     sessile_status status;
     step w = {.revives = 0};
@@ -77,7 +75,7 @@ sessile_status session_set_ttl(sessile_session *s, int64_t ttl_ms, sessile_error
     return status;
 }
 
-sessile_status session_set_archived(sessile_session *s, int archived, sessile_error *err)
+sessile_status session_set_archived(session_core *s, int archived, sessile_error *err)
 {
     sessile_status status;
     step w = {.revives = 0};
@@ -92,7 +90,7 @@ sessile_status session_set_archived(sessile_session *s, int archived, sessile_er
 /* ------------------------------------------------------------------ delete */
 
 static sessile_status check_text(const char *name, sessile_slice text,
-                                 const sessile_store *st, sessile_error *err)
+                                 const store_core *st, sessile_error *err)
 {
     if (text.size > st->limits.message)
         return fail(err, SESSILE_LIMIT, "the %s has more bytes than the limit [message]",
@@ -103,7 +101,7 @@ static sessile_status check_text(const char *name, sessile_slice text,
 }
 
 static sessile_status put_text(buf *out, const char *name, sessile_slice text,
-                               const sessile_store *st, sessile_error *err)
+                               const store_core *st, sessile_error *err)
 {
     sessile_status status = check_text(name, text, st, err);
 
@@ -114,10 +112,10 @@ static sessile_status put_text(buf *out, const char *name, sessile_slice text,
     return status;
 }
 
-static sessile_status mark(sessile_store *st, const sessile_session_options *which,
-                           step *w, sessile_error *err)
+static sessile_status mark(store_core *st, const sessile_session_options *which, step *w,
+                           sessile_error *err)
 {
-    sessile_session *s;
+    session_core *s;
     sessile_status status =
         w->text.failed ? fail_nomem(err) : session_open_any(&s, st, which, err);
 
@@ -131,8 +129,7 @@ static sessile_status mark(sessile_store *st, const sessile_session_options *whi
     return status;
 }
 
-static sessile_status delete_softly(sessile_store *st,
-                                    const sessile_session_options *which,
+static sessile_status delete_softly(store_core *st, const sessile_session_options *which,
                                     const sessile_delete_options *o, sessile_error *err)
 {
     step w = {.revives = 0};
@@ -176,7 +173,7 @@ static sessile_status hash_names(const session_names *n, char out[SESSILE_ID_HAS
     return status;
 }
 
-sessile_status session_remove_log(sessile_store *st, const session_names *names,
+sessile_status session_remove_log(store_core *st, const session_names *names,
                                   const log_ending *expected, uint64_t *bytes,
                                   sessile_error *err)
 {
@@ -194,7 +191,7 @@ sessile_status session_remove_log(sessile_store *st, const session_names *names,
 }
 
 /* The size of a session's log; NOTFOUND. A log that does not open has none. */
-static sessile_status look(sessile_store *st, const session_names *names, uint64_t *bytes,
+static sessile_status look(store_core *st, const session_names *names, uint64_t *bytes,
                            sessile_error *err)
 {
     char folder[NAME_SIZE], name[NAME_SIZE];
@@ -211,7 +208,7 @@ static sessile_status look(sessile_store *st, const session_names *names, uint64
     return SESSILE_OK;
 }
 
-sessile_status session_remove(sessile_store *st, const session_names *names,
+sessile_status session_remove(store_core *st, const session_names *names,
                               const log_ending *expected, const sessile_delete_options *o,
                               sessile_deleted *out, sessile_error *err)
 {
@@ -237,7 +234,7 @@ sessile_status session_remove(sessile_store *st, const session_names *names,
     return status;
 }
 
-sessile_status session_delete(sessile_store *st, const sessile_session_options *which,
+sessile_status session_delete(store_core *st, const sessile_session_options *which,
                               const sessile_delete_options *options, sessile_deleted *out,
                               sessile_error *err)
 {
@@ -272,7 +269,7 @@ sessile_status session_delete(sessile_store *st, const sessile_session_options *
     return status;
 }
 
-sessile_status session_undelete(sessile_store *st, const sessile_session_options *which,
+sessile_status session_undelete(store_core *st, const sessile_session_options *which,
                                 sessile_slice actor, sessile_error *err)
 {
     step w = {.revives = 1};

@@ -16,7 +16,7 @@ enum { GAP = 16 };
 /* ------------------------------------------------------------------ which rows */
 
 /* The first message at or after `from`, for which `from` must lie on the path. */
-static sessile_status find_from(sessile_session *s, sessile_id at, sessile_id from,
+static sessile_status find_from(session_core *s, sessile_id at, sessile_id from,
                                 const sessile_id *ids, size_t count, size_t *out,
                                 sessile_error *err)
 {
@@ -55,7 +55,7 @@ static sessile_status find_from(sessile_session *s, sessile_id at, sessile_id fr
 
 /* Moves what is asked for to the front of ids: from, then role, then the newest `last`,
  * of these the first `limit`. */
-static sessile_status choose(sessile_session *s, const sessile_messages_options *o,
+static sessile_status choose(session_core *s, const sessile_messages_options *o,
                              sessile_id at, sessile_id *ids, size_t *count,
                              sessile_error *err)
 {
@@ -116,7 +116,7 @@ static sessile_status take_row(void *arg, sessile_id id, const char *text, size_
 }
 
 /* Reads neighbouring entries together. */
-static sessile_status read_rows(sessile_session *s, reading *r, size_t count,
+static sessile_status read_rows(session_core *s, reading *r, size_t count,
                                 sessile_error *err)
 {
     sessile_status status = SESSILE_OK;
@@ -135,7 +135,7 @@ static sessile_status read_rows(sessile_session *s, reading *r, size_t count,
     return status;
 }
 
-static sessile_status give_rows(const sessile_session *s, const reading *r, size_t count,
+static sessile_status give_rows(const session_core *s, const reading *r, size_t count,
                                 sessile_message **out, sessile_error *err)
 {
     sessile_message *rows;
@@ -162,7 +162,7 @@ static sessile_status give_rows(const sessile_session *s, const reading *r, size
 }
 
 /* Rows of the messages at ids. */
-static sessile_status make_rows(sessile_session *s, const sessile_id *ids, size_t count,
+static sessile_status make_rows(session_core *s, const sessile_id *ids, size_t count,
                                 sessile_message **out, sessile_error *err)
 {
     const allocator *a = &s->store->alloc;
@@ -185,8 +185,7 @@ static sessile_status make_rows(sessile_session *s, const sessile_id *ids, size_
 }
 
 /* An empty list is a block as well, so that the caller can always free it. */
-sessile_status session_messages(sessile_session *s,
-                                const sessile_messages_options *options,
+sessile_status session_messages(session_core *s, const sessile_messages_options *options,
                                 sessile_message **out, size_t *count, sessile_error *err)
 {
     sessile_messages_options all = {.from = SESSILE_NO_ID, .at = SESSILE_NO_ID};

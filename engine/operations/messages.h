@@ -7,8 +7,7 @@
 #include "session/handle.h"
 
 /* sessile_messages(). */
-sessile_status session_messages(sessile_session *s,
-                                const sessile_messages_options *options,
+sessile_status session_messages(session_core *s, const sessile_messages_options *options,
                                 sessile_message **out, size_t *count, sessile_error *err);
 
 #endif

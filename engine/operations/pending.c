@@ -14,7 +14,7 @@
 #include "session/fold.h"
 
 /* *open: 1 when an answer could still be applied. */
-static sessile_status read_pending(sessile_session *s, const entry *e, int *open,
+static sessile_status read_pending(session_core *s, const entry *e, int *open,
                                    sessile_error *err)
 {
     sessile_id saw = read_earlier_id(e, "saw");
@@ -33,7 +33,7 @@ static sessile_status read_pending(sessile_session *s, const entry *e, int *open
     return SESSILE_OK;
 }
 
-sessile_status session_pending_run_locked(sessile_session *s, sessile_id *id, buf *text,
+sessile_status session_pending_run_locked(session_core *s, sessile_id *id, buf *text,
                                           entry *e, sessile_error *err)
 {
     const allocator *a = &s->store->alloc;
@@ -79,7 +79,7 @@ typedef struct pending {
     size_t policy, policy_size, request, request_size; /* in the list's texts */
 } pending;
 
-static sessile_status add_pending(sessile_session *s, const fact *one, pending *rows,
+static sessile_status add_pending(session_core *s, const fact *one, pending *rows,
                                   size_t *n, buf *texts, buf *text, sessile_error *err)
 {
     sessile_status status;
@@ -110,8 +110,8 @@ static sessile_status add_pending(sessile_session *s, const fact *one, pending *
     return texts->failed ? fail_nomem(err) : SESSILE_OK;
 }
 
-static sessile_pending_run *pack(const sessile_session *s, const pending *rows,
-                                 size_t count, const buf *texts)
+static sessile_pending_run *pack(const session_core *s, const pending *rows, size_t count,
+                                 const buf *texts)
 {
     sessile_pending_run *out =
         host_alloc(&s->store->alloc, (count + !count) * sizeof *out + texts->size);
@@ -132,7 +132,7 @@ static sessile_pending_run *pack(const sessile_session *s, const pending *rows,
     return out;
 }
 
-static sessile_status pending_runs_locked(sessile_session *s, sessile_pending_run **out,
+static sessile_status pending_runs_locked(session_core *s, sessile_pending_run **out,
                                           size_t *count, sessile_error *err)
 {
     const allocator *a = &s->store->alloc;
@@ -167,7 +167,7 @@ static sessile_status pending_runs_locked(sessile_session *s, sessile_pending_ru
     return status;
 }
 
-sessile_status session_pending_runs(sessile_session *s, sessile_pending_run **out,
+sessile_status session_pending_runs(session_core *s, sessile_pending_run **out,
                                     size_t *count, sessile_error *err)
 {
     sessile_status status = session_lock_fresh(s, err);

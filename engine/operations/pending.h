@@ -23,10 +23,10 @@
  * Reads pending run *id (SESSILE_NO_ID: the newest that is open) into text and e.
  * NOTFOUND: there is none, or it is closed. The mutex is held.
  */
-sessile_status session_pending_run_locked(sessile_session *s, sessile_id *id, buf *text,
+sessile_status session_pending_run_locked(session_core *s, sessile_id *id, buf *text,
                                           entry *e, sessile_error *err);
 /* sessile_pending_runs(). */
-sessile_status session_pending_runs(sessile_session *s, sessile_pending_run **out,
+sessile_status session_pending_runs(session_core *s, sessile_pending_run **out,
                                     size_t *count, sessile_error *err);
 
 #endif

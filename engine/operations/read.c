@@ -16,9 +16,9 @@ static sessile_status text_locked(void *arg, sessile_key key, buf *out,
     return prefetch_message(arg, key, out, err);
 }
 
-sessile_status session_read_context(sessile_session *s, sessile_id at,
-                                    sessile_message **out, size_t *count,
-                                    sessile_context_info *info, sessile_error *err)
+sessile_status session_read_context(session_core *s, sessile_id at, sessile_message **out,
+                                    size_t *count, sessile_context_info *info,
+                                    sessile_error *err)
 {
     const allocator *a = &s->store->alloc;
     const context *c = NULL;
@@ -75,7 +75,7 @@ sessile_status session_read_context(sessile_session *s, sessile_id at,
     return status;
 }
 
-sessile_status session_entry(sessile_session *s, sessile_id id, char **out, size_t *size,
+sessile_status session_entry(session_core *s, sessile_id id, char **out, size_t *size,
                              sessile_error *err)
 {
     const allocator *a = &s->store->alloc;
@@ -106,13 +106,13 @@ sessile_id read_earlier_id(const entry *e, const char *member)
     return id;
 }
 
-struct sessile_entries {
-    sessile_session *session;
+struct entries_core {
+    session_core *session;
     sessile_id next, end;
     buf text;
 };
 
-sessile_status entries_open(sessile_entries **out, sessile_session *s, sessile_error *err)
+sessile_status entries_open(entries_core **out, session_core *s, sessile_error *err)
 {
     const allocator *a = &s->store->alloc;
     sessile_status status = session_lock_fresh(s, err);
@@ -120,7 +120,7 @@ sessile_status entries_open(sessile_entries **out, sessile_session *s, sessile_e
         return status;
     sessile_id end = log_count(s->log);
     session_unlock(s);
-    sessile_entries *e = mem_zalloc(a, sizeof *e);
+    entries_core *e = mem_zalloc(a, sizeof *e);
     if (!e)
         return fail_nomem(err);
     e->session = s;
@@ -130,7 +130,7 @@ sessile_status entries_open(sessile_entries **out, sessile_session *s, sessile_e
     return SESSILE_OK;
 }
 
-sessile_status entries_next(sessile_entries *entries, sessile_id *id, const char **json,
+sessile_status entries_next(entries_core *entries, sessile_id *id, const char **json,
                             size_t *size, sessile_error *err)
 {
     if (entries->next >= entries->end)
@@ -152,7 +152,7 @@ sessile_status entries_next(sessile_entries *entries, sessile_id *id, const char
     return SESSILE_OK;
 }
 
-void entries_close(sessile_entries *entries)
+void entries_close(entries_core *entries)
 {
     const allocator *a = &entries->session->store->alloc;
     buf_deinit(&entries->text);

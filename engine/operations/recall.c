@@ -36,11 +36,11 @@ typedef struct known {
 } known;
 
 typedef struct recall {
-    sessile_session *session;
-    sessile_memory *const *memories;
+    session_core *session;
+    memory_core *const *memories;
     size_t memory_count;
     const sessile_recall_options *options;
-    sessile_memory *locked[MEMORIES]; /* NULL: not, or its user does not consent */
+    memory_core *locked[MEMORIES]; /* NULL: not, or its user does not consent */
     size_t denied;
     known known;
     buf question;
@@ -55,23 +55,17 @@ typedef struct recall {
 /* ------------------------------------------------------------------ memories */
 
 /* 0: of the user, 1: of the agent alone. */
-static int place_of(const sessile_memory *m)
+static int place_of(const memory_core *m)
 {
     return m->user_size == 0;
 }
 
-sessile_status recall_check_memories(const sessile_session *s,
-                                     sessile_memory *const *memories, size_t memory_count,
-                                     sessile_error *err)
+sessile_status recall_check_memories(const session_core *s, memory_core *const *memories,
+                                     size_t memory_count, sessile_error *err)
 {
     const session_identity *own = &s->identity;
-    if (memory_count > MEMORIES)
-        return fail(err, SESSILE_INVALID,
-                    "at most %d memories: the user's, and the one that the agent keeps "
-                    "for all",
-                    MEMORIES);
     for (size_t i = 0; i < memory_count; i++) {
-        const sessile_memory *m = memories[i];
+        const memory_core *m = memories[i];
         if (m->store != s->store || m->agent_size != own->agent_size ||
             memcmp(m->agent, own->agent, own->agent_size) != 0 ||
             (m->user_size && (m->user_size != own->user_size ||
@@ -102,7 +96,7 @@ static sessile_status lock_memories(recall *r, sessile_error *err)
     r->denied = 0;
     for (size_t k = 0; !status && k < r->memory_count; k++) {
         size_t i = swapped ? 1 - k : k;
-        sessile_memory *m = r->memories[i];
+        memory_core *m = r->memories[i];
         status = memory_lock_fresh(m, err);
         if (status)
             break;
@@ -274,7 +268,7 @@ static sessile_status make_message(recall *r, int64_t now_ms, message *columns,
 static sessile_status add_item(recall *r, const sessile_recall_item *item, int64_t now_ms,
                                sessile_error *err)
 {
-    sessile_memory *m = r->locked[item->memory];
+    memory_core *m = r->locked[item->memory];
     size_t text = r->text.size, of = r->of.size;
     int place = place_of(r->memories[item->memory]);
     token_count tokens;
@@ -318,8 +312,7 @@ static sessile_status add_item(recall *r, const sessile_recall_item *item, int64
     return know(&r->known, place, item->id) ? fail_nomem(err) : SESSILE_OK;
 }
 
-static sessile_status check_place(sessile_session *s, const context *c,
-                                  sessile_error *err)
+static sessile_status check_place(session_core *s, const context *c, sessile_error *err)
 {
     pairing pairs;
     sessile_status status = SESSILE_OK;
@@ -336,7 +329,7 @@ static sessile_status check_place(sessile_session *s, const context *c,
 }
 
 /* A session_build: may be called again. */
-static sessile_status build(void *arg, sessile_session *s, batch *b, sessile_error *err)
+static sessile_status build(void *arg, session_core *s, batch *b, sessile_error *err)
 {
     recall *r = arg;
     sessile_recall_outcome *out = r->out;
@@ -377,9 +370,9 @@ static sessile_status build(void *arg, sessile_session *s, batch *b, sessile_err
 
 /* ------------------------------------------------------------------ the two calls */
 
-static sessile_status begin(recall *r, sessile_session *s,
-                            sessile_memory *const *memories, size_t memory_count,
-                            const sessile_recall_options *options, sessile_error *err)
+static sessile_status begin(recall *r, session_core *s, memory_core *const *memories,
+                            size_t memory_count, const sessile_recall_options *options,
+                            sessile_error *err)
 {
     const allocator *a = &s->store->alloc;
 
@@ -421,7 +414,7 @@ static void end(recall *r)
     buf_wipe(&r->scratch);
 }
 
-sessile_status recall_question(sessile_session *s, const sessile_recall_options *options,
+sessile_status recall_question(session_core *s, const sessile_recall_options *options,
                                buf *out, sessile_error *err)
 {
     const context *c;
@@ -441,7 +434,7 @@ sessile_status recall_question(sessile_session *s, const sessile_recall_options 
     return !status && out->failed ? fail_nomem(err) : status;
 }
 
-sessile_status session_recall_find(sessile_session *s, sessile_memory *const *memories,
+sessile_status session_recall_find(session_core *s, memory_core *const *memories,
                                    size_t memory_count,
                                    const sessile_recall_options *options,
                                    sessile_memory_row **rows, size_t *count,
@@ -458,7 +451,7 @@ sessile_status session_recall_find(sessile_session *s, sessile_memory *const *me
     return status;
 }
 
-sessile_status session_recall(sessile_session *s, sessile_memory *const *memories,
+sessile_status session_recall(session_core *s, memory_core *const *memories,
                               size_t memory_count, const sessile_recall_options *options,
                               sessile_recall_outcome *out, sessile_error *err)
 {

@@ -18,7 +18,7 @@
 #include <stdio.h>
 #include <string.h>
 
-static void private_place(sessile_store *st, session_place *out)
+static void private_place(store_core *st, session_place *out)
 {
     pthread_mutex_lock(&st->mutex);
     uint64_t number = st->records_opened++;
@@ -29,7 +29,7 @@ static void private_place(sessile_store *st, session_place *out)
 }
 
 /* Writes the records into a log. */
-static sessile_status take_in(sessile_store *st, const session_place *at,
+static sessile_status take_in(store_core *st, const session_place *at,
                               const sessile_slice *records, size_t count,
                               sessile_error *err)
 {
@@ -60,7 +60,7 @@ static sessile_status take_in(sessile_store *st, const session_place *at,
 }
 
 /* Checks that the records end with a whole write. */
-static sessile_status check_end(sessile_session *s, size_t count, sessile_error *err)
+static sessile_status check_end(session_core *s, size_t count, sessile_error *err)
 {
     uint64_t known = log_count(s->log);
 
@@ -77,7 +77,7 @@ static sessile_status check_end(sessile_session *s, size_t count, sessile_error 
         err);
 }
 
-sessile_status session_records_open(sessile_session **out, sessile_store *st,
+sessile_status session_records_open(session_core **out, store_core *st,
                                     const sessile_session_options *options,
                                     const sessile_slice *records, size_t count,
                                     sessile_error *err)
@@ -111,8 +111,8 @@ sessile_status session_records_open(sessile_session **out, sessile_store *st,
     return status;
 }
 
-void session_records_own(sessile_store *st, const sessile_session_options *named,
-                         sessile_session *s)
+void session_records_own(store_core *st, const sessile_session_options *named,
+                         session_core *s)
 {
     session_names names;
     session_place at, own;
@@ -129,9 +129,8 @@ void session_records_own(sessile_store *st, const sessile_session_options *named
         store_ram_unname(&st->backend, at.folder, at.name);
 }
 
-sessile_status session_records_locked(sessile_session *s, uint64_t from,
-                                      sessile_slice **out, size_t *count,
-                                      sessile_error *err)
+sessile_status session_records_locked(session_core *s, uint64_t from, sessile_slice **out,
+                                      size_t *count, sessile_error *err)
 {
     const allocator *a = &s->store->alloc;
     uint64_t known = log_count(s->log);

@@ -36,8 +36,8 @@ static int is_sound(json data)
     return memcmp(at + sizeof member - 1, sum, 64) == 0;
 }
 
-static sessile_status read_checkpoint(sessile_session *s, sessile_id id, buf *text,
-                                      entry *e, sessile_error *err)
+static sessile_status read_checkpoint(session_core *s, sessile_id id, buf *text, entry *e,
+                                      sessile_error *err)
 {
     sessile_status status = session_read_entry(s, id, text, e, err);
 
@@ -50,7 +50,7 @@ static sessile_status read_checkpoint(sessile_session *s, sessile_id id, buf *te
 /* ------------------------------------------------------------------ a list */
 
 typedef struct listing {
-    sessile_session *s;
+    session_core *s;
     const sessile_checkpoint_filter *filter;
     sessile_checkpoint_row *rows; /* texts: offsets, until they are packed */
     size_t count;
@@ -197,7 +197,7 @@ static sessile_status list_locked(listing *l, sessile_checkpoint_row **out, size
     return status;
 }
 
-sessile_status session_checkpoints(sessile_session *s,
+sessile_status session_checkpoints(session_core *s,
                                    const sessile_checkpoint_filter *filter,
                                    sessile_checkpoint_row **out, size_t *count,
                                    sessile_error *err)
@@ -236,7 +236,7 @@ static int same_text(const buf *mine, json theirs, buf *work)
            (!mine->size || !memcmp(mine->data, work->data, mine->size));
 }
 
-static int has_tool(const sessile_session *s, const buf *name, buf *work)
+static int has_tool(const session_core *s, const buf *name, buf *work)
 {
     json_iter it =
         json_begin(json_of(s->identity.info.tools.data, s->identity.info.tools.size));
@@ -248,7 +248,7 @@ static int has_tool(const sessile_session *s, const buf *name, buf *work)
 }
 
 /* Tools of the checkpoint that the restoring agent does not have. */
-static void compare_tools(const sessile_session *s, json tools, buf *out, buf *work)
+static void compare_tools(const session_core *s, json tools, buf *out, buf *work)
 {
     json_iter it = json_begin(tools);
     buf name;
@@ -266,7 +266,7 @@ static void compare_tools(const sessile_session *s, json tools, buf *out, buf *w
     buf_deinit(&name);
 }
 
-static sessile_status compare_agent(const sessile_session *s, const entry *e, int force,
+static sessile_status compare_agent(const session_core *s, const entry *e, int force,
                                     buf *warnings, sessile_error *err)
 {
     json agent = json_get(e->data, "agent"), version = json_get(agent, "version");
@@ -305,7 +305,7 @@ typedef struct restoring {
     entry e;
 } restoring;
 
-static sessile_status read_state(sessile_session *s, restoring *r, sessile_error *err)
+static sessile_status read_state(session_core *s, restoring *r, sessile_error *err)
 {
     json state = json_get(r->e.data, "state"), packed = json_get(r->e.data, "zstd");
     sessile_status status;
@@ -338,7 +338,7 @@ static sessile_status read_state(sessile_session *s, restoring *r, sessile_error
 }
 
 /* session_build: the head is moved to where it was, unless it is there. */
-static sessile_status build_restore(void *arg, sessile_session *s, batch *b,
+static sessile_status build_restore(void *arg, session_core *s, batch *b,
                                     sessile_error *err)
 {
     restoring *r = arg;
@@ -372,7 +372,7 @@ static sessile_status build_restore(void *arg, sessile_session *s, batch *b,
     return SESSILE_OK;
 }
 
-static sessile_restored *make_restored(const sessile_session *s, const restoring *r)
+static sessile_restored *make_restored(const session_core *s, const restoring *r)
 {
     sessile_restored *out =
         host_alloc(&s->store->alloc, sizeof *out + r->state.size + r->warnings.size + 2);
@@ -394,7 +394,7 @@ static sessile_restored *make_restored(const sessile_session *s, const restoring
     return out;
 }
 
-sessile_status session_restore(sessile_session *s, sessile_id id, int force,
+sessile_status session_restore(session_core *s, sessile_id id, int force,
                                sessile_restored **out, sessile_error *err)
 {
     const allocator *a = &s->store->alloc;

@@ -27,20 +27,20 @@ typedef struct suspension_write {
     int pending_runs; /* 1: close pending runs as well */
 } suspension_write;
 
-static const fact *find_suspension(const sessile_session *s)
+static const fact *find_suspension(const session_core *s)
 {
     return facts_find(&s->fold.facts, FACT_SUSPEND, 0, "", 0);
 }
 
 /* ------------------------------------------------------------------ writing */
 
-static sessile_id put_host_fact(const sessile_session *s, batch *b, entry_type type,
+static sessile_id put_host_fact(const session_core *s, batch *b, entry_type type,
                                 const buf *text)
 {
     return batch_put(b, s->tree.head, type, SOURCE_HOST, text->data, text->size);
 }
 
-static sessile_status build_suspend(void *arg, sessile_session *s, batch *b,
+static sessile_status build_suspend(void *arg, session_core *s, batch *b,
                                     sessile_error *err)
 {
     suspension_write *w = arg;
@@ -51,7 +51,7 @@ static sessile_status build_suspend(void *arg, sessile_session *s, batch *b,
     return status;
 }
 
-static sessile_status close_pending_runs(sessile_session *s, batch *b, size_t *closed,
+static sessile_status close_pending_runs(session_core *s, batch *b, size_t *closed,
                                          sessile_error *err)
 {
     const allocator *a = &s->store->alloc;
@@ -79,8 +79,7 @@ static sessile_status close_pending_runs(sessile_session *s, batch *b, size_t *c
     return status;
 }
 
-static sessile_status build_end(void *arg, sessile_session *s, batch *b,
-                                sessile_error *err)
+static sessile_status build_end(void *arg, session_core *s, batch *b, sessile_error *err)
 {
     suspension_write *w = arg;
     const fact *suspension = find_suspension(s);
@@ -107,13 +106,13 @@ static sessile_status build_end(void *arg, sessile_session *s, batch *b,
     return status;
 }
 
-static sessile_status write_suspension(sessile_session *s, session_build build,
+static sessile_status write_suspension(session_core *s, session_build build,
                                        suspension_write *w, sessile_error *err)
 {
     return w->text.failed ? fail_nomem(err) : session_write(s, build, w, NULL, err);
 }
 
-static sessile_status put_reason(buf *out, sessile_slice reason, const sessile_session *s,
+static sessile_status put_reason(buf *out, sessile_slice reason, const session_core *s,
                                  sessile_error *err)
 {
     if (reason.size > s->store->limits.message)
@@ -127,8 +126,8 @@ static sessile_status put_reason(buf *out, sessile_slice reason, const sessile_s
     return SESSILE_OK;
 }
 
-sessile_status session_suspend(sessile_session *s, sessile_slice reason,
-                               sessile_slice state, sessile_id *out, sessile_error *err)
+sessile_status session_suspend(session_core *s, sessile_slice reason, sessile_slice state,
+                               sessile_id *out, sessile_error *err)
 {
     const sessile_limits *limits = &s->store->limits;
     suspension_write w = {.id = SESSILE_NO_ID};
@@ -160,7 +159,7 @@ sessile_status session_suspend(sessile_session *s, sessile_slice reason,
     return status;
 }
 
-sessile_status session_resume_with(sessile_session *s, const sessile_slice *messages,
+sessile_status session_resume_with(session_core *s, const sessile_slice *messages,
                                    size_t count, sessile_id *first, sessile_error *err)
 {
     const allocator *a = &s->store->alloc;
@@ -209,8 +208,7 @@ sessile_status session_resume_with(sessile_session *s, const sessile_slice *mess
     return status;
 }
 
-sessile_status session_cancel(sessile_session *s, sessile_slice reason,
-                              sessile_error *err)
+sessile_status session_cancel(session_core *s, sessile_slice reason, sessile_error *err)
 {
     suspension_write w = {.pending_runs = 1};
     sessile_status status;
@@ -227,7 +225,7 @@ sessile_status session_cancel(sessile_session *s, sessile_slice reason,
 
 /* ------------------------------------------------------------------ reading */
 
-static sessile_status pack_suspension(sessile_session *s, sessile_id id,
+static sessile_status pack_suspension(session_core *s, sessile_id id,
                                       sessile_suspension **out, sessile_error *err)
 {
     buf text, reason;
@@ -265,7 +263,7 @@ static sessile_status pack_suspension(sessile_session *s, sessile_id id,
     return status;
 }
 
-sessile_status session_suspension(sessile_session *s, sessile_suspension **out,
+sessile_status session_suspension(session_core *s, sessile_suspension **out,
                                   sessile_error *err)
 {
     sessile_status status = session_lock_fresh(s, err);

@@ -15,7 +15,7 @@
 enum { SOONEST_MS = 5, LATEST_MS = 50 };
 
 /* Reads new entries. *seen: set to the number known before, when it is 0. */
-static sessile_status read_on(sessile_session *s, session_wait *w, sessile_id *seen,
+static sessile_status read_on(session_core *s, session_wait *w, sessile_id *seen,
                               sessile_id *count, uint64_t *bytes, sessile_error *err)
 {
     sessile_status status = session_lock_within(s, w, err);
@@ -31,7 +31,7 @@ static sessile_status read_on(sessile_session *s, session_wait *w, sessile_id *s
     return status;
 }
 
-sessile_status session_watch(sessile_session *s, sessile_id *seen, int timeout_ms,
+sessile_status session_watch(session_core *s, sessile_id *seen, int timeout_ms,
                              int *changed, sessile_error *err)
 {
     session_wait turn = session_wait_begin(s, 0, 0);

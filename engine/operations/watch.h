@@ -7,7 +7,7 @@
 #include "session/handle.h"
 
 /* sessile_session_watch(). */
-sessile_status session_watch(sessile_session *s, sessile_id *seen, int timeout_ms,
+sessile_status session_watch(session_core *s, sessile_id *seen, int timeout_ms,
                              int *changed, sessile_error *err);
 
 #endif

@@ -87,7 +87,7 @@ static void put_author(buf *out, const proposal_author *author)
                author->hash);
 }
 
-static void add_refusal(sessile_memory *m, batch *b, memory_law law, const char *message,
+static void add_refusal(memory_core *m, batch *b, memory_law law, const char *message,
                         const proposal_author *author)
 {
     buf data;
@@ -106,9 +106,9 @@ static void add_refusal(sessile_memory *m, batch *b, memory_law law, const char 
     buf_wipe(&data);
 }
 
-static void add_heard(committing *c, sessile_memory *m, batch *b)
+static void add_heard(committing *c, memory_core *m, batch *b)
 {
-    const sessile_session *s = c->p->session;
+    const session_core *s = c->p->session;
     buf data;
 
     buf_init(&data, b->alloc);
@@ -123,7 +123,7 @@ static void add_heard(committing *c, sessile_memory *m, batch *b)
     buf_deinit(&data);
 }
 
-static sessile_status add_one(committing *c, size_t i, sessile_memory *m, batch *b,
+static sessile_status add_one(committing *c, size_t i, memory_core *m, batch *b,
                               sessile_error *err)
 {
     static const sessile_memory_verdict_kind verdicts[] = {
@@ -162,8 +162,8 @@ static sessile_status add_one(committing *c, size_t i, sessile_memory *m, batch 
 }
 
 /* Judges what goes to a memory on the memory as it is. */
-static sessile_status judge(committing *c, size_t memory, sessile_memory *m,
-                            int64_t now_ms, sessile_error *err)
+static sessile_status judge(committing *c, size_t memory, memory_core *m, int64_t now_ms,
+                            sessile_error *err)
 {
     proposal *p = c->p;
     size_t writes = 0;
@@ -182,7 +182,7 @@ static sessile_status judge(committing *c, size_t memory, sessile_memory *m,
     return proposal_judge(p, memory, now_ms, err);
 }
 
-static sessile_status add_all(committing *c, size_t memory, sessile_memory *m, batch *b,
+static sessile_status add_all(committing *c, size_t memory, memory_core *m, batch *b,
                               sessile_error *err)
 {
     sessile_status status = SESSILE_OK;
@@ -199,8 +199,7 @@ static sessile_status add_all(committing *c, size_t memory, sessile_memory *m, b
 }
 
 /* A memory_build, of the other memory. */
-static sessile_status build_other(void *arg, sessile_memory *m, batch *b,
-                                  sessile_error *err)
+static sessile_status build_other(void *arg, memory_core *m, batch *b, sessile_error *err)
 {
     committing *c = arg;
     sessile_status status = judge(c, c->memory, m, b->now_ms, err);
@@ -230,7 +229,7 @@ static proposal_author culprit(const committing *c)
 }
 
 /* A memory_build, of the target: may be called again. */
-static sessile_status build(void *arg, sessile_memory *m, batch *b, sessile_error *err)
+static sessile_status build(void *arg, memory_core *m, batch *b, sessile_error *err)
 {
     committing *c = arg;
     proposal *p = c->p;
@@ -324,7 +323,7 @@ typedef struct refusing {
     sessile_id id;
 } refusing;
 
-static sessile_status build_refusal(void *arg, sessile_memory *m, batch *b,
+static sessile_status build_refusal(void *arg, memory_core *m, batch *b,
                                     sessile_error *err)
 {
     refusing *r = arg;

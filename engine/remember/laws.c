@@ -18,13 +18,13 @@
 
 typedef struct judging_run {
     proposal *p;
-    sessile_memory *m;
+    memory_core *m;
     size_t memory;
     int64_t now_ms;
     entry_ids ended; /* by this proposal */
 } judging_run;
 
-size_t proposal_most_ends(const proposal *p, const sessile_memory *m)
+size_t proposal_most_ends(const proposal *p, const memory_core *m)
 {
     size_t tenth = (m->fold->states.live_count + p->ended) / 10;
     return tenth > ENDS_ALWAYS ? tenth : ENDS_ALWAYS;

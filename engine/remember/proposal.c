@@ -20,7 +20,7 @@ const char *proposal_memory_name(const proposal *p, size_t memory)
     return p->memories[memory]->user_size ? "user" : "agent";
 }
 
-void proposal_start(proposal *p, sessile_store *st, sessile_session *s)
+void proposal_start(proposal *p, store_core *st, session_core *s)
 {
     memset(p, 0, sizeof *p);
     p->alloc = &st->alloc;
@@ -33,13 +33,13 @@ void proposal_start(proposal *p, sessile_store *st, sessile_session *s)
     map_init(&p->shown, p->alloc);
 }
 
-sessile_status proposal_init(proposal *p, sessile_store *st, sessile_session *s,
-                             sessile_memory *const *memories, size_t memory_count,
+sessile_status proposal_init(proposal *p, store_core *st, session_core *s,
+                             memory_core *const *memories, size_t memory_count,
                              sessile_error *err)
 {
     proposal_start(p, st, s);
     for (size_t i = 0; i < memory_count; i++) {
-        sessile_memory *m = memories[i];
+        memory_core *m = memories[i];
         sessile_status status = memory_lock_fresh(m, err);
         if (status)
             return status;
@@ -61,7 +61,7 @@ sessile_status proposal_init(proposal *p, sessile_store *st, sessile_session *s,
 
 sessile_status proposal_open_words(proposal *p, sessile_error *err)
 {
-    sessile_memory *m = p->memories[p->target];
+    memory_core *m = p->memories[p->target];
     sessile_status status = SESSILE_OK;
     char *language = NULL;
     size_t size = 0;
@@ -85,7 +85,7 @@ sessile_status proposal_open_words(proposal *p, sessile_error *err)
 sessile_status proposal_may_read(const proposal *p, size_t memory, int *may,
                                  sessile_error *err)
 {
-    sessile_memory *m = p->memories[memory];
+    memory_core *m = p->memories[memory];
     sessile_status status = memory_lock_fresh(m, err);
 
     *may = !status && !memory_check_consent(m, NULL);

@@ -86,9 +86,9 @@ typedef struct proposed {
 
 typedef struct proposal {
     const allocator *alloc;
-    sessile_store *store;
-    sessile_session *session; /* NULL: of none */
-    sessile_memory *memories[PROPOSAL_MEMORIES];
+    store_core *store;
+    session_core *session; /* NULL: of none */
+    memory_core *memories[PROPOSAL_MEMORIES];
     size_t memory_count;
     size_t target;   /* where entries go, and how far a session was heard */
     int share;       /* entries may go to another memory than the target */
@@ -124,11 +124,11 @@ typedef struct proposal {
 
 /* memories: as for sessile_recall(); checked by the caller. DENIED: the user of one does
  * not consent. */
-sessile_status proposal_init(proposal *p, sessile_store *st, sessile_session *s,
-                             sessile_memory *const *memories, size_t memory_count,
+sessile_status proposal_init(proposal *p, store_core *st, session_core *s,
+                             memory_core *const *memories, size_t memory_count,
                              sessile_error *err);
 /* The same without memories. */
-void proposal_start(proposal *p, sessile_store *st, sessile_session *s);
+void proposal_start(proposal *p, store_core *st, session_core *s);
 void proposal_deinit(proposal *p);
 /* Forgets what is proposed; what was shown stays shown. */
 void proposal_clear(proposal *p);
@@ -206,7 +206,7 @@ sessile_status proposal_take_ids(const proposal *p, json ids, const char *what,
  * 6 as far as the memory's state does not matter. */
 sessile_status proposal_attest(proposal *p, sessile_error *err);
 /* See sessile_memory_agent_source(). */
-sessile_status memory_agent_source(sessile_session *s, sessile_memory *m,
+sessile_status memory_agent_source(session_core *s, memory_core *m,
                                    const sessile_memory_write_entry *entry,
                                    sessile_slice before, sessile_memory_source *out,
                                    sessile_error *err);
@@ -214,7 +214,7 @@ sessile_status memory_agent_source(sessile_session *s, sessile_memory *m,
 sessile_status proposal_judge(proposal *p, size_t memory, int64_t now_ms,
                               sessile_error *err);
 /* How many entries a run may end in a memory: law 3. The memory is locked. */
-size_t proposal_most_ends(const proposal *p, const sessile_memory *m);
+size_t proposal_most_ends(const proposal *p, const memory_core *m);
 void proposal_break(proposal *p, memory_law law, size_t culprit, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
 

@@ -350,7 +350,7 @@ static size_t ends_of(const proposed *x, const states *s, int64_t now_ms)
  * leave to this run, beside what is proposed. */
 static sessile_status tell_room(const proposal *p, buf *answer, sessile_error *err)
 {
-    sessile_memory *m = p->memories[p->target];
+    memory_core *m = p->memories[p->target];
     size_t writes = p->written, ends = p->ended, most;
     sessile_status status = memory_lock_fresh(m, err);
     int64_t now_ms = memory_now_ms(m);

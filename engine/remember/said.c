@@ -246,8 +246,7 @@ static sessile_status hear_entry(void *arg, sessile_id id, const char *text, siz
 
 /* The hash under which a memory keeps how far the session was heard. Its mutex is held.
  */
-static uint64_t heard_hash(const sessile_memory *m, const sessile_session *s,
-                           buf *scratch)
+static uint64_t heard_hash(const memory_core *m, const session_core *s, buf *scratch)
 {
     json id, nonce;
     size_t size;
@@ -265,7 +264,7 @@ static uint64_t heard_hash(const sessile_memory *m, const sessile_session *s,
 
 sessile_status proposal_heard(const proposal *p, sessile_id *upto, sessile_error *err)
 {
-    sessile_memory *m = p->memories[p->target];
+    memory_core *m = p->memories[p->target];
     sessile_status status = SESSILE_OK;
     buf scratch;
 
@@ -281,7 +280,7 @@ sessile_status proposal_heard(const proposal *p, sessile_id *upto, sessile_error
 static sessile_status find_new(proposal *p, sessile_id after, sessile_id **ids,
                                size_t *count, size_t *first, sessile_error *err)
 {
-    sessile_session *s = p->session;
+    session_core *s = p->session;
     sessile_status status = session_path_locked(s, s->tree.head, ids, count, err);
 
     *first = 0;
@@ -319,8 +318,8 @@ static void end_hearing(hearing *h)
 
 sessile_status proposal_hear(proposal *p, buf *out, sessile_error *err)
 {
-    sessile_session *s = p->session;
-    sessile_memory *m = p->memories[p->target];
+    session_core *s = p->session;
+    memory_core *m = p->memories[p->target];
     hearing h = {.p = p, .out = out};
     sessile_id *ids = NULL, upto = 0;
     size_t count = 0, i = 0, first = 0;
@@ -363,7 +362,7 @@ sessile_status proposal_hear(proposal *p, buf *out, sessile_error *err)
 
 sessile_status proposal_show_context(proposal *p, const context *c, sessile_error *err)
 {
-    sessile_session *s = p->session;
+    session_core *s = p->session;
     hearing h = {.p = p};
     sessile_status status = proposal_open_words(p, err);
 
@@ -388,7 +387,7 @@ sessile_status proposal_show_context(proposal *p, const context *c, sessile_erro
 
 sessile_status proposal_look_back(proposal *p, sessile_error *err)
 {
-    sessile_session *s = p->session;
+    session_core *s = p->session;
     hearing h = {.p = p};
     sessile_id *ids = NULL;
     size_t count = 0;

@@ -169,7 +169,7 @@ static int inherit(attesting *a, sessile_slice from)
 static sessile_status attest_entries(attesting *a, size_t memory, const entry_ids *ids,
                                      memory_law law, const char *does, sessile_error *err)
 {
-    sessile_memory *m = a->p->memories[memory];
+    memory_core *m = a->p->memories[memory];
     sessile_status status = SESSILE_OK;
 
     for (size_t i = 0; !status && i < ids->count && !a->p->broken; i++) {
@@ -264,7 +264,7 @@ static sessile_status check_words(attesting *a, sessile_error *err)
 }
 
 /* What an agent writes by itself, its model having called a tool. */
-sessile_status memory_agent_source(sessile_session *s, sessile_memory *m,
+sessile_status memory_agent_source(session_core *s, memory_core *m,
                                    const sessile_memory_write_entry *entry,
                                    sessile_slice before, sessile_memory_source *out,
                                    sessile_error *err)

@@ -57,7 +57,7 @@ void run_answers_drop(run_answers *list, const unsigned char request[32],
 
 /* Keeps what the policy will be given: for an answer that is too long or not UTF-8, the
  * error that replaces it. */
-sessile_status run_answers_note(sessile_run *run, const sessile_answer *answer,
+sessile_status run_answers_note(run_core *run, const sessile_answer *answer,
                                 sessile_error *err)
 {
     uint64_t limit = run->session->store->limits.policy_result;
@@ -83,7 +83,7 @@ void run_request_hash(unsigned char out[32], sessile_slice request)
     hash256(out, request.data ? request.data : "", request.size, NULL, 0);
 }
 
-const run_answer *run_answers_known(sessile_run *run)
+const run_answer *run_answers_known(run_core *run)
 {
     for (size_t i = 0; i < run->replay.known.count; i++) {
         run_answer *one = &run->replay.known.at[i];

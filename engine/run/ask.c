@@ -13,7 +13,7 @@
 /* Bytes of a host's reason that are kept. */
 #define REASON_MOST 400
 
-sessile_status run_ask_host(sessile_run *run, sessile_need *need, sessile_error *err)
+sessile_status run_ask_host(run_core *run, sessile_need *need, sessile_error *err)
 {
     const policy_step_info *step = run_policy_step(run);
     /* The turn is written but not yet durable, and the answer may take any time. */
@@ -39,8 +39,7 @@ sessile_status run_ask_host(sessile_run *run, sessile_need *need, sessile_error 
     return SESSILE_NEEDS;
 }
 
-sessile_status run_reply(sessile_run *run, const sessile_answer *answer,
-                         sessile_error *err)
+sessile_status run_reply(run_core *run, const sessile_answer *answer, sessile_error *err)
 {
     if (!run->ask.out)
         return fail(err, SESSILE_INVALID, "nothing was asked: step the run first");
@@ -66,7 +65,7 @@ sessile_status run_reply(sessile_run *run, const sessile_answer *answer,
     return SESSILE_OK;
 }
 
-sessile_status run_take_reply(sessile_run *run, sessile_error *err)
+sessile_status run_take_reply(run_core *run, sessile_error *err)
 {
     const policy_step_info *step = run_policy_step(run);
     const sessile_answer *answer = &run->ask.answer;

@@ -17,8 +17,8 @@ typedef struct since {
     int64_t time_ms;
 } since;
 
-static sessile_status last_checkpoint_locked(sessile_session *s, sessile_id at,
-                                             since *out, sessile_error *err)
+static sessile_status last_checkpoint_locked(session_core *s, sessile_id at, since *out,
+                                             sessile_error *err)
 {
     *out = (since){SESSILE_NO_ID, 0, s->header.created_ms};
     for (size_t i = s->fold.facts.count; i-- > 0;) {
@@ -49,7 +49,7 @@ static sessile_status last_checkpoint_locked(sessile_session *s, sessile_id at,
  * because agents append each step. Walks back no further than that checkpoint or
  * compaction.
  */
-static int share_crossed(const sessile_session *s, const sessile_run *run,
+static int share_crossed(const session_core *s, const run_core *run,
                          const sessile_triggers *t, int64_t now, const since *last)
 {
     int64_t room = laws_room(run->config.window, run->config.reserve);
@@ -70,10 +70,10 @@ static int share_crossed(const sessile_session *s, const sessile_run *run,
     return now < most;
 }
 
-static sessile_status judge_rules(sessile_run *run, const sessile_triggers *t, int *due,
+static sessile_status judge_rules(run_core *run, const sessile_triggers *t, int *due,
                                   sessile_error *err)
 {
-    sessile_session *s = run->session;
+    session_core *s = run->session;
     sessile_slice event = {run->options.event, run->options.event_size};
     sessile_tokens tokens;
     since last;
@@ -106,7 +106,7 @@ static sessile_status judge_rules(sessile_run *run, const sessile_triggers *t, i
     return status;
 }
 
-static void write_checkpoint(sessile_run *run, sessile_slice state)
+static void write_checkpoint(run_core *run, sessile_slice state)
 {
     sessile_error why = {SESSILE_OK, ""};
     sessile_checkpoint_options o = {.state = state,
@@ -119,7 +119,7 @@ static void write_checkpoint(sessile_run *run, sessile_slice state)
         run->checkpoint.why = why;
 }
 
-sessile_status run_checkpoint(sessile_run *run, sessile_need *need, sessile_error *err)
+sessile_status run_checkpoint(run_core *run, sessile_need *need, sessile_error *err)
 {
     const sessile_triggers *rules = run->config.checkpoint.triggers;
     int due = 0;

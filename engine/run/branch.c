@@ -22,7 +22,7 @@
 
 /* One of the two commits. */
 typedef struct branch_write {
-    sessile_run *run;
+    run_core *run;
     const sessile_run_options *options; /* first commit */
     sessile_slice text;                 /* the summary; empty: none */
     entry_source source;                /* of the summary */
@@ -35,7 +35,7 @@ typedef struct branch_write {
 /* Adds the summary as a message; its metadata names the branch that was left. */
 static sessile_status add_summary(branch_write *w, batch *b, sessile_error *err)
 {
-    sessile_run *run = w->run;
+    run_core *run = w->run;
     char from[9], fork[9];
     message m;
 
@@ -68,11 +68,11 @@ static sessile_status add_summary(branch_write *w, batch *b, sessile_error *err)
 }
 
 /* session_build: moves the head to run->branch.to. */
-static sessile_status build_branch(void *arg, sessile_session *s, batch *b,
+static sessile_status build_branch(void *arg, session_core *s, batch *b,
                                    sessile_error *err)
 {
     branch_write *w = arg;
-    sessile_run *run = w->run;
+    run_core *run = w->run;
     sessile_id base = w->options->has_base ? w->options->base : s->tree.base;
     sessile_status status = session_check_running_locked(s, err);
 
@@ -97,7 +97,7 @@ static sessile_status build_branch(void *arg, sessile_session *s, batch *b,
 }
 
 /* session_build: appends the summary if the head is still where this run moved it. */
-static sessile_status build_summary(void *arg, sessile_session *s, batch *b,
+static sessile_status build_summary(void *arg, session_core *s, batch *b,
                                     sessile_error *err)
 {
     branch_write *w = arg;
@@ -110,7 +110,7 @@ static sessile_status build_summary(void *arg, sessile_session *s, batch *b,
     return w->stale ? SESSILE_OK : add_summary(w, b, err);
 }
 
-sessile_status run_branch(sessile_run *run, const sessile_run_options *options,
+sessile_status run_branch(run_core *run, const sessile_run_options *options,
                           sessile_error *err)
 {
     const sessile_limits *limits = &run->session->store->limits;
@@ -145,9 +145,9 @@ sessile_status run_branch(sessile_run *run, const sessile_run_options *options,
 
 /* ------------------------------------------------------------------ what is left */
 
-sessile_status run_branch_state(sessile_run *run, sessile_error *err)
+sessile_status run_branch_state(run_core *run, sessile_error *err)
 {
-    sessile_session *s = run->session;
+    session_core *s = run->session;
     context left;
     meter_ratio fit[TOKEN_UNITS];
     sessile_status status = session_lock_within(s, &run->wait, err);
@@ -172,7 +172,7 @@ sessile_status run_branch_state(sessile_run *run, sessile_error *err)
 
 /* Moves schedule.step to the next policy with the hook, or to the end of the chain: the
  * host's model. 0: nobody is left to ask. */
-static int next_summarizer(sessile_run *run)
+static int next_summarizer(run_core *run)
 {
     size_t steps = run->policy ? policy_step_count(run->policy) : 0;
 
@@ -186,7 +186,7 @@ static int next_summarizer(sessile_run *run)
     return 1;
 }
 
-static void report_summary(sessile_run *run, int failed, const char *message)
+static void report_summary(run_core *run, int failed, const char *message)
 {
     run_name_policy(run);
     run->result.outcome.verdict = failed ? SESSILE_REFUSED : SESSILE_UNCHANGED;
@@ -194,7 +194,7 @@ static void report_summary(sessile_run *run, int failed, const char *message)
     run_say(run, message);
 }
 
-static sessile_status start_summary(sessile_run *run, sessile_error *err)
+static sessile_status start_summary(run_core *run, sessile_error *err)
 {
     const policy_step_info *step = run_policy_step(run);
     sessile_status status;
@@ -221,7 +221,7 @@ static sessile_status start_summary(sessile_run *run, sessile_error *err)
 
 /* Checks the text that the hook or the model returned and keeps it. *done: it is a
  * summary, not blank. */
-static sessile_status accept_summary(sessile_run *run, int *done, sessile_error *err)
+static sessile_status accept_summary(run_core *run, int *done, sessile_error *err)
 {
     uint64_t limit = run->session->store->limits.policy_result;
     sessile_slice text = run->schedule.result.text;
@@ -249,7 +249,7 @@ static sessile_status accept_summary(sessile_run *run, int *done, sessile_error 
     return SESSILE_OK;
 }
 
-sessile_status run_branch_ask(sessile_run *run, sessile_need *need, sessile_error *err)
+sessile_status run_branch_ask(run_core *run, sessile_need *need, sessile_error *err)
 {
     int done = 0;
 
@@ -272,7 +272,7 @@ sessile_status run_branch_ask(sessile_run *run, sessile_need *need, sessile_erro
 
 /* ------------------------------------------------------------------ the second commit */
 
-void run_branch_commit(sessile_run *run)
+void run_branch_commit(run_core *run)
 {
     int is_policy = run->result.policy_name[0] != 0;
     branch_write w = {.run = run,

@@ -97,8 +97,7 @@ static void put_calls(buf *out, json calls)
     }
 }
 
-static sessile_status put_message(sessile_run *run, size_t i, buf *out,
-                                  sessile_error *err)
+static sessile_status put_message(run_core *run, size_t i, buf *out, sessile_error *err)
 {
     const item *it = &state_before(run->state)->items[i];
     size_t at = out->size;
@@ -121,7 +120,7 @@ static sessile_status put_message(sessile_run *run, size_t i, buf *out,
 }
 
 /* The newest messages that fit, oldest first. */
-static sessile_status put_transcript(sessile_run *run, buf *out, sessile_error *err)
+static sessile_status put_transcript(run_core *run, buf *out, sessile_error *err)
 {
     size_t count = state_before(run->state)->count, first = count, most = TRANSCRIPT_MOST;
     int64_t room = laws_room(run->config.window, run->config.reserve);
@@ -149,7 +148,7 @@ static sessile_status put_transcript(sessile_run *run, buf *out, sessile_error *
     return status;
 }
 
-sessile_status branch_prompt(sessile_run *run, buf *out, sessile_error *err)
+sessile_status branch_prompt(run_core *run, buf *out, sessile_error *err)
 {
     sessile_status status;
     buf text;

@@ -16,7 +16,7 @@
 #include "session/read.h"
 
 typedef struct commit_write {
-    sessile_run *run;
+    run_core *run;
     int with_context;
     const char *stale; /* why it was dropped, or NULL */
     buf data;
@@ -24,10 +24,10 @@ typedef struct commit_write {
 
 /* Checks the laws on the proposal followed by what was appended since, with the pins that
  * are in force now. */
-static sessile_status judge_with_later(commit_write *w, sessile_session *s, sessile_id at,
+static sessile_status judge_with_later(commit_write *w, session_core *s, sessile_id at,
                                        sessile_error *err)
 {
-    sessile_run *run = w->run;
+    run_core *run = w->run;
     const context *now, *before = state_before(run->state);
     laws_input in;
     context after, there;
@@ -69,11 +69,11 @@ static sessile_status judge_with_later(commit_write *w, sessile_session *s, sess
 }
 
 /* session_build: the compaction entry, unless the proposal is stale. */
-static sessile_status build_compaction(void *arg, sessile_session *s, batch *b,
+static sessile_status build_compaction(void *arg, session_core *s, batch *b,
                                        sessile_error *err)
 {
     commit_write *w = arg;
-    sessile_run *run = w->run;
+    run_core *run = w->run;
     sessile_id now_at = s->tree.head ? s->tree.nodes[s->tree.head].context_at : 0;
     sessile_id parent = s->tree.head;
     sessile_status status =
@@ -117,11 +117,11 @@ static sessile_status build_compaction(void *arg, sessile_session *s, batch *b,
 }
 
 /* session_build: the refusal, unless it equals the last one written. */
-static sessile_status build_refusal(void *arg, sessile_session *s, batch *b,
+static sessile_status build_refusal(void *arg, session_core *s, batch *b,
                                     sessile_error *err)
 {
     commit_write *w = arg;
-    sessile_run *run = w->run;
+    run_core *run = w->run;
     buf_clear(&w->data);
     record_refusal(run, &w->data);
     if (w->data.failed)
@@ -140,7 +140,7 @@ static sessile_status build_refusal(void *arg, sessile_session *s, batch *b,
     return run_close_pending(run, s, b, err);
 }
 
-static sessile_status write_refusal(sessile_run *run, sessile_error *err)
+static sessile_status write_refusal(run_core *run, sessile_error *err)
 {
     run->result.outcome.verdict = SESSILE_REFUSED;
     if (run->kind == RUN_PLAN)
@@ -182,10 +182,10 @@ static void unscale(context *after, const context *before)
 }
 
 /* The tokens of the new context, as sessile_count_tokens() will report them. */
-static sessile_status count_after(sessile_run *run, const context *to_come,
+static sessile_status count_after(run_core *run, const context *to_come,
                                   sessile_error *err)
 {
-    sessile_session *s = run->session;
+    session_core *s = run->session;
     context before, after;
     sessile_tokens tokens = {0};
     sessile_status status = session_lock_within(s, &run->wait, err);
@@ -209,7 +209,7 @@ static sessile_status count_after(sessile_run *run, const context *to_come,
 }
 
 /* The removals, tokens and summary of an accepted proposal, for the outcome. */
-static sessile_status account_removals(sessile_run *run, const laws_input *in,
+static sessile_status account_removals(run_core *run, const laws_input *in,
                                        sessile_error *err)
 {
     if (laws_account(in, &run->result.removals, &run->result.removal_count,
@@ -222,7 +222,7 @@ static sessile_status account_removals(sessile_run *run, const laws_input *in,
     return !status ? record_summary(run, err) : status;
 }
 
-static sessile_status write_compaction(sessile_run *run, int changed, sessile_error *err)
+static sessile_status write_compaction(run_core *run, int changed, sessile_error *err)
 {
     commit_write w = {.run = run, .with_context = changed};
     buf_init(&w.data, run->alloc);
@@ -250,7 +250,7 @@ static sessile_status write_compaction(sessile_run *run, int changed, sessile_er
 }
 
 /* 1 when the list after the hooks is not the list before them. */
-static int is_changed(const sessile_run *run)
+static int is_changed(const run_core *run)
 {
     const context *a = state_before(run->state), *b = state_after(run->state);
     if (a->count != b->count)
@@ -262,7 +262,7 @@ static int is_changed(const sessile_run *run)
     return 0;
 }
 
-sessile_status run_commit(sessile_run *run, sessile_error *err)
+sessile_status run_commit(run_core *run, sessile_error *err)
 {
     laws_input in;
     if (run->result.refused)

@@ -17,7 +17,7 @@
 #include "base/names.h"
 
 /* The policy that may run in place of the refused one, borrowed; or NULL. */
-static sessile_policy *find_fallback(const sessile_run *run)
+static sessile_policy *find_fallback(const run_core *run)
 {
     int asked = run->kind != RUN_TURN && run->options.reason == SESSILE_REASON_MANUAL;
     if (run->fallback.off || (asked && !run->fallback.of_call))
@@ -25,13 +25,13 @@ static sessile_policy *find_fallback(const sessile_run *run)
     return run->fallback.policy ? run->fallback.policy : policy_fallback(run->policy);
 }
 
-int run_wants_fallback(const sessile_run *run)
+int run_wants_fallback(const run_core *run)
 {
     return run->result.refused && !run->fallback.runs && find_fallback(run);
 }
 
 /* Saves what the outcome will report of the refused policy. */
-static void save_refusal(sessile_run *run)
+static void save_refusal(run_core *run)
 {
     run_refusal *r = &run->fallback.refusal;
     memcpy(r->policy, run->result.policy_name, sizeof r->policy);
@@ -52,7 +52,7 @@ static void save_refusal(sessile_run *run)
 }
 
 /* Drops everything that the policy's hooks produced. */
-static void reset_run(sessile_run *run)
+static void reset_run(run_core *run)
 {
     sessile_outcome *o = &run->result.outcome;
     policy_pipeline_free(run->pipeline);
@@ -82,7 +82,7 @@ static void reset_run(sessile_run *run)
     run->schedule.hook = 0;
 }
 
-void run_begin_fallback(sessile_run *run)
+void run_begin_fallback(run_core *run)
 {
     sessile_policy *refused = run->policy, *next = find_fallback(run);
     sessile_error why = {SESSILE_OK, ""};

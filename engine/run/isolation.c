@@ -15,10 +15,10 @@ static void stop_idle_worker(void *idle)
     worker_stop(idle);
 }
 
-sessile_status run_acquire_worker(sessile_run *run, sessile_error *err)
+sessile_status run_acquire_worker(run_core *run, sessile_error *err)
 {
-    sessile_session *s = run->session;
-    sessile_store *store = s->store;
+    session_core *s = run->session;
+    store_core *store = s->store;
     sessile_status status = SESSILE_OK;
 
     if (run->config.isolation != SESSILE_WORKER &&
@@ -41,9 +41,9 @@ sessile_status run_acquire_worker(sessile_run *run, sessile_error *err)
     return status;
 }
 
-void run_release_worker(sessile_run *run)
+void run_release_worker(run_core *run)
 {
-    sessile_session *s = run->session;
+    session_core *s = run->session;
     struct worker *left = run->worker;
 
     run->worker = NULL;

@@ -9,13 +9,13 @@
 
 #include "run/begin.h"
 
-uint64_t run_clock_us(const sessile_run *run)
+uint64_t run_clock_us(const run_core *run)
 {
     const os_table *os = run->session->store->os;
     return os->clock_us(os->ud);
 }
 
-void run_wait_begin(sessile_run *run)
+void run_wait_begin(run_core *run)
 {
     run->wait = session_wait_begin(run->session, run->options.has_timeout,
                                    run->config.timeout_ms);
@@ -31,7 +31,7 @@ static int keep_text(const allocator *a, sessile_slice text, char **out, size_t 
     return *out ? 0 : -1;
 }
 
-static int keep_texts(sessile_run *run, const sessile_run_options *options)
+static int keep_texts(run_core *run, const sessile_run_options *options)
 {
     if (run->kind == RUN_TURN && keep_text(run->alloc, options->event,
                                            &run->options.event, &run->options.event_size))
@@ -43,10 +43,10 @@ static int keep_texts(sessile_run *run, const sessile_run_options *options)
 /* Merges the configuration of the call with that of the session and of the store, whose
  * policies may change meanwhile. Its policies are run->policy and run->fallback.policy.
  */
-static sessile_status take_config(sessile_run *run, const sessile_run_options *options,
+static sessile_status take_config(run_core *run, const sessile_run_options *options,
                                   sessile_error *err)
 {
-    sessile_store *store = run->session->store;
+    store_core *store = run->session->store;
     sessile_config own = session_config(run->session), *c = &run->config;
     sessile_status status = config_check_merged(&options->config, &own, err);
     if (status)
@@ -67,7 +67,7 @@ static sessile_status take_config(sessile_run *run, const sessile_run_options *o
     return config_keep(c, run->alloc, err);
 }
 
-static int keep_state(sessile_run *run, const sessile_run_options *options)
+static int keep_state(run_core *run, const sessile_run_options *options)
 {
     if (options->state.size) {
         run->checkpoint.state.data =
@@ -79,11 +79,12 @@ static int keep_state(sessile_run *run, const sessile_run_options *options)
     return 0;
 }
 
-sessile_status run_new(sessile_run **out, sessile_session *s, run_kind kind,
-                       const sessile_run_options *options, sessile_error *err)
+sessile_status run_new(run_core **out, session_core *s, run_kind kind,
+                       const sessile_run_options *options, memory_core *const *memories,
+                       sessile_error *err)
 {
-    sessile_store *store = s->store;
-    sessile_run *run = mem_zalloc(&store->alloc, sizeof *run);
+    store_core *store = s->store;
+    run_core *run = mem_zalloc(&store->alloc, sizeof *run);
     if (!run)
         return fail_nomem(err);
     run->alloc = &store->alloc;
@@ -106,7 +107,7 @@ sessile_status run_new(sessile_run **out, sessile_session *s, run_kind kind,
     if (!status && (keep_texts(run, options) || keep_state(run, options)))
         status = fail_nomem(err);
     if (!status)
-        status = run_memory_init(run, options, err);
+        status = run_memory_init(run, memories, options->memory_count, err);
     if (status) {
         run_free(run);
         return status;
@@ -116,17 +117,17 @@ sessile_status run_new(sessile_run **out, sessile_session *s, run_kind kind,
     return SESSILE_OK;
 }
 
-int64_t run_reserve(const sessile_run *run)
+int64_t run_reserve(const run_core *run)
 {
     return run->config.reserve + run->saw.held;
 }
 
-int64_t run_room(const sessile_run *run)
+int64_t run_room(const run_core *run)
 {
     return laws_room(run->config.window, run_reserve(run));
 }
 
-void run_free(sessile_run *run)
+void run_free(run_core *run)
 {
     if (!run)
         return;
@@ -161,7 +162,7 @@ void run_free(sessile_run *run)
     mem_free(a, run, sizeof *run);
 }
 
-sessile_status run_begun(sessile_run *run, sessile_status status, sessile_run **out)
+sessile_status run_begun(run_core *run, sessile_status status, run_core **out)
 {
     if (status) {
         run_free(run);
@@ -172,20 +173,20 @@ sessile_status run_begun(sessile_run *run, sessile_status status, sessile_run **
     return SESSILE_OK;
 }
 
-const policy_step_info *run_policy_step(const sessile_run *run)
+const policy_step_info *run_policy_step(const run_core *run)
 {
     return run->policy && run->schedule.step < policy_step_count(run->policy)
                ? policy_step_get(run->policy, run->schedule.step)
                : NULL;
 }
 
-void run_written(sessile_run *run, sessile_id count)
+void run_written(run_core *run, sessile_id count)
 {
     run->log.written = count;
     run->log.synced = 0;
 }
 
-sessile_status run_sync(sessile_run *run, sessile_error *err)
+sessile_status run_sync(run_core *run, sessile_error *err)
 {
     sessile_status status = SESSILE_OK;
 

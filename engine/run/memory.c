@@ -18,21 +18,20 @@
 #include "policy/policy.h"
 #include "run/begin.h"
 
-sessile_status run_memory_init(sessile_run *run, const sessile_run_options *options,
+sessile_status run_memory_init(run_core *run, memory_core *const *memories, size_t count,
                                sessile_error *err)
 {
     run_memory *m = &run->memory;
-    sessile_session *s = run->session;
+    session_core *s = run->session;
     sessile_status status;
 
     buf_init(&m->changes, run->alloc);
-    if (!options->memory_count)
+    if (!count)
         return SESSILE_OK;
-    status = recall_check_memories(s, options->memories, options->memory_count, err);
+    status = recall_check_memories(s, memories, count, err);
     if (status)
         return status;
-    status = proposal_init(&m->proposal, s->store, s, options->memories,
-                           options->memory_count, err);
+    status = proposal_init(&m->proposal, s->store, s, memories, count, err);
     m->is_open = 1;
     for (size_t i = 0; i < m->proposal.memory_count; i++)
         memory_retain(m->proposal.memories[i]);
@@ -45,7 +44,7 @@ sessile_status run_memory_init(sessile_run *run, const sessile_run_options *opti
     return status;
 }
 
-void run_memory_deinit(sessile_run *run)
+void run_memory_deinit(run_core *run)
 {
     run_memory *m = &run->memory;
 
@@ -59,7 +58,7 @@ void run_memory_deinit(sessile_run *run)
 }
 
 /* The policies see the context: what they may name as sources. */
-sessile_status run_memory_show(sessile_run *run, sessile_error *err)
+sessile_status run_memory_show(run_core *run, sessile_error *err)
 {
     run_memory *m = &run->memory;
 
@@ -71,7 +70,7 @@ sessile_status run_memory_show(sessile_run *run, sessile_error *err)
                : proposal_show_context(&m->proposal, state_before(run->state), err);
 }
 
-int run_memory_answer(sessile_run *run, sessile_error *err, sessile_status *status)
+int run_memory_answer(run_core *run, sessile_error *err, sessile_status *status)
 {
     const run_answer *known;
     sessile_answer answer = {.status = SESSILE_OK};
@@ -97,7 +96,7 @@ int run_memory_answer(sessile_run *run, sessile_error *err, sessile_status *stat
 
 static proposal_author author_of(void *arg, size_t step)
 {
-    const sessile_run *run = arg;
+    const run_core *run = arg;
     const policy_step_info *info = run->policy && step < policy_step_count(run->policy)
                                        ? policy_step_get(run->policy, step)
                                        : NULL;
@@ -105,7 +104,7 @@ static proposal_author author_of(void *arg, size_t step)
                 : (proposal_author){"", "", "", 0};
 }
 
-sessile_status run_memory_commit(sessile_run *run, sessile_error *err)
+sessile_status run_memory_commit(run_core *run, sessile_error *err)
 {
     proposal *p = &run->memory.proposal;
     buf *changes = &run->memory.changes;

@@ -13,7 +13,7 @@
 #include "run/begin.h"
 #include "session/read.h"
 
-sessile_reason run_reason_of_hook(const sessile_run *run)
+sessile_reason run_reason_of_hook(const run_core *run)
 {
     if (run->kind != RUN_TURN || run->schedule.stage != STAGE_COMPACT)
         return run->options.reason;
@@ -21,7 +21,7 @@ sessile_reason run_reason_of_hook(const sessile_run *run)
                                                       : SESSILE_REASON_THRESHOLD;
 }
 
-void run_say(sessile_run *run, const char *text)
+void run_say(run_core *run, const char *text)
 {
     size_t size = strlen(text);
     if (size >= sizeof run->result.message)
@@ -30,7 +30,7 @@ void run_say(sessile_run *run, const char *text)
     run->result.message[size] = 0;
 }
 
-void run_refuse(sessile_run *run, law broken, const char *message)
+void run_refuse(run_core *run, law broken, const char *message)
 {
     run->result.refused = 1;
     if (run->schedule.hook)
@@ -42,7 +42,7 @@ void run_refuse(sessile_run *run, law broken, const char *message)
     run->schedule.hook = 0;
 }
 
-void run_name_policy(sessile_run *run)
+void run_name_policy(run_core *run)
 {
     const policy_step_info *step = run_policy_step(run);
     const char *name = step ? step->name : "";
@@ -53,7 +53,7 @@ void run_name_policy(sessile_run *run)
     run->result.policy_name[size] = 0;
 }
 
-void run_forget(sessile_run *run)
+void run_forget(run_core *run)
 {
     run->result.outcome.compaction = run->result.outcome.refusal = SESSILE_NO_ID;
     run->result.outcome.first_kept = SESSILE_NO_ID;
@@ -66,7 +66,7 @@ void run_forget(sessile_run *run)
     run->result.summary_size = 0;
 }
 
-const context *run_context_left(const sessile_run *run)
+const context *run_context_left(const run_core *run)
 {
     int taken = run->result.outcome.verdict == SESSILE_APPLIED ||
                 (run->kind == RUN_PLAN && !run->result.refused);
@@ -74,7 +74,7 @@ const context *run_context_left(const sessile_run *run)
 }
 
 /* Moves what the outcome says into out->fallback, and puts the refused policy first. */
-static void add_fallback(sessile_run *run, sessile_outcome *out)
+static void add_fallback(run_core *run, sessile_outcome *out)
 {
     run_refusal *first = &run->fallback.refusal;
     /* also one that changed nothing is named: it is what ran instead */
@@ -104,7 +104,7 @@ static void add_fallback(sessile_run *run, sessile_outcome *out)
         out->log = first->log.data;
 }
 
-sessile_status run_outcome(sessile_run *run, sessile_outcome *out, sessile_error *err)
+sessile_status run_outcome(run_core *run, sessile_outcome *out, sessile_error *err)
 {
     if (run->schedule.stage != STAGE_DONE || run->ask.out)
         return fail(err, SESSILE_INVALID, "the run is not done: step it until OK");
@@ -131,7 +131,7 @@ sessile_status run_outcome(sessile_run *run, sessile_outcome *out, sessile_error
 }
 
 typedef struct outcome_texts {
-    sessile_run *run;
+    run_core *run;
     prefetch reading;
 } outcome_texts;
 
@@ -141,7 +141,7 @@ static sessile_status text_locked(void *arg, sessile_key key, buf *out,
                                   sessile_error *err)
 {
     outcome_texts *texts = arg;
-    sessile_run *run = texts->run;
+    run_core *run = texts->run;
     if (key.entry == SESSILE_NO_ID) {
         sessile_slice text;
         sessile_status status = state_text(run->state, key, &text, err);
@@ -152,12 +152,12 @@ static sessile_status text_locked(void *arg, sessile_key key, buf *out,
     return prefetch_message(&texts->reading, key, out, err);
 }
 
-sessile_status run_context(sessile_run *run, sessile_message **out, size_t *count,
+sessile_status run_context(run_core *run, sessile_message **out, size_t *count,
                            sessile_error *err)
 {
     if (run->schedule.stage != STAGE_DONE)
         return fail(err, SESSILE_INVALID, "the run is not done: step it until OK");
-    sessile_session *s = run->session;
+    session_core *s = run->session;
     context at;
     context_init(&at, run->alloc);
     const context *c = &at;

@@ -61,7 +61,7 @@ static void put_answers(const run_answers *list, buf *out)
 
 /* What fired at the turn's end, and the policy that this run replaces: the process that
  * answers may have other settings, and judges at another time. */
-static void put_why(const sessile_run *run, buf *out)
+static void put_why(const run_core *run, buf *out)
 {
     if (run->schedule.fired_first != SESSILE_REASON_TURN)
         buf_printf(out, ",\"fired\":\"%s\"", reason_name(run->schedule.fired_first));
@@ -80,7 +80,7 @@ static void put_why(const sessile_run *run, buf *out)
     buf_putc(out, '}');
 }
 
-static void put_pending_run(const sessile_run *run, buf *out)
+static void put_pending_run(const run_core *run, buf *out)
 {
     char id[9];
 
@@ -112,14 +112,14 @@ static void put_pending_run(const sessile_run *run, buf *out)
     buf_puts(out, "}}");
 }
 
-static void put_fact(const sessile_session *s, batch *b, const buf *data)
+static void put_fact(const session_core *s, batch *b, const buf *data)
 {
     batch_put(b, s->tree.head, ENTRY_PENDING_RUN, SOURCE_POLICY, data->data, data->size);
 }
 
 /* Writes the pending run again, with all its answers, so that a refused policy can be
  * fixed and run again without asking the model again. */
-static sessile_status keep_answers(sessile_run *run, sessile_session *s, batch *b,
+static sessile_status keep_answers(run_core *run, session_core *s, batch *b,
                                    sessile_error *err)
 {
     sessile_id pending_run = run->replay.pending_run;
@@ -165,7 +165,7 @@ static sessile_status keep_answers(sessile_run *run, sessile_session *s, batch *
     return status;
 }
 
-sessile_status run_close_pending(sessile_run *run, sessile_session *s, batch *b,
+sessile_status run_close_pending(run_core *run, session_core *s, batch *b,
                                  sessile_error *err)
 {
     buf data;
@@ -189,13 +189,13 @@ sessile_status run_close_pending(sessile_run *run, sessile_session *s, batch *b,
 }
 
 typedef struct pending_write {
-    sessile_run *run;
+    run_core *run;
     buf data;
     sessile_id id;
 } pending_write;
 
 /* session_build: the pending run. Closes the one that this run answers. */
-static sessile_status build_pending_run(void *arg, sessile_session *s, batch *b,
+static sessile_status build_pending_run(void *arg, session_core *s, batch *b,
                                         sessile_error *err)
 {
     pending_write *w = arg;
@@ -207,14 +207,14 @@ static sessile_status build_pending_run(void *arg, sessile_session *s, batch *b,
     return status;
 }
 
-static sessile_status build_close(void *arg, sessile_session *s, batch *b,
+static sessile_status build_close(void *arg, session_core *s, batch *b,
                                   sessile_error *err)
 {
     return run_close_pending(arg, s, b, err);
 }
 
 /* Closes the pending run if no other entry of this run did. */
-sessile_status run_end_pending(sessile_run *run, sessile_error *err)
+sessile_status run_end_pending(run_core *run, sessile_error *err)
 {
     sessile_id count = 0;
     sessile_status status;
@@ -231,7 +231,7 @@ sessile_status run_end_pending(sessile_run *run, sessile_error *err)
     return SESSILE_OK;
 }
 
-sessile_status run_defer(sessile_run *run, sessile_id *out, sessile_error *err)
+sessile_status run_defer(run_core *run, sessile_id *out, sessile_error *err)
 {
     pending_write w = {.run = run, .id = SESSILE_NO_ID};
     sessile_id count = 0;

@@ -47,7 +47,7 @@ static sessile_status pending_run_broken(sessile_id id, sessile_error *err)
 }
 
 /* Reads the recorded answers, and adds the new one for the request that waits. */
-static sessile_status read_answers(sessile_run *run, const entry *e,
+static sessile_status read_answers(run_core *run, const entry *e,
                                    const sessile_answer *answer, sessile_error *err)
 {
     json_iter it = json_begin(json_get(e->data, "answers"));
@@ -116,7 +116,7 @@ static sessile_reason read_reason(json value, sessile_reason other)
 }
 
 /* The text of a string, cut to size - 1 bytes between characters. -1: NOMEM. */
-static int read_text(const sessile_run *run, json value, char *out, size_t size)
+static int read_text(const run_core *run, json value, char *out, size_t size)
 {
     buf text;
     int failed = 0;
@@ -135,7 +135,7 @@ static int read_text(const sessile_run *run, json value, char *out, size_t size)
 }
 
 /* Copies the text of a string to *out; does nothing for other values. -1: NOMEM. */
-static int dup_string(const sessile_run *run, json value, char **out, size_t *size)
+static int dup_string(const run_core *run, json value, char **out, size_t *size)
 {
     buf text;
 
@@ -150,7 +150,7 @@ static int dup_string(const sessile_run *run, json value, char **out, size_t *si
 }
 
 /* Reads what put_why() in pending.c wrote. */
-static sessile_status read_why(sessile_run *run, const entry *e, sessile_error *err)
+static sessile_status read_why(run_core *run, const entry *e, sessile_error *err)
 {
     json event = json_get(e->data, "event"), stood = json_get(e->data, "fallback_of");
     uint64_t law = 0;
@@ -175,7 +175,7 @@ static sessile_status read_why(sessile_run *run, const entry *e, sessile_error *
     return SESSILE_OK;
 }
 
-static sessile_status read_given(sessile_run *run, const entry *e, sessile_error *err)
+static sessile_status read_given(run_core *run, const entry *e, sessile_error *err)
 {
     const char *name;
     size_t size;
@@ -243,10 +243,10 @@ static sessile_status read_step(recorded *r, json step, sessile_id id, sessile_e
     return SESSILE_OK;
 }
 
-static sessile_status load_steps(sessile_run *run, const recorded *steps, size_t count,
+static sessile_status load_steps(run_core *run, const recorded *steps, size_t count,
                                  int by_path, sessile_error *err)
 {
-    sessile_store *store = run->session->store;
+    store_core *store = run->session->store;
     policy_limits limits = {.gas = store->limits.policy_gas,
                             .ms = store->limits.policy_ms,
                             .memory = store->limits.policy_memory,
@@ -265,7 +265,7 @@ static sessile_status load_steps(sessile_run *run, const recorded *steps, size_t
 
 /* Loads the chain that was pending, when the caller names no policy: from the files that
  * it was loaded from, else by name. */
-static sessile_status load_recorded_chain(sessile_run *run, const entry *e,
+static sessile_status load_recorded_chain(run_core *run, const entry *e,
                                           sessile_error *err)
 {
     recorded steps[CHAIN_MOST];
@@ -302,10 +302,10 @@ static sessile_status load_recorded_chain(sessile_run *run, const entry *e,
 
 /* ------------------------------------------------------------------ answering */
 
-static sessile_status read_pending_run(sessile_run *run, sessile_id id,
+static sessile_status read_pending_run(run_core *run, sessile_id id,
                                        const sessile_answer *answer, sessile_error *err)
 {
-    sessile_session *s = run->session;
+    session_core *s = run->session;
     sessile_status status = session_lock_within(s, &run->wait, err);
     buf text;
     entry e;
@@ -340,12 +340,13 @@ static sessile_status read_pending_run(sessile_run *run, sessile_id id,
     return status;
 }
 
-sessile_status run_begin_answer(sessile_run **out, sessile_session *s,
-                                sessile_id pending_run, const sessile_answer *answer,
-                                const sessile_run_options *options, sessile_error *err)
+sessile_status run_begin_answer(run_core **out, session_core *s, sessile_id pending_run,
+                                const sessile_answer *answer,
+                                const sessile_run_options *options,
+                                memory_core *const *memories, sessile_error *err)
 {
-    sessile_run *run;
-    sessile_status status = run_new(&run, s, RUN_COMPACT, options, err);
+    run_core *run;
+    sessile_status status = run_new(&run, s, RUN_COMPACT, options, memories, err);
 
     if (status)
         return status;

@@ -43,7 +43,7 @@ static sessile_key renumber(const numbering *n, sessile_key key)
     return key;
 }
 
-static sessile_status put_context(const sessile_run *run, const laws_input *in,
+static sessile_status put_context(const run_core *run, const laws_input *in,
                                   const numbering *n, sessile_id self, buf *out,
                                   sessile_error *err)
 {
@@ -60,7 +60,7 @@ static sessile_status put_context(const sessile_run *run, const laws_input *in,
     return status;
 }
 
-static sessile_status put_keys(const sessile_run *run, const char *name,
+static sessile_status put_keys(const run_core *run, const char *name,
                                const sessile_key *keys, size_t count, sessile_id self,
                                buf *out, sessile_error *err)
 {
@@ -73,7 +73,7 @@ static sessile_status put_keys(const sessile_run *run, const char *name,
     return status;
 }
 
-static sessile_status put_messages(const sessile_run *run, const laws_input *in,
+static sessile_status put_messages(const run_core *run, const laws_input *in,
                                    const numbering *n, sessile_id self, buf *out,
                                    sessile_error *err)
 {
@@ -113,7 +113,7 @@ void record_step(const policy_step_info *step, buf *out)
 }
 
 /* Name, version, source and options of the policies whose edits are in the list. */
-static void put_policies(const sessile_run *run, buf *out)
+static void put_policies(const run_core *run, buf *out)
 {
     const char *separator = "";
     buf_puts(out, ",\"policy\":[");
@@ -129,7 +129,7 @@ static void put_policies(const sessile_run *run, buf *out)
     buf_putc(out, ']');
 }
 
-sessile_id record_first_kept(const sessile_run *run, const laws_input *in)
+sessile_id record_first_kept(const run_core *run, const laws_input *in)
 {
     sessile_id left = run->result.removal_count ? run->result.removals[0].key.entry : 0;
     for (size_t i = 0; i < in->after->count; i++) {
@@ -141,7 +141,7 @@ sessile_id record_first_kept(const sessile_run *run, const laws_input *in)
     return SESSILE_NO_ID;
 }
 
-static sessile_status put_account(const sessile_run *run, sessile_id self, buf *out,
+static sessile_status put_account(const run_core *run, sessile_id self, buf *out,
                                   sessile_error *err)
 {
     static const char *const dispositions[] = {"lost", "covered", "replaced"};
@@ -178,9 +178,9 @@ static sessile_status put_account(const sessile_run *run, sessile_id self, buf *
 
 /* The reason of the compact or flush whose edits are in the list, else the run's. For
  * "turn", which is no compaction, names the last one. */
-static sessile_status put_reason(const sessile_run *run, buf *out, sessile_error *err)
+static sessile_status put_reason(const run_core *run, buf *out, sessile_error *err)
 {
-    sessile_session *s = run->session;
+    session_core *s = run->session;
     sessile_reason reason = run->schedule.stands != SESSILE_REASON_TURN
                                 ? run->schedule.stands
                                 : run->options.reason;
@@ -210,7 +210,7 @@ static sessile_status put_reason(const sessile_run *run, buf *out, sessile_error
     return status;
 }
 
-static sessile_status put_list(sessile_run *run, sessile_id self, buf *out,
+static sessile_status put_list(run_core *run, sessile_id self, buf *out,
                                sessile_error *err)
 {
     laws_input in;
@@ -255,7 +255,7 @@ static sessile_status put_list(sessile_run *run, sessile_id self, buf *out,
     return status;
 }
 
-sessile_status record_number(sessile_run *run, sessile_error *err)
+sessile_status record_number(run_core *run, sessile_error *err)
 {
     laws_input in;
     numbering n = {NULL, 0, 0};
@@ -269,7 +269,7 @@ sessile_status record_number(sessile_run *run, sessile_error *err)
     return status;
 }
 
-sessile_status record_compaction(sessile_run *run, sessile_id self, int with_context,
+sessile_status record_compaction(run_core *run, sessile_id self, int with_context,
                                  buf *out, sessile_error *err)
 {
     sessile_status status = SESSILE_OK;
@@ -287,7 +287,7 @@ sessile_status record_compaction(sessile_run *run, sessile_id self, int with_con
     return status;
 }
 
-void record_refusal(const sessile_run *run, buf *out)
+void record_refusal(const run_core *run, buf *out)
 {
     buf_puts(out, "{\"policy\":");
     json_put_cstring(out, run->result.policy_name);
@@ -312,7 +312,7 @@ void record_refusal(const sessile_run *run, buf *out)
     buf_putc(out, '}');
 }
 
-sessile_status record_summary(sessile_run *run, sessile_error *err)
+sessile_status record_summary(run_core *run, sessile_error *err)
 {
     const context *after = state_after(run->state);
     for (size_t i = 0; i < after->count; i++) {

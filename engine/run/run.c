@@ -7,12 +7,13 @@
 
 #include "run/begin.h"
 
-sessile_status run_begin_turn(sessile_run **out, sessile_session *s,
+sessile_status run_begin_turn(run_core **out, session_core *s,
                               const sessile_slice *messages, size_t count,
-                              const sessile_run_options *options, sessile_error *err)
+                              const sessile_run_options *options,
+                              memory_core *const *memories, sessile_error *err)
 {
-    sessile_run *run;
-    sessile_status status = run_new(&run, s, RUN_TURN, options, err);
+    run_core *run;
+    sessile_status status = run_new(&run, s, RUN_TURN, options, memories, err);
     if (status)
         return status;
     status = run_turn(run, messages, count, options, err);
@@ -28,12 +29,14 @@ sessile_status run_begin_turn(sessile_run **out, sessile_session *s,
     return run_begun(run, status, out);
 }
 
-sessile_status run_begin_compact(sessile_run **out, sessile_session *s, int plan,
-                                 const sessile_run_options *options, sessile_error *err)
+sessile_status run_begin_compact(run_core **out, session_core *s, int plan,
+                                 const sessile_run_options *options,
+                                 memory_core *const *memories, sessile_error *err)
 {
     const os_table *os = s->store->os;
-    sessile_run *run;
-    sessile_status status = run_new(&run, s, plan ? RUN_PLAN : RUN_COMPACT, options, err);
+    run_core *run;
+    sessile_status status =
+        run_new(&run, s, plan ? RUN_PLAN : RUN_COMPACT, options, memories, err);
     if (status)
         return status;
     run->now_ms = os->now_ms(os->ud);
@@ -48,11 +51,12 @@ sessile_status run_begin_compact(sessile_run **out, sessile_session *s, int plan
     return run_begun(run, status, out);
 }
 
-sessile_status run_begin_branch(sessile_run **out, sessile_session *s, sessile_id to,
-                                const sessile_run_options *options, sessile_error *err)
+sessile_status run_begin_branch(run_core **out, session_core *s, sessile_id to,
+                                const sessile_run_options *options,
+                                memory_core *const *memories, sessile_error *err)
 {
-    sessile_run *run;
-    sessile_status status = run_new(&run, s, RUN_BRANCH, options, err);
+    run_core *run;
+    sessile_status status = run_new(&run, s, RUN_BRANCH, options, memories, err);
     if (status)
         return status;
     run->branch.to = to;
@@ -83,7 +87,7 @@ sessile_status run_begin_branch(sessile_run **out, sessile_session *s, sessile_i
 
 /* A proposal that could not be written is dropped. For a turn this is a refusal, not an
  * error: its messages are in the log. */
-static sessile_status commit_failed(sessile_run *run, const sessile_error *why,
+static sessile_status commit_failed(run_core *run, const sessile_error *why,
                                     sessile_error *err)
 {
     run_forget(run);
@@ -100,7 +104,7 @@ static sessile_status commit_failed(sessile_run *run, const sessile_error *why,
     return SESSILE_OK;
 }
 
-static sessile_status commit(sessile_run *run, sessile_error *err)
+static sessile_status commit(run_core *run, sessile_error *err)
 {
     sessile_error why = {SESSILE_OK, ""};
     sessile_status status = run_memory_commit(run, &why);
@@ -117,7 +121,7 @@ static sessile_status commit(sessile_run *run, sessile_error *err)
     return status;
 }
 
-static sessile_status step_run(sessile_run *run, sessile_need *need, sessile_error *err)
+static sessile_status step_run(run_core *run, sessile_need *need, sessile_error *err)
 {
     sessile_status status = SESSILE_OK;
     if (run->result.failed.code)
@@ -140,7 +144,7 @@ static sessile_status step_run(sessile_run *run, sessile_need *need, sessile_err
     return !status ? run_sync(run, err) : status;
 }
 
-sessile_status run_step(sessile_run *run, sessile_need *need, sessile_error *err)
+sessile_status run_step(run_core *run, sessile_need *need, sessile_error *err)
 {
     *need = (sessile_need){.kind = SESSILE_NEED_NONE};
     if (run->ask.out)

@@ -212,9 +212,9 @@ typedef struct run_memory {
     buf changes; /* what was written, a JSON array; empty: nothing was proposed */
 } run_memory;
 
-struct sessile_run {
+struct run_core {
     const allocator *alloc;
-    sessile_session *session;
+    session_core *session;
     run_kind kind;
     sessile_policy *policy;    /* a reference, or NULL */
     policy_pipeline *pipeline; /* made when the first Lua hook runs */
@@ -242,97 +242,98 @@ struct sessile_run {
 };
 
 /* life.c: creates a run with its policies and configuration. */
-sessile_status run_new(sessile_run **out, sessile_session *s, run_kind kind,
-                       const sessile_run_options *options, sessile_error *err);
+sessile_status run_new(run_core **out, session_core *s, run_kind kind,
+                       const sessile_run_options *options, memory_core *const *memories,
+                       sessile_error *err);
 /* Ends a run_begin_*(): gives the run to the caller, or frees it when status is an error.
  * The time since run_new() counts as the engine's. */
-sessile_status run_begun(sessile_run *run, sessile_status status, sessile_run **out);
-uint64_t run_clock_us(const sessile_run *run);
+sessile_status run_begun(run_core *run, sessile_status status, run_core **out);
+uint64_t run_clock_us(const run_core *run);
 /* The timeout of a call starts now. */
-void run_wait_begin(sessile_run *run);
+void run_wait_begin(run_core *run);
 /* Makes durable what the run wrote, once. */
-sessile_status run_sync(sessile_run *run, sessile_error *err);
+sessile_status run_sync(run_core *run, sessile_error *err);
 /* The part of the window that messages cannot use: the reserve, and the system prompt
  * and tools that are not in any message. The room is the rest. */
-int64_t run_reserve(const sessile_run *run);
-int64_t run_room(const sessile_run *run);
+int64_t run_reserve(const run_core *run);
+int64_t run_room(const run_core *run);
 /* Entries up to that log count must become durable before the run reports success. */
-void run_written(sessile_run *run, sessile_id count);
+void run_written(run_core *run, sessile_id count);
 /* The policy of the chain at schedule.step; NULL: none is left. */
-const policy_step_info *run_policy_step(const sessile_run *run);
+const policy_step_info *run_policy_step(const run_core *run);
 
 /* turn.c */
-sessile_status run_turn(sessile_run *run, const sessile_slice *messages, size_t count,
+sessile_status run_turn(run_core *run, const sessile_slice *messages, size_t count,
                         const sessile_run_options *options, sessile_error *err);
 /* Takes the snapshot that policies start from: context, notes, counts, state. */
-sessile_status run_snapshot(sessile_run *run, sessile_error *err);
+sessile_status run_snapshot(run_core *run, sessile_error *err);
 
 /* run->state, showing that context; labels may be NULL. */
-sessile_status run_new_state(sessile_run *run, const context *c, const facts *labels,
+sessile_status run_new_state(run_core *run, const context *c, const facts *labels,
                              const meter_ratio *fit, sessile_error *err);
 
 /* branch.c: moves the head. When a summary is wanted: makes the state that shows the
  * branch that was left (NULL: it has no messages), asks for the summary, and writes it.
  */
-sessile_status run_branch(sessile_run *run, const sessile_run_options *options,
+sessile_status run_branch(run_core *run, const sessile_run_options *options,
                           sessile_error *err);
-sessile_status run_branch_state(sessile_run *run, sessile_error *err);
-sessile_status run_branch_ask(sessile_run *run, sessile_need *need, sessile_error *err);
-void run_branch_commit(sessile_run *run);
+sessile_status run_branch_state(run_core *run, sessile_error *err);
+sessile_status run_branch_ask(run_core *run, sessile_need *need, sessile_error *err);
+void run_branch_commit(run_core *run);
 /* branch_prompt.c: writes the request to the host's model, as JSON. */
-sessile_status branch_prompt(sessile_run *run, buf *out, sessile_error *err);
+sessile_status branch_prompt(run_core *run, buf *out, sessile_error *err);
 
 /* isolation.c: gets a worker process for this run's policies, the session's or a new one,
  * and returns it to the session. Both do nothing when no worker is needed. */
-sessile_status run_acquire_worker(sessile_run *run, sessile_error *err);
-void run_release_worker(sessile_run *run);
+sessile_status run_acquire_worker(run_core *run, sessile_error *err);
+void run_release_worker(run_core *run);
 
 /* trigger.c */
 /* Reads run->counts. The session's mutex is held. */
-sessile_status run_count_locked(sessile_run *run, sessile_error *err);
+sessile_status run_count_locked(run_core *run, sessile_error *err);
 /* The reason of the trigger that fires on the list as it is now, or TURN. */
-sessile_reason run_fired(sessile_run *run);
+sessile_reason run_fired(run_core *run);
 /* After STAGE_COMPACT: 1 when the overflow trigger fires (again). */
-int run_fired_again(sessile_run *run);
+int run_fired_again(run_core *run);
 
 /* fallback.c: 1 when the policy was refused and there is a fallback; starts it. */
-int run_wants_fallback(const sessile_run *run);
-void run_begin_fallback(sessile_run *run);
+int run_wants_fallback(const run_core *run);
+void run_begin_fallback(run_core *run);
 
 /* schedule.c: runs hooks until STAGE_COMMIT (OK), or until the host must answer (NEEDS).
  */
-sessile_status run_schedule(sessile_run *run, sessile_need *need, sessile_error *err);
+sessile_status run_schedule(run_core *run, sessile_need *need, sessile_error *err);
 /* Makes run->pipeline for the run's policies. */
-sessile_status run_make_pipeline(sessile_run *run, sessile_error *err);
+sessile_status run_make_pipeline(run_core *run, sessile_error *err);
 
 /* outcome.c */
 /* ctx.reason of the hook that runs. */
-sessile_reason run_reason_of_hook(const sessile_run *run);
+sessile_reason run_reason_of_hook(const run_core *run);
 /* Refuses the pipeline: its edits are dropped and the schedule jumps to the commit. */
-void run_refuse(sessile_run *run, law broken, const char *message);
+void run_refuse(run_core *run, law broken, const char *message);
 /* Sets the outcome's policy to that of the step. */
-void run_name_policy(sessile_run *run);
+void run_name_policy(run_core *run);
 /* Sets the outcome's message; text may be the run's own. */
-void run_say(sessile_run *run, const char *text);
+void run_say(run_core *run, const char *text);
 /* Resets the outcome of a proposal that was not written. */
-void run_forget(sessile_run *run);
+void run_forget(run_core *run);
 /* The context as the run leaves it, or as a plan would leave it. */
-const context *run_context_left(const sessile_run *run);
+const context *run_context_left(const run_core *run);
 
 /* memory.c */
-sessile_status run_memory_init(sessile_run *run, const sessile_run_options *options,
+sessile_status run_memory_init(run_core *run, memory_core *const *memories, size_t count,
                                sessile_error *err);
-void run_memory_deinit(sessile_run *run);
+void run_memory_deinit(run_core *run);
 /* The policies are about to see the run's state. */
-sessile_status run_memory_show(sessile_run *run, sessile_error *err);
+sessile_status run_memory_show(run_core *run, sessile_error *err);
 /* A hook asks ctx.memory: 1, and *status of the reply, which is used next. 0: it asks
  * something else. */
-int run_memory_answer(sessile_run *run, sessile_error *err, sessile_status *status);
+int run_memory_answer(run_core *run, sessile_error *err, sessile_status *status);
 /* Judges and writes what was proposed; a law that is broken refuses the pipeline. */
-sessile_status run_memory_commit(sessile_run *run, sessile_error *err);
+sessile_status run_memory_commit(run_core *run, sessile_error *err);
 
 /* commit.c: checks the whole proposal and writes a compaction or a refusal. */
-sessile_status run_commit(sessile_run *run, sessile_error *err);
+sessile_status run_commit(run_core *run, sessile_error *err);
 
 /* answers.c: request and text are copied. */
 sessile_status run_answers_add(run_answers *list, const unsigned char request[32],
@@ -343,49 +344,49 @@ void run_answers_deinit(run_answers *list, const allocator *a);
 void run_answers_drop(run_answers *list, const unsigned char request[32],
                       const allocator *a);
 /* Records the answer to the last request, as the policy will get it. */
-sessile_status run_answers_note(sessile_run *run, const sessile_answer *answer,
+sessile_status run_answers_note(run_core *run, const sessile_answer *answer,
                                 sessile_error *err);
 void run_request_hash(unsigned char out[32], sessile_slice request);
 /* The next unused answer to the last request, borrowed from the run; or NULL. */
-const run_answer *run_answers_known(sessile_run *run);
+const run_answer *run_answers_known(run_core *run);
 
 /* ask.c: NEEDS, with *need saying what the host is asked about the hook that runs; or why
  * what was written could not be synced. */
-sessile_status run_ask_host(sessile_run *run, sessile_need *need, sessile_error *err);
+sessile_status run_ask_host(run_core *run, sessile_need *need, sessile_error *err);
 /* Uses the host's reply: OK with schedule.result, NEEDS (it asks again), or the hook's
  * failure. */
-sessile_status run_take_reply(sessile_run *run, sessile_error *err);
+sessile_status run_take_reply(run_core *run, sessile_error *err);
 
 /* pending.c: ends the pending run that this run answers, if any: as a fact in the commit
  * b, or in a commit of its own. */
-sessile_status run_close_pending(sessile_run *run, sessile_session *s, batch *b,
+sessile_status run_close_pending(run_core *run, session_core *s, batch *b,
                                  sessile_error *err);
-sessile_status run_end_pending(sessile_run *run, sessile_error *err);
+sessile_status run_end_pending(run_core *run, sessile_error *err);
 
 /* auto.c: makes the checkpoint that the rules ask for: OK, or NEEDS its state. */
-sessile_status run_checkpoint(sessile_run *run, sessile_need *need, sessile_error *err);
+sessile_status run_checkpoint(run_core *run, sessile_need *need, sessile_error *err);
 
 /* record.c */
 /* A policy of a chain as a JSON object, without the closing brace. */
 void record_step(const policy_step_info *step, buf *out);
-sessile_status record_compaction(sessile_run *run, sessile_id self, int with_context,
+sessile_status record_compaction(run_core *run, sessile_id self, int with_context,
                                  buf *out, sessile_error *err);
-void record_refusal(const sessile_run *run, buf *out);
+void record_refusal(const run_core *run, buf *out);
 /* Replaces the numbers of inserted messages in removals by their numbers in the log. */
-sessile_status record_number(sessile_run *run, sessile_error *err);
+sessile_status record_number(run_core *run, sessile_error *err);
 /* The first message that stays as it was, of those after the first removal; or
  * SESSILE_NO_ID. */
-sessile_id record_first_kept(const sessile_run *run, const laws_input *in);
+sessile_id record_first_kept(const run_core *run, const laws_input *in);
 /* Copies the text of the first summary that was written to run->result.summary. */
-sessile_status record_summary(sessile_run *run, sessile_error *err);
+sessile_status record_summary(run_core *run, sessile_error *err);
 
 /* vars.c: notes by policy name */
-sessile_status run_vars_load(sessile_run *run, const char *text, size_t size,
+sessile_status run_vars_load(run_core *run, const char *text, size_t size,
                              sessile_error *err);
-const run_vars *run_vars_get(const sessile_run *run, const char *name);
-sessile_status run_vars_set(sessile_run *run, const char *name, sessile_slice text,
+const run_vars *run_vars_get(const run_core *run, const char *name);
+sessile_status run_vars_set(run_core *run, const char *name, sessile_slice text,
                             sessile_error *err);
-void run_vars_write(const sessile_run *run, buf *out);
-void run_vars_deinit(sessile_run *run);
+void run_vars_write(const run_core *run, buf *out);
+void run_vars_deinit(run_core *run);
 
 #endif

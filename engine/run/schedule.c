@@ -30,18 +30,18 @@ enum {
     PHASE_END
 };
 
-static int policy_has_hook(const sessile_run *run, sessile_hook hook)
+static int policy_has_hook(const run_core *run, sessile_hook hook)
 {
     return (run_policy_step(run)->hooks & (unsigned)hook) != 0;
 }
 
-static int asked_by_person(const sessile_run *run)
+static int asked_by_person(const run_core *run)
 {
     return run->kind != RUN_TURN;
 }
 
 /* The hook of the next phase of this policy's compaction; 0: none is left. */
-static sessile_hook next_phase(sessile_run *run)
+static sessile_hook next_phase(run_core *run)
 {
     int compacts = policy_has_hook(run, SESSILE_HOOK_COMPACT);
     for (; run->schedule.phase < PHASE_END; run->schedule.phase++) {
@@ -85,7 +85,7 @@ static sessile_hook next_phase(sessile_run *run)
 }
 
 /* Sets schedule.hook to the next hook, or the stage to STAGE_COMMIT. */
-static void next_hook(sessile_run *run)
+static void next_hook(run_core *run)
 {
     static const sessile_hook of_stage[] = {SESSILE_HOOK_MERGE, SESSILE_HOOK_SUMMARIZE,
                                             SESSILE_HOOK_TRUNCATE};
@@ -114,7 +114,7 @@ static void next_hook(sessile_run *run)
 
 /* A hook that fails refuses the pipeline. The turn still succeeds: a failing policy costs
  * a compaction, never a message. */
-static void hook_failed(sessile_run *run, const sessile_error *why)
+static void hook_failed(run_core *run, const sessile_error *why)
 {
     run_name_policy(run);
     state_hook_drop(run->state);
@@ -125,7 +125,7 @@ static void hook_failed(sessile_run *run, const sessile_error *why)
 /* Law 6, second part: a compaction that saves less than a twentieth is not worth a new
  * prompt cache. It does not apply when somebody asked for it, or when the list does not
  * fit. */
-static int saves_too_little(const sessile_run *run)
+static int saves_too_little(const run_core *run)
 {
     sessile_reason reason = run_reason_of_hook(run);
     int64_t now = state_tokens(run->state);
@@ -137,7 +137,7 @@ static int saves_too_little(const sessile_run *run)
 }
 
 /* Ends the hook: applies its edits and checks the laws. */
-static sessile_status hook_done(sessile_run *run, sessile_error *err)
+static sessile_status hook_done(run_core *run, sessile_error *err)
 {
     if (run->schedule.hook == SESSILE_HOOK_SHOULD_COMPACT) {
         /* should_compact only answers a question: its edits are dropped. */
@@ -184,9 +184,9 @@ static sessile_status hook_done(sessile_run *run, sessile_error *err)
     return status;
 }
 
-sessile_status run_make_pipeline(sessile_run *run, sessile_error *err)
+sessile_status run_make_pipeline(run_core *run, sessile_error *err)
 {
-    sessile_session *s = run->session;
+    session_core *s = run->session;
     policy_setup setup = {
         .session_id = {s->identity.id, s->identity.id_size},
         .agent = {s->identity.agent, s->identity.agent_size},
@@ -217,7 +217,7 @@ sessile_status run_make_pipeline(sessile_run *run, sessile_error *err)
 }
 
 /* Starts schedule.hook. OK: it has ended; NEEDS: it waits for a model or for the host. */
-static sessile_status start_hook(sessile_run *run, sessile_error *err)
+static sessile_status start_hook(run_core *run, sessile_error *err)
 {
     const policy_step_info *step = run_policy_step(run);
     const run_vars *vars = run_vars_get(run, step->name);
@@ -252,7 +252,7 @@ static sessile_status start_hook(sessile_run *run, sessile_error *err)
 
 /* A policy asks a model: 1 when the pending run has the answer already; it is used next.
  */
-static int was_answered(sessile_run *run, sessile_error *why, sessile_status *status)
+static int was_answered(run_core *run, sessile_error *why, sessile_status *status)
 {
     if (run_policy_step(run)->is_host)
         return 0;
@@ -267,7 +267,7 @@ static int was_answered(sessile_run *run, sessile_error *why, sessile_status *st
     return *status == SESSILE_OK;
 }
 
-sessile_status run_schedule(sessile_run *run, sessile_need *need, sessile_error *err)
+sessile_status run_schedule(run_core *run, sessile_need *need, sessile_error *err)
 {
     while (run->schedule.stage < STAGE_COMMIT) {
         sessile_error why = {SESSILE_OK, ""};

@@ -17,7 +17,7 @@ static uint64_t ms_since(int64_t then, int64_t now)
 }
 
 /* Drops an attempt that was made on another branch. */
-static sessile_status drop_attempt_elsewhere(sessile_session *s, sessile_id at,
+static sessile_status drop_attempt_elsewhere(session_core *s, sessile_id at,
                                              trigger_attempt *a, sessile_error *err)
 {
     sessile_status status = SESSILE_OK;
@@ -29,9 +29,9 @@ static sessile_status drop_attempt_elsewhere(sessile_session *s, sessile_id at,
     return status;
 }
 
-sessile_status run_count_locked(sessile_run *run, sessile_error *err)
+sessile_status run_count_locked(run_core *run, sessile_error *err)
 {
-    sessile_session *s = run->session;
+    session_core *s = run->session;
     run_counts *c = &run->counts;
     sessile_id before = 0;
     if (run->kind != RUN_TURN || run->fallback.runs || !run->config.triggers)
@@ -67,7 +67,7 @@ static int multiple_passed(uint64_t every, uint64_t before, uint64_t now)
 
 /* The tokens of system prompt and tools vary a little with every report, so rooms that
  * differ by less than 1/64 of the window count as equal. */
-static int same_room(const sessile_run *run, int64_t room)
+static int same_room(const run_core *run, int64_t room)
 {
     int64_t more = room - run_room(run);
     return (more < 0 ? -more : more) <= run->config.window / 64;
@@ -75,8 +75,7 @@ static int same_room(const sessile_run *run, int64_t room)
 
 /* 1 when a compaction at entry `at`, for the same room, left at least `most` tokens, and
  * the context has hardly grown since: another one would not help. */
-static int tried_in_vain(const sessile_run *run, sessile_id at, int64_t room,
-                         int64_t most)
+static int tried_in_vain(const run_core *run, sessile_id at, int64_t room, int64_t most)
 {
     const context *c = state_after(run->state);
     int64_t grown = 0;
@@ -91,7 +90,7 @@ static int tried_in_vain(const sessile_run *run, sessile_id at, int64_t room,
 }
 
 /* The context has at least `most` tokens, and a compaction may help. */
-static int is_full(const sessile_run *run, int64_t most, trigger_attempt tried,
+static int is_full(const run_core *run, int64_t most, trigger_attempt tried,
                    int count_last)
 {
     const last_compaction *last = &run->counts.last;
@@ -100,7 +99,7 @@ static int is_full(const sessile_run *run, int64_t most, trigger_attempt tried,
            !(count_last && tried_in_vain(run, last->id, last->room, most));
 }
 
-static int by_share(const sessile_run *run, const sessile_triggers *t)
+static int by_share(const run_core *run, const sessile_triggers *t)
 {
     /* Rounded up; in two parts, so that room * share cannot overflow. */
     int64_t room = run_room(run), share = t->share;
@@ -108,7 +107,7 @@ static int by_share(const sessile_run *run, const sessile_triggers *t)
     return share && run->config.window > 0 && is_full(run, most, run->counts.by_share, 1);
 }
 
-static int by_overflow(const sessile_run *run, const sessile_triggers *t)
+static int by_overflow(const run_core *run, const sessile_triggers *t)
 {
     return t->overflow &&
            laws_cannot_fit(state_after(run->state), run->config.window,
@@ -119,7 +118,7 @@ static int by_overflow(const sessile_run *run, const sessile_triggers *t)
 
 /* Without this, a condition that stays true would fire at every turn. When the handle
  * cannot be locked, the next turn tries again. */
-static void remember_attempt(sessile_run *run, trigger_attempt *attempt)
+static void remember_attempt(run_core *run, trigger_attempt *attempt)
 {
     if (session_lock(run->session, NULL))
         return;
@@ -127,7 +126,7 @@ static void remember_attempt(sessile_run *run, trigger_attempt *attempt)
     session_unlock(run->session);
 }
 
-static int chain_compacts(const sessile_run *run)
+static int chain_compacts(const run_core *run)
 {
     for (size_t i = 0; i < policy_step_count(run->policy); i++)
         if (policy_step_get(run->policy, i)->hooks & SESSILE_HOOK_COMPACT)
@@ -135,7 +134,7 @@ static int chain_compacts(const sessile_run *run)
     return 0;
 }
 
-static sessile_reason judge_triggers(sessile_run *run)
+static sessile_reason judge_triggers(run_core *run)
 {
     const sessile_triggers *t = run->config.triggers;
     const run_counts *c = &run->counts;
@@ -160,7 +159,7 @@ static sessile_reason judge_triggers(sessile_run *run)
 
 /* A run that was pending is given the reason that it had, and a fallback that of the
  * policy that it replaces. */
-sessile_reason run_fired(sessile_run *run)
+sessile_reason run_fired(run_core *run)
 {
     if (run->fallback.reason != SESSILE_REASON_TURN)
         run->schedule.fired_first = run->fallback.reason;
@@ -171,7 +170,7 @@ sessile_reason run_fired(sessile_run *run)
     return run->schedule.fired_first;
 }
 
-static int still_overflows(sessile_run *run)
+static int still_overflows(run_core *run)
 {
     const sessile_triggers *t = run->config.triggers;
     if (run->replay.overflowed)
@@ -180,7 +179,7 @@ static int still_overflows(sessile_run *run)
     return t && chain_compacts(run) && by_overflow(run, t);
 }
 
-int run_fired_again(sessile_run *run)
+int run_fired_again(run_core *run)
 {
     if (run->kind != RUN_TURN || run->schedule.overflowed || !still_overflows(run))
         return 0;

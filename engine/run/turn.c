@@ -24,7 +24,7 @@ typedef struct turn_message {
 } turn_message;
 
 typedef struct turn_write {
-    sessile_run *run;
+    run_core *run;
     const sessile_run_options *options;
     buf text; /* of all messages, checked */
     turn_message *messages;
@@ -85,7 +85,7 @@ static sessile_status check_messages(turn_write *w, const sessile_slice *message
 
 /* The parent of the turn: the head; or the base, when others have moved the head and the
  * caller wants a branch then. */
-static sessile_status find_parent(turn_write *w, sessile_session *s, sessile_id *parent,
+static sessile_status find_parent(turn_write *w, session_core *s, sessile_id *parent,
                                   sessile_error *err)
 {
     sessile_id base = w->options->has_base ? w->options->base : s->tree.base;
@@ -106,7 +106,7 @@ static sessile_status find_parent(turn_write *w, sessile_session *s, sessile_id 
 
 /* The first message that was appended since the last turn, for a turn without messages.
  */
-static sessile_status find_first(const turn_write *w, sessile_session *s, sessile_id at,
+static sessile_status find_first(const turn_write *w, session_core *s, sessile_id at,
                                  sessile_error *err)
 {
     sessile_id first = SESSILE_NO_ID;
@@ -130,7 +130,7 @@ static sessile_status find_first(const turn_write *w, sessile_session *s, sessil
 }
 
 /* How many messages of the context were there before the turn. */
-static size_t before_turn(const sessile_run *run, const context *c)
+static size_t before_turn(const run_core *run, const context *c)
 {
     size_t n = 0;
     if (run->kind != RUN_TURN)
@@ -140,7 +140,7 @@ static size_t before_turn(const sessile_run *run, const context *c)
     return n;
 }
 
-static sessile_status count_previous(turn_write *w, sessile_session *s, sessile_id at,
+static sessile_status count_previous(turn_write *w, session_core *s, sessile_id at,
                                      sessile_error *err)
 {
     const context *c;
@@ -160,8 +160,7 @@ static sessile_status count_previous(turn_write *w, sessile_session *s, sessile_
 }
 
 /* session_build: the messages and their turn entry, on the head as it is now. */
-static sessile_status build_turn(void *arg, sessile_session *s, batch *b,
-                                 sessile_error *err)
+static sessile_status build_turn(void *arg, session_core *s, batch *b, sessile_error *err)
 {
     turn_write *w = arg;
     sessile_id parent;
@@ -212,7 +211,7 @@ static sessile_status build_turn(void *arg, sessile_session *s, batch *b,
     return SESSILE_OK;
 }
 
-sessile_status run_turn(sessile_run *run, const sessile_slice *messages, size_t count,
+sessile_status run_turn(run_core *run, const sessile_slice *messages, size_t count,
                         const sessile_run_options *options, sessile_error *err)
 {
     const sessile_limits *limits = &run->session->store->limits;
@@ -272,7 +271,7 @@ out:
 /* The text of an item, for a state; arg: the session. */
 static sessile_status read_text(void *arg, sessile_key key, buf *out, sessile_error *err)
 {
-    sessile_session *s = arg;
+    session_core *s = arg;
     sessile_status status = session_lock(s, err);
     if (status)
         return status;
@@ -281,7 +280,7 @@ static sessile_status read_text(void *arg, sessile_key key, buf *out, sessile_er
     return status;
 }
 
-sessile_status run_new_state(sessile_run *run, const context *c, const facts *labels,
+sessile_status run_new_state(run_core *run, const context *c, const facts *labels,
                              const meter_ratio *fit, sessile_error *err)
 {
     const sessile_limits *limits = &run->session->store->limits;
@@ -305,7 +304,7 @@ sessile_status run_new_state(sessile_run *run, const context *c, const facts *la
 /* System prompt and tools that are not entries reduce the room like the reserve, for
  * policies and for triggers. At most by half: a wrong report must not leave a policy
  * without room. */
-static sessile_status find_held(sessile_run *run, sessile_error *err)
+static sessile_status find_held(run_core *run, sessile_error *err)
 {
     int64_t room = laws_room(run->config.window, run->config.reserve);
     sessile_status status =
@@ -315,9 +314,9 @@ static sessile_status find_held(sessile_run *run, sessile_error *err)
     return status;
 }
 
-sessile_status run_snapshot(sessile_run *run, sessile_error *err)
+sessile_status run_snapshot(run_core *run, sessile_error *err)
 {
-    sessile_session *s = run->session;
+    session_core *s = run->session;
     buf vars;
     context at;
     facts labels;

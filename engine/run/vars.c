@@ -8,7 +8,7 @@
 
 #include <string.h>
 
-static run_vars *vars_find(const sessile_run *run, const char *name, size_t size)
+static run_vars *vars_find(const run_core *run, const char *name, size_t size)
 {
     for (size_t i = 0; i < run->notes.count; i++) {
         run_vars *v = &run->notes.at[i];
@@ -18,7 +18,7 @@ static run_vars *vars_find(const sessile_run *run, const char *name, size_t size
     return NULL;
 }
 
-static sessile_status vars_put(sessile_run *run, const char *name, size_t name_size,
+static sessile_status vars_put(run_core *run, const char *name, size_t name_size,
                                const char *text, size_t text_size, sessile_error *err)
 {
     char *copy = mem_dup(run->alloc, text, text_size);
@@ -44,7 +44,7 @@ static sessile_status vars_put(sessile_run *run, const char *name, size_t name_s
     return SESSILE_OK;
 }
 
-sessile_status run_vars_load(sessile_run *run, const char *text, size_t size,
+sessile_status run_vars_load(run_core *run, const char *text, size_t size,
                              sessile_error *err)
 {
     sessile_status status = SESSILE_OK;
@@ -63,19 +63,19 @@ sessile_status run_vars_load(sessile_run *run, const char *text, size_t size,
     return status;
 }
 
-const run_vars *run_vars_get(const sessile_run *run, const char *name)
+const run_vars *run_vars_get(const run_core *run, const char *name)
 {
     return vars_find(run, name, strlen(name));
 }
 
-sessile_status run_vars_set(sessile_run *run, const char *name, sessile_slice text,
+sessile_status run_vars_set(run_core *run, const char *name, sessile_slice text,
                             sessile_error *err)
 {
     run->notes.changed = 1;
     return vars_put(run, name, strlen(name), text.data, text.size, err);
 }
 
-void run_vars_write(const sessile_run *run, buf *out)
+void run_vars_write(const run_core *run, buf *out)
 {
     buf_putc(out, '{');
     for (size_t i = 0; i < run->notes.count; i++) {
@@ -88,7 +88,7 @@ void run_vars_write(const sessile_run *run, buf *out)
     buf_putc(out, '}');
 }
 
-void run_vars_deinit(sessile_run *run)
+void run_vars_deinit(run_core *run)
 {
     for (size_t i = 0; i < run->notes.count; i++) {
         mem_free(run->alloc, run->notes.at[i].name, run->notes.at[i].name_size + 1);

@@ -8,7 +8,7 @@
 #include "base/text.h"
 #include "codec/json.h"
 
-sessile_status session_check_json(buf *out, const sessile_session *s, sessile_slice text,
+sessile_status session_check_json(buf *out, const session_core *s, sessile_slice text,
                                   const char *what, int object, sessile_error *err)
 {
     const sessile_limits *limits = &s->store->limits;
@@ -42,14 +42,14 @@ sessile_status session_check_text(sessile_slice text, size_t most, const char *w
     return SESSILE_OK;
 }
 
-void session_free_agent_info(sessile_session *s)
+void session_free_agent_info(session_core *s)
 {
     buf_deinit(&s->identity.info.version);
     buf_deinit(&s->identity.info.config);
     buf_deinit(&s->identity.info.tools);
 }
 
-sessile_status session_set_agent_info(sessile_session *s, const sessile_agent_info *info,
+sessile_status session_set_agent_info(session_core *s, const sessile_agent_info *info,
                                       sessile_error *err)
 {
     sessile_status status =

@@ -10,7 +10,7 @@
  */
 #include "session/fold.h"
 
-void child_links_forget(sessile_session *s)
+void child_links_forget(session_core *s)
 {
     if (s->tree.children)
         mem_free(&s->store->alloc, s->tree.children,
@@ -20,7 +20,7 @@ void child_links_forget(sessile_session *s)
 }
 
 /* Entry id becomes the first of its parent's children. */
-static void link_child(sessile_session *s, sessile_id id)
+static void link_child(session_core *s, sessile_id id)
 {
     sessile_id parent = s->tree.nodes[id].parent;
 
@@ -31,7 +31,7 @@ static void link_child(sessile_session *s, sessile_id id)
     s->tree.children[parent].child = id;
 }
 
-int child_links_make(sessile_session *s)
+int child_links_make(session_core *s)
 {
     if (mem_grow(&s->store->alloc, (void **)&s->tree.children, &s->tree.child_capacity,
                  s->tree.node_count, sizeof *s->tree.children))
@@ -41,13 +41,13 @@ int child_links_make(sessile_session *s)
     return 0;
 }
 
-void child_links_follow(sessile_session *s)
+void child_links_follow(session_core *s)
 {
     if (s->tree.child_count && child_links_make(s))
         child_links_forget(s); /* to be made again when somebody asks */
 }
 
-void child_links_cut(sessile_session *s)
+void child_links_cut(session_core *s)
 {
     while (s->tree.child_count > s->tree.node_count) {
         sessile_id id = (sessile_id)--s->tree.child_count;

@@ -12,7 +12,7 @@
 #include "base/text.h"
 
 /* The children of every entry are known; INVALID: there is no entry `id`. */
-static sessile_status need_links(sessile_session *s, sessile_id id, sessile_error *err)
+static sessile_status need_links(session_core *s, sessile_id id, sessile_error *err)
 {
     sessile_status status = session_check_at(s, id, err);
 
@@ -25,16 +25,15 @@ static sessile_status need_links(sessile_session *s, sessile_id id, sessile_erro
 /* ------------------------------------------------------------------ lists of ids */
 
 /* A list for the host; of none, one that can be freed all the same. */
-static sessile_status give_ids(const sessile_session *s, size_t count, sessile_id **out,
+static sessile_status give_ids(const session_core *s, size_t count, sessile_id **out,
                                sessile_error *err)
 {
     *out = host_alloc(&s->store->alloc, (count ? count : 1) * sizeof **out);
     return *out ? SESSILE_OK : fail_nomem(err);
 }
 
-sessile_status session_ancestry_locked(sessile_session *s, sessile_id id,
-                                       sessile_id **out, size_t *count,
-                                       sessile_error *err)
+sessile_status session_ancestry_locked(session_core *s, sessile_id id, sessile_id **out,
+                                       size_t *count, sessile_error *err)
 {
     sessile_status status = session_check_at(s, id, err);
     size_t n = 1;
@@ -56,9 +55,8 @@ sessile_status session_ancestry_locked(sessile_session *s, sessile_id id,
 }
 
 /* The children of parent, oldest first, less one of them. */
-static sessile_status list_children(sessile_session *s, sessile_id parent,
-                                    sessile_id less, sessile_id **out, size_t *count,
-                                    sessile_error *err)
+static sessile_status list_children(session_core *s, sessile_id parent, sessile_id less,
+                                    sessile_id **out, size_t *count, sessile_error *err)
 {
     sessile_status status;
     size_t n = 0;
@@ -77,17 +75,15 @@ static sessile_status list_children(sessile_session *s, sessile_id parent,
     return SESSILE_OK;
 }
 
-sessile_status session_children_locked(sessile_session *s, sessile_id id,
-                                       sessile_id **out, size_t *count,
-                                       sessile_error *err)
+sessile_status session_children_locked(session_core *s, sessile_id id, sessile_id **out,
+                                       size_t *count, sessile_error *err)
 {
     sessile_status status = need_links(s, id, err);
     return status ? status : list_children(s, id, 0, out, count, err);
 }
 
-sessile_status session_siblings_locked(sessile_session *s, sessile_id id,
-                                       sessile_id **out, size_t *count,
-                                       sessile_error *err)
+sessile_status session_siblings_locked(session_core *s, sessile_id id, sessile_id **out,
+                                       size_t *count, sessile_error *err)
 {
     sessile_status status = need_links(s, id, err);
     if (status)
@@ -97,7 +93,7 @@ sessile_status session_siblings_locked(sessile_session *s, sessile_id id,
     return list_children(s, s->tree.nodes[id].parent, id, out, count, err);
 }
 
-sessile_status session_leaves_locked(sessile_session *s, sessile_id **out, size_t *count,
+sessile_status session_leaves_locked(session_core *s, sessile_id **out, size_t *count,
                                      sessile_error *err)
 {
     sessile_status status = need_links(s, 0, err);
@@ -118,9 +114,8 @@ sessile_status session_leaves_locked(sessile_session *s, sessile_id **out, size_
     return SESSILE_OK;
 }
 
-sessile_status session_common_ancestor_locked(sessile_session *s, sessile_id a,
-                                              sessile_id b, sessile_id *out,
-                                              sessile_error *err)
+sessile_status session_common_ancestor_locked(session_core *s, sessile_id a, sessile_id b,
+                                              sessile_id *out, sessile_error *err)
 {
     sessile_status status = session_check_at(s, a, err);
 
@@ -169,7 +164,7 @@ static sessile_status read_types(const sessile_tree_options *o, pick *p,
     return SESSILE_OK;
 }
 
-static sessile_status read_labels(const sessile_session *s, pick *p, sessile_error *err)
+static sessile_status read_labels(const session_core *s, pick *p, sessile_error *err)
 {
     const allocator *a = &s->store->alloc;
     size_t count;
@@ -187,13 +182,13 @@ static sessile_status read_labels(const sessile_session *s, pick *p, sessile_err
     return count && !p->labelled ? fail_nomem(err) : SESSILE_OK;
 }
 
-static int is_wanted(const sessile_session *s, const pick *p, size_t id)
+static int is_wanted(const session_core *s, const pick *p, size_t id)
 {
     return (p->types >> s->tree.nodes[id].type & 1) &&
            (!p->only_labelled || (p->labelled && p->labelled[id]));
 }
 
-static void fill_row(const sessile_session *s, const pick *p, sessile_id id,
+static void fill_row(const session_core *s, const pick *p, sessile_id id,
                      sessile_node *row)
 {
     const node *n = &s->tree.nodes[id];
@@ -226,7 +221,7 @@ static void link_rows(sessile_node *rows, size_t count, const uint32_t *row_of)
 }
 
 /* All entries: the row of an entry is its id. */
-static void all_rows(const sessile_session *s, const pick *p, sessile_node *rows)
+static void all_rows(const session_core *s, const pick *p, sessile_node *rows)
 {
     for (size_t i = 0; i < s->tree.node_count; i++) {
         sessile_id parent = s->tree.nodes[i].parent;
@@ -241,7 +236,7 @@ static void all_rows(const sessile_session *s, const pick *p, sessile_node *rows
 /* Some: each under the nearest of its ancestors that is among them. totals and row_of
  * have an element for every entry; row_of[id]: the row of the entry, or of that
  * ancestor. */
-static void some_rows(const sessile_session *s, const pick *p, sessile_node *rows,
+static void some_rows(const session_core *s, const pick *p, sessile_node *rows,
                       int64_t *totals, uint32_t *row_of)
 {
     size_t count = 0;
@@ -270,7 +265,7 @@ static size_t row_at(sessile_id id, const sessile_node *rows, size_t count,
     return at < count && rows[at].id == id ? at : count;
 }
 
-static void flag_rows(const sessile_session *s, const context *c, sessile_node *rows,
+static void flag_rows(const session_core *s, const context *c, sessile_node *rows,
                       size_t count, const uint32_t *row_of)
 {
     for (sessile_id id = s->tree.head;; id = s->tree.nodes[id].parent) {
@@ -291,7 +286,7 @@ static void flag_rows(const sessile_session *s, const context *c, sessile_node *
 }
 
 /* The rows of those that are picked, marked and linked; everything is in reach. */
-static sessile_status make_rows(sessile_session *s, const pick *p, const context *c,
+static sessile_status make_rows(session_core *s, const pick *p, const context *c,
                                 sessile_node **out, size_t *count, sessile_error *err)
 {
     const allocator *a = &s->store->alloc;
@@ -325,7 +320,7 @@ static sessile_status make_rows(sessile_session *s, const pick *p, const context
     return rows ? SESSILE_OK : fail_nomem(err);
 }
 
-sessile_status session_tree_locked(sessile_session *s, const sessile_tree_options *o,
+sessile_status session_tree_locked(session_core *s, const sessile_tree_options *o,
                                    sessile_node **out, size_t *count, sessile_error *err)
 {
     pick p = {0};

@@ -49,7 +49,7 @@ typedef struct source {
 } source;
 
 typedef struct loader {
-    sessile_session *s;
+    session_core *s;
     sessile_id at;  /* the compaction whose list is read */
     int names_only; /* items are keys: no message that a policy wrote is read */
     context *out;
@@ -109,7 +109,7 @@ static sessile_status find_inserted(loader *l, source *from)
 /* The source of that id, read when it is new. Valid until the next call. */
 static sessile_status load(loader *l, sessile_id id, source **out)
 {
-    const sessile_session *s = l->s;
+    const session_core *s = l->s;
     sessile_status status = session_load_locked(l->s, id, l->err);
     uint32_t index;
     source *from;
@@ -143,7 +143,7 @@ static sessile_status load(loader *l, sessile_id id, source **out)
 
 static sessile_status push_id(loader *l, sessile_id id, json name)
 {
-    const sessile_session *s = l->s;
+    const session_core *s = l->s;
     sessile_status status = SESSILE_OK;
 
     if (id < l->at)
@@ -187,7 +187,7 @@ static sessile_status push_range(loader *l, sessile_id low, sessile_id high, jso
 
 static sessile_status push_inserted(loader *l, sessile_key key, json name)
 {
-    sessile_session *s = l->s;
+    session_core *s = l->s;
     item it = {.key = key};
     size_t link_count = 0, unit_size;
     const char *unit;
@@ -261,7 +261,7 @@ static sessile_status push_name(loader *l, json name)
     return key.n ? push_inserted(l, key, name) : push_id(l, key.entry, name);
 }
 
-sessile_status compaction_list(sessile_session *s, sessile_id at, context *out,
+sessile_status compaction_list(session_core *s, sessile_id at, context *out,
                                sessile_id *upto, sessile_error *err)
 {
     loader l = {.s = s, .at = at, .out = out, .alloc = &s->store->alloc, .err = err};
@@ -285,8 +285,8 @@ out:
     return status;
 }
 
-sessile_status compaction_upto(sessile_session *s, sessile_id at, json data,
-                               sessile_id *out, sessile_error *err)
+sessile_status compaction_upto(session_core *s, sessile_id at, json data, sessile_id *out,
+                               sessile_error *err)
 {
     const char *text;
     size_t size;
@@ -299,8 +299,8 @@ sessile_status compaction_upto(sessile_session *s, sessile_id at, json data,
                                 "it does not say which entry its context goes up to");
 }
 
-sessile_status compaction_names(sessile_session *s, sessile_id at, json list,
-                                context *out, sessile_error *err)
+sessile_status compaction_names(session_core *s, sessile_id at, json list, context *out,
+                                sessile_error *err)
 {
     loader l = {.s = s,
                 .at = at,
@@ -322,7 +322,7 @@ sessile_status compaction_names(sessile_session *s, sessile_id at, json list,
 /* ------------------------------------------------------------------ a list, written */
 
 /* *follows: `next` is the message that follows `id` on the path of `next`. */
-static sessile_status follow(sessile_session *s, sessile_key next, sessile_id id,
+static sessile_status follow(session_core *s, sessile_key next, sessile_id id,
                              int *follows, sessile_error *err)
 {
     sessile_id at = next.entry;
@@ -342,9 +342,8 @@ static sessile_status follow(sessile_session *s, sessile_key next, sessile_id id
     return status;
 }
 
-sessile_status compaction_put_keys(sessile_session *s, const sessile_key *keys,
-                                   size_t count, sessile_id self, buf *out,
-                                   sessile_error *err)
+sessile_status compaction_put_keys(session_core *s, const sessile_key *keys, size_t count,
+                                   sessile_id self, buf *out, sessile_error *err)
 {
     char name[SESSILE_KEY_SIZE];
     sessile_status status = SESSILE_OK;

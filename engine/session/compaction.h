@@ -29,20 +29,19 @@
 /* Appends the JSON array of keys; ascending neighbours on a path are joined to ranges.
  * Keys of messages that this compaction inserts (entry SESSILE_NO_ID) are written
  * "<self>.<n>". */
-sessile_status compaction_put_keys(sessile_session *s, const sessile_key *keys,
-                                   size_t count, sessile_id self, buf *out,
-                                   sessile_error *err);
+sessile_status compaction_put_keys(session_core *s, const sessile_key *keys, size_t count,
+                                   sessile_id self, buf *out, sessile_error *err);
 
 /* Appends the list of compaction `at` to out; sets *upto as the entry has it. */
-sessile_status compaction_list(sessile_session *s, sessile_id at, context *out,
+sessile_status compaction_list(session_core *s, sessile_id at, context *out,
                                sessile_id *upto, sessile_error *err);
 /* The entry that the list in the data of compaction `at` goes up to. DAMAGED. */
-sessile_status compaction_upto(sessile_session *s, sessile_id at, json data,
-                               sessile_id *out, sessile_error *err);
+sessile_status compaction_upto(session_core *s, sessile_id at, json data, sessile_id *out,
+                               sessile_error *err);
 /* Appends the keys in a list of compaction `at` to out, as items without the texts that
  * policies wrote: no entry is read. Entries that are lost to damage are skipped. */
-sessile_status compaction_names(sessile_session *s, sessile_id at, json list,
-                                context *out, sessile_error *err);
+sessile_status compaction_names(session_core *s, sessile_id at, json list, context *out,
+                                sessile_error *err);
 /* The inserted message n in a compaction's data; JSON_NONE: there is none. */
 json compaction_inserted_message(json data, uint32_t n);
 #endif

@@ -8,6 +8,7 @@
 
 #include "base/alloc.h"
 #include "base/error.h"
+#include "session/cores.h"
 
 /* The values of a store that was given none. */
 extern const sessile_config config_defaults;

@@ -26,7 +26,7 @@ static int compare_about(const void *x, const void *y)
 }
 
 /* Marks the items that are pinned by a label. */
-static sessile_status mark_pins(const sessile_session *s, context *c, sessile_error *err)
+static sessile_status mark_pins(const session_core *s, context *c, sessile_error *err)
 {
     const allocator *a = &s->store->alloc;
     size_t count, pins = 0;
@@ -48,7 +48,7 @@ static sessile_status mark_pins(const sessile_session *s, context *c, sessile_er
     return SESSILE_OK;
 }
 
-static sessile_status build(sessile_session *s, sessile_id at, context *out,
+static sessile_status build(session_core *s, sessile_id at, context *out,
                             sessile_error *err)
 {
     id_list ids = {.alloc = &s->store->alloc};
@@ -86,7 +86,7 @@ out:
     return status;
 }
 
-sessile_status session_context_locked(sessile_session *s, const context **out,
+sessile_status session_context_locked(session_core *s, const context **out,
                                       sessile_error *err)
 {
     sessile_status status = SESSILE_OK;
@@ -103,7 +103,7 @@ sessile_status session_context_locked(sessile_session *s, const context **out,
     return SESSILE_OK;
 }
 
-sessile_status session_context_at_locked(sessile_session *s, sessile_id at, context *out,
+sessile_status session_context_at_locked(session_core *s, sessile_id at, context *out,
                                          sessile_error *err)
 {
     sessile_status status = session_check_at(s, at, err);
@@ -115,7 +115,7 @@ sessile_status session_context_at_locked(sessile_session *s, sessile_id at, cont
     return build(s, at, out, err);
 }
 
-sessile_status session_between_locked(sessile_session *s, sessile_id low, sessile_id high,
+sessile_status session_between_locked(session_core *s, sessile_id low, sessile_id high,
                                       context *out, sessile_error *err)
 {
     id_list ids = {.alloc = &s->store->alloc};
@@ -130,7 +130,7 @@ sessile_status session_between_locked(sessile_session *s, sessile_id low, sessil
     return status;
 }
 
-sessile_status session_message_locked(sessile_session *s, sessile_key key, buf *out,
+sessile_status session_message_locked(session_core *s, sessile_key key, buf *out,
                                       sessile_error *err)
 {
     char name[SESSILE_KEY_SIZE];
@@ -162,7 +162,7 @@ sessile_status session_message_locked(sessile_session *s, sessile_key key, buf *
     return out->failed ? fail_nomem(err) : SESSILE_OK;
 }
 
-sessile_status session_vars_locked(sessile_session *s, sessile_id at, buf *out,
+sessile_status session_vars_locked(session_core *s, sessile_id at, buf *out,
                                    sessile_error *err)
 {
     sessile_status status = session_load_locked(s, at, err);

@@ -24,7 +24,7 @@ static void read_sums(const token_sums *sums, int exact, const model_kind *kind,
 }
 
 /* All of a context in one unit: what was counted in it stands, the rest is counted. */
-static sessile_status recount(sessile_session *s, const context *c, token_unit unit,
+static sessile_status recount(session_core *s, const context *c, token_unit unit,
                               const model_kind *kind, token_sums *out, sessile_error *err)
 {
     sessile_status status = SESSILE_OK;
@@ -52,7 +52,7 @@ static sessile_status recount(sessile_session *s, const context *c, token_unit u
     return status;
 }
 
-static sessile_status count_for(sessile_session *s, sessile_id at, sessile_slice model,
+static sessile_status count_for(session_core *s, sessile_id at, sessile_slice model,
                                 sessile_tokens *out, sessile_error *err)
 {
     counters *all = s->store->counters;
@@ -72,7 +72,7 @@ static sessile_status count_for(sessile_session *s, sessile_id at, sessile_slice
     return status;
 }
 
-sessile_status session_tokens_for_locked(sessile_session *s, sessile_id at,
+sessile_status session_tokens_for_locked(session_core *s, sessile_id at,
                                          sessile_slice model, sessile_slice tools,
                                          sessile_slice system, sessile_tokens *out,
                                          sessile_error *err)
@@ -136,7 +136,7 @@ void counting_end(const counting *c, sessile_tokens *out)
     read_sums(&c->sums, c->exact, c->kind, out);
 }
 
-void session_count_text(const sessile_store *st, sessile_slice text, sessile_tokens *out)
+void session_count_text(const store_core *st, sessile_slice text, sessile_tokens *out)
 {
     const char *model = st->model ? st->model : "";
     size_t size = strlen(model);

@@ -15,7 +15,7 @@
 
 #include <inttypes.h>
 
-static sessile_id parent_of(const sessile_session *s, const log_flaw *lost, sessile_id id)
+static sessile_id parent_of(const session_core *s, const log_flaw *lost, sessile_id id)
 {
     return id > lost->first && s->tree.nodes[id - 1].type == ENTRY_TOMBSTONE
                ? id - 1
@@ -44,7 +44,7 @@ sessile_status fold_put_tombstone(void *arg, const log_flaw *lost, sessile_id id
     return out->failed ? fail_nomem(err) : SESSILE_OK;
 }
 
-sessile_status session_read_damaged(sessile_session *s, sessile_error *err)
+sessile_status session_read_damaged(session_core *s, sessile_error *err)
 {
     fold f = {.s = s};
 
@@ -53,7 +53,7 @@ sessile_status session_read_damaged(sessile_session *s, sessile_error *err)
     return log_read_damaged(s->log, fold_visit, fold_put_tombstone, &f, err);
 }
 
-sessile_status session_damage_locked(const sessile_session *s, uint64_t *lost,
+sessile_status session_damage_locked(const session_core *s, uint64_t *lost,
                                      sessile_error *err)
 {
     if (lost)

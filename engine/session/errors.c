@@ -12,7 +12,7 @@
 #include <string.h>
 
 /* The file's folder and name, as far as there are any. */
-static void place_of(const sessile_session *s, char *out, size_t size)
+static void place_of(const session_core *s, char *out, size_t size)
 {
     session_names names = session_own_names(s);
     char folder[NAME_SIZE], name[NAME_SIZE];
@@ -24,7 +24,7 @@ static void place_of(const sessile_session *s, char *out, size_t size)
         snprintf(out, size, "%s/%s", folder, name);
 }
 
-sessile_status session_name_error(const sessile_session *s, sessile_status status,
+sessile_status session_name_error(const session_core *s, sessile_status status,
                                   sessile_error *err)
 {
     char shown[NAME_SHOWN];
@@ -57,7 +57,7 @@ static int is_plain_word(const char *text, size_t size)
     return 1;
 }
 
-void session_salvage_command(const sessile_session *s, char out[SALVAGE_SIZE])
+void session_salvage_command(const session_core *s, char out[SALVAGE_SIZE])
 {
     const char *agent = s->store->agent;
 
@@ -73,7 +73,7 @@ void session_salvage_command(const sessile_session *s, char out[SALVAGE_SIZE])
                  s->identity.id, s->identity.agent);
 }
 
-sessile_status session_fail_damaged(const sessile_session *s, sessile_id id,
+sessile_status session_fail_damaged(const session_core *s, sessile_id id,
                                     sessile_error *err, const char *format, ...)
 {
     char what[256], shown[NAME_SHOWN], place[2 * NAME_SIZE + 16], command[SALVAGE_SIZE];
@@ -98,7 +98,7 @@ sessile_status session_fail_damaged(const sessile_session *s, sessile_id id,
                 shown, place, id, what, command);
 }
 
-sessile_status session_fail(const sessile_session *s, sessile_error *err,
+sessile_status session_fail(const session_core *s, sessile_error *err,
                             sessile_status status, const char *format, ...)
 {
     char what[sizeof err->message];

@@ -101,7 +101,7 @@ static void take_link(header_link *to, header_link *from)
  * become ours if they belong there. */
 static sessile_status fold_header(fold *f, change *c, sessile_error *err)
 {
-    sessile_session *s = f->s;
+    session_core *s = f->s;
     const allocator *a = &s->store->alloc;
     sessile_status status;
     header h;
@@ -157,7 +157,7 @@ out:
 
 static sessile_status fold_message(fold *f, change *c, sessile_error *err)
 {
-    sessile_session *s = f->s;
+    session_core *s = f->s;
     const allocator *a = &s->store->alloc;
     size_t first = s->tree.link_count;
     int64_t tokens = c->e.tokens;
@@ -300,7 +300,7 @@ static sessile_status check_parent(const fold *f, const change *c, sessile_error
 
 static sessile_status plan(fold *f, change *c, sessile_error *err)
 {
-    sessile_session *s = f->s;
+    session_core *s = f->s;
     sessile_status status;
 
     if (c->e.id == 0) {
@@ -341,7 +341,7 @@ static sessile_status plan(fold *f, change *c, sessile_error *err)
 }
 
 /* The total counts each message's usage until its turn reports one for all of them. */
-static void apply_usage(sessile_session *s, const change *c)
+static void apply_usage(session_core *s, const change *c)
 {
     if (c->e.type == ENTRY_TURN) {
         if (c->has_usage) {
@@ -359,7 +359,7 @@ static void apply_usage(sessile_session *s, const change *c)
 }
 
 /* One push, when the entry follows the one that the context was made for. */
-static void apply_context(sessile_session *s, const change *c)
+static void apply_context(session_core *s, const change *c)
 {
     if (s->context.stale || !entry_on_path(c->e.type) ||
         s->context.at_head.upto != c->e.parent || (c->n.marks & NODE_HAS_CONTEXT))
@@ -373,7 +373,7 @@ static void apply_context(sessile_session *s, const change *c)
 /* Nothing in here can fail. */
 static void apply(fold *f, change *c)
 {
-    sessile_session *s = f->s;
+    session_core *s = f->s;
 
     s->tree.nodes[s->tree.node_count++] = c->n;
     child_links_follow(s);
@@ -414,7 +414,7 @@ static void apply(fold *f, change *c)
         fold_snapshot(s);
 }
 
-int64_t fold_modified(const sessile_session *s)
+int64_t fold_modified(const session_core *s)
 {
     int64_t said = s->fold.said_ms;
 
@@ -423,7 +423,7 @@ int64_t fold_modified(const sessile_session *s)
                : said;
 }
 
-int64_t fold_created(const sessile_session *s)
+int64_t fold_created(const session_core *s)
 {
     int64_t begun = s->fold.begun_ms;
 
@@ -436,7 +436,7 @@ sessile_status fold_visit(void *arg, sessile_id id, const char *text, size_t siz
                           sessile_error *err)
 {
     fold *f = arg;
-    sessile_session *s = f->s;
+    session_core *s = f->s;
     const allocator *a = &s->store->alloc;
     size_t links = s->tree.link_count, taken = s->index.blocks_taken;
     size_t facts = s->fold.facts.count, names = s->fold.facts.names.size;

@@ -14,7 +14,7 @@
 /* ---- the fold (fold.c) */
 
 typedef struct fold {
-    sessile_session *s;
+    session_core *s;
     int own;                /* entries of this handle, not yet in the log: limits apply */
     int moved;              /* out: a path entry or a head fact was among them */
     const char *keep_title; /* a savepoint may restore it: do not free it */
@@ -27,10 +27,10 @@ sessile_status fold_visit(void *arg, sessile_id id, const char *text, size_t siz
 
 /* When the session was modified, as people see it: when its newest message was said; when
  * it was made, if it has none, or if it is a fork made later. */
-int64_t fold_modified(const sessile_session *s);
+int64_t fold_modified(const session_core *s);
 /* When it was created, as people see it: when its oldest message was said, if that is
  * before the log was made (an import), and it is no fork. */
-int64_t fold_created(const sessile_session *s);
+int64_t fold_created(const session_core *s);
 
 /* ---- savepoints (savepoint.c) */
 
@@ -54,25 +54,25 @@ void fold_savepoint_rewind(fold *f,
                            const fold_savepoint *m); /* drops what was folded since */
 
 /* The log names another model, in MODEL_SIZE bytes. (model.c) */
-void fold_model(sessile_session *s, const char *name);
+void fold_model(session_core *s, const char *name);
 
 /* ---- the index of the log (snapshot.c) */
 
 /* Forgets everything that was folded, except names. */
-void fold_forget(sessile_session *s);
+void fold_forget(session_core *s);
 /* Loads node id from the index, as session_load_locked(). A fold cannot start again from
  * the log's lines: when the index is bad, index.failed is set and the caller reloads. */
-sessile_status fold_load(sessile_session *s, sessile_id id, sessile_error *err);
+sessile_status fold_load(session_core *s, sessile_id id, sessile_error *err);
 /* The bytes that the index keeps of an entry. Of a memory it keeps as many, so that who
  * asks only what the index proves need not know which log it is. */
 #define SESSION_RECORD 44
 /* The functions that the log calls for its index. */
-log_index_callbacks session_index_callbacks(sessile_session *s, int fresh);
+log_index_callbacks session_index_callbacks(session_core *s, int fresh);
 /* Takes a snapshot, after the last entry of a block. */
-void fold_snapshot(sessile_session *s);
+void fold_snapshot(session_core *s);
 /* Drops the snapshots from block number `blocks` on. */
-void fold_snapshots_cut(sessile_session *s, size_t blocks);
-void fold_snapshots_free(sessile_session *s);
+void fold_snapshots_cut(session_core *s, size_t blocks);
+void fold_snapshots_free(session_core *s);
 
 /* ---- usage (usage_sum.c) */
 
@@ -88,13 +88,13 @@ int usage_of_turn(json data, sessile_usage *last, sessile_usage *all);
 
 /* Forgets the usage of messages that a turn entry could still replace: after a commit
  * none can. */
-void fold_forget_parts(sessile_session *s);
+void fold_forget_parts(session_core *s);
 
 /* ---- waiting (wait.c) */
 
 /* A call that waits for a sync; the argument of the log_stop below. */
 typedef struct session_syncing {
-    const sessile_session *s;
+    const session_core *s;
     const session_wait *wait;
 } session_syncing;
 int session_sync_stopped(void *syncing);
@@ -104,24 +104,24 @@ int session_sync_stopped(void *syncing);
 /* Each returns the status. The first makes an error about this session. The second adds
  * the session's name to an error that err already holds, and for a damaged log what to do
  * about it. The third says what is wrong with an entry, where, and what to do. */
-sessile_status session_fail(const sessile_session *s, sessile_error *err,
+sessile_status session_fail(const session_core *s, sessile_error *err,
                             sessile_status status, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
-sessile_status session_name_error(const sessile_session *s, sessile_status status,
+sessile_status session_name_error(const session_core *s, sessile_status status,
                                   sessile_error *err);
-sessile_status session_fail_damaged(const sessile_session *s, sessile_id id,
+sessile_status session_fail_damaged(const session_core *s, sessile_id id,
                                     sessile_error *err, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
 
 /* The command that salvages a damaged session. */
 #define SALVAGE_SIZE 192
-void session_salvage_command(const sessile_session *s, char out[SALVAGE_SIZE]);
+void session_salvage_command(const session_core *s, char out[SALVAGE_SIZE]);
 
 /* ---- damage (damage.c) */
 
 /* If the log is damaged: folds the entries past the damage, and a tombstone for each lost
  * entry. From then on the session can only be read. */
-sessile_status session_read_damaged(sessile_session *s, sessile_error *err);
+sessile_status session_read_damaged(session_core *s, sessile_error *err);
 /* A log_stand_in and a log_visit; arg: a fold. */
 sessile_status fold_put_tombstone(void *arg, const log_flaw *lost, sessile_id id,
                                   buf *out, sessile_error *err);
@@ -131,7 +131,7 @@ sessile_status fold_put_tombstone(void *arg, const log_flaw *lost, sessile_id id
 /* 1: a message or a branch summary. */
 int node_is_message(const node *n);
 /* 1: the header or a path entry; a context can be asked for there. */
-int session_is_path_entry(const sessile_session *s, sessile_id id);
+int session_is_path_entry(const session_core *s, sessile_id id);
 
 /* Ids gathered from an entry towards the root. */
 typedef struct id_list {
@@ -144,55 +144,53 @@ void id_list_deinit(id_list *l);
 /* Appends the messages of the path from `high` down to `low`, without low (0: down to the
  * root). The path has been loaded. Returns 0; 1: low is not on the path; -1: no memory.
  * If the path has lost entries it is not certain, and 0 is returned instead of 1. */
-int path_gather(const sessile_session *s, sessile_id high, sessile_id low, id_list *out);
+int path_gather(const session_core *s, sessile_id high, sessile_id low, id_list *out);
 /* Pushes message `id` of the path on out. 0 or -1. */
-int context_push_node(const sessile_session *s, sessile_id id, context *out);
+int context_push_node(const session_core *s, sessile_id id, context *out);
 
 /* ---- links to children (child_links.c) */
 
 /* Makes the links; all nodes have been reached. 0 or -1: no memory. */
-int child_links_make(sessile_session *s);
+int child_links_make(session_core *s);
 /* If they were made: adds nodes that are new; removes nodes that are gone. */
-void child_links_follow(sessile_session *s);
-void child_links_cut(sessile_session *s);
-void child_links_forget(sessile_session *s);
+void child_links_follow(session_core *s);
+void child_links_cut(session_core *s);
+void child_links_forget(session_core *s);
 
 /* ---- reading (load.c) */
 
 /* Visits entries first to last. As log_read_range(). */
-sessile_status session_texts_locked(sessile_session *s, sessile_id first, sessile_id last,
+sessile_status session_texts_locked(session_core *s, sessile_id first, sessile_id last,
                                     log_visit visit, void *arg, sessile_error *err);
 
 /* The tag of entry id's line. As log_tag(). */
-sessile_status session_tag_locked(sessile_session *s, sessile_id id,
+sessile_status session_tag_locked(session_core *s, sessile_id id,
                                   unsigned char tag[VAULT_TAG], sessile_error *err);
 /* Reads entry id into text, which is cleared first. */
-sessile_status session_read_entry(sessile_session *s, sessile_id id, buf *text,
-                                  entry *out, sessile_error *err);
+sessile_status session_read_entry(session_core *s, sessile_id id, buf *text, entry *out,
+                                  sessile_error *err);
 
 /* ---- handles (handle.c, open.c, lock.c) */
 
 /* A new handle with nothing in it. NULL: no memory. */
-sessile_session *session_blank(sessile_store *st);
+session_core *session_blank(store_core *st);
 /* Opens its log and folds it. The head may not be in memory: load it. */
-sessile_status session_scan(sessile_session *s, const char *folder, const char *name,
+sessile_status session_scan(session_core *s, const char *folder, const char *name,
                             int fresh /* the index is not believed */,
                             sessile_error *err);
 
 /* As session_open(), but by the name of the file: for lists. */
-sessile_status session_open_place(sessile_session **out, sessile_store *st,
-                                  const char *folder, const char *name,
-                                  sessile_error *err);
+sessile_status session_open_place(session_core **out, store_core *st, const char *folder,
+                                  const char *name, sessile_error *err);
 /* Opens to check (log_inspect()), with the caller's visitor, and changes nothing. *seen
  * is set to the handle before the first visit. Drop *out after an error too; its log is
  * NULL then. */
-sessile_status session_inspect(sessile_session **out, sessile_store *st,
-                               const char *folder, const char *name, log_visit visit,
-                               void *arg, sessile_session **seen, log_tail *tail,
-                               sessile_error *err);
+sessile_status session_inspect(session_core **out, store_core *st, const char *folder,
+                               const char *name, log_visit visit, void *arg,
+                               session_core **seen, log_tail *tail, sessile_error *err);
 /* Closes without syncing. NULL is ignored. */
-void session_drop(sessile_session *s);
+void session_drop(session_core *s);
 /* FORKED in another process than the one that opened the handle. No mutex needed. */
-sessile_status session_check_process(const sessile_session *s, sessile_error *err);
+sessile_status session_check_process(const session_core *s, sessile_error *err);
 
 #endif

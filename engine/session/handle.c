@@ -14,12 +14,12 @@
 
 enum { READ_DEPTH = 1000, ENTRY_DEPTH = 8 /* levels an entry has around a message */ };
 
-unsigned session_read_depth(const sessile_store *st)
+unsigned session_read_depth(const store_core *st)
 {
     return (st->limits.depth > READ_DEPTH ? st->limits.depth : READ_DEPTH) + ENTRY_DEPTH;
 }
 
-session_names session_own_names(const sessile_session *s)
+session_names session_own_names(const session_core *s)
 {
     return (session_names){{s->identity.id, s->identity.id_size},
                            {s->identity.agent, s->identity.agent_size},
@@ -27,9 +27,9 @@ session_names session_own_names(const sessile_session *s)
                            s->identity.memory};
 }
 
-sessile_session *session_blank(sessile_store *st)
+session_core *session_blank(store_core *st)
 {
-    sessile_session *s = mem_zalloc(&st->alloc, sizeof *s);
+    session_core *s = mem_zalloc(&st->alloc, sizeof *s);
 
     if (!s)
         return NULL;
@@ -63,7 +63,7 @@ static void free_name(const allocator *a, char *name, size_t size)
         mem_free(a, name, size + 1);
 }
 
-void session_drop(sessile_session *s)
+void session_drop(session_core *s)
 {
     const allocator *a;
 
@@ -103,10 +103,10 @@ void session_drop(sessile_session *s)
     mem_free(a, s, sizeof *s);
 }
 
-static sessile_status open_log(sessile_session *s, const char *folder, const char *name,
+static sessile_status open_log(session_core *s, const char *folder, const char *name,
                                int fresh, uint64_t *torn, sessile_error *err)
 {
-    sessile_store *st = s->store;
+    store_core *st = s->store;
     log_index_callbacks callbacks = session_index_callbacks(s, fresh);
     fold f = {.s = s};
 
@@ -115,7 +115,7 @@ static sessile_status open_log(sessile_session *s, const char *folder, const cha
                             &callbacks, fold_visit, &f, torn, &st->alloc, err);
 }
 
-sessile_status session_scan(sessile_session *s, const char *folder, const char *name,
+sessile_status session_scan(session_core *s, const char *folder, const char *name,
                             int fresh, sessile_error *err)
 {
     uint64_t torn = 0;

@@ -169,8 +169,8 @@ typedef struct session_counting {
     const model_kind *_Atomic kind; /* of the model, or NULL; with unit */
 } session_counting;
 
-struct sessile_session {
-    sessile_store *store;
+struct session_core {
+    store_core *store;
     session_place *place; /* of a log that its names do not lead to and that is its own */
     log_t *log;           /* another one when the log was replaced */
     pthread_mutex_t mutex;
@@ -192,39 +192,38 @@ struct sessile_session {
 };
 
 /* The depth that stored entries may have. A lower limit must not lock anybody out. */
-unsigned session_read_depth(const sessile_store *st);
+unsigned session_read_depth(const store_core *st);
 
 /* Its names, borrowed. */
-session_names session_own_names(const sessile_session *s);
+session_names session_own_names(const session_core *s);
 
 /* The configuration that a run inherits, borrowed: with the timeout as it is now, and
  * without the store's policies, which may change. session_own_config() is the part that
  * is not the store's. */
-sessile_config session_config(const sessile_session *s);
-sessile_config session_own_config(const sessile_session *s);
+sessile_config session_config(const session_core *s);
+sessile_config session_own_config(const session_core *s);
 /* Of the calls of this handle from now on; any thread. */
-void session_set_timeout(sessile_session *s, int timeout_ms);
+void session_set_timeout(session_core *s, int timeout_ms);
 
-sessile_status session_create(sessile_store *st, const sessile_session_options *options,
+sessile_status session_create(store_core *st, const sessile_session_options *options,
                               sessile_error *err, char *new_id /* UUID_SIZE, or NULL */);
-sessile_status session_open(sessile_session **out, sessile_store *st,
+sessile_status session_open(session_core **out, store_core *st,
                             const sessile_session_options *options, sessile_error *err);
 /* Opens it, and creates it first when it is not there. */
-sessile_status session_open_or_create(sessile_session **out, sessile_store *st,
+sessile_status session_open_or_create(session_core **out, store_core *st,
                                       const sessile_session_options *options,
                                       sessile_error *err);
 /* As session_open(), also when it was deleted softly. */
-sessile_status session_open_any(sessile_session **out, sessile_store *st,
+sessile_status session_open_any(session_core **out, store_core *st,
                                 const sessile_session_options *options,
                                 sessile_error *err);
-sessile_status session_close(sessile_session *s, sessile_error *err);
+sessile_status session_close(session_core *s, sessile_error *err);
 /* As session_create(), as a child of `parent` (NULL: of none), in the place `at` (NULL:
  * where its names lead). As session_open(), in that place. */
-sessile_status session_create_at(sessile_store *st,
-                                 const sessile_session_options *options,
+sessile_status session_create_at(store_core *st, const sessile_session_options *options,
                                  const sessile_link *parent, const session_place *at,
                                  sessile_error *err, char *new_id);
-sessile_status session_open_at(sessile_session **out, sessile_store *st,
+sessile_status session_open_at(session_core **out, store_core *st,
                                const sessile_session_options *options,
                                const session_place *at, sessile_error *err);
 
@@ -239,17 +238,17 @@ typedef struct session_wait {
 } session_wait;
 /* Starts the wait of a call. It lasts at most timeout_ms if has_timeout, else the
  * handle's timeout. */
-session_wait session_wait_begin(sessile_session *s, int has_timeout, int timeout_ms);
+session_wait session_wait_begin(session_core *s, int has_timeout, int timeout_ms);
 /* Waits for the mutex. BUSY, CANCELLED: it is not held. (wait.c) */
-sessile_status session_wait_turn(sessile_session *s, session_wait *w, sessile_error *err);
+sessile_status session_wait_turn(session_core *s, session_wait *w, sessile_error *err);
 /* What is left for the next wait, ms. */
-int session_wait_left(const sessile_session *s, const session_wait *w);
+int session_wait_left(const session_core *s, const session_wait *w);
 /* The call that has its turn now, on this thread; NULL: none any more. Under the mutex.
  */
-void session_wait_set(sessile_session *s, const session_wait *w);
+void session_wait_set(session_core *s, const session_wait *w);
 /* After another writer was faster, for the time number `tries` (from 0): a pause that
  * grows, and OK; CANCELLED, or BUSY when the call may wait no longer. */
-sessile_status session_wait_retry(sessile_session *s, session_wait *w, int tries,
+sessile_status session_wait_retry(session_core *s, session_wait *w, int tries,
                                   sessile_error *err);
 /* A log_stop of a session with the mutex: its call was interrupted. */
 int session_interrupted_locked(void *session);
@@ -257,26 +256,25 @@ int session_interrupted_locked(void *session);
 /* Takes the mutex (BUSY, CANCELLED), unless this is another process than the one that
  * opened the handle: then FORKED, and no lock is touched, since a fork may have copied it
  * while it was held. */
-sessile_status session_lock(sessile_session *s, sessile_error *err);
-sessile_status session_lock_within(sessile_session *s, session_wait *w,
-                                   sessile_error *err);
-void session_unlock(sessile_session *s);
+sessile_status session_lock(session_core *s, sessile_error *err);
+sessile_status session_lock_within(session_core *s, session_wait *w, sessile_error *err);
+void session_unlock(session_core *s);
 
 /* 1 when its user was forgotten through this store handle since it was opened (lock.c).
  */
-int session_was_forgotten(const sessile_session *s);
+int session_was_forgotten(const session_core *s);
 /* IO: this handle lost its place in the log; SEALED: its user was forgotten. Whoever
  * shows anything of a session asks first, also when it was found before. */
-sessile_status session_check_usable(const sessile_session *s, sessile_error *err);
+sessile_status session_check_usable(const session_core *s, sessile_error *err);
 
 /* OK, or why the session can only be read: DAMAGED or TRUNCATED. lost: NULL, or how many
  * entries are. */
-sessile_status session_damage_locked(const sessile_session *s, uint64_t *lost,
+sessile_status session_damage_locked(const session_core *s, uint64_t *lost,
                                      sessile_error *err);
 
 /* Folds in what other handles have committed since. */
-sessile_status session_refresh_locked(sessile_session *s, sessile_error *err);
+sessile_status session_refresh_locked(session_core *s, sessile_error *err);
 /* session_lock() and session_refresh_locked(). On an error the mutex is not held. */
-sessile_status session_lock_fresh(sessile_session *s, sessile_error *err);
+sessile_status session_lock_fresh(session_core *s, sessile_error *err);
 
 #endif

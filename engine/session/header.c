@@ -26,7 +26,7 @@ static sessile_status name_fits(sessile_slice name, const char *what, uint32_t l
     return SESSILE_OK;
 }
 
-sessile_status names_from_options(session_names *out, const sessile_store *st,
+sessile_status names_from_options(session_names *out, const store_core *st,
                                   const sessile_session_options *options,
                                   int id_may_be_empty, sessile_error *err)
 {
@@ -52,8 +52,8 @@ sessile_status names_from_options(session_names *out, const sessile_store *st,
     return status;
 }
 
-void names_place(const sessile_store *st, const session_names *names,
-                 char folder[NAME_SIZE], char name[NAME_SIZE])
+void names_place(const store_core *st, const session_names *names, char folder[NAME_SIZE],
+                 char name[NAME_SIZE])
 {
     keyring_folder_name(st->keys, names->agent, folder);
     if (names->memory) /* the longest folder has 100 bytes */

@@ -21,13 +21,13 @@ int folder_is_memory(const char *folder);
 
 /* The names that options ask for: an empty agent is the store's. LIMIT [id]; INVALID: an
  * empty id, unless it may be empty. */
-sessile_status names_from_options(session_names *out, const sessile_store *st,
+sessile_status names_from_options(session_names *out, const store_core *st,
                                   const sessile_session_options *options,
                                   int id_may_be_empty, sessile_error *err);
 
 /* Where the store keeps a session or a memory of these names. */
-void names_place(const sessile_store *st, const session_names *names,
-                 char folder[NAME_SIZE], char name[NAME_SIZE]);
+void names_place(const store_core *st, const session_names *names, char folder[NAME_SIZE],
+                 char name[NAME_SIZE]);
 
 /* A name for a sentence: as it is, cut when long, in hex when it is not UTF-8. */
 #define NAME_SHOWN 96

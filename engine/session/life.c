@@ -17,7 +17,7 @@
 #define FIND(s, name) \
     facts_find(&(s)->fold.facts, FACT_METADATA, 0, name, sizeof(name) - 1)
 
-sessile_status session_life_facts_locked(sessile_session *s, life_facts *out,
+sessile_status session_life_facts_locked(session_core *s, life_facts *out,
                                          sessile_error *err)
 {
     const fact *deleted = FIND(s, LIFE_DELETED), *ttl = NULL;
@@ -73,7 +73,7 @@ sessile_life life_state(const life_facts *f, int64_t now_ms)
                                           : SESSILE_LIFE_ACTIVE;
 }
 
-sessile_status session_check_exists_locked(sessile_session *s, sessile_error *err)
+sessile_status session_check_exists_locked(session_core *s, sessile_error *err)
 {
     if (!FIND(s, LIFE_DELETED))
         return SESSILE_OK;
@@ -86,7 +86,7 @@ sessile_status session_check_exists_locked(sessile_session *s, sessile_error *er
 /* Bytes of a reason that an error repeats. */
 enum { REASON_SHOWN = 160 };
 
-sessile_status session_check_running_locked(sessile_session *s, sessile_error *err)
+sessile_status session_check_running_locked(session_core *s, sessile_error *err)
 {
     const fact *suspension = facts_find(&s->fold.facts, FACT_SUSPEND, 0, "", 0);
     buf text, reason;

@@ -21,17 +21,17 @@ typedef struct life_facts {
     int archived, suspended;
 } life_facts;
 
-sessile_status session_life_facts_locked(sessile_session *s, life_facts *out,
+sessile_status session_life_facts_locked(session_core *s, life_facts *out,
                                          sessile_error *err);
 sessile_life life_state(const life_facts *f, int64_t now_ms);
 /* When it expires, or 0. */
 int64_t life_expires(const life_facts *f);
 
 /* NOTFOUND, naming the way back, when the session is softly deleted. */
-sessile_status session_check_exists_locked(sessile_session *s, sessile_error *err);
+sessile_status session_check_exists_locked(session_core *s, sessile_error *err);
 
 /* SUSPENDED, naming what it waits for, while the host has suspended the session; NOTFOUND
  * when it is softly deleted. Whoever builds path entries or moves the head asks first. */
-sessile_status session_check_running_locked(sessile_session *s, sessile_error *err);
+sessile_status session_check_running_locked(session_core *s, sessile_error *err);
 
 #endif

@@ -8,14 +8,14 @@
  */
 #include "session/fold.h"
 
-sessile_status session_load_locked(sessile_session *s, sessile_id id, sessile_error *err)
+sessile_status session_load_locked(session_core *s, sessile_id id, sessile_error *err)
 {
     sessile_status status = fold_load(s, id, err);
 
     return status && s->index.failed ? session_reload_locked(s, err) : status;
 }
 
-sessile_status session_load_path_locked(sessile_session *s, sessile_id id, sessile_id low,
+sessile_status session_load_path_locked(session_core *s, sessile_id id, sessile_id low,
                                         sessile_error *err)
 {
     sessile_status status = SESSILE_OK;
@@ -32,7 +32,7 @@ sessile_status session_load_path_locked(sessile_session *s, sessile_id id, sessi
 
 /* ------------------------------------------------------------------ reading */
 
-static sessile_status reach_range(sessile_session *s, sessile_id first, sessile_id last,
+static sessile_status reach_range(session_core *s, sessile_id first, sessile_id last,
                                   sessile_error *err)
 {
     sessile_status status = SESSILE_OK;
@@ -46,7 +46,7 @@ static sessile_status reach_range(sessile_session *s, sessile_id first, sessile_
     return status;
 }
 
-sessile_status session_load_all_locked(sessile_session *s, sessile_error *err)
+sessile_status session_load_all_locked(session_core *s, sessile_error *err)
 {
     return s->index.absent_count
                ? reach_range(s, 1, (sessile_id)(s->tree.node_count - 1), err)
@@ -59,7 +59,7 @@ sessile_status session_load_all_locked(sessile_session *s, sessile_error *err)
 /* 1 when what was read as damaged may only have been looked for at a wrong place, and the
  * log was folded again to know better; or when another log has taken its name, which is
  * open now. */
-static int knows_better(sessile_session *s, sessile_status status, sessile_id id)
+static int knows_better(session_core *s, sessile_status status, sessile_id id)
 {
     if (status == SESSILE_NOTFOUND && log_replaced(s->log))
         return session_reload_locked(s, NULL) == SESSILE_OK;
@@ -70,7 +70,7 @@ static int knows_better(sessile_session *s, sessile_status status, sessile_id id
     return session_reload_locked(s, NULL) == SESSILE_OK;
 }
 
-sessile_status session_tag_locked(sessile_session *s, sessile_id id,
+sessile_status session_tag_locked(session_core *s, sessile_id id,
                                   unsigned char tag[VAULT_TAG], sessile_error *err)
 {
     sessile_status status = session_check_usable(s, err);
@@ -85,7 +85,7 @@ sessile_status session_tag_locked(sessile_session *s, sessile_id id,
     return status;
 }
 
-sessile_status session_text_locked(sessile_session *s, sessile_id id, buf *out,
+sessile_status session_text_locked(session_core *s, sessile_id id, buf *out,
                                    sessile_error *err)
 {
     size_t was = out->size;
@@ -122,7 +122,7 @@ static sessile_status visit_range(void *arg, sessile_id id, const char *text, si
     return status;
 }
 
-sessile_status session_texts_locked(sessile_session *s, sessile_id first, sessile_id last,
+sessile_status session_texts_locked(session_core *s, sessile_id first, sessile_id last,
                                     log_visit visit, void *arg, sessile_error *err)
 {
     sessile_status status = session_check_usable(s, err);
@@ -141,8 +141,8 @@ sessile_status session_texts_locked(sessile_session *s, sessile_id first, sessil
     return status;
 }
 
-sessile_status session_read_entry(sessile_session *s, sessile_id id, buf *text,
-                                  entry *out, sessile_error *err)
+sessile_status session_read_entry(session_core *s, sessile_id id, buf *text, entry *out,
+                                  sessile_error *err)
 {
     sessile_status status;
 

@@ -30,7 +30,7 @@
  */
 
 /* What an entry that is marked so reports. */
-static sessile_status reported_by(sessile_session *s, sessile_id id, int64_t *out,
+static sessile_status reported_by(session_core *s, sessile_id id, int64_t *out,
                                   sessile_error *err)
 {
     sessile_usage usage, all;
@@ -51,7 +51,7 @@ static sessile_status reported_by(sessile_session *s, sessile_id id, int64_t *ou
 /* Entries of the path from `at` back, as far as a meter looks: METER_MESSAGES from the
  * newest report, or from `at` when there is none as near; never more segments than
  * it keeps. */
-static sessile_status gather(sessile_session *s, sessile_id at, id_list *ids,
+static sessile_status gather(session_core *s, sessile_id at, id_list *ids,
                              sessile_error *err)
 {
     sessile_status status = session_load_locked(s, at, err);
@@ -85,7 +85,7 @@ static sessile_status gather(sessile_session *s, sessile_id at, id_list *ids,
     return status;
 }
 
-static sessile_status meter_make(sessile_session *s, sessile_id at, token_meter *m,
+static sessile_status meter_make(session_core *s, sessile_id at, token_meter *m,
                                  sessile_error *err)
 {
     id_list ids = {.alloc = &s->store->alloc};
@@ -108,7 +108,7 @@ static sessile_status meter_make(sessile_session *s, sessile_id at, token_meter 
 }
 
 /* The meter at an entry: the handle's own at the head, else made in `other`. */
-static sessile_status meter_at(sessile_session *s, sessile_id at, token_meter *other,
+static sessile_status meter_at(session_core *s, sessile_id at, token_meter *other,
                                token_meter **out, sessile_error *err)
 {
     int is_head = at == s->tree.head;
@@ -119,7 +119,7 @@ static sessile_status meter_at(sessile_session *s, sessile_id at, token_meter *o
 }
 
 /* 1 when its newest report is near enough to say anything. */
-static int has_report(const sessile_session *s, const token_meter *m)
+static int has_report(const session_core *s, const token_meter *m)
 {
     return m->report &&
            (int64_t)s->tree.nodes[m->upto].messages - s->tree.nodes[m->report].messages <=
@@ -152,7 +152,7 @@ static int64_t median(const meter_segment *sorted, unsigned n, int64_t all)
     return 0;
 }
 
-static void fit_unit(const token_meter *m, const sessile_session *s, unsigned unit,
+static void fit_unit(const token_meter *m, const session_core *s, unsigned unit,
                      meter_ratio *out)
 {
     meter_segment good[METER_SEGMENTS];
@@ -253,7 +253,7 @@ void meter_read(const token_sums *sums, const meter_ratio fit[TOKEN_UNITS], int 
 
 /* ------------------------------------------------------------------ sums of contexts */
 
-static sessile_status sum_all(sessile_session *s, token_meter *m, sessile_error *err)
+static sessile_status sum_all(session_core *s, token_meter *m, sessile_error *err)
 {
     const context *c;
     context other;
@@ -278,7 +278,7 @@ static sessile_status sum_all(sessile_session *s, token_meter *m, sessile_error 
 
 /* The sums of the context that the newest report is of: what was said since, taken off,
  * unless a compaction lies between. */
-static sessile_status sum_reported(sessile_session *s, token_meter *m, token_sums *out,
+static sessile_status sum_reported(session_core *s, token_meter *m, token_sums *out,
                                    sessile_error *err)
 {
     sessile_status status;
@@ -321,7 +321,7 @@ static void bound_fit(token_meter *m, const token_sums *sums, int exact)
             m->fit[unit].ratio = m->fit[unit].ratio * room / fitted + !room;
 }
 
-static sessile_status make_fit(sessile_session *s, token_meter *m, sessile_error *err)
+static sessile_status make_fit(session_core *s, token_meter *m, sessile_error *err)
 {
     sessile_status status = SESSILE_OK;
     int is_fitted = 0;
@@ -343,7 +343,7 @@ static sessile_status make_fit(sessile_session *s, token_meter *m, sessile_error
     return status;
 }
 
-sessile_status session_fit_locked(sessile_session *s, sessile_id at,
+sessile_status session_fit_locked(session_core *s, sessile_id at,
                                   meter_ratio out[TOKEN_UNITS], sessile_error *err)
 {
     sessile_status status;
@@ -363,7 +363,7 @@ sessile_status session_fit_locked(sessile_session *s, sessile_id at,
 
 /* What the newest report counted beside the messages: system prompt and tools that are no
  * entries. Known only by a fit; else it would be the error of our counts. */
-static sessile_status find_outside(sessile_session *s, token_meter *m, int exact,
+static sessile_status find_outside(session_core *s, token_meter *m, int exact,
                                    sessile_error *err)
 {
     sessile_tokens counted;
@@ -383,7 +383,7 @@ static sessile_status find_outside(sessile_session *s, token_meter *m, int exact
     return SESSILE_OK;
 }
 
-sessile_status session_outside_locked(sessile_session *s, sessile_id at, int64_t *out,
+sessile_status session_outside_locked(session_core *s, sessile_id at, int64_t *out,
                                       sessile_error *err)
 {
     sessile_status status;
@@ -408,7 +408,7 @@ static void add_known(sessile_tokens *to, int64_t tokens, int64_t margin)
 }
 
 /* What was counted, where no report says how much the context is. */
-static sessile_status count_all(sessile_session *s, token_meter *m, int exact,
+static sessile_status count_all(session_core *s, token_meter *m, int exact,
                                 sessile_tokens *out, int *messages_only,
                                 sessile_error *err)
 {
@@ -432,7 +432,7 @@ static sessile_status count_all(sessile_session *s, token_meter *m, int exact,
     return SESSILE_OK;
 }
 
-static sessile_status read_at(sessile_session *s, token_meter *m, sessile_tokens *out,
+static sessile_status read_at(session_core *s, token_meter *m, sessile_tokens *out,
                               int *messages_only, sessile_error *err)
 {
     int exact = session_exact_unit(s), has = has_report(s, m);
@@ -456,7 +456,7 @@ static sessile_status read_at(sessile_session *s, token_meter *m, sessile_tokens
     return SESSILE_OK;
 }
 
-sessile_status session_tokens_at_locked(sessile_session *s, sessile_id at,
+sessile_status session_tokens_at_locked(session_core *s, sessile_id at,
                                         sessile_tokens *out, int *messages_only,
                                         sessile_error *err)
 {
@@ -468,7 +468,7 @@ sessile_status session_tokens_at_locked(sessile_session *s, sessile_id at,
     return status ? status : read_at(s, m, out, messages_only, err);
 }
 
-sessile_status session_tokens_with_locked(sessile_session *s, sessile_id at,
+sessile_status session_tokens_with_locked(session_core *s, sessile_id at,
                                           const context *c, sessile_tokens *out,
                                           sessile_error *err)
 {
@@ -489,7 +489,7 @@ sessile_status session_tokens_with_locked(sessile_session *s, sessile_id at,
     return status ? status : count_all(s, &m, exact, out, &messages_only, err);
 }
 
-sessile_status session_tokens_locked(sessile_session *s, sessile_tokens *out,
+sessile_status session_tokens_locked(session_core *s, sessile_tokens *out,
                                      sessile_error *err)
 {
     int messages_only;

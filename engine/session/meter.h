@@ -14,6 +14,7 @@
 #define SESSION_METER_H
 
 #include "sessile.h"
+#include "session/cores.h"
 #include "tokens/tokens.h"
 
 struct context;
@@ -65,12 +66,11 @@ typedef struct token_meter {
 /* ---- meter_follow.c */
 
 /* Adds entry id, the next one of the path. reported: its usage, if it reports any. */
-void meter_step(token_meter *m, const sessile_session *s, sessile_id id,
-                int64_t reported);
+void meter_step(token_meter *m, const session_core *s, sessile_id id, int64_t reported);
 /* Moves the handle's meter to entry id, which was just folded, from its parent. */
-void meter_follow(sessile_session *s, sessile_id id, int64_t reported);
+void meter_follow(session_core *s, sessile_id id, int64_t reported);
 /* Discards the handle's meter; it is rebuilt when it is needed. */
-void meter_forget(sessile_session *s);
+void meter_forget(session_core *s);
 /* The sums of a context's items. */
 void meter_sum(const struct context *c, token_sums *out);
 /* The name of the least exact unit among the counts of a context. Static. */
@@ -79,12 +79,12 @@ const char *meter_source(const struct context *c);
 /* ---- meter.c */
 
 /* The ratio of each unit at an entry; 0 if it is not known. */
-sessile_status session_fit_locked(sessile_session *s, sessile_id at,
+sessile_status session_fit_locked(session_core *s, sessile_id at,
                                   meter_ratio out[TOKEN_UNITS], sessile_error *err);
 /* The tokens that the newest report near `at` counted outside the messages (a system
  * prompt that is not an entry, tools): the next request contains them too. 0: not known.
  */
-sessile_status session_outside_locked(sessile_session *s, sessile_id at, int64_t *out,
+sessile_status session_outside_locked(session_core *s, sessile_id at, int64_t *out,
                                       sessile_error *err);
 /* Converts a sum of counts into tokens, with their source and margin. */
 void meter_read(const token_sums *sums, const meter_ratio fit[TOKEN_UNITS], int exact,

@@ -66,7 +66,7 @@ static unsigned only_unit(const token_sums *sums)
     return found;
 }
 
-static void take_segment(token_meter *m, const sessile_session *s, sessile_id to,
+static void take_segment(token_meter *m, const session_core *s, sessile_id to,
                          int64_t reported)
 {
     const node *a = &s->tree.nodes[m->report], *b = &s->tree.nodes[to];
@@ -85,7 +85,7 @@ static void take_segment(token_meter *m, const sessile_session *s, sessile_id to
         m->count++;
 }
 
-void meter_step(token_meter *m, const sessile_session *s, sessile_id id, int64_t reported)
+void meter_step(token_meter *m, const session_core *s, sessile_id id, int64_t reported)
 {
     const node *n = &s->tree.nodes[id];
 
@@ -107,12 +107,12 @@ void meter_step(token_meter *m, const sessile_session *s, sessile_id id, int64_t
     m->upto = id;
 }
 
-void meter_forget(sessile_session *s)
+void meter_forget(session_core *s)
 {
     s->counting.meter.known = 0;
 }
 
-void meter_follow(sessile_session *s, sessile_id id, int64_t reported)
+void meter_follow(session_core *s, sessile_id id, int64_t reported)
 {
     token_meter *m = &s->counting.meter;
     const node *n = &s->tree.nodes[id];

@@ -10,14 +10,14 @@
 
 #include <string.h>
 
-sessile_slice session_model(const sessile_session *s)
+sessile_slice session_model(const session_core *s)
 {
     const char *of_store = s->store->model;
 
     return of_store ? slice_of(of_store) : slice_of(s->counting.model);
 }
 
-void fold_model(sessile_session *s, const char *name)
+void fold_model(session_core *s, const char *name)
 {
     if (!strcmp(s->counting.model, name))
         return;
@@ -25,14 +25,14 @@ void fold_model(sessile_session *s, const char *name)
     atomic_store(&s->counting.unit, -1);
 }
 
-int session_exact_unit(const sessile_session *s)
+int session_exact_unit(const session_core *s)
 {
     sessile_slice model = session_model(s);
 
     return counters_exact(s->store->counters, model.data, model.size);
 }
 
-static void choose_locked(sessile_session *s)
+static void choose_locked(session_core *s)
 {
     sessile_slice model = session_model(s);
 
@@ -43,7 +43,7 @@ static void choose_locked(sessile_session *s)
                  counters_unit(s->store->counters, model.data, model.size));
 }
 
-static token_count count_message_in(const sessile_session *s, int unit, const message *m)
+static token_count count_message_in(const session_core *s, int unit, const message *m)
 {
     token_count n = {0, TOKENS_ESTIMATE};
 
@@ -52,13 +52,13 @@ static token_count count_message_in(const sessile_session *s, int unit, const me
     return n;
 }
 
-token_count session_count_locked(sessile_session *s, const message *m)
+token_count session_count_locked(session_core *s, const message *m)
 {
     choose_locked(s);
     return count_message_in(s, atomic_load(&s->counting.unit), m);
 }
 
-token_count session_count(sessile_session *s, const message *m)
+token_count session_count(session_core *s, const message *m)
 {
     int unit = atomic_load(&s->counting.unit);
 

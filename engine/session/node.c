@@ -19,7 +19,7 @@ int node_is_message(const node *n)
     return n->type == ENTRY_MESSAGE || n->type == ENTRY_BRANCH_SUMMARY;
 }
 
-int session_is_path_entry(const sessile_session *s, sessile_id id)
+int session_is_path_entry(const session_core *s, sessile_id id)
 {
     if (id >= s->tree.node_count)
         return 0;
@@ -27,7 +27,7 @@ int session_is_path_entry(const sessile_session *s, sessile_id id)
            s->tree.nodes[id].type == ENTRY_TOMBSTONE;
 }
 
-int session_descends_locked(const sessile_session *s, sessile_id id, sessile_id ancestor)
+int session_descends_locked(const session_core *s, sessile_id id, sessile_id ancestor)
 {
     if (id >= s->tree.node_count)
         return 0;
@@ -44,7 +44,7 @@ void id_list_deinit(id_list *l)
     l->count = l->capacity = 0;
 }
 
-int path_gather(const sessile_session *s, sessile_id high, sessile_id low, id_list *out)
+int path_gather(const session_core *s, sessile_id high, sessile_id low, id_list *out)
 {
     uint64_t lost = 0;
     sessile_id id;
@@ -63,7 +63,7 @@ int path_gather(const sessile_session *s, sessile_id high, sessile_id low, id_li
     return id == low || lost ? 0 : 1;
 }
 
-int context_push_node(const sessile_session *s, sessile_id id, context *out)
+int context_push_node(const session_core *s, sessile_id id, context *out)
 {
     const node *n = &s->tree.nodes[id];
     item it = {.key = {id, 0},

@@ -16,8 +16,8 @@
 
 /* ------------------------------------------------------------------ create */
 
-sessile_status session_check_metadata(buf *out, const sessile_store *st,
-                                      sessile_slice text, sessile_error *err)
+sessile_status session_check_metadata(buf *out, const store_core *st, sessile_slice text,
+                                      sessile_error *err)
 {
     sessile_status status;
 
@@ -37,7 +37,7 @@ sessile_status session_check_metadata(buf *out, const sessile_store *st,
     return SESSILE_OK;
 }
 
-sessile_status session_check_title(const sessile_store *st, sessile_slice title,
+sessile_status session_check_title(const store_core *st, sessile_slice title,
                                    sessile_error *err)
 {
     if (title.size > st->limits.title)
@@ -50,14 +50,14 @@ sessile_status session_check_title(const sessile_store *st, sessile_slice title,
     return SESSILE_OK;
 }
 
-static int64_t ttl_of(const sessile_store *st, const sessile_session_options *options)
+static int64_t ttl_of(const store_core *st, const sessile_session_options *options)
 {
     int64_t own = options ? options->ttl_ms : 0;
     return own < 0 ? 0 : own ? own : st->ttl_ms;
 }
 
 /* The place that the names lead to, or another one. */
-static void place_of(const sessile_store *st, const session_names *names,
+static void place_of(const store_core *st, const session_names *names,
                      const session_place *at, char folder[NAME_SIZE],
                      char name[NAME_SIZE])
 {
@@ -69,14 +69,13 @@ static void place_of(const sessile_store *st, const session_names *names,
     }
 }
 
-sessile_status session_create(sessile_store *st, const sessile_session_options *options,
+sessile_status session_create(store_core *st, const sessile_session_options *options,
                               sessile_error *err, char *new_id)
 {
     return session_create_at(st, options, NULL, NULL, err, new_id);
 }
 
-sessile_status session_create_at(sessile_store *st,
-                                 const sessile_session_options *options,
+sessile_status session_create_at(store_core *st, const sessile_session_options *options,
                                  const sessile_link *parent, const session_place *at,
                                  sessile_error *err, char *new_id)
 {
@@ -145,7 +144,7 @@ out:
 /* ------------------------------------------------------------------ open */
 
 /* Opens the log of a handle, folds it, and loads the head. */
-static sessile_status scan(sessile_session *s, const char *folder, const char *name,
+static sessile_status scan(session_core *s, const char *folder, const char *name,
                            sessile_error *err)
 {
     sessile_status status = session_scan(s, folder, name, 0, err);
@@ -156,17 +155,17 @@ static sessile_status scan(sessile_session *s, const char *folder, const char *n
     return status;
 }
 
-static sessile_status open_any(sessile_session **out, sessile_store *st,
+static sessile_status open_any(session_core **out, store_core *st,
                                const sessile_session_options *options,
                                const session_place *at, sessile_error *err);
 
-sessile_status session_open(sessile_session **out, sessile_store *st,
+sessile_status session_open(session_core **out, store_core *st,
                             const sessile_session_options *options, sessile_error *err)
 {
     return session_open_at(out, st, options, NULL, err);
 }
 
-sessile_status session_open_or_create(sessile_session **out, sessile_store *st,
+sessile_status session_open_or_create(session_core **out, store_core *st,
                                       const sessile_session_options *options,
                                       sessile_error *err)
 {
@@ -185,7 +184,7 @@ sessile_status session_open_or_create(sessile_session **out, sessile_store *st,
     }
 }
 
-sessile_status session_open_at(sessile_session **out, sessile_store *st,
+sessile_status session_open_at(session_core **out, store_core *st,
                                const sessile_session_options *options,
                                const session_place *at, sessile_error *err)
 {
@@ -200,15 +199,14 @@ sessile_status session_open_at(sessile_session **out, sessile_store *st,
     return status;
 }
 
-sessile_status session_open_any(sessile_session **out, sessile_store *st,
+sessile_status session_open_any(session_core **out, store_core *st,
                                 const sessile_session_options *options,
                                 sessile_error *err)
 {
     return open_any(out, st, options, NULL, err);
 }
 
-static sessile_status take_config(sessile_session *s,
-                                  const sessile_session_options *options,
+static sessile_status take_config(session_core *s, const sessile_session_options *options,
                                   sessile_error *err)
 {
     if (!options)
@@ -224,13 +222,13 @@ static sessile_status take_config(sessile_session *s,
     return config_keep(&s->config, &s->store->alloc, err);
 }
 
-void session_set_timeout(sessile_session *s, int timeout_ms)
+void session_set_timeout(session_core *s, int timeout_ms)
 {
     atomic_store(&s->waiting.timeout_ms, timeout_ms);
     atomic_store(&s->waiting.has_timeout, 1);
 }
 
-sessile_config session_own_config(const sessile_session *s)
+sessile_config session_own_config(const session_core *s)
 {
     sessile_config config = s->config;
     config.timeout_ms = atomic_load(&s->waiting.timeout_ms);
@@ -238,19 +236,19 @@ sessile_config session_own_config(const sessile_session *s)
     return config;
 }
 
-sessile_config session_config(const sessile_session *s)
+sessile_config session_config(const session_core *s)
 {
     sessile_config config = session_own_config(s);
     config_inherit(&config, &s->store->config);
     return config;
 }
 
-static sessile_status open_any(sessile_session **out, sessile_store *st,
+static sessile_status open_any(session_core **out, store_core *st,
                                const sessile_session_options *options,
                                const session_place *at, sessile_error *err)
 {
     char folder[NAME_SIZE], name[NAME_SIZE], shown[NAME_SHOWN], agent[NAME_SHOWN];
-    sessile_session *s = NULL;
+    session_core *s = NULL;
     session_names names;
     sessile_status status;
 
@@ -298,12 +296,11 @@ out:
     return status;
 }
 
-sessile_status session_open_place(sessile_session **out, sessile_store *st,
-                                  const char *folder, const char *name,
-                                  sessile_error *err)
+sessile_status session_open_place(session_core **out, store_core *st, const char *folder,
+                                  const char *name, sessile_error *err)
 {
     char own_folder[NAME_SIZE], own_name[NAME_SIZE];
-    sessile_session *s = session_blank(st);
+    session_core *s = session_blank(st);
     session_names names;
     sessile_status status;
 
@@ -331,12 +328,11 @@ out:
     return status;
 }
 
-sessile_status session_inspect(sessile_session **out, sessile_store *st,
-                               const char *folder, const char *name, log_visit visit,
-                               void *arg, sessile_session **seen, log_tail *tail,
-                               sessile_error *err)
+sessile_status session_inspect(session_core **out, store_core *st, const char *folder,
+                               const char *name, log_visit visit, void *arg,
+                               session_core **seen, log_tail *tail, sessile_error *err)
 {
-    sessile_session *s = session_blank(st);
+    session_core *s = session_blank(st);
     log_index_callbacks callbacks;
     sessile_status status;
 
@@ -352,7 +348,7 @@ sessile_status session_inspect(sessile_session **out, sessile_store *st,
     return status;
 }
 
-sessile_status session_close(sessile_session *s, sessile_error *err)
+sessile_status session_close(session_core *s, sessile_error *err)
 {
     sessile_status status = SESSILE_OK;
 

@@ -13,7 +13,7 @@
 /* A gap of at most this number of entries is read through: one read instead of two. */
 enum { GAP = 16 };
 
-void prefetch_begin(prefetch *a, sessile_session *s, const context *c)
+void prefetch_begin(prefetch *a, session_core *s, const context *c)
 {
     *a = (prefetch){.s = s, .c = c, .first = 1, .last = 0};
 }

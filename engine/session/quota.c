@@ -32,8 +32,7 @@ static int count_log(void *arg, const char *folder, const char *name)
     return 0;
 }
 
-sessile_status quota_check(sessile_store *st, const session_names *names,
-                           sessile_error *err)
+sessile_status quota_check(store_core *st, const session_names *names, sessile_error *err)
 {
     char folder[NAME_SIZE], name[NAME_SIZE], shown[NAME_SHOWN];
     uint64_t most = st->limits.sessions_per_agent;
@@ -55,7 +54,7 @@ sessile_status quota_check(sessile_store *st, const session_names *names,
                 shown, t.others, most);
 }
 
-sessile_status quota_keep(sessile_store *st, const session_names *names, uint64_t bytes,
+sessile_status quota_keep(store_core *st, const session_names *names, uint64_t bytes,
                           sessile_error *err)
 {
     char folder[NAME_SIZE], name[NAME_SIZE];

@@ -6,11 +6,11 @@
 
 /* LIMIT: without the log that a session of these names has there, its agent has as many
  * sessions as it may. */
-sessile_status quota_check(sessile_store *st, const session_names *names,
+sessile_status quota_check(store_core *st, const session_names *names,
                            sessile_error *err);
 /* The same for a log that was made just now and has `bytes` bytes: what is too much is
  * removed again, unless somebody has written to it. */
-sessile_status quota_keep(sessile_store *st, const session_names *names, uint64_t bytes,
+sessile_status quota_keep(store_core *st, const session_names *names, uint64_t bytes,
                           sessile_error *err);
 
 #endif

@@ -23,8 +23,7 @@ static int same_entry(const node *a, const node *b)
 }
 
 /* Everything that s has of each entry is in t, and is there from now on. */
-static sessile_status agree(const sessile_session *s, sessile_session *t,
-                            sessile_error *err)
+static sessile_status agree(const session_core *s, session_core *t, sessile_error *err)
 {
     sessile_status status = SESSILE_OK;
     char shown[NAME_SHOWN];
@@ -67,7 +66,7 @@ static void swap(void *a, void *b, size_t size)
 
 #define SWAP(member) swap(&s->member, &t->member, sizeof s->member)
 
-static void trade(sessile_session *s, sessile_session *t)
+static void trade(session_core *s, session_core *t)
 {
     SWAP(tree.nodes);
     SWAP(tree.node_count);
@@ -108,7 +107,7 @@ static void trade(sessile_session *s, sessile_session *t)
     s->index.failed = 0;
 }
 
-static int same_names(sessile_session *t, const sessile_session *s)
+static int same_names(session_core *t, const session_core *s)
 {
     const allocator *a = &s->store->alloc;
 
@@ -122,7 +121,7 @@ static int same_names(sessile_session *t, const sessile_session *s)
 }
 
 /* Another log under the name; or the same, from its lines. */
-static sessile_status open_again(sessile_session *s, sessile_session *t, int fresh,
+static sessile_status open_again(session_core *s, session_core *t, int fresh,
                                  sessile_error *err)
 {
     session_names names = session_own_names(s);
@@ -150,8 +149,7 @@ static sessile_status open_again(sessile_session *s, sessile_session *t, int fre
 }
 
 /* The same log, from its lines. */
-static sessile_status fold_again(sessile_session *s, sessile_session *t,
-                                 sessile_error *err)
+static sessile_status fold_again(session_core *s, session_core *t, sessile_error *err)
 {
     fold f = {.s = t};
     sessile_status status;
@@ -182,10 +180,10 @@ out:
 
 /* A second fold beside the first. *moved: its log can be read no more, since another one
  * has taken its name meanwhile. */
-static sessile_status reload_once(sessile_session *s, int *moved, sessile_error *err)
+static sessile_status reload_once(session_core *s, int *moved, sessile_error *err)
 {
     sessile_status status;
-    sessile_session *t = session_blank(s->store);
+    session_core *t = session_blank(s->store);
 
     *moved = 0;
     if (t)
@@ -206,7 +204,7 @@ static sessile_status reload_once(sessile_session *s, int *moved, sessile_error 
     return status;
 }
 
-sessile_status session_reload_locked(sessile_session *s, sessile_error *err)
+sessile_status session_reload_locked(session_core *s, sessile_error *err)
 {
     sessile_error local = {SESSILE_OK, ""};
     sessile_status status;

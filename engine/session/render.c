@@ -37,7 +37,7 @@ typedef struct rendering {
     pairing pairs;
     render_text read;
     void *read_arg;
-    const sessile_session *times;
+    const session_core *times;
     const allocator *alloc;
     sessile_error *err;
     row *rows;
@@ -318,7 +318,7 @@ static sessile_status give_rows(const rendering *r, sessile_message **out, size_
 }
 
 sessile_status render_context(const context *c, render_text text, void *arg,
-                              const sessile_session *times, sessile_message **out,
+                              const session_core *times, sessile_message **out,
                               size_t *count, sessile_context_info *info,
                               const allocator *a, sessile_error *err)
 {

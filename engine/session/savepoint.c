@@ -11,7 +11,7 @@
 
 void fold_savepoint_set(fold *f, fold_savepoint *m)
 {
-    const sessile_session *s = f->s;
+    const session_core *s = f->s;
 
     m->node_count = s->tree.node_count;
     m->blocks_taken = s->index.blocks_taken;
@@ -43,7 +43,7 @@ void fold_savepoint_release(fold *f, const fold_savepoint *m)
 
 void fold_savepoint_rewind(fold *f, const fold_savepoint *m)
 {
-    sessile_session *s = f->s;
+    session_core *s = f->s;
 
     s->tree.node_count = m->node_count;
     child_links_cut(s);

@@ -16,7 +16,7 @@
 
 /* ------------------------------------------------------------------ keeping up */
 
-sessile_status session_lock_fresh(sessile_session *s, sessile_error *err)
+sessile_status session_lock_fresh(session_core *s, sessile_error *err)
 {
     sessile_status status = session_lock(s, err);
 
@@ -28,7 +28,7 @@ sessile_status session_lock_fresh(sessile_session *s, sessile_error *err)
     return status;
 }
 
-sessile_status session_refresh_locked(sessile_session *s, sessile_error *err)
+sessile_status session_refresh_locked(session_core *s, sessile_error *err)
 {
     fold f = {.s = s};
     sessile_status status = session_check_process(s, err);
@@ -176,7 +176,7 @@ void batch_deinit(batch *b)
 /* ------------------------------------------------------------------ writing */
 
 /* Folds the batch, then appends it; puts the fold back if that fails. */
-static sessile_status write_batch(sessile_session *s, const batch *b, sessile_error *err)
+static sessile_status write_batch(session_core *s, const batch *b, sessile_error *err)
 {
     const allocator *a = &s->store->alloc;
     fold f = {.s = s, .own = 1};
@@ -221,7 +221,7 @@ static sessile_status write_batch(sessile_session *s, const batch *b, sessile_er
 #define REBUILDS 16
 
 /* Takes the log's lock and reads on; on another log when this one was replaced. */
-static sessile_status lock_log(sessile_session *s, sessile_error *err)
+static sessile_status lock_log(session_core *s, sessile_error *err)
 {
     enum { TRIES = 16 }; /* who replaces logs faster than that is at war with us */
     sessile_error local = {SESSILE_OK, ""};
@@ -250,7 +250,7 @@ static sessile_status lock_log(sessile_session *s, sessile_error *err)
 
 /* What is built on the log as it is known, under its lock where it has one. *asked: the
  * store was asked to append it. *grown: its end was not where it was read. */
-static sessile_status build_and_write(sessile_session *s, batch *b, session_build build,
+static sessile_status build_and_write(session_core *s, batch *b, session_build build,
                                       void *arg, int *asked, int *grown,
                                       sessile_error *err)
 {
@@ -277,8 +277,8 @@ static sessile_status build_and_write(sessile_session *s, batch *b, session_buil
 }
 
 /* One attempt, under the log's lock. */
-static sessile_status try_write(sessile_session *s, batch *b, session_build build,
-                                void *arg, int *grown, sessile_error *err)
+static sessile_status try_write(session_core *s, batch *b, session_build build, void *arg,
+                                int *grown, sessile_error *err)
 {
     sessile_status status = lock_log(s, err);
     int asked;
@@ -300,8 +300,8 @@ static sessile_status try_write(sessile_session *s, batch *b, session_build buil
 
 /* On what this handle knows, where that may do. *done: it was written, or failed for a
  * reason that looking first would not change. */
-static sessile_status try_known(sessile_session *s, batch *b, session_build build,
-                                void *arg, int *done, sessile_error *err)
+static sessile_status try_known(session_core *s, batch *b, session_build build, void *arg,
+                                int *done, sessile_error *err)
 {
     sessile_status status;
     int asked, grown;
@@ -321,9 +321,9 @@ static sessile_status try_known(sessile_session *s, batch *b, session_build buil
 }
 
 /* Leaves at *count_out what there is to sync. */
-static sessile_status append_built(sessile_session *s, session_wait *w,
-                                   session_build build, void *arg, int known,
-                                   sessile_id *count_out, sessile_error *err)
+static sessile_status append_built(session_core *s, session_wait *w, session_build build,
+                                   void *arg, int known, sessile_id *count_out,
+                                   sessile_error *err)
 {
     sessile_status status = session_check_process(s, err);
     int grown = 1, done = 0;
@@ -369,7 +369,7 @@ static sessile_status append_built(sessile_session *s, session_wait *w,
     return status;
 }
 
-sessile_status session_sync_within(sessile_session *s, const session_wait *w,
+sessile_status session_sync_within(session_core *s, const session_wait *w,
                                    sessile_id count, sessile_error *err)
 {
     session_syncing syncing = {s, w};
@@ -386,7 +386,7 @@ sessile_status session_sync_within(sessile_session *s, const session_wait *w,
         s, log_sync_stoppable(log, count, session_sync_stopped, &syncing, err), err);
 }
 
-sessile_status session_sync(sessile_session *s, sessile_error *err)
+sessile_status session_sync(session_core *s, sessile_error *err)
 {
     session_wait w = session_wait_begin(s, 0, 0);
     session_syncing syncing = {s, &w};
@@ -403,7 +403,7 @@ sessile_status session_sync(sessile_session *s, sessile_error *err)
     return session_name_error(s, status, err);
 }
 
-sessile_status session_write(sessile_session *s, session_build build, void *arg,
+sessile_status session_write(session_core *s, session_build build, void *arg,
                              const session_writing *how, sessile_error *err)
 {
     int known = how && how->known;

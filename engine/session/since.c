@@ -12,7 +12,7 @@
 #include "session/fold.h"
 
 /* What a compaction entry says of itself, or of the one before it. */
-static sessile_status read_last(sessile_session *s, sessile_id id, last_compaction *out,
+static sessile_status read_last(session_core *s, sessile_id id, last_compaction *out,
                                 sessile_error *err)
 {
     sessile_status status = session_load_locked(s, id, err);
@@ -46,7 +46,7 @@ static sessile_status read_last(sessile_session *s, sessile_id id, last_compacti
     return status;
 }
 
-sessile_status session_last_compaction_locked(sessile_session *s, sessile_id at,
+sessile_status session_last_compaction_locked(session_core *s, sessile_id at,
                                               last_compaction *out, sessile_error *err)
 {
     sessile_id id = at ? s->tree.nodes[at].context_at : 0;
@@ -72,7 +72,7 @@ sessile_status session_last_compaction_locked(sessile_session *s, sessile_id at,
     return SESSILE_OK;
 }
 
-sessile_status session_turn_before_locked(sessile_session *s, sessile_id turn,
+sessile_status session_turn_before_locked(session_core *s, sessile_id turn,
                                           sessile_id last, sessile_id *out,
                                           sessile_error *err)
 {

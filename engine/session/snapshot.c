@@ -75,20 +75,20 @@ static void get_usage(const unsigned char **from, sessile_usage *u)
 
 /* ------------------------------------------------------------------ snapshots taken */
 
-static void snapshot_free(sessile_session *s, size_t i)
+static void snapshot_free(session_core *s, size_t i)
 {
     mem_free(&s->store->alloc, s->index.snapshots[i].data, s->index.snapshots[i].size);
     s->index.snapshots[i] = (session_snapshot){NULL, 0};
 }
 
-void fold_snapshots_cut(sessile_session *s, size_t blocks)
+void fold_snapshots_cut(session_core *s, size_t blocks)
 {
     while (s->index.snapshot_count &&
            s->index.snapshot_first + s->index.snapshot_count > blocks)
         snapshot_free(s, --s->index.snapshot_count);
 }
 
-void fold_snapshots_free(sessile_session *s)
+void fold_snapshots_free(session_core *s)
 {
     fold_snapshots_cut(s, 0);
     if (s->index.snapshots)
@@ -112,7 +112,7 @@ static void put_facts(unsigned char **to, const facts *f, const fact *list, size
     }
 }
 
-void fold_snapshot(sessile_session *s)
+void fold_snapshot(session_core *s)
 {
     const allocator *a = &s->store->alloc;
     size_t block = s->tree.node_count / LOG_BLOCK - 1;
@@ -178,7 +178,7 @@ void fold_snapshot(sessile_session *s)
 static sessile_status fill(void *arg, uint64_t block, void *records, buf *extra,
                            buf *snapshot, sessile_error *err)
 {
-    sessile_session *s = arg;
+    session_core *s = arg;
     size_t first = (size_t)block * LOG_BLOCK;
     unsigned char *to = records;
 
@@ -217,7 +217,7 @@ static sessile_status fill(void *arg, uint64_t block, void *records, buf *extra,
 
 static void written(void *arg, uint64_t block)
 {
-    sessile_session *s = arg;
+    session_core *s = arg;
     size_t gone = 0;
 
     if (block == UINT64_MAX) { /* there will be no index */
@@ -243,7 +243,7 @@ static sessile_status strange(sessile_error *err)
 }
 
 /* Memory for count entries, of which only the header is there. */
-static sessile_status make_room(sessile_session *s, size_t count, sessile_error *err)
+static sessile_status make_room(session_core *s, size_t count, sessile_error *err)
 {
     const allocator *a = &s->store->alloc;
     size_t blocks = count / LOG_BLOCK;
@@ -267,8 +267,8 @@ static sessile_status make_room(sessile_session *s, size_t count, sessile_error 
     return SESSILE_OK;
 }
 
-static sessile_status get_parts(sessile_session *s, const unsigned char *from,
-                                size_t count, sessile_error *err)
+static sessile_status get_parts(session_core *s, const unsigned char *from, size_t count,
+                                sessile_error *err)
 {
     if (mem_grow(&s->store->alloc, (void **)&s->fold.parts, &s->fold.part_capacity, count,
                  sizeof *s->fold.parts))
@@ -282,9 +282,9 @@ static sessile_status get_parts(sessile_session *s, const unsigned char *from,
 }
 
 /* Their records, then their names: exactly size bytes. */
-static sessile_status get_facts(sessile_session *s, const unsigned char *from,
-                                size_t size, size_t fact_count, size_t names,
-                                uint64_t count, sessile_error *err)
+static sessile_status get_facts(session_core *s, const unsigned char *from, size_t size,
+                                size_t fact_count, size_t names, uint64_t count,
+                                sessile_error *err)
 {
     const char *name = (const char *)from + fact_count * FACT_SIZE;
 
@@ -312,7 +312,7 @@ static sessile_status get_facts(sessile_session *s, const unsigned char *from,
 static sessile_status restore(void *arg, uint64_t count, const void *snapshot,
                               size_t size, sessile_error *err)
 {
-    sessile_session *s = arg;
+    session_core *s = arg;
     const unsigned char *from = snapshot;
     uint32_t part_count, title_size, refused, fact_count, names;
     sessile_status status;
@@ -385,7 +385,7 @@ static int get_node(node *n, size_t id, const unsigned char *from)
 static sessile_status take_block(void *arg, uint64_t block, const void *records,
                                  const void *extra, size_t extra_size, sessile_error *err)
 {
-    sessile_session *s = arg;
+    session_core *s = arg;
     const unsigned char *from = records, *link = extra;
     size_t first = (size_t)block * LOG_BLOCK, left = extra_size / LINK_SIZE;
     size_t links = s->tree.link_count;
@@ -422,7 +422,7 @@ static sessile_status take_block(void *arg, uint64_t block, const void *records,
 }
 
 /* Inside a fold, where nothing can be read again: the caller of the scan reloads. */
-sessile_status fold_load(sessile_session *s, sessile_id id, sessile_error *err)
+sessile_status fold_load(session_core *s, sessile_id id, sessile_error *err)
 {
     size_t block = id / LOG_BLOCK;
     sessile_status status;
@@ -439,12 +439,12 @@ sessile_status fold_load(sessile_session *s, sessile_id id, sessile_error *err)
 
 static void reset(void *arg)
 {
-    sessile_session *s = arg;
+    session_core *s = arg;
 
     fold_forget(s);
 }
 
-void fold_forget(sessile_session *s)
+void fold_forget(session_core *s)
 {
     const allocator *a = &s->store->alloc;
 
@@ -474,7 +474,7 @@ void fold_forget(sessile_session *s)
     s->index.restored = s->index.failed = 0;
 }
 
-log_index_callbacks session_index_callbacks(sessile_session *s, int fresh)
+log_index_callbacks session_index_callbacks(session_core *s, int fresh)
 {
     return (log_index_callbacks){.arg = s,
                                  .record_size = RECORD_SIZE,

@@ -1,5 +1,5 @@
 /*
- * store_handle.c: opens and closes a sessile_store: its backend, its keyring, and the
+ * store_handle.c: opens and closes a store_core: its backend, its keyring, and the
  * defaults of its sessions.
  *
  * Must never open a log (list.c and open.c do).
@@ -53,7 +53,7 @@ typedef struct origin {
     int records;                  /* or records that come later */
 } origin;
 
-static sessile_status open_origin(sessile_store *s, origin *from, int allow_network,
+static sessile_status open_origin(store_core *s, origin *from, int allow_network,
                                   sessile_error *err)
 {
     const sessile_backend *table = from->table;
@@ -77,13 +77,13 @@ static sessile_status open_origin(sessile_store *s, origin *from, int allow_netw
 /* Of the keyring: opened or made; made alone; left closed. */
 typedef enum open_mode { OPEN, MAKE, BARE } open_mode;
 
-static sessile_status open_store(sessile_store **out, origin *from,
+static sessile_status open_store(store_core **out, origin *from,
                                  const sessile_store_options *options, open_mode mode,
                                  sessile_error *err)
 {
     sessile_store_options defaults;
     allocator a = allocator_default;
-    sessile_store *s = NULL;
+    store_core *s = NULL;
     sessile_status status;
 
     *out = NULL;
@@ -176,7 +176,7 @@ out:
     return status;
 }
 
-sessile_status store_handle_open(sessile_store **out, const char *url,
+sessile_status store_handle_open(store_core **out, const char *url,
                                  const sessile_store_options *options, sessile_error *err)
 {
     origin from = {.url = url};
@@ -184,7 +184,7 @@ sessile_status store_handle_open(sessile_store **out, const char *url,
     return open_store(out, &from, options, OPEN, err);
 }
 
-sessile_status store_handle_open_with(sessile_store **out, const sessile_backend *backend,
+sessile_status store_handle_open_with(store_core **out, const sessile_backend *backend,
                                       void *self, const sessile_store_options *options,
                                       sessile_error *err)
 {
@@ -196,7 +196,7 @@ sessile_status store_handle_open_with(sessile_store **out, const sessile_backend
     return status;
 }
 
-sessile_status store_handle_make(sessile_store **out, const char *url,
+sessile_status store_handle_make(store_core **out, const char *url,
                                  const sessile_store_options *options, sessile_error *err)
 {
     origin from = {.url = url};
@@ -204,7 +204,7 @@ sessile_status store_handle_make(sessile_store **out, const char *url,
     return open_store(out, &from, options, MAKE, err);
 }
 
-sessile_status store_handle_open_records(sessile_store **out,
+sessile_status store_handle_open_records(store_core **out,
                                          const sessile_store_options *options,
                                          sessile_error *err)
 {
@@ -213,7 +213,7 @@ sessile_status store_handle_open_records(sessile_store **out,
     return open_store(out, &from, options, OPEN, err);
 }
 
-sessile_status store_handle_open_bare(sessile_store **out, const char *url,
+sessile_status store_handle_open_bare(store_core **out, const char *url,
                                       const sessile_backend *backend, void *self,
                                       const sessile_store_options *options,
                                       sessile_error *err)
@@ -226,7 +226,7 @@ sessile_status store_handle_open_bare(sessile_store **out, const char *url,
     return status;
 }
 
-void store_handle_close(sessile_store *s)
+void store_handle_close(store_core *s)
 {
     allocator a;
 
@@ -248,7 +248,7 @@ void store_handle_close(sessile_store *s)
     mem_free(&a, s, sizeof *s);
 }
 
-void store_handle_uuid(sessile_store *s, int v4, char out[UUID_SIZE])
+void store_handle_uuid(store_core *s, int v4, char out[UUID_SIZE])
 {
     if (v4) {
         uuid4_print(out);
@@ -259,7 +259,7 @@ void store_handle_uuid(sessile_store *s, int v4, char out[UUID_SIZE])
     pthread_mutex_unlock(&s->mutex);
 }
 
-int store_handle_forgot(sessile_store *s, sessile_slice user, size_t since)
+int store_handle_forgot(store_core *s, sessile_slice user, size_t since)
 {
     size_t count = atomic_load(&s->forgotten_count);
     int found = 0;

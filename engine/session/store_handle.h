@@ -1,4 +1,4 @@
-/* store_handle.h: what sessile_store is: a backend, its keyring, and the defaults. */
+/* store_handle.h: what store_core is: a backend, its keyring, and the defaults. */
 #ifndef SESSION_STORE_HANDLE_H
 #define SESSION_STORE_HANDLE_H
 
@@ -10,7 +10,7 @@
 #include "tokens/counters.h"
 #include "vault/vault.h"
 
-struct sessile_store {
+struct store_core {
     allocator alloc;
     const os_table *os;
     store backend;
@@ -34,33 +34,33 @@ struct sessile_store {
     _Atomic size_t forgotten_count; /* read without the mutex */
 };
 
-sessile_status store_handle_open(sessile_store **out, const char *url,
+sessile_status store_handle_open(store_core **out, const char *url,
                                  const sessile_store_options *options,
                                  sessile_error *err);
 /* The same over a backend of the host's, which is taken over also on failure. */
-sessile_status store_handle_open_with(sessile_store **out, const sessile_backend *backend,
+sessile_status store_handle_open_with(store_core **out, const sessile_backend *backend,
                                       void *self, const sessile_store_options *options,
                                       sessile_error *err);
 /* A volatile one, whose sessions are opened over records. */
-sessile_status store_handle_open_records(sessile_store **out,
+sessile_status store_handle_open_records(store_core **out,
                                          const sessile_store_options *options,
                                          sessile_error *err);
 /* As store_handle_open(), but EXISTS when the store has its keyring already. */
-sessile_status store_handle_make(sessile_store **out, const char *url,
+sessile_status store_handle_make(store_core **out, const char *url,
                                  const sessile_store_options *options,
                                  sessile_error *err);
 /* The backend alone, found by url or (NULL) the host's, which is taken over also on
  * failure. It has no keyring: nothing but the backend may be used until keys is set. */
-sessile_status store_handle_open_bare(sessile_store **out, const char *url,
+sessile_status store_handle_open_bare(store_core **out, const char *url,
                                       const sessile_backend *backend, void *self,
                                       const sessile_store_options *options,
                                       sessile_error *err);
-void store_handle_close(sessile_store *s);
+void store_handle_close(store_core *s);
 
 /* 1 when that user was forgotten through this handle after the first `since` were. */
-int store_handle_forgot(sessile_store *s, sessile_slice user, size_t since);
+int store_handle_forgot(store_core *s, sessile_slice user, size_t since);
 
 /* A new id into out, by version. */
-void store_handle_uuid(sessile_store *s, int v4, char out[37]);
+void store_handle_uuid(store_core *s, int v4, char out[37]);
 
 #endif

@@ -11,7 +11,7 @@
 
 /* The next entry from id, up or down, that is on a path; SESSILE_NO_ID: none, or it
  * cannot be told. */
-static sessile_id next_path_entry(sessile_session *s, sessile_id id, int up)
+static sessile_id next_path_entry(session_core *s, sessile_id id, int up)
 {
     for (;;) {
         if (up ? id + 1 >= s->tree.node_count : id == 0)
@@ -24,8 +24,7 @@ static sessile_id next_path_entry(sessile_session *s, sessile_id id, int up)
     }
 }
 
-static sessile_status not_path_entry(sessile_session *s, sessile_id id,
-                                     sessile_error *err)
+static sessile_status not_path_entry(session_core *s, sessile_id id, sessile_error *err)
 {
     char shown[NAME_SHOWN], nearest[80] = "", about[40] = "", what[60];
     int there = id < s->tree.node_count;
@@ -58,7 +57,7 @@ static sessile_status not_path_entry(sessile_session *s, sessile_id id,
         id, shown, entry_type_name((entry_type)s->tree.nodes[id].type), about, nearest);
 }
 
-sessile_status session_check_at(sessile_session *s, sessile_id id, sessile_error *err)
+sessile_status session_check_at(session_core *s, sessile_id id, sessile_error *err)
 {
     sessile_status status = SESSILE_OK;
 
@@ -67,7 +66,7 @@ sessile_status session_check_at(sessile_session *s, sessile_id id, sessile_error
     return status || session_is_path_entry(s, id) ? status : not_path_entry(s, id, err);
 }
 
-sessile_status session_check_base_locked(sessile_session *s, sessile_id base, int strict,
+sessile_status session_check_base_locked(session_core *s, sessile_id base, int strict,
                                          sessile_error *err)
 {
     sessile_status status = SESSILE_OK;
@@ -102,7 +101,7 @@ sessile_status session_check_base_locked(sessile_session *s, sessile_id base, in
                 shown, base, s->tree.head);
 }
 
-sessile_status session_path_locked(sessile_session *s, sessile_id at, sessile_id **out,
+sessile_status session_path_locked(session_core *s, sessile_id at, sessile_id **out,
                                    size_t *count, sessile_error *err)
 {
     const allocator *a = &s->store->alloc;

@@ -10,6 +10,7 @@
 #include <stdint.h>
 
 #include "sessile.h"
+#include "session/cores.h"
 
 enum {
     NODE_HAS_CONTEXT = 1,
@@ -45,46 +46,42 @@ typedef struct child_link {
  * for others call this before you read the node. The array of nodes may move. If the
  * index is bad, the session is reloaded. NOMEM, errors of session_reload_locked().
  */
-sessile_status session_load_locked(sessile_session *s, sessile_id id, sessile_error *err);
+sessile_status session_load_locked(session_core *s, sessile_id id, sessile_error *err);
 /* Loads the path from id towards the root, down to low, which is not loaded. */
-sessile_status session_load_path_locked(sessile_session *s, sessile_id id, sessile_id low,
+sessile_status session_load_path_locked(session_core *s, sessile_id id, sessile_id low,
                                         sessile_error *err);
 /* Loads all nodes. */
-sessile_status session_load_all_locked(sessile_session *s, sessile_error *err);
+sessile_status session_load_all_locked(session_core *s, sessile_error *err);
 /* Rebuilds the fold from the lines of the log, or from another log that has its name now.
  * NOTFOUND, CONFLICT: that log is not what this handle has read. */
-sessile_status session_reload_locked(sessile_session *s, sessile_error *err);
+sessile_status session_reload_locked(session_core *s, sessile_error *err);
 /* 1 if ancestor is id or on the path from id to the root, which has been loaded. */
-int session_descends_locked(const sessile_session *s, sessile_id id, sessile_id ancestor);
+int session_descends_locked(const session_core *s, sessile_id id, sessile_id ancestor);
 /* strict: CONFLICT unless the head is base, or only compactions follow base. Otherwise:
  * CONFLICT unless the head descends from base. */
-sessile_status session_check_base_locked(sessile_session *s, sessile_id base, int strict,
+sessile_status session_check_base_locked(session_core *s, sessile_id base, int strict,
                                          sessile_error *err);
 
 /* The ids of the messages on the path to `at`, oldest first, in an array that the caller
  * frees with mem_free(), *count * sizeof. */
-sessile_status session_path_locked(sessile_session *s, sessile_id at, sessile_id **out,
+sessile_status session_path_locked(session_core *s, sessile_id at, sessile_id **out,
                                    size_t *count, sessile_error *err);
 /* NOTFOUND unless id is the header or a path entry; err names the nearest ones. */
-sessile_status session_check_at(sessile_session *s, sessile_id id, sessile_error *err);
+sessile_status session_check_at(session_core *s, sessile_id id, sessile_error *err);
 /* ---- questions about the tree (children.c); the host frees the lists */
 
 /* See the functions of these names in sessile.h. */
-sessile_status session_ancestry_locked(sessile_session *s, sessile_id id,
-                                       sessile_id **out, size_t *count,
-                                       sessile_error *err);
-sessile_status session_children_locked(sessile_session *s, sessile_id id,
-                                       sessile_id **out, size_t *count,
-                                       sessile_error *err);
-sessile_status session_siblings_locked(sessile_session *s, sessile_id id,
-                                       sessile_id **out, size_t *count,
-                                       sessile_error *err);
-sessile_status session_leaves_locked(sessile_session *s, sessile_id **out, size_t *count,
+sessile_status session_ancestry_locked(session_core *s, sessile_id id, sessile_id **out,
+                                       size_t *count, sessile_error *err);
+sessile_status session_children_locked(session_core *s, sessile_id id, sessile_id **out,
+                                       size_t *count, sessile_error *err);
+sessile_status session_siblings_locked(session_core *s, sessile_id id, sessile_id **out,
+                                       size_t *count, sessile_error *err);
+sessile_status session_leaves_locked(session_core *s, sessile_id **out, size_t *count,
                                      sessile_error *err);
-sessile_status session_common_ancestor_locked(sessile_session *s, sessile_id a,
-                                              sessile_id b, sessile_id *out,
-                                              sessile_error *err);
-sessile_status session_tree_locked(sessile_session *s, const sessile_tree_options *o,
+sessile_status session_common_ancestor_locked(session_core *s, sessile_id a, sessile_id b,
+                                              sessile_id *out, sessile_error *err);
+sessile_status session_tree_locked(session_core *s, const sessile_tree_options *o,
                                    sessile_node **out, size_t *count, sessile_error *err);
 
 #endif

@@ -24,11 +24,11 @@ int triggers_off(const sessile_triggers *t);
 int triggers_name(const sessile_triggers *t, sessile_slice event);
 
 /* As seen from `at`, a path entry that was reached. */
-sessile_status session_last_compaction_locked(sessile_session *s, sessile_id at,
+sessile_status session_last_compaction_locked(session_core *s, sessile_id at,
                                               last_compaction *out, sessile_error *err);
 /* The newest turn that policies could run after, or the last compaction, before `turn` on
  * its path; 0: there is none. */
-sessile_status session_turn_before_locked(sessile_session *s, sessile_id turn,
+sessile_status session_turn_before_locked(session_core *s, sessile_id turn,
                                           sessile_id last, sessile_id *out,
                                           sessile_error *err);
 

@@ -29,7 +29,7 @@ typedef struct part {
 } part;
 
 typedef struct grouping {
-    const sessile_session *s;
+    const session_core *s;
     sessile_usage_by by;
     group *groups;
     size_t count, capacity;
@@ -222,7 +222,7 @@ static sessile_status visit(void *arg, sessile_id id, const char *text, size_t s
 }
 
 /* All entries, in pieces between those that were lost. */
-static sessile_status visit_all(sessile_session *s, grouping *g, sessile_error *err)
+static sessile_status visit_all(session_core *s, grouping *g, sessile_error *err)
 {
     sessile_status status = session_load_all_locked(s, err);
     sessile_id from = 1;
@@ -303,7 +303,7 @@ static sessile_status give_groups(const grouping *g, sessile_usage_group **out,
     return SESSILE_OK;
 }
 
-sessile_status session_usage_groups(sessile_session *s, sessile_usage_by by,
+sessile_status session_usage_groups(session_core *s, sessile_usage_by by,
                                     sessile_usage_group **out, size_t *count,
                                     sessile_error *err)
 {

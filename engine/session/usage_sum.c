@@ -61,7 +61,7 @@ int usage_of_turn(json data, sessile_usage *last, sessile_usage *all)
     return there;
 }
 
-void fold_forget_parts(sessile_session *s)
+void fold_forget_parts(session_core *s)
 {
     s->fold.part_count = 0;
     if (s->fold.part_capacity > 64) {

@@ -17,7 +17,7 @@
  * at least this long for them, even if its timeout is 0. */
 #define TURN_LEAST_MS 100
 
-session_wait session_wait_begin(sessile_session *s, int has_timeout, int timeout_ms)
+session_wait session_wait_begin(session_core *s, int has_timeout, int timeout_ms)
 {
     return (session_wait){
         .timeout_ms = has_timeout ? timeout_ms : atomic_load(&s->waiting.timeout_ms),
@@ -25,12 +25,12 @@ session_wait session_wait_begin(sessile_session *s, int has_timeout, int timeout
     };
 }
 
-static uint64_t now_us(const sessile_session *s)
+static uint64_t now_us(const session_core *s)
 {
     return s->store->os->clock_us(s->store->os->ud);
 }
 
-int session_wait_left(const sessile_session *s, const session_wait *w)
+int session_wait_left(const session_core *s, const session_wait *w)
 {
     if (w->timeout_ms <= 0 || !w->since_us)
         return w->timeout_ms;
@@ -38,12 +38,12 @@ int session_wait_left(const sessile_session *s, const session_wait *w)
     return gone_ms < (uint64_t)w->timeout_ms ? w->timeout_ms - (int)gone_ms : 0;
 }
 
-static int interrupted(const sessile_session *s, const session_wait *w)
+static int interrupted(const session_core *s, const session_wait *w)
 {
     return atomic_load(&s->waiting.interrupts) != w->interrupts;
 }
 
-void session_wait_set(sessile_session *s, const session_wait *w)
+void session_wait_set(session_core *s, const session_wait *w)
 {
     s->waiting.call = w;
     atomic_store(&s->waiting.thread, w ? (uintptr_t)pthread_self() : 0);
@@ -53,7 +53,7 @@ void session_wait_set(sessile_session *s, const session_wait *w)
  * the wait is that of somebody else, and may end any moment. */
 int session_interrupted_locked(void *session)
 {
-    sessile_session *s = session;
+    session_core *s = session;
 
     return atomic_load(&s->waiting.thread) == (uintptr_t)pthread_self() &&
            s->waiting.call && interrupted(s, s->waiting.call);
@@ -71,7 +71,7 @@ int session_sync_stopped(void *arg)
  * once, and so do all who lost with it: one of them loses most of the time. So whoever
  * lost a few times steps back for a while, each for another while.
  */
-sessile_status session_wait_retry(sessile_session *s, session_wait *w, int tries,
+sessile_status session_wait_retry(session_core *s, session_wait *w, int tries,
                                   sessile_error *err)
 {
     enum { EAGER = 2, AT_LEAST = 16, LONGEST_MS = 16 };
@@ -97,7 +97,7 @@ sessile_status session_wait_retry(sessile_session *s, session_wait *w, int tries
     return SESSILE_OK;
 }
 
-sessile_status session_wait_turn(sessile_session *s, session_wait *w, sessile_error *err)
+sessile_status session_wait_turn(session_core *s, session_wait *w, sessile_error *err)
 {
     int64_t most_ms = w->timeout_ms < TURN_LEAST_MS ? TURN_LEAST_MS : w->timeout_ms;
 

@@ -23,7 +23,7 @@ typedef struct one {
     sessile_id id;
 } one;
 
-static sessile_status build_message(void *arg, sessile_session *s, batch *b,
+static sessile_status build_message(void *arg, session_core *s, batch *b,
                                     sessile_error *err)
 {
     one *w = arg;
@@ -39,8 +39,7 @@ static sessile_status build_message(void *arg, sessile_session *s, batch *b,
 }
 
 /* A fact about the head. */
-static sessile_status build_fact(void *arg, sessile_session *s, batch *b,
-                                 sessile_error *err)
+static sessile_status build_fact(void *arg, session_core *s, batch *b, sessile_error *err)
 {
     one *w = arg;
 
@@ -50,7 +49,7 @@ static sessile_status build_fact(void *arg, sessile_session *s, batch *b,
 }
 
 /* The head is moved to the root. */
-static sessile_status build_clear(void *arg, sessile_session *s, batch *b,
+static sessile_status build_clear(void *arg, session_core *s, batch *b,
                                   sessile_error *err)
 {
     sessile_status status = session_check_running_locked(s, err);
@@ -61,7 +60,7 @@ static sessile_status build_clear(void *arg, sessile_session *s, batch *b,
     return status;
 }
 
-static sessile_status check_text(buf *out, const sessile_session *s, sessile_slice text,
+static sessile_status check_text(buf *out, const session_core *s, sessile_slice text,
                                  const char *what, sessile_error *err)
 {
     const sessile_limits *limits = &s->store->limits;
@@ -75,7 +74,7 @@ static sessile_status check_text(buf *out, const sessile_session *s, sessile_sli
     return json_check(out, text.data ? text.data : "", text.size, limits->depth, err);
 }
 
-sessile_status session_check_message(sessile_session *s, sessile_slice text, buf *out,
+sessile_status session_check_message(session_core *s, sessile_slice text, buf *out,
                                      message *columns, token_count *tokens,
                                      sessile_error *err)
 {
@@ -89,7 +88,7 @@ sessile_status session_check_message(sessile_session *s, sessile_slice text, buf
     return status;
 }
 
-sessile_status session_append_message(sessile_session *s, sessile_slice text,
+sessile_status session_append_message(session_core *s, sessile_slice text,
                                       sessile_id *out, sessile_error *err)
 {
     one w = {.id = SESSILE_NO_ID};
@@ -105,7 +104,7 @@ sessile_status session_append_message(sessile_session *s, sessile_slice text,
     return status;
 }
 
-sessile_status session_append_custom(sessile_session *s, sessile_slice data,
+sessile_status session_append_custom(session_core *s, sessile_slice data,
                                      entry_source source, sessile_id *out,
                                      sessile_error *err)
 {
@@ -125,8 +124,7 @@ sessile_status session_append_custom(sessile_session *s, sessile_slice data,
     return status;
 }
 
-sessile_status session_set_title(sessile_session *s, sessile_slice title,
-                                 sessile_error *err)
+sessile_status session_set_title(session_core *s, sessile_slice title, sessile_error *err)
 {
     one w = {.type = ENTRY_METADATA, .source = SOURCE_HOST};
     sessile_status status = session_check_title(s->store, title, err);
@@ -143,7 +141,7 @@ sessile_status session_set_title(sessile_session *s, sessile_slice title,
     return status;
 }
 
-sessile_status session_clear(sessile_session *s, sessile_error *err)
+sessile_status session_clear(session_core *s, sessile_error *err)
 {
     return session_write(s, build_clear, NULL, NULL, err);
 }

@@ -34,7 +34,7 @@ void batch_deinit(batch *b);
 
 /* Builds the entries for the head as it is now. Mutex and log lock are held. Nothing is
  * written if it adds nothing or returns an error. */
-typedef sessile_status (*session_build)(void *arg, sessile_session *s, batch *b,
+typedef sessile_status (*session_build)(void *arg, session_core *s, batch *b,
                                         sessile_error *err);
 /* Options of session_write(). NULL: zeros. */
 typedef struct session_writing {
@@ -56,15 +56,15 @@ typedef struct session_writing {
  * unless how->wait is set. If the log has grown between reading and appending, build is
  * called again.
  */
-sessile_status session_write(sessile_session *s, session_build build, void *arg,
+sessile_status session_write(session_core *s, session_build build, void *arg,
                              const session_writing *how, sessile_error *err);
 /* Waits until `count` entries are durable, unless the store's durability is NONE. Call it
  * without the mutex. */
-sessile_status session_sync_within(sessile_session *s, const session_wait *w,
+sessile_status session_sync_within(session_core *s, const session_wait *w,
                                    sessile_id count, sessile_error *err);
 
 /* Makes everything that this handle wrote durable, whatever the store's durability. */
-sessile_status session_sync(sessile_session *s, sessile_error *err);
+sessile_status session_sync(session_core *s, sessile_error *err);
 
 /* Adds a message: its checked text and its columns. Returns its id. */
 sessile_id batch_message(batch *b, sessile_id parent, const char *text, size_t size,
@@ -84,27 +84,27 @@ void batch_move_head(batch *b, sessile_id to, sessile_id was);
 /* ---- small writes, each synced (write.c) */
 
 /* See the functions of these names in sessile.h. Arguments are not NULL. */
-sessile_status session_append_message(sessile_session *s, sessile_slice text,
+sessile_status session_append_message(session_core *s, sessile_slice text,
                                       sessile_id *out, sessile_error *err);
 /* Checks a message's text into out, and sets its columns (spans into out) and tokens. */
-sessile_status session_check_message(sessile_session *s, sessile_slice text, buf *out,
+sessile_status session_check_message(session_core *s, sessile_slice text, buf *out,
                                      message *columns, token_count *tokens,
                                      sessile_error *err);
-sessile_status session_append_custom(sessile_session *s, sessile_slice data,
+sessile_status session_append_custom(session_core *s, sessile_slice data,
                                      entry_source source, sessile_id *out,
                                      sessile_error *err);
-sessile_status session_set_title(sessile_session *s, sessile_slice title,
+sessile_status session_set_title(session_core *s, sessile_slice title,
                                  sessile_error *err);
-sessile_status session_clear(sessile_session *s, sessile_error *err);
+sessile_status session_clear(session_core *s, sessile_error *err);
 
 /* ---- checks of a new session (open.c) */
 
 /* LIMIT [title]; INVALID: not UTF-8. */
-sessile_status session_check_title(const sessile_store *st, sessile_slice title,
+sessile_status session_check_title(const store_core *st, sessile_slice title,
                                    sessile_error *err);
 
 /* Checks a JSON object for a header into out. Empty text leaves out empty. */
-sessile_status session_check_metadata(buf *out, const sessile_store *st,
-                                      sessile_slice text, sessile_error *err);
+sessile_status session_check_metadata(buf *out, const store_core *st, sessile_slice text,
+                                      sessile_error *err);
 
 #endif

@@ -120,7 +120,7 @@ describe("a store", function()
   local store
 
   after_each(function()
-    store:close()
+    if store then store:close() end
     temp.clean()
   end)
 

@@ -7,6 +7,7 @@
  * leaves a context that can be read, in the order of the log, and takes nothing else out
  * than what it says.
  */
+#include "guard/enter.h"
 #include "fuzz/fuzz.h"
 
 #include <stdio.h>
@@ -44,7 +45,7 @@ typedef struct adding {
     sessile_id parent;
 } adding;
 
-static sessile_status build(void *arg, sessile_session *s, batch *b, sessile_error *err)
+static sessile_status build(void *arg, session_core *s, batch *b, sessile_error *err)
 {
     const adding *a = arg;
     entry_fields f = {.parent = s->tree.head,
@@ -71,7 +72,7 @@ static void add_lines(sessile_session *s, const char *text, size_t size)
         buf_clear(&data);
         if (!json_check(&data, text, length, 64, NULL) &&
             json_of(data.data, data.size).type == JSON_OBJECT)
-            (void)session_write(s, build, &a, NULL, NULL);
+            (void)session_write(s->core, build, &a, NULL, NULL);
         length += end != NULL;
         text += length;
         size -= length;
@@ -126,13 +127,13 @@ static void check_uncompact(sessile_session *s, sessile_id id)
     sessile_uncompacted *would, *done;
     sessile_message *rows;
     sessile_error err;
-    sessile_id last = 0, head = s->tree.head;
+    sessile_id last = 0, head = s->core->tree.head;
     size_t count;
     sessile_status status = sessile_uncompact(s, id, 1, &would, &err);
 
     FUZZ_CHECK(status == SESSILE_OK || status == SESSILE_DAMAGED ||
                status == SESSILE_NOTFOUND || status == SESSILE_INVALID);
-    FUZZ_CHECK(s->tree.head == head);
+    FUZZ_CHECK(s->core->tree.head == head);
     if (status)
         return;
     FUZZ_CHECK(sessile_uncompact(s, id, 0, &done, &err) == SESSILE_OK);
@@ -185,7 +186,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
     s = make(store);
     add_lines(s, (const char *)data, size);
-    end = (sessile_id)s->tree.node_count;
+    end = (sessile_id)s->core->tree.node_count;
     sessile_status status = sessile_compactions(s, &log, &count, &err);
     FUZZ_CHECK(status == SESSILE_OK || status == SESSILE_DAMAGED);
     sessile_free(log);
@@ -195,7 +196,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     check_uncompact(s, SESSILE_NO_ID);
     for (sessile_id id = end; id-- > MESSAGES;)
         check_uncompact(s, id);
-    end = (sessile_id)s->tree.node_count; /* each that succeeds makes another */
+    end = (sessile_id)s->core->tree.node_count; /* each that succeeds makes another */
     for (sessile_id id = MESSAGES; id < end; id++)
         check_uncompact(s, id);
     FUZZ_CHECK(sessile_session_close(s, NULL) == SESSILE_OK);

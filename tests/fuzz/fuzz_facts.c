@@ -7,6 +7,7 @@
  * an end, or is refused in words; a suspension can be ended; and after all that the
  * conversation can be read and gone on with.
  */
+#include "guard/enter.h"
 #include "fuzz/fuzz.h"
 
 #include <stdio.h>
@@ -122,7 +123,7 @@ static entry_type type_of(char letter)
     }
 }
 
-static sessile_status build(void *arg, sessile_session *s, batch *b, sessile_error *err)
+static sessile_status build(void *arg, session_core *s, batch *b, sessile_error *err)
 {
     const adding *a = arg;
     unsigned parent = (unsigned)(a->parent - '0');
@@ -175,7 +176,7 @@ static void add_lines(sessile_session *s, const char *text, size_t size)
         if (length > 2) {
             if (!is_object(&data, text + 2, length - 2))
                 pick(&data, text[0], text + 2, length - 2);
-            (void)session_write(s, build, &a, NULL, NULL);
+            (void)session_write(s->core, build, &a, NULL, NULL);
         }
         length += end != NULL;
         text += length;
@@ -196,8 +197,8 @@ static void check_lists(sessile_session *s)
 
     FUZZ_CHECK(sessile_labels(s, &labels, &count, &err) == SESSILE_OK);
     for (size_t i = 0; i < count; i++)
-        FUZZ_CHECK(labels[i].entry < s->tree.node_count &&
-                   labels[i].fact < s->tree.node_count);
+        FUZZ_CHECK(labels[i].entry < s->core->tree.node_count &&
+                   labels[i].fact < s->core->tree.node_count);
     sessile_free(labels);
     buf_init(&again, &allocator_default);
     FUZZ_CHECK(sessile_settings(s, &text, &size, &err) == SESSILE_OK);

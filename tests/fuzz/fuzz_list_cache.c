@@ -8,6 +8,7 @@
  * Holds: what loads has rows whose text lies in it and an order that names each once; a
  * row is found by its name; what was put is got as it was; nothing is an error.
  */
+#include "guard/enter.h"
 #include "fuzz/fuzz.h"
 
 #include <stdlib.h>
@@ -50,9 +51,9 @@ static const sessile_backend table = {.version = SESSILE_BACKEND_VERSION,
                                       .list_cache_get = stored_get,
                                       .list_cache_put = list_cache_put};
 
-static sessile_store *a_store(void)
+static store_core *a_store(void)
 {
-    static sessile_store st;
+    static store_core st;
     if (!st.keys) {
         st.alloc = allocator_default;
         st.backend.table = &table;
@@ -164,7 +165,7 @@ static void put_rows(const uint8_t *data, size_t size)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    sessile_store *st = a_store();
+    store_core *st = a_store();
     if (size == 0)
         return 0;
     buf_clear(&stored);

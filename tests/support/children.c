@@ -1,4 +1,5 @@
 /* children.c: processes of a test that go step by step */
+#include "guard/enter.h"
 #include "support/children.h"
 
 #include "support/check.h"
@@ -72,7 +73,7 @@ sessile_session *session_that_waits(place *p, const char *id, int has_timeout,
                                        .config.timeout_ms = timeout_ms};
     sessile_session *s;
     sessile_error err;
-    if (session_open(&s, p->store, &options, &err))
+    if (sessile_resume(&s, p->store, &options, &err))
         fail_msg("%s", err.message);
     return s;
 }

@@ -3,6 +3,7 @@
  *
  * What a memory answers is compared with what its entries say, read from their texts.
  */
+#include "guard/enter.h"
 #include "support/ground.h"
 
 #include <inttypes.h>
@@ -68,7 +69,7 @@ sessile_status ground_view_damage(const ground_view *v, sessile_error *err)
 
 uint64_t ground_view_torn(const ground_view *v)
 {
-    return v->session ? sessile_session_torn(v->session) : log_torn(v->memory->log);
+    return v->session ? sessile_session_torn(v->session) : log_torn(v->memory->core->log);
 }
 
 sessile_status ground_view_close(ground_view *v, sessile_error *err)
@@ -103,7 +104,7 @@ static sessile_status memory_entries(sessile_memory *m, char ***texts, size_t *c
 {
     sessile_status status = SESSILE_OK;
     /* not by statistics, which ask the clock: the next entry would have another time */
-    while (!status && (!*count || *count < log_count(m->log))) {
+    while (!status && (!*count || *count < log_count(m->core->log))) {
         char *json;
         size_t size;
         status = sessile_memory_entry(m, (sessile_id)*count, &json, &size, err);

@@ -1,4 +1,5 @@
 /* indexes.c: sessions opened by their index, compared as one text */
+#include "guard/enter.h"
 #include "support/indexes.h"
 
 #include <setjmp.h>
@@ -61,7 +62,7 @@ sessile_store *index_store_on(const char *folder, store_kind kind)
     o.alloc = index_filling;
     o.key_source = kind == STORE_SEALED ? SESSILE_KEY_SECRET : SESSILE_KEY_PLAIN;
     o.key = KIT_SECRET;
-    must(store_handle_open(&st, folder, &o, &err), &err);
+    must(sessile_open(&st, folder, &o, &err), &err);
     return st;
 }
 
@@ -74,7 +75,7 @@ index_bed bed_make(store_kind kind)
 
 void bed_end(index_bed *b)
 {
-    store_handle_close(b->st);
+    sessile_store_close(b->st);
     folder_remove(b->folder);
 }
 
@@ -90,21 +91,21 @@ const char *bed_path(const index_bed *b, const char *name, const char *suffix)
 void index_settle(sessile_session *s)
 {
     sessile_error err;
-    must(log_sync(s->log, log_count(s->log), &err), &err);
-    log_index_try(s->log);
+    must(log_sync(s->core->log, log_count(s->core->log), &err), &err);
+    log_index_try(s->core->log);
 }
 
 void index_tell(sessile_session *s, size_t count, uint64_t *seed)
 {
     sessile_error why;
-    pthread_mutex_lock(&s->mutex);
-    must(session_refresh_locked(s, &why), &why);
-    s->tree.base = s->tree.head;
-    pthread_mutex_unlock(&s->mutex);
-    while (log_count(s->log) < count) {
+    pthread_mutex_lock(&s->core->mutex);
+    must(session_refresh_locked(s->core, &why), &why);
+    s->core->tree.base = s->core->tree.head;
+    pthread_mutex_unlock(&s->core->mutex);
+    while (log_count(s->core->log) < count) {
         uint64_t r = random_next(seed);
         char text[900], at[9], was[9];
-        sessile_id head = s->tree.head;
+        sessile_id head = s->core->tree.head;
         snprintf(at, sizeof at, "%08x", head);
         snprintf(was, sizeof was, "%08x", head ? (unsigned)(r >> 20) % head : 0);
         switch (r % 16) {
@@ -126,7 +127,8 @@ void index_tell(sessile_session *s, size_t count, uint64_t *seed)
             snprintf(text, sizeof text,
                      "{\"context\":[\"%08x.1\"],\"upto\":\"%s\",\"inserted\":[{\"n\":1,"
                      "\"message\":{\"role\":\"user\",\"content\":\"so far\"}}]%s}",
-                     log_count(s->log), at, r & 256 ? ",\"vars\":{\"p\":{\"n\":1}}" : "");
+                     log_count(s->core->log), at,
+                     r & 256 ? ",\"vars\":{\"p\":{\"n\":1}}" : "");
             put_entry(s, "compaction", SESSILE_NO_ID, text);
             break;
         case 2:
@@ -140,12 +142,12 @@ void index_tell(sessile_session *s, size_t count, uint64_t *seed)
         case 4:
             if (r & 0xf00) /* to the end of some other branch, or of this one */
                 break;
-            pthread_mutex_lock(&s->mutex);
-            sessile_id to = (unsigned)(r >> 20) % log_count(s->log);
+            pthread_mutex_lock(&s->core->mutex);
+            sessile_id to = (unsigned)(r >> 20) % log_count(s->core->log);
             sessile_error err;
-            must(session_load_locked(s, to, &err), &err);
-            int can = session_is_path_entry(s, to);
-            pthread_mutex_unlock(&s->mutex);
+            must(session_load_locked(s->core, to, &err), &err);
+            int can = session_is_path_entry(s->core, to);
+            pthread_mutex_unlock(&s->core->mutex);
             if (can)
                 move_head(s, to);
             break;
@@ -158,7 +160,7 @@ void index_tell(sessile_session *s, size_t count, uint64_t *seed)
             break;
         default:
             snprintf(text, sizeof text, "canary words %u of the story",
-                     (unsigned)log_count(s->log));
+                     (unsigned)log_count(s->core->log));
             say(s, r & 256 ? "user" : "assistant", text);
         }
     }
@@ -191,17 +193,18 @@ sessile_status put_context(sessile_session *s, sessile_id leaf, buf *out,
     sessile_status status;
     size_t count = 0;
     context at;
-    context_init(&at, &s->store->alloc);
+    context_init(&at, &s->core->store->alloc);
     if (leaf == SESSILE_NO_ID) {
-        status = session_context_locked(s, &c, err);
+        status = session_context_locked(s->core, &c, err);
     } else {
         c = &at;
-        status = session_context_at_locked(s, leaf, &at, err);
+        status = session_context_at_locked(s->core, leaf, &at, err);
     }
     memset(&info, 0, sizeof info);
     if (!status)
-        status = render_context(c, (render_text)(void (*)(void))session_message_locked, s,
-                                s, &rows, &count, &info, &s->store->alloc, err);
+        status = render_context(c, (render_text)(void (*)(void))session_message_locked,
+                                s->core, s->core, &rows, &count, &info,
+                                &s->core->store->alloc, err);
     if (!status) {
         buf_printf(out, "context %x: %zu, %llu orphans\n", leaf, count,
                    (unsigned long long)info.orphans);
@@ -218,50 +221,52 @@ sessile_status put_state(sessile_session *s, buf *out, sessile_error *err)
     sessile_tokens tokens;
     sessile_message *rows = NULL;
     size_t count = 0, total;
-    sessile_status status = session_messages(s, &o, &rows, &count, err);
+    sessile_status status = session_messages(s->core, &o, &rows, &count, err);
     if (status)
         return status;
-    buf_printf(out,
-               "title %.*s head %x usage %lld %lld %lld modified %lld created %lld "
-               "count %zu refusal %llx torn %llu\nmessages\n",
-               (int)s->fold.title_size, s->fold.title ? s->fold.title : "", s->tree.head,
-               (long long)s->fold.usage.input, (long long)s->fold.usage.output,
-               (long long)s->fold.usage.cache_read,
-               (long long)(s->fold.written_ms + s->fold.said_ms),
-               (long long)s->header.created_ms, s->tree.node_count,
-               (unsigned long long)s->refusals.last, (unsigned long long)s->torn);
+    buf_printf(
+        out,
+        "title %.*s head %x usage %lld %lld %lld modified %lld created %lld "
+        "count %zu refusal %llx torn %llu\nmessages\n",
+        (int)s->core->fold.title_size, s->core->fold.title ? s->core->fold.title : "",
+        s->core->tree.head, (long long)s->core->fold.usage.input,
+        (long long)s->core->fold.usage.output, (long long)s->core->fold.usage.cache_read,
+        (long long)(s->core->fold.written_ms + s->core->fold.said_ms),
+        (long long)s->core->header.created_ms, s->core->tree.node_count,
+        (unsigned long long)s->core->refusals.last, (unsigned long long)s->core->torn);
     put_rows(out, rows, count);
     sessile_free(rows);
-    pthread_mutex_lock(&s->mutex);
-    total = s->tree.node_count;
+    pthread_mutex_lock(&s->core->mutex);
+    total = s->core->tree.node_count;
     status = put_context(s, SESSILE_NO_ID, out, err);
     if (!status)
-        status = session_tokens_locked(s, &tokens, err);
+        status = session_tokens_locked(s->core, &tokens, err);
     if (!status) {
         buf_printf(out, "tokens %lld %s\n", (long long)tokens.tokens, tokens.source);
-        status = session_vars_locked(s, s->tree.head, out, err);
+        status = session_vars_locked(s->core, s->core->tree.head, out, err);
     }
     for (size_t id = 5; !status && id < total; id = id * 3 / 2) {
-        status = session_load_locked(s, (sessile_id)id, err);
-        if (!status && session_is_path_entry(s, (sessile_id)id))
+        status = session_load_locked(s->core, (sessile_id)id, err);
+        if (!status && session_is_path_entry(s->core, (sessile_id)id))
             status = put_context(s, (sessile_id)id, out, err);
     }
     for (size_t id = 0; !status && id < total; id++) {
         const node *n;
-        status = session_text_locked(s, (sessile_id)id, out, err);
+        status = session_text_locked(s->core, (sessile_id)id, out, err);
         if (!status)
-            status = session_load_locked(s, (sessile_id)id, err);
-        n = &s->tree.nodes[id];
+            status = session_load_locked(s->core, (sessile_id)id, err);
+        n = &s->core->tree.nodes[id];
         if (!status)
             buf_printf(out, "\n%x %u %u %u %u %u %x %x %u %u %u %u %lld", n->parent,
                        n->tokens, n->turn, n->link_count, n->events, n->messages,
                        n->context_at, n->vars_at, n->type, n->role, n->flags, n->marks,
                        (long long)n->time_ms);
         for (uint32_t k = 0; !status && k < n->link_count; k++)
-            buf_printf(out, " %llx/%d", (unsigned long long)s->tree.links[n->link + k].id,
-                       s->tree.links[n->link + k].is_result);
+            buf_printf(out, " %llx/%d",
+                       (unsigned long long)s->core->tree.links[n->link + k].id,
+                       s->core->tree.links[n->link + k].is_result);
     }
-    pthread_mutex_unlock(&s->mutex);
+    pthread_mutex_unlock(&s->core->mutex);
     return status;
 }
 
@@ -277,20 +282,20 @@ sessile_status state_of(const index_bed *b, const char *name, char **out, int *r
     o.id = (sessile_slice){name, strlen(name)};
     buf_init(&text, &allocator_default);
     *out = NULL;
-    status = session_open(&s, st, &o, err);
+    status = sessile_resume(&s, st, &o, err);
     if (!status) {
         if (restored)
-            *restored = s->index.restored;
+            *restored = s->core->index.restored;
         status = put_state(s, &text, err);
         if (!status) /* what is there was shown; nothing may be written */
-            status = session_damage_locked(s, NULL, err);
-        assert_int_equal(session_close(s, NULL), SESSILE_OK);
+            status = session_damage_locked(s->core, NULL, err);
+        assert_int_equal(sessile_session_close(s, NULL), SESSILE_OK);
     }
     buf_putc(&text, 0);
     if (!status)
         *out = strdup(text.data);
     buf_deinit(&text);
-    store_handle_close(st);
+    sessile_store_close(st);
     return status;
 }
 

@@ -1,6 +1,7 @@
 /*
  * listed.c: lists over a table of system calls that counts the logs that are opened.
  */
+#include "guard/enter.h"
 #include "support/listed.h"
 
 #include <stdarg.h>
@@ -72,7 +73,7 @@ char *listed_text(sessile_store *st, const sessile_list_options *o)
 
     buf_init(&out, &allocator_default);
     listed_in_a_list = 1;
-    sessile_status status = list_sessions(st, o, &rows, &count, &err);
+    sessile_status status = list_sessions(st->core, o, &rows, &count, &err);
     listed_in_a_list = 0;
     if (status)
         buf_printf(&out, "%s: %s", sessile_status_name(status), err.message);

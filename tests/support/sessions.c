@@ -4,6 +4,7 @@
  * Must never hide a refusal: what is not expected to fail fails the test with the
  * engine's own sentence.
  */
+#include "guard/enter.h"
 #include "support/sessions.h"
 #include "base/text.h"
 #include "support/check.h"
@@ -106,7 +107,7 @@ static sessile_store *store_of(const place *p)
     options.durability = SESSILE_NONE;
     options.key_source = p->kind == STORE_SEALED ? SESSILE_KEY_SECRET : SESSILE_KEY_PLAIN;
     options.key = "hex:000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f";
-    must(store_handle_open(&st, p->url, &options, &err), &err);
+    must(sessile_open(&st, p->url, &options, &err), &err);
     return st;
 }
 
@@ -122,7 +123,7 @@ void place_open(place *p, store_kind kind)
 
 void place_close(place *p)
 {
-    store_handle_close(p->store);
+    sessile_store_close(p->store);
     place_url_free(p->url);
     folder_remove(p->folder);
 }
@@ -135,7 +136,7 @@ sessile_store *place_again(const place *p)
 void place_again_close(const place *p, sessile_store *again)
 {
     if (again != p->store)
-        store_handle_close(again);
+        sessile_store_close(again);
 }
 
 /* ------------------------------------------------------------------ sessions */
@@ -155,7 +156,7 @@ sessile_session *session_resumed(sessile_store *st, const char *id)
     sessile_session *s = NULL;
     sessile_error err;
 
-    must(session_open(&s, st, &options, &err), &err);
+    must(sessile_resume(&s, st, &options, &err), &err);
     return s;
 }
 
@@ -164,7 +165,7 @@ sessile_session *session_made(sessile_store *st, const char *id)
     sessile_session_options options = named(id);
     sessile_error err;
 
-    must(session_create(st, &options, &err, NULL), &err);
+    must(session_create(st->core, &options, &err, NULL), &err);
     return session_resumed(st, id);
 }
 
@@ -178,7 +179,7 @@ void session_closed(sessile_session *s)
 {
     sessile_error err;
 
-    must(session_close(s, &err), &err);
+    must(sessile_session_close(s, &err), &err);
 }
 
 /* ------------------------------------------------------------------ writing */
@@ -210,7 +211,7 @@ static void add_raw(batch *b, const char *type, sessile_id parent, const char *d
     b->count++;
 }
 
-static sessile_status build_messages(void *arg, sessile_session *s, batch *b,
+static sessile_status build_messages(void *arg, session_core *s, batch *b,
                                      sessile_error *err)
 {
     written *w = arg;
@@ -241,7 +242,7 @@ static sessile_status build_messages(void *arg, sessile_session *s, batch *b,
     return status;
 }
 
-static sessile_status build_entry(void *arg, sessile_session *s, batch *b,
+static sessile_status build_entry(void *arg, session_core *s, batch *b,
                                   sessile_error *err)
 {
     written *w = arg;
@@ -256,7 +257,7 @@ sessile_status try_say(sessile_session *s, const char *text, sessile_id *out,
                        sessile_error *err)
 {
     written w = {.messages = &text, .count = 1};
-    sessile_status status = session_write(s, build_messages, &w, NULL, err);
+    sessile_status status = session_write(s->core, build_messages, &w, NULL, err);
 
     *out = w.out;
     return status;
@@ -285,7 +286,7 @@ sessile_id say_turn(sessile_session *s, const char *const *messages, size_t coun
     written w = {.messages = messages, .count = count, .turn = 1, .rest = rest};
     sessile_error err;
 
-    must(session_write(s, build_messages, &w, NULL, &err), &err);
+    must(session_write(s->core, build_messages, &w, NULL, &err), &err);
     return w.out;
 }
 
@@ -293,7 +294,7 @@ sessile_status try_entry(sessile_session *s, const char *type, sessile_id parent
                          const char *data, sessile_id *out, sessile_error *err)
 {
     written w = {.type = type, .parent = parent, .data = data};
-    sessile_status status = session_write(s, build_entry, &w, NULL, err);
+    sessile_status status = session_write(s->core, build_entry, &w, NULL, err);
 
     *out = w.out;
     return status;
@@ -326,13 +327,13 @@ char *context_keys(sessile_session *s, sessile_id leaf)
     context at;
     char *out;
 
-    context_init(&at, &s->store->alloc);
-    pthread_mutex_lock(&s->mutex);
-    must(session_refresh_locked(s, &err), &err);
+    context_init(&at, &s->core->store->alloc);
+    pthread_mutex_lock(&s->core->mutex);
+    must(session_refresh_locked(s->core, &err), &err);
     if (leaf == SESSILE_NO_ID) {
-        must(session_context_locked(s, &c, &err), &err);
+        must(session_context_locked(s->core, &c, &err), &err);
     } else {
-        must(session_context_at_locked(s, leaf, &at, &err), &err);
+        must(session_context_at_locked(s->core, leaf, &at, &err), &err);
         c = &at;
     }
     out = calloc(1, c->count * SESSILE_KEY_SIZE + 1);
@@ -342,7 +343,7 @@ char *context_keys(sessile_session *s, sessile_id leaf)
         sessile_key_print(c->items[i].key, key);
         used += (size_t)sprintf(out + used, "%s%s", i ? " " : "", key);
     }
-    pthread_mutex_unlock(&s->mutex);
+    pthread_mutex_unlock(&s->core->mutex);
     context_deinit(&at);
     return out;
 }
@@ -404,9 +405,9 @@ void refresh(sessile_session *s)
 {
     sessile_error err;
 
-    pthread_mutex_lock(&s->mutex);
-    must(session_refresh_locked(s, &err), &err);
-    pthread_mutex_unlock(&s->mutex);
+    pthread_mutex_lock(&s->core->mutex);
+    must(session_refresh_locked(s->core, &err), &err);
+    pthread_mutex_unlock(&s->core->mutex);
 }
 
 void log_path(const place *p, const char *id, char out[600])

@@ -104,6 +104,29 @@ allowed engine/base/a.c '/* never exit(1), never printf("x") */ // abort()' \
     'snprintf(b, n, "call exit(1)"); my_exit(1); os->exit(1); f("a\"b"); /* abort()' 'puts() */' \
     'int f(const char *s, ...) __attribute__((format(printf, 1, 2)));'
 
+# Handles and cores.
+refused engine/api/a.c '    return f(session->core, err);'
+refused engine/run/a.c '    store_core *s = (*h).core;'
+allowed engine/guard/enter.h '#define GUARD_OWN(h) ((h)->core)'
+allowed engine/api/a.c '/* session->core */ f(x->core_size); g("sessile.core");'
+
+# Rows of operations.def and functions of the headers.
+rm -rf "${tree:?}"/*
+mkdir -p "$tree/engine/include" "$tree/engine/guard" "$tree/lua/binding"
+cat >"$tree/engine/include/sessile.h" <<'EOF'
+SESSILE_API int sessile_one(void);
+SESSILE_API sessile_status sessile_two(const char *a,
+                                       int b);
+EOF
+echo 'OPERATION(one, NOTHING)' >"$tree/engine/guard/operations.def"
+said=$("$layers" "$tree" 2>&1)
+[ $? = 1 ] && [ "$said" = "engine/include/sessile.h: sessile_two() has no row in guard/operations.def" ]
+report $? "refused: a public function without a row"
+printf 'OPERATION(%s, NOTHING)\n' one two three >"$tree/engine/guard/operations.def"
+said=$("$layers" "$tree" 2>&1)
+[ $? = 1 ] && [ "$said" = "engine/guard/operations.def:3: there is no sessile_three()" ]
+report $? "refused: a row without a function"
+
 # Calls, which are found in what is built.
 # object FLOOR TEXT: FLOOR/a.c with that text, and its object file.
 object() {

@@ -16,6 +16,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "guard/enter.h"
 #include "log/log.h"
 #include "session/store_handle.h"
 #include "support/sessions.h"
@@ -255,15 +256,15 @@ static int run(operation what, meanwhile happens, unsigned opens, int removes)
         session_closed(s);
     }
     between.other = place_again(&p);
-    between.under = p.store->backend.table;
+    between.under = p.store->core->backend.table;
     between.table = *between.under;
     between.table.open = open_between;
     between.what = happens;
     between.opens = opens;
     between.happened = 0;
-    p.store->backend.table = &between.table;
+    p.store->core->backend.table = &between.table;
     sessile_status status = what(p.store, &err);
-    p.store->backend.table = between.under;
+    p.store->core->backend.table = between.under;
     if (status && status != SESSILE_NOTFOUND && status != SESSILE_CONFLICT)
         BROKEN("%s before open %u: %s", meanwhile_names[happens], opens, err.message);
     assert_true(!status || happens != RESEALED || removes);
@@ -337,20 +338,20 @@ static void logs_replaced_for_ever_are_BUSY(void **state)
 
     place_open(&p, STORE_SEALED);
     session_closed(session_made(p.store, "hurt"));
-    store *st = &p.store->backend;
+    store *st = &p.store->core->backend;
     between.under = st->table;
     between.table = *st->table;
     between.table.lock = lock_replaced;
     if (between.under->lock) {
         st->table = &between.table;
-        assert_int_equal(log_reseal(st, p.store->keys, "main", "hurt", 0, NULL, &done,
-                                    &p.store->alloc, &err),
+        assert_int_equal(log_reseal(st, p.store->core->keys, "main", "hurt", 0, NULL,
+                                    &done, &p.store->alloc, &err),
                          SESSILE_BUSY);
         assert_non_null(strstr(err.message, "try again"));
         assert_int_equal(log_read_about(st, "main", "hurt", 1, 0, &about, &err),
                          SESSILE_BUSY);
         assert_int_equal(
-            log_remove(st, p.store->keys, "main", "hurt", NULL, 0, &bytes, &err),
+            log_remove(st, p.store->core->keys, "main", "hurt", NULL, 0, &bytes, &err),
             SESSILE_BUSY);
         st->table = between.under;
     }
@@ -367,7 +368,7 @@ static struct {
 
 static void hold_made(const char *name)
 {
-    store *other = &between.other->backend;
+    store *other = &between.other->core->backend;
     int replaced = 0;
     sessile_error err;
     if (made.held || strcmp(name, made.name) != 0)
@@ -409,14 +410,14 @@ static void a_log_that_others_hold_when_it_is_made_is_BUSY(void **state)
         sessile_error err = {SESSILE_OK, ""};
         uint64_t failed;
         place_open(&p, STORE_SEALED);
-        store *st = &p.store->backend;
+        store *st = &p.store->core->backend;
         if (!st->table->lock) {
             place_close(&p);
             skip();
         }
         s = session_made(p.store, "source");
         say(s, "user", "hello");
-        p.store->config.timeout_ms = 50;
+        p.store->core->config.timeout_ms = 50;
         between.under = st->table;
         between.table = *st->table;
         between.table.create = create_and_hold;
@@ -434,7 +435,7 @@ static void a_log_that_others_hold_when_it_is_made_is_BUSY(void **state)
         assert_non_null(made.held);
         assert_int_equal(status, SESSILE_BUSY);
         assert_non_null(strstr(err.message, "reseal"));
-        between.other->backend.table->close(made.held);
+        between.other->core->backend.table->close(made.held);
         assert_int_equal(reseal_all(between.other, &failed), SESSILE_OK);
         assert_int_equal(failed, 0);
         session_closed(s);

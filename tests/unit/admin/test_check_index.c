@@ -23,6 +23,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "guard/enter.h"
 #include "base/text.h"
 #include "log/index.h"
 #include "log/line.h"
@@ -102,7 +103,7 @@ static void tell(sessile_session *s, size_t entries)
         "{\"role\":\"assistant\",\"content\":\"there\"}"};
     sessile_error err;
     sessile_id head = 0;
-    for (size_t i = 0; log_count(s->log) < entries; i++) {
+    for (size_t i = 0; log_count(s->core->log) < entries; i++) {
         char title[32];
         say_turn(s, called, 4, ",\"usage\":{\"input\":50,\"output\":20}");
         head = say(s, "user", "and what is said in between");
@@ -408,7 +409,7 @@ static void what_a_forged_index_claims_is_bounded(void **state)
             assert_true(r.damage > 0 && r.entries < 80000);
             assert_true(is(&b, "hurt.idx", index.data, index.size));
             sessile_session *s = session_resumed(b.p.store, "hurt");
-            assert_true(log_count(s->log) < 80000);
+            assert_true(log_count(s->core->log) < 80000);
             assert_true(sessile_session_damage(s, NULL, &err) != SESSILE_OK);
             session_closed(s);
             r = run_check(&b, "hurt", 1);
@@ -474,7 +475,7 @@ static void log_cut_below_its_index_is_truncated(void **state)
             assert_true(is(&b, kept, b.log.data, cuts[i]));
             s = session_resumed(b.p.store, "hurt");
             assert_int_equal(sessile_session_damage(s, NULL, &err), SESSILE_OK);
-            assert_int_equal(log_count(s->log), 512);
+            assert_int_equal(log_count(s->core->log), 512);
             for (sessile_id at = 1; at < 512; at++) {
                 char *text;
                 size_t size;
@@ -514,7 +515,7 @@ static void damage_across_a_block_with_an_index(void **state)
         r = run_check(&b, "hurt", 1);
         assert_int_equal(r.salvaged, 1);
         sessile_session *s = session_resumed(b.p.store, "hurt");
-        assert_int_equal(log_count(s->log), b.count);
+        assert_int_equal(log_count(s->core->log), b.count);
         say(s, "user", "it goes on");
         session_closed(s);
         r = run_check(&b, NULL, 0);

@@ -4,6 +4,7 @@
  *
  * Files only: what it counts is which logs are opened.
  */
+#include "guard/enter.h"
 #include "support/listed.h"
 #include "support/lists.h"
 #include "support/logs.h"
@@ -106,7 +107,7 @@ static void a_torn_end_is_reported_once(void **state)
     for (uint64_t round = 0; round < 2; round++) {
         uint64_t torn = 0;
         listed_in_a_list = 1;
-        assert_int_equal(list_of_agent(p->store, NULL, &rows, &count, NULL), 0);
+        assert_int_equal(list_of_agent(p->store->core, NULL, &rows, &count, NULL), 0);
         listed_in_a_list = 0;
         for (size_t i = 0; i < count; i++)
             torn += rows[i].torn;
@@ -143,9 +144,9 @@ static void do_create(history *h)
     o.id = (sessile_slice){name, strlen(name)};
     if (random_below(2))
         o.title = (sessile_slice){"a title", random_below(8)};
-    assert_int_equal(
-        session_create(random_below(2) ? h->other : h->p->store, &o, NULL, NULL),
-        SESSILE_OK);
+    assert_int_equal(session_create(random_below(2) ? h->other->core : h->p->store->core,
+                                    &o, NULL, NULL),
+                     SESSILE_OK);
 }
 
 static void do_append(const history *h)
@@ -156,7 +157,7 @@ static void do_append(const history *h)
     sessile_id id;
     memset(&o, 0, sizeof o);
     o.id = (sessile_slice){name, strlen(name)};
-    if (session_open(&s, h->other, &o, NULL))
+    if (sessile_resume(&s, h->other, &o, NULL))
         return; /* it was spoilt before */
     (void)try_say(s, "{\"role\":\"user\",\"content\":\"x\"}", &id, NULL);
     session_closed(s);
@@ -290,9 +291,9 @@ static void the_newest_of_many_need_few_logs(void **state)
         session_closed(session_made(p->store, name));
         log_path(p, name, path);
     }
-    p->store->os->sleep_ms(p->store->os->ud, LIST_CACHE_SETTLED_MS + 100);
+    p->store->core->os->sleep_ms(p->store->core->os->ud, LIST_CACHE_SETTLED_MS + 100);
     listed_append(p, "n07");
-    p->store->os->sleep_ms(p->store->os->ud, 5);
+    p->store->core->os->sleep_ms(p->store->core->os->ud, 5);
     listed_append(p, "n31");
     newest.limit = 2;
     listed_ahead_ms = 0;
@@ -322,9 +323,9 @@ static void a_list_by_beginning_of_the_id_and_by_title(void **state)
     memset(&o, 0, sizeof o);
     o.id = (sessile_slice){"T/hashed", 8};
     o.title = (sessile_slice){"same", 4};
-    assert_int_equal(session_create(p->store, &o, NULL, NULL), SESSILE_OK);
+    assert_int_equal(session_create(p->store->core, &o, NULL, NULL), SESSILE_OK);
     o.id = (sessile_slice){"ticket", 6};
-    assert_int_equal(session_create(p->store, &o, NULL, NULL), SESSILE_OK);
+    assert_int_equal(session_create(p->store->core, &o, NULL, NULL), SESSILE_OK);
     for (int round = 0; round < 2; round++) { /* without, then with a list cache */
         some = listed_all;
         some.id_prefix = (sessile_slice){"t", 1};
@@ -370,7 +371,7 @@ static void memory_that_runs_out_makes_no_other_list(void **state)
     o.durability = SESSILE_NONE;
     o.key_source = p->kind == STORE_SEALED ? SESSILE_KEY_SECRET : SESSILE_KEY_PLAIN;
     o.key = "hex:000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f";
-    assert_int_equal(store_handle_open(&st, p->folder, &o, NULL), SESSILE_OK);
+    assert_int_equal(sessile_open(&st, p->folder, &o, NULL), SESSILE_OK);
     for (int with = 0; with < 2; with++) {
         char path[600];
         listed_path(p, ".list_cache", path);
@@ -390,7 +391,7 @@ static void memory_that_runs_out_makes_no_other_list(void **state)
         }
         free(listed_text(st, &listed_all));
     }
-    store_handle_close(st);
+    sessile_store_close(st);
     assert_int_equal(memory.live, 0);
     assert_listed_right(p->store, "after all that");
     free(expected);
@@ -407,7 +408,7 @@ static int watch(const place *p)
     int bad = 0;
     listed_in_a_list = 1;
     for (unsigned tries = 0; count < 100 && tries < 100000 && !bad; tries++) {
-        bad = list_of_agent(st, NULL, &rows, &count, NULL) != SESSILE_OK;
+        bad = list_of_agent(st->core, NULL, &rows, &count, NULL) != SESSILE_OK;
         for (size_t i = 0; i < count; i++)
             bad |= rows[i].status || !rows[i].id.size;
         bad |= count < before;
@@ -450,7 +451,8 @@ static void *list_often(void *arg)
     for (int i = 0; i < 30; i++) {
         sessile_listed *rows;
         size_t count;
-        bad += list_of_agent(arg, NULL, &rows, &count, NULL) || count != 3;
+        bad += list_of_agent(((sessile_store *)arg)->core, NULL, &rows, &count, NULL) ||
+               count != 3;
         sessile_free(rows);
     }
     return (void *)bad;
@@ -478,7 +480,7 @@ static void two_threads_list_one_store(void **state)
 static void a_backend_tells_of_a_log_without_opening_it(void **state)
 {
     const place *p = *state;
-    const store *b = &p->store->backend;
+    const store *b = &p->store->core->backend;
     sessile_backend_stat st;
     struct stat real;
     char path[600];

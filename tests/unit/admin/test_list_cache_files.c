@@ -4,6 +4,7 @@
  *
  * Files only: what it changes is the list cache's file.
  */
+#include "guard/enter.h"
 #include "support/listed.h"
 #include "support/lists.h"
 #include "support/logs.h"
@@ -67,7 +68,7 @@ static void a_list_cache_cut_or_flipped_anywhere_is_none(void **state)
 static size_t rows_known(sessile_store *st, const char *folder)
 {
     list_cache c;
-    assert_int_equal(list_cache_load(&c, st, folder), SESSILE_OK);
+    assert_int_equal(list_cache_load(&c, st->core, folder), SESSILE_OK);
     size_t count = c.count;
     list_cache_deinit(&c);
     return count;
@@ -84,7 +85,7 @@ static void a_list_cache_of_another_place_is_none(void **state)
     memset(&o, 0, sizeof o);
     o.id = (sessile_slice){"one", 3};
     o.agent = (sessile_slice){"coder", 5};
-    assert_int_equal(session_create(p->store, &o, NULL, NULL), SESSILE_OK);
+    assert_int_equal(session_create(p->store->core, &o, NULL, NULL), SESSILE_OK);
     assert_listed_right(p->store, "two folders");
     char *data = listed_cache_read(p, &size);
     snprintf(path, sizeof path, "%s/agents/coder/.list_cache", p->folder);
@@ -167,10 +168,10 @@ static void what_was_deleted_leaves_the_list_cache_and_dropping_empties_it(void 
     free(listed_text(p->store, &listed_all));
     free(listed_cache_read(p, &after));
     assert_true(after < before);
-    assert_int_equal(list_cache_drop(p->store, NULL), SESSILE_OK);
+    assert_int_equal(list_cache_drop(p->store->core, NULL), SESSILE_OK);
     listed_path(p, ".list_cache", path);
     assert_int_equal(access(path, F_OK), -1);
-    assert_int_equal(list_cache_drop(p->store, NULL), SESSILE_OK);
+    assert_int_equal(list_cache_drop(p->store->core, NULL), SESSILE_OK);
     assert_listed_right(p->store, "dropped");
 }
 
@@ -190,7 +191,7 @@ static void a_sealed_list_cache_shows_no_name(void **state)
     o.id = (sessile_slice){"CANARY/ID", 9};
     o.title = (sessile_slice){"CANARY-TITLE", 12};
     o.user = (sessile_slice){"CANARY-USER", 11};
-    assert_int_equal(session_create(p->store, &o, NULL, NULL), SESSILE_OK);
+    assert_int_equal(session_create(p->store->core, &o, NULL, NULL), SESSILE_OK);
     free(listed_text(p->store, &listed_all));
     assert_int_equal(listed_opened(p->store), 0); /* they are in it */
     char *data = listed_cache_read(p, &size);

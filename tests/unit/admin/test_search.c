@@ -4,6 +4,7 @@
  *
  * A search is compared as lines, "session entry field [before|found|after]".
  */
+#include "guard/enter.h"
 #include "support/sessions.h"
 #include "sessile.h"
 
@@ -489,13 +490,13 @@ static void what_cannot_be_read_is_told_and_the_rest_is_found(void **state)
     char path[600];
     long half = 0;
 
-    p->store->durability = SESSILE_SYNC; /* or what follows was never promised */
+    p->store->core->durability = SESSILE_SYNC; /* or what follows was never promised */
     for (size_t i = 0; i < 3; i++) {
         sessile_session *s = session_made(p->store, ids[i]);
         for (int n = 0; n < 40; n++) {
             say(s, "user", n == 0 || n == 39 ? "needle" : "hay");
             if (i == 1 && n == 20)
-                half = (long)log_bytes(s->log) - 60;
+                half = (long)log_bytes(s->core->log) - 60;
         }
         session_closed(s);
         a_moment_passes();
@@ -534,7 +535,7 @@ static void a_line_that_rotted_later_is_told_where_it_stands(void **state)
     for (int n = 1; n <= 700; n++) {
         say(s, "user", n == 10 || n == 300 || n == 690 ? "needle" : "hay");
         if (n == 100)
-            bad = (long)log_bytes(s->log) - 60;
+            bad = (long)log_bytes(s->core->log) - 60;
     }
     session_closed(s);
     s = session_resumed(p->store, "long"); /* writes the index */

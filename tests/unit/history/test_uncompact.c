@@ -9,6 +9,7 @@
  *
  * SEED=n runs one seed. A failure prints it.
  */
+#include "guard/enter.h"
 #include "support/sessions.h"
 #include "session/fold.h"
 #include "history/history.h"
@@ -256,21 +257,21 @@ static size_t keys_now(sessile_session *s, sessile_key out[KEYS])
     sessile_error err;
     size_t count;
 
-    assert_int_equal(session_lock(s, &err), SESSILE_OK);
-    assert_int_equal(session_refresh_locked(s, &err), SESSILE_OK);
-    if (session_context_locked(s, &c, &err))
+    assert_int_equal(session_lock(s->core, &err), SESSILE_OK);
+    assert_int_equal(session_refresh_locked(s->core, &err), SESSILE_OK);
+    if (session_context_locked(s->core, &c, &err))
         fail_msg("%s", err.message);
     count = c->count;
     assert_true(count < KEYS);
     for (size_t i = 0; i < count; i++)
         out[i] = c->items[i].key;
-    session_unlock(s);
+    session_unlock(s->core);
     return count;
 }
 
 static void do_say(model *m, sessile_session *s, const char *role)
 {
-    sessile_id parent = s->tree.head;
+    sessile_id parent = s->core->tree.head;
     char text[64];
 
     snprintf(text, sizeof text, "said %u", draw(m, 1000));
@@ -295,8 +296,8 @@ static void do_compact(model *m, sessile_session *s)
 {
     sessile_key before[KEYS], out[KEYS];
     size_t count = keys_now(s, before), kept = 0, n = 0;
-    sessile_id self = (sessile_id)log_count(s->log);
-    op *o = note(m, self, s->tree.head, OP_COMPACT);
+    sessile_id self = (sessile_id)log_count(s->core->log);
+    op *o = note(m, self, s->core->tree.head, OP_COMPACT);
     buf data, inserted;
 
     buf_init(&data, &allocator_default);
@@ -337,7 +338,7 @@ static void do_compact(model *m, sessile_session *s)
     buf_printf(&data,
                ",\"upto\":\"%08" PRIx32 "\",\"inserted\":[%s],\"policy\":[{\"name\":"
                "\"random\",\"version\":3}],\"reason\":\"turn\"}",
-               s->tree.head, inserted.size ? inserted.data : "");
+               s->core->tree.head, inserted.size ? inserted.data : "");
     assert_int_equal(put_entry(s, "compaction", SESSILE_NO_ID, data.data), self);
     buf_deinit(&data);
     buf_deinit(&inserted);
@@ -366,14 +367,14 @@ static void is_what_it_was(const model *m, sessile_session *s, sessile_id before
     size_t count = keys_now(s, now);
 
     context_init(&c, &allocator_default);
-    assert_int_equal(session_lock(s, &err), SESSILE_OK);
-    assert_int_equal(session_context_at_locked(s, before, &c, &err), SESSILE_OK);
-    session_unlock(s);
+    assert_int_equal(session_lock(s->core, &err), SESSILE_OK);
+    assert_int_equal(session_context_at_locked(s->core, before, &c, &err), SESSILE_OK);
+    session_unlock(s->core);
     assert_int_equal(count, c.count);
     for (size_t i = 0; i < count; i++)
         if (!same(now[i], c.items[i].key))
             fail_msg("SEED=%" PRIu64 ": at %08x item %zu is %08x.%u, not %08x.%u",
-                     m->seed, s->tree.head, i, now[i].entry, now[i].n,
+                     m->seed, s->core->tree.head, i, now[i].entry, now[i].n,
                      c.items[i].key.entry, c.items[i].key.n);
     context_deinit(&c);
 }
@@ -381,8 +382,8 @@ static void is_what_it_was(const model *m, sessile_session *s, sessile_id before
 static void do_undo(model *m, sessile_session *s, sessile_id target)
 {
     const op *path[2 * OPS];
-    size_t count = rebuild(m, s->tree.head, path), turned;
-    sessile_id parent = s->tree.head;
+    size_t count = rebuild(m, s->core->tree.head, path), turned;
+    sessile_id parent = s->core->tree.head;
     sessile_uncompacted *out;
     sessile_status status;
     sessile_error err;
@@ -398,7 +399,7 @@ static void do_undo(model *m, sessile_session *s, sessile_id target)
         if (!status)
             assert_int_equal(out->compaction, SESSILE_NO_ID);
         sessile_free(out);
-        assert_int_equal(s->tree.head, parent);
+        assert_int_equal(s->core->tree.head, parent);
     }
     status = sessile_uncompact(s, target, 0, &out, &err);
     if (status != (turned ? SESSILE_OK : SESSILE_INVALID))
@@ -457,16 +458,16 @@ static void compare(model *m, sessile_session *s)
 {
     const op *path[2 * OPS];
     sessile_key now[KEYS];
-    size_t count = keys_now(s, now), path_count = rebuild(m, s->tree.head, path);
+    size_t count = keys_now(s, now), path_count = rebuild(m, s->core->tree.head, path);
     sessile_id last = 0;
 
     if (count != m->set_count)
-        fail_msg("SEED=%" PRIu64 ": at %08x %zu messages, not %zu", m->seed, s->tree.head,
-                 count, m->set_count);
+        fail_msg("SEED=%" PRIu64 ": at %08x %zu messages, not %zu", m->seed,
+                 s->core->tree.head, count, m->set_count);
     for (size_t i = 0; i < count; i++) {
         if (!has(m, now[i]))
             fail_msg("SEED=%" PRIu64 ": at %08x %08x.%u is in the context", m->seed,
-                     s->tree.head, now[i].entry, now[i].n);
+                     s->core->tree.head, now[i].entry, now[i].n);
         if (now[i].n)
             continue;
         if (now[i].entry <= last)
@@ -488,7 +489,7 @@ static void undo_everything(model *m, sessile_session *s)
 {
     const op *path[2 * OPS];
     sessile_key now[KEYS];
-    size_t count = path_of(m, s->tree.head, path), said = 0;
+    size_t count = path_of(m, s->core->tree.head, path), said = 0;
     sessile_error err;
 
     for (size_t i = count; i-- > 0;) {
@@ -498,7 +499,7 @@ static void undo_everything(model *m, sessile_session *s)
         if (path[i]->kind == OP_SAY)
             continue;
         history_init(&h, &allocator_default);
-        assert_int_equal(history_make(&h, s, s->tree.head, &err), SESSILE_OK);
+        assert_int_equal(history_make(&h, s->core, s->core->tree.head, &err), SESSILE_OK);
         step = history_find(&h, path[i]->id);
         assert_non_null(step);
         if (step->count && sessile_uncompact(s, path[i]->id, 0, &out, &err))
@@ -536,7 +537,7 @@ static void run(uint64_t seed)
         else if (what < 11)
             do_compact(&m, s);
         else if (what < 19)
-            do_undo(&m, s, random_target(&m, s->tree.head));
+            do_undo(&m, s, random_target(&m, s->core->tree.head));
         else if (m.op_count)
             move_head(s, m.ops[draw(&m, (uint32_t)m.op_count)].id);
         compare(&m, s);

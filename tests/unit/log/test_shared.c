@@ -4,6 +4,7 @@
  *
  * Threads only count what went wrong; assertions are for the thread that joins them.
  */
+#include "guard/enter.h"
 #include "support/check.h"
 #include "support/logs.h"
 #include "support/sessions.h"
@@ -353,7 +354,7 @@ static void close_that_cannot_sync_says_so_and_poisons(void **state)
     beside = session_resumed(p.store, "s");
     say(s, "user", "two");
     faults_set(&os, CALL_SYNC_DATA, 0, EIO);
-    assert_int_equal(session_close(s, &err), SESSILE_IO);
+    assert_int_equal(sessile_session_close(s, &err), SESSILE_IO);
     assert_says(&err, "s.jsonl");
     faults_none(&os);
     assert_int_equal(try_say(beside, "{\"role\":\"user\",\"content\":\"x\"}", &id, &err),
@@ -361,7 +362,7 @@ static void close_that_cannot_sync_says_so_and_poisons(void **state)
     char *keys = context_keys(beside, SESSILE_NO_ID);
     assert_string_equal(keys, "00000001 00000002");
     free(keys);
-    assert_int_equal(session_close(beside, &err), SESSILE_IO);
+    assert_int_equal(sessile_session_close(beside, &err), SESSILE_IO);
 
     sessile_store *again = place_again(&p);
     beside = session_resumed(again, "s");

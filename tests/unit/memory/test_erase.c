@@ -2,6 +2,7 @@
  * test_erase.c: what is erased is in no file and comes back by no verdict, and nothing
  * else changes.
  */
+#include "guard/enter.h"
 #include "support/check.h"
 #include "support/keyed.h"
 #include "support/memories.h"
@@ -178,7 +179,7 @@ static void a_deleted_session_ends_what_came_from_it(void **state)
 static void what_ended_long_ago_is_erased(void **state)
 {
     place *p = *state;
-    const os_table *os = p->store->os;
+    const os_table *os = p->store->core->os;
     sessile_memory *m = memory_of(p->store, NULL);
     sessile_memory_erase_options before = {0};
     sessile_id gone, old;

@@ -2,6 +2,7 @@
  * test_memory.c: a memory over each kind of store: what is written is found, judged,
  * refused, and seen by other handles and processes.
  */
+#include "guard/enter.h"
 #include "support/check.h"
 #include "support/children.h"
 #include "support/memories.h"
@@ -635,7 +636,7 @@ static void an_entry_expires(void **state)
     e.value = text("one time");
     e.ttl_ms = 1;
     must(sessile_memory_write(m, &e, 1, &id, &err), &err);
-    p->store->os->sleep_ms(p->store->os->ud, 3);
+    p->store->core->os->sleep_ms(p->store->core->os->ud, 3);
     expect_key(m, "code", NULL);
     expect_text(found(m, "time"), "");
     expect_text(listed_values(m, NULL), "");
@@ -661,7 +662,7 @@ static void a_key_whose_entry_expired_is_free(void **state)
     e.value = text("one time");
     e.ttl_ms = 1;
     must(sessile_memory_write(m, &e, 1, &id, &err), &err);
-    p->store->os->sleep_ms(p->store->os->ud, 3);
+    p->store->core->os->sleep_ms(p->store->core->os->ud, 3);
     assert_int_equal(sessile_memory_read(m, text("code"), &row, &err), SESSILE_NOTFOUND);
     assert_null(strstr(err.message, "did you mean")); /* itself */
     must(sessile_memory_get_stats(m, &stats, &err), &err);

@@ -8,6 +8,7 @@
  * Files only: it looks at files, and changes bytes in them.
  * Own stores: sealed and plain folders.
  */
+#include "guard/enter.h"
 #include "support/check.h"
 #include "support/children.h"
 #include "support/keyed.h"
@@ -157,8 +158,8 @@ static void tell(ground *g, sessile_memory *m, size_t count)
 {
     sessile_error err;
 
-    while (log_count(m->log) < count) {
-        sessile_id last = (sessile_id)log_count(m->log);
+    while (log_count(m->core->log) < count) {
+        sessile_id last = (sessile_id)log_count(m->core->log);
         uint32_t what = draw(g, 20);
         if (what == 0) {
             embed_some(g, m, draw(g, 3) ? "newer" : "older");
@@ -267,9 +268,9 @@ static char *shown(sessile_memory *m, uint64_t seed)
             put_row(&out, &rows[k]);
         sessile_free(rows);
     }
-    put_moments(&out, &m->fold->states, &g);
-    buf_printf(&out, "consent %x %d heard %x\n", m->fold->consent, m->fold->consented,
-               (unsigned)m->fold->heard.count);
+    put_moments(&out, &m->core->fold->states, &g);
+    buf_printf(&out, "consent %x %d heard %x\n", m->core->fold->consent,
+               m->core->fold->consented, (unsigned)m->core->fold->heard.count);
     must(sessile_memory_get_stats(m, &stats, &err), &err);
     buf_printf(&out, "%llu %llu %llu %llu %s\n", (unsigned long long)stats.entries,
                (unsigned long long)stats.keys, (unsigned long long)stats.verdicts,
@@ -413,7 +414,7 @@ static char *path_of(const ground *g, const char *suffix)
 /* How many blocks the handle got from the index. */
 static uint64_t restored(const sessile_memory *m)
 {
-    return m->fold->restoring.blocks;
+    return m->core->fold->restoring.blocks;
 }
 
 /* What a new process finds: another store, another handle. */
@@ -796,7 +797,7 @@ static void it_can_be_opened_while_another_process_writes(void **state)
     assert_int_equal(child_hear(c.from), 'y');
     held = memory_of(g->store, NULL);
     child_tell(c.to, 'g');
-    for (int i = 0; log_count(held->log) < 1500; i++) {
+    for (int i = 0; log_count(held->core->log) < 1500; i++) {
         m = memory_of(g->store, NULL);
         free(shown(m, (uint64_t)i)); /* nothing fails on the way */
         free(shown(held, (uint64_t)i));

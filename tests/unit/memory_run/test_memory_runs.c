@@ -2,6 +2,7 @@
  * test_memory_runs.c: runs of memories that are disturbed: by hostile answers, by other
  * writers, by a user who takes consent back, by a crash.
  */
+#include "guard/enter.h"
 #include "support/check.h"
 #include "support/memories.h"
 #include "support/memory_scene.h"
@@ -159,7 +160,7 @@ static size_t file_of(const place *p, const sessile_memory *m, char path[600])
     char folder[NAME_SIZE], name[NAME_SIZE];
     struct stat st;
 
-    memory_place(m, folder, name);
+    memory_place(m->core, folder, name);
     snprintf(path, 600, "%s/agents/%s/%s.jsonl", p->folder, folder, name);
     assert_int_equal(stat(path, &st), 0);
     return (size_t)st.st_size;

@@ -1,6 +1,7 @@
 /*
  * test_checkpoint.c: checkpoints written, listed, thrown out, verified and restored.
  */
+#include "guard/enter.h"
 #include "support/check.h"
 #include "support/sessions.h"
 #include "session/read.h"
@@ -89,9 +90,9 @@ static void restoring_moves_the_head_and_gives_the_state(void **state)
     assert_string_equal(keys, "00000001 00000002");
     free(keys);
     /* it is there already: nothing is written */
-    size_t entries = s->tree.node_count;
+    size_t entries = s->core->tree.node_count;
     sessile_free(restored(s, id, 0));
-    assert_int_equal(s->tree.node_count, entries);
+    assert_int_equal(s->core->tree.node_count, entries);
     /* and the other branch is still there */
     say(s, "user", "another three");
     move_head(s, two + 2);
@@ -179,7 +180,7 @@ static void the_oldest_without_a_name_go_first(void **state)
     size_t count;
     must(sessile_checkpoints(s, NULL, &rows, &count, &err), &err);
     assert_int_equal(count, 50);
-    assert_int_equal(rows[0].entry, s->tree.node_count - 1);
+    assert_int_equal(rows[0].entry, s->core->tree.node_count - 1);
     sessile_free(rows);
     session_closed(s);
 }
@@ -260,10 +261,10 @@ static void one_that_was_tampered_with_is_refused(void **state)
     say(s, "user", "one");
     say(s, "user", "two");
     sessile_id good = checkpoint(s, "a", "{\"step\":1}");
-    buf_init(&text, &s->store->alloc);
-    pthread_mutex_lock(&s->mutex);
-    must(session_text_locked(s, good, &text, &err), &err);
-    pthread_mutex_unlock(&s->mutex);
+    buf_init(&text, &s->core->store->alloc);
+    pthread_mutex_lock(&s->core->mutex);
+    must(session_text_locked(s->core, good, &text, &err), &err);
+    pthread_mutex_unlock(&s->core->mutex);
     must(entry_read(&e, text.data, text.size, &err), &err);
     char *data = strndup(e.data.at, e.data.size);
     /* the same data again is sound; with any character changed it is not */
@@ -273,10 +274,10 @@ static void one_that_was_tampered_with_is_refused(void **state)
     strstr(data, "\"step\":1")[7] = '2';
     sessile_id bad = put_entry(s, "checkpoint", SESSILE_NO_ID, data);
     say(s, "user", "three");
-    entries = s->tree.node_count;
+    entries = s->core->tree.node_count;
     assert_int_equal(sessile_restore(s, bad, 1, &r, &err), SESSILE_DAMAGED);
     assert_null(r);
-    assert_int_equal(s->tree.node_count, entries);
+    assert_int_equal(s->core->tree.node_count, entries);
     must(sessile_checkpoints(s, NULL, &rows, &count, &err), &err);
     assert_int_equal(count, 3);
     assert_int_equal(rows[0].entry, bad);
@@ -345,7 +346,7 @@ static void what_is_no_state_is_refused(void **state)
     memset(name, 'x', sizeof name);
     o.name = (sessile_slice){name, sizeof name};
     assert_int_equal(sessile_checkpoint(s, &o, &id, &err), SESSILE_LIMIT);
-    assert_int_equal(s->tree.node_count, 1);
+    assert_int_equal(s->core->tree.node_count, 1);
     session_closed(s);
 }
 

@@ -4,6 +4,7 @@
  * Every test runs over a volatile, a sealed and a plain store. What may go wrong is in
  * test_fork_safety.c.
  */
+#include "guard/enter.h"
 #include "support/check.h"
 #include "support/faulty.h"
 #include "support/sessions.h"
@@ -53,7 +54,7 @@ static void a_fork_holds_everything_up_to_the_entry(void **state)
     assert_contents(f, "one two");
     assert_head(f, at);
     assert_same_entries(s, f, at);
-    assert_int_equal(log_count(f->log), at + 1);
+    assert_int_equal(log_count(f->core->log), at + 1);
     assert_true(sessile_session_origin(f, &origin));
     assert_int_equal(origin.id.size, 1);
     assert_memory_equal(origin.id.data, "a", 1);
@@ -92,7 +93,7 @@ static void without_an_entry_it_forks_at_the_head(void **state)
     move_head(s, leaf);
     f = fork_at(s, SESSILE_NO_ID, "back");
     assert_contents(f, "one two");
-    assert_int_equal(log_count(f->log), leaf + 1);
+    assert_int_equal(log_count(f->core->log), leaf + 1);
     session_closed(f);
     /* nothing on the path: an empty fork */
     move_head(s, 0);
@@ -100,7 +101,7 @@ static void without_an_entry_it_forks_at_the_head(void **state)
     f = fork_with(s, SESSILE_NO_ID, &o);
     assert_contents(f, "");
     assert_head(f, 0);
-    assert_int_equal(f->identity.id_size, 36);
+    assert_int_equal(f->core->identity.id_size, 36);
     session_closed(f);
     session_closed(s);
 }
@@ -238,8 +239,8 @@ static void title_settings_and_metadata_come_along_as_they_are_now(void **state)
     assert_members(f, sessile_settings,
                    "{\"model\":\"m2\",\"deep\":{\"a\":[1,9007199254740993]}}");
     assert_members(f, sessile_metadata, "{\"n\":2,\"k\":3}");
-    assert_null(facts_find(&f->fold.facts, FACT_METADATA, 0, "status", 6));
-    assert_null(facts_find(&f->fold.facts, FACT_METADATA, 0, "ttl", 3));
+    assert_null(facts_find(&f->core->fold.facts, FACT_METADATA, 0, "status", 6));
+    assert_null(facts_find(&f->core->fold.facts, FACT_METADATA, 0, "ttl", 3));
     session_closed(f);
     /* what is given goes before what is there */
     sessile_session_options_init(&o);
@@ -290,8 +291,8 @@ static void a_suspension_is_not_inherited(void **state)
     assert_contents(f, "one x goes on");
     size_t pending;
     fact *pending_runs;
-    assert_int_equal(facts_in_force(&f->fold.facts, FACT_PENDING_RUN, &p->store->alloc,
-                                    &pending_runs, &pending),
+    assert_int_equal(facts_in_force(&f->core->fold.facts, FACT_PENDING_RUN,
+                                    &p->store->alloc, &pending_runs, &pending),
                      0);
     assert_int_equal(pending, 0);
     session_closed(f);
@@ -325,7 +326,7 @@ static void a_long_session_forks_from_its_index(void **state)
     session_closed(s);
     /* the fork has an index of its own */
     f = session_resumed(p->store, "c");
-    assert_int_equal(f->index.restored, p->kind != STORE_RAM || place_elsewhere());
+    assert_int_equal(f->core->index.restored, p->kind != STORE_RAM || place_elsewhere());
     assert_labels(f, "00000005=far back");
     session_closed(f);
     assert_clean(p->store);

@@ -5,6 +5,7 @@
  * Every test runs over a volatile, a sealed and a plain store. The last one ends a fork
  * at every step that changes a file, and lets every system call fail once.
  */
+#include "guard/enter.h"
 #include "support/check.h"
 #include "support/faulty.h"
 #include "support/sessions.h"
@@ -188,7 +189,7 @@ static void of_a_damaged_session_what_stands_before_the_damage(void **state)
     s = session_made(p->store, "a");
     for (int i = 0; i < 8; i++) {
         say(s, "user", "m");
-        must(log_sync(s->log, log_count(s->log), &err), &err);
+        must(log_sync(s->core->log, log_count(s->core->log), &err), &err);
     }
     session_closed(s);
     damage_line(p->folder, 4);
@@ -313,13 +314,13 @@ static void a_session_is_put_into_a_store_of_any_kind(void **state)
         assert_head(t, two);
         assert_title(t, "a title");
         assert_labels(t, "00000004=here");
-        assert_int_equal(log_count(t->log), log_count(s->log));
+        assert_int_equal(log_count(t->core->log), log_count(s->core->log));
         assert_int_equal(sessile_session_created(t), sessile_session_created(s));
         char *x = entry_text_of(s, 0), *y = entry_text_of(t, 0);
         assert_string_equal(x, y);
         sessile_free(x);
         sessile_free(y);
-        assert_same_entries(s, t, log_count(s->log) - 1);
+        assert_same_entries(s, t, log_count(s->core->log) - 1);
         must(sessile_suspended(t, &suspension, &err), &err);
         assert_non_null(suspension); /* it is the same session, elsewhere */
         sessile_free(suspension);
@@ -481,7 +482,7 @@ static char *whole_text(sessile_store *st, const char *id)
     size_t size = 0;
     char *all = calloc(1, 1);
 
-    for (sessile_id i = 0; i < log_count(s->log); i++) {
+    for (sessile_id i = 0; i < log_count(s->core->log); i++) {
         char *text = entry_text_of(s, i);
         all = realloc(all, size + strlen(text) + 2);
         assert_non_null(all);

@@ -2,6 +2,7 @@
  * test_life.c: the end of a session: a hard deletion that is killed anywhere, and what a
  * purge must not take.
  */
+#include "guard/enter.h"
 #include "support/check.h"
 #include "support/faulty.h"
 #include "support/lists.h"
@@ -220,7 +221,7 @@ static void what_is_acknowledged_at_any_step_of_a_deletion_stays(void **state)
     faulty f;
 
     session_closed(session_made(p->store, "doomed"));
-    p->store->config.timeout_ms = 5;
+    p->store->core->config.timeout_ms = 5;
     w.old = session_resumed(p->store, "doomed");
     faulty_init(&f, &os_posix);
     os_current = &f.table;
@@ -253,7 +254,7 @@ static void a_creation_that_fails_takes_no_word_of_others_with_it(void **state)
     faulty f;
 
     session_closed(session_made(p->store, "other")); /* there is a folder */
-    p->store->config.timeout_ms = 5;
+    p->store->core->config.timeout_ms = 5;
     faulty_init(&f, &os_posix);
     for (uint64_t n = 0; !made; n++) {
         intruder w = {.store = p->store};
@@ -292,13 +293,13 @@ static void a_log_that_was_written_to_meanwhile_stays(void **state)
     uint64_t bytes;
 
     say(s, "user", "one");
-    must(log_get_ending(s->log, &was, &err), &err);
+    must(log_get_ending(s->core->log, &was, &err), &err);
     say(s, "user", "two");
-    must(log_get_ending(s->log, &now, &err), &err);
-    names_place(st, &names, folder, name);
-    assert_int_equal(
-        log_remove(&st->backend, st->keys, folder, name, &was, 100, &bytes, &err),
-        SESSILE_CONFLICT);
+    must(log_get_ending(s->core->log, &now, &err), &err);
+    names_place(st->core, &names, folder, name);
+    assert_int_equal(log_remove(&st->core->backend, st->core->keys, folder, name, &was,
+                                100, &bytes, &err),
+                     SESSILE_CONFLICT);
     say(s, "user", "three");
     session_closed(s);
     /* another one of the same size, which ends otherwise */
@@ -306,14 +307,16 @@ static void a_log_that_was_written_to_meanwhile_stays(void **state)
     s = session_made(st, "kept");
     say(s, "user", "2nd");
     say(s, "user", "1st");
-    must(log_get_ending(s->log, &was, &err), &err);
+    must(log_get_ending(s->core->log, &was, &err), &err);
     assert_int_equal(was.bytes, now.bytes);
-    assert_int_equal(
-        log_remove(&st->backend, st->keys, folder, name, &now, 100, &bytes, &err),
-        SESSILE_CONFLICT);
+    assert_int_equal(log_remove(&st->core->backend, st->core->keys, folder, name, &now,
+                                100, &bytes, &err),
+                     SESSILE_CONFLICT);
     session_closed(s);
     session_closed(session_resumed(st, "kept"));
-    must(log_remove(&st->backend, st->keys, folder, name, &was, 100, &bytes, &err), &err);
+    must(log_remove(&st->core->backend, st->core->keys, folder, name, &was, 100, &bytes,
+                    &err),
+         &err);
     assert_int_equal(bytes, was.bytes);
 }
 
@@ -329,11 +332,14 @@ static void one_that_is_held_by_a_writer_is_busy(void **state)
     int replaced;
 
     session_closed(s);
-    must(st->backend.table->open(st->backend.self, "main", "held", &log, &err), &err);
-    must(st->backend.table->lock(log, SESSILE_LOCK_EXCLUSIVE, 0, &replaced, &err), &err);
-    st->config.timeout_ms = 20;
+    must(
+        st->core->backend.table->open(st->core->backend.self, "main", "held", &log, &err),
+        &err);
+    must(st->core->backend.table->lock(log, SESSILE_LOCK_EXCLUSIVE, 0, &replaced, &err),
+         &err);
+    st->core->config.timeout_ms = 20;
     assert_int_equal(sessile_delete(st, &which, NULL, NULL, &err), SESSILE_BUSY);
-    st->backend.table->close(log);
+    st->core->backend.table->close(log);
     session_closed(session_resumed(st, "held"));
     must(sessile_delete(st, &which, NULL, NULL, &err), &err);
     assert_int_equal(sessile_delete(st, &which, NULL, NULL, &err), SESSILE_NOTFOUND);

@@ -2,6 +2,7 @@
  * test_quota.c: the limit [sessions_per_agent]: every way to make a session counts, and
  * creators that meet at the last place do not exceed it.
  */
+#include "guard/enter.h"
 #include "support/check.h"
 #include "support/children.h"
 #include "support/forks.h"
@@ -55,7 +56,7 @@ static void create_fork_child_and_put_all_count(void **state)
     foreign = session_made(other.store, "foreign");
     say(foreign, "user", "hello");
     say(s, "user", "hello");
-    p->store->limits.sessions_per_agent = 2;
+    p->store->core->limits.sessions_per_agent = 2;
     must(sessile_fork(&more, s, SESSILE_NO_ID, &o, &err), &err);
     session_closed(more);
     o = named("c");
@@ -73,7 +74,7 @@ static void create_fork_child_and_put_all_count(void **state)
     assert_refused(sessile_put(&more, p->store, foreign, &o, &err), SESSILE_LIMIT, &err,
                    "[sessions_per_agent]");
     assert_int_equal(listed(p->store, NULL), 2);
-    assert_int_equal(log_count(s->log), 2); /* the parent names no child */
+    assert_int_equal(log_count(s->core->log), 2); /* the parent names no child */
     /* what is there is opened; another agent has its own places */
     o = named("b");
     must(sessile_session_open(&more, p->store, &o, &err), &err);
@@ -99,17 +100,17 @@ static void what_is_too_much_is_removed_unless_it_was_written_to(void **state)
     place *p = *state;
     sessile_session *a = session_made(p->store, "a"), *b = session_made(p->store, "b");
     session_names names = {sessile_text("b"), sessile_text("main"), {NULL, 0}, 0};
-    uint64_t bytes = log_bytes(b->log);
+    uint64_t bytes = log_bytes(b->core->log);
     sessile_error err;
 
-    must(quota_keep(p->store, &names, bytes, &err), &err);
-    p->store->limits.sessions_per_agent = 1;
+    must(quota_keep(p->store->core, &names, bytes, &err), &err);
+    p->store->core->limits.sessions_per_agent = 1;
     say(b, "user", "hello");
-    must(quota_keep(p->store, &names, bytes, &err), &err);
+    must(quota_keep(p->store->core, &names, bytes, &err), &err);
     assert_int_equal(listed(p->store, NULL), 2);
-    bytes = log_bytes(b->log);
+    bytes = log_bytes(b->core->log);
     session_closed(b);
-    assert_refused(quota_keep(p->store, &names, bytes, &err), SESSILE_LIMIT, &err,
+    assert_refused(quota_keep(p->store->core, &names, bytes, &err), SESSILE_LIMIT, &err,
                    "[sessions_per_agent]");
     assert_int_equal(listed(p->store, NULL), 1);
     session_closed(a);
@@ -130,7 +131,7 @@ static void *create_some(void *arg)
     char id[32];
 
     if (st != c->p->store) /* a store in memory cannot be opened twice */
-        st->limits.sessions_per_agent = MOST;
+        st->core->limits.sessions_per_agent = MOST;
     for (int i = 0; i < EACH; i++) {
         sessile_error err;
         snprintf(id, sizeof id, "%d-%d", c->number, i);
@@ -149,7 +150,7 @@ static void creators_at_the_same_time_keep_the_limit(void **state)
     sessile_error err;
     int made = 0;
 
-    p->store->limits.sessions_per_agent = MOST;
+    p->store->core->limits.sessions_per_agent = MOST;
     must(create(p->store, "main", "first", &err), &err);
     for (int i = 0; i < CREATORS; i++) {
         all[i] = (creator){.p = p, .number = i};
@@ -192,7 +193,7 @@ static void processes_keep_the_limit(void **state)
 
     if (p->kind == STORE_RAM) /* of one process */
         return;
-    p->store->limits.sessions_per_agent = MOST;
+    p->store->core->limits.sessions_per_agent = MOST;
     for (int i = 0; i < PROCESSES; i++)
         children[i] = child_start(create_in_a_process, p);
     for (int i = 0; i < PROCESSES; i++)

@@ -3,6 +3,7 @@
  * broken: an entry is quoted as it is, once, live, trusted, within the budget, at the
  * end.
  */
+#include "guard/enter.h"
 #include "support/check.h"
 #include "support/memories.h"
 #include "support/sessions.h"
@@ -90,7 +91,7 @@ static char *newest(scene *sc)
     buf out;
     char *text;
 
-    a = &sc->session->store->alloc;
+    a = &sc->session->core->store->alloc;
     buf_init(&out, a);
     assert_int_equal(
         json_string(&out, json_get(json_of(last->json.data, last->json.size), "content")),
@@ -457,7 +458,7 @@ static void expect_harmless(const char *line)
 static void a_message_parses_back_to_its_entries(void **state)
 {
     scene sc = begin(state);
-    const allocator *a = &sc.session->store->alloc;
+    const allocator *a = &sc.session->core->store->alloc;
     sessile_recall_options options = defaults();
     sessile_recall_item items[8];
     char *text, *line, *rest = NULL;

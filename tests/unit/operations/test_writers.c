@@ -6,6 +6,7 @@
  * test measures time: what must not wait for ever is given a wait without end, so that a
  * test which fails hangs.
  */
+#include "guard/enter.h"
 #include "support/check.h"
 #include "support/logs.h"
 #include "support/sessions.h"
@@ -164,16 +165,16 @@ static void each_handle_and_run_waits_as_long_as_it_was_told(void **state)
     sessile_run *run;
     sessile_id id;
 
-    p->store->config.timeout_ms = -1; /* whoever takes this one hangs */
-    assert_int_equal(log_begin(holder->log, NULL, NULL, &err), SESSILE_OK);
+    p->store->core->config.timeout_ms = -1; /* whoever takes this one hangs */
+    assert_int_equal(log_begin(holder->core->log, NULL, NULL, &err), SESSILE_OK);
     s = session_that_waits(p, "s", 1, 0);
-    assert_int_equal(session_append_message(s, message, &id, &err), SESSILE_BUSY);
+    assert_int_equal(session_append_message(s->core, message, &id, &err), SESSILE_BUSY);
     assert_says(&err, "session \"s\": ");
     session_closed(s);
 
     s = session_that_waits(p, "s", 0, 0);
     assert_int_equal(sessile_session_set_timeout(s, 20, &err), SESSILE_OK);
-    assert_int_equal(session_append_message(s, message, &id, &err), SESSILE_BUSY);
+    assert_int_equal(session_append_message(s->core, message, &id, &err), SESSILE_BUSY);
     assert_int_equal(sessile_session_set_timeout(s, -2, &err), SESSILE_INVALID);
     assert_int_equal(sessile_session_set_timeout(s, -1, &err), SESSILE_OK);
     options.config.has_timeout = 1;
@@ -184,8 +185,8 @@ static void each_handle_and_run_waits_as_long_as_it_was_told(void **state)
     options.config.timeout_ms = -2;
     assert_int_equal(sessile_turn_begin(&run, s, &message, 1, &options, &err),
                      SESSILE_INVALID);
-    log_end(holder->log);
-    assert_int_equal(session_append_message(s, message, &id, &err), SESSILE_OK);
+    log_end(holder->core->log);
+    assert_int_equal(session_append_message(s->core, message, &id, &err), SESSILE_OK);
     session_closed(s);
     session_closed(holder);
 }
@@ -197,12 +198,14 @@ static void thread_that_keeps_the_handle_is_waited_for_as_long(void **state)
     sessile_id id;
 
     /* held by this very thread: there is no other way to hold it for long */
-    assert_int_equal(session_lock(s, &err), SESSILE_OK);
-    atomic_store(&s->waiting.timeout_ms, 0);
-    assert_int_equal(session_append_message(s, text_of(hello), &id, &err), SESSILE_BUSY);
+    assert_int_equal(session_lock(s->core, &err), SESSILE_OK);
+    atomic_store(&s->core->waiting.timeout_ms, 0);
+    assert_int_equal(session_append_message(s->core, text_of(hello), &id, &err),
+                     SESSILE_BUSY);
     assert_says(&err, "another thread is using this handle");
-    session_unlock(s);
-    assert_int_equal(session_append_message(s, text_of(hello), &id, &err), SESSILE_OK);
+    session_unlock(s->core);
+    assert_int_equal(session_append_message(s->core, text_of(hello), &id, &err),
+                     SESSILE_OK);
     session_closed(s);
 }
 
@@ -221,7 +224,7 @@ static void *append_one(void *arg)
 {
     waiter *w = arg;
     atomic_store(&w->began, 1);
-    w->status = session_append_message(w->s, text_of(hello), &w->id, &w->err);
+    w->status = session_append_message(w->s->core, text_of(hello), &w->id, &w->err);
     atomic_store(&w->done, 1);
     return NULL;
 }
@@ -252,17 +255,19 @@ static void interrupt_ends_the_wait_for_another_writer(void **state)
     sessile_id id;
     waiter w;
 
-    assert_int_equal(log_begin(holder->log, NULL, NULL, &err), SESSILE_OK);
+    assert_int_equal(log_begin(holder->core->log, NULL, NULL, &err), SESSILE_OK);
     waiter_start(&w, s);
     interrupt_until_done(&w);
     /* what begins later is not concerned: it waits as it was told */
     assert_int_equal(sessile_session_set_timeout(s, 20, &err), SESSILE_OK);
-    assert_int_equal(session_append_message(s, text_of(hello), &id, &err), SESSILE_BUSY);
-    log_end(holder->log);
+    assert_int_equal(session_append_message(s->core, text_of(hello), &id, &err),
+                     SESSILE_BUSY);
+    log_end(holder->core->log);
     assert_int_equal(w.status, SESSILE_CANCELLED);
     assert_says(&w.err, "nothing was written");
-    assert_int_equal(log_count(s->log), 1);
-    assert_int_equal(session_append_message(s, text_of(hello), &id, &err), SESSILE_OK);
+    assert_int_equal(log_count(s->core->log), 1);
+    assert_int_equal(session_append_message(s->core, text_of(hello), &id, &err),
+                     SESSILE_OK);
     assert_int_equal(id, 1);
     session_closed(s);
     session_closed(holder);
@@ -274,14 +279,14 @@ static void interrupt_ends_the_wait_for_a_turn_in_the_handle(void **state)
     sessile_error err;
     waiter w;
 
-    atomic_store(&s->waiting.timeout_ms, -1);
-    assert_int_equal(session_lock(s, &err), SESSILE_OK);
+    atomic_store(&s->core->waiting.timeout_ms, -1);
+    assert_int_equal(session_lock(s->core, &err), SESSILE_OK);
     waiter_start(&w, s);
     interrupt_until_done(&w);
-    session_unlock(s);
+    session_unlock(s->core);
     assert_int_equal(w.status, SESSILE_CANCELLED);
     assert_says(&w.err, "nothing was done");
-    assert_int_equal(log_count(s->log), 1);
+    assert_int_equal(log_count(s->core->log), 1);
     session_closed(s);
 }
 
@@ -303,7 +308,7 @@ static void interrupt_may_come_from_a_signal_handler(void **state)
 
     signalled = session_that_waits(p, "s", 1, -1);
     assert_int_equal(sigaction(SIGUSR1, &action, &before), 0);
-    assert_int_equal(log_begin(holder->log, NULL, NULL, &err), SESSILE_OK);
+    assert_int_equal(log_begin(holder->core->log, NULL, NULL, &err), SESSILE_OK);
     waiter_start(&w, signalled);
     while (!atomic_load(&w.done)) {
         pthread_kill(w.thread, SIGUSR1); /* handled by the thread that waits */
@@ -311,7 +316,7 @@ static void interrupt_may_come_from_a_signal_handler(void **state)
     }
     pthread_join(w.thread, NULL);
     sigaction(SIGUSR1, &before, NULL);
-    log_end(holder->log);
+    log_end(holder->core->log);
     assert_int_equal(w.status, SESSILE_CANCELLED);
     session_closed(signalled);
     session_closed(holder);
@@ -333,7 +338,7 @@ static void interrupt_ends_the_wait_for_anothers_sync_alone(void **state)
     os_current = real;
     sessile_session *s = session_made(p.store, "s");
     say(s, "user", "settled");
-    p.store->durability = SESSILE_SYNC;
+    p.store->core->durability = SESSILE_SYNC;
     atomic_init(&g.entered, 0);
     atomic_init(&g.open, 0);
     os.during_arg = &g;
@@ -353,7 +358,7 @@ static void interrupt_ends_the_wait_for_anothers_sync_alone(void **state)
 
     sessile_store *again = place_again(&p);
     sessile_session *b = session_resumed(again, "s");
-    assert_int_equal(log_count(b->log), 4);
+    assert_int_equal(log_count(b->core->log), 4);
     session_closed(b);
     place_again_close(&p, again);
     session_closed(s);
@@ -375,33 +380,33 @@ static void turn_on_a_moved_base_is_CONFLICT_unless_told_where_it_goes(void **st
     assert_int_equal(turn_of_hello(a, &options, &out, &err), SESSILE_OK);
     assert_int_equal(turn_of_hello(b, &options, &out, &err), SESSILE_CONFLICT);
     assert_says(&err, "read it again");
-    assert_int_equal(log_count(b->log), 3);
+    assert_int_equal(log_count(b->core->log), 3);
     options.on_conflict = (sessile_on_conflict)7;
     assert_int_equal(turn_of_hello(b, &options, &out, &err), SESSILE_INVALID);
-    assert_int_equal(log_count(b->log), 3);
+    assert_int_equal(log_count(b->core->log), 3);
 
     options.on_conflict = SESSILE_ON_CONFLICT_APPEND;
     assert_int_equal(turn_of_hello(b, &options, &out, &err), SESSILE_OK);
     assert_int_equal(out.first, 3);
-    assert_int_equal(b->tree.nodes[out.first].parent, 2); /* the head as it was */
+    assert_int_equal(b->core->tree.nodes[out.first].parent, 2); /* the head as it was */
     assert_int_equal(sessile_head(a, &head, &err), SESSILE_OK);
     assert_int_equal(head, out.last);
     /* a base named in the call is accepted in the same way */
     options.has_base = 1;
     options.base = 2;
     assert_int_equal(turn_of_hello(a, &options, &out, &err), SESSILE_OK);
-    assert_int_equal(a->tree.nodes[out.first].parent, head);
+    assert_int_equal(a->core->tree.nodes[out.first].parent, head);
     options.on_conflict = SESSILE_ON_CONFLICT_FAIL;
     assert_int_equal(turn_of_hello(a, &options, &out, &err), SESSILE_CONFLICT);
     /* or written beside what came between */
     assert_int_equal(sessile_head(a, &head, &err), SESSILE_OK);
     options.on_conflict = SESSILE_ON_CONFLICT_BRANCH;
     assert_int_equal(turn_of_hello(a, &options, &out, &err), SESSILE_OK);
-    assert_int_equal(a->tree.nodes[out.first].parent, 2);
+    assert_int_equal(a->core->tree.nodes[out.first].parent, 2);
     assert_int_equal(out.head, out.last);
-    assert_int_equal(a->tree.head, head);
-    assert_int_equal(a->tree.base, out.head);
-    options.base = (sessile_id)log_count(a->log) - 1; /* a fact */
+    assert_int_equal(a->core->tree.head, head);
+    assert_int_equal(a->core->tree.base, out.head);
+    options.base = (sessile_id)log_count(a->core->log) - 1; /* a fact */
     assert_int_equal(turn_of_hello(a, &options, &out, &err), SESSILE_NOTFOUND);
     session_closed(a);
     session_closed(b);

@@ -5,6 +5,7 @@
  * Threads only count what went wrong; assertions are for the thread that joins them. No
  * test measures time.
  */
+#include "guard/enter.h"
 #include "support/check.h"
 #include "support/logs.h"
 #include "support/sessions.h"
@@ -51,8 +52,8 @@ static void look_stop_and_write(void *arg, int in, int out)
     child_tell(out, turn_of_hello(s, &options, &outcome, &err) == SESSILE_CONFLICT ? 'c'
                                                                                    : 'x');
     /* a bare message goes to the head, which descends from what it saw */
-    child_tell(out, !session_append_message(s, text_of(hello), &id, &err) && id == 5 &&
-                            s->tree.nodes[id].parent == 4
+    child_tell(out, !session_append_message(s->core, text_of(hello), &id, &err) &&
+                            id == 5 && s->core->tree.nodes[id].parent == 4
                         ? 'a'
                         : 'x');
     child_hear(in);
@@ -109,7 +110,7 @@ static void stop_half_way(void *arg, int in, int out)
     sessile_session *s = session_resumed(st, "s");
     table.pwrite = stop_and_write;
     child_tell(out, 'r');
-    sessile_status status = session_append_message(s, text_of(hello), &id, &err);
+    sessile_status status = session_append_message(s->core, text_of(hello), &id, &err);
     table.pwrite = os_posix.pwrite;
     child_tell(out, !status && id == 1 ? 'a' : 'x');
     child_hear(in);
@@ -127,7 +128,7 @@ static void writer_stopped_half_way_is_never_written_into(void **state)
     sessile_id id;
     int status, stops = 0;
 
-    atomic_store(&s->waiting.timeout_ms, 0);
+    atomic_store(&s->core->waiting.timeout_ms, 0);
     child c = child_start(stop_half_way, p);
     assert_int_equal(child_hear(c.from), 'r');
     for (;;) {
@@ -137,7 +138,7 @@ static void writer_stopped_half_way_is_never_written_into(void **state)
         assert_true(WIFSTOPPED(status));
         stops++;
         /* with half a line on the disk: nothing is cut, nothing is written into it */
-        assert_int_equal(session_append_message(s, text_of(hello), &id, &err),
+        assert_int_equal(session_append_message(s->core, text_of(hello), &id, &err),
                          SESSILE_BUSY);
         assert_says(&err, "is stopped");
         char *keys = context_keys(s, SESSILE_NO_ID);
@@ -153,7 +154,8 @@ static void writer_stopped_half_way_is_never_written_into(void **state)
     assert_int_equal(waitpid(c.pid, &status, 0), c.pid);
     close(c.to);
     close(c.from);
-    assert_int_equal(session_append_message(s, text_of(hello), &id, &err), SESSILE_OK);
+    assert_int_equal(session_append_message(s->core, text_of(hello), &id, &err),
+                     SESSILE_OK);
     assert_int_equal(id, 1);
     assert_true(sessile_session_torn(s) > 0);
     session_closed(s);
@@ -185,13 +187,13 @@ static sessile_status late_append(sessile_backend_log *log, sessile_log_end *end
 
 static sessile_session *fenced_open(place *p, const char *id)
 {
-    fenced_real = p->store->backend.table;
+    fenced_real = p->store->core->backend.table;
     fenced = *fenced_real;
     fenced.append = late_append;
     fenced.capabilities &= ~(unsigned)(SESSILE_BACKEND_LOCKS | SESSILE_BACKEND_CUTS);
-    p->store->backend.table = &fenced;
+    p->store->core->backend.table = &fenced;
     sessile_session *s = session_resumed(p->store, id);
-    p->store->backend.table = fenced_real;
+    p->store->core->backend.table = fenced_real;
     return s;
 }
 
@@ -200,7 +202,7 @@ static void other_writes(void)
 {
     sessile_error err;
     sessile_id id;
-    if (session_append_message(fenced_other, text_of(hello), &id, &err))
+    if (session_append_message(fenced_other->core, text_of(hello), &id, &err))
         fenced_times = -2;
 }
 
@@ -216,10 +218,11 @@ static void log_that_grew_before_the_append_is_read_and_written_on(void **state)
     /* truly: another handle writes between our look and our append, three times over */
     fenced_times = 3;
     fenced_between = other_writes;
-    assert_int_equal(session_append_message(s, text_of(hello), &id, &err), SESSILE_OK);
+    assert_int_equal(session_append_message(s->core, text_of(hello), &id, &err),
+                     SESSILE_OK);
     assert_int_equal(fenced_times, 0);
     assert_int_equal(id, 4);
-    assert_int_equal(s->tree.nodes[4].parent, 3);
+    assert_int_equal(s->core->tree.nodes[4].parent, 3);
     char *keys = context_keys(fenced_other, SESSILE_NO_ID);
     assert_string_equal(keys, "00000001 00000002 00000003 00000004");
     free(keys);
@@ -234,18 +237,19 @@ static void log_that_grew_before_the_append_is_read_and_written_on(void **state)
     options.on_conflict = SESSILE_ON_CONFLICT_APPEND;
     fenced_times = 1;
     assert_int_equal(turn_of_hello(s, &options, &out, &err), SESSILE_OK);
-    assert_int_equal(s->tree.nodes[out.first].parent, out.first - 1);
+    assert_int_equal(s->core->tree.nodes[out.first].parent, out.first - 1);
 
     /* one that never comes in time ends, and nothing of it stays */
-    sessile_id before = log_count(s->log);
+    sessile_id before = log_count(s->core->log);
     fenced_times = -1;
     fenced_between = NULL;
-    assert_int_equal(session_append_message(s, text_of(hello), &id, &err),
+    assert_int_equal(session_append_message(s->core, text_of(hello), &id, &err),
                      SESSILE_CONFLICT);
-    assert_int_equal(log_count(s->log), before);
-    assert_int_equal(s->tree.node_count, before);
+    assert_int_equal(log_count(s->core->log), before);
+    assert_int_equal(s->core->tree.node_count, before);
     fenced_times = 0;
-    assert_int_equal(session_append_message(s, text_of(hello), &id, &err), SESSILE_OK);
+    assert_int_equal(session_append_message(s->core, text_of(hello), &id, &err),
+                     SESSILE_OK);
     assert_int_equal(id, before);
     session_closed(s);
     session_closed(fenced_other);
@@ -348,7 +352,8 @@ static void *write_some(void *arg)
     for (int i = 0; i < EACH; i++) {
         sessile_error err;
         sessile_id id;
-        sessile_status status = session_append_message(m->s, text_of(hello), &id, &err);
+        sessile_status status =
+            session_append_message(m->s->core, text_of(hello), &id, &err);
         int there =
             !status || (status == SESSILE_CANCELLED && strstr(err.message, "is written"));
         m->written += there;
@@ -366,7 +371,7 @@ static void *read_some(void *arg)
         sessile_message *rows;
         sessile_error err;
         size_t count;
-        sessile_status status = session_messages(m->s, NULL, &rows, &count, &err);
+        sessile_status status = session_messages(m->s->core, NULL, &rows, &count, &err);
         if (!status) {
             m->wrong += count < before;
             before = count;
@@ -393,7 +398,7 @@ static size_t count_messages(const place *p)
 {
     sessile_store *st = place_again(p);
     sessile_session *s = session_resumed(st, "s");
-    size_t n = log_count(s->log) - 1;
+    size_t n = log_count(s->core->log) - 1;
     session_closed(s);
     place_again_close(p, st);
     return n;
@@ -408,7 +413,7 @@ static void crowd(place *p, int handles, int readers, int storm)
 
     atomic_init(&stop, 0);
     session_closed(session_made(p->store, "s"));
-    p->store->durability = SESSILE_SYNC;
+    p->store->core->durability = SESSILE_SYNC;
     for (int i = 0; i < handles; i++)
         s[i] = session_that_waits(p, "s", 1, 60000);
     for (int i = 0; i < readers; i++) {

@@ -1,4 +1,5 @@
 /* test_config.c: what a run, a session and a store inherit from one another. */
+#include "guard/enter.h"
 #include "support/check.h"
 #include "support/sessions.h"
 #include "session/config.h"
@@ -109,16 +110,16 @@ static void a_session_has_its_own_and_then_its_stores(void **state)
     sessile_error err;
     sessile_id id;
 
-    p->store->config.window = 2000;
-    p->store->config.checkpoint.keep = 4;
+    p->store->core->config.window = 2000;
+    p->store->core->config.checkpoint.keep = 4;
     options.config.window = 1000;
     options.config.triggers = &often;
     options.config.isolation = SESSILE_WORKER;
     assert_int_equal(sessile_create(&s, p->store, &options, &err), SESSILE_OK);
-    sessile_config config = session_config(s);
+    sessile_config config = session_config(s->core);
     assert_int_equal(config.window, 1000);
     assert_int_equal(config.checkpoint.keep, 4);
-    assert_int_equal(config.timeout_ms, p->store->config.timeout_ms);
+    assert_int_equal(config.timeout_ms, p->store->core->config.timeout_ms);
     assert_int_equal(config.isolation, SESSILE_WORKER);
     assert_int_equal(config.triggers->messages, 2);
     assert_ptr_not_equal(config.triggers, &often); /* a copy */
@@ -132,7 +133,7 @@ static void a_session_has_its_own_and_then_its_stores(void **state)
     options = named("fork");
     options.config.reserve = 5;
     assert_int_equal(sessile_fork(&fork, s, id, &options, &err), SESSILE_OK);
-    config = session_config(fork);
+    config = session_config(fork->core);
     assert_int_equal(config.window, 1000);
     assert_int_equal(config.reserve, 5);
     assert_int_equal(config.timeout_ms, 30);
@@ -159,18 +160,20 @@ static void a_copy_runs_policies_where_its_store_says(void **state)
     assert_int_equal(sessile_open(&strict, "ram:", &stores, &err), SESSILE_OK);
     options = named("copy");
     assert_int_equal(sessile_put(&copy, strict, s, &options, &err), SESSILE_OK);
-    sessile_config config = session_config(copy);
+    sessile_config config = session_config(copy->core);
     assert_int_equal(config.isolation, SESSILE_WORKER);
     assert_int_equal(config.window, 1000);
     assert_int_equal(config.timeout_ms, 5000); /* the store's, not that of p->store */
     session_closed(copy);
 
     /* What the session was given is its own, also when its store has the same. */
-    assert_int_equal(sessile_session_set_timeout(s, p->store->config.timeout_ms, &err),
-                     SESSILE_OK);
+    assert_int_equal(
+        sessile_session_set_timeout(s, p->store->core->config.timeout_ms, &err),
+        SESSILE_OK);
     options = named("copy-2");
     assert_int_equal(sessile_put(&copy, strict, s, &options, &err), SESSILE_OK);
-    assert_int_equal(session_config(copy).timeout_ms, p->store->config.timeout_ms);
+    assert_int_equal(session_config(copy->core).timeout_ms,
+                     p->store->core->config.timeout_ms);
     session_closed(copy);
     sessile_store_close(strict);
     session_closed(s);

@@ -2,6 +2,7 @@
  * test_context_damaged.c: compaction entries that make no sense are damage; written
  * messages, tombstones and ranges are read as they should be.
  */
+#include "guard/enter.h"
 #include "support/sessions.h"
 #include "base/text.h"
 #include "session/fold.h"
@@ -42,12 +43,12 @@ static void refused(const char *data, const char *names)
               "\"message\":{\"role\":\"user\"}}]}"); /* 6, beside it */
     put_entry(s, "message", 4, "{\"role\":\"user\",\"content\":\"7\"}");
     context_init(&c, &allocator_default);
-    assert_int_equal(session_context_at_locked(s, 5, &c, &err), SESSILE_DAMAGED);
+    assert_int_equal(session_context_at_locked(s->core, 5, &c, &err), SESSILE_DAMAGED);
     assert_int_equal(c.count, 0);
     if (!strstr(err.message, names) || !strstr(err.message, "malformed"))
         fail_msg("%s", err.message);
     /* the branches that have not heard of it are as they were */
-    assert_int_equal(session_context_at_locked(s, 4, &c, &err), SESSILE_OK);
+    assert_int_equal(session_context_at_locked(s->core, 4, &c, &err), SESSILE_OK);
     assert_int_equal(c.count, 2);
     context_deinit(&c);
     session_closed(s);
@@ -144,13 +145,14 @@ static void a_list_is_written_in_ranges(void **state)
     put_entry(s, "compaction", SESSILE_NO_ID, "{\"vars\":{}}"); /* 7 */
     say(s, "user", "8");
     buf_init(&out, &allocator_default);
-    assert_int_equal(compaction_put_keys(s, keys, 7, 9, &out, &err), SESSILE_OK);
+    assert_int_equal(compaction_put_keys(s->core, keys, 7, 9, &out, &err), SESSILE_OK);
     assert_string_equal(out.data, "[\"00000001-00000004\",\"00000009.1\",\"00000005\","
                                   "\"00000008\",\"00000007.3\"]");
     buf_clear(&out);
-    assert_int_equal(compaction_put_keys(s, NULL, 0, 9, &out, &err), SESSILE_OK);
+    assert_int_equal(compaction_put_keys(s->core, NULL, 0, 9, &out, &err), SESSILE_OK);
     assert_string_equal(out.data, "[]");
-    assert_int_equal(compaction_put_keys(s, bad, 1, 9, &out, &err), SESSILE_INVALID);
+    assert_int_equal(compaction_put_keys(s->core, bad, 1, 9, &out, &err),
+                     SESSILE_INVALID);
     buf_deinit(&out);
     session_closed(s);
     place_close(&p);
@@ -174,17 +176,17 @@ static void a_written_message_is_read_by_its_name(void **state)
         "{\"role\":\"user\",\"content\":\"a\"}},{\"n\":2,\"message\":{\"role\":\"user\","
         "\"content\":\"b\"}}]}");
     buf_init(&out, &allocator_default);
-    assert_int_equal(session_message_locked(s, (sessile_key){2, 2}, &out, &err), 0);
+    assert_int_equal(session_message_locked(s->core, (sessile_key){2, 2}, &out, &err), 0);
     assert_string_equal(out.data, "{\"role\":\"user\",\"content\":\"b\"}");
     buf_clear(&out);
-    assert_int_equal(session_message_locked(s, (sessile_key){1, 0}, &out, &err), 0);
+    assert_int_equal(session_message_locked(s->core, (sessile_key){1, 0}, &out, &err), 0);
     assert_string_equal(out.data, "{\"role\":\"user\",\"content\":\"1\"}");
     buf_clear(&out);
-    assert_int_equal(session_message_locked(s, (sessile_key){2, 3}, &out, &err),
+    assert_int_equal(session_message_locked(s->core, (sessile_key){2, 3}, &out, &err),
                      SESSILE_NOTFOUND);
-    assert_int_equal(session_message_locked(s, (sessile_key){2, 0}, &out, &err),
+    assert_int_equal(session_message_locked(s->core, (sessile_key){2, 0}, &out, &err),
                      SESSILE_NOTFOUND);
-    assert_int_equal(session_message_locked(s, (sessile_key){9, 0}, &out, &err),
+    assert_int_equal(session_message_locked(s->core, (sessile_key){9, 0}, &out, &err),
                      SESSILE_NOTFOUND);
     assert_int_equal(out.size, 0);
     buf_deinit(&out);
@@ -210,14 +212,14 @@ static void the_cost_of_a_context_is_that_of_the_context(void **state)
         say(s, "user", "old");
     snprintf(data, sizeof data,
              "{\"context\":[\"%08" PRIx32 "\"],\"upto\":\"%08" PRIx32 "\"}",
-             s->tree.head - 1, s->tree.head);
+             s->core->tree.head - 1, s->core->tree.head);
     id = put_entry(s, "compaction", SESSILE_NO_ID, data);
     say(s, "user", "new");
     /* parents before the context are never asked for: a walk that went on would fall out
      */
-    for (sessile_id i = 1; i + 1 < s->tree.head - 3; i++)
-        s->tree.nodes[i].parent = SESSILE_NO_ID - 1;
-    assert_int_equal(session_context_locked(s, &c, &err), SESSILE_OK);
+    for (sessile_id i = 1; i + 1 < s->core->tree.head - 3; i++)
+        s->core->tree.nodes[i].parent = SESSILE_NO_ID - 1;
+    assert_int_equal(session_context_locked(s->core, &c, &err), SESSILE_OK);
     assert_int_equal(c->count, 2);
     assert_int_equal(c->items[0].key.entry, id - 2);
     assert_int_equal(c->items[1].key.entry, id + 1);

@@ -9,6 +9,7 @@
  *
  * SEED=n runs one seed. A failure prints it.
  */
+#include "guard/enter.h"
 #include "support/sessions.h"
 #include "base/text.h"
 #include "session/fold.h"
@@ -203,9 +204,9 @@ static void model_message(model *m, sessile_id parent, known *k)
 /* The engine counts tokens; that it keeps what it counted is what is checked. */
 static void learn_tokens(model *m, const sessile_session *s, sessile_id id)
 {
-    m->entries[id].self.tokens = s->tree.nodes[id].tokens;
+    m->entries[id].self.tokens = s->core->tree.nodes[id].tokens;
     m->entries[id].context.at[m->entries[id].context.count - 1].tokens =
-        s->tree.nodes[id].tokens;
+        s->core->tree.nodes[id].tokens;
 }
 
 static void do_message(model *m, sessile_session *s)
@@ -336,7 +337,8 @@ static void do_compaction(model *m, sessile_session *s)
             if (keys[i].entry == self)
                 keys[i].entry = SESSILE_NO_ID;
         }
-        assert_int_equal(compaction_put_keys(s, keys, now.count, self, &data, NULL), 0);
+        assert_int_equal(compaction_put_keys(s->core, keys, now.count, self, &data, NULL),
+                         0);
         free(keys);
     } else {
         print_keys(m, &data, &now);
@@ -450,23 +452,24 @@ static void check_head(const model *m, sessile_session *s)
     sessile_error err;
     buf vars;
 
-    pthread_mutex_lock(&s->mutex);
-    if (session_refresh_locked(s, &err) || session_context_locked(s, &c, &err))
+    pthread_mutex_lock(&s->core->mutex);
+    if (session_refresh_locked(s->core, &err) ||
+        session_context_locked(s->core, &c, &err))
         fail_msg("SEED=%" PRIu64 ": %s", m->seed, err.message);
-    if (s->tree.head != m->head)
-        wrong(m, s->tree.head, "the head", 0);
+    if (s->core->tree.head != m->head)
+        wrong(m, s->core->tree.head, "the head", 0);
     compare(m, m->head, c);
     buf_init(&vars, &allocator_default);
-    if (session_vars_locked(s, s->tree.head, &vars, &err))
+    if (session_vars_locked(s->core, s->core->tree.head, &vars, &err))
         fail_msg("SEED=%" PRIu64 ": %s", m->seed, err.message);
     if (strcmp(vars.data, m->entries[m->head].vars[0] ? m->entries[m->head].vars : "{}"))
-        wrong(m, s->tree.head, "vars", 0);
+        wrong(m, s->core->tree.head, "vars", 0);
     buf_deinit(&vars);
-    if (m->title[0] && strcmp(s->fold.title, m->title))
-        wrong(m, s->tree.head, "title", 0);
-    if (s->fold.usage.input != m->input)
-        wrong(m, s->tree.head, "usage", 0);
-    pthread_mutex_unlock(&s->mutex);
+    if (m->title[0] && strcmp(s->core->fold.title, m->title))
+        wrong(m, s->core->tree.head, "title", 0);
+    if (s->core->fold.usage.input != m->input)
+        wrong(m, s->core->tree.head, "usage", 0);
+    pthread_mutex_unlock(&s->core->mutex);
 }
 
 static void check_every_leaf(const model *m, sessile_session *s)
@@ -475,12 +478,12 @@ static void check_every_leaf(const model *m, sessile_session *s)
     context c;
 
     context_init(&c, &allocator_default);
-    pthread_mutex_lock(&s->mutex);
-    if (session_refresh_locked(s, &err))
+    pthread_mutex_lock(&s->core->mutex);
+    if (session_refresh_locked(s->core, &err))
         fail_msg("SEED=%" PRIu64 ": %s", m->seed, err.message);
     for (sessile_id leaf = 0; leaf < m->count; leaf++) {
         const model_entry *e = &m->entries[leaf];
-        sessile_status status = session_context_at_locked(s, leaf, &c, &err);
+        sessile_status status = session_context_at_locked(s->core, leaf, &c, &err);
         if (leaf && !e->on_path) {
             if (status != SESSILE_NOTFOUND)
                 wrong(m, leaf, "a fact has a context", 0);
@@ -489,15 +492,15 @@ static void check_every_leaf(const model *m, sessile_session *s)
         if (status)
             fail_msg("SEED=%" PRIu64 ": %s", m->seed, err.message);
         compare(m, leaf, &c);
-        if (s->tree.nodes[leaf].events != e->events)
-            wrong(m, leaf, "events", s->tree.nodes[leaf].events);
-        if (s->tree.nodes[leaf].messages != e->messages)
-            wrong(m, leaf, "messages", s->tree.nodes[leaf].messages);
+        if (s->core->tree.nodes[leaf].events != e->events)
+            wrong(m, leaf, "events", s->core->tree.nodes[leaf].events);
+        if (s->core->tree.nodes[leaf].messages != e->messages)
+            wrong(m, leaf, "messages", s->core->tree.nodes[leaf].messages);
         if (!is_above(m, leaf, e->parent) ||
-            session_descends_locked(s, m->head, leaf) != is_above(m, m->head, leaf))
+            session_descends_locked(s->core, m->head, leaf) != is_above(m, m->head, leaf))
             wrong(m, leaf, "descent", 0);
     }
-    pthread_mutex_unlock(&s->mutex);
+    pthread_mutex_unlock(&s->core->mutex);
     context_deinit(&c);
 }
 
@@ -554,10 +557,10 @@ static void run_seed(store_kind kind, uint64_t seed)
     while (m->count < ENTRIES) {
         uint32_t writer = draw(m, HANDLES), reader = draw(m, HANDLES);
         /* the handle looks before it writes, so that its base is the head */
-        pthread_mutex_lock(&handles[writer]->mutex);
-        assert_int_equal(session_refresh_locked(handles[writer], NULL), SESSILE_OK);
-        handles[writer]->tree.base = handles[writer]->tree.head;
-        pthread_mutex_unlock(&handles[writer]->mutex);
+        pthread_mutex_lock(&handles[writer]->core->mutex);
+        assert_int_equal(session_refresh_locked(handles[writer]->core, NULL), SESSILE_OK);
+        handles[writer]->core->tree.base = handles[writer]->core->tree.head;
+        pthread_mutex_unlock(&handles[writer]->core->mutex);
         one_operation(m, handles[writer]);
         if (draw(m, 3))
             check_head(m, handles[reader]);

@@ -2,6 +2,7 @@
  * test_facts.c: labels, pins, settings, metadata and suspensions: what is in force, in
  * this handle, in another, and after the session was opened again by its index.
  */
+#include "guard/enter.h"
 #include "support/check.h"
 #include "support/sessions.h"
 #include "session/read.h"
@@ -75,7 +76,7 @@ static void labels_are_put_and_taken_away(void **state)
     expect_labels(s, "1=a 2=before-deploy");
     must(sessile_head(s, &head, &err), &err);
     assert_int_equal(head, two);
-    assert_int_equal(s->tree.node_count, 3 + 4);
+    assert_int_equal(s->core->tree.node_count, 3 + 4);
 
     assert_int_equal(sessile_unlabel(s, one, TEXT("b"), &err), SESSILE_NOTFOUND);
     assert_int_equal(sessile_label(s, 99, TEXT("x"), &err), SESSILE_NOTFOUND);
@@ -85,7 +86,7 @@ static void labels_are_put_and_taken_away(void **state)
     memset(long_name, 'x', sizeof long_name);
     assert_int_equal(sessile_label(s, one, (sessile_slice){long_name, 201}, &err),
                      SESSILE_LIMIT);
-    assert_int_equal(s->tree.node_count, 3 + 4);
+    assert_int_equal(s->core->tree.node_count, 3 + 4);
     session_closed(s);
 }
 
@@ -116,13 +117,13 @@ static int pinned(sessile_session *s, sessile_id id)
     sessile_error err;
     int found = -1;
 
-    pthread_mutex_lock(&s->mutex);
-    must(session_refresh_locked(s, &err), &err);
-    must(session_context_locked(s, &c, &err), &err);
+    pthread_mutex_lock(&s->core->mutex);
+    must(session_refresh_locked(s->core, &err), &err);
+    must(session_context_locked(s->core, &c, &err), &err);
     for (size_t i = 0; i < c->count; i++)
         if (c->items[i].key.entry == id)
             found = (c->items[i].flags & ITEM_PINNED) != 0;
-    pthread_mutex_unlock(&s->mutex);
+    pthread_mutex_unlock(&s->core->mutex);
     return found;
 }
 
@@ -235,7 +236,7 @@ static void facts_come_back_by_the_index(void **state)
     session_closed(s);
 
     s = session_resumed(p->store, "index");
-    assert_int_equal(s->index.restored, 1);
+    assert_int_equal(s->core->index.restored, 1);
     expect_labels(s, "1=first 1=pinned");
     expect_settings(s, "{\"model\":\"a\"}");
     assert_int_equal(pinned(s, one), 1);
@@ -295,7 +296,7 @@ static void a_suspension_stops_what_adds_to_the_conversation(void **state)
     must(sessile_suspend(s, TEXT("an approval"), TEXT(" { \"n\" : 1.0 } "), &id, &err),
          &err);
     assert_int_equal(id, 2);
-    uint64_t entries = s->tree.node_count;
+    uint64_t entries = s->core->tree.node_count;
 
     assert_int_equal(sessile_append(other, message, NULL, &err), SESSILE_SUSPENDED);
     assert_non_null(strstr(err.message, "an approval"));
@@ -305,7 +306,7 @@ static void a_suspension_stops_what_adds_to_the_conversation(void **state)
     assert_int_equal(sessile_clear(s, &err), SESSILE_SUSPENDED);
     assert_int_equal(sessile_suspend(s, TEXT("again"), TEXT(""), NULL, &err),
                      SESSILE_SUSPENDED);
-    assert_int_equal(s->tree.node_count, entries);
+    assert_int_equal(s->core->tree.node_count, entries);
     must(sessile_label(s, one, TEXT("seen"), &err), &err);
 
     must(sessile_suspended(other, &suspension, &err), &err);

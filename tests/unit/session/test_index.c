@@ -19,6 +19,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "guard/enter.h"
 #include "log/copy.h"
 #include "log/internal.h"
 #include "session/fold.h"
@@ -51,8 +52,8 @@ static sessile_id old_leaf(sessile_session *s)
 {
     sessile_error err;
     sessile_id id = 5;
-    must(session_load_locked(s, id, &err), &err);
-    while (!session_is_path_entry(s, id))
+    must(session_load_locked(s->core, id, &err), &err);
+    while (!session_is_path_entry(s->core, id))
         id++;
     return id;
 }
@@ -99,7 +100,7 @@ static void a_lazy_handle_goes_on_as_a_whole_one_would(void **state)
             sessile_error err;
             make_story(&b, "s", 800, seed);
             s = session_resumed(b.st, "s");
-            assert_true(s->index.absent_count > 0);
+            assert_true(s->core->index.absent_count > 0);
             move_head(s, 0);
             index_tell(s, 850, &more);
             move_head(s, old_leaf(s));
@@ -130,13 +131,13 @@ static void one_old_entry_does_not_bring_the_others(void **state)
     (void)state;
     make_story(&b, "s", 5000, 3);
     s = session_resumed(b.st, "s");
-    assert_int_equal(s->index.absent_blocks, 5000 / 256);
-    size_t absent = s->index.absent_count;
+    assert_int_equal(s->core->index.absent_blocks, 5000 / 256);
+    size_t absent = s->core->index.absent_count;
     buf_init(&text, &allocator_default);
-    must(session_text_locked(s, 5, &text, &err), &err);
-    assert_int_equal(s->index.absent_count, absent - 1);
-    must(session_text_locked(s, 2600, &text, &err), &err);
-    assert_int_equal(s->index.absent_count, absent - 2);
+    must(session_text_locked(s->core, 5, &text, &err), &err);
+    assert_int_equal(s->core->index.absent_count, absent - 1);
+    must(session_text_locked(s->core, 2600, &text, &err), &err);
+    assert_int_equal(s->core->index.absent_count, absent - 2);
     buf_deinit(&text);
     session_closed(s);
     bed_end(&b);
@@ -251,9 +252,9 @@ static void the_header_is_read_beside_a_bad_first_block(void **state)
     f.idx[100] ^= 1;
     put_index(&b, f.idx, f.idx_size);
     s = session_resumed(b.st, "s");
-    assert_int_equal(s->index.restored, 1);
+    assert_int_equal(s->core->index.restored, 1);
     buf_init(&text, &allocator_default);
-    must(session_text_locked(s, 0, &text, &err), &err);
+    must(session_text_locked(s->core, 0, &text, &err), &err);
     buf_deinit(&text);
     session_closed(s);
     drop_files(&f);
@@ -415,11 +416,11 @@ static void what_is_not_known_to_be_safe_is_not_in_it(void **state)
     for (int i = 0; i < 600; i++)
         say(s, "user", "x");
     assert_false(is_there(bed_path(&b, "s", ".idx")));
-    must(log_sync(s->log, 300, &err), &err);
+    must(log_sync(s->core->log, 300, &err), &err);
     assert_false(is_there(bed_path(&b, "s", ".idx")));
     say(s, "user", "y");
     assert_true(is_there(bed_path(&b, "s", ".idx")));
-    session_drop(s);
+    must(sessile_session_close(s, &err), &err);
     bed_end(&b);
 }
 
@@ -435,16 +436,16 @@ static void a_refused_write_takes_nothing_back_of_old_blocks(void **state)
     (void)state;
     make_story(&b, "s", 1500, 31);
     s = session_resumed(b.st, "s");
-    s->store->limits.session = log_bytes(s->log) + 1;
-    size_t absent = s->index.absent_count;
-    for (unsigned to = 7; s->index.absent_count == absent || to % 200 != 0; to++) {
+    s->core->store->limits.session = log_bytes(s->core->log) + 1;
+    size_t absent = s->core->index.absent_count;
+    for (unsigned to = 7; s->core->index.absent_count == absent || to % 200 != 0; to++) {
         snprintf(data, sizeof data, "{\"head\":\"%08x\"}", to);
         assert_int_not_equal(try_entry(s, "head", SESSILE_NO_ID, data, &id, &err),
                              SESSILE_OK);
     }
-    assert_true(s->index.absent_count < absent);
+    assert_true(s->core->index.absent_count < absent);
     /* the next links must not come to stand where those of the blocks are */
-    s->store->limits.session = UINT64_MAX;
+    s->core->store->limits.session = UINT64_MAX;
     say_turn(s,
              (const char *const[]){"{\"role\":\"assistant\",\"content\":\"\",\"tool_"
                                    "calls\":[{\"id\":\"c7\",\"name\":\"n\","

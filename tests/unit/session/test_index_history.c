@@ -13,6 +13,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "guard/enter.h"
 #include "log/copy.h"
 #include "log/internal.h"
 #include "session/fold.h"
@@ -150,7 +151,7 @@ static void a_block_may_end_inside_a_write(void **state)
                     say_json(s, "{\"role\":\"user\",\"content\":\"x\",\"usage\":{"
                                 "\"input\":1000}}");
                 say_turn(s, ten, 9, reported ? ",\"usage\":{\"input\":7}" : "");
-                if (log_count(s->log) < 256)
+                if (log_count(s->core->log) < 256)
                     say(s, "user", "y");
                 session_closed(s);
                 with = state_must(&b, "s", &restored);
@@ -208,7 +209,7 @@ static void handles_add_to_it_in_turn(void **state)
         }
         session_closed(s);
         session_closed(t);
-        store_handle_close(other);
+        sessile_store_close(other);
         with = state_must(&b, "s", &restored);
         assert_int_equal(restored, 1);
         without = truth_of(&b, "s");
@@ -238,16 +239,17 @@ static void processes_add_to_it_at_once(void **state)
                 sessile_id id;
                 sessile_error err;
                 bad = session_append_message(
-                    s, sessile_text("{\"role\":\"user\",\"content\":\"x\"}"), &id, &err);
+                    s->core, sessile_text("{\"role\":\"user\",\"content\":\"x\"}"), &id,
+                    &err);
                 if (bad == SESSILE_CONFLICT) { /* the base moved: look again */
-                    s->tree.base = s->tree.head;
+                    s->core->tree.base = s->core->tree.head;
                     bad = SESSILE_OK;
                 }
                 if (n % 50 == 49)
                     index_settle(s);
             }
             session_closed(s);
-            store_handle_close(st);
+            sessile_store_close(st);
             _exit(bad != SESSILE_OK);
         }
     }
@@ -344,7 +346,7 @@ static void a_log_of_other_entries_is_not_taken_for_it(void **state)
     session_closed(session_made(b.st, "s"));
     assert_int_equal(try_say(s, "{\"role\":\"user\",\"content\":\"x\"}", &id, &err),
                      SESSILE_NOTFOUND);
-    assert_int_equal(session_refresh_locked(s, &err), SESSILE_NOTFOUND);
+    assert_int_equal(session_refresh_locked(s->core, &err), SESSILE_NOTFOUND);
     session_closed(s);
     drop_files(&f);
     bed_end(&b);
@@ -363,14 +365,15 @@ static void an_entry_may_have_become_a_tombstone(void **state)
             say(s, "user", "x");
         t = session_resumed(b.st, "s");
         buf_init(&text, &allocator_default);
-        must(log_begin(t->log, NULL, NULL, &err), &err);
+        must(log_begin(t->core->log, NULL, NULL, &err), &err);
         log_copy copy;
         for (sessile_id i = 0; i <= 20; i++) {
             buf_clear(&text);
-            must(log_read(t->log, i, &text, &err), &err);
+            must(log_read(t->core->log, i, &text, &err), &err);
             if (i == 0)
-                must(log_copy_begin(&copy, &b.st->backend, b.st->keys, "main", "s", NULL,
-                                    text.data, text.size, &b.st->alloc, &err),
+                must(log_copy_begin(&copy, &b.st->core->backend, b.st->core->keys, "main",
+                                    "s", NULL, text.data, text.size, &b.st->core->alloc,
+                                    &err),
                      &err);
             if (i == 7) {
                 buf_clear(&text);
@@ -381,13 +384,13 @@ static void an_entry_may_have_become_a_tombstone(void **state)
             if (i > 0)
                 must(log_copy_entry(&copy, text.data, text.size, 1, &err), &err);
         }
-        must(log_copy_finish(&copy, t->log->handle, 0, NULL, 0, &err), &err);
+        must(log_copy_finish(&copy, t->core->log->handle, 0, NULL, 0, &err), &err);
         log_copy_drop(&copy);
-        log_end(t->log);
+        log_end(t->core->log);
         must(try_say(s, "{\"role\":\"user\",\"content\":\"after\"}", &id, &err), &err);
         assert_int_equal(id, 21);
-        assert_int_equal(s->tree.nodes[7].type, ENTRY_TOMBSTONE);
-        assert_int_equal(s->tree.nodes[21].messages, 20);
+        assert_int_equal(s->core->tree.nodes[7].type, ENTRY_TOMBSTONE);
+        assert_int_equal(s->core->tree.nodes[21].messages, 20);
         buf_deinit(&text);
         session_closed(s);
         session_closed(t);
@@ -422,8 +425,9 @@ static uint64_t cost_of(size_t count)
     b = bed_make(STORE_SEALED);
     s = session_made(b.st, "s");
     say(s, "system", "be brief"); /* stays in the context: the oldest block is needed */
-    while (log_count(s->log) < count)
-        say(s, log_count(s->log) % 2 ? "user" : "assistant", "some words of a message");
+    while (log_count(s->core->log) < count)
+        say(s, log_count(s->core->log) % 2 ? "user" : "assistant",
+            "some words of a message");
     snprintf(data, sizeof data,
              "{\"context\":[\"00000001\",\"%08zx-%08zx\"],\"upto\":\"%08zx\"}",
              count - 100, count - 1, count - 1);
@@ -431,10 +435,10 @@ static uint64_t cost_of(size_t count)
     session_closed(s);
     bytes_read = 0;
     s = session_resumed(b.st, "s");
-    must(session_context_locked(s, &c, &err), &err);
+    must(session_context_locked(s->core, &c, &err), &err);
     assert_int_equal(c->count, 101);
     cost = bytes_read;
-    assert_int_equal(s->index.restored, 1);
+    assert_int_equal(s->core->index.restored, 1);
     session_closed(s);
     bed_end(&b);
     os_current = &os_posix;
@@ -477,23 +481,24 @@ static void want_of_memory_leaves_no_trace(void **state)
         sessile_status status;
         buf text;
         allocations_left = n;
-        status = session_open(&s, b.st, &o, &err);
+        status = sessile_resume(&s, b.st, &o, &err);
         if (!status)
-            status = session_context_locked(s, &c, &err);
+            status = session_context_locked(s->core, &c, &err);
         if (!status) {
-            buf_init(&text, &b.st->alloc);
-            status = session_text_locked(s, 5, &text, &err);
+            buf_init(&text, &b.st->core->alloc);
+            status = session_text_locked(s->core, 5, &text, &err);
             buf_deinit(&text);
         }
         if (!status)
-            status = session_load_path_locked(s, s->tree.head, 0, &err);
+            status = session_load_path_locked(s->core, s->core->tree.head, 0, &err);
         long rest = allocations_left;
         allocations_left = -1;
         if (status)
             assert_int_equal(status, SESSILE_NOMEM);
         if (s) /* and it goes on when there is memory again */
-            must(session_load_path_locked(s, s->tree.head, 0, &err), &err);
-        session_drop(s);
+            must(session_load_path_locked(s->core, s->core->tree.head, 0, &err), &err);
+        if (s)
+            (void)sessile_session_close(s, NULL);
         if (rest > 0)
             break;
     }

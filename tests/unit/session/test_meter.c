@@ -2,6 +2,7 @@
  * test_meter.c: tokens of the context: the same figures however a handle came to know the
  * log, and counts that follow what was reported.
  */
+#include "guard/enter.h"
 #include "support/sessions.h"
 #include "session/fold.h"
 
@@ -19,10 +20,10 @@ static sessile_tokens tokens_of(sessile_session *s)
     sessile_tokens t;
     sessile_error err;
 
-    pthread_mutex_lock(&s->mutex);
-    if (session_refresh_locked(s, &err) || session_tokens_locked(s, &t, &err))
+    pthread_mutex_lock(&s->core->mutex);
+    if (session_refresh_locked(s->core, &err) || session_tokens_locked(s->core, &t, &err))
         fail_msg("%s", err.message);
-    pthread_mutex_unlock(&s->mutex);
+    pthread_mutex_unlock(&s->core->mutex);
     assert_true(t.low <= t.tokens && t.tokens <= t.high);
     return t;
 }
@@ -66,8 +67,8 @@ static sessile_id reported_turn(sessile_session *s, unsigned n, int percent,
              "windows and gardens and out to where nobody asks\"}",
              n);
     id = say_turn(s, turn, 2, "");
-    counted = s->tree.nodes[id - 1].tokens + s->tree.nodes[id - 2].tokens;
-    move_head(s, s->tree.nodes[id - 2].parent);
+    counted = s->core->tree.nodes[id - 1].tokens + s->core->tree.nodes[id - 2].tokens;
+    move_head(s, s->core->tree.nodes[id - 2].parent);
     *total += counted * percent / 100;
     snprintf(rest, sizeof rest, ",\"usage\":{\"input\":%lld}", (long long)*total);
     return say_turn(s, turn, 2, rest);
@@ -99,13 +100,13 @@ static void counts_follow_what_was_reported(void **state)
     sessile_id id = talk(s, "user", 3);
     t = tokens_of(s);
     assert_string_equal(t.source, "usage");
-    assert_in_range(t.tokens - total, s->tree.nodes[id].tokens * 145 / 100,
-                    s->tree.nodes[id].tokens * 155 / 100);
+    assert_in_range(t.tokens - total, s->core->tree.nodes[id].tokens * 145 / 100,
+                    s->core->tree.nodes[id].tokens * 155 / 100);
     /* and so is the context that a compaction left, with what is in no message */
     snprintf(list, sizeof list, "{\"context\":[\"%08x\"],\"upto\":\"%08x\"}",
              (unsigned)id, (unsigned)id);
-    int64_t single = s->tree.nodes[id].tokens;
-    assert_int_equal(session_context_locked(s, &c, &err), SESSILE_OK);
+    int64_t single = s->core->tree.nodes[id].tokens;
+    assert_int_equal(session_context_locked(s->core, &c, &err), SESSILE_OK);
     for (size_t i = 0; i < c->count - 1; i++)
         counted += c->items[i].tokens;
     put_entry(s, "compaction", SESSILE_NO_ID, list);
@@ -136,7 +137,7 @@ static void a_model_s_message_reports_as_a_turn_does(void **state)
     assert_int_equal(tokens_of(s).tokens, 42);
     assert_string_equal(tokens_of(s).source, "usage");
     id = say_json(s, "{\"role\":\"user\",\"content\":\"b\",\"usage\":{\"input\":9}}");
-    assert_int_equal(tokens_of(s).tokens, 42 + s->tree.nodes[id].tokens);
+    assert_int_equal(tokens_of(s).tokens, 42 + s->core->tree.nodes[id].tokens);
     say_json(s, "{\"role\":\"assistant\",\"content\":\"\",\"usage\":{\"input\":0}}");
     assert_in_range(tokens_of(s).tokens, 42, 80); /* an aborted reply reports nothing */
     session_closed(s);
@@ -152,12 +153,12 @@ static void few_reports_are_no_fit(void **state)
     for (unsigned i = 0; i < METER_LEAST; i++) /* one fewer from report to report */
         reported_turn(s, i, 200, &total);
     id = talk(s, "user", 3);
-    assert_int_equal(tokens_of(s).tokens - total, s->tree.nodes[id].tokens);
+    assert_int_equal(tokens_of(s).tokens - total, s->core->tree.nodes[id].tokens);
     reported_turn(s, 7, 200, &total);
     total = tokens_of(s).tokens;
     id = talk(s, "user", 3);
-    assert_in_range(tokens_of(s).tokens - total, s->tree.nodes[id].tokens * 19 / 10,
-                    s->tree.nodes[id].tokens * 21 / 10);
+    assert_in_range(tokens_of(s).tokens - total, s->core->tree.nodes[id].tokens * 19 / 10,
+                    s->core->tree.nodes[id].tokens * 21 / 10);
     session_closed(s);
 }
 
@@ -181,19 +182,19 @@ static void every_handle_comes_to_the_same_figures(void **state)
         } else if (what < 24 || i < 20) {
             reported_turn(asked, seed >> 20, 110 + (int)(seed >> 28), &total);
             reports++;
-        } else if (what < 27 && asked->tree.head) {
+        } else if (what < 27 && asked->core->tree.head) {
             char list[80];
-            sessile_id back = asked->tree.head;
-            while (back && !node_is_message(&asked->tree.nodes[back]))
-                back = asked->tree.nodes[back].parent;
+            sessile_id back = asked->core->tree.head;
+            while (back && !node_is_message(&asked->core->tree.nodes[back]))
+                back = asked->core->tree.nodes[back].parent;
             snprintf(list, sizeof list, "{\"context\":[\"%08x\"],\"upto\":\"%08x\"}",
-                     (unsigned)back, (unsigned)asked->tree.head);
+                     (unsigned)back, (unsigned)asked->core->tree.head);
             if (back)
                 put_entry(asked, "compaction", SESSILE_NO_ID, list);
         } else if (what < 29) {
-            sessile_id to = asked->tree.head;
+            sessile_id to = asked->core->tree.head;
             for (unsigned k = 0; k < (seed >> 20 & 31) && to; k++)
-                to = asked->tree.nodes[to].parent;
+                to = asked->core->tree.nodes[to].parent;
             move_head(asked, to);
         }
         t = tokens_of(asked);

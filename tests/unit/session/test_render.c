@@ -229,7 +229,7 @@ static void ids_are_written_as_they_were(void **unused)
 static void times_are_those_of_the_entries(void **unused)
 {
     node nodes[4] = {{0}, {.time_ms = 11}, {.time_ms = 22}, {.time_ms = 33}};
-    sessile_session times;
+    session_core times;
     sessile_message *rows;
     sessile_context_info info;
     size_t count;

@@ -4,6 +4,7 @@
  * Every test runs over a volatile, a sealed and a plain store, because two handles of one
  * session must see each other's commits on each.
  */
+#include "guard/enter.h"
 #include "support/check.h"
 #include "support/sessions.h"
 #include "base/text.h"
@@ -31,7 +32,7 @@ static char *listed(sessile_session *s, const sessile_messages_options *options)
     size_t count;
     char *out;
 
-    if (session_messages(s, options, &rows, &count, &err))
+    if (session_messages(s->core, options, &rows, &count, &err))
         fail_msg("%s", err.message);
     out = calloc(1, count * 9 + 1);
     assert_non_null(out);
@@ -73,7 +74,7 @@ static void messages_come_back_token_for_token(void **state)
 
     say_json(s, "{ \"role\" : \"user\", \"content\":\"a\\u0041\\ud800\", \"n\":1e2, "
                 "\"x\":9007199254740993 }");
-    assert_int_equal(session_messages(s, NULL, &rows, &count, &err), SESSILE_OK);
+    assert_int_equal(session_messages(s->core, NULL, &rows, &count, &err), SESSILE_OK);
     assert_int_equal(count, 1);
     assert_string_equal(rows[0].json.data,
                         "{\"role\":\"user\",\"content\":\"a\\u0041\\ud800"
@@ -81,7 +82,7 @@ static void messages_come_back_token_for_token(void **state)
     assert_int_equal(rows[0].json.size, strlen(rows[0].json.data));
     assert_int_equal(rows[0].role, SESSILE_USER);
     assert_true(rows[0].tokens > 0);
-    assert_true(rows[0].time_ms >= s->header.created_ms);
+    assert_true(rows[0].time_ms >= s->core->header.created_ms);
     sessile_free(rows);
     session_closed(s);
 }
@@ -96,8 +97,8 @@ static void author_and_source_are_written_beside_the_message(void **state)
     buf text;
     entry e;
 
-    buf_init(&text, &p->store->alloc);
-    assert_int_equal(log_read(s->log, id, &text, &err), SESSILE_OK);
+    buf_init(&text, &p->store->core->alloc);
+    assert_int_equal(log_read(s->core->log, id, &text, &err), SESSILE_OK);
     assert_int_equal(entry_read(&e, text.data, text.size, &err), SESSILE_OK);
     assert_true(json_is(e.author, "grep"));
     assert_int_equal(e.source, SOURCE_TOOL);
@@ -120,7 +121,7 @@ static void two_handles_see_each_others_commits(void **state)
     assert_context(a, SESSILE_NO_ID, "00000001 00000002");
     say(a, "user", "three");
     refresh(b);
-    assert_int_equal(b->tree.head, 3);
+    assert_int_equal(b->core->tree.head, 3);
     session_closed(a);
     session_closed(b);
     place_again_close(p, again);
@@ -152,17 +153,18 @@ static void reopening_gives_the_same_session(void **state)
 
     again = place_again(p);
     b = session_resumed(again, "again");
-    assert_int_equal(b->tree.node_count, a->tree.node_count);
-    size = a->tree.node_count * sizeof *a->tree.nodes;
-    assert_memory_equal(a->tree.nodes, b->tree.nodes, size);
-    assert_int_equal(b->tree.link_count, a->tree.link_count);
-    assert_int_equal(b->tree.head, a->tree.head);
-    assert_int_equal(b->tree.base, b->tree.head);
-    assert_int_equal(b->fold.written_ms, a->fold.written_ms);
-    assert_int_equal(b->fold.said_ms, a->fold.said_ms);
-    assert_int_equal(b->header.created_ms, a->header.created_ms);
-    assert_string_equal(b->fold.title, a->fold.title);
-    assert_memory_equal(&b->fold.usage, &a->fold.usage, sizeof a->fold.usage);
+    assert_int_equal(b->core->tree.node_count, a->core->tree.node_count);
+    size = a->core->tree.node_count * sizeof *a->core->tree.nodes;
+    assert_memory_equal(a->core->tree.nodes, b->core->tree.nodes, size);
+    assert_int_equal(b->core->tree.link_count, a->core->tree.link_count);
+    assert_int_equal(b->core->tree.head, a->core->tree.head);
+    assert_int_equal(b->core->tree.base, b->core->tree.head);
+    assert_int_equal(b->core->fold.written_ms, a->core->fold.written_ms);
+    assert_int_equal(b->core->fold.said_ms, a->core->fold.said_ms);
+    assert_int_equal(b->core->header.created_ms, a->core->header.created_ms);
+    assert_string_equal(b->core->fold.title, a->core->fold.title);
+    assert_memory_equal(&b->core->fold.usage, &a->core->fold.usage,
+                        sizeof a->core->fold.usage);
     assert_context(a, SESSILE_NO_ID, "00000001 00000006.1 00000009");
     assert_context(b, SESSILE_NO_ID, "00000001 00000006.1 00000009");
     session_closed(a);
@@ -179,7 +181,7 @@ static void a_failed_build_writes_nothing(void **state)
     size_t links;
 
     say(s, "user", "one");
-    links = s->tree.link_count;
+    links = s->core->tree.link_count;
     /* a message, then what is no entry of the tree: found before anything is written */
     assert_refused(
         try_entry(s, "message", 9, "{\"role\":\"user\",\"content\":\"x\"}", &id, &err),
@@ -192,16 +194,16 @@ static void a_failed_build_writes_nothing(void **state)
     assert_refused(
         try_entry(s, "turn", 1, "{\"first\":\"00000001\",\"count\":2}", &id, &err),
         SESSILE_DAMAGED, &err, "00000002");
-    assert_int_equal(s->tree.head, 1);
-    assert_int_equal(s->tree.node_count, 2);
-    assert_int_equal(s->tree.link_count, links);
-    assert_int_equal(log_count(s->log), 2);
+    assert_int_equal(s->core->tree.head, 1);
+    assert_int_equal(s->core->tree.node_count, 2);
+    assert_int_equal(s->core->tree.link_count, links);
+    assert_int_equal(log_count(s->core->log), 2);
     assert_int_equal(say(s, "user", "two"), 2);
     assert_context(s, SESSILE_NO_ID, "00000001 00000002");
     session_closed(s);
 }
 
-static sessile_status half_a_turn(void *arg, sessile_session *s, batch *b,
+static sessile_status half_a_turn(void *arg, session_core *s, batch *b,
                                   sessile_error *err)
 {
     static const char text[] =
@@ -238,18 +240,18 @@ static void a_refused_batch_leaves_the_fold_as_it_was(void **state)
     put_entry(s, "metadata", 0, "{\"title\":\"kept\"}");
     say(s, "system", "one");
     assert_context(s, SESSILE_NO_ID, "00000002");
-    session_wait wait = session_wait_begin(s, 0, 0);
-    assert_int_equal(session_write(s, half_a_turn, NULL,
+    session_wait wait = session_wait_begin(s->core, 0, 0);
+    assert_int_equal(session_write(s->core, half_a_turn, NULL,
                                    &(session_writing){.wait = &wait, .count = &count},
                                    &err),
                      SESSILE_DAMAGED);
     assert_int_equal(count, 0);
-    assert_string_equal(s->fold.title, "kept");
-    assert_int_equal(s->fold.usage.input, 0);
-    assert_int_equal(s->tree.link_count, 0);
-    assert_int_equal(s->tree.head, 2);
-    assert_int_equal(s->tree.base, 2);
-    assert_int_equal(s->tree.node_count, 3);
+    assert_string_equal(s->core->fold.title, "kept");
+    assert_int_equal(s->core->fold.usage.input, 0);
+    assert_int_equal(s->core->tree.link_count, 0);
+    assert_int_equal(s->core->tree.head, 2);
+    assert_int_equal(s->core->tree.base, 2);
+    assert_int_equal(s->core->tree.node_count, 3);
     /* no look at the context in between: that would rebuild it */
     assert_int_equal(say(s, "user", "two"), 3);
     assert_context(s, SESSILE_NO_ID, "00000002 00000003");
@@ -263,7 +265,7 @@ static void a_log_that_is_full_refuses_and_stays(void **state)
     sessile_error err;
     sessile_id id;
 
-    p->store->limits.session = log_bytes(s->log) + 700;
+    p->store->core->limits.session = log_bytes(s->core->log) + 700;
     say(s, "user", "fits");
     assert_refused(
         try_say(s,
@@ -279,12 +281,12 @@ static void a_log_that_is_full_refuses_and_stays(void **state)
                 "0\"}",
                 &id, &err),
         SESSILE_LIMIT, &err, "[session]");
-    assert_int_equal(s->tree.head, 1);
-    p->store->limits.session = UINT64_C(1) << 30;
-    p->store->limits.message = 20;
+    assert_int_equal(s->core->tree.head, 1);
+    p->store->core->limits.session = UINT64_C(1) << 30;
+    p->store->core->limits.message = 20;
     assert_refused(try_say(s, "{\"role\":\"user\",\"content\":\"too long\"}", &id, &err),
                    SESSILE_LIMIT, &err, "[message]");
-    assert_int_equal(s->tree.head, 1);
+    assert_int_equal(s->core->tree.head, 1);
     assert_listed(s, NULL, "00000001");
     session_closed(s);
 }
@@ -321,17 +323,17 @@ static void a_strict_base_passes_over_compactions_only(void **state)
     put_entry(s, "compaction", SESSILE_NO_ID, "{\"context\":[],\"upto\":\"00000001\"}");
     put_entry(s, "compaction", SESSILE_NO_ID, "{\"vars\":{}}");
     put_entry(s, "custom", SESSILE_NO_ID, "{}");
-    assert_int_equal(session_check_base_locked(s, 1, 1, &err), SESSILE_OK);
-    assert_int_equal(session_check_base_locked(s, 2, 1, &err), SESSILE_OK);
-    assert_int_equal(session_check_base_locked(s, 3, 1, &err), SESSILE_OK);
-    assert_int_equal(session_check_base_locked(s, 0, 1, &err), SESSILE_CONFLICT);
-    assert_int_equal(session_check_base_locked(s, 0, 0, &err), SESSILE_OK);
-    assert_int_equal(session_check_base_locked(s, 4, 0, &err), SESSILE_CONFLICT);
-    assert_int_equal(session_check_base_locked(s, SESSILE_NO_ID, 0, &err),
+    assert_int_equal(session_check_base_locked(s->core, 1, 1, &err), SESSILE_OK);
+    assert_int_equal(session_check_base_locked(s->core, 2, 1, &err), SESSILE_OK);
+    assert_int_equal(session_check_base_locked(s->core, 3, 1, &err), SESSILE_OK);
+    assert_int_equal(session_check_base_locked(s->core, 0, 1, &err), SESSILE_CONFLICT);
+    assert_int_equal(session_check_base_locked(s->core, 0, 0, &err), SESSILE_OK);
+    assert_int_equal(session_check_base_locked(s->core, 4, 0, &err), SESSILE_CONFLICT);
+    assert_int_equal(session_check_base_locked(s->core, SESSILE_NO_ID, 0, &err),
                      SESSILE_CONFLICT);
     say(s, "user", "two");
-    assert_int_equal(session_check_base_locked(s, 3, 1, &err), SESSILE_CONFLICT);
-    assert_int_equal(session_check_base_locked(s, 3, 0, &err), SESSILE_OK);
+    assert_int_equal(session_check_base_locked(s->core, 3, 1, &err), SESSILE_CONFLICT);
+    assert_int_equal(session_check_base_locked(s->core, 3, 0, &err), SESSILE_OK);
     session_closed(s);
 }
 
@@ -345,8 +347,8 @@ static void facts_of_others_do_not_move_the_base(void **state)
     b = session_resumed(again, "facts");
     say(a, "user", "two");
     put_entry(b, "label", 1, "{\"names\":[\"x\"]}");
-    assert_int_equal(b->tree.head, 2);
-    assert_int_equal(b->tree.base, 1);
+    assert_int_equal(b->core->tree.head, 2);
+    assert_int_equal(b->core->tree.base, 1);
     session_closed(a);
     session_closed(b);
     place_again_close(p, again);
@@ -359,7 +361,7 @@ static void unknown_types_are_carried_as_facts(void **state)
 
     say(s, "user", "one");
     put_entry(s, "hologram", SESSILE_NO_ID, "{\"whatever\":[1,{}]}");
-    assert_int_equal(s->tree.head, 1);
+    assert_int_equal(s->core->tree.head, 1);
     say(s, "user", "two");
     assert_listed(s, NULL, "00000001 00000003");
     session_closed(s);
@@ -377,8 +379,9 @@ static void a_forked_handle_says_so(void **state)
     pid_t child = fork();
 
     if (child == 0) {
-        int wrong = try_say(s, "{\"role\":\"user\"}", &id, &err) != SESSILE_FORKED ||
-                    session_messages(s, NULL, &rows, &count, &err) != SESSILE_FORKED;
+        int wrong =
+            try_say(s, "{\"role\":\"user\"}", &id, &err) != SESSILE_FORKED ||
+            session_messages(s->core, NULL, &rows, &count, &err) != SESSILE_FORKED;
         _exit(wrong);
     }
     assert_true(child > 0);
@@ -397,16 +400,16 @@ static void a_turn_is_one_event_in_place_of_its_messages(void **state)
     sessile_session *s = session_made(p->store, "events");
 
     say(s, "user", "alone");
-    assert_int_equal(s->tree.nodes[s->tree.head].events, 1);
+    assert_int_equal(s->core->tree.nodes[s->core->tree.head].events, 1);
     say_turn(s, turn, 2, "");
-    assert_int_equal(s->tree.nodes[s->tree.head].events, 2);
-    assert_int_equal(s->tree.nodes[s->tree.head].messages, 3);
+    assert_int_equal(s->core->tree.nodes[s->core->tree.head].events, 2);
+    assert_int_equal(s->core->tree.nodes[s->core->tree.head].messages, 3);
     put_entry(s, "compaction", SESSILE_NO_ID, "{\"vars\":{}}");
-    assert_int_equal(s->tree.nodes[s->tree.head].events, 3);
+    assert_int_equal(s->core->tree.nodes[s->core->tree.head].events, 3);
     put_entry(s, "custom", SESSILE_NO_ID, "{}");
-    assert_int_equal(s->tree.nodes[s->tree.head].events, 3);
+    assert_int_equal(s->core->tree.nodes[s->core->tree.head].events, 3);
     move_head(s, 1);
-    assert_int_equal(s->tree.nodes[s->tree.head].events, 1);
+    assert_int_equal(s->core->tree.nodes[s->core->tree.head].events, 1);
     session_closed(s);
 }
 
@@ -423,20 +426,20 @@ static void usage_is_of_the_turn_else_of_its_messages(void **state)
     say_turn(s, turn, 2,
              ",\"usage\":{\"input\":1000,\"output\":2000,\"cache_read\":3000,"
              "\"cache_write\":4000}");
-    assert_int_equal(s->fold.usage.input, 1001);
-    assert_int_equal(s->fold.usage.output, 2000);
-    assert_int_equal(s->fold.usage.cache_read, 3000);
-    assert_int_equal(s->fold.usage.cache_write, 4000);
+    assert_int_equal(s->core->fold.usage.input, 1001);
+    assert_int_equal(s->core->fold.usage.output, 2000);
+    assert_int_equal(s->core->fold.usage.cache_read, 3000);
+    assert_int_equal(s->core->fold.usage.cache_write, 4000);
     say_turn(s, turn, 2, "");
-    assert_int_equal(s->fold.usage.input, 1101);
-    assert_int_equal(s->fold.usage.output, 2010);
+    assert_int_equal(s->core->fold.usage.input, 1101);
+    assert_int_equal(s->core->fold.usage.output, 2010);
     move_head(s, 0); /* of the whole log, whatever the branch */
-    assert_int_equal(s->fold.usage.input, 1101);
+    assert_int_equal(s->core->fold.usage.input, 1101);
     say_json(
         s, "{\"role\":\"assistant\",\"content\":\"x\",\"usage\":{\"input\":-5,\"output\":"
            "9223372036854775807}}");
-    assert_int_equal(s->fold.usage.input, 1101);
-    assert_int_equal(s->fold.usage.output,
+    assert_int_equal(s->core->fold.usage.input, 1101);
+    assert_int_equal(s->core->fold.usage.output,
                      2010 + (INT64_C(1) << 40)); /* what nobody can mean */
     session_closed(s);
 }
@@ -450,13 +453,13 @@ static void the_newest_title_holds_for_every_branch(void **state)
     say(s, "user", "one");
     put_entry(s, "metadata", 1, "{\"title\":\"first\"}");
     put_entry(s, "metadata", 0, "{\"model\":\"m\"}");
-    assert_string_equal(s->fold.title, "first");
+    assert_string_equal(s->core->fold.title, "first");
     put_entry(s, "metadata", 0, "{\"title\":\"\\u0041\\n\"}");
     move_head(s, 0);
-    assert_string_equal(s->fold.title, "A\n");
-    assert_int_equal(s->fold.title_size, 2);
+    assert_string_equal(s->core->fold.title, "A\n");
+    assert_int_equal(s->core->fold.title_size, 2);
     b = session_resumed(again, "title");
-    assert_string_equal(b->fold.title, "A\n");
+    assert_string_equal(b->core->fold.title, "A\n");
     session_closed(s);
     session_closed(b);
     place_again_close(p, again);
@@ -467,7 +470,7 @@ static sessile_tokens tokens_now(sessile_session *s)
     sessile_tokens t;
     sessile_error err;
 
-    if (session_tokens_locked(s, &t, &err))
+    if (session_tokens_locked(s->core, &t, &err))
         fail_msg("%s", err.message);
     assert_true(t.low <= t.tokens && t.tokens <= t.high);
     return t;
@@ -487,7 +490,7 @@ static void tokens_follow_usage_until_a_compaction(void **state)
     assert_string_equal(t.source, "estimate");
     id = say(s, "user", "some words");
     t = tokens_now(s);
-    assert_int_equal(t.tokens, s->tree.nodes[id].tokens);
+    assert_int_equal(t.tokens, s->core->tree.nodes[id].tokens);
     assert_string_equal(t.source, "estimate");
 
     used =
@@ -501,9 +504,9 @@ static void tokens_follow_usage_until_a_compaction(void **state)
     id = say(s, "user", "after it");
     t = tokens_now(s);
     assert_string_equal(t.source, "usage");
-    assert_int_equal(t.tokens, 567 + s->tree.nodes[id].tokens +
-                                   s->tree.nodes[id - 2].tokens +
-                                   s->tree.nodes[id - 3].tokens);
+    assert_int_equal(t.tokens, 567 + s->core->tree.nodes[id].tokens +
+                                   s->core->tree.nodes[id - 2].tokens +
+                                   s->core->tree.nodes[id - 3].tokens);
 
     put_entry(s, "compaction", SESSILE_NO_ID, "{\"vars\":{}}"); /* leaves the context */
     assert_string_equal(tokens_now(s).source, "usage");
@@ -574,20 +577,20 @@ static void an_unknown_from_names_the_nearest(void **state)
     move_head(s, 1);
     say(s, "user", "4");
     o.from = 2;
-    assert_refused(session_messages(s, &o, &rows, &count, &err), SESSILE_NOTFOUND, &err,
-                   "00000001 and 00000004");
+    assert_refused(session_messages(s->core, &o, &rows, &count, &err), SESSILE_NOTFOUND,
+                   &err, "00000001 and 00000004");
     assert_null(rows);
     assert_int_equal(count, 0);
     o.from = 99;
-    assert_refused(session_messages(s, &o, &rows, &count, &err), SESSILE_NOTFOUND, &err,
-                   "00000004");
+    assert_refused(session_messages(s->core, &o, &rows, &count, &err), SESSILE_NOTFOUND,
+                   &err, "00000004");
     o = everything;
     o.at = 3; /* the head fact */
-    assert_refused(session_messages(s, &o, &rows, &count, &err), SESSILE_NOTFOUND, &err,
-                   "head");
+    assert_refused(session_messages(s->core, &o, &rows, &count, &err), SESSILE_NOTFOUND,
+                   &err, "head");
     o.at = 99;
-    assert_refused(session_messages(s, &o, &rows, &count, &err), SESSILE_NOTFOUND, &err,
-                   "00000004");
+    assert_refused(session_messages(s->core, &o, &rows, &count, &err), SESSILE_NOTFOUND,
+                   &err, "00000004");
     session_closed(s);
 }
 
@@ -603,9 +606,9 @@ static void looking_at_another_leaf_does_not_move_the_base(void **state)
     say(a, "user", "2");
     o.at = 1;
     assert_listed(b, &o, "00000001");
-    assert_int_equal(b->tree.base, 1);
+    assert_int_equal(b->core->tree.base, 1);
     assert_listed(b, NULL, "00000001 00000002");
-    assert_int_equal(b->tree.base, 2);
+    assert_int_equal(b->core->tree.base, 2);
     session_closed(a);
     session_closed(b);
     place_again_close(p, again);

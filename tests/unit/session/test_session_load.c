@@ -3,6 +3,7 @@
  *
  * Threads only count what went wrong; assertions are for the thread that joins them.
  */
+#include "guard/enter.h"
 #include "support/sessions.h"
 #include "session/fold.h"
 #include "operations/messages.h"
@@ -48,7 +49,7 @@ static void *read_many(void *arg)
         sessile_message *rows;
         sessile_error err;
         size_t count;
-        if (session_messages(w->s, NULL, &rows, &count, &err)) {
+        if (session_messages(w->s->core, NULL, &rows, &count, &err)) {
             w->wrong++;
             continue;
         }
@@ -64,7 +65,7 @@ static void *read_many(void *arg)
     return NULL;
 }
 
-static sessile_status build_clear(void *arg, sessile_session *s, batch *b,
+static sessile_status build_clear(void *arg, session_core *s, batch *b,
                                   sessile_error *err)
 {
     static const char data[] = "{\"head\":\"00000000\"}";
@@ -86,7 +87,7 @@ static void *clear_many(void *arg)
 
     for (int i = 0; i < w->times; i++) {
         sessile_error err;
-        if (session_write(w->s, build_clear, NULL, NULL, &err))
+        if (session_write(w->s->core, build_clear, NULL, NULL, &err))
             w->wrong++;
     }
     return NULL;
@@ -126,7 +127,7 @@ static void a_hundred_threads_append_to_one_session(void **state)
         assert_int_equal(ids[i], i + 1);
     again = place_again(p);
     b = session_resumed(again, "threads");
-    assert_int_equal(session_messages(b, NULL, &rows, &count, &err), SESSILE_OK);
+    assert_int_equal(session_messages(b->core, NULL, &rows, &count, &err), SESSILE_OK);
     assert_int_equal(count, THREADS * TIMES);
     for (size_t i = 0; i < count; i++)
         assert_int_equal(rows[i].key.entry, i + 1);
@@ -157,7 +158,7 @@ static void threads_with_handles_of_their_own_lose_nothing(void **state)
         session_closed(w[i].s);
     }
     refresh(s);
-    assert_int_equal(s->tree.nodes[s->tree.head].messages, THREADS * TIMES);
+    assert_int_equal(s->core->tree.nodes[s->core->tree.head].messages, THREADS * TIMES);
     session_closed(s);
     place_again_close(p, again);
 }
@@ -180,7 +181,7 @@ static void reading_goes_on_beside_writing(void **state)
         pthread_join(w[i].thread, NULL);
         assert_int_equal(w[i].wrong, 0);
     }
-    assert_int_equal(s->tree.nodes[s->tree.head].messages, 100);
+    assert_int_equal(s->core->tree.nodes[s->core->tree.head].messages, 100);
     session_closed(s);
 }
 
@@ -201,9 +202,9 @@ static void clearing_goes_on_beside_writing(void **state)
         pthread_join(w[i].thread, NULL);
         assert_int_equal(w[i].wrong, 0);
     }
-    assert_int_equal(log_count(s->log), 71);
+    assert_int_equal(log_count(s->core->log), 71);
     move_head(s, 0);
-    assert_int_equal(s->tree.nodes[s->tree.head].messages, 0);
+    assert_int_equal(s->core->tree.nodes[s->core->tree.head].messages, 0);
     session_closed(s);
 }
 
@@ -244,7 +245,7 @@ static void want_of_memory_changes_nothing(void **state)
     memset(&options, 0, sizeof options);
     options.alloc = starve;
     options.alloc_ud = &hunger;
-    assert_int_equal(store_handle_open(&st, "ram:", &options, &err), SESSILE_OK);
+    assert_int_equal(sessile_open(&st, "ram:", &options, &err), SESSILE_OK);
     s = session_made(st, "hungry");
     b = session_resumed(st, "hungry");
     say(s, "user", "1");
@@ -256,7 +257,7 @@ static void want_of_memory_changes_nothing(void **state)
     for (long n = 0; n < 200; n++) {
         const context *c;
         sessile_status status;
-        expected = log_count(s->log);
+        expected = log_count(s->core->log);
         hunger.left = n;
         status =
             try_say(s,
@@ -267,34 +268,36 @@ static void want_of_memory_changes_nothing(void **state)
         hunger.left = -1;
         if (status) {
             assert_int_equal(status, SESSILE_NOMEM);
-            assert_int_equal(log_count(s->log), expected);
-            assert_int_equal(s->tree.node_count, expected);
+            assert_int_equal(log_count(s->core->log), expected);
+            assert_int_equal(s->core->tree.node_count, expected);
         } else {
             assert_int_equal(id, expected);
         }
         hunger.left = n;
-        b->context.stale = 1; /* rebuilt each time */
-        status = session_refresh_locked(b, &err);
+        b->core->context.stale = 1; /* rebuilt each time */
+        status = session_refresh_locked(b->core, &err);
         if (!status)
-            status = session_context_locked(b, &c, &err);
+            status = session_context_locked(b->core, &c, &err);
         hunger.left = -1;
         if (status)
             assert_int_equal(status, SESSILE_NOMEM);
         else
-            assert_int_equal(c->count, s->tree.nodes[s->tree.head].messages + 1);
+            assert_int_equal(c->count,
+                             s->core->tree.nodes[s->core->tree.head].messages + 1);
     }
     hunger.left = -1;
     refresh(b);
-    assert_int_equal(b->tree.node_count, s->tree.node_count);
-    assert_memory_equal(b->tree.nodes, s->tree.nodes,
-                        s->tree.node_count * sizeof *s->tree.nodes);
-    assert_int_equal(b->tree.link_count, s->tree.link_count);
-    assert_int_equal(s->tree.link_count, s->tree.nodes[s->tree.head].messages - 1);
-    assert_int_equal(b->fold.usage.input, s->fold.usage.input);
-    assert_true(s->fold.usage.input > 0);
+    assert_int_equal(b->core->tree.node_count, s->core->tree.node_count);
+    assert_memory_equal(b->core->tree.nodes, s->core->tree.nodes,
+                        s->core->tree.node_count * sizeof *s->core->tree.nodes);
+    assert_int_equal(b->core->tree.link_count, s->core->tree.link_count);
+    assert_int_equal(s->core->tree.link_count,
+                     s->core->tree.nodes[s->core->tree.head].messages - 1);
+    assert_int_equal(b->core->fold.usage.input, s->core->fold.usage.input);
+    assert_true(s->core->fold.usage.input > 0);
     session_closed(s);
     session_closed(b);
-    store_handle_close(st);
+    sessile_store_close(st);
 }
 
 int main(void)

@@ -1,6 +1,7 @@
 /*
  * test_session_open.c: stores found by url; sessions made, opened and listed.
  */
+#include "guard/enter.h"
 #include "support/check.h"
 #include "support/sessions.h"
 #include "admin/list.h"
@@ -25,13 +26,13 @@ static void a_new_session_is_empty(void **state)
     place *p = *state;
     sessile_session *s = session_made(p->store, "bug-42");
 
-    assert_int_equal(s->context.at_head.count, 0);
-    assert_int_equal(s->tree.head, 0);
-    assert_int_equal(s->tree.node_count, 1);
-    assert_memory_equal(s->identity.id, "bug-42", 7);
-    assert_string_equal(s->identity.agent, "main");
-    assert_string_equal(s->identity.user, "");
-    assert_true(s->header.created_ms > 1600000000000);
+    assert_int_equal(s->core->context.at_head.count, 0);
+    assert_int_equal(s->core->tree.head, 0);
+    assert_int_equal(s->core->tree.node_count, 1);
+    assert_memory_equal(s->core->identity.id, "bug-42", 7);
+    assert_string_equal(s->core->identity.agent, "main");
+    assert_string_equal(s->core->identity.user, "");
+    assert_true(s->core->header.created_ms > 1600000000000);
     session_closed(s);
 }
 
@@ -41,13 +42,13 @@ static void creating_a_name_twice_is_exists(void **state)
     sessile_session_options options = named("twice");
     sessile_error err;
 
-    assert_int_equal(session_create(p->store, &options, &err, NULL), SESSILE_OK);
-    assert_refused(session_create(p->store, &options, &err, NULL), SESSILE_EXISTS, &err,
-                   "\"twice\"");
+    assert_int_equal(session_create(p->store->core, &options, &err, NULL), SESSILE_OK);
+    assert_refused(session_create(p->store->core, &options, &err, NULL), SESSILE_EXISTS,
+                   &err, "\"twice\"");
     options.agent = sessile_text("other");
-    assert_int_equal(session_create(p->store, &options, &err, NULL), SESSILE_OK);
+    assert_int_equal(session_create(p->store->core, &options, &err, NULL), SESSILE_OK);
     options.user = sessile_text("somebody");
-    assert_int_equal(session_create(p->store, &options, &err, NULL), SESSILE_OK);
+    assert_int_equal(session_create(p->store->core, &options, &err, NULL), SESSILE_OK);
 }
 
 static void opening_what_is_not_there_creates_nothing(void **state)
@@ -59,10 +60,11 @@ static void opening_what_is_not_there_creates_nothing(void **state)
     sessile_error err;
     size_t count;
 
-    assert_refused(session_open(&s, p->store, &options, &err), SESSILE_NOTFOUND, &err,
+    assert_refused(sessile_resume(&s, p->store, &options, &err), SESSILE_NOTFOUND, &err,
                    "\"nowhere\"");
     assert_null(s);
-    assert_int_equal(list_of_agent(p->store, NULL, &rows, &count, &err), SESSILE_OK);
+    assert_int_equal(list_of_agent(p->store->core, NULL, &rows, &count, &err),
+                     SESSILE_OK);
     assert_int_equal(count, 0);
     sessile_free(rows);
 }
@@ -75,16 +77,16 @@ static void an_empty_id_makes_a_uuid_and_opens_nothing(void **state)
     sessile_session *s;
     sessile_error err;
 
-    assert_int_equal(session_create(p->store, &options, &err, first), SESSILE_OK);
-    assert_int_equal(session_create(p->store, &options, &err, second), SESSILE_OK);
+    assert_int_equal(session_create(p->store->core, &options, &err, first), SESSILE_OK);
+    assert_int_equal(session_create(p->store->core, &options, &err, second), SESSILE_OK);
     assert_int_equal(strlen(first), 36);
     assert_int_equal(first[14], '7');
     assert_true(strcmp(first, second) < 0);
     options.uuid_v4 = 1;
-    assert_int_equal(session_create(p->store, &options, &err, second), SESSILE_OK);
+    assert_int_equal(session_create(p->store->core, &options, &err, second), SESSILE_OK);
     assert_int_equal(second[14], '4');
     session_closed(session_resumed(p->store, first));
-    assert_refused(session_open(&s, p->store, &options, &err), SESSILE_INVALID, &err,
+    assert_refused(sessile_resume(&s, p->store, &options, &err), SESSILE_INVALID, &err,
                    "id");
 }
 
@@ -98,18 +100,18 @@ static void names_past_the_limit_are_refused(void **state)
     assert_non_null(big);
     memset(big, 'a', 4097);
     options.id = (sessile_slice){big, 4097};
-    assert_refused(session_create(p->store, &options, &err, NULL), SESSILE_LIMIT, &err,
-                   "[id]");
+    assert_refused(session_create(p->store->core, &options, &err, NULL), SESSILE_LIMIT,
+                   &err, "[id]");
     options.id.size = 4096;
-    assert_int_equal(session_create(p->store, &options, &err, NULL), SESSILE_OK);
+    assert_int_equal(session_create(p->store->core, &options, &err, NULL), SESSILE_OK);
     options = named("x");
     options.user = (sessile_slice){big, 4097};
-    assert_refused(session_create(p->store, &options, &err, NULL), SESSILE_LIMIT, &err,
-                   "[id]");
+    assert_refused(session_create(p->store->core, &options, &err, NULL), SESSILE_LIMIT,
+                   &err, "[id]");
     options = named("x");
     options.title = (sessile_slice){big, 1025};
-    assert_refused(session_create(p->store, &options, &err, NULL), SESSILE_LIMIT, &err,
-                   "[title]");
+    assert_refused(session_create(p->store->core, &options, &err, NULL), SESSILE_LIMIT,
+                   &err, "[title]");
     free(big);
 }
 
@@ -127,13 +129,14 @@ static void names_of_any_bytes_come_back(void **state)
     options.id = (sessile_slice){id, sizeof id - 1};
     options.agent = (sessile_slice){agent, sizeof agent - 1};
     options.user = (sessile_slice){user, 1};
-    assert_int_equal(session_create(p->store, &options, &err, NULL), SESSILE_OK);
-    if (session_open(&s, p->store, &options, &err))
+    assert_int_equal(session_create(p->store->core, &options, &err, NULL), SESSILE_OK);
+    if (sessile_resume(&s, p->store, &options, &err))
         fail_msg("%s", err.message);
-    assert_int_equal(s->identity.id_size, sizeof id - 1);
-    assert_memory_equal(s->identity.id, id, sizeof id - 1);
+    assert_int_equal(s->core->identity.id_size, sizeof id - 1);
+    assert_memory_equal(s->core->identity.id, id, sizeof id - 1);
     session_closed(s);
-    assert_int_equal(list_of_agent(p->store, NULL, &rows, &count, &err), SESSILE_OK);
+    assert_int_equal(list_of_agent(p->store->core, NULL, &rows, &count, &err),
+                     SESSILE_OK);
     assert_int_equal(count, 1);
     assert_int_equal(rows[0].status, SESSILE_OK);
     assert_int_equal(rows[0].id.size, sizeof id - 1);
@@ -154,18 +157,18 @@ static void title_and_metadata_of_a_new_session_are_checked_and_kept(void **stat
     buf text;
 
     options.title = sessile_text("\xff");
-    assert_refused(session_create(p->store, &options, &err, NULL), SESSILE_INVALID, &err,
-                   "title");
+    assert_refused(session_create(p->store->core, &options, &err, NULL), SESSILE_INVALID,
+                   &err, "title");
     options.title = sessile_text("Slow \"start\"");
     options.metadata = sessile_text("[1]");
-    assert_refused(session_create(p->store, &options, &err, NULL), SESSILE_INVALID, &err,
-                   "metadata");
+    assert_refused(session_create(p->store->core, &options, &err, NULL), SESSILE_INVALID,
+                   &err, "metadata");
     options.metadata = sessile_text("{\"n\": 9007199254740993}");
-    assert_int_equal(session_create(p->store, &options, &err, NULL), SESSILE_OK);
+    assert_int_equal(session_create(p->store->core, &options, &err, NULL), SESSILE_OK);
     s = session_resumed(p->store, "titled");
-    assert_string_equal(s->fold.title, "Slow \"start\"");
-    buf_init(&text, &p->store->alloc);
-    assert_int_equal(log_read(s->log, 0, &text, &err), SESSILE_OK);
+    assert_string_equal(s->core->fold.title, "Slow \"start\"");
+    buf_init(&text, &p->store->core->alloc);
+    assert_int_equal(log_read(s->core->log, 0, &text, &err), SESSILE_OK);
     assert_non_null(strstr(text.data, "\"metadata\":{\"n\":9007199254740993}"));
     buf_deinit(&text);
     session_closed(s);
@@ -189,10 +192,11 @@ static void another_name_in_the_file_is_damaged(void **state)
     snprintf(to, sizeof to, "%s/agents/main/mine.jsonl", p->folder);
     snprintf(command, sizeof command, "cp '%s' '%s'", from, to);
     assert_int_equal(system(command), 0);
-    assert_refused(session_open(&s, p->store, &options, &err), SESSILE_DAMAGED, &err,
+    assert_refused(sessile_resume(&s, p->store, &options, &err), SESSILE_DAMAGED, &err,
                    "yours");
     assert_non_null(strstr(err.message, "agents/main/mine.jsonl"));
-    assert_int_equal(list_of_agent(p->store, NULL, &rows, &count, &err), SESSILE_OK);
+    assert_int_equal(list_of_agent(p->store->core, NULL, &rows, &count, &err),
+                     SESSILE_OK);
     assert_int_equal(count, 2);
     assert_int_not_equal(rows[0].status == SESSILE_OK, rows[1].status == SESSILE_OK);
     sessile_free(rows);
@@ -210,26 +214,29 @@ static void a_list_is_newest_first_and_by_agent(void **state)
     size_t count;
 
     options.agent = sessile_text("other");
-    assert_int_equal(session_create(p->store, &options, &err, NULL), SESSILE_OK);
+    assert_int_equal(session_create(p->store->core, &options, &err, NULL), SESSILE_OK);
     young = session_made(p->store, "young");
-    p->store->os->sleep_ms(p->store->os->ud, 3);
+    p->store->core->os->sleep_ms(p->store->core->os->ud, 3);
     say(old, "user", "now it is the newest");
     put_entry(old, "metadata", 0, "{\"title\":\"T\"}");
-    assert_int_equal(list_of_agent(p->store, "main", &rows, &count, &err), SESSILE_OK);
+    assert_int_equal(list_of_agent(p->store->core, "main", &rows, &count, &err),
+                     SESSILE_OK);
     assert_int_equal(count, 2);
     assert_string_equal(rows[0].id.data, "old");
     assert_string_equal(rows[0].title.data, "T");
     assert_string_equal(rows[0].message, "");
     assert_int_equal(rows[0].entries, 3);
     assert_int_equal(rows[0].messages, 1);
-    assert_int_equal(rows[0].bytes, log_bytes(old->log));
-    assert_int_equal(rows[0].modified_ms, fold_modified(old));
+    assert_int_equal(rows[0].bytes, log_bytes(old->core->log));
+    assert_int_equal(rows[0].modified_ms, fold_modified(old->core));
     assert_string_equal(rows[1].id.data, "young");
     sessile_free(rows);
-    assert_int_equal(list_of_agent(p->store, NULL, &rows, &count, &err), SESSILE_OK);
+    assert_int_equal(list_of_agent(p->store->core, NULL, &rows, &count, &err),
+                     SESSILE_OK);
     assert_int_equal(count, 3);
     sessile_free(rows);
-    assert_int_equal(list_of_agent(p->store, "nobody", &rows, &count, &err), SESSILE_OK);
+    assert_int_equal(list_of_agent(p->store->core, "nobody", &rows, &count, &err),
+                     SESSILE_OK);
     assert_int_equal(count, 0);
     sessile_free(rows);
     session_closed(old);
@@ -256,7 +263,8 @@ static void a_log_that_does_not_open_has_a_row(void **state)
     fseek(file, 40, SEEK_SET);
     fputc('#', file);
     fclose(file);
-    assert_int_equal(list_of_agent(p->store, NULL, &rows, &count, &err), SESSILE_OK);
+    assert_int_equal(list_of_agent(p->store->core, NULL, &rows, &count, &err),
+                     SESSILE_OK);
     assert_int_equal(count, 2);
     for (size_t i = 0; i < count; i++) {
         int good = rows[i].id.size == 4 && !strcmp(rows[i].id.data, "good");
@@ -276,26 +284,23 @@ static void urls_that_are_no_store_are_refused(void **state)
     sessile_error err;
 
     memset(&options, 0, sizeof options);
-    assert_refused(store_handle_open(&st, "", &options, &err), SESSILE_INVALID, &err,
-                   "url");
+    assert_refused(sessile_open(&st, "", &options, &err), SESSILE_INVALID, &err, "url");
     assert_null(st);
-    assert_refused(store_handle_open(&st, NULL, &options, &err), SESSILE_INVALID, &err,
-                   "url");
-    assert_refused(store_handle_open(&st, "file:", &options, &err), SESSILE_INVALID, &err,
+    assert_refused(sessile_open(&st, NULL, &options, &err), SESSILE_INVALID, &err, "url");
+    assert_refused(sessile_open(&st, "file:", &options, &err), SESSILE_INVALID, &err,
                    "file:");
-    assert_refused(store_handle_open(&st, "ram:x", &options, &err), SESSILE_INVALID, &err,
+    assert_refused(sessile_open(&st, "ram:x", &options, &err), SESSILE_INVALID, &err,
                    "ram:");
-    assert_refused(store_handle_open(&st, "sqlite:", &options, &err), SESSILE_INVALID,
-                   &err, "sqlite:");
-    assert_refused(store_handle_open(&st, "sqlite:x/", &options, &err), SESSILE_INVALID,
-                   &err, "path of a file");
-    assert_refused(
-        store_handle_open(&st, "postgres://u:secret@h/db?pol=3", &options, &err),
-        SESSILE_INVALID, &err, "\"pol\"");
+    assert_refused(sessile_open(&st, "sqlite:", &options, &err), SESSILE_INVALID, &err,
+                   "sqlite:");
+    assert_refused(sessile_open(&st, "sqlite:x/", &options, &err), SESSILE_INVALID, &err,
+                   "path of a file");
+    assert_refused(sessile_open(&st, "postgres://u:secret@h/db?pol=3", &options, &err),
+                   SESSILE_INVALID, &err, "\"pol\"");
     assert_null(strstr(err.message, "secret"));
     options.config.has_timeout = 1;
     options.config.timeout_ms = -2;
-    assert_refused(store_handle_open(&st, "ram:", &options, &err), SESSILE_INVALID, &err,
+    assert_refused(sessile_open(&st, "ram:", &options, &err), SESSILE_INVALID, &err,
                    "timeout_ms");
 }
 
@@ -309,13 +314,13 @@ static void a_path_and_its_file_url_are_one_store(void **state)
     (void)state;
     memset(&options, 0, sizeof options);
     options.key_source = SESSILE_KEY_PLAIN;
-    assert_int_equal(store_handle_open(&st, folder, &options, &err), SESSILE_OK);
+    assert_int_equal(sessile_open(&st, folder, &options, &err), SESSILE_OK);
     session_closed(session_made(st, "x"));
-    store_handle_close(st);
+    sessile_store_close(st);
     snprintf(url, sizeof url, "file:%s", folder);
-    assert_int_equal(store_handle_open(&st, url, &options, &err), SESSILE_OK);
+    assert_int_equal(sessile_open(&st, url, &options, &err), SESSILE_OK);
     session_closed(session_resumed(st, "x"));
-    store_handle_close(st);
+    sessile_store_close(st);
     folder_remove(folder);
 }
 
@@ -329,16 +334,16 @@ static void limits_that_are_not_given_have_their_default(void **state)
     memset(&options, 0, sizeof options);
     options.limits.depth = 5;
     options.agent = "coder";
-    assert_int_equal(store_handle_open(&st, "ram:", &options, &err), SESSILE_OK);
-    assert_int_equal(st->limits.depth, 5);
-    assert_int_equal(st->limits.message, 8 * 1024 * 1024);
-    assert_int_equal(st->limits.id, 4096);
-    assert_string_equal(st->agent, "coder");
-    store_handle_close(st);
-    assert_int_equal(store_handle_open(&st, "ram:", NULL, &err), SESSILE_OK);
-    assert_string_equal(st->agent, "main");
-    assert_int_equal(st->config.timeout_ms, 5000);
-    store_handle_close(st);
+    assert_int_equal(sessile_open(&st, "ram:", &options, &err), SESSILE_OK);
+    assert_int_equal(st->core->limits.depth, 5);
+    assert_int_equal(st->core->limits.message, 8 * 1024 * 1024);
+    assert_int_equal(st->core->limits.id, 4096);
+    assert_string_equal(st->core->agent, "coder");
+    sessile_store_close(st);
+    assert_int_equal(sessile_open(&st, "ram:", NULL, &err), SESSILE_OK);
+    assert_string_equal(st->core->agent, "main");
+    assert_int_equal(st->core->config.timeout_ms, 5000);
+    sessile_store_close(st);
 }
 
 int main(void)

@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "guard/enter.h"
 #include "session/fold.h"
 #include "support/sessions.h"
 
@@ -56,18 +57,18 @@ static void a_write_that_fails_leaves_children_as_they_were(void **state)
     branch(s, 1);
     say(s, "assistant", "another two");
     assert_ids(s, sessile_children, 1, "2 4");
-    p->store->limits.session = log_bytes(s->log);
+    p->store->core->limits.session = log_bytes(s->core->log);
     for (int i = 0; i < 3; i++) {
         assert_int_equal(try_say(s, "{\"role\":\"user\",\"content\":\"x\"}", &id, &err),
                          SESSILE_LIMIT);
         assert_int_equal(sessile_branch(s, 1, sessile_text("why"), NULL, &err),
                          SESSILE_LIMIT);
     }
-    assert_int_equal(s->tree.head, 4);
+    assert_int_equal(s->core->tree.head, 4);
     assert_ids(s, sessile_children, 1, "2 4");
     assert_ids(s, sessile_children, 4, "");
     assert_ids(s, leaves, 0, "2 4");
-    p->store->limits.session = UINT64_C(1) << 30;
+    p->store->core->limits.session = UINT64_C(1) << 30;
     say(s, "user", "three");
     assert_ids(s, sessile_children, 4, "5");
     assert_ids(s, leaves, 0, "2 5");
@@ -93,9 +94,9 @@ static void children_are_found_behind_an_index(void **state)
 
     t = session_resumed(p->store, "s");
     if (p->kind != STORE_RAM)
-        assert_true(t->index.absent_count > 0);
+        assert_true(t->core->index.absent_count > 0);
     assert_ids(t, sessile_children, 100, "101 1202 1204");
-    assert_int_equal(t->index.absent_count, 0);
+    assert_int_equal(t->core->index.absent_count, 0);
     assert_ids(t, sessile_siblings, 1202, "101 1204");
     assert_ids(t, leaves, 0, "1200 1202 1204");
     session_closed(t);
@@ -146,10 +147,10 @@ static void misuse_is_told(void **state)
                      SESSILE_INVALID);
     assert_int_equal(sessile_branch(s, 0, sessile_text("\xff"), NULL, &err),
                      SESSILE_INVALID);
-    p->store->limits.message = 10;
+    p->store->core->limits.message = 10;
     assert_int_equal(sessile_branch(s, 0, sessile_text("more than ten"), NULL, &err),
                      SESSILE_LIMIT);
-    assert_int_equal(log_count(s->log), 1);
+    assert_int_equal(log_count(s->core->log), 1);
     session_closed(s);
 }
 

@@ -1,0 +1,118 @@
+/*
+ * enter.h: the door between a public function and the floors below.
+ *
+ * A handle of the public headers is a core and a principal: who uses it. Below api/ there
+ * are only cores. The macros here are the one way from a handle to its core, so a public
+ * function that leaves them out does not compile:
+ *
+ *     GUARD_ENTER(label, session);
+ *     return GUARD_LEAVE(session_label(core, entry, name, 0, err));
+ *
+ * GUARD_ENTER names the function's row in operations.def, which says what is checked. It
+ * declares `core` and returns from the function what it refuses. A handle without a
+ * principal passes with one comparison.
+ */
+#ifndef GUARD_ENTER_H
+#define GUARD_ENTER_H
+
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/error.h"
+#include "session/cores.h"
+
+typedef struct principal principal; /* who calls; NULL: this store has no guard */
+
+#define GUARD_HANDLE(type)                    \
+    struct sessile_##type {                   \
+        type##_core *core;                    \
+        principal *who;                       \
+        allocator alloc; /* of this handle */ \
+    }
+GUARD_HANDLE(store);
+GUARD_HANDLE(session);
+GUARD_HANDLE(memory);
+GUARD_HANDLE(run);
+GUARD_HANDLE(memory_run);
+GUARD_HANDLE(entries);
+GUARD_HANDLE(search);
+GUARD_HANDLE(check);
+GUARD_HANDLE(reseal);
+GUARD_HANDLE(migration);
+
+typedef enum guard_op {
+#define OPERATION(name, permission, also, limit, event, screens, object) OP_##name,
+#include "guard/operations.def"
+#undef OPERATION
+    OP_COUNT
+} guard_op;
+
+/* One call of a public function. */
+typedef struct guard_call {
+    principal *who;
+    guard_op op;
+} guard_call;
+
+/* ------------------------------------------------------------------ calls */
+
+/* Enters op with a handle that is not NULL. Declares `core`. */
+#define GUARD_ENTER(op_, handle)                  \
+    guard_call call_ = {(handle)->who, OP_##op_}; \
+    __typeof__((handle)->core) core = (handle)->core
+
+/* The status of the function: the end of the call. */
+#define GUARD_LEAVE(status) guard_leave(&call_, status, err)
+
+/* The core of one more handle that the call reads from, not NULL. */
+#define GUARD_ALSO(handle) ((handle)->core)
+
+/* Enters op with up to two stores, which may be NULL. */
+#define GUARD_BETWEEN(op_, from_, to_) \
+    guard_call call_ = {(from_) ? (from_)->who : (to_) ? (to_)->who : NULL, OP_##op_}
+
+/* The core, or NULL, for what a handle itself is: nothing of a store is touched. */
+#define GUARD_OWN(handle) ((handle) ? (handle)->core : NULL)
+
+static inline sessile_status guard_leave(guard_call *call, sessile_status status,
+                                         sessile_error *err)
+{
+    (void)call;
+    (void)err;
+    return status;
+}
+
+/* ------------------------------------------------------------------ handles */
+
+/* Begins to make a handle inside a call: *out has no core yet. */
+#define GUARD_MAKE(out, allocator_)              \
+    do {                                         \
+        const allocator *a_ = (allocator_);      \
+        *(out) = mem_zalloc(a_, sizeof **(out)); \
+        if (!*(out))                             \
+            return GUARD_LEAVE(fail_nomem(err)); \
+        (*(out))->alloc = *a_;                   \
+        (*(out))->who = call_.who;               \
+    } while (0)
+/* Where its core is put. */
+#define GUARD_INTO(out) (&(*(out))->core)
+/* The end of the call: without a core there is no handle. */
+#define GUARD_MADE(out, status_)        \
+    do {                                \
+        sessile_status made_ = status_; \
+        if (made_)                      \
+            GUARD_FREE(out);            \
+        return GUARD_LEAVE(made_);      \
+    } while (0)
+#define GUARD_FREE(out)                        \
+    do {                                       \
+        allocator a_ = (*(out))->alloc;        \
+        mem_free(&a_, *(out), sizeof **(out)); \
+        *(out) = NULL;                         \
+    } while (0)
+
+/* Frees a handle that is not NULL, and declares its core, which is closed next. */
+#define GUARD_CLOSE(handle)                           \
+    __typeof__((handle)->core) core = (handle)->core; \
+    GUARD_FREE(&handle)
+
+#endif
