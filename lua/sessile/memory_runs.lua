@@ -35,6 +35,18 @@ function runs.policy(who, store, agent, given)
   return known[spec]
 end
 
+--- Loads the policy of a store's own settings, which is to be used later. true, or nil, message,
+--- code, unless there is an on_error, as for policy.load.
+function runs.check(store, on_error)
+  local found, message, code = runs.policy("sessile.open", store)
+  if not found and on_error then
+    on_error(message, code, "memory.policy")
+  elseif not found then
+    return nil, "memory: " .. message, code
+  end
+  return true
+end
+
 -- ---------------------------------------------------------------- a host's hooks
 
 -- Of one run, as the engine has them (laws 6 and 3).

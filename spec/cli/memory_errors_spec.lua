@@ -33,7 +33,9 @@ describe("sessile memory, given what it cannot use,", function()
       refused(3, ("memory %s nobody %s"):format(name, rest), 'agent "nobody"',
         "sessile memory add nobody TEXT")
     end
-    refused(3, "memory show coder --user bob", "for a user", "memory add coder TEXT")
+    refused(3, "memory show coder --user bob", "for a user",
+      "memory add coder TEXT --user bob --consent WORDS")
+    refused(2, "memory add '' x", "the name of the agent is empty")
   end)
 
   it("refuses a key of 10 KB, or one that nobody can read", function()
@@ -88,7 +90,10 @@ describe("sessile memory, given what it cannot use,", function()
       cli.write(cli.home() .. "/other", text)
       refused(1, "memory import coder " .. cli.home() .. "/other", words, "Nothing was changed")
     end
-    refused(3, "memory import coder " .. cli.home() .. "/not-there", "cannot be read")
+    assert.is_nil(refused(3, "memory import coder " .. cli.home() .. "/not-there",
+      "cannot be read"):find "sessile list")
+    assert.is_nil(refused(3, "memory export coder /proc/not-there", "/proc/not-there")
+      :find "sessile list")
   end)
 
   it("says that a user was forgotten", function()
@@ -97,9 +102,21 @@ describe("sessile memory, given what it cannot use,", function()
     for _, words in ipairs { "show coder", "search coder tea", "add coder x --consent yes",
       "edit coder", "stats coder", "review coder", "clear coder --yes", "rm coder 1" } do
       local said = refused(7, ("memory %s --user ann"):format(words),
-        "the memory of agent \"coder\" for a user", "the secret of this user was forgotten")
+        "the memory of agent \"coder\" for a user", "the secret of this user was forgotten",
+        "sessile purge --forgotten")
       assert.is_nil(said:find("session", 1, true), said)
     end
     assert.matches("prefers vim", cli.done "memory show coder")
+    cli.done "purge --forgotten --yes"
+    cli.done [[memory add coder "likes coffee" --user ann --consent "yes"]]
+    assert.matches("likes coffee", cli.done "memory show coder --user ann")
+  end)
+
+  it("says that a memory does not open, for whom another was made since", function()
+    cli.done "forget ann --yes"
+    cli.done [[memory add other "likes coffee" --user ann --consent "yes"]]
+    before = store()
+    local said = refused(7, "memory show coder --user ann", "was forgotten since", "sessile check")
+    assert.is_nil(said:find("SESSILE_KEY", 1, true), said)
   end)
 end)

@@ -4,6 +4,7 @@
 -- never create a memory except to add to it.
 
 local common = require "sessile.cli.common"
+local hints = require "sessile.cli.hints"
 local memories = require "sessile.cli.memories"
 local sessile = require "sessile"
 local terminal = require "sessile.cli.terminal"
@@ -59,7 +60,7 @@ commands["memory show"] = {
       return app.json and app:print_json { markdown = markdown } or app:out(markdown)
     end
     print_rows(app, app.try(memory:list { kind = args.kind, state = args.state,
-      day = args.day, limit = args.limit }), "state", state_of)
+      day = args.day, limit = args.limit }), "state", state_of, "There are no such entries.")
   end,
 }
 
@@ -83,13 +84,15 @@ commands["memory search"] = {
     if info.legs.why then
       app:note("By words alone: " .. terminal.line(info.legs.why))
     end
-    if args.explain and not app.json then
+    if args.explain and not app.json and #rows > 0 then
       for _, row in ipairs(rows) do
         explain(app, row)
       end
       return
     end
-    print_rows(app, rows, "score", function(row) return ("%.2f"):format(row.score) end)
+    print_rows(app, rows, "score", function(row) return ("%.2f"):format(row.score) end,
+      ("Nothing was found. See all entries: sessile memory show %s%s"):format(
+        hints.quoted(args.agent), args.user and " --user " .. hints.quoted(args.user) or ""))
   end,
 }
 
