@@ -35,10 +35,10 @@ function runs.policy(who, store, agent, given)
   return known[spec]
 end
 
---- Loads the policy of a store's own settings, which is to be used later. true, or nil, message,
---- code, unless there is an on_error, as for policy.load.
-function runs.check(store, on_error)
-  local found, message, code = runs.policy("sessile.open", store)
+--- Loads memory.policy, which is to be used later: an agent's, or the store's (agent nil). true, or
+--- nil, message, code, unless there is an on_error, as for policy.load.
+function runs.check(who, store, agent, on_error)
+  local found, message, code = runs.policy(who, store, agent)
   if not found and on_error then
     on_error(message, code, "memory.policy")
   elseif not found then

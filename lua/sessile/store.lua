@@ -347,7 +347,7 @@ function store.wrap(handle, url, defaults)
     _closed = false,
   }, meta)
   local loads
-  loads, message, code = memory_runs.check(self, defaults.on_policy_error)
+  loads, message, code = memory_runs.check("sessile.open", self, nil, defaults.on_policy_error)
   if not loads then
     handle:close()
     return nil, message, code

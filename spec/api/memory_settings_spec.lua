@@ -70,6 +70,10 @@ describe("the option memory of a store", function()
     assert.same({ "ENOTFOUND", "memory.policy" }, { told[2], told[3] })
     local s = assert(store:session { id = "one", agent = "coder" })
     fails("ENOTFOUND", s:remember())
+    local own = stores.ram { agents = { coder = { memory = { policy = "tdy" } } } }
+    has(fails("ENOTFOUND", own:session { id = "one", agent = "coder" }), "agent 'coder'",
+      "did you mean 'tidy'")
+    assert(own:session { id = "one", agent = "other" })
   end)
 
   it("lets a session's memory write for all", function()

@@ -59,7 +59,7 @@ local function fail(view, message, code, step)
   local has_step = code == "EDENIED" and (message:find("chmod", 1, true)
     or message:find("enable it", 1, true) or of_a_server(view))
   if code == "ENOTFOUND" and message:find("No such file or directory", 1, true) then
-    has_step = true -- a file is meant, and the message names it
+    step = step or "Check how the path is written." -- it is in the message
   end
   if step == nil and not has_step then
     step = NEXT[code]

@@ -48,7 +48,7 @@ commands["memory show"] = {
   options = { user, kind, { "--state STATE", "in this state (default: live)", choices = STATES },
     { "--day DAY", "written on this day: 2026-02-01, or today; days begin as memory.zone says" },
     common.limit,
-    { "--format FORMAT", "text or md: Markdown, by kinds", choices = { "text", "md" } } },
+    { "--format FORMAT", "a table, or Markdown by kinds", choices = { "text", "md" } } },
   run = function(app, args)
     local memory = open(app, args)
     if args.format == "md" then

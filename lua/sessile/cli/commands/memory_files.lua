@@ -83,7 +83,7 @@ commands["memory import"] = {
       end
       if not text then
         app.fail("what is to be imported cannot be read: " .. (why or path .. " is a folder"),
-          "ENOTFOUND")
+          "ENOTFOUND", "Name a file, or a folder of Markdown.")
       end
       -- first, so that what cannot be read creates no memory
       local entries, message, code = import.read(text, path)
