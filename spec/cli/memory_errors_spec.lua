@@ -47,7 +47,8 @@ describe("sessile memory, given what it cannot use,", function()
   end)
 
   it("refuses a value that is not UTF-8, empty, or too long", function()
-    refused(1, "memory add coder \"$(printf 'caf\\351')\"", "the value is not UTF-8")
+    refused(1, "memory add coder \"$(printf 'caf\\351')\"", "the value is not UTF-8",
+      "Nothing was written.")
     refused(1, "memory add coder x --also \"$(printf 'caf\\351')\"", "also is not UTF-8")
     refused(1, "memory add coder ''", "not empty")
     refused(1, "memory add coder \"$(head -c 70000 /dev/zero | tr '\\0' x)\"", "70000 bytes",
@@ -56,7 +57,8 @@ describe("sessile memory, given what it cannot use,", function()
 
   it("makes no memory for an entry that it refuses", function()
     refused(1, "memory add fresh \"$(printf 'caf\\351')\"", "not UTF-8")
-    refused(1, "memory add fresh x --key " .. ("k"):rep(10240), "[memory_key]")
+    refused(1, "memory add fresh x --key " .. ("k"):rep(10240), "[memory_key]",
+      "Nothing was written.")
     refused(1, "memory add fresh '' --user bob --consent yes", "not empty")
     refused(3, "memory show fresh", "memory add fresh")
   end)

@@ -54,6 +54,8 @@ describe("sessile memory", function()
       assert.matches(said, err)
     end
     assert.equal("[]\n", (run "memory search coder qqq --json"))
+    assert.matches("nothing to merge", (select(2, run "memory tidy coder --policy tidy")))
+    assert.is_nil(run("memory stats coder"):find("consented", 1, true))
   end)
 
   it("keeps what is a user's apart, with consent", function()

@@ -96,6 +96,8 @@ commands["memory search"] = {
   end,
 }
 
+local UNWRITTEN = { EINVALID = "Nothing was written.", ELIMIT = "Nothing was written." }
+
 -- Where no memory is yet, writes the entry to one in RAM first: what is refused makes none.
 local function rehearse(app, args, given)
   local found, _, code = app:need_store(true):memory { agent = args.agent, user = args.user,
@@ -105,7 +107,7 @@ local function rehearse(app, args, given)
   elseif code == "ENOTFOUND" then
     local store <close> = app.try(sessile.open("ram:", { key = false, limits = {
       memory_value = app:limit "memory_value", memory_key = app:limit "memory_key" } }))
-    app.try(app.try(store:memory "rehearsal"):write(args.key, args.text, given))
+    app.try_or(UNWRITTEN, app.try(store:memory "rehearsal"):write(args.key, args.text, given))
   end
 end
 
@@ -134,7 +136,7 @@ commands["memory add"] = {
       must_exist = args.user ~= nil and not args.consent })
     local id, message, code = memory:write(args.key, args.text, given)
     if not id then
-      app.fail(message, code, message:find("consent", 1, true) and CONSENT or nil)
+      app.fail(message, code, message:find("consent", 1, true) and CONSENT or UNWRITTEN[code])
     end
     app:result({ agent = args.agent, id = id }, short(id) .. "\n")
     local stats = app.try(memory:stats())
