@@ -41,7 +41,8 @@ struct binding_row;
 
 struct binding_store {
     sessile_store *handle;
-    size_t children; /* sessions and policies with a handle */
+    struct binding_store *of; /* of a view: the store that it was made from */
+    size_t children; /* sessions, policies and views with a handle */
     int closed;      /* close was asked for */
 };
 
@@ -124,6 +125,10 @@ extern const char *const binding_key_sources[];
 binding_function binding_keys_init;
 binding_store_method binding_store_keys, binding_store_rotate, binding_store_reseal,
     binding_store_forget;
+
+/* guard.c */
+binding_store_method binding_store_guard, binding_store_as, binding_store_renew,
+    binding_store_revoke, binding_store_who, binding_store_can;
 
 /* migrate.c */
 binding_function binding_migrate;
