@@ -3,9 +3,10 @@
  *
  *   memory.c   opening, keeping up with others, the one way to write
  *   consent.c  whether the user agrees
- *   write.c    entries, verdicts
+ *   write.c    entries
+ *   verdict.c  verdicts about entries
  *   embed.c    vectors
- *   erase.c    takes entries out of the log
+ *   erase.c    takes the texts of entries out of the log
  *   rows.c     entries as a caller reads them
  *   find.c     read, list, history, search, stats
  *   watch.c    waiting for what others write
@@ -80,13 +81,11 @@ sessile_status memory_write(memory_core *m, const sessile_memory_write_entry *en
                             size_t count, sessile_id *ids, sessile_error *err);
 sessile_status memory_change(memory_core *m, const sessile_memory_change *change,
                              sessile_id *ids, sessile_error *err);
-sessile_status memory_verdict(memory_core *m, const sessile_id *ids, size_t count,
-                              sessile_memory_verdict_kind to, sessile_slice reason,
-                              sessile_slice by, size_t *changed, sessile_error *err);
 /* What is checked of every text that is written; limit: the name of the limit. */
 sessile_status memory_check_text(sessile_slice text, const char *what, size_t most,
                                  const char *limit, sessile_error *err);
-void memory_put_id(buf *out, sessile_id id); /* as a JSON string */
+void memory_put_id(buf *out, sessile_id id);                        /* as a JSON string */
+void memory_put_ids(buf *out, const sessile_id *ids, size_t count); /* as an array */
 /* A member behind others: nothing where text is empty. */
 void memory_put_member(buf *out, const char *name, sessile_slice text);
 /* Adds an entry with its envelope, and returns its id. author may be empty: the agent,
@@ -105,11 +104,21 @@ sessile_status memory_check_was(const memory_core *m, const sessile_memory_write
  * objects, or empty), and returns its id. */
 sessile_id memory_add_entry(memory_core *m, batch *b, const sessile_memory_write_entry *e,
                             sessile_slice metadata, sessile_slice policy);
-/* Adds a verdict, unless it changes nothing. NOTFOUND. */
-sessile_status memory_add_verdict(memory_core *m, batch *b, const sessile_id *ids,
-                                  size_t count, sessile_memory_verdict_kind to,
-                                  sessile_slice reason, sessile_slice by,
-                                  sessile_error *err);
+
+/* ---- verdict.c */
+sessile_status memory_verdict(memory_core *m, const sessile_id *ids, size_t count,
+                              sessile_memory_verdict_kind to, sessile_slice reason,
+                              sessile_slice by, size_t *changed, sessile_error *err);
+/* What memory_verdict() checks before the lock is taken, but the ids. */
+sessile_status memory_check_verdict(const memory_core *m, sessile_memory_verdict_kind to,
+                                    sessile_slice reason, sessile_slice by,
+                                    sessile_error *err);
+/* Adds verdicts about entries, as many as their number asks for; entries that it would
+ * not change are left out. NOTFOUND: an id is no entry, or was erased. */
+sessile_status memory_add_verdicts(memory_core *m, batch *b, const sessile_id *ids,
+                                   size_t count, sessile_memory_verdict_kind to,
+                                   sessile_slice reason, sessile_slice by,
+                                   sessile_error *err);
 
 /* ---- embed.c */
 sessile_status memory_embed(memory_core *m, sessile_slice model, size_t dims,
