@@ -529,6 +529,36 @@ static void recall_returns_what_it_was_given(void **state)
 
 /* ------------------------------------------------------------------ vectors */
 
+static void a_recall_of_too_much_is_refused_when_it_begins(void **state)
+{
+    const sessile_recall_item item = {0, 1};
+    const sessile_memory_outside outside = {0};
+    sessile_memory_run_options options;
+    sessile_recall_options recall;
+    sessile_memory_run *run;
+    memory_scene sc;
+    sessile_error err;
+
+    begin(&sc, state, SESSILE_HOOK_REMEMBER);
+    options = memory_options(&sc);
+    sessile_recall_options_init(&recall);
+    recall.outside = &outside; /* nothing behind the first one is read */
+    recall.outside_count = SESSILE_MEMORY_ENTRIES_MAX + 1;
+    assert_refused(
+        sessile_recall_begin(&run, sc.session, sc.memories, 2, &recall, &options, &err),
+        SESSILE_LIMIT, &err, "[memory_entries]");
+    assert_null(run);
+    sessile_recall_options_init(&recall);
+    recall.has_items = 1;
+    recall.items = &item;
+    recall.item_count = SESSILE_RECALL_ITEMS_MAX + 1;
+    assert_refused(
+        sessile_recall_begin(&run, sc.session, sc.memories, 2, &recall, &options, &err),
+        SESSILE_LIMIT, &err, "64");
+    assert_null(run);
+    memory_scene_close(&sc);
+}
+
 static void an_embedder_costs_the_vector_alone(void **state)
 {
     static const struct {
@@ -776,6 +806,7 @@ int main(void)
         OVER(a_reason_of_any_bytes_is_kept_as_text),
         OVER(admit_says_true_false_or_pending),
         OVER(recall_returns_what_it_was_given),
+        OVER(a_recall_of_too_much_is_refused_when_it_begins),
         OVER(an_embedder_costs_the_vector_alone),
         OVER(a_hosts_entries_are_copied),
         OVER(names_may_be_any_bytes),
