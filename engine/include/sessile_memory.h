@@ -289,8 +289,8 @@ typedef struct sessile_memory_filter {
     sessile_slice metadata_json; /* and its value is this JSON text; empty: any */
 } sessile_memory_filter;
 
-/* Reads the live entry of a key. *out is one row, for sessile_free(). NOTFOUND names the
- * nearest key. */
+/* Reads the live entry of a key. *out is one row, for sessile_free(). NOTFOUND names a
+ * similar key, if one is found quickly. */
 SESSILE_API sessile_status sessile_memory_read(sessile_memory *memory, sessile_slice key,
                                                sessile_memory_row **out,
                                                sessile_error *err);

@@ -192,10 +192,10 @@ static sessile_status create(memory_core *m, sessile_slice language, sessile_err
                &(header_fields){.language = language, .now_ms = memory_now_ms(m)});
     names_place(st, &names, folder, name);
     keyring_user_name(st->keys, names.user, user);
-    status = text.failed ? fail_nomem(err)
-                         : log_create_for(&st->backend, st->keys, folder, name, user,
-                                          text.data, text.size, st->config.timeout_ms,
-                                          NULL, &st->alloc, err);
+    status = text.failed
+                 ? fail_nomem(err)
+                 : log_create_for(&st->backend, st->keys, folder, name, user, text.data,
+                                  text.size, m->timeout_ms, NULL, &st->alloc, err);
     buf_deinit(&text);
     return status;
 }

@@ -81,7 +81,8 @@ sessile_status memory_write(memory_core *m, const sessile_memory_write_entry *en
                             size_t count, sessile_id *ids, sessile_error *err);
 sessile_status memory_change(memory_core *m, const sessile_memory_change *change,
                              sessile_id *ids, sessile_error *err);
-/* What is checked of every text that is written; limit: the name of the limit. */
+/* Checks a text that will be written. LIMIT: it is longer than `most` bytes; INVALID: it
+ * is not UTF-8. limit: the name of the limit that a host can set; NULL: it is fixed. */
 sessile_status memory_check_text(sessile_slice text, const char *what, size_t most,
                                  const char *limit, sessile_error *err);
 void memory_put_id(buf *out, sessile_id id);                        /* as a JSON string */

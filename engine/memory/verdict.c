@@ -14,8 +14,8 @@ sessile_status memory_check_verdict(const memory_core *m, sessile_memory_verdict
                                     sessile_slice reason, sessile_slice by,
                                     sessile_error *err)
 {
-    sessile_status status = memory_check_text(reason, "reason", SESSILE_MEMORY_VALUE_MAX,
-                                              "memory_value", err);
+    sessile_status status =
+        memory_check_text(reason, "reason", SESSILE_MEMORY_VALUE_MAX, NULL, err);
 
     if (!status)
         status =

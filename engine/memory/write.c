@@ -19,10 +19,13 @@
 sessile_status memory_check_text(sessile_slice text, const char *what, size_t most,
                                  const char *limit, sessile_error *err)
 {
-    if (text.size > most)
+    if (text.size > most && limit)
         return fail(err, SESSILE_LIMIT,
                     "the %s has %zu bytes, the limit [%s] is %zu: shorten it", what,
                     text.size, limit, most);
+    if (text.size > most)
+        return fail(err, SESSILE_LIMIT, "the %s has %zu bytes, at most %zu: shorten it",
+                    what, text.size, most);
     if (!utf8_valid(text.data, text.size))
         return fail(err, SESSILE_INVALID, "the %s is not UTF-8", what);
     return SESSILE_OK;
