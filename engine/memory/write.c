@@ -7,8 +7,6 @@
 #include "memory/memory.h"
 
 #include <inttypes.h>
-#include <math.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "base/text.h"
@@ -158,8 +156,6 @@ static void put_holds(buf *out, const sessile_memory_write_entry *e)
 static void put_entry(buf *out, const memory_core *m, const sessile_memory_write_entry *e,
                       sessile_slice metadata, sessile_slice policy)
 {
-    unsigned millionths = (unsigned)lround(e->importance * 1000000);
-
     buf_puts(out, "{\"value\":");
     json_put_string(out, e->value.data, e->value.size);
     memory_put_member(out, "key", e->key);
@@ -170,9 +166,10 @@ static void put_entry(buf *out, const memory_core *m, const sessile_memory_write
         buf_puts(out, ",\"replaces\":");
         memory_put_ids(out, e->replaces, e->replace_count);
     }
-    if (millionths) /* not %g, which has a comma in some locales */
-        buf_printf(out, ",\"importance\":%u.%06u", millionths / 1000000,
-                   millionths % 1000000);
+    if (e->importance >= 0.5e-6) {
+        buf_puts(out, ",\"importance\":");
+        json_put_millionths(out, e->importance);
+    }
     if (e->ttl_ms)
         buf_printf(out, ",\"ttl_ms\":%" PRIi64, e->ttl_ms);
     put_holds(out, e);

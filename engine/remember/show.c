@@ -24,13 +24,13 @@ static void put_time(buf *out, const char *name, int64_t ms)
         buf_printf(out, ",\"%s\":%" PRIi64, name, ms);
 }
 
-/* A share or a score, whatever the locale. */
+/* A share or a score; nothing if it is 0. */
 static void put_number(buf *out, const char *name, double value)
 {
-    int64_t millionths = (int64_t)(value * 1000000 + 0.5);
-    if (value > 0 && value < 1e9)
-        buf_printf(out, ",\"%s\":%lld.%06lld", name, (long long)(millionths / 1000000),
-                   (long long)(millionths % 1000000));
+    if (!(value > 0 && value < 1e9))
+        return;
+    buf_printf(out, ",\"%s\":", name);
+    json_put_millionths(out, value);
 }
 
 sessile_status proposal_put_row(proposal *p, buf *out, size_t memory,
