@@ -51,6 +51,9 @@ sessile_status memory_damage(memory_core *m, sessile_error *err);
 /* The folder and name of its log. */
 void memory_place(const memory_core *m, char folder[NAME_SIZE], char name[NAME_SIZE]);
 
+/* FORKED in a process that did not open the memory, where the mutex may be held by a
+ * thread that does not exist. */
+sessile_status memory_check_process(const memory_core *m, sessile_error *err);
 /* Locks the mutex and reads what others have written. On OK the caller unlocks it with
  * memory_unlock(); after an error it is not locked. */
 sessile_status memory_lock_fresh(memory_core *m, sessile_error *err);
