@@ -108,7 +108,8 @@ SESSILE_API void sessile_memory_close(sessile_memory *memory);
  * Returns OK, or DAMAGED or TRUNCATED if the memory can be read but not written: *out
  * (may be NULL) then says where its log is damaged and how much is lost. What is read
  * does not have the lost entries: one that a lost entry replaced or deleted is live
- * again. Repair it with sessile_check_open(), or ask before you use it.
+ * again. Repair it with sessile_check_open(), or ask before you use it. FORKED: another
+ * process opened it.
  */
 SESSILE_API sessile_status sessile_memory_damage(sessile_memory *memory,
                                                  sessile_error *out);
