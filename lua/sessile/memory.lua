@@ -7,6 +7,7 @@ local agents = require "sessile.agents"
 local embed = require "sessile.memory_embed"
 local import = require "sessile.memory_import"
 local memory_runs = require "sessile.memory_runs"
+local named = require "sessile.memory_named"
 local object = require "sessile.object"
 local options = require "sessile.options"
 local read = require "sessile.memory_read"
@@ -25,7 +26,7 @@ memory.HITS, memory.list_options, memory.search_options = read.HITS, read.list_o
 memory.question, memory.search = read.question, read.search
 
 local KINDS, SOURCES = read.KINDS, read.SOURCES
-local is_id, id_of = read.is_id, read.id_of
+local is_id = named.is_id
 
 -- true, or nil, message, code: nothing is written for a disabled agent, or where memories are off.
 local function check_enabled(store, own, agent)
@@ -145,7 +146,7 @@ for name, to in pairs {
   local shape = options.shape(who, { reason = "string", by = "string" })
   methods[name] = function(self, entry, given)
     local opts = options.check(who, memory.verdict_options(given), shape)
-    local id, message, code = id_of(self, who, entry)
+    local id, message, code = named.id(self, who, entry, to)
     if not id then
       return nil, message, code
     end
@@ -247,7 +248,7 @@ function methods:erase(entry, given)
   end
   local ids = {}
   if entry ~= nil then
-    local id, message, code = id_of(self, "memory:erase", entry)
+    local id, message, code = named.id(self, "memory:erase", entry)
     ids = { id }
     if id and opts.history then
       ids, message, code = history_ids(self, id)

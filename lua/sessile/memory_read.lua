@@ -1,10 +1,11 @@
--- memory_read.lua: the methods of a memory that read, and how a call names an entry.
+-- memory_read.lua: the methods of a memory that read.
 --
--- A list and a search take the same filter. An entry is named by its key, its id, or a row.
+-- A list and a search take the same filter. memory_named.lua says which entry a caller names.
 
 local audit = require "sessile.memory_audit"
 local core = require "sessile.core"
 local embed = require "sessile.memory_embed"
+local named = require "sessile.memory_named"
 local object = require "sessile.object"
 local options = require "sessile.options"
 local times = require "sessile.times"
@@ -22,34 +23,6 @@ read.KINDS, read.SOURCES = KINDS, SOURCES
 
 --- Hits of a search without a limit, as the engine has it.
 read.HITS = 10
-
--- ---------------------------------------------------------------- names of entries
-
---- Whether a text is an id. The engine's mark of "no entry" is none.
-function read.is_id(text)
-  return text:find "^%x%x%x%x%x%x%x%x$" ~= nil and text:lower() ~= "ffffffff"
-end
-
--- Whether a text is an id, and no key of eight hexadecimal digits, such as the day 20260101. An id
--- goes first, so that no key that a model chose stands for another entry.
-local function means_id(self, text)
-  return read.is_id(text) and (self._core:get(text) ~= nil or not self._core:history(text))
-end
-
---- The id of an entry: an id, a row, or the key of a live entry.
-function read.id_of(self, who, entry)
-  local is_row = type(entry) == "table"
-  entry = is_row and entry.id or entry
-  options.expect("string", entry, who .. ": a key, an id or a row")
-  if is_row or means_id(self, entry) then
-    return entry
-  end
-  local row, message, code = self._core:read(entry)
-  if not row then
-    return nil, message, code
-  end
-  return row.id
-end
 
 -- ---------------------------------------------------------------- filters
 
@@ -89,7 +62,7 @@ end
 --- An entry by its id, whatever became of it.
 function methods:get(id)
   options.expect("string", id, "memory:get: an id")
-  if not read.is_id(id) then
+  if not named.is_id(id) then
     return nil, ("'%s' is no id of an entry: eight hexadecimal digits"):format(id:sub(1, 40)),
       "EINVALID"
   end
@@ -178,7 +151,7 @@ function methods:history(entry)
   local is_row = type(entry) == "table"
   entry = is_row and entry.id or entry
   options.expect("string", entry, "memory:history: a key, an id or a row")
-  if is_row or means_id(self, entry) then
+  if is_row or named.means_id(self, entry) then
     return self._core:history(nil, entry)
   end
   return self._core:history(entry)
@@ -192,7 +165,7 @@ end
 --- Where an entry comes from, and what ended it: {entry, from = {{session, agent, first, last,
 --- messages, or failure and code}, …}, ended = {id, state, time, by, reason, value}}.
 function methods:why(entry)
-  local id, message, code = read.id_of(self, "memory:why", entry)
+  local id, message, code = named.id(self, "memory:why", entry)
   if not id then
     return nil, message, code
   end
@@ -239,7 +212,7 @@ local watch_options = options.shape("memory:watch", { after = "string", timeout_
 --- new, and the next `after`.
 function methods:watch(given)
   local opts = options.check("memory:watch", given, watch_options)
-  if opts.after and not read.is_id(opts.after) then
+  if opts.after and not named.is_id(opts.after) then
     options.misuse(("memory:watch: option 'after': an id expected, got '%s'"):format(
       opts.after:sub(1, 40)))
   end

@@ -249,6 +249,14 @@ static void agents_and_one_session_narrow_a_view(void **state)
     assert_int_equal(resumed(w, one, "coder", NULL, "y"), SESSILE_OK);
     assert_int_equal(resumed(w, one, "coder", NULL, "x"), SESSILE_DENIED);
     sessile_store_close(one);
+    const sessile_slice every = sessile_text("*"); /* no more than the other view's */
+    c = credential("ann", &role);
+    c.agents = &every;
+    c.agent_count = 1;
+    assert_int_equal(sessile_store_as(&one, view, &c, &w->err), SESSILE_OK);
+    assert_int_equal(resumed(w, one, "coder", NULL, "x"), SESSILE_OK);
+    assert_int_equal(resumed(w, one, "mailer", NULL, "x"), SESSILE_DENIED);
+    sessile_store_close(one);
     sessile_store_close(view);
 }
 
