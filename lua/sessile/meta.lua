@@ -890,7 +890,7 @@ function AnyMemory:confirm(entry, opts) end
 ---@return string? code
 function AnyMemory:consent(is_given, opts) end
 
----The live entry of a key. ENOTFOUND names the nearest key.
+---The live entry of a key. ENOTFOUND names a similar key, if one is found quickly.
 ---@param slot string a key
 ---@return sessile.MemoryRow?
 ---@return string? message
