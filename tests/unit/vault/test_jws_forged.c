@@ -129,6 +129,51 @@ static void spare_bits_are_refused(void **state)
     free(token);
 }
 
+/* Each byte in place of each character: a token has one spelling. */
+static void each_other_byte_is_refused(void **state)
+{
+    char *header = tokens_header(SIGNER_SECRET);
+    char *token = signer_token(t.signer, SIGNER_SECRET, header, P_ALL);
+    size_t size = strlen(token);
+    (void)state;
+    for (size_t i = 0; i < size; i++) {
+        char was = token[i];
+        for (int byte = 0; byte < 256; byte++)
+            if ((char)byte != was) {
+                token[i] = (char)byte;
+                assert_int_not_equal(tokens_judge(&t, token, size), JWS_ACCEPTED);
+            }
+        token[i] = was;
+    }
+    free(header);
+    free(token);
+}
+
+static void base64url_has_64_characters(void **state)
+{
+    unsigned char out[8];
+    size_t size;
+    (void)state;
+    for (int at = 0; at < 4; at++) {
+        int taken = 0;
+        for (int byte = 0; byte < 256; byte++) {
+            char text[] = "AAAA";
+            text[at] = (char)byte;
+            taken += jose_decode(out, sizeof out, text, 4, &size) == 0 && size == 3;
+        }
+        assert_int_equal(taken, 64);
+    }
+    assert_int_equal(jose_decode(out, 3, "AAAA", 4, &size), 0);
+    assert_int_equal(jose_decode(out, 2, "AAAA", 4, &size), -1);
+    assert_int_equal(jose_decode(out, 2, "_-8", 3, &size), 0);
+    assert_int_equal(size, 2);
+    assert_memory_equal(out, "\xff\xef", 2);
+    assert_int_equal(jose_decode(out, 1, "_-8", 3, &size), -1);
+    assert_int_equal(jose_decode(out, 1, "_w", 2, &size), 0);
+    assert_int_equal(jose_decode(out, 8, "_", 1, &size), -1);
+    assert_int_equal(jose_decode(out, 0, "", 0, &size), 0);
+}
+
 static void texts_that_are_no_token_are_refused(void **state)
 {
     static const char *const texts[] = {"x",
@@ -375,6 +420,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(other_spellings_are_refused),
         cmocka_unit_test(spare_bits_are_refused),
+        cmocka_unit_test(each_other_byte_is_refused),
+        cmocka_unit_test(base64url_has_64_characters),
         cmocka_unit_test(texts_that_are_no_token_are_refused),
         cmocka_unit_test(token_of_a_megabyte_is_refused_by_its_size),
         cmocka_unit_test(edges_of_ECDSA_are_refused),
