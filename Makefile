@@ -245,6 +245,7 @@ $(BUILD)/fuzz/%: $(OBJ)/tests/fuzz/fuzz_%.o $(FUZZ_DRIVER) $(FUZZ_SHARED) $(BIND
 	@mkdir -p $(@D)
 	$(LINK) $(FUZZ_LINK) -o $@ $^ $(LIBS)
 
+$(BUILD)/bench/jws: $(OBJ)/tests/support/signer.o
 $(BUILD)/bench/%: $(OBJ)/tests/bench/%.o $(BENCH_SHARED) $(BUILD)/internal.a
 	@mkdir -p $(@D)
 	$(LINK) -o $@ $^ $(BENCH_LIBS) $(LIBS)
