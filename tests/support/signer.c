@@ -42,6 +42,7 @@ struct signer {
     unsigned char public[2][32], private[2][64]; /* Ed25519 */
     unsigned char secret[32];
     unsigned char modulus[256];
+    int salt;
 };
 
 static const struct {
@@ -101,6 +102,7 @@ signer *signer_new(void)
     signer *s = room(sizeof *s);
     BIGNUM *n = NULL;
     need(sodium_init() >= 0, "no libsodium");
+    s->salt = RSA_PSS_SALTLEN_DIGEST;
     load();
     for (int i = 0; i < 2; i++)
         crypto_sign_keypair(s->public[i], s -> private[i]);
@@ -121,6 +123,11 @@ void signer_free(signer *s)
     ssl.EVP_PKEY_free(s->rsa);
     ssl.EVP_PKEY_free(s->rsa1024);
     free(s);
+}
+
+void signer_set_salt(signer *s, int size)
+{
+    s->salt = size;
 }
 
 const unsigned char *signer_modulus(const signer *s)
@@ -232,7 +239,7 @@ static const unsigned char *take_integer(unsigned char out[32], const unsigned c
     return at + size;
 }
 
-static int start(EVP_MD_CTX *md, EVP_PKEY *key, signer_key kind, int to_sign)
+static int start(EVP_MD_CTX *md, EVP_PKEY *key, signer_key kind, int to_sign, int salt)
 {
     EVP_PKEY_CTX *context;
     int done =
@@ -242,8 +249,7 @@ static int start(EVP_MD_CTX *md, EVP_PKEY *key, signer_key kind, int to_sign)
     if (kind == SIGNER_PSS) {
         need(ssl.EVP_PKEY_CTX_set_rsa_padding(context, RSA_PKCS1_PSS_PADDING) == 1,
              "PSS");
-        need(ssl.EVP_PKEY_CTX_set_rsa_pss_saltlen(context, RSA_PSS_SALTLEN_DIGEST) == 1,
-             "PSS");
+        need(ssl.EVP_PKEY_CTX_set_rsa_pss_saltlen(context, salt) == 1, "PSS");
     }
     return done;
 }
@@ -263,7 +269,7 @@ static size_t sign(const signer *s, signer_key key, const char *text,
         return crypto_auth_hmacsha256_BYTES;
     }
     EVP_MD_CTX *md = ssl.EVP_MD_CTX_new();
-    need(start(md, openssl_key(s, key), key, 1) == 1, "cannot sign");
+    need(start(md, openssl_key(s, key), key, 1, s->salt) == 1, "cannot sign");
     need(ssl.EVP_DigestSign(md, out, &size, data, strlen(text)) == 1, "cannot sign");
     ssl.EVP_MD_CTX_free(md);
     if (key == SIGNER_P256) {
@@ -350,7 +356,7 @@ signer_floor *signer_floor_new(const signer *s, signer_key key, const char *toke
     if (key == SIGNER_P256) { /* a new one, as DER */
         EVP_MD_CTX *md = ssl.EVP_MD_CTX_new();
         f->size = sizeof f->signature;
-        need(start(md, f->key, key, 1) == 1 &&
+        need(start(md, f->key, key, 1, RSA_PSS_SALTLEN_DIGEST) == 1 &&
                  ssl.EVP_DigestSign(md, f->signature, &f->size,
                                     (const unsigned char *)f->input,
                                     strlen(f->input)) == 1,
@@ -367,7 +373,7 @@ int signer_floor_verify(const signer_floor *f)
     EVP_MD_CTX *md = ssl.EVP_MD_CTX_new();
     int right =
         f->is_own ? ssl.EVP_DigestVerifyInit_ex(md, NULL, NULL, NULL, NULL, f->key, NULL)
-                  : start(md, f->key, f->kind, 0);
+                  : start(md, f->key, f->kind, 0, RSA_PSS_SALTLEN_DIGEST);
     right = right == 1 &&
             ssl.EVP_DigestVerify(md, f->signature, f->size,
                                  (const unsigned char *)f->input, strlen(f->input)) == 1;

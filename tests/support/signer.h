@@ -36,6 +36,8 @@ char *signer_jwks(const signer *s, const signer_key *keys);
  */
 char *signer_token(const signer *s, signer_key key, const char *header,
                    const char *payload);
+/* The salt of SIGNER_PSS from now on, in bytes; -1: 32, as PS256 has it. */
+void signer_set_salt(signer *s, int size);
 /* The same with a signature of the caller's. */
 char *signer_forge(const char *header, const char *payload, const void *signature,
                    size_t size);

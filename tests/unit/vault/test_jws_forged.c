@@ -344,6 +344,41 @@ static void edges_of_RSA_are_refused(void **state)
     }
 }
 
+/* The right signature, cut short or followed by more. */
+static void signature_of_another_size_is_refused(void **state)
+{
+    (void)state;
+    for (signer_key key = SIGNER_ED25519; key <= SIGNER_SECRET; key++) {
+        char *header = tokens_header(key);
+        char *token = signer_token(t.signer, key, header, P_ALL);
+        const char *last = strrchr(token, '.') + 1;
+        unsigned char raw[260] = {0};
+        size_t size;
+        assert_int_equal(jose_decode(raw, 256, last, strlen(last), &size), 0);
+        forge("a byte more", key, raw, size + 1);
+        forge("four bytes more", key, raw, size + 4);
+        forge("a byte less", key, raw, size - 1);
+        forge("half of it", key, raw, size / 2);
+        forge("all but the first", key, raw + 1, size - 1);
+        free(header);
+        free(token);
+    }
+}
+
+static void PSS_with_another_salt_is_refused(void **state)
+{
+    static const int sizes[] = {0, 20, 31, 33, 64, 222};
+    char *header = tokens_header(SIGNER_PSS);
+    (void)state;
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+        signer_set_salt(t.signer, sizes[i]);
+        tokens_expect(&t, "another salt",
+                      tokens_judge_signed(&t, SIGNER_PSS, header, P_ALL), JWS_SIGNATURE);
+    }
+    signer_set_salt(t.signer, -1);
+    free(header);
+}
+
 /* The confusion of keys: a public key, which everybody has, as the secret of an HMAC. */
 static void HMAC_with_what_is_public_is_refused(void **state)
 {
@@ -428,6 +463,8 @@ int main(void)
         cmocka_unit_test(ECDSA_of_another_form_is_refused),
         cmocka_unit_test(edges_of_EdDSA_are_refused),
         cmocka_unit_test(edges_of_RSA_are_refused),
+        cmocka_unit_test(signature_of_another_size_is_refused),
+        cmocka_unit_test(PSS_with_another_salt_is_refused),
         cmocka_unit_test(HMAC_with_what_is_public_is_refused),
         cmocka_unit_test(each_changed_bit_of_a_signature_is_refused),
         cmocka_unit_test(enough_was_tried),
