@@ -42,7 +42,8 @@ static json claim(json payload, const char *name)
         return json_get(payload, name);
     while (*name && payload.type == JSON_OBJECT)
         payload = pointed(payload, &name);
-    /* A parent that is no object is a claim of the wrong form, and none that is missing. */
+    /* A parent that is no object is a claim of the wrong form, and none that is missing.
+     */
     if (*name && payload.type != JSON_NONE)
         payload = (json){NULL, 0, JSON_NULL};
     return payload;

@@ -252,7 +252,7 @@ static jws_reason judge(held_claims **out, const jws_verifier *v, const keyset *
 {
     const signature_key *key = NULL;
     char raw[PART_MOST];
-    json header, payload;
+    json header = {NULL, 0, JSON_NONE}, payload = header;
     jws_reason reason;
     buf checked;
     parts p;

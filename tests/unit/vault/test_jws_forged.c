@@ -365,6 +365,30 @@ static void signature_of_another_size_is_refused(void **state)
     }
 }
 
+/* A MAC without its last byte is not completed by what was in memory before: here by the
+ * 32nd byte of the header. */
+static void short_MAC_is_not_completed(void **state)
+{
+    const char *header = "{\"alg\":\"HS256\",\"kid\":\"hs\",\"typ\":\"JWT\"}";
+    unsigned char mac[32];
+    char payload[200];
+    size_t size;
+    int found = 0;
+    (void)state;
+    for (int i = 0; i < 20000 && !found; i++) {
+        sprintf(payload, "{" TOKENS_PLAIN ",\"x\":%d}", i);
+        char *token = signer_token(t.signer, SIGNER_SECRET, header, payload);
+        const char *last = strrchr(token, '.') + 1;
+        assert_int_equal(jose_decode(mac, sizeof mac, last, strlen(last), &size), 0);
+        found = mac[31] == (unsigned char)header[31];
+        free(token);
+    }
+    assert_true(found);
+    char *token = signer_forge(header, payload, mac, 31);
+    tokens_expect(&t, "31 bytes", tokens_judge(&t, token, strlen(token)), JWS_SIGNATURE);
+    free(token);
+}
+
 static void PSS_with_another_salt_is_refused(void **state)
 {
     static const int sizes[] = {0, 20, 31, 33, 64, 222};
@@ -464,6 +488,7 @@ int main(void)
         cmocka_unit_test(edges_of_EdDSA_are_refused),
         cmocka_unit_test(edges_of_RSA_are_refused),
         cmocka_unit_test(signature_of_another_size_is_refused),
+        cmocka_unit_test(short_MAC_is_not_completed),
         cmocka_unit_test(PSS_with_another_salt_is_refused),
         cmocka_unit_test(HMAC_with_what_is_public_is_refused),
         cmocka_unit_test(each_changed_bit_of_a_signature_is_refused),
