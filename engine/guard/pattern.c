@@ -110,12 +110,16 @@ int pattern_name_valid(const char *name, size_t size)
     return size > 0 && size <= PATTERN_NAME_MAX;
 }
 
+/* What all expressions have, those of screens, and those of schemas (ECMA 262). */
+#define FLAGS_ALL    (PCRE2_UTF | PCRE2_NEVER_BACKSLASH_C | PCRE2_USE_OFFSET_LIMIT)
+#define FLAGS_SCREEN (PCRE2_UCP | PCRE2_CASELESS | PCRE2_DOTALL | PCRE2_NO_AUTO_CAPTURE)
+#define FLAGS_SCHEMA                                                   \
+    (PCRE2_ALT_BSUX | PCRE2_ALLOW_EMPTY_CLASS | PCRE2_DOLLAR_ENDONLY | \
+     PCRE2_MATCH_UNSET_BACKREF)
+
 static sessile_status compile(pattern_set *set, pattern *p, sessile_slice expression,
-                              sessile_error *err)
+                              uint32_t flags, sessile_error *err)
 {
-    uint32_t flags = PCRE2_UTF | PCRE2_UCP | PCRE2_CASELESS | PCRE2_DOTALL |
-                     PCRE2_NO_AUTO_CAPTURE | PCRE2_NEVER_BACKSLASH_C |
-                     PCRE2_USE_OFFSET_LIMIT;
     pcre2_compile_context *context = pcre2_compile_context_create(set->general);
     PCRE2_SIZE where = 0;
     PCRE2_UCHAR why[128];
@@ -123,8 +127,8 @@ static sessile_status compile(pattern_set *set, pattern *p, sessile_slice expres
 
     if (!context)
         return fail_nomem(err);
-    p->code = pcre2_compile((PCRE2_SPTR)expression.data, expression.size, flags, &code,
-                            &where, context);
+    p->code = pcre2_compile((PCRE2_SPTR)expression.data, expression.size,
+                            FLAGS_ALL | flags, &code, &where, context);
     pcre2_compile_context_free(context);
     if (!p->code && code == PCRE2_ERROR_HEAP_FAILED)
         return fail_nomem(err);
@@ -138,11 +142,11 @@ static sessile_status compile(pattern_set *set, pattern *p, sessile_slice expres
     return SESSILE_OK;
 }
 
-sessile_status pattern_set_add(pattern_set *set, const char *name,
-                               sessile_slice expression, sessile_error *err)
+static sessile_status add(pattern_set *set, const char *name, sessile_slice expression,
+                          uint32_t flags, sessile_error *err)
 {
+    literals wanted = {0};
     sessile_status status;
-    literals wanted;
     pattern *p;
 
     if (set->count >= PATTERNS_MOST)
@@ -161,12 +165,25 @@ sessile_status pattern_set_add(pattern_set *set, const char *name,
         return fail(err, SESSILE_INVALID, "the pattern '%s' is not UTF-8", name);
     p = &set->list[set->count];
     memcpy(p->name, name, strlen(name) + 1);
-    status = compile(set, p, expression, err);
+    status = compile(set, p, expression, flags, err);
     if (status)
         return status;
-    literals_of(&wanted, expression.data, expression.size);
+    if (flags == FLAGS_SCREEN)
+        literals_of(&wanted, expression.data, expression.size);
     return literal_filter_add(&set->filter, (unsigned)set->count++, &wanted, &set->alloc,
                               err);
+}
+
+sessile_status pattern_set_add(pattern_set *set, const char *name,
+                               sessile_slice expression, sessile_error *err)
+{
+    return add(set, name, expression, FLAGS_SCREEN, err);
+}
+
+sessile_status pattern_set_add_exact(pattern_set *set, const char *name,
+                                     sessile_slice expression, sessile_error *err)
+{
+    return add(set, name, expression, FLAGS_SCHEMA, err);
 }
 
 void pattern_set_ready(pattern_set *set)

@@ -54,6 +54,10 @@ void pattern_set_free(pattern_set *set); /* NULL is ignored */
  * expression that is wrong, with the byte; LIMIT: too many, too large; NOMEM. */
 sessile_status pattern_set_add(pattern_set *set, const char *name,
                                sessile_slice expression, sessile_error *err);
+/* The same for an expression of a JSON Schema: as in ECMA 262, case matters, `.` does not
+ * match line ends, classes are those of ASCII, and groups can be referred to. */
+sessile_status pattern_set_add_exact(pattern_set *set, const char *name,
+                                     sessile_slice expression, sessile_error *err);
 /* To be called once, after the last was added. */
 void pattern_set_ready(pattern_set *set);
 /* 1 when a name has the form of one: 1 to PATTERN_NAME_MAX letters, digits, _ and -. */
