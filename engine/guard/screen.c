@@ -405,6 +405,9 @@ static sessile_status run_screen(running *r, const screen *s)
             status = fail_nomem(r->err);
         else if (asked)
             add_failure(r, s->name, s->on_error, why.message);
+        else if (answer.rule[0] && !screen_has_rule(s, answer.rule))
+            add_failure(r, s->name, s->on_error,
+                        "it names a rule that its file does not declare");
         else
             status = apply(r, s, &seen, &hits, &answer);
     }

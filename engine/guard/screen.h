@@ -33,8 +33,8 @@
 
 #define SCREENS_MOST    16
 #define SCREEN_SCHEMAS  16
-#define SCREEN_NAME_MAX 100
-#define SCREEN_RULE_MAX 40
+#define SCREEN_NAME_MAX PATTERN_NAME_MAX
+#define SCREEN_RULE_MAX PATTERN_NAME_MAX
 #define SCREEN_RULES    64
 #define SCREEN_URLS     64 /* URLs that a function is shown */
 

@@ -82,8 +82,8 @@ typedef struct sessile_screen_step {
     unsigned on;         /* SESSILE_SCREEN_… bits; 0: what its file says */
 } sessile_screen_step;
 
-/* JSON texts of a kind must be valid under a JSON Schema (draft 4 or 7, without references
- * to other documents). */
+/* JSON texts of a kind must be valid under a JSON Schema (draft 4 or 7, without
+ * references to other documents). */
 typedef struct sessile_screen_schema {
     sessile_screen_kind kind; /* one bit */
     const char *key;          /* of custom entries: their kind; else NULL */
@@ -97,7 +97,10 @@ typedef struct sessile_screens_options {
     const sessile_screen_schema *schemas;
     size_t schema_count;
     const char *schema_library; /* NULL: schema.so, where it was installed */
-    sessile_alloc alloc;        /* NULL: realloc and free */
+    /* 1: the message of a screen that fails has what it raised, which may be words of the
+     * text: for those who write screens. */
+    int verbose;
+    sessile_alloc alloc; /* NULL: realloc and free */
     void *alloc_ud;
 } sessile_screens_options;
 SESSILE_API void sessile_screens_options_init(sessile_screens_options *options);

@@ -163,23 +163,29 @@ function paths.encodings(given)
   return table.concat(list, ":")
 end
 
---- The program that isolated policies run in: the one given, the one beside the executable or
---- beside this module; nil: where the library was installed.
-function paths.worker(given)
-  if given then
-    return paths.expand(given)
-  end
-  local places = { here() .. "/../../build/libexec/sessile-worker",
-    here() .. "/../../../../libexec/sessile/sessile-worker" }
+-- A file of libexec: beside the executable or this module; nil: where the library was installed.
+local function libexec(name)
+  local places = { here() .. "/../../build/libexec/" .. name,
+    here() .. "/../../../../libexec/sessile/" .. name }
   local build, folder = build_folder(), above_executable()
   if build then
-    table.insert(places, 1, build .. "/libexec/sessile-worker")
+    table.insert(places, 1, build .. "/libexec/" .. name)
   end
   if folder then
-    table.insert(places, 1, folder .. "/libexec/sessile-worker")
-    table.insert(places, 2, folder .. "/libexec/sessile/sessile-worker")
+    table.insert(places, 1, folder .. "/libexec/" .. name)
+    table.insert(places, 2, folder .. "/libexec/sessile/" .. name)
   end
   return paths.readable(places)
+end
+
+--- The program that isolated policies run in: the one given, else that of this build.
+function paths.worker(given)
+  return given and paths.expand(given) or libexec "sessile-worker"
+end
+
+--- The library that knows JSON Schema; nil: none is found.
+function paths.schema_library()
+  return libexec "schema.so"
 end
 
 return paths
