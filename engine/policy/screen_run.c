@@ -196,8 +196,10 @@ static void read_spans(lua_State *L, run *r, int list)
     vm_charge(L, n);
     for (i = 1; i <= n; i++) {
         lua_Integer from = 0, to = 0;
-        if (lua_rawgeti(L, list, (lua_Integer)i) != LUA_TTABLE && !lua_json_thaw(L, -1))
+        lua_rawgeti(L, list, (lua_Integer)i);
+        if (!lua_istable(L, -1))
             luaL_error(L, "a place is {from, to}");
+        lua_json_thaw(L, -1); /* the table behind one of ours is then on top */
         lua_rawgeti(L, -1, 1);
         from = lua_tointeger(L, -1);
         lua_rawgeti(L, -2, 2);
