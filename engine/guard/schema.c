@@ -52,6 +52,8 @@ static int expression_search(const void *expression, const char *text, size_t si
     sessile_status status;
     int found;
 
+    if (size > PATTERN_REACH) /* a match could be longer */
+        return -1;
     pattern_hits_init(&hits, &allocator_default);
     status = pattern_set_match(expression, (sessile_slice){text, size}, 1, os_current,
                                &hits, NULL);

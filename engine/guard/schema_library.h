@@ -18,7 +18,8 @@ extern "C" {
 enum { SCHEMA_OK = 0, SCHEMA_BROKEN, SCHEMA_NOMEM, SCHEMA_FAILED };
 
 /* Expressions of a schema (ECMA 262, matched anywhere in a text). new: NULL when it is
- * wrong. search: 1, 0, or -1 when it tried too much. Many threads may search. */
+ * wrong. search: 1, 0, or -1 when it tried too
+ * much or the text is too long. Many threads may search. */
 typedef struct schema_expressions {
     void *(*new_)(const char *text, size_t size);
     int (*search)(const void *expression, const char *text, size_t size);

@@ -101,8 +101,8 @@ describe("an item", function()
           item.text, #item.urls, ctx.options.word }
         error(table.concat(all, "|"), 0)
       end, options = { word = { type = "string", default = "w" } }]], { verbose = true }))
-    assert.equal("memory|-|tool|ann|k|5|a\nb c|0|w",
-      run(s, "a\nb c", { author = "ann", key = "k" }).findings[1].message)
+    assert.equal("memory|-|tool|ann|k|5|ab  c|0|w",
+      run(s, "ab  c", { author = "ann", key = "k" }).findings[1].message)
     assert.equal("message|user|user|||1|x|0|w", run(s, "x",
       { kind = "message", role = "user", source = "user" }).findings[1].message)
   end)

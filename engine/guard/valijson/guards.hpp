@@ -56,7 +56,8 @@ public:
     {
         int found = calls_.search(expression, text.data(), text.size());
         if (found < 0)
-            throw std::runtime_error("one of its patterns tries too many ways to match");
+            throw std::runtime_error("one of its patterns tries too many ways, or the text is "
+                                     "longer than 64 KiB");
         return found != 0;
     }
 

@@ -11,3 +11,5 @@ s/std::regex/schema_guards::regex/g
 s/std::smatch/schema_guards::matches/g
 /bool validateSchema(const Subschema &subschema)/,/{/ s/{/{ schema_guards::level level_;/
 s/for (++innerItr; innerItr != end; ++innerItr) {/& schema_guards::tick();/
+# Formats are of strings; valijson also judges other values by them.
+s/^ *const std::string s = m_target.asString();/        if (!m_target.isString())\n            return true;\n&/
