@@ -18,7 +18,7 @@
 #include "base/text.h"
 #include "guard/literals.h"
 
-#define STEP_FIRST 4096 /* places to begin at */
+#define STEP_FIRST 1024 /* places to begin at */
 #define BEHIND     256  /* bytes before a step that a look behind may see */
 #define SLOW_US    1000 /* a step that takes longer is not made larger */
 #define HEAP_KB    1024
