@@ -41,7 +41,7 @@ return {
       .. [[(?:system\s+(?:prompt|message)|hidden\s+(?:prompt|instructions)|initial\s+instructions|your\s+instructions)\b]],
     conceal = [[\b(?:do not|don't|never)\s+(?:tell|inform|mention|notify|alert|warn|show|reveal)]]
       .. gap .. [[(?:user|anyone|anybody|human|person|owner|admin\w*)\b]],
-    pretend = [[(?:^|\n)\s*(?:<\|?|\[|#{1,4}\s*)?(?:im_start|system|assistant|inst|sys)(?:\|?>|\]|:)|<\|[a-z_]{3,20}\|>|\b(?:system|admin\w*|developer|security)\s+(?:override|notice|update|alert)\s*:]],
+    pretend = [[(?:(?<![\w \t"'.,(/-])|(?<=# ))(?:im_start|system|assistant|inst|sys)(?:\|?>|\]|:)|<\|(?:im_start|im_end|system|user|assistant|endoftext|eot_id|start_header_id)\|>|\b(?:system|admin\w*|developer|security)\s+(?:override|notice|update|alert)\s*:]],
     german = [[\b(?:ignorier|vergiss|vergess|missachte|umgeh)\w*]] .. gap
       .. [[(?:anweisung|regel|vorgabe|befehl|instruktion)\w*|\bdu bist (?:jetzt|nun|ab sofort)\b|\b(?:sag|erz(?:ä|ae)hl|verrat)\w*\s+(?:es\s+)?(?:dem|der|den)\s+(?:nutzer|benutzer|anwender)\w*\s+nicht]],
 

@@ -1,5 +1,5 @@
-/* test_screen.c: lists of screens below the Lua: their order, what functions may answer, what is
- * removed from a text, and a list without memory. */
+/* test_screen.c: lists of screens below the Lua: their order, what functions may answer,
+ * what is removed from a text, and a list without memory. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -114,8 +114,7 @@ static void add(sessile_screens *list, const char *name, const char *expression,
     snprintf(s.name, sizeof s.name, "%s", name);
     if (expression) {
         assert_int_equal(pattern_set_new(&s.patterns, &allocator_default, &err), 0);
-        assert_int_equal(
-            pattern_set_add(s.patterns, "p", slice_of(expression), &err), 0);
+        assert_int_equal(pattern_set_add(s.patterns, "p", slice_of(expression), &err), 0);
         pattern_set_ready(s.patterns);
     }
     if (function)
@@ -157,8 +156,8 @@ static void the_first_that_refuses_ends_it(void **state)
     assert_string_equal(label, "screen:first");
     assert_int_equal(screen_label(&result.findings[1], label), 0);
     assert_int_equal(screen_refusal(&result, &err), SESSILE_DENIED);
-    assert_string_equal(err.message,
-                        "the screen second refuses it by its rule p: nothing was written");
+    assert_string_equal(
+        err.message, "the screen second refuses it by its rule p: nothing was written");
     screen_result_deinit(&result);
     screens_release(list);
     assert_int_equal(flags.released + never.released, 2);
