@@ -414,12 +414,13 @@ static uint64_t owners_at(const literal_filter *f, unsigned key, const char *tex
 /* Whether a character stands in the text: memmem() is slower where it does not. */
 static int contains(const char *text, size_t size, const char *character)
 {
-    const char *at = text, *end = text + size;
-    size_t length = strlen(character);
-    while ((at = memchr(at, character[0], (size_t)(end - at))) != NULL) {
-        if ((size_t)(end - at) >= length && memcmp(at, character, length) == 0)
+    size_t length = strlen(character), left = size;
+    const char *at = memchr(text, character[0], left);
+    while (at) {
+        left = size - (size_t)(at - text);
+        if (left >= length && memcmp(at, character, length) == 0)
             return 1;
-        at++;
+        at = memchr(at + 1, character[0], left - 1);
     }
     return 0;
 }

@@ -216,8 +216,9 @@ typedef struct matching {
     const pattern_set *set;
     sessile_slice text;
     const os_table *os;
-    uint64_t cpu_until;  /* the thread's CPU time when the time is up */
-    uint64_t wall_until; /* it cannot be up before this */
+    uint64_t budget;     /* microseconds */
+    uint64_t wall_until; /* the time cannot be up before this */
+    uint64_t cpu_until;  /* the thread's CPU time when it is up; 0: not looked at yet */
     pcre2_match_context *context;
     pcre2_match_data *found;
     pcre2_jit_stack *stack; /* if the stack of the thread was too small */
@@ -318,14 +319,16 @@ static sessile_status match_step(matching *m, unsigned pattern, size_t *at, size
     return SESSILE_OK;
 }
 
-/* CPU time costs a system call, but it cannot have grown by more than the clock on the
- * wall, which costs none. */
+/* CPU time costs a system call, so it is looked at for the first time when the budget has
+ * passed on the wall, and counted from there. */
 static int time_is_up(matching *m, uint64_t now)
 {
     uint64_t cpu;
     if (now < m->wall_until)
         return 0;
     cpu = m->os->thread_cpu_us(m->os->ud);
+    if (!m->cpu_until)
+        m->cpu_until = cpu + m->budget;
     if (cpu >= m->cpu_until)
         return 1;
     m->wall_until = now + (m->cpu_until - cpu);
@@ -360,7 +363,7 @@ sessile_status pattern_set_match(const pattern_set *set, sessile_slice text, int
 {
     matching m = {.set = set, .text = text, .os = os, .hits = hits, .err = err};
     sessile_status status = SESSILE_OK;
-    uint64_t wanted, budget;
+    uint64_t wanted;
     unsigned i;
 
     if (!utf8_valid(text.data, text.size))
@@ -371,9 +374,8 @@ sessile_status pattern_set_match(const pattern_set *set, sessile_slice text, int
         wanted &= (UINT64_C(1) << set->count) - 1;
     if (!wanted)
         return SESSILE_OK;
-    budget = (PATTERN_MS + (uint64_t)(text.size / 16384)) * 1000;
-    m.wall_until = os->clock_us(os->ud) + budget;
-    m.cpu_until = os->thread_cpu_us(os->ud) + budget;
+    m.budget = (PATTERN_MS + (uint64_t)(text.size / 16384)) * 500;
+    m.wall_until = os->clock_us(os->ud) + m.budget;
     m.context = pcre2_match_context_create(set->general);
     m.found = pcre2_match_data_create(1, set->general);
     if (!m.context || !m.found)

@@ -75,16 +75,18 @@ static sessile_status add_cut(view *v, size_t seen, size_t raw, sessile_error *e
 sessile_status view_make(view *v, sessile_slice raw, int is_json, const allocator *a,
                          sessile_error *err)
 {
-    const char *at = raw.data, *end = raw.data + raw.size, *escape;
+    const char *at = raw.data, *end = raw.data + raw.size, *escape = NULL;
     sessile_status status = SESSILE_OK;
 
     memset(v, 0, sizeof *v);
     buf_init(&v->decoded, a);
     v->raw = v->text = raw;
     v->is_json = is_json;
-    if (!is_json || !raw.size || !memchr(raw.data, '\\', raw.size))
+    if (is_json && raw.size)
+        escape = memchr(raw.data, '\\', raw.size);
+    if (!escape)
         return SESSILE_OK;
-    while (!status && (escape = memchr(at, '\\', (size_t)(end - at))) != NULL) {
+    while (!status && escape) {
         char decoded[4];
         size_t size;
         buf_put(&v->decoded, at, (size_t)(escape - at));
@@ -92,6 +94,7 @@ sessile_status view_make(view *v, sessile_slice raw, int is_json, const allocato
         size = json_unescape(&at, end, decoded);
         buf_put(&v->decoded, decoded, size);
         status = add_cut(v, v->decoded.size, (size_t)(at - raw.data), err);
+        escape = memchr(at, '\\', (size_t)(end - at));
     }
     buf_put(&v->decoded, at, (size_t)(end - at));
     if (!status && v->decoded.failed)

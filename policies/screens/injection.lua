@@ -14,6 +14,7 @@ return {
   on = { "memory", "state" },
   action = "flag",
 
+  -- luacheck: push no max line length
   patterns = {
     sql_union = [[\bunion\s+(?:all\s+)?select\b]],
     sql_always = [[['"]\s*(?:or|and)\s+['"]?\w{1,10}['"]?\s*=\s*['"]?\w{1,10}]],
@@ -28,4 +29,5 @@ return {
     path = [[(?:\.\./){3,}|(?:\.\.\\){3,}|%2e%2e%2f%2e%2e]],
     template = [[\{\{\s*(?:config|self|request|[\d*+\s-]{3,})\b|\$\{jndi:|<%=?\s*(?:system|exec|`)]],
   },
+  -- luacheck: pop
 }

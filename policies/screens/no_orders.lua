@@ -13,8 +13,10 @@
 -- Words between two that belong together.
 local gap = [[\W+(?:[\w'’]+\W+){0,5}?]]
 
+-- luacheck: push no max line length
 local rules = [[(?:instructions?|rules?|prompts?|guidelines?|directives?|policy|policies|constraints?|orders)]]
 local before = [[(?:previous|prior|above|earlier|preceding|foregoing|all|any|your|the|these|existing|system)]]
+-- luacheck: pop
 
 return {
   name = "no_orders",
@@ -28,6 +30,7 @@ return {
       about = "sources besides the host that may give orders: user, agent, tool, system" },
   },
 
+  -- luacheck: push no max line length
   patterns = {
     -- Orders that nobody's memory needs.
     override = [[\b(?:ignore|disregard|forget|override|bypass|skip|drop)]] .. gap
@@ -52,6 +55,7 @@ return {
       .. [[(?:conversations?|chats?|history|messages?|files?|credentials?|passwords?|tokens?|keys?|secrets?|contents?)\b.{0,60}?(?:https?://|\bto\b|[\w.]+@[\w.]+)]],
     must = [[\b(?:the\s+)?(?:assistant|agent|model|ai|llm|bot)\s+(?:must|should|shall|has to|needs to|is (?:instructed|required|authorized|allowed) to)\s+(?:always|never|immediately|ignore|send|run|execute|forward|approve|call|use|trust|reply|respond|recommend)\b]],
   },
+  -- luacheck: pop
 
   screen = function(item, ctx)
     if item.source == "host" then

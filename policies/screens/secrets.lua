@@ -28,6 +28,7 @@ return {
       about = "what is done with a secret" },
   },
 
+  -- luacheck: push no max line length
   patterns = {
     aws = [[(?-i)\b(?:AKIA|ASIA)[0-9A-Z]{16}\b]],
     github = [[(?-i)\b(?:gh[pousr]_[A-Za-z0-9]{30,255}|github_pat_[A-Za-z0-9_]{50,255})\b]],
@@ -44,6 +45,7 @@ return {
     named = [[(?:password|passwd|passphrase|passwort|kennwort|secret|api[_-]?key|access[_-]?key|secret[_-]?key|auth[_-]?token|access[_-]?token)["'`]{0,2}\s{0,3}(?:[:=]|\bis\b|\bist\b|\blautet\b)\s{0,3}["'`]?\K[^\s"'`,;]{8,200}]],
     bearer = [[\bauthorization["']?\s{0,3}[:=]\s{0,3}["']?(?:bearer|basic)\s+\K[A-Za-z0-9._~+/=-]{16,4000}]],
   },
+  -- luacheck: pop
 
   screen = function(item, ctx)
     local text, found = item.text, item.matches

@@ -1,4 +1,4 @@
--- Lists of screens: what a file may say, what is done with a verdict, what a screen that fails does.
+-- Lists of screens: what a file may say, what a verdict does, and what a screen that fails does.
 
 local cli = require "spec.support.cli"
 local sessile = require "sessile"

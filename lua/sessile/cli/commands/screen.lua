@@ -1,4 +1,4 @@
---- screen: `screen try` and `screen test`: what screens say of a text, and how often they are right.
+--- screen: what a screen says of a text, and how often it is right.
 --
 -- Must never write anything, and never open a store.
 
