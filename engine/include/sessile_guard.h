@@ -238,8 +238,8 @@ typedef struct sessile_screen_schema {
 
 /* Call sessile_screens_options_init(), then fill in. Borrowed for the call. */
 typedef struct sessile_screens_options {
-    const char *folders; /* where screens are searched by name, separated by ':'; in each
-                            of them, and in its folder screens/; or NULL */
+    const char
+        *folders; /* where screens are searched by name, separated by ':'; or NULL */
     const sessile_screen_schema *schemas;
     size_t schema_count;
     const char *schema_library; /* NULL: schema.so, where it was installed */

@@ -246,22 +246,6 @@ static int read_table(lua_State *L)
 
 /* ------------------------------------------------------------------ loading */
 
-/* The folders of a search path, each with its folder screens/ before it. */
-static sessile_status search_path(const char *folders, buf *out, sessile_error *err)
-{
-    const char *at = folders ? folders : "";
-
-    buf_puts(out, "");
-    while (*at) {
-        size_t size = strcspn(at, ":");
-        if (size)
-            buf_printf(out, "%s%.*s/screens:%.*s", out->size ? ":" : "", (int)size, at,
-                       (int)size, at);
-        at += size + (at[size] == ':');
-    }
-    return out->failed ? fail_nomem(err) : SESSILE_OK;
-}
-
 /* Keeps the source as the one step of the chain. */
 static sessile_status keep_step(sessile_policy *p, const source *c, const screen *s,
                                 int64_t version, const char *options, sessile_error *err)
@@ -378,16 +362,10 @@ sessile_status screen_load(sessile_screens *list, const sessile_screen_step *ste
     static const policy_limits limits = {
         .gas = SCREEN_GAS, .ms = SCREEN_MS, .memory = MEMORY_MAX, .result = 65536};
     const allocator *a = screens_allocator(list);
-    loader l = {.place = {os, a, ""}};
+    loader l = {.place = {os, a, folders ? folders : ""}};
     screen *made = mem_zalloc(a, sizeof *made);
-    sessile_status status;
-    buf path;
+    sessile_status status = made ? chain_new(&l.p, &limits, os, a, err) : fail_nomem(err);
 
-    buf_init(&path, a);
-    status = made ? search_path(folders, &path, err) : fail_nomem(err);
-    l.place.search_path = path.data;
-    if (!status)
-        status = chain_new(&l.p, &limits, os, a, err);
     if (!status)
         status = vm_new(&l.vm, &limits, os, a, err);
     if (!status)
@@ -406,6 +384,5 @@ sessile_status screen_load(sessile_screens *list, const sessile_screen_step *ste
     }
     policy_release(l.p);
     mem_free(a, made, sizeof *made);
-    buf_deinit(&path);
     return status;
 }

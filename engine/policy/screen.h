@@ -25,7 +25,7 @@
 #define SCREEN_MS  50
 
 /* Loads a screen and adds it to the list. folders: where names are searched, separated by
- * ':', in each of them and in its folder screens/. verbose: what a script raises is part
+ * ':', or NULL. verbose: what a script raises is part
  * of the message of its failure, and may have words of the text. Errors: as for
  * sessile_screens_load(). */
 sessile_status screen_load(sessile_screens *list, const sessile_screen_step *step,

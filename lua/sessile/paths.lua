@@ -132,6 +132,14 @@ function paths.policy_path(given)
   return table.concat(list, ":")
 end
 
+--- Folders that screens are looked up in: the given ones, the user's own, then those that ship.
+function paths.screen_path(given)
+  local list = folders(given, "screens")
+  list[#list + 1] = here() .. "/../../policies/screens"
+  list[#list + 1] = here() .. "/../../../sessile/policies/screens"
+  return table.concat(list, ":")
+end
+
 --- An encoding as the engine takes it: a name, or a path with a '/'.
 function paths.encoding(given)
   if given:find "%.tiktoken$" or given:find "%.json$" or given:find("/", 1, true) then

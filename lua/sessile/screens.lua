@@ -102,7 +102,7 @@ function screens.load(given)
     end
   end
   local handle, message, code = core.screens(steps, {
-    folders = paths.policy_path(given.path), schemas = schemas_of(given.schemas),
+    folders = paths.screen_path(given.path), schemas = schemas_of(given.schemas),
     schema_library = paths.schema_library(), verbose = given.verbose and true or false,
   })
   if not handle then

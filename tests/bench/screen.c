@@ -121,7 +121,7 @@ static void bench_list(const char *text, const char *what)
     sessile_error err;
 
     sessile_screens_options_init(&options);
-    options.folders = "policies";
+    options.folders = "policies/screens";
     must(sessile_screens_load(&list, steps, 3, &options, &err), &err);
     for (int i = -50; i < (int)rounds(5000); i++) {
         double t = now_us();

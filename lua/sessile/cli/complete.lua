@@ -141,8 +141,8 @@ function kinds.policy(_, list)
 end
 
 function kinds.screen(_, list)
-  for folder in paths.policy_path():gmatch "[^:]+" do
-    for _, file in ipairs(system.files(folder .. "/screens") or {}) do
+  for folder in paths.screen_path():gmatch "[^:]+" do
+    for _, file in ipairs(system.files(folder) or {}) do
       add(list, file:match "^([^_].*)%.lua$" or "")
     end
   end

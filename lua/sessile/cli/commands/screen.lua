@@ -17,10 +17,10 @@ local function load(app, args)
   local chosen = common.policy(app, args.name, args.option)
   local given = type(chosen) == "table" and chosen or { chosen }
   given.on = KINDS
-  local file = args.name:find "^[%w_]+$" and ("./%s.lua"):format(args.name)
-  local steps = { ENOTFOUND = file and io.open(file)
-    and ("For the file in this folder, give its path: %s"):format(file)
-    or "Three screens ship: no_orders, secrets, injection" }
+  local steps = common.policy_steps(args.name)
+  if steps.ENOTFOUND:find "policy list" then
+    steps.ENOTFOUND = "Three screens ship: no_orders, secrets, injection"
+  end
   return app.try_or(steps, sessile.screen { given, verbose = true }), given
 end
 
