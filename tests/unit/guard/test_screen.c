@@ -1,5 +1,6 @@
 /* test_screen.c: lists of screens below the Lua: their order, what functions may answer,
  * what is removed from a text, and a list without memory. */
+#include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -257,6 +258,48 @@ static void no_list_lets_all_pass(void **state)
     screen_result_deinit(&result);
 }
 
+/* Runs an item with its own words again and again; the number of wrong answers. */
+static void *run_often(void *arg)
+{
+    const sessile_screens *list = arg;
+    intptr_t wrong = 0;
+    int i;
+
+    for (i = 0; i < 300; i++) {
+        const char *text = i % 2 ? "password: hunter2Hunter, end" : "nothing to hide";
+        sessile_screen_item item = item_of(text);
+        sessile_screen_outcome *outcome = NULL;
+        if (sessile_screen(&outcome, list, &item, NULL))
+            wrong++;
+        else if (i % 2)
+            wrong += outcome->text.size != strlen("password: [removed: named], end");
+        else
+            wrong += outcome->verdict != SESSILE_SCREEN_PASS;
+        sessile_free(outcome);
+    }
+    return (void *)wrong;
+}
+
+static void many_threads_run_one_list(void **state)
+{
+    sessile_screen_step step = {.name = "policies/screens/secrets.lua",
+                                .options = "{\"action\":\"redact\"}"};
+    sessile_screens *list;
+    pthread_t threads[6];
+    void *wrong;
+    int i;
+    (void)state;
+
+    assert_int_equal(sessile_screens_load(&list, &step, 1, NULL, NULL), SESSILE_OK);
+    for (i = 0; i < 6; i++)
+        assert_int_equal(pthread_create(&threads[i], NULL, run_often, list), 0);
+    for (i = 0; i < 6; i++) {
+        assert_int_equal(pthread_join(threads[i], &wrong), 0);
+        assert_null(wrong);
+    }
+    sessile_screens_free(list);
+}
+
 /* The Nth allocation fails, for every N: NOMEM, and all is freed. */
 static void without_memory_it_says_so(void **state)
 {
@@ -307,6 +350,7 @@ int main(void)
         cmocka_unit_test(what_fails_refuses_and_what_is_unknown_fails),
         cmocka_unit_test(urls_come_before_the_screens_which_see_them),
         cmocka_unit_test(no_list_lets_all_pass),
+        cmocka_unit_test(many_threads_run_one_list),
         cmocka_unit_test(without_memory_it_says_so),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
