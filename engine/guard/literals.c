@@ -415,12 +415,13 @@ static uint64_t owners_at(const literal_filter *f, unsigned key, const char *tex
 static int contains(const char *text, size_t size, const char *character)
 {
     size_t length = strlen(character), left = size;
-    const char *at = memchr(text, character[0], left);
+    const int first = (unsigned char)character[0];
+    const char *at = memchr(text, first, left);
     while (at) {
         left = size - (size_t)(at - text);
         if (left >= length && memcmp(at, character, length) == 0)
             return 1;
-        at = memchr(at + 1, character[0], left - 1);
+        at = memchr(at + 1, first, left - 1);
     }
     return 0;
 }
