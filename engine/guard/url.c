@@ -59,6 +59,12 @@ static int is_alphanumeric(char c)
     return (c >= '0' && c <= '9') || ((c | 0x20) >= 'a' && (c | 0x20) <= 'z');
 }
 
+/* Separates the host from something else, for somebody. */
+static int is_separator(char c)
+{
+    return c == '@' || c == '#' || c == '?' || c == '\\';
+}
+
 /* Ends an authority for everybody. */
 static int ends_run(char c)
 {
@@ -74,7 +80,8 @@ static size_t mark_at(const char *at, const char *end)
     const unsigned char *u = (const unsigned char *)at;
     unsigned point;
     if (u[0] < 0x80)
-        return !is_alphanumeric(*at) && !strchr(".-_%:", *at);
+        return !is_alphanumeric(*at) && *at != '.' && *at != '-' && *at != '_' &&
+               *at != '%' && *at != ':';
     if (end - at >= 2 && u[0] == 0xc2 && (u[1] == 0xa0 || u[1] == 0xab || u[1] == 0xbb))
         return 2;
     if (end - at < 3 || u[0] >> 4 != 0xe)
@@ -196,7 +203,7 @@ static void judge_run(finder *f, const char *begin, const char *end, int port,
         }
     }
     for (const char *at = begin; at < end && !f->why.rule; at = next + 1) {
-        for (next = at; next < end && !strchr("@#?\\", *next); next++)
+        for (next = at; next < end && !is_separator(*next); next++)
             ;
         judge_part(f, at, next, port, at == rfc || at == whatwg ? doubt : URL_OTHER);
     }
@@ -226,7 +233,8 @@ static int begins_text(const finder *f, const char *at)
     return at == f->begin;
 }
 
-static void judge_url(finder *f, const url_begin *url)
+/* Returns the end of the authority. */
+static const char *judge_url(finder *f, const url_begin *url)
 {
     const char *at = url->authority, *end;
     size_t most = url->doubt == URL_HOST ? RUN_MOST : DOUBTFUL_MOST;
@@ -243,6 +251,7 @@ static void judge_url(finder *f, const url_begin *url)
         judge_joined(f, at, url->port, 1);
     f->from = url->from;
     f->to = end;
+    return end;
 }
 
 /* ------------------------------------------------------------------ finding */
@@ -271,8 +280,11 @@ static const char *at_colon(finder *f, const char *colon)
     if (slashes == 0 && at == f->end)
         return at;
     url.from = read_scheme(f, colon, 0, scheme);
-    read_scheme(f, colon, 1, joined);
-    if (slashes || (!strcmp(scheme, "jar") && scheme_follows(at, f->end))) {
+    url.port = strcmp(scheme, "https") == 0 ? 443 : strcmp(scheme, "http") == 0 ? 80 : 0;
+    if (!url.port)
+        read_scheme(f, colon, 1, joined);
+    if (!url.port &&
+        (slashes || (!strcmp(scheme, "jar") && scheme_follows(at, f->end)))) {
         if (IS_ONE_OF(scheme, refused) || IS_ONE_OF(joined, refused)) {
             f->why = (refusal){"scheme", "a file, or a protocol that is not for the web"};
             f->from = url.from;
@@ -280,7 +292,8 @@ static const char *at_colon(finder *f, const char *colon)
             return at;
         }
     }
-    url.port = special_port(scheme);
+    if (!url.port)
+        url.port = special_port(scheme);
     if (!url.port)
         url.port = special_port(joined);
     url.authority = at;
@@ -305,10 +318,13 @@ static const char *at_slashes(finder *f, const char *at)
     while (url.authority < f->end && is_slash(*url.authority))
         url.authority++;
     /* Behind a name it is a path. */
-    if (at == f->begin ||
-        !(is_alphanumeric(at[-1]) || at[-1] == '_' || at[-1] == ')' || at[-1] == ']'))
-        judge_url(f, &url);
-    return url.authority;
+    if (at > f->begin &&
+        (is_alphanumeric(at[-1]) || at[-1] == '_' || at[-1] == ')' || at[-1] == ']'))
+        return url.authority;
+    const char *end = judge_url(f, &url);
+    /* Everything up to there has been judged, unless another URL begins. */
+    return memchr(url.authority, ':', (size_t)(end - url.authority)) ? url.authority
+                                                                     : end;
 }
 
 /* "%2F" or "%5C" */

@@ -18,42 +18,44 @@
 #define CARRIES  "address-name", "a name that stands for an address which is part of it"
 
 /* Each name, and all below it. */
+#define NAME(text) text, sizeof(text) - 1
 static const struct {
     const char *name;
+    size_t size;
     refusal why;
 } names_refused[] = {
-    {"metadata.google.internal", {METADATA}},
+    {NAME("metadata.google.internal"), {METADATA}},
     {"instance-data.ec2.internal", {METADATA}},
-    {"metadata.goog", {METADATA}},
-    {"metadata.tencentyun.com", {METADATA}},
-    {"metadata.packet.net", {METADATA}},
-    {"metadata.platformequinix.com", {METADATA}},
-    {"localhost", {LOCAL}},
-    {"localdomain", {LOCAL}},
-    {"local", {LOCAL}},
-    {"internal", {LOCAL}},
-    {"intranet", {LOCAL}},
-    {"lan", {LOCAL}},
-    {"home", {LOCAL}},
-    {"corp", {LOCAL}},
-    {"private", {LOCAL}},
-    {"svc", {LOCAL}},
-    {"home.arpa", {LOCAL}},
-    {"nip.io", {CARRIES}},
-    {"sslip.io", {CARRIES}},
-    {"xip.io", {CARRIES}},
-    {"xip.name", {CARRIES}},
-    {"backname.io", {CARRIES}},
-    {"traefik.me", {CARRIES}},
-    {"1u.ms", {CARRIES}},
-    {"rbndr.us", {CARRIES}},
-    {"localtest.me", {CARRIES}},
-    {"lvh.me", {CARRIES}},
-    {"vcap.me", {CARRIES}},
-    {"fuf.me", {CARRIES}},
-    {"local.gd", {CARRIES}},
-    {"localho.st", {CARRIES}},
-    {"lacolhost.com", {CARRIES}},
+    {NAME("metadata.goog"), {METADATA}},
+    {NAME("metadata.tencentyun.com"), {METADATA}},
+    {NAME("metadata.packet.net"), {METADATA}},
+    {NAME("metadata.platformequinix.com"), {METADATA}},
+    {NAME("localhost"), {LOCAL}},
+    {NAME("localdomain"), {LOCAL}},
+    {NAME("local"), {LOCAL}},
+    {NAME("internal"), {LOCAL}},
+    {NAME("intranet"), {LOCAL}},
+    {NAME("lan"), {LOCAL}},
+    {NAME("home"), {LOCAL}},
+    {NAME("corp"), {LOCAL}},
+    {NAME("private"), {LOCAL}},
+    {NAME("svc"), {LOCAL}},
+    {NAME("home.arpa"), {LOCAL}},
+    {NAME("nip.io"), {CARRIES}},
+    {NAME("sslip.io"), {CARRIES}},
+    {NAME("xip.io"), {CARRIES}},
+    {NAME("xip.name"), {CARRIES}},
+    {NAME("backname.io"), {CARRIES}},
+    {NAME("traefik.me"), {CARRIES}},
+    {NAME("1u.ms"), {CARRIES}},
+    {NAME("rbndr.us"), {CARRIES}},
+    {NAME("localtest.me"), {CARRIES}},
+    {NAME("lvh.me"), {CARRIES}},
+    {NAME("vcap.me"), {CARRIES}},
+    {NAME("fuf.me"), {CARRIES}},
+    {NAME("local.gd"), {CARRIES}},
+    {NAME("localho.st"), {CARRIES}},
+    {NAME("lacolhost.com"), {CARRIES}},
 };
 
 static const refusal NOTHING = {NULL, NULL};
@@ -91,8 +93,9 @@ static refusal judge_name(const judging *of, const char *name, size_t size)
 
     for (size_t i = 0; i < sizeof names_refused / sizeof *names_refused && !why.rule;
          i++) {
-        size_t length = strlen(names_refused[i].name);
-        if (size < length || memcmp(name + size - length, names_refused[i].name, length))
+        size_t length = names_refused[i].size;
+        if (size < length || name[size - 1] != names_refused[i].name[length - 1] ||
+            memcmp(name + size - length, names_refused[i].name, length))
             continue;
         if (size == length ? of->doubt == URL_HOST || dot || !strcmp(name, "localhost")
                            : name[size - length - 1] == '.')

@@ -17,6 +17,7 @@
 #include <lua.h>
 #include <lauxlib.h>
 #include "sessile.h"
+#include "sessile_guard.h"
 #include "sessile_memory.h"
 
 #if LUA_VERSION_NUM < 504
@@ -174,6 +175,12 @@ int binding_memory_embed_run(lua_State *L, struct binding_child *memory);
 
 /* encoding.c */
 binding_function binding_encoding;
+
+/* url.c */
+binding_function binding_url_check, binding_address_check;
+/* The options allow and only_allowed of the table at `table` (not relative; nil: none).
+ * Pushes a value that *out lives as long as. */
+void binding_url_options(lua_State *L, int table, sessile_url_options *out);
 
 /* http.c */
 void binding_request_open(lua_State *L);

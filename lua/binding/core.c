@@ -82,6 +82,8 @@ static const luaL_Reg functions[] = {
     {"plain", core_plain},
     {"count", core_count},
     {"encoding", binding_encoding},
+    {"url_check", binding_url_check},
+    {"address_check", binding_address_check},
     {"http_library", binding_http_library},
     {"request", binding_request},
     {"sleep", binding_sleep},

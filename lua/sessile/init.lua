@@ -31,6 +31,7 @@ local session = require "sessile.session"
 local settings = require "sessile.interaction.settings"
 local store = require "sessile.store"
 local triggers = require "sessile.triggers"
+local urls = require "sessile.url"
 
 local sessile = {
   version = core.version,
@@ -179,6 +180,13 @@ end
 --- An encoding, which counts tokens exactly: by name ("cl100k_base", "o200k_base") or by the
 --- path of a file. nil, message, code.
 sessile.encoding = encoding.open
+
+--- Whether no URL in a text leads to a machine that is not public: true; nil, message, code, and
+--- what was found.
+sessile.url_check = urls.check
+
+--- Whether an address is public: true; nil, message, code.
+sessile.address_check = urls.address_check
 
 --- A value as JSON text, written as messages are. nil, message, code.
 function sessile.encode(value)
