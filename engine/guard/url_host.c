@@ -25,7 +25,7 @@ static const struct {
     refusal why;
 } names_refused[] = {
     {NAME("metadata.google.internal"), {METADATA}},
-    {"instance-data.ec2.internal", {METADATA}},
+    {NAME("instance-data.ec2.internal"), {METADATA}},
     {NAME("metadata.goog"), {METADATA}},
     {NAME("metadata.tencentyun.com"), {METADATA}},
     {NAME("metadata.packet.net"), {METADATA}},
