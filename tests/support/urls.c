@@ -126,6 +126,7 @@ const url_attack url_attacks[] = {
     /* escapes */
     {"loopback", "http://%31%32%37.0.0.1/"},
     {"loopback", "http://%2531%2532%2537.0.0.1/"},
+    {"loopback", "http://%25253127.0.0.1/"},
     {"local-name", "http://%6c%6F%63alhost/"},
     {"loopback", "http://127%2e0%2e0%2e1/"},
     {"loopback", "http://%E2%91%A0%E2%91%A1%E2%91%A6.0.0.1/"},
@@ -169,6 +170,7 @@ const url_attack url_attacks[] = {
     {"loopback", "/\\127.0.0.1/x"},
     {"loopback", "ht\ntp://127.0.0.1/"},
     {"loopback", "http:/\n/127.0.0.1/"},
+    {"private", "http://example.org\t@10.0.0.1/"},
     {"loopback", "http://127.0.0\t.1/"},
     {"loopback", "http://\n127.0.0.1/"},
     {"this-network", "http://127.\r\n0.0.1/"},

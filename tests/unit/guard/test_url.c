@@ -157,6 +157,11 @@ static void test_a_long_host_is_refused(void **state)
     memcpy(text + 1500, "@127.0.0.1/", 12);
     assert_int_equal(check(text, NULL, 0), SESSILE_DENIED);
     assert_string_equal(found.rule, "not-a-host");
+    for (size_t i = 7; i < 1400; i += 4)
+        memcpy(text + i, "a.b@", 4); /* whatever its parts are */
+    memcpy(text + 1407, "127.0.0.1/", 11);
+    assert_int_equal(check(text, NULL, 0), SESSILE_DENIED);
+    assert_string_equal(found.rule, "not-a-host");
     memset(text + 7, '0', 900);
     strcpy(text + 900, "177.0.0.1/"); /* inet_aton() reads any number of zeros */
     assert_int_equal(check(text, NULL, 0), SESSILE_DENIED);
