@@ -44,7 +44,9 @@ sessile_status sessile_memory_open(sessile_memory **out, sessile_store *store,
     API_TEXT(options->consent);
     API_TEXT(options->language);
     GUARD_ENTER(memory_open, store);
+    GUARD_NAMES(sessile_memory_options, options, guard_own_memory);
     GUARD_MAKE(out, &core->alloc);
+    (*out)->shared = !options->user.size;
     GUARD_MADE(out, memory_open(GUARD_INTO(out), core, options, err));
 }
 

@@ -9,6 +9,7 @@ local core = require "sessile.core"
 local embed = require "sessile.memory_embed"
 local import = require "sessile.memory_import"
 local memory_runs = require "sessile.memory_runs"
+local named = require "sessile.memory_named"
 local object = require "sessile.object"
 local options = require "sessile.options"
 local settings = require "sessile.memory_settings"
@@ -41,10 +42,7 @@ function memory.check_enabled(self)
   return check_enabled(self._store, self._settings, self._agent)
 end
 
--- Whether a text is an id. The engine's mark of "no entry" is none.
-local function is_id(text)
-  return text:find "^%x%x%x%x%x%x%x%x$" ~= nil and text:lower() ~= "ffffffff"
-end
+local is_id = named.is_id
 
 -- Raises if an option names an entry by a text that is no id.
 local function expect_id(name, text)
@@ -161,27 +159,6 @@ function methods:write(key, value, given)
   return changes[1].id
 end
 
--- Whether a text is an id, and no key of eight hexadecimal digits, such as the day 20260101. An id
--- goes first, so that no key that a model chose stands for another entry.
-local function means_id(self, text)
-  return is_id(text) and (self._core:get(text) ~= nil or not self._core:history(text))
-end
-
--- The id of an entry: an id, a row, or the key of a live entry.
-local function id_of(self, who, entry)
-  local is_row = type(entry) == "table"
-  entry = is_row and entry.id or entry
-  options.expect("string", entry, who .. ": a key, an id or a row")
-  if is_row or means_id(self, entry) then
-    return entry
-  end
-  local row, message, code = self._core:read(entry)
-  if not row then
-    return nil, message, code
-  end
-  return row.id
-end
-
 --- Options of a verdict. A text is its reason.
 function memory.verdict_options(given)
   return type(given) == "string" and { reason = given } or given
@@ -196,7 +173,7 @@ for name, to in pairs {
   local shape = options.shape(who, { reason = "string", by = "string" })
   methods[name] = function(self, entry, given)
     local opts = options.check(who, memory.verdict_options(given), shape)
-    local id, message, code = id_of(self, who, entry)
+    local id, message, code = named.id(self, who, entry, to)
     if not id then
       return nil, message, code
     end
@@ -298,7 +275,7 @@ function methods:erase(entry, given)
   end
   local ids = {}
   if entry ~= nil then
-    local id, message, code = id_of(self, "memory:erase", entry)
+    local id, message, code = named.id(self, "memory:erase", entry)
     ids = { id }
     if id and opts.history then
       ids, message, code = history_ids(self, id)
@@ -471,7 +448,7 @@ function methods:history(entry)
   local is_row = type(entry) == "table"
   entry = is_row and entry.id or entry
   options.expect("string", entry, "memory:history: a key, an id or a row")
-  if is_row or means_id(self, entry) then
+  if is_row or named.means_id(self, entry) then
     return self._core:history(nil, entry)
   end
   return self._core:history(entry)
@@ -485,7 +462,7 @@ end
 --- Where an entry comes from, and what ended it: {entry, from = {{session, agent, first, last,
 --- messages, or failure and code}, …}, ended = {id, state, time, by, reason, value}}.
 function methods:why(entry)
-  local id, message, code = id_of(self, "memory:why", entry)
+  local id, message, code = named.id(self, "memory:why", entry)
   if not id then
     return nil, message, code
   end

@@ -213,8 +213,9 @@ function sessile.address_check(address, options) end
 ---@field agents? table<string, sessile.AgentSettings> overrides for the sessions of an agent
 ---@field memory? sessile.MemorySettings
 ---@field on_policy_error? fun(message: string, code: string, key: string) told of a policy that
----cannot be loaded; key: "policy", "fallback" or "agents.NAME.policy". The store then opens, and a
----run that needs the policy fails. nil: the store, or that agent's session, does not open
+---cannot be loaded; key: "policy", "fallback" or "memory.policy", of an agent after "agents.NAME.".
+---The store then opens, and a run that needs the policy fails. nil: the store, or that agent's
+---session, does not open
 
 ---Options that override those of the store and are overridden by those of a session.
 ---@class sessile.AgentSettings: sessile.Inherited

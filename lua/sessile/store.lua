@@ -9,6 +9,7 @@ local inherited = require "sessile.inherited"
 local keys = require "sessile.keys"
 local life = require "sessile.life"
 local memory = require "sessile.memory"
+local memory_runs = require "sessile.memory_runs"
 local migrate = require "sessile.migrate"
 local named = require "sessile.named"
 local object = require "sessile.object"
@@ -323,7 +324,7 @@ function store.wrap(handle, url, defaults)
     handle:close()
     return nil, message, code
   end
-  return setmetatable({
+  local self = setmetatable({
     _core = handle,
     _url = url,
     _sealed = handle:sealed(),
@@ -345,6 +346,13 @@ function store.wrap(handle, url, defaults)
     _sessions = setmetatable({}, { __mode = "k" }),
     _closed = false,
   }, meta)
+  local loads
+  loads, message, code = memory_runs.check("sessile.open", self, nil, defaults.on_policy_error)
+  if not loads then
+    handle:close()
+    return nil, message, code
+  end
+  return self
 end
 
 return store

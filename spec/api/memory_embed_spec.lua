@@ -266,6 +266,7 @@ describe("an embedder", function()
     for text, given in pairs {
       ["got number"] = { embed = 3 },
       ["command=, endpoint= or lua="] = { embed = { name = "x" } },
+      ["without a table, with name="] = { embed = { function() end, name = "x" } },
       ["one of command"] = { embed = { endpoint = "http://localhost", lua = "x", name = "x" } },
       ["name: say which"] = { embed = { endpoint = "http://localhost" } },
       ["http://"] = { embed = { endpoint = "localhost", name = "x" } },

@@ -58,6 +58,24 @@ describe("the option memory of a store", function()
       assert.equal("Katze", m:search("Katze", { vector = { 0, 1 }, weight = 0 })[1].value)
     end)
 
+  it("names a policy that cannot be loaded when the store is opened", function()
+    local sessile = require "sessile"
+    local memory = { policy = "memroy" }
+    has(fails("ENOTFOUND", sessile.open("ram:", { memory = memory })), "did you mean 'memory'")
+    local told
+    local store = stores.ram { memory = memory, on_policy_error = function(message, code, key)
+      told = { message, code, key }
+    end }
+    has(told[1], "there is no policy 'memroy'")
+    assert.same({ "ENOTFOUND", "memory.policy" }, { told[2], told[3] })
+    local s = assert(store:session { id = "one", agent = "coder" })
+    fails("ENOTFOUND", s:remember())
+    local own = stores.ram { agents = { coder = { memory = { policy = "tdy" } } } }
+    has(fails("ENOTFOUND", own:session { id = "one", agent = "coder" }), "agent 'coder'",
+      "did you mean 'tidy'")
+    assert(own:session { id = "one", agent = "other" })
+  end)
+
   it("lets a session's memory write for all", function()
     local store = stores.ram { memory = { share = true } }
     local s = assert(store:session { id = "one", agent = "coder", user = "ann" })
