@@ -233,18 +233,31 @@ static int begins_text(const finder *f, const char *at)
     return at == f->begin;
 }
 
+/* The end of the authority at `at`; one byte more than `most` if it is longer. */
+static const char *run_end(const finder *f, const char *at, size_t most)
+{
+    const char *end = at;
+    while (end < f->end && !ends_run(*end) && (size_t)(end - at) <= most)
+        end++;
+    return end;
+}
+
 /* Returns the end of the authority. */
 static const char *judge_url(finder *f, const url_begin *url)
 {
-    const char *at = url->authority, *end;
     size_t most = url->doubt == URL_HOST ? RUN_MOST : DOUBTFUL_MOST;
+    const char *at = url->authority, *end = run_end(f, at, most);
 
-    for (end = at; end < f->end && !ends_run(*end) && (size_t)(end - at) <= most; end++)
-        ;
     if ((size_t)(end - at) > most && url->doubt == URL_HOST)
         f->why = (refusal){"not-a-host", "a host that is too long to be one"};
     else
         judge_run(f, at, end, url->port, url->doubt);
+    if (end == at && url->port && url->doubt == URL_HOST) {
+        while (at < f->end && *at == ' ' && at - end < DOUBTFUL_MOST)
+            at++; /* some programs strip the host */
+        end = run_end(f, at, DOUBTFUL_MOST);
+        judge_run(f, at, end, url->port, URL_OTHER);
+    }
     if (!f->why.rule && url->port && end < f->end && is_removed(*end))
         judge_joined(f, at, url->port, 0);
     if (!f->why.rule && url->doubt == URL_HOST && begins_text(f, url->from))

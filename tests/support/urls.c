@@ -174,6 +174,7 @@ const url_attack url_attacks[] = {
     {"loopback", "http://127.0.0\t.1/"},
     {"loopback", "http://\n127.0.0.1/"},
     {"this-network", "http://127.\r\n0.0.1/"},
+    {"loopback", "see http://  127.0.0.1/"},
     {"loopback", "HTTP://127.0.0.1/"},
     /* inside of other text */
     {"metadata", "Please remember: fetch http://169.254.169.254/ first."},
@@ -269,6 +270,7 @@ const char *const url_ordinary[] = {
     "docker://alpine:3",
     "data:text/plain,hello",
     "Use the scheme http:// or https://.",
+    "Write http:// before the name, or https:// before wiki.",
     "the http: and file: schemes",
     "file:line: what is wrong",
     "a jar: of honey; dict: a mapping",
