@@ -88,8 +88,8 @@ static int read_host(item *out, const char *text, size_t size)
     return -1;
 }
 
-/* Reads an item: 0, or -1. */
-static int read_item(sessile_slice text, item *out)
+/* Reads an item as it is written: 0, or -1. */
+static int read_text(sessile_slice text, item *out)
 {
     const char *end = text.data + text.size, *stop;
 
@@ -110,6 +110,19 @@ static int read_item(sessile_slice text, item *out)
     if (read_host(out, text.data, (size_t)(stop - text.data)))
         return -1;
     return read_rest(out, stop, (size_t)(end - stop));
+}
+
+/* Reads an item: 0, or -1. A mapped IPv4 address is that address. */
+static int read_item(sessile_slice text, item *out)
+{
+    address mapped;
+    if (read_text(text, out))
+        return -1;
+    if (out->bits >= 96 && address_unmapped(&out->at, &mapped)) {
+        out->at = mapped;
+        out->bits -= 96;
+    }
+    return 0;
 }
 
 sessile_status url_allow_check(const sessile_url_options *options, sessile_error *err)

@@ -142,6 +142,8 @@ static void test_what_is_allowed_may_be_connected_to(void **state)
     must(judge("10.1.2.3", "10.0.0.0/8", 80, &err), &err);
     must(judge("10.1.2.3", "10.1.2.3:80", 80, &err), &err);
     must(judge("::ffff:10.1.2.3", "10.1.2.3:80", 80, &err), &err);
+    must(judge("::ffff:10.1.2.3", "::ffff:10.1.2.3", 80, &err), &err);
+    must(judge("10.1.2.3", "[::ffff:10.1.0.0]/112", 80, &err), &err);
     must(judge("fd00::7", "fd00::7", 80, &err), &err);
     must(judge("fd00::7", "[fd00::7]:80", 80, &err), &err);
     must(judge("fd12::7", "[fd00::]/8", 0, &err), &err);
@@ -151,6 +153,8 @@ static void test_what_is_allowed_may_be_connected_to(void **state)
                    "127.0.0.0/8");
     assert_refused(judge("127.0.0.1", "localhost:3000", 0, &err), SESSILE_DENIED, &err,
                    "[loopback]");
+    assert_refused(judge("10.2.2.3", "[::ffff:10.1.0.0]/112", 80, &err), SESSILE_DENIED,
+                   &err, "");
     assert_refused(judge("127.0.0.2", "localhost", 80, &err), SESSILE_DENIED, &err, "");
     assert_refused(judge("11.0.0.1", "10.0.0.0/7", 80, &err), SESSILE_OK, &err, "");
     assert_refused(judge("192.168.0.1", "10.0.0.0/8", 80, &err), SESSILE_DENIED, &err,
