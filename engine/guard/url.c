@@ -278,11 +278,39 @@ static int scheme_follows(const char *at, const char *end)
     return at > from && at < end && *at == ':';
 }
 
+/* What is before a colon. */
+typedef struct scheme {
+    const char *from; /* its first byte */
+    int port;         /* of a special one; 0: it is none */
+    int refused;
+    int doubtful; /* it is no scheme, or what follows names no host */
+} scheme;
+
+/* slashes: how many follow; at: what follows them. */
+static scheme read_before(const finder *f, const char *colon, int slashes, const char *at)
+{
+    char name[SCHEME_MOST], joined[SCHEME_MOST];
+    scheme s = {0};
+
+    s.from = read_scheme(f, colon, 0, name);
+    s.port = strcmp(name, "https") == 0 ? 443 : strcmp(name, "http") == 0 ? 80 : 0;
+    if (s.port) /* as most are */
+        return s;
+    read_scheme(f, colon, 1, joined);
+    if (slashes || (strcmp(name, "jar") == 0 && scheme_follows(at, f->end)))
+        s.refused = IS_ONE_OF(name, refused) || IS_ONE_OF(joined, refused);
+    s.port = special_port(name);
+    if (!s.port)
+        s.port = special_port(joined);
+    /* "case 1://", and "C:\\Users" in JSON */
+    s.doubtful = !s.port && (strlen(name) < 2 || name[0] < 'a' || slashes > 2 ||
+                             IS_ONE_OF(name, hostless));
+    return s;
+}
+
 /* A colon: what is before it may be a scheme. Returns where to go on. */
 static const char *at_colon(finder *f, const char *colon)
 {
-    char scheme[SCHEME_MOST], joined[SCHEME_MOST];
-    url_begin url = {0};
     const char *at = colon + 1;
     int slashes = 0, gaps = 0;
 
@@ -290,35 +318,20 @@ static const char *at_colon(finder *f, const char *colon)
         slashes += is_slash(*at);
         gaps += is_removed(*at);
     }
-    if (slashes == 0 && at == f->end)
+    if (slashes == 0 && (at == f->end || ends_run(*at)))
         return at;
-    url.from = read_scheme(f, colon, 0, scheme);
-    url.port = strcmp(scheme, "https") == 0 ? 443 : strcmp(scheme, "http") == 0 ? 80 : 0;
-    if (!url.port)
-        read_scheme(f, colon, 1, joined);
-    if (!url.port &&
-        (slashes || (!strcmp(scheme, "jar") && scheme_follows(at, f->end)))) {
-        if (IS_ONE_OF(scheme, refused) || IS_ONE_OF(joined, refused)) {
-            f->why = (refusal){"scheme", "a file, or a protocol that is not for the web"};
-            f->from = url.from;
-            f->to = at;
-            return at;
-        }
-    }
-    if (!url.port)
-        url.port = special_port(scheme);
-    if (!url.port)
-        url.port = special_port(joined);
-    url.authority = at;
-    if (slashes < 2 && !url.port)
+    scheme before = read_before(f, colon, slashes, at);
+    if (before.refused) {
+        f->why = (refusal){"scheme", "a file, or a protocol that is not for the web"};
+        f->from = before.from;
+        f->to = at;
+    } else if (slashes >= 2 || before.port) {
+        int doubtful = before.doubtful || slashes == 0 || (gaps && !before.port);
+        judge_url(f, &(url_begin){before.from, at, doubtful ? URL_WORD : URL_HOST,
+                                  before.port});
+    } else {
         return colon + 1;
-    if (slashes == 0 || (!url.port && (slashes > 2 || gaps)) ||
-        IS_ONE_OF(scheme, hostless))
-        url.doubt = URL_WORD;
-    /* What is not a letter and more is no scheme: "case 1://", "C:\\Users" in JSON. */
-    if (!url.port && (strlen(scheme) < 2 || scheme[0] < 'a'))
-        url.doubt = URL_WORD;
-    judge_url(f, &url);
+    }
     return at;
 }
 
