@@ -5,6 +5,7 @@
 
 local agents = require "sessile.agents"
 local core = require "sessile.core"
+local guard = require "sessile.guard"
 local inherited = require "sessile.inherited"
 local keys = require "sessile.keys"
 local life = require "sessile.life"
@@ -281,7 +282,7 @@ function methods:check(given)
   return report
 end
 
-for _, more in ipairs { keys, migrate.methods, life.store } do
+for _, more in ipairs { keys, migrate.methods, life.store, guard.methods } do
   options.add(methods, more)
 end
 
@@ -314,6 +315,18 @@ local meta = object.class {
     return self._url .. (self._closed and " (closed)" or self._sealed and "" or " (plain)")
   end,
 }
+
+-- A store as `self`, over the core of a view.
+function guard.view(self, handle)
+  local made = {}
+  for name, value in pairs(self) do
+    made[name] = value
+  end
+  made._core, made._user, made._closed = handle, false, false
+  made._pool = pool.new(self._memory and self._memory.open)
+  made._sessions = setmetatable({}, { __mode = "k" })
+  return setmetatable(made, meta)
+end
 
 --- Wraps an opened core store. defaults: the options of sessile.open. nil, message, code
 --- if one of their policies cannot be loaded and nobody wants to be told (on_policy_error).

@@ -1,5 +1,6 @@
 -- What a configuration says about long-term memory: off and on, by agent, and what new entries get.
 
+local fails = require("spec.support.expect").refused
 local expect = require "spec.support.expect"
 local cli = require "spec.support.cli"
 local project = require "spec.support.project"
@@ -7,13 +8,6 @@ local stores = require "spec.support.stores"
 local temp = require "spec.support.temp"
 local times = require "sessile.times"
 local has = expect.has
-
-local function fails(code, ...)
-  local result, message, got = ...
-  assert.is_nil(result)
-  assert.equal(code, got)
-  return message
-end
 
 describe("the option memory of a store", function()
   after_each(stores.clean)
