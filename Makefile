@@ -16,7 +16,7 @@ BUILD   ?= build
 
 BUILD_PACKAGES := gcc libc6-dev binutils lua5.4 liblua5.4-dev uuid-dev libsodium-dev \
                   libmodpbase64-dev libzstd-dev libpcre2-dev libssl-dev lua-argparse
-BUILD_PACKAGES += libsqlite3-dev libpq-dev libcurl4-openssl-dev libstemmer-dev libutf8proc-dev
+BUILD_PACKAGES += libsqlite3-dev libpq-dev libcurl4-openssl-dev libidn2-dev libstemmer-dev libutf8proc-dev
 BUILD_PACKAGES += libcmark-gfm-dev libcmark-gfm-extensions-dev libncurses-dev libedit-dev
 TEST_PACKAGES  := pkg-config libcmocka-dev libcjson-dev lua-busted postgresql sqlite3 luajit
 # For schema.so, JSON Schema by a library in C++. Without them everything else is built.
@@ -266,6 +266,7 @@ $(BUILD)/tests/store/%.so: $(OBJ)/tests/store/shared/%.o $(OBJ)/tests/store/%.o
 	@mkdir -p $(@D)
 	$(LINK) -shared -o $@ $^
 
+$(BUILD)/fuzz/url: $(OBJ)/tests/support/urls.o
 # A fuzzer is a file with LLVMFuzzerTestOneInput; under gcc a driver of our own calls it.
 $(BUILD)/fuzz/%: $(OBJ)/tests/fuzz/fuzz_%.o $(FUZZ_DRIVER) $(FUZZ_SHARED) $(BINDING) $(BUILD)/internal.a
 	@mkdir -p $(@D)

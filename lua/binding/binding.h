@@ -17,6 +17,7 @@
 #include <lua.h>
 #include <lauxlib.h>
 #include "sessile.h"
+#include "sessile_guard.h"
 #include "sessile_memory.h"
 
 #if LUA_VERSION_NUM < 504
@@ -201,6 +202,12 @@ binding_function binding_encoding;
 
 /* screen.c */
 binding_function binding_screens;
+
+/* url.c */
+binding_function binding_url_check, binding_address_check;
+/* The options allow and only_allowed of the table at `table` (not relative; nil: none).
+ * Pushes a value that *out lives as long as. */
+void binding_url_options(lua_State *L, int table, sessile_url_options *out);
 
 /* http.c */
 void binding_request_open(lua_State *L);

@@ -83,6 +83,8 @@ static const luaL_Reg functions[] = {
     {"count", core_count},
     {"encoding", binding_encoding},
     {"screens", binding_screens},
+    {"url_check", binding_url_check},
+    {"address_check", binding_address_check},
     {"http_library", binding_http_library},
     {"request", binding_request},
     {"sleep", binding_sleep},

@@ -12,6 +12,7 @@
 #include "binding.h"
 
 #include <dlfcn.h>
+#include <netinet/in.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
@@ -117,7 +118,9 @@ struct binding_request {
     int64_t head, body, most; /* bytes that came, and the most of the body */
     int64_t moved;            /* bytes either way at the time of `heard` */
     int64_t heard, idle_ms;
-    const char *too_long; /* what was, or NULL */
+    const char *too_long;     /* what was, or NULL */
+    sessile_url_options urls; /* what else than public addresses is connected to */
+    sessile_error refused;    /* the address that was not connected to */
     int ended;
     CURLcode result;
     char error[CURL_ERROR_SIZE];
@@ -161,6 +164,31 @@ static size_t on_body(char *data, size_t one, size_t count, void *user)
     r->size += size;
     r->body += (int64_t)size;
     return size;
+}
+
+/* Makes the socket of a connection, if its address is public or allowed. It is the very
+ * address that libcurl connects to: whatever a name meant before or means later. */
+static curl_socket_t on_socket(void *user, curlsocktype purpose, struct curl_sockaddr *to)
+{
+    struct binding_request *r = user;
+    struct sockaddr_in v4;
+    struct sockaddr_in6 v6;
+    sessile_status status;
+
+    (void)purpose;
+    if (to->family == AF_INET) {
+        memcpy(&v4, &to->addr, sizeof v4);
+        status = sessile_address_check(SESSILE_IPV4, &v4.sin_addr, ntohs(v4.sin_port),
+                                       &r->urls, &r->refused);
+    } else if (to->family == AF_INET6) {
+        memcpy(&v6, &to->addr, sizeof v6);
+        status = sessile_address_check(SESSILE_IPV6, &v6.sin6_addr, ntohs(v6.sin6_port),
+                                       &r->urls, &r->refused);
+    } else {
+        return CURL_SOCKET_BAD;
+    }
+    return status ? CURL_SOCKET_BAD
+                  : socket(to->family, to->socktype | SOCK_CLOEXEC, to->protocol);
 }
 
 static int request_close(lua_State *L)
@@ -250,10 +278,21 @@ static int set_options(struct binding_request *r, const char *url, const char *c
     return refused ? -1 : 0;
 }
 
-/* request(url, {headers = {lines}, body =, idle_ms =, whole_ms =, most =, ca =}) ->
- * request; nil, message, code. Without a body it is a GET, else a POST. idle_ms: without
- * a byte; whole_ms: for all of it; most: bytes of the answer's body. Nothing is sent
- * before the first read(). */
+/* Lets it connect to public addresses only. 0, or -1: libcurl cannot. */
+static int only_public(struct binding_request *r)
+{
+    CURLcode made = curl.curl_easy_setopt(r->easy, CURLOPT_OPENSOCKETFUNCTION, on_socket);
+    return made == CURLE_OK &&
+                   curl.curl_easy_setopt(r->easy, CURLOPT_OPENSOCKETDATA, r) == CURLE_OK
+               ? 0
+               : -1;
+}
+
+/* request(url, {headers = {lines}, body =, idle_ms =, whole_ms =, most =, ca =,
+ * public_only =, allow =}) -> request; nil, message, code. Without a body it is a GET,
+ * else a POST. idle_ms: without a byte; whole_ms: for all of it; most: bytes of the
+ * answer's body; public_only: nothing but public addresses, and those in `allow`, is
+ * connected to. Nothing is sent before the first read(). */
 int binding_request(lua_State *L)
 {
     const char *url = luaL_checkstring(L, 1), *ca;
@@ -270,16 +309,19 @@ int binding_request(lua_State *L)
     body = binding_field_bytes(L, 2, "body");
     ca = binding_field_string(L, 2, "ca");
     whole_ms = binding_field_integer(L, 2, "whole_ms", 0);
-    r = binding_new(L, sizeof *r, 1, BINDING_REQUEST);
+    r = binding_new(L, sizeof *r, 2, BINDING_REQUEST);
     binding_raw_field(L, 2, "body");
     lua_setiuservalue(L, -2, 1);
+    binding_url_options(L, 2, &r->urls);
+    lua_setiuservalue(L, -2, 2);
     r->idle_ms = binding_field_integer(L, 2, "idle_ms", 0);
     r->most = binding_field_integer(L, 2, "most", 0);
     r->easy = curl.curl_easy_init();
     r->multi = curl.curl_multi_init();
     if (!r->easy || !r->multi || take_headers(L, 2, r))
         return binding_fail_with(L, SESSILE_NOMEM, "no memory for a request");
-    if (set_options(r, url, ca, body.data, body.size, whole_ms))
+    if (set_options(r, url, ca, body.data, body.size, whole_ms) ||
+        (binding_field_boolean(L, 2, "public_only") && only_public(r)))
         return binding_fail_with(L, SESSILE_UNSUPPORTED,
                                  "this libcurl lacks an option that is needed");
     if (curl.curl_multi_add_handle(r->multi, r->easy) != CURLM_OK)
@@ -351,6 +393,8 @@ static int push_failure(lua_State *L, const struct binding_request *r)
 
     if (r->too_long)
         return binding_fail_with(L, SESSILE_LIMIT, r->too_long);
+    if (r->result == CURLE_COULDNT_CONNECT && r->refused.code)
+        return binding_fail(L, &r->refused);
     if (r->result == CURLE_COULDNT_CONNECT)
         curl.curl_easy_getinfo(r->easy, CURLINFO_OS_ERRNO, &os_error);
     if (os_error)

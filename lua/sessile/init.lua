@@ -32,6 +32,7 @@ local session = require "sessile.session"
 local settings = require "sessile.interaction.settings"
 local store = require "sessile.store"
 local triggers = require "sessile.triggers"
+local urls = require "sessile.url"
 
 local sessile = {
   version = core.version,
@@ -184,6 +185,13 @@ sessile.encoding = encoding.open
 --- A list of screens, which say whether a text may be written: {"no_orders", {"secrets", action =
 --- "redact", on = {"message"}}, schemas = {metadata = schema}}. nil, message, code.
 sessile.screen = screens.load
+
+--- Whether no URL in a text leads to a machine that is not public: true; nil, message, code, and
+--- what was found.
+sessile.url_check = urls.check
+
+--- Whether an address is public: true; nil, message, code.
+sessile.address_check = urls.address_check
 
 --- A value as JSON text, written as messages are. nil, message, code.
 function sessile.encode(value)

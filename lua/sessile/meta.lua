@@ -117,6 +117,42 @@ function Screens:close() end
 ---@return string? code
 function sessile.screen(list) end
 
+---@class sessile.UrlOptions
+---@field allow? string[] what may be named: hosts ("localhost:3000"), domains (".example.org"),
+---  addresses ("192.168.0.7", "[fd00::7]:80"), networks ("10.0.0.0/8")
+---@field only_allowed? boolean no other host may be named
+
+---@class sessile.UrlFound
+---@field rule string why: "loopback", "private", "metadata", "one-label", "scheme", … as
+---  `sessile_guard.h` lists them
+---@field url string the URL, up to its host
+---@field at integer its first byte in the text
+
+---Looks for URLs that lead to a machine that is not public, in whatever spelling. No name is
+---resolved. true: there is none. nil, message, "EDENIED" and what was found; nil, message,
+---"EINVALID" for an item of `allow`
+---@param text string as a program would see it: without the escapes of JSON
+---@param options? sessile.UrlOptions
+---@return true?
+---@return string? message
+---@return string? code
+---@return sessile.UrlFound? found
+function sessile.url_check(text, options) end
+
+---@class sessile.AddressOptions
+---@field allow? string[] addresses, networks and "localhost" that may be connected to
+---@field port? integer of the connection: items of `allow` with a port need it
+
+---Judges the address that a connection is about to be made to. Call it before each connect, also
+---after a redirect, with the address that is connected to. true: it is public. nil, message,
+---"EDENIED"; nil, message, "EINVALID" if it is no address
+---@param address string "203.0.113.7" or "2001:db8::7"
+---@param options? sessile.AddressOptions
+---@return true?
+---@return string? message
+---@return string? code
+function sessile.address_check(address, options) end
+
 ---What a store, an agent, a session and a call can all configure. A key that is nil is inherited:
 ---by a call from its session, by a session from its agent, then from its store. A value replaces
 ---the inherited one as a whole; false is none.
@@ -415,6 +451,8 @@ function sessile.decode(text) end
 ---@field timeout_ms? integer|string without a byte; "120s"; ten times that in total
 ---@field insecure? boolean allow a key over http to another machine
 ---@field ca? string a file of authorities in place of the system's
+---@field public_only? boolean connect to public addresses only, whatever the host's name means
+---@field allow? string[] with public_only: hosts and addresses that may be connected to, too
 ---@field wait? fun(seconds: number) called in place of blocking; may yield
 ---@field window? integer
 

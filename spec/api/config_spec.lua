@@ -245,6 +245,24 @@ describe("a value", function()
   end)
 end)
 
+describe("a model that is an endpoint", function()
+  it("connects to public addresses only, if it says so", function()
+    write(folder .. "/script.lua", [[
+      local sessile = require "sessile"
+      local store <close> = assert(sessile.open(nil, assert(sessile.config())))
+      local s <close> = assert(store:create())
+      local outcome = assert(s:send "hello")
+      print(outcome.code, outcome.error)]])
+    local model = "{ endpoint = 'http://127.0.0.1:1/v1', name = 'm', public_only = true, %s }"
+    own("return { key = false, model = " .. model:format "" .. " }")
+    local out = done "run script.lua"
+    has(out, "EDENIED")
+    has(out, "a loopback address")
+    own("return { key = false, model = " .. model:format "allow = { 'localhost:1' }" .. " }")
+    has(done "run script.lua", "cannot connect")
+  end)
+end)
+
 describe("a value that is wrong", function()
   -- What each says after the path of the file and the line.
   local cases = {
@@ -282,6 +300,10 @@ describe("a value that is wrong", function()
     { "model = { endpoint = 'x', name = 'y' }", "http://… or https://… expected" },
     { "model = { command = {} }", "the program first" },
     { "model = { command = { 'a' }, lua = 'b' }", "not both" },
+    { "model = { endpoint = 'https://x/v1', name = 'y', public_only = 'yes' }",
+      "'model.public_only': true or false expected" },
+    { "model = { endpoint = 'https://x/v1', name = 'y', allow = { 5 } }",
+      "'model.allow': a text expected" },
     { "model = 'fast'", "'model': there is no model 'fast' in `models`" },
     { "model = 'a', models = { a = 'b', b = 'a' }", "there is no model" },
     { "key = { env = 'A', file = 'b' }", "one of { env = \"NAME\" }" },

@@ -53,6 +53,8 @@ local calls = {
     sessile.open("ram:", { policy = o })
   end,
   ["sessile.encoding"] = function(o) sessile.encoding("cl100k_base", o) end,
+  ["sessile.url_check"] = function(o) sessile.url_check("x", o) end,
+  ["sessile.address_check"] = function(o) sessile.address_check("8.8.8.8", o) end,
   ["sessile.tools.memory"] = function(o) sessile.tools.memory(s, o) end,
   ["sessile.keys_init"] = function(o) sessile.keys_init("ram:", o) end,
   ["sessile.migrate"] = function(o) sessile.migrate("ram:", "ram:", o) end,

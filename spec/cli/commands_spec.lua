@@ -569,6 +569,12 @@ local ENTRIES = {
     plain = { "run HOME/script.lua --json", "ran", "--json" },
     wrong = { "run HOME/nothing.lua", 3, "path of a Lua file" },
   },
+  ["url check"] = {
+    plain = { "url check - --allow localhost:3000", "",
+      stdin = "https://example.org and http://localhost:3000" },
+    json = { "url check https://example.org", "refused" },
+    wrong = { "url check 'see http://0x7f.1/'", 7, "--allow HOST" },
+  },
   ["version"] = {
     plain = { "version", "sessile " },
     json = { "version", "sessile", "lua" },

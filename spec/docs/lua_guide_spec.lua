@@ -24,6 +24,13 @@ describe("lua/README.md", function()
     assert.equal("true\n3\t0\n", out)
   end)
 
+  it("shows URLs that are refused, and allowed", function()
+    local out, err, status = run "URLs from elsewhere"
+    assert.equal(0, status, err)
+    assert.equal("EDENIED\tloopback\thttp://0x7f.1:6379\ntrue\n", out:match "^[^\n]*\n[^\n]*\n")
+    assert.matches("\nnil\t.*%[not%-allowed%].*\tEDENIED\t", out)
+  end)
+
   it("shows a memory that finds, and is undone", function()
     local out, err, status = run "Long%-term memory"
     assert.equal(0, status, err)

@@ -32,7 +32,7 @@ local GROUPS = {
     "keys status", "keys rotate", "keys reseal" },
   { "Configuration", "config", "config show", "config init", "config path", "config trust",
     "doctor" },
-  { "Other", "demo", "run", "version", "help", "completions", "man" },
+  { "Other", "url check", "demo", "run", "version", "help", "completions", "man" },
 }
 
 -- The headings whose commands are about sessions: `sessile sessions list` is `sessile list`.
@@ -85,7 +85,7 @@ local ABSENT = {
 -- Commands that open no store: hints show them without --store.
 local NO_STORE = {
   "demo", "run", "version", "help", "completions", "man", "policy", "doctor", "config", "tokens",
-  "migrate", "screen",
+  "migrate", "screen", "url",
 }
 
 local SHIPPED, IS_SHIPPED = {}, {}

@@ -48,13 +48,23 @@ local function address(at, value, from)
   return url
 end
 
+-- Hosts and addresses.
+local function hosts(at, value)
+  local list = read.list(at, value)
+  for _, host in ipairs(list) do
+    read.text(at, host)
+  end
+  return list
+end
+
 local COMMON = { name = read.text, window = whole, dims = whole }
 
 -- The model as sessile.model takes it.
 local SHAPES = {
   command = { command = read.command, timeout_ms = read.timeout },
   endpoint = { endpoint = address, key = read.key, headers = headers, insecure = boolean,
-    ca = read.path, timeout_ms = read.timeout, max_tokens = whole },
+    ca = read.path, public_only = boolean, allow = hosts, timeout_ms = read.timeout,
+    max_tokens = whole },
   lua = { lua = read.path },
 }
 for _, fields in pairs(SHAPES) do

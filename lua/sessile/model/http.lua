@@ -203,7 +203,7 @@ end
 local function send(self, url, lines, body, idle_ms, whole_ms)
   return core.request(url, {
     headers = lines, body = body, ca = self.ca or variable "SSL_CERT_FILE", most = MOST,
-    idle_ms = idle_ms, whole_ms = whole_ms,
+    idle_ms = idle_ms, whole_ms = whole_ms, public_only = self.public_only, allow = self.allow,
   })
 end
 
@@ -328,7 +328,8 @@ end
 --- The options that every endpoint has.
 http.options = {
   endpoint = "string", name = "string", key = "any", headers = "table", insecure = "boolean",
-  ca = "string", wait = "callable", timeout_ms = "timeout",
+  ca = "string", wait = "callable", timeout_ms = "timeout", public_only = "boolean",
+  allow = "strings",
 }
 
 --- Checks options and returns the endpoint; nil, message, code. Raises for wrong options. tail: as
@@ -342,13 +343,24 @@ function http.make(who, opts, tail)
   elseif opts.key ~= nil and opts.key ~= false and not key.is(opts.key) then
     options.misuse(who .. ": key: sessile.key.env, .file, .command or .secret expected")
   end
+  if opts.allow and not opts.public_only then
+    options.misuse(who .. ": allow: it says what public_only lets pass, which is not set")
+  end
   local made = {
     where = where, name = opts.name, key = opts.key or nil,
     headers = check_headers(who, opts.headers or {}), tail = tail,
     timeout_ms = opts.timeout_ms or TIMEOUT_MS, insecure = opts.insecure, ca = opts.ca,
-    wait = opts.wait, without = {},
+    wait = opts.wait, without = {}, public_only = opts.public_only, allow = opts.allow,
   }
-  local library, message, code = core.http_library()
+  local public, message, code = true, nil, nil
+  if made.public_only then
+    public, message, code = core.url_check(where.url, { allow = made.allow })
+  end
+  if not public then
+    return nil, ("%s: endpoint: %s"):format(who, message), code
+  end
+  local library
+  library, message, code = core.http_library()
   if not library then
     return nil, message, code
   end
