@@ -18,9 +18,10 @@ BUILD_PACKAGES := gcc libc6-dev binutils lua5.4 liblua5.4-dev uuid-dev libsodium
                   libmodpbase64-dev libzstd-dev libpcre2-dev lua-argparse
 BUILD_PACKAGES += libsqlite3-dev libpq-dev libcurl4-openssl-dev libstemmer-dev libutf8proc-dev
 BUILD_PACKAGES += libcmark-gfm-dev libcmark-gfm-extensions-dev libncurses-dev libedit-dev
-TEST_PACKAGES  := pkg-config libcmocka-dev libcjson-dev lua-busted postgresql sqlite3 luajit
+BUILD_PACKAGES += libhiredis-dev
+TEST_PACKAGES  := pkg-config libcmocka-dev libcjson-dev lua-busted postgresql redis-server sqlite3 luajit
 CHECK_PACKAGES := clang-format-14 lua-check cppcheck lua-socket lua-sec
-BENCH_PACKAGES := libsqlite3-dev postgresql
+BENCH_PACKAGES := libsqlite3-dev postgresql redis-server
 SOAK_PACKAGES  := clang libclang-rt-14-dev
 # What looks at terminals and pages as a person does; specs that need one say so without it.
 VIEW_PACKAGES  := tmux chromium zsh fish man-db
