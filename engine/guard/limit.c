@@ -244,45 +244,52 @@ static void note(limiter *l, int place, limit_answer answer, const sessile_error
     pthread_mutex_unlock(&l->mutex);
 }
 
-static sessile_status refuse(limit_rule rule, const limit_ask *ask, sessile_error *err)
+static sessile_status refuse(limit_rule rule, limit_rate rate, uint32_t retry_ms,
+                             sessile_error *err)
 {
-    char rate[LIMIT_RATE_SIZE];
-    limit_rate_print(ask->rate, rate);
+    char text[LIMIT_RATE_SIZE];
+    limit_rate_print(rate, text);
     fail(err, SESSILE_LIMIT, "the limit %s of %s is reached: try again in %u s",
-         rules[rule].name, rate, (unsigned)((ask->retry_ms + 999) / 1000));
+         rules[rule].name, text, (unsigned)((retry_ms + 999) / 1000));
     if (err)
-        err->retry_ms = ask->retry_ms;
+        err->retry_ms = retry_ms;
     return SESSILE_LIMIT;
 }
 
+/* Asks each place. Those behind one that refuses are looked at, so that each of them
+ * notices a clock that was set back when the caller does, not a window later. */
 static sessile_status count_call(limiter *l, limit_rule rule, uint64_t who, int look,
                                  sessile_error *err)
 {
+    const limit_rate rate = l->rates[rule];
     limit_ask asks[PLACES_MOST];
     limit_answer answers[PLACES_MOST];
     sessile_status status = SESSILE_OK;
-    int i;
-    if (l->rates[rule].count == 0)
+    int counted = 0; /* places that counted it, unless they refused it */
+    uint32_t retry_ms = 0;
+    if (rate.count == 0)
         return SESSILE_OK;
-    for (i = 0; i < l->count && !status; i++) {
+    for (int i = 0; i < l->count; i++) {
         sessile_error why; /* of a place that is away */
-        asks[i] = (limit_ask){.key = key_of(rule, l->rates[rule], who),
-                              .rate = l->rates[rule],
-                              .look = look,
+        asks[i] = (limit_ask){.key = key_of(rule, rate, who),
+                              .rate = rate,
+                              .look = look || status,
                               .makes = rules[rule].makes};
+        counted = status ? counted : i;
         answers[i] = l->places[i]->take(l->places[i], &asks[i], &why);
         note(l, i, answers[i], &why);
         if (answers[i] == LIMIT_FULL) {
-            status = refuse(rule, &asks[i], err);
-        } else if (answers[i] == LIMIT_AWAY && l->deny) {
+            retry_ms = asks[i].retry_ms > retry_ms ? asks[i].retry_ms : retry_ms;
+            status = SESSILE_LIMIT;
+        } else if (answers[i] == LIMIT_AWAY && l->deny && !status) {
             status = fail(err, SESSILE_LIMIT, "%s cannot be counted, and is refused: %s",
                           rules[rule].name, why.message);
         }
     }
-    for (int k = 0; status && !look && k < i - 1; k++)
-        if (answers[k] == LIMIT_COUNTED)
-            l->places[k]->undo(l->places[k], &asks[k]);
-    return status;
+    for (int i = 0; status && !look && i < counted; i++)
+        if (answers[i] == LIMIT_COUNTED)
+            l->places[i]->undo(l->places[i], &asks[i]);
+    return retry_ms ? refuse(rule, rate, retry_ms, err) : status;
 }
 
 sessile_status limit_take(limiter *l, limit_rule rule, uint64_t who, sessile_error *err)

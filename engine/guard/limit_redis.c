@@ -81,7 +81,6 @@ static const char script[] =
     "end\n"
     "local room = sum < most\n"
     "if room and not look then c[33] = c[33] + 1 end\n"
-    "if room and look then return 0 end\n"
     "redis.call('SET', KEYS[1], struct.pack(format, part, unpack(c)), 'PX',"
     " math.ceil(period * 33 / 32))\n"
     "if room then return 0 end\n"

@@ -1,13 +1,6 @@
 /* limits.c: see limits.h. */
 #include "support/limits.h"
 
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
-#undef fail
-
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,6 +9,12 @@
 #include <unistd.h>
 
 #include "support/check.h"
+
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h> /* after the engine's: its fail() is a macro */
 
 /* ------------------------------------------------------------------ times */
 

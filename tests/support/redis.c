@@ -26,7 +26,7 @@ static int call_server(const redis_server *s)
     struct sockaddr_un local = {.sun_family = AF_UNIX};
     struct sockaddr_in in = {.sin_family = AF_INET, .sin_port = htons((uint16_t)s->port)};
     int fd = socket(s->port ? AF_INET : AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    snprintf(local.sun_path, sizeof local.sun_path, "%s", s->socket);
+    memcpy(local.sun_path, s->socket, strnlen(s->socket, sizeof local.sun_path - 1));
     in.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
     int failed = s->port ? connect(fd, (struct sockaddr *)&in, sizeof in)
                          : connect(fd, (struct sockaddr *)&local, sizeof local);

@@ -183,14 +183,14 @@ static void never_more_than_the_rate_in_any_period(void **state)
 {
     scene s;
     (void)state;
-    for (int round = 0; round < 300; round++) {
+    for (int round = 0; round < 126; round++) {
         const char *text = rates[round % RATES];
         limit_rate rate = limit_rate_of(text);
         limit_calls calls = {0};
         size_t refused = 0;
         seed = (uint64_t)round + 1;
         scene_open(&s, round % PLACES, text);
-        for (int i = 0; i < 1000; i++) {
+        for (int i = 0; i < 2500; i++) {
             s.clock.us += pause_us(rate, round / PLACES % 3);
             if (limit_let(s.limiter, s.who, NULL))
                 limit_calls_add(&calls, (int64_t)s.clock.us / 1000 * 1000,
@@ -199,7 +199,7 @@ static void never_more_than_the_rate_in_any_period(void **state)
                 refused++;
         }
         assert_true(calls.count >= rate.count);
-        if (round / PLACES % 3 == 2)
+        if (round / PLACES % 3 == 2 && rate.count <= 33)
             assert_true(refused > 0);
         limit_calls_judge(&calls, rate);
         limit_calls_free(&calls);
@@ -211,7 +211,7 @@ static void a_client_slower_by_a_32nd_is_never_refused(void **state)
 {
     scene s;
     (void)state;
-    for (int round = 0; round < 60; round++) {
+    for (int round = 0; round < 42; round++) {
         const char *text = rates[round % RATES];
         limit_rate rate = limit_rate_of(text);
         /* 33/32 of period / count, and what a millisecond's rounding may take away */
@@ -232,7 +232,7 @@ static void retry_ms_is_when_a_try_succeeds(void **state)
 {
     scene s;
     (void)state;
-    for (int round = 0; round < 200; round++) {
+    for (int round = 0; round < 63; round++) {
         const char *text = rates[round % RATES];
         limit_rate rate = limit_rate_of(text);
         int64_t retry, again;
@@ -302,7 +302,7 @@ static void nothing_is_gained_by_a_restart_of_the_machine(void **state)
 {
     scene s;
     (void)state;
-    for (int round = 0; round < 60; round++) {
+    for (int round = 0; round < 30; round++) {
         limit_rate rate = limit_rate_of("10/minute");
         limit_calls calls = {0};
         int64_t real = 0;
@@ -319,7 +319,7 @@ static void nothing_is_gained_by_a_restart_of_the_machine(void **state)
                 scene_again(&s, "10/minute");
             }
             if (limit_let(s.limiter, s.who, NULL))
-                limit_calls_add(&calls, real + 1000, real - 1000); /* ms are cut off */
+                limit_calls_add(&calls, real - 1000, real + 1000); /* ms are cut off */
         }
         limit_calls_judge(&calls, rate);
         limit_calls_free(&calls);
