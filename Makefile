@@ -137,7 +137,8 @@ $(OBJ)/prefix: always
 $(OBJ)/engine/codec/%.o: DOOR = -I/usr/include/uuid
 $(OBJ)/engine/store/postgres/%.o: DOOR = -I/usr/include/postgresql
 $(OBJ)/tests/bench/bare_postgres.o $(OBJ)/tests/support/postgres_stores.o \
-$(OBJ)/tests/unit/store/test_postgres.o $(OBJ)/tests/unit/store/test_postgres_%.o: DOOR = -I/usr/include/postgresql
+$(OBJ)/tests/unit/store/test_postgres.o $(OBJ)/tests/unit/store/test_postgres_%.o \
+$(OBJ)/tests/unit/guard/test_limit_postgres.o: DOOR = -I/usr/include/postgresql
 
 $(OBJ)/engine/%.o: engine/%.c Makefile
 	@mkdir -p $(@D)

@@ -1,6 +1,7 @@
 /* limits.c: see limits.h. */
 #include "support/limits.h"
 
+#include <fcntl.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -172,7 +173,8 @@ void limit_processes(const char *url, const char *rate, const char *shared, int 
     limit_call call;
     int64_t until = limit_now_us() + (int64_t)ms * 1000;
     assert_true(count <= 32);
-    assert_int_equal(pipe(ends), 0);
+    /* a server that `meanwhile` starts must not keep it open */
+    assert_int_equal(pipe2(ends, O_CLOEXEC), 0);
     for (int i = 0; i < count; i++)
         pids[i] = start(url, rate, shared, ends[1]);
     for (unsigned turn = 1; limit_now_us() < until; turn++) {
