@@ -85,9 +85,9 @@ typedef struct limiter limiter;
 
 /*
  * A limiter of a store, which must outlive it. Any number of threads may use it, and a
- * child process after fork(). Nothing is made, and no server is asked, before something
- * is counted. INVALID: the URL of `shared`; UNSUPPORTED: its client library is not
- * installed; NOMEM.
+ * child process, if no other thread was using it at the fork(). Nothing is made, and no
+ * server is asked, before something is counted. INVALID: the URL of `shared`;
+ * UNSUPPORTED: its client library is not installed; NOMEM.
  */
 sessile_status limiter_open(limiter **out, const store_core *store,
                             const limit_options *options, sessile_error *err);

@@ -9,7 +9,8 @@
  * hiredis connects, formats and parses; it is opened at run time. What is said goes
  * through base/os.h: a server that is gone must neither end the process by SIGPIPE nor
  * keep it for longer than PATIENCE_MS. After a failure the server is left alone for a
- * second.
+ * second. (Only the look-up of a host's name has no such bound: give an address where
+ * that can hang.)
  *
  * The server's clock is a time of day. Set back, it moves windows to now, as in
  * limit_window.h; set forward, it ends them early. The machine's own count, which comes
@@ -53,9 +54,8 @@ typedef struct redis_place {
     pthread_mutex_t mutex; /* all that follows */
     redisContext *redis;   /* NULL: not connected */
     uint32_t pid;          /* of the process that connected */
-    int loaded;            /* the server has the script, under its hash */
-    char hash[HASH_SIZE];
-    int64_t failed_ms; /* when it was last away; less than 0: it was there */
+    char hash[HASH_SIZE];  /* of the script, once a server had it; else "" */
+    int64_t failed_ms;     /* when it was last away; less than 0: it was there */
     sessile_error why;
 } redis_place;
 
@@ -99,7 +99,6 @@ static void hang_up(redis_place *p)
     if (p->redis)
         p->lib.redisFree(p->redis);
     p->redis = NULL;
-    p->loaded = 0;
 }
 
 /* -1: it is gone, or the time is up. */

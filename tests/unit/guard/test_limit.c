@@ -113,6 +113,23 @@ static void rules_have_rates_that_can_be_set(void **state)
     assert_int_equal(limit_rule_per(LIMIT_FAILURES), LIMIT_PER_SOURCE);
 }
 
+/* The column `limit` of operations.def has no name that is not a rule. */
+static void operations_name_rules(void **state)
+{
+    static const limit_rule of[] = {
+#define OPERATION(name, permission, also, limit, event, screens, object) LIMIT_##limit,
+#include "guard/operations.def"
+#undef OPERATION
+    };
+    int counted = 0;
+    (void)state;
+    for (size_t i = 0; i < sizeof of / sizeof *of; i++) {
+        assert_in_range(of[i], LIMIT_NONE, LIMIT_RULES - 1);
+        counted += of[i] != LIMIT_NONE;
+    }
+    assert_true(counted > 10);
+}
+
 /* ------------------------------------------------------------------ places */
 
 typedef struct scene {
@@ -389,6 +406,7 @@ int main(void)
         cmocka_unit_test(rates_are_a_count_and_a_unit),
         cmocka_unit_test(nonsense_is_refused_with_what_is_allowed),
         cmocka_unit_test(rules_have_rates_that_can_be_set),
+        cmocka_unit_test(operations_name_rules),
         cmocka_unit_test(never_more_than_the_rate_in_any_period),
         cmocka_unit_test(a_client_slower_by_a_32nd_is_never_refused),
         cmocka_unit_test(retry_ms_is_when_a_try_succeeds),
