@@ -35,6 +35,18 @@ function runs.policy(who, store, agent, given)
   return known[spec]
 end
 
+--- Loads memory.policy, which is to be used later: an agent's, or the store's (agent nil). true, or
+--- nil, message, code, unless there is an on_error, as for policy.load.
+function runs.check(who, store, agent, on_error)
+  local found, message, code = runs.policy(who, store, agent)
+  if not found and on_error then
+    on_error(message, code, "memory.policy")
+  elseif not found then
+    return nil, "memory: " .. message, code
+  end
+  return true
+end
+
 -- ---------------------------------------------------------------- a host's hooks
 
 -- Of one run, as the engine has them (laws 6 and 3).
