@@ -353,20 +353,22 @@ sessile_status api_check_recall(const sessile_recall_options *options, sessile_e
     return SESSILE_OK;
 }
 
-sessile_status api_memory_cores(memory_core *cores[API_MEMORIES_MOST],
-                                sessile_memory *const *memories, size_t count,
+sessile_status api_memory_cores(memory_cores *cores, sessile_memory *const *memories,
+                                size_t count, int writes, const principal *who,
                                 const char *function, sessile_error *err)
 {
-    if (count > API_MEMORIES_MOST)
+    if (count > MEMORY_CORES_MOST)
         return fail(err, SESSILE_INVALID,
                     "at most %d memories: the user's, and the one that the agent keeps "
                     "for all",
-                    API_MEMORIES_MOST);
+                    MEMORY_CORES_MOST);
     for (size_t i = 0; i < count; i++) {
         if (!memories || !memories[i])
             return api_missing(err, function,
                                memories ? "one of the memories" : "memories");
-        cores[i] = GUARD_ALSO(memories[i]);
+        if (!guard_gives_memory(who, memories[i], writes))
+            continue;
+        cores->at[cores->count++] = GUARD_ALSO(memories[i]);
     }
     return SESSILE_OK;
 }
@@ -385,9 +387,9 @@ sessile_status sessile_recall_find(sessile_session *session,
     if (status)
         return status;
     GUARD_ENTER(recall_find, session);
-    API_MEMORIES(cores, memories, memory_count);
+    API_MEMORIES(cores, memories, memory_count, 0);
     return GUARD_LEAVE(
-        session_recall_find(core, cores, memory_count, options, rows, count, err));
+        session_recall_find(core, cores.at, cores.count, options, rows, count, err));
 }
 
 sessile_status sessile_recall(sessile_session *session, sessile_memory *const *memories,
@@ -405,6 +407,6 @@ sessile_status sessile_recall(sessile_session *session, sessile_memory *const *m
     if (status)
         return status;
     GUARD_ENTER(recall, session);
-    API_MEMORIES(cores, memories, memory_count);
-    return GUARD_LEAVE(session_recall(core, cores, memory_count, options, out, err));
+    API_MEMORIES(cores, memories, memory_count, 0);
+    return GUARD_LEAVE(session_recall(core, cores.at, cores.count, options, out, err));
 }

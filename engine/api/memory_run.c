@@ -45,9 +45,9 @@ sessile_status sessile_remember_begin(sessile_memory_run **out, sessile_session 
 {
     API_MEMORY_RUN(session);
     GUARD_ENTER(remember_begin, session);
-    API_MEMORIES(cores, memories, memory_count);
+    API_MEMORIES(cores, memories, memory_count, 1);
     GUARD_MAKE(out, &core->store->alloc);
-    GUARD_MADE(out, memory_run_remember(GUARD_INTO(out), core, cores, memory_count,
+    GUARD_MADE(out, memory_run_remember(GUARD_INTO(out), core, cores.at, cores.count,
                                         options, err));
 }
 
@@ -113,10 +113,10 @@ sessile_status sessile_recall_begin(sessile_memory_run **out, sessile_session *s
     if (status)
         return status;
     GUARD_ENTER(recall_begin, session);
-    API_MEMORIES(cores, memories, memory_count);
+    API_MEMORIES(cores, memories, memory_count, 0);
     GUARD_MAKE(out, &core->store->alloc);
-    GUARD_MADE(out, memory_run_recall(GUARD_INTO(out), core, cores, memory_count, recall,
-                                      options, err));
+    GUARD_MADE(out, memory_run_recall(GUARD_INTO(out), core, cores.at, cores.count,
+                                      recall, options, err));
 }
 
 sessile_status sessile_embed_begin(sessile_memory_run **out, sessile_memory *memory,

@@ -57,6 +57,13 @@ static int64_t now_ms(const principal *p)
     return os->now_ms(os->ud);
 }
 
+int guard_gives_memory(const principal *p, const sessile_memory *memory, int writes)
+{
+    permissions need = PERMISSION(READ_MEMORY) | (writes ? PERMISSION(WRITE_MEMORY) : 0);
+
+    return !p || ((p->may & need) == need && (!writes || p->all || !memory->shared));
+}
+
 int guard_creates(const principal *p)
 {
     return !p || (p->may & PERMISSION(CREATE_SESSION));

@@ -72,6 +72,8 @@ sessile_status guard_own_memory(const principal *p, const store_core *store,
                                 sessile_error *err);
 sessile_status guard_own_list(const principal *p, const store_core *store,
                               sessile_list_options *options, sessile_error *err);
+/* 1 if a memory that a call is given may be read, or written to (writes). */
+int guard_gives_memory(const principal *p, const sessile_memory *memory, int writes);
 /* 1 if the principal (NULL: any) may make sessions. */
 int guard_creates(const principal *p);
 /* DENIED: that permission is missing. */

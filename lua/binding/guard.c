@@ -77,7 +77,8 @@ static const struct binding_field credential_fields[] = BINDING_FIELDS(
     CREDENTIAL("user", SLICE, user), CREDENTIAL("actor", SLICE, actor),
     CREDENTIAL("session", SLICE, session), CREDENTIAL("expires", INTEGER, expires_ms));
 
-/* store:as({user, actor, roles, agents, session, expires}) -> store; nil, message, code */
+/* store:as({user, actor, roles, agents, session, expires}) -> store; nil, message, code
+ */
 int binding_store_as(lua_State *L, struct binding_store *store)
 {
     sessile_credential credential;
@@ -138,11 +139,11 @@ static void more_of_principal(lua_State *L, const void *row)
 }
 
 #define PRINCIPAL(...) BINDING_FIELD(sessile_principal, __VA_ARGS__)
-static const struct binding_row principal_row = BINDING_ROW(
-    sessile_principal, more_of_principal, PRINCIPAL("user", SLICE, user),
-    PRINCIPAL("actor", SLICE, actor), PRINCIPAL("session", SLICE, session),
-    PRINCIPAL("all", BOOLEAN, all), PRINCIPAL("host", BOOLEAN, host),
-    PRINCIPAL("expires", TIME, expires_ms));
+static const struct binding_row principal_row =
+    BINDING_ROW(sessile_principal, more_of_principal, PRINCIPAL("user", SLICE, user),
+                PRINCIPAL("actor", SLICE, actor), PRINCIPAL("session", SLICE, session),
+                PRINCIPAL("all", BOOLEAN, all), PRINCIPAL("host", BOOLEAN, host),
+                PRINCIPAL("expires", TIME, expires_ms));
 
 /* store:who() -> {user, actor, session, agents, permissions, all, host, expires}; nil,
  * message, code */
@@ -170,7 +171,7 @@ int binding_store_can(lua_State *L, struct binding_store *store)
         of[k].data = luaL_optlstring(L, 3 + k, NULL, &of[k].size);
         of[k].size = of[k].data ? of[k].size : 0;
     }
-    lua_pushboolean(L, sessile_can(store->handle, (sessile_permission)i, of[0], of[1],
-                                   of[2]));
+    lua_pushboolean(
+        L, sessile_can(store->handle, (sessile_permission)i, of[0], of[1], of[2]));
     return 1;
 }

@@ -58,7 +58,7 @@ local function settings_of(store, who, name)
     local told = tell and function(why, kind, key)
       tell(named(why), kind, ("agents.%s.%s"):format(name, key))
     end
-    local ready, message, code = inherited.resolve(who, store._core, own, told)
+    local ready, message, code = inherited.resolve(who, (store._host or store)._core, own, told)
     if ready and own.memory and own.memory.policy then
       local loads
       loads, message, code = memory_runs.check(who, store, name, told)

@@ -23,10 +23,11 @@ function runs.policy(who, store, agent, given)
   if not spec then
     return {}
   end
-  local known = loaded[store] or {}
-  loaded[store] = known
+  local owner = store._host or store -- a view has the policies of its store
+  local known = loaded[owner] or {}
+  loaded[owner] = known
   if not known[spec] then
-    local found, message, code = policy.resolve(who, store._core, spec)
+    local found, message, code = policy.resolve(who, owner._core, spec)
     if not found then
       return nil, message, code
     end

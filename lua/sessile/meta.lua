@@ -1320,6 +1320,14 @@ function Store:deletions() end
 ---@return string? code
 function Store:undelete(which, opts) end
 
+---@class sessile.Credential
+---@field user? string whose sessions are its own
+---@field actor? string who acts for the user
+---@field roles? string|string[] of a view of a view: nil keeps what that may
+---@field agents? string|string[] names, or beginnings of names that end with `*`; nil: every agent
+---@field session? string the only session that it may use
+---@field expires? integer ms since 1970; nil: never
+
 ---@class sessile.Principal
 ---@field user? string
 ---@field actor? string who acts for the user
@@ -1341,7 +1349,7 @@ function Store:guard(opts) end
 
 ---A view of a store with a guard: a store for a user, which may what its roles give. Close it
 ---before the store. A view of a view only narrows, and is of the same user (EDENIED).
----@param credential {user: string?, actor: string?, roles: string|string[]|nil, agents: string|string[]|nil, session: string?, expires: integer?}
+---@param credential sessile.Credential
 ---@return sessile.Store? view
 ---@return string? message
 ---@return string? code

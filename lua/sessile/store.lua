@@ -323,6 +323,7 @@ function guard.view(self, handle)
     made[name] = value
   end
   made._core, made._user, made._closed = handle, false, false
+  made._host = self._host or self -- loads the policies that are configured
   made._pool = pool.new(self._memory and self._memory.open)
   made._sessions = setmetatable({}, { __mode = "k" })
   return setmetatable(made, meta)

@@ -2,6 +2,7 @@
 
 local expect = require "spec.support.expect"
 local sessile = require "sessile"
+local temp = require "spec.support.temp"
 
 local function refusal(code, part, ...)
   expect.has(expect.refused(code, ...), part)
@@ -115,6 +116,31 @@ describe("a store with a guard", function()
     refusal("EDENIED", "scope all", ann:memory():write("rule", "none"))
   end)
 
+  it("remembers for the user alone, under the policy of the store", function()
+    finally(temp.clean)
+    local path = temp.dir() .. "/eager.lua"
+    temp.write(path, [[return { name = "eager", version = 1, remember = function(said, ctx)
+      for _, row in ipairs(ctx.memory.list() or {}) do ctx.memory.delete(row) end
+      ctx.memory.write { value = said[1].content, from = said[1] }
+    end }]])
+    local owner = assert(sessile.open("ram:", { key = false, memory = { policy = path } }))
+    assert(owner:guard())
+    assert(owner:memory():write("rule", "of the agent"))
+    local ann = assert(owner:as { user = "ann", roles = "editor" })
+    local s = assert(ann:session "a")
+    assert(s:append { role = "user", content = "I like tea" })
+    s:remember() -- without consent there is only the agent's memory, which is not ann's to write
+    assert.equal("of the agent", owner:memory():list()[1].value)
+    assert.equal(1, #owner:memory():list())
+    assert(s:memory { consent = "yes" })
+    assert.equal("applied", assert(s:remember()).verdict)
+    assert.equal("I like tea", owner:memory { user = "ann" }:list()[1].value)
+    assert.equal("of the agent", owner:memory():list()[1].value)
+    assert.equal(1, #owner:memory():list())
+    ann:close()
+    owner:close()
+  end)
+
   it("may want a principal for everything", function()
     local strict = assert(sessile.open("ram:", { key = false }))
     assert(strict:guard { require_principal = true })
@@ -130,7 +156,7 @@ describe("a store with a guard", function()
     local other = assert(sessile.open("ram:", { key = false }))
     refusal("EINVALID", "view_sessions", other:guard { roles = { x = { "view_sessions" } } })
     refusal("EINVALID", "no guard", other:as { user = "ann" })
-    assert.error_matches(function() other:guard { roles = { x = "view_session" } } end, "role \"x\"")
+    assert.error_matches(function() other:guard { roles = { x = "view" } } end, "role \"x\"")
     assert.error_matches(function() other:guard { rolls = {} } end, "roles")
     other:close()
   end)
