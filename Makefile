@@ -18,12 +18,13 @@ BUILD_PACKAGES := gcc libc6-dev binutils lua5.4 liblua5.4-dev uuid-dev libsodium
                   libmodpbase64-dev libzstd-dev libpcre2-dev libssl-dev lua-argparse
 BUILD_PACKAGES += libsqlite3-dev libpq-dev libcurl4-openssl-dev libidn2-dev libstemmer-dev libutf8proc-dev
 BUILD_PACKAGES += libcmark-gfm-dev libcmark-gfm-extensions-dev libncurses-dev libedit-dev
-TEST_PACKAGES  := pkg-config libcmocka-dev libcjson-dev lua-busted postgresql sqlite3 luajit
+BUILD_PACKAGES += libhiredis-dev
+TEST_PACKAGES  := pkg-config libcmocka-dev libcjson-dev lua-busted postgresql redis-server sqlite3 luajit
 # For schema.so, JSON Schema by a library in C++. Without them everything else is built.
 SCHEMA_PACKAGES := g++ libvalijson-dev rapidjson-dev
 TEST_PACKAGES  += $(SCHEMA_PACKAGES)
 CHECK_PACKAGES := clang-format-14 lua-check cppcheck lua-socket lua-sec
-BENCH_PACKAGES := libsqlite3-dev postgresql
+BENCH_PACKAGES := libsqlite3-dev postgresql redis-server
 SOAK_PACKAGES  := clang libclang-rt-14-dev
 # What looks at terminals and pages as a person does; specs that need one say so without it.
 VIEW_PACKAGES  := tmux chromium zsh fish man-db
@@ -145,7 +146,8 @@ $(OBJ)/prefix: always
 $(OBJ)/engine/codec/%.o: DOOR = -I/usr/include/uuid
 $(OBJ)/engine/store/postgres/%.o: DOOR = -I/usr/include/postgresql
 $(OBJ)/tests/bench/bare_postgres.o $(OBJ)/tests/support/postgres_stores.o \
-$(OBJ)/tests/unit/store/test_postgres.o $(OBJ)/tests/unit/store/test_postgres_%.o: DOOR = -I/usr/include/postgresql
+$(OBJ)/tests/unit/store/test_postgres.o $(OBJ)/tests/unit/store/test_postgres_%.o \
+$(OBJ)/tests/unit/guard/test_limit_postgres.o: DOOR = -I/usr/include/postgresql
 
 $(OBJ)/engine/%.o: engine/%.c Makefile
 	@mkdir -p $(@D)

@@ -180,8 +180,8 @@ static void count_copied(migration_core *m, const transfer_info *about)
     sessile_migrate_state *s = &m->state;
     migrate_log *log = &m->look.logs[m->next];
     sessile_error why = {
-        SESSILE_CONFLICT,
-        "the target has a different session of this name: it was left alone"};
+        .code = SESSILE_CONFLICT,
+        .message = "the target has a different session of this name: it was left alone"};
 
     s->unfinished += about->unfinished;
     log->put = 1;
@@ -298,8 +298,9 @@ static void next_session(migration_core *m)
 static void verify(migration_core *m, const transfer_info *about)
 {
     static const sessile_error wrong = {
-        SESSILE_IO, "what was read back differs from what was copied, or it was resealed "
-                    "meanwhile: run it again"};
+        .code = SESSILE_IO,
+        .message = "what was read back differs from what was copied, or it was resealed "
+                   "meanwhile: run it again"};
 
     if (about->result == TRANSFER_KEPT || about->result == TRANSFER_AHEAD) {
         m->state.verified++;
@@ -312,7 +313,7 @@ static void verify(migration_core *m, const transfer_info *about)
 /* Copies a piece of a session, or (compare) reads it back. */
 static sessile_status piece(migration_core *m, int compare, sessile_error *err)
 {
-    sessile_error why = {SESSILE_OK, ""};
+    sessile_error why = {0};
     int begins = !m->at;
     sessile_status status = begins ? begin_copying(m, compare, &why) : SESSILE_OK;
     transfer_info about;

@@ -79,7 +79,7 @@ static sessile_status put_markers(migration_core *m, sessile_error *err)
     buf_init(&secret, &m->from->alloc);
     for (size_t at = 0; !status && at < markers.text.size;) {
         const char *name = markers.text.data + at;
-        sessile_error why = {SESSILE_OK, ""};
+        sessile_error why = {0};
         char *text;
         size_t size;
         at += strlen(name) + 1;
@@ -142,7 +142,7 @@ static sessile_status remove_there(migration_core *m, const char *name,
                                    sessile_error *err)
 {
     const store *to = &m->to->backend;
-    sessile_error why = {SESSILE_OK, ""};
+    sessile_error why = {0};
     int forgot = m->from->keys ? keyring_forgot_secret(m->from->keys, name, &why) : 0;
     sessile_status status;
 

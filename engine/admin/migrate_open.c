@@ -272,7 +272,7 @@ static sessile_status put_keyring(migration_core *m, const sides *s, sessile_err
 static sessile_status open_to(migration_core *m, const sides *s, sessile_error *err)
 {
     sessile_key_source source = source_of(s->to);
-    sessile_error why = {SESSILE_OK, ""};
+    sessile_error why = {0};
     int sealed, was;
     sessile_status status;
 

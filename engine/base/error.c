@@ -65,6 +65,7 @@ sessile_status fail(sessile_error *err, sessile_status status, const char *forma
     if (err) {
         va_list args;
         err->code = status;
+        err->retry_ms = 0;
         va_start(args, format);
         write_message(err, 0, format, args);
         va_end(args);
@@ -149,5 +150,6 @@ void error_clear(sessile_error *err)
     if (err) {
         err->code = SESSILE_OK;
         err->message[0] = 0;
+        err->retry_ms = 0;
     }
 }

@@ -89,6 +89,12 @@ typedef struct os_table {
      * may be absent. */
     const void *(*map)(void *ud, int fd, size_t size);
     void (*unmap)(void *ud, const void *memory, size_t size);
+
+    /* As lock, of size bytes of the file from offset on. May be absent. */
+    int (*lock_range)(void *ud, int fd, int mode, uint64_t offset, uint64_t size);
+    /* A number that no other start of this machine has: clock_us goes on only where it is
+     * the same. 0: unknown. May be absent. */
+    uint64_t (*boot)(void *ud);
 } os_table;
 
 /* The real system. */
@@ -98,8 +104,9 @@ extern const os_table os_posix;
  * is a constant of the process, not state of the engine. */
 extern const os_table *os_current;
 
-/* lock_holder and network of the real table (os_proc.c). */
+/* lock_holder, network and boot of the real table (os_proc.c). */
 int os_proc_lock_holder(void *ud, int fd, os_holder *out);
+uint64_t os_proc_boot(void *ud);
 int os_proc_network(void *ud, int fd, char *name, size_t size);
 /* The absolute path with links resolved, a string for free(); NULL and errno. */
 char *os_proc_real_path(const char *path);
@@ -134,6 +141,8 @@ enum { OS_TAKE, OS_PEEK };
 int os_socket_receive(int fd, void *out, int size, int peek);
 /* The number of bytes that the socket took, which may be fewer; -1: it broke. */
 int os_socket_send(int fd, const void *data, int size);
+/* Keeps the socket from programs that this process starts. */
+void os_socket_private(int fd);
 
 /* A socket whose place was taken: its owner, which knows it by its number, talks to
  * `near` instead, and the socket itself is `far`. Close it; zeroed, it is closed. */

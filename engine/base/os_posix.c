@@ -135,13 +135,16 @@ static int posix_stat_at(void *ud, int dir, const char *name, os_stat_info *out)
     return 0;
 }
 
-static int posix_lock(void *ud, int fd, int mode)
+static int posix_lock_range(void *ud, int fd, int mode, uint64_t offset, uint64_t size)
 {
     struct flock lock;
     (void)ud;
-    memset(&lock, 0,
-           sizeof lock); /* l_pid must be 0; start and length 0: the whole file */
+    if (bad_offset(offset, size))
+        return -1;
+    memset(&lock, 0, sizeof lock); /* l_pid must be 0 */
     lock.l_whence = SEEK_SET;
+    lock.l_start = (off_t)offset;
+    lock.l_len = (off_t)size;
     lock.l_type = mode == OS_LOCK_EXCLUSIVE ? F_WRLCK
                   : mode == OS_LOCK_SHARED  ? F_RDLCK
                                             : F_UNLCK;
@@ -150,6 +153,11 @@ static int posix_lock(void *ud, int fd, int mode)
     if (errno == EACCES) /* the same error on some systems */
         errno = EAGAIN;
     return -1;
+}
+
+static int posix_lock(void *ud, int fd, int mode)
+{
+    return posix_lock_range(ud, fd, mode, 0, 0); /* a length of 0: the whole file */
 }
 
 static int posix_mkdir_at(void *ud, int dir, const char *path)
@@ -336,4 +344,6 @@ const os_table os_posix = {
     .kill = os_posix_kill,
     .map = posix_map,
     .unmap = posix_unmap,
+    .lock_range = posix_lock_range,
+    .boot = os_proc_boot,
 };

@@ -1,10 +1,11 @@
 /*
  * os_proc.c: what Linux knows about processes and file systems, for errors and refusals.
  *
- * It answers two questions: which process holds the lock of a file, and is a file on a
- * network file system? The first is asked after another failure, the second once for each
- * folder. Both can remain without an answer. Must never block, follow what others may
- * have placed outside /proc, or change anything.
+ * It answers three questions: which process holds the lock of a file, is a file on a
+ * network file system, and which start of the machine is this? The first is asked after
+ * another failure, the second once for each folder, the third once for each handle. Both
+ * can remain without an answer. Must never block, follow what others may have placed
+ * outside /proc, or change anything.
  *
  * To find the holder of an open-file-description lock: /proc/locks names no process for
  * it, because the lock belongs to an open file, which several processes can share. But
@@ -25,6 +26,8 @@
 #include <sys/vfs.h>
 #include <unistd.h>
 
+#include "base/text.h"
+
 /* ---------------------------------------------------------------------- small files */
 
 /* The start of a file of /proc as text. 0, or -1 and errno. */
@@ -43,6 +46,20 @@ static int read_text(int dir, const char *path, char *out, size_t size)
     out[have] = '\0';
     close(fd);
     return 0;
+}
+
+uint64_t os_proc_boot(void *ud)
+{
+    char text[64], *to = text;
+    uint64_t boot;
+    (void)ud;
+    if (read_text(AT_FDCWD, "/proc/sys/kernel/random/boot_id", text, sizeof text) != 0)
+        return 0;
+    for (const char *at = text; *at; at++) /* a UUID: its hexadecimal digits alone */
+        if (*at != '-')
+            *to++ = *at;
+    *to = '\0';
+    return to - text >= 16 && hex_decode(&boot, text, sizeof boot) == 0 ? boot : 0;
 }
 
 static int is_number(const char *name)

@@ -54,6 +54,11 @@ int os_socket_send(int fd, const void *data, int size)
     return n >= 0 ? (int)n : not_yet() ? 0 : -1;
 }
 
+void os_socket_private(int fd)
+{
+    (void)fcntl(fd, F_SETFD, FD_CLOEXEC);
+}
+
 int os_detour_open(os_detour *d, int fd)
 {
     struct stat info;

@@ -60,8 +60,9 @@ typedef enum sessile_status {
     SESSILE_TRUNCATED, /* the log is shorter than what is known to have been written */
     SESSILE_SEALED,    /* wrong or missing key, or a plain log in a sealed store */
     SESSILE_DENIED,    /* permissions, ownership, or a policy file that is not trusted */
-    SESSILE_LIMIT,     /* a limit of size, depth or number; the message names its key */
-    SESSILE_POLICY,    /* a policy failed or broke a law; the turn stands */
+    SESSILE_LIMIT,  /* a limit of size, depth or number, whose key the message names, or
+                       of how often something may be done: see retry_ms */
+    SESSILE_POLICY, /* a policy failed or broke a law; the turn stands */
     SESSILE_IO,    /* a system call or a server failed; the message says so if a write may
                       have taken place: open the store again and look */
     SESSILE_FULL,  /* no space left on the device */
@@ -76,7 +77,9 @@ typedef enum sessile_status {
 /* An error: its kind, and one sentence that says what is wrong and what to do. */
 typedef struct sessile_error {
     sessile_status code;
-    char message[504]; /* NUL-terminated; empty when code is SESSILE_OK */
+    char message[496]; /* NUL-terminated; empty when code is SESSILE_OK */
+    int64_t retry_ms;  /* of LIMIT, where calls are counted: in how many milliseconds the
+                          same call can succeed; 0: unknown, or another error */
 } sessile_error;
 
 /* The name of a status without prefix, as "NOTFOUND". Static; never NULL. */

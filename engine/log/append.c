@@ -35,7 +35,7 @@ int log_begin_known(log_t *log)
 
 sessile_status log_begin(log_t *log, log_visit visit, void *arg, sessile_error *err)
 {
-    sessile_error local = {SESSILE_OK, ""};
+    sessile_error local = {0};
     uint64_t cut = 0;
     int replaced = 0;
     err = err ? err : &local;
@@ -130,7 +130,7 @@ static sessile_status explain_conflict(log_t *log, sessile_error *err)
 {
     sessile_log_end kept;
     unsigned char tag[VAULT_TAG];
-    sessile_error other = {SESSILE_OK, ""};
+    sessile_error other = {0};
     int has_tag;
     if (!log->st.table->fence ||
         log->st.table->fence(log->handle, &kept, &has_tag, &other) || !has_tag ||
@@ -148,7 +148,7 @@ static sessile_status explain_conflict(log_t *log, sessile_error *err)
 sessile_status log_append(log_t *log, const sessile_slice *texts, size_t count,
                           uint64_t max_bytes, sessile_error *err)
 {
-    sessile_error local = {SESSILE_OK, ""};
+    sessile_error local = {0};
     unsigned char tag[VAULT_TAG];
     int poisoned = 0;
     err = err ? err : &local;

@@ -140,7 +140,7 @@ sessile_status log_inspect(log_t **out, store *st, const keyring *k, const char 
                            void *arg, log_tail *tail, const allocator *a,
                            sessile_error *err)
 {
-    sessile_error local = {SESSILE_OK, ""};
+    sessile_error local = {0};
     sessile_status status = SESSILE_OK;
     int moved = 1;
     err = err ? err : &local;

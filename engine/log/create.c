@@ -56,7 +56,7 @@ static sessile_status replace_made(store *st, const keyring *k, const made_log *
 /* 1 when the log holds the line that was made and no more. -1: unknown. */
 static int is_as_made(const store *st, sessile_backend_log *log, const made_log *made)
 {
-    sessile_error err = {SESSILE_OK, ""};
+    sessile_error err = {0};
     uint64_t bytes;
     int64_t mtime_ms;
     size_t got = 0;

@@ -57,7 +57,7 @@ sessile_status log_copy_lines(log_copy *copy, log_t *source, sessile_id last,
                               const unsigned char *tag, log_visit visit, void *arg,
                               sessile_error *err)
 {
-    sessile_error local = {SESSILE_OK, ""};
+    sessile_error local = {0};
     sessile_status status = SESSILE_OK;
     unsigned char previous[VAULT_TAG] = {0};
     uint64_t size = 0;

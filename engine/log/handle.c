@@ -78,7 +78,7 @@ sessile_status log_size(log_t *log, uint64_t *size, sessile_error *err)
 
 sessile_status log_check_gone(log_t *log, sessile_status status, sessile_error *err)
 {
-    sessile_error ignored = {SESSILE_OK, ""};
+    sessile_error ignored = {0};
     uint64_t size;
     int64_t mtime_ms;
     if (status != SESSILE_NOTFOUND || log_has_locks(log->st.table))

@@ -192,7 +192,7 @@ sessile_status index_begin(log_t *log, uint64_t size, log_visit visit, void *arg
                            sessile_error *err)
 {
     log_index *ix = &log->index;
-    sessile_error why = {SESSILE_OK, ""};
+    sessile_error why = {0};
     int shown = 0;
     log_block b, loaded;
     if (ix->callbacks.record_size == 0)
@@ -253,7 +253,7 @@ out:
 
 sessile_status log_rescan(log_t *log, log_visit visit, void *arg, sessile_error *err)
 {
-    sessile_error local = {SESSILE_OK, ""};
+    sessile_error local = {0};
     const sessile_log_end known = log->end;
     err = err ? err : &local;
     /* What is known of the index stays aside until the lines have said that they are

@@ -21,7 +21,7 @@ static sessile_status compare_block(log_t *log, const log_block *b, int *same,
     const log_index *ix = &log->index;
     const log_anchor *a;
     size_t size = LOG_BLOCK * ix->callbacks.record_size;
-    sessile_error why = {SESSILE_OK, ""};
+    sessile_error why = {0};
     buf records, extra, snapshot;
     *same = b->number < ix->anchor_count;
     if (!*same)
@@ -120,7 +120,7 @@ sessile_status log_index_check(log_t *log, int timeout_ms, log_index_about *out,
                                sessile_error *err)
 {
     const sessile_backend *table = log->st.table;
-    sessile_error local = {SESSILE_OK, ""};
+    sessile_error local = {0};
     int replaced;
     err = err ? err : &local;
     memset(out, 0, sizeof *out);

@@ -34,7 +34,7 @@ static int block_fits(const log_t *log, const log_block *b)
 static int find_cache_end(log_t *log)
 {
     log_index *ix = &log->index;
-    sessile_error err = {SESSILE_OK, ""};
+    sessile_error err = {0};
     uint64_t size = 0;
     log_block b;
     if (log->st.table->cache_size(log->handle, &size, &err))
@@ -132,7 +132,7 @@ sessile_status log_index_drop(log_t *log, int timeout_ms, sessile_error *err)
 void log_index_write(log_t *log)
 {
     log_index *ix = &log->index;
-    sessile_error err = {SESSILE_OK, ""};
+    sessile_error err = {0};
     if (ix->callbacks.record_size == 0 || ix->off)
         return;
     pthread_mutex_lock(&log->sync.mutex);
@@ -158,7 +158,7 @@ void log_index_write(log_t *log)
 void log_index_try(log_t *log)
 {
     const log_index *ix = &log->index;
-    sessile_error err = {SESSILE_OK, ""};
+    sessile_error err = {0};
     uint64_t size;
     int replaced;
     if (ix->callbacks.record_size == 0 || ix->off || log->locked || log->damage)

@@ -76,7 +76,7 @@ static sessile_status read_key(log_t *log, const keyring *k, sessile_error *err)
 sessile_status log_check_moved(log_t *log, sessile_status status, int *moved,
                                sessile_error *err)
 {
-    sessile_error other = {SESSILE_OK, ""};
+    sessile_error other = {0};
     uint64_t size;
     int64_t mtime_ms;
     int replaced = 0;
@@ -265,7 +265,7 @@ sessile_status log_open_indexed(log_t **out, store *st, const keyring *k,
                                 log_visit visit, void *arg, uint64_t *torn,
                                 const allocator *a, sessile_error *err)
 {
-    sessile_error local = {SESSILE_OK, ""};
+    sessile_error local = {0};
     sessile_status status = SESSILE_OK;
     uint64_t cut = 0;
     int moved = 1;
@@ -307,7 +307,7 @@ void log_close_with(log_t *log, log_t *old)
 
 sessile_status log_refresh(log_t *log, log_visit visit, void *arg, sessile_error *err)
 {
-    sessile_error local = {SESSILE_OK, ""};
+    sessile_error local = {0};
     err = err ? err : &local;
     error_clear(err);
     if (log->damage)

@@ -153,7 +153,7 @@ static sessile_status read_scanned(log_t *log, sessile_id id, buf *out,
 sessile_status log_tag(log_t *log, sessile_id id, unsigned char tag[VAULT_TAG],
                        sessile_error *err)
 {
-    sessile_error local = {SESSILE_OK, ""};
+    sessile_error local = {0};
     buf_clear(&log->buffers.text);
     sessile_status status =
         read_scanned(log, id, &log->buffers.text, tag, err ? err : &local);
@@ -163,7 +163,7 @@ sessile_status log_tag(log_t *log, sessile_id id, unsigned char tag[VAULT_TAG],
 
 sessile_status log_read(log_t *log, sessile_id id, buf *out, sessile_error *err)
 {
-    sessile_error local = {SESSILE_OK, ""};
+    sessile_error local = {0};
     err = err ? err : &local;
     if (log->damage) {
         int found;
@@ -194,7 +194,7 @@ static sessile_status one_by_one(log_t *log, sessile_id first, sessile_id last,
 sessile_status log_read_range(log_t *log, sessile_id first, sessile_id last,
                               log_visit visit, void *arg, sessile_error *err)
 {
-    sessile_error local = {SESSILE_OK, ""};
+    sessile_error local = {0};
     sessile_status status = SESSILE_OK;
     err = err ? err : &local;
     if (log->damage && first <= last && last < log_count(log))
@@ -228,7 +228,7 @@ sessile_status log_read_range(log_t *log, sessile_id first, sessile_id last,
 sessile_status log_read_lines(log_t *log, sessile_id first, sessile_id last, buf *out,
                               sessile_error *err)
 {
-    sessile_error local = {SESSILE_OK, ""};
+    sessile_error local = {0};
     err = err ? err : &local;
     sessile_status status = log_damage(log, err);
     if (!status && (last >= log->end.count || first > last)) {
@@ -280,7 +280,7 @@ sessile_status log_peek(store *st, const keyring *k, const char *folder, const c
                         unsigned depth, int timeout_ms, buf *out, const allocator *a,
                         sessile_error *err)
 {
-    sessile_error local = {SESSILE_OK, ""};
+    sessile_error local = {0};
     sessile_status status = SESSILE_OK;
     int moved = 1;
     err = err ? err : &local;

@@ -120,7 +120,7 @@ static sessile_status remove_log(store *st, const keyring *k, const char *folder
                                  int timeout_ms, int forgotten, uint64_t *bytes,
                                  sessile_error *err)
 {
-    sessile_error local = {SESSILE_OK, ""};
+    sessile_error local = {0};
     sessile_status status = SESSILE_OK;
     int again = 1;
     err = err ? err : &local;

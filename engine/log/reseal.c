@@ -79,7 +79,7 @@ sessile_status log_read_about(store *st, const char *folder, const char *name, i
                               int timeout_ms, log_about *out, sessile_error *err)
 {
     static const char plain[] = ",\"sessile\":1,\"commit\":1,\"_c\":\"";
-    sessile_error local = {SESSILE_OK, ""};
+    sessile_error local = {0};
     sessile_status status = SESSILE_OK;
     char text[LOG_LOOK];
     size_t got = 0;
@@ -284,7 +284,7 @@ sessile_status log_reseal(store *st, const keyring *k, const char *folder,
                           const log_index_callbacks *callbacks, int *done,
                           const allocator *a, sessile_error *err)
 {
-    sessile_error local = {SESSILE_OK, ""};
+    sessile_error local = {0};
     resealing wanted = {.callbacks = callbacks};
     err = err ? err : &local;
     *done = 0;
@@ -299,7 +299,7 @@ sessile_status log_change_entries(store *st, const keyring *k, const char *folde
                                   const log_index_callbacks *callbacks, log_change change,
                                   void *arg, const allocator *a, sessile_error *err)
 {
-    sessile_error local = {SESSILE_OK, ""};
+    sessile_error local = {0};
     resealing wanted = {callbacks, change, arg, {0}};
     sessile_status status;
     int done = 0;

@@ -53,7 +53,7 @@ sessile_status log_rewrite(log_t *log, const keyring *k, const char *folder,
                            sessile_error *err)
 {
     const sessile_backend *table = log->st.table;
-    sessile_error local = {SESSILE_OK, ""};
+    sessile_error local = {0};
     log_copy copy;
     buf text;
     int replaced = 0;

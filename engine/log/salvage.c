@@ -418,7 +418,7 @@ static void describe_loss(log_t *log)
 sessile_status log_read_damaged(log_t *log, log_visit visit, log_stand_in make, void *arg,
                                 sessile_error *err)
 {
-    sessile_error local = {SESSILE_OK, ""};
+    sessile_error local = {0};
     log_damage_record *d = log->damage;
     err = err ? err : &local;
     if (!d || d->was_read)

@@ -116,7 +116,7 @@ sessile_status log_sync_stoppable(log_t *log, sessile_id target, log_stop stop, 
                                   sessile_error *err)
 {
     sessile_status status = SESSILE_OK;
-    sessile_error local = {SESSILE_OK, ""};
+    sessile_error local = {0};
     err = err ? err : &local;
     pthread_mutex_lock(&log->sync.mutex);
     while (log->sync.busy && log->sync.durable < target && !log->sync.poison.code) {

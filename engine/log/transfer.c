@@ -63,7 +63,7 @@ void transfer_restart(transfer *t)
 sessile_status transfer_begin(transfer **out, const transfer_options *options,
                               const allocator *a, sessile_error *err)
 {
-    sessile_error local = {SESSILE_OK, ""};
+    sessile_error local = {0};
     uint64_t size = 0;
     int64_t mtime_ms;
     err = err ? err : &local;
@@ -315,7 +315,7 @@ static sessile_status line_step(transfer *t, sessile_error *err)
 
 sessile_status transfer_step(transfer *t, sessile_error *err)
 {
-    sessile_error local = {SESSILE_OK, ""};
+    sessile_error local = {0};
     sessile_status status = SESSILE_NEEDS;
     uint64_t until = t->source.reader.at + STEP;
     err = err ? err : &local;

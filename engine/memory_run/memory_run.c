@@ -200,7 +200,7 @@ sessile_status memory_run_embed(memory_run_core **out, memory_core *m,
 sessile_status memory_run_step(memory_run_core *run, sessile_need *need,
                                sessile_error *err)
 {
-    sessile_error why = {SESSILE_OK, ""};
+    sessile_error why = {0};
     sessile_status status;
 
     *need = (sessile_need){.kind = SESSILE_NEED_NONE};

@@ -172,7 +172,7 @@ static void drop_choice(memory_run_core *run, const sessile_error *why)
 
 static sessile_status choose(memory_run_core *run, sessile_need *need, sessile_error *err)
 {
-    sessile_error why = {SESSILE_OK, ""};
+    sessile_error why = {0};
     sessile_status status = SESSILE_OK;
 
     while (memory_next_hook(run, SESSILE_HOOK_RECALL)) {

@@ -48,7 +48,7 @@ static sessile_status refuse(memory_run_core *run, const sessile_error *why,
 static sessile_status call(memory_run_core *run, sessile_hook hook, int *failed,
                            sessile_need *need, sessile_error *err)
 {
-    sessile_error why = {SESSILE_OK, ""};
+    sessile_error why = {0};
     sessile_status status = memory_hook(run, hook, need, &why);
 
     *failed = status == SESSILE_POLICY;
@@ -207,7 +207,7 @@ static sessile_status take_admission(memory_run_core *run, proposed *x,
 static sessile_status admit_one(memory_run_core *run, int *failed, sessile_need *need,
                                 sessile_error *err)
 {
-    sessile_error why = {SESSILE_OK, ""};
+    sessile_error why = {0};
     sessile_status status;
 
     buf_clear(&run->arguments);

@@ -38,7 +38,7 @@ static sessile_status check_sound(const fork_plan *p, sessile_error *err)
 {
     const session_core *s = p->s;
     sessile_id sound = log_count_undamaged(s->log), at;
-    sessile_error why = {SESSILE_OK, ""};
+    sessile_error why = {0};
 
     if (p->last < sound || !log_damage(s->log, &why))
         return SESSILE_OK;
@@ -128,7 +128,7 @@ static sessile_status copy_session(session_core *s, store_core *to,
                                    const session_names *names, make_plan make, void *arg,
                                    sessile_error *err)
 {
-    sessile_error local = {SESSILE_OK, ""};
+    sessile_error local = {0};
     sessile_status status = check_free(to, names, err);
 
     err = err ? err : &local;

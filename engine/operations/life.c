@@ -195,7 +195,7 @@ static sessile_status look(store_core *st, const session_names *names, uint64_t 
                            sessile_error *err)
 {
     char folder[NAME_SIZE], name[NAME_SIZE];
-    sessile_error why = {SESSILE_OK, ""};
+    sessile_error why = {0};
     sessile_backend_log *log;
     int64_t mtime_ms;
 
@@ -213,7 +213,7 @@ sessile_status session_remove(store_core *st, const session_names *names,
                               sessile_deleted *out, sessile_error *err)
 {
     char record[DELETION_NAME];
-    sessile_error why = {SESSILE_OK, ""};
+    sessile_error why = {0};
     sessile_status status = hash_names(names, out->id_hash, &st->alloc, err);
 
     if (!status)

@@ -269,7 +269,7 @@ static sessile_status look_from_afar(loader *l, const inspected *at, sessile_err
                          l->p,
                          at->node,
                          l->wanted};
-    sessile_error why = {SESSILE_OK, ""};
+    sessile_error why = {0};
 
     l->p->is_foreign = 1;
     if (!l->worker && l->program &&

@@ -351,7 +351,7 @@ static sessile_status end_failed(policy_pipeline *pl, policy_result *out,
 static sessile_status end_returned(policy_pipeline *pl, lua_State *co, policy_result *out,
                                    sessile_error *err)
 {
-    hook_end end = {pl, co, 0, SESSILE_OK, {SESSILE_OK, ""}};
+    hook_end end = {pl, co, 0, SESSILE_OK, {0}};
 
     if (vm_call(pl->vm, finish_hook, &end, 0, file_of(pl), err) != LUA_OK)
         return end_failed(pl, out, pl->vm->starved ? SESSILE_NOMEM : SESSILE_POLICY);

@@ -180,7 +180,7 @@ static sessile_status give_text(worker *w, const worker_job *job, wire *body,
                                 sessile_error *err)
 {
     sessile_slice text = {"", 0};
-    sessile_error why = {SESSILE_OK, ""};
+    sessile_error why = {0};
     sessile_key key;
 
     key.entry = wire_u32(body);
@@ -198,7 +198,7 @@ static sessile_status give_text(worker *w, const worker_job *job, wire *body,
 static sessile_status take_end(worker *w, const worker_job *job, wire *body,
                                sessile_error *err)
 {
-    sessile_error why = {SESSILE_OK, ""};
+    sessile_error why = {0};
     sessile_status status = (sessile_status)wire_u32(body);
     sessile_slice message = wire_text(body), log, journal;
 

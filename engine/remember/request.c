@@ -303,7 +303,7 @@ static sessile_status propose_verdict(proposal *p, size_t step, proposed_kind ki
 static sessile_status propose(proposal *p, size_t step, json name, json arguments,
                               buf *answer, sessile_error *err)
 {
-    sessile_error why = {SESSILE_OK, ""};
+    sessile_error why = {0};
     json first = argument(arguments, 0);
     size_t before = p->count;
     sessile_status status;

@@ -108,7 +108,7 @@ static sessile_status judge_rules(run_core *run, const sessile_triggers *t, int 
 
 static void write_checkpoint(run_core *run, sessile_slice state)
 {
-    sessile_error why = {SESSILE_OK, ""};
+    sessile_error why = {0};
     sessile_checkpoint_options o = {.state = state,
                                     .reason = run->checkpoint.reason,
                                     .keep = run->config.checkpoint.keep};
@@ -132,7 +132,7 @@ sessile_status run_checkpoint(run_core *run, sessile_need *need, sessile_error *
                                                       : (sessile_slice){NULL, 0});
         return SESSILE_OK;
     }
-    sessile_error why = {SESSILE_OK, ""};
+    sessile_error why = {0};
     if (judge_rules(run, rules, &due, &why)) {
         run->checkpoint.why = why;
         due = 0;

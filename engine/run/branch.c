@@ -254,7 +254,7 @@ sessile_status run_branch_ask(run_core *run, sessile_need *need, sessile_error *
     int done = 0;
 
     while (!done && (run->ask.replied || next_summarizer(run))) {
-        sessile_error why = {SESSILE_OK, ""};
+        sessile_error why = {0};
         sessile_status status =
             run->ask.replied ? run_take_reply(run, &why) : start_summary(run, &why);
         if (status == SESSILE_NEEDS)
@@ -278,7 +278,7 @@ void run_branch_commit(run_core *run)
     branch_write w = {.run = run,
                       .text = {run->result.summary, run->result.summary_size},
                       .source = is_policy ? SOURCE_POLICY : SOURCE_AGENT};
-    sessile_error why = {SESSILE_OK, ""};
+    sessile_error why = {0};
     sessile_id count = 0;
 
     run->schedule.stage = STAGE_DONE;

@@ -78,7 +78,7 @@ static sessile_status build_compaction(void *arg, session_core *s, batch *b,
     sessile_id parent = s->tree.head;
     sessile_status status =
         session_load_path_locked(s, s->tree.head, run->saw.entry, err);
-    sessile_error suspended = {SESSILE_OK, ""};
+    sessile_error suspended = {0};
 
     if (status)
         return status;

@@ -85,7 +85,7 @@ static void reset_run(run_core *run)
 void run_begin_fallback(run_core *run)
 {
     sessile_policy *refused = run->policy, *next = find_fallback(run);
-    sessile_error why = {SESSILE_OK, ""};
+    sessile_error why = {0};
     save_refusal(run);
     reset_run(run);
     run->fallback.runs = 1;

@@ -20,7 +20,7 @@ sessile_status run_begin_turn(run_core **out, session_core *s,
     if (!status && run->policy && !triggers_off(run->config.triggers)) {
         /* The turn is in the log: if the snapshot fails, the policy is refused, not the
          * turn. */
-        sessile_error why = {SESSILE_OK, ""};
+        sessile_error why = {0};
         if (run_snapshot(run, &why))
             run_refuse(run, LAW_NONE, why.message);
     } else {
@@ -71,7 +71,7 @@ sessile_status run_begin_branch(run_core **out, session_core *s, sessile_id to,
     run->schedule.stage = STAGE_DONE;
     if (!status && options->summarize && !options->summary.size) {
         /* The head has moved: an error only costs the summary. */
-        sessile_error why = {SESSILE_OK, ""};
+        sessile_error why = {0};
         run->result.outcome.verdict = SESSILE_UNCHANGED;
         if (run_branch_state(run, &why)) {
             run->result.outcome.verdict = SESSILE_REFUSED;
@@ -106,7 +106,7 @@ static sessile_status commit_failed(run_core *run, const sessile_error *why,
 
 static sessile_status commit(run_core *run, sessile_error *err)
 {
-    sessile_error why = {SESSILE_OK, ""};
+    sessile_error why = {0};
     sessile_status status = run_memory_commit(run, &why);
     if (!status)
         status = run_commit(run, &why);

@@ -270,7 +270,7 @@ static int was_answered(run_core *run, sessile_error *why, sessile_status *statu
 sessile_status run_schedule(run_core *run, sessile_need *need, sessile_error *err)
 {
     while (run->schedule.stage < STAGE_COMMIT) {
-        sessile_error why = {SESSILE_OK, ""};
+        sessile_error why = {0};
         sessile_status status;
         if (run->ask.replied) {
             status = run_take_reply(run, &why);

@@ -58,7 +58,7 @@ sessile_status quota_keep(store_core *st, const session_names *names, uint64_t b
                           sessile_error *err)
 {
     char folder[NAME_SIZE], name[NAME_SIZE];
-    sessile_error why = {SESSILE_OK, ""};
+    sessile_error why = {0};
     const log_ending made = {.bytes = bytes};
     sessile_status status = quota_check(st, names, &why), removed;
 

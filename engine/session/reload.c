@@ -206,7 +206,7 @@ static sessile_status reload_once(session_core *s, int *moved, sessile_error *er
 
 sessile_status session_reload_locked(session_core *s, sessile_error *err)
 {
-    sessile_error local = {SESSILE_OK, ""};
+    sessile_error local = {0};
     sessile_status status;
     int moved;
 

@@ -224,7 +224,7 @@ static sessile_status write_batch(session_core *s, const batch *b, sessile_error
 static sessile_status lock_log(session_core *s, sessile_error *err)
 {
     enum { TRIES = 16 }; /* who replaces logs faster than that is at war with us */
-    sessile_error local = {SESSILE_OK, ""};
+    sessile_error local = {0};
     sessile_status status = SESSILE_OK;
 
     err = err ? err : &local;

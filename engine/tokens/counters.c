@@ -102,7 +102,7 @@ static const encoding *open_unit(counters *c, int unit)
         return slot->e;
     pthread_mutex_lock(&c->mutex);
     if (!atomic_load_explicit(&slot->tried, memory_order_relaxed)) {
-        sessile_error err = {SESSILE_OK, ""};
+        sessile_error err = {0};
         if (name_of_unit(c, unit) &&
             encoding_open(&slot->e, name_of_unit(c, unit), c->folders, c->alloc, &err)) {
             slot->e = NULL;

@@ -95,7 +95,7 @@ static sessile_status remove_blob(const keyring *k, const char *name, int *remov
 static sessile_status mark(const keyring *k, const char *secret, sessile_error *err)
 {
     uint64_t epoch = user_blob_epoch(secret);
-    sessile_error why = {SESSILE_OK, ""};
+    sessile_error why = {0};
     const unsigned char *key = keyring_master_now(k, epoch, &why);
     evidence found = key ? look_at_marker(k, secret, &why) : NONE;
     sessile_status status = SESSILE_OK;
@@ -155,7 +155,7 @@ sessile_status user_unmark(const keyring *k, const char *user, uint64_t epoch,
         status = fail_nomem(err);
     } else {
         /* first a look, which costs less where there is none */
-        sessile_error why = {SESSILE_OK, ""};
+        sessile_error why = {0};
         int there = is_there(k, name.data, &why);
         if (there < 0)
             status = fail(err, why.code, "%s", why.message);
@@ -204,7 +204,7 @@ sessile_status user_fail_gone(const keyring *k, const char *user, uint64_t epoch
     if (secret.failed) {
         status = fail_nomem(err);
     } else {
-        sessile_error why = {SESSILE_OK, ""};
+        sessile_error why = {0};
         evidence found = look_for_evidence(k, secret.data, &why);
         status = found == UNKNOWN ? fail(err, why.code, "%s", why.message)
                  : found == PROVED

@@ -131,7 +131,7 @@ static sessile_status look(jws_verifier *v, sessile_error *err)
     if (now - v->looked_us < JWS_LOOK_US)
         return SESSILE_OK;
     if (!v->now || keyset_stale(v->now->set, v->options.keys, v->os)) {
-        sessile_error why = {SESSILE_OK, ""};
+        sessile_error why = {0};
         sessile_status status = read_keys(v, &why);
         if (status == SESSILE_NOMEM)
             return fail_nomem(err); /* looked at again by the next call */
@@ -407,7 +407,7 @@ static sessile_status check_options(const jws_options *o, sessile_error *err)
 sessile_status jws_open(jws_verifier **out, const jws_options *options,
                         const os_table *os, const allocator *a, sessile_error *err)
 {
-    sessile_error why = {SESSILE_OK, ""};
+    sessile_error why = {0};
     sessile_status status = check_options(options, err);
     jws_verifier *v;
     *out = NULL;

@@ -221,7 +221,7 @@ sessile_status logkey_open(logkey *out, const keyring *k, const char *line, size
     const char *text;
     size_t text_size, head, body;
     sessile_status status = SESSILE_OK;
-    sessile_error why = {SESSILE_OK, ""};
+    sessile_error why = {0};
     logkey_about about;
     suite s;
     int again;

@@ -35,16 +35,22 @@ static void hash_part(crypto_generichash_state *state, sessile_slice text)
     crypto_generichash_update(state, (const unsigned char *)text.data, text.size);
 }
 
+static void hash_parts(const keyring *k, const sessile_slice *parts, size_t count,
+                       unsigned char *out, size_t size)
+{
+    crypto_generichash_state state;
+    crypto_generichash_init(&state, keyring_name_key(k), VAULT_KEY, size);
+    for (size_t i = 0; i < count; i++)
+        hash_part(&state, parts[i]);
+    crypto_generichash_final(&state, out, size);
+    sodium_memzero(&state, sizeof state);
+}
+
 static void hashed_name(const keyring *k, const sessile_slice *parts, size_t count,
                         char out[NAME_SIZE])
 {
-    crypto_generichash_state state;
     unsigned char hash[32];
-    crypto_generichash_init(&state, keyring_name_key(k), VAULT_KEY, sizeof hash);
-    for (size_t i = 0; i < count; i++)
-        hash_part(&state, parts[i]);
-    crypto_generichash_final(&state, hash, sizeof hash);
-    sodium_memzero(&state, sizeof state);
+    hash_parts(k, parts, count, hash, sizeof hash);
     out[0] = '=';
     base32_encode(out + 1, hash, sizeof hash);
 }
@@ -80,4 +86,13 @@ void keyring_user_name(const keyring *k, sessile_slice user, char out[NAME_SIZE]
         memmove(out + sizeof USER_PREFIX - 1, out + 1, strlen(out));
         memcpy(out, USER_PREFIX, sizeof USER_PREFIX - 1);
     }
+}
+
+uint64_t keyring_name_hash(const keyring *k, const sessile_slice *parts, size_t count)
+{
+    unsigned char hash[crypto_generichash_BYTES_MIN];
+    uint64_t out;
+    hash_parts(k, parts, count, hash, sizeof hash);
+    memcpy(&out, hash, sizeof out);
+    return out;
 }

@@ -185,7 +185,7 @@ static sessile_status put_secret(const keyring *k, const char *user, uint64_t ep
                                  const unsigned char *master_key,
                                  unsigned char out[VAULT_KEY], sessile_error *err)
 {
-    sessile_error why = {SESSILE_OK, ""};
+    sessile_error why = {0};
     int again = 0;
     buf name, text;
     buf_init(&name, k->alloc);

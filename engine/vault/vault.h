@@ -142,6 +142,9 @@ void keyring_folder_name(const keyring *k, sessile_slice agent, char out[NAME_SI
 /* How the blobs begin that record which of them were removed by keyring_forget(). */
 #define FORGOTTEN_PREFIX "forgotten-"
 void keyring_user_name(const keyring *k, sessile_slice user, char out[NAME_SIZE]);
+/* 64 bits of BLAKE2b of names under the store's name key: equal on this machine in every
+ * process that has the store open, and nobody without the key finds a name's. */
+uint64_t keyring_name_hash(const keyring *k, const sessile_slice *parts, size_t count);
 
 /* ---- a log's key */
 

@@ -174,7 +174,7 @@ static policy_limits read_limits(wire *w)
 /* Describes a policy file without running its hooks. */
 static int serve_describe(server *s, wire *w)
 {
-    sessile_error why = {SESSILE_OK, ""};
+    sessile_error why = {0};
     policy_limits limits = read_limits(w);
     sessile_slice file = wire_text(w), source = wire_text(w);
     char *name = dup_slice(s, file), wanted[CHAIN_NAME] = "";
@@ -323,7 +323,7 @@ static int send_result(server *s, sessile_status status, const policy_result *re
 
 static int serve_call(server *s, wire *w)
 {
-    sessile_error why = {SESSILE_OK, ""};
+    sessile_error why = {0};
     policy_result result;
     sessile_status status;
 
@@ -350,7 +350,7 @@ static int serve_call(server *s, wire *w)
 
 static int serve_answer(server *s, wire *w)
 {
-    sessile_error why = {SESSILE_OK, ""};
+    sessile_error why = {0};
     sessile_answer answer;
     policy_result result;
 

@@ -28,7 +28,11 @@ int binding_fail_with(lua_State *L, sessile_status status, const char *message)
 
 int binding_fail(lua_State *L, const sessile_error *err)
 {
-    return binding_fail_with(L, err->code, err->message);
+    int count = binding_fail_with(L, err->code, err->message);
+    if (err->retry_ms <= 0)
+        return count;
+    lua_pushinteger(L, (lua_Integer)err->retry_ms);
+    return count + 1;
 }
 
 int binding_zero_byte(lua_State *L)

@@ -49,7 +49,7 @@ static const char sample[] = "Hello ab abab  \n\n 123 'S\xc5\xbf caf\xc3\xa9 "
 /* same: the tokens of a text must be the text again. */
 static void use(const encoding *e, const char *text, size_t size, int same)
 {
-    sessile_error err = {SESSILE_OK, ""};
+    sessile_error err = {0};
     int64_t count = -1;
     buf ids, back;
     sessile_status status;
@@ -71,7 +71,7 @@ static void use(const encoding *e, const char *text, size_t size, int same)
 static void open_file(const char *name, const void *data, size_t size,
                       const char *pattern, int same)
 {
-    sessile_error err = {SESSILE_OK, ""};
+    sessile_error err = {0};
     void *copy = fuzz_copy(data, size);
     encoding *e;
     sessile_status status =

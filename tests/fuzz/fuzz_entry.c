@@ -95,7 +95,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     buf checked;
     entry e;
-    sessile_error err = {SESSILE_OK, ""};
+    sessile_error err = {0};
     buf_init(&checked, &allocator_default);
     if (!json_check(&checked, (const char *)data, size, 64, NULL)) {
         char *exact = fuzz_copy(checked.data, checked.size);

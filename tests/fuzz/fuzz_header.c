@@ -81,7 +81,7 @@ static void renamed(const char *text, size_t size, const header *h)
 
 static void of_an_entry(const char *data, size_t size)
 {
-    sessile_error err = {SESSILE_OK, ""};
+    sessile_error err = {0};
     buf checked;
     entry e;
     header h, again;
@@ -126,7 +126,7 @@ static void of_an_entry(const char *data, size_t size)
 
 static void of_a_line(const char *data, size_t size)
 {
-    sessile_error err = {SESSILE_OK, ""};
+    sessile_error err = {0};
     size_t right = (size_t)(strstr(fixed_header, ",\"commit\"") - fixed_header);
     char *text = fuzz_copy(data, size);
     logkey k;

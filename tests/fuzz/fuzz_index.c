@@ -197,7 +197,7 @@ static const good *good_log(int sealed)
 {
     static good both[2];
     good *g = &both[sealed];
-    sessile_error err = {SESSILE_OK, ""};
+    sessile_error err = {0};
     memory m;
     kept k;
     log_t *log;
@@ -278,7 +278,7 @@ static void read_some(log_t *log, kept *k, uint64_t whole)
     buf text;
     buf_init(&text, &allocator_default);
     for (size_t i = 0; i < sizeof ids / sizeof *ids; i++) {
-        sessile_error err = {SESSILE_OK, ""};
+        sessile_error err = {0};
         if (ids[i] >= whole)
             break;
         buf_clear(&text);
@@ -305,7 +305,7 @@ static void same_log(const memory *m, const good *g, size_t size)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    sessile_error err = {SESSILE_OK, ""};
+    sessile_error err = {0};
     log_index_about about;
     log_tail tail;
     memory m;

@@ -217,7 +217,7 @@ static void check_claims(const jws_claims *c)
 
 static jws_reason verify(const void *token, size_t size)
 {
-    sessile_error err = {SESSILE_OK, ""};
+    sessile_error err = {0};
     const jws_claims *claims;
     jws_refusal refusal;
     sessile_status status =
@@ -255,7 +255,7 @@ static void judge_token(const void *token, size_t size)
 static void judge_keys(const void *text, size_t size)
 {
     signature_library library = {NULL, &allocator_default};
-    sessile_error err = {SESSILE_OK, ""};
+    sessile_error err = {0};
     keyset *set;
     (void)verifier(); /* which has the file to itself */
     file_data = text;

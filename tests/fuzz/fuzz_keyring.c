@@ -42,7 +42,7 @@ const fuzz_about fuzz_this = {"keyring", 20000, 1 << 12, words};
 
 static void open_blob(const void *blob, size_t size, int sealed)
 {
-    sessile_error err = {SESSILE_OK, ""};
+    sessile_error err = {0};
     keyring *k;
     sessile_status status = fixed_keyring_open(&k, blob, size, sealed, &err);
     FUZZ_CHECK(status == err.code);

@@ -76,7 +76,7 @@ static line_verdict try_line(int how, const char *data, size_t size)
 {
     const logkey *k = fixed_logkey(how & SEALED);
     char *text = fuzz_copy(data, size);
-    sessile_error err = {SESSILE_OK, ""};
+    sessile_error err = {0};
     line l, claim, looked;
     buf out;
     buf_init(&out, &allocator_default);
@@ -136,7 +136,7 @@ static void key_of(const char *data, size_t size)
 {
     for (int sealed = 0; sealed < 2; sealed++) {
         char *text = fuzz_copy(data, size);
-        sessile_error err = {SESSILE_OK, ""};
+        sessile_error err = {0};
         logkey k;
         sessile_status status = line_key(&k, fixed_keyring(sealed), text, size, &err);
         FUZZ_CHECK(status == err.code && (status == SESSILE_OK || k.key == NULL));

@@ -252,7 +252,7 @@ static sessile_status stand_in(void *arg, const log_flaw *lost, sessile_id id, b
 static void damaged(memory *m, log_t *log, shown *s, const char *data, size_t size,
                     int edited)
 {
-    sessile_error err = {SESSILE_OK, ""};
+    sessile_error err = {0};
     sessile_slice slice = {"", 0};
     buf one;
     FUZZ_CHECK(log_begin(log, NULL, NULL, &err) == SESSILE_DAMAGED);
@@ -283,7 +283,7 @@ static void damaged(memory *m, log_t *log, shown *s, const char *data, size_t si
 static void try_bytes(const char *data, size_t size, int how)
 {
     int sealed = how & SEALED;
-    sessile_error err = {SESSILE_OK, ""};
+    sessile_error err = {0};
     uint64_t torn = 0;
     memory m;
     log_t *log;

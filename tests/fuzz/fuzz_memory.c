@@ -66,7 +66,7 @@ static int fold_one(memory_fold *f, sessile_id id, char letter, const char *data
                            .type = type_of(letter),
                            .source = (entry_source)(id % 7),
                            .tokens = -1};
-    sessile_error err = {SESSILE_OK, ""};
+    sessile_error err = {0};
     sessile_status status;
     buf checked, text;
 

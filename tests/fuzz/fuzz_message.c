@@ -53,7 +53,7 @@ static void look(const buf *text)
     message_link *links = NULL;
     size_t count = 0, capacity = 0;
     sessile_usage usage;
-    sessile_error err = {SESSILE_OK, ""};
+    sessile_error err = {0};
     sessile_status status = message_read(&m, text->data, text->size, &links, &count,
                                          &capacity, &allocator_default, &err);
     FUZZ_CHECK(message_read(&without, text->data, text->size, NULL, NULL, NULL,

@@ -83,7 +83,7 @@ static void *work(void *arg)
     worker *w = arg;
     char *text = malloc(LONGEST);
     for (uint32_t seq = 0;; seq++) {
-        sessile_error err = {SESSILE_OK, ""};
+        sessile_error err = {0};
         uint64_t dice = random_next(&w->is.seed) % 100;
         sessile_session *s = w->sessions[random_next(&w->is.seed) % SESSIONS];
         sessile_status status;
@@ -142,7 +142,7 @@ static sessile_session *resume(const worker *w, unsigned i)
 {
     sessile_session_options o;
     sessile_session *s;
-    sessile_error err = {SESSILE_OK, ""};
+    sessile_error err = {0};
     sessile_status status;
     sessile_session_options_init(&o);
     o.id = sessile_text(session_name(i));
@@ -161,7 +161,7 @@ static void process(const char *root, unsigned slot, uint32_t life, uint64_t see
     sessile_session *sessions[THREADS][SESSIONS];
     sessile_store_options o;
     sessile_store *store = NULL;
-    sessile_error err = {SESSILE_OK, ""};
+    sessile_error err = {0};
     const killed_thread first = {.slot = slot, .life = life};
 
     store_options(&o, 300);
@@ -232,7 +232,7 @@ static void check_session(kill_round *r, sessile_store *store, unsigned i)
     sessile_session_options o;
     sessile_session *s;
     sessile_entries *all;
-    sessile_error err = {SESSILE_OK, ""};
+    sessile_error err = {0};
     expected turn = {0};
     const char *json;
     size_t size;
@@ -316,7 +316,7 @@ static void killed_writers_lose_and_repeat_nothing(void **state)
     for (unsigned long n = 0; n < rounds; n++) {
         sessile_store_options o;
         sessile_store *store;
-        sessile_error err = {SESSILE_OK, ""};
+        sessile_error err = {0};
         r->twice = r->turns = 0;
         killed_begin(k, random_next(&seed), process);
         store_options(&o, 0);

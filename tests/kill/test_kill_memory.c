@@ -149,7 +149,7 @@ static void *work(void *arg)
 {
     worker *w = arg;
     for (uint32_t seq = 0;; seq++) {
-        sessile_error err = {SESSILE_OK, ""};
+        sessile_error err = {0};
         uint64_t dice = random_next(&w->is.seed) % 200;
         sessile_status status;
         report_kind done = ACKNOWLEDGED;
@@ -179,7 +179,7 @@ static void process(const char *root, unsigned slot, uint32_t life, uint64_t see
     pthread_t threads[THREADS];
     sessile_store_options o;
     sessile_store *store = NULL;
-    sessile_error err = {SESSILE_OK, ""};
+    sessile_error err = {0};
     sessile_status status;
 
     memset(workers, 0, sizeof workers);
@@ -276,7 +276,7 @@ static void check_winner(kill_round *r, const char *json, sessile_id id)
 static void check_entries(kill_round *r, sessile_memory *m)
 {
     sessile_memory_stats stats;
-    sessile_error err = {SESSILE_OK, ""};
+    sessile_error err = {0};
     expected open = {0};
 
     assert_int_equal(sessile_memory_get_stats(m, &stats, &err), SESSILE_OK);
@@ -324,7 +324,7 @@ static void check_answers(const kill_round *r, sessile_memory *m)
 {
     sessile_memory_search_options o;
     sessile_memory_row *rows;
-    sessile_error err = {SESSILE_OK, ""};
+    sessile_error err = {0};
     size_t count, hits, passing;
 
     assert_int_equal(sessile_memory_list(m, NULL, &rows, &count, &err), SESSILE_OK);
@@ -351,7 +351,7 @@ static void check_memory(kill_round *r, int last)
     sessile_store_options o;
     sessile_store *store;
     sessile_memory *m;
-    sessile_error err = {SESSILE_OK, ""};
+    sessile_error err = {0};
 
     store_options(&o, 0); /* no lock is left: it waits for none */
     assert_int_equal(sessile_open(&store, r->k.root, &o, &err), SESSILE_OK);

@@ -22,7 +22,7 @@ static int supported(const database *d, const char **why)
 {
     static char sentence[600];
     sessile_store *store;
-    sessile_error err = {SESSILE_OK, ""};
+    sessile_error err = {0};
     sessile_status status = database_open(d, NULL, &store, &err);
     sessile_store_close(store);
     if (status == SESSILE_UNSUPPORTED) {

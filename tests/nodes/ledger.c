@@ -124,7 +124,7 @@ static size_t settled_path(sessile_session *session)
 {
     size_t before = SIZE_MAX, count;
     sessile_message *path;
-    sessile_error err = {SESSILE_OK, ""};
+    sessile_error err = {0};
     for (;; before = count) {
         assert_int_equal(sessile_messages(session, NULL, &path, &count, &err),
                          SESSILE_OK);
@@ -139,7 +139,7 @@ ledger_sum ledger_compare(ledger *l, sessile_session *session)
 {
     ledger_sum sum;
     sessile_entries *all;
-    sessile_error err = {SESSILE_OK, ""};
+    sessile_error err = {0};
     sessile_id id;
     const char *json;
     size_t size, on_path = settled_path(session);
@@ -180,7 +180,7 @@ void ledger_check_clean(sessile_store *store, const char *id)
     sessile_session_options which;
     sessile_check *check;
     sessile_checked log;
-    sessile_error err = {SESSILE_OK, ""};
+    sessile_error err = {0};
     sessile_session_options_init(&which);
     which.id = sessile_text(id);
     assert_int_equal(sessile_check_open(&check, store, &which, 0, &err), SESSILE_OK);

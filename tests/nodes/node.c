@@ -189,7 +189,7 @@ static void serve(int fd, const database *d, const char *url)
     node_order order;
     while (recv(fd, &order, sizeof order, 0) == (ssize_t)sizeof order) {
         node_reply r;
-        sessile_error err = {SESSILE_OK, ""};
+        sessile_error err = {0};
         memset(&r, 0, sizeof r);
         double began = now();
         r.status = obey(&in, &order, &r, &err);

@@ -151,7 +151,7 @@ static void all_is_well(wire *w, const char *what)
     sessile_session_options o;
     sessile_store *store;
     sessile_session *s;
-    sessile_error err = {SESSILE_OK, ""};
+    sessile_error err = {0};
     sessile_session_options_init(&o);
     o.id = sessile_text("shared");
     assert_int_equal(database_open(w->d, NULL, &store, &err), SESSILE_OK);

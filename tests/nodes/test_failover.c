@@ -29,7 +29,7 @@ static int pair_open(void **state)
 static void clean(const pair *p)
 {
     sessile_store *store;
-    sessile_error err = {SESSILE_OK, ""};
+    sessile_error err = {0};
     assert_int_equal(database_open(p->d, NULL, &store, &err), SESSILE_OK);
     ledger_check_clean(store, "shared");
     sessile_store_close(store);

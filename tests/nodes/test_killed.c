@@ -103,7 +103,7 @@ static void rest(void)
 static void open_session(worker *w, unsigned seq)
 {
     sessile_session_options o;
-    sessile_error err = {SESSILE_OK, ""};
+    sessile_error err = {0};
     sessile_status status;
     sessile_session_options_init(&o);
     o.id = sessile_text(SESSION);
@@ -136,7 +136,7 @@ static int look_for(worker *w, unsigned seq, const char *content)
     sessile_messages_options o;
     sessile_message *list;
     size_t count;
-    sessile_error err = {SESSILE_OK, ""};
+    sessile_error err = {0};
     int there = 0;
     sessile_messages_options_init(&o);
     o.last = 4096;
@@ -157,7 +157,7 @@ static unsigned insist(worker *w, unsigned seq, const char *json, const char *co
 {
     unsigned again = 0;
     for (;;) {
-        sessile_error err = {SESSILE_OK, ""};
+        sessile_error err = {0};
         int there;
         do {
             open_session(w, seq);
@@ -181,7 +181,7 @@ static void *work(void *arg)
     open_session(w, 0);
     for (unsigned seq = 0;; seq++) {
         char content[64];
-        sessile_error err = {SESSILE_OK, ""};
+        sessile_error err = {0};
         sessile_id id;
         ledger_text(content, w->writer, w->life, seq);
         size_t padding = random_next(&w->seed) % (seq % 16 ? 300 : 9000);
@@ -216,7 +216,7 @@ static void process(const database *d, size_t slot, const uint32_t lives[THREADS
     worker workers[THREADS];
     pthread_t threads[THREADS];
     sessile_store *store;
-    sessile_error err = {SESSILE_OK, ""};
+    sessile_error err = {0};
     sessile_status status;
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     memset(workers, 0, sizeof workers);
@@ -363,7 +363,7 @@ static void compare(kill_round *r, ledger_sum *sum)
     sessile_store *store;
     sessile_session *s;
     sessile_id id;
-    sessile_error err = {SESSILE_OK, ""};
+    sessile_error err = {0};
     sessile_session_options_init(&o);
     o.id = sessile_text(SESSION);
     assert_int_equal(database_open(r->d, NULL, &store, &err), SESSILE_OK);

@@ -43,7 +43,7 @@ static sessile_checked checked(sessile_store *store, int salvage)
     sessile_session_options which;
     sessile_check *check;
     sessile_checked log;
-    sessile_error err = {SESSILE_OK, ""};
+    sessile_error err = {0};
     sessile_session_options_init(&which);
     which.id = sessile_text("hurt");
     assert_int_equal(sessile_check_open(&check, store, &which, salvage, &err),
@@ -59,7 +59,7 @@ static size_t messages(sessile_session *s)
 {
     sessile_message *list;
     size_t count;
-    sessile_error err = {SESSILE_OK, ""};
+    sessile_error err = {0};
     sessile_status status = sessile_messages(s, NULL, &list, &count, &err);
     if (status)
         fail_msg("%s", err.message);
@@ -75,7 +75,7 @@ static void costs(const char *kind, int sealed, const char *lie, size_t lost)
     sessile_session_options options;
     sessile_session *s;
     sessile_id id;
-    sessile_error err = {SESSILE_OK, ""};
+    sessile_error err = {0};
     if (!d) {
         print_message("# %s\n", why);
         skip();

@@ -174,7 +174,7 @@ static void prepare(const site *g)
 /* A log that fails is left as it was, and is no error of the step: here it is one. */
 static sessile_status reseal(sessile_store *st, sessile_error *err)
 {
-    sessile_error why = {SESSILE_OK, ""};
+    sessile_error why = {0};
     sessile_reseal_state state;
     sessile_reseal *reseal;
     sessile_status status = sessile_reseal_begin(&reseal, st, NULL, err);

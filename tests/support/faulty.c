@@ -258,6 +258,19 @@ static const char *env(void *ud, const char *name)
     return os->env(os->ud, name);
 }
 
+static int lock_range(void *ud, int fd, int mode, uint64_t offset, uint64_t size)
+{
+    faulty *f = ud;
+    CALL(f, mode == OS_LOCK_NONE ? FAULTY_UNLOCK : FAULTY_LOCK,
+         f->below->lock_range(f->below->ud, fd, mode, offset, size));
+}
+
+static uint64_t boot(void *ud)
+{
+    const os_table *os = ((faulty *)ud)->below;
+    return os->boot(os->ud);
+}
+
 static int lock_holder(void *ud, int fd, os_holder *out)
 {
     const os_table *os = ((faulty *)ud)->below;
@@ -303,6 +316,8 @@ void faulty_init(faulty *f, const os_table *below)
         .env = env,
         .lock_holder = below->lock_holder ? lock_holder : NULL,
         .network = below->network ? network : NULL,
+        .lock_range = below->lock_range ? lock_range : NULL,
+        .boot = below->boot ? boot : NULL,
     };
     faulty_none(f);
 }

@@ -105,7 +105,7 @@ void tokens_start(tokens *t)
 {
     static const signer_key keys[] = {SIGNER_ED25519, SIGNER_P256,   SIGNER_RSA,
                                       SIGNER_PSS,     SIGNER_SECRET, SIGNER_KEYS};
-    sessile_error err = {SESSILE_OK, ""};
+    sessile_error err = {0};
     tokens_init(t);
     tokens_write_keys(t, keys);
     must(tokens_open(t, &err), &err);
@@ -115,7 +115,7 @@ jws_reason tokens_judge(tokens *t, const char *token, size_t size)
 {
     const jws_claims *claims;
     jws_refusal refusal;
-    sessile_error err = {SESSILE_OK, ""};
+    sessile_error err = {0};
     sessile_status status =
         jws_verify(t->v, (sessile_slice){token, size}, &claims, &refusal, &err);
     if (!status) {

@@ -124,7 +124,7 @@ static void make(const indexed_store *s, const char *id)
 static sessile_status show(const indexed_store *s, const char *id, buf *out)
 {
     sessile_session *session;
-    sessile_error err = {SESSILE_OK, ""};
+    sessile_error err = {0};
     sessile_message *rows = NULL;
     sessile_context_info info;
     sessile_entries *all = NULL;

@@ -86,7 +86,7 @@ sessile_status file_cache_size(sessile_backend_log *handle, uint64_t *bytes,
          st.inode != cache->inode))
         file_cache_close(fs, cache);
     if (cache->fd < 0) {
-        sessile_error why = {SESSILE_OK, ""};
+        sessile_error why = {0};
         sessile_status status = open_cache(fs, folder, name, 0, cache, &why);
         if (status == SESSILE_NOTFOUND)
             return SESSILE_OK;

@@ -41,6 +41,11 @@ void store_file_allow_network(store *st)
     ((file_store *)st->self)->allow_network = 1;
 }
 
+const char *store_file_root(const store *st)
+{
+    return st->table == &file_backend ? ((const file_store *)st->self)->root : NULL;
+}
+
 sessile_status store_file_open(store *out, const char *root, const os_table *os,
                                const allocator *a, sessile_error *err)
 {

@@ -17,4 +17,7 @@ sessile_status store_file_open(store *out, const char *root, const os_table *os,
  * the store is used. */
 void store_file_allow_network(store *st);
 
+/* ROOT, as it was given, without slashes at its end. Borrowed. NULL: another store. */
+const char *store_file_root(const store *st);
+
 #endif

@@ -144,6 +144,7 @@ typedef enum pg_statement {
     PG_BURY,
     PG_END,
     PG_SETTLE,
+    PG_LIMIT,
     PG_STATEMENTS,
     PG_ONCE = PG_STATEMENTS /* not prepared: its text comes with the step */
 } pg_statement;

@@ -247,6 +247,9 @@ static const char *const texts[PG_STATEMENTS] = {
     /* a commit behind all that was committed before; nothing where nobody replicates */
     [PG_SETTLE] = "SELECT version::bigint FROM @store WHERE " REPLICATED " IS NOT NULL"
                   " FOR KEY SHARE",
+    /* names the table, so that a database without it says what is missing */
+    [PG_LIMIT] = "SELECT @limit_take($1::bigint, $2::bigint, $3::bigint, $4::bigint)"
+                 " FROM (SELECT) AS one LEFT JOIN @limits l ON false",
 };
 
 void pg_sql_put(buf *out, const char *sql, const char *schema)

@@ -18,4 +18,7 @@ sessile_status store_sqlite_open(store *out, const char *path, int timeout_ms,
  * store is used. */
 void store_sqlite_allow_network(store *st);
 
+/* The path of its file, as it was given. Borrowed. NULL: another store. */
+const char *store_sqlite_path(const store *st);
+
 #endif

@@ -121,6 +121,11 @@ void store_sqlite_allow_network(store *st)
     ((sqlite_store *)st->self)->allow_network = 1;
 }
 
+const char *store_sqlite_path(const store *st)
+{
+    return st->table == &sqlite_backend ? ((const sqlite_store *)st->self)->path : NULL;
+}
+
 sessile_status store_sqlite_open(store *out, const char *path, int timeout_ms,
                                  const os_table *os, const allocator *a,
                                  sessile_error *err)

@@ -407,7 +407,7 @@ static void a_log_that_others_hold_when_it_is_made_is_BUSY(void **state)
         place p;
         sessile_session *s, *fork = NULL;
         sessile_session_options which = named(names[forks]);
-        sessile_error err = {SESSILE_OK, ""};
+        sessile_error err = {0};
         uint64_t failed;
         place_open(&p, STORE_SEALED);
         store *st = &p.store->core->backend;

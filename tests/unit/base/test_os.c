@@ -164,6 +164,31 @@ static void two_handles_of_one_process_exclude_each_other(void **state)
     os_posix.close(NULL, a);
 }
 
+static void parts_of_a_file_are_locked_by_themselves(void **state)
+{
+    folder *f = *state;
+    int a = new_file(f, "a");
+    int b = os_posix.open_at(NULL, f->fd, "a", OS_READ | OS_WRITE);
+    assert_int_equal(os_posix.lock_range(NULL, a, OS_LOCK_EXCLUSIVE, 100, 10), 0);
+    assert_int_equal(os_posix.lock_range(NULL, b, OS_LOCK_EXCLUSIVE, 110, 10), 0);
+    assert_int_equal(os_posix.lock_range(NULL, b, OS_LOCK_EXCLUSIVE, 109, 1), -1);
+    assert_int_equal(errno, EAGAIN);
+    assert_int_equal(os_posix.lock(NULL, b, OS_LOCK_EXCLUSIVE), -1);
+    assert_int_equal(os_posix.lock_range(NULL, a, OS_LOCK_NONE, 100, 10), 0);
+    assert_int_equal(os_posix.lock_range(NULL, b, OS_LOCK_EXCLUSIVE, 109, 1), 0);
+    assert_int_equal(os_posix.lock_range(NULL, a, OS_LOCK_SHARED, UINT64_MAX, 1), -1);
+    os_posix.close(NULL, a);
+    os_posix.close(NULL, b);
+}
+
+static void a_start_of_the_machine_has_one_number(void **state)
+{
+    (void)state;
+    assert_true(os_posix.boot(NULL) == os_posix.boot(NULL));
+    if (access("/proc/sys/kernel/random/boot_id", R_OK) == 0)
+        assert_true(os_posix.boot(NULL) != 0);
+}
+
 static void rename_new_never_replaces(void **state)
 {
     folder *f = *state;
@@ -366,6 +391,8 @@ int main(void)
         in_folder(files_are_private_and_made_once),
         in_folder(links_are_not_followed),
         in_folder(two_handles_of_one_process_exclude_each_other),
+        in_folder(parts_of_a_file_are_locked_by_themselves),
+        cmocka_unit_test(a_start_of_the_machine_has_one_number),
         in_folder(rename_new_never_replaces),
         in_folder(a_path_is_made_with_its_names_durable),
         in_folder(a_folder_is_listed_again_and_again),

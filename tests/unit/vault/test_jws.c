@@ -33,7 +33,7 @@ static const jws_claims *verified(const char *token)
 {
     const jws_claims *claims;
     jws_refusal refusal;
-    sessile_error err = {SESSILE_OK, ""};
+    sessile_error err = {0};
     sessile_status status =
         jws_verify(t.v, (sessile_slice){token, strlen(token)}, &claims, &refusal, &err);
     if (status)

@@ -376,6 +376,22 @@ static void hash_of_a_name_is_as_described(void **state)
     keyring_free(k);
 }
 
+static void hash_of_names_is_the_store_s_own(void **state)
+{
+    keyring *k, *other;
+    sessile_error err = {0};
+    sessile_slice one[] = {text("ab"), text("c")}, two[] = {text("a"), text("bc")};
+    (void)state;
+    assert_int_equal(keyring_volatile(&k, A, &err), SESSILE_OK);
+    assert_int_equal(keyring_volatile(&other, A, &err), SESSILE_OK);
+    assert_true(keyring_name_hash(k, one, 2) == keyring_name_hash(k, one, 2));
+    assert_true(keyring_name_hash(k, one, 2) != keyring_name_hash(k, two, 2));
+    assert_true(keyring_name_hash(k, one, 1) != keyring_name_hash(k, one, 2));
+    assert_true(keyring_name_hash(k, one, 2) != keyring_name_hash(other, one, 2));
+    keyring_free(other);
+    keyring_free(k);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -389,6 +405,7 @@ int main(void)
         cmocka_unit_test(many_who_make_a_keyring_at_once_end_with_one),
         cmocka_unit_test(simple_names_stand_as_they_are),
         cmocka_unit_test(hash_of_a_name_is_as_described),
+        cmocka_unit_test(hash_of_names_is_the_store_s_own),
     };
     return cmocka_run_group_tests(tests, base_set_up, NULL);
 }

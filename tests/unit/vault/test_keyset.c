@@ -39,7 +39,7 @@ static sessile_status opened(const char *text, unsigned mode, sessile_error *err
 static void refused(unsigned mode, const char *text, sessile_status status,
                     const char *part)
 {
-    sessile_error err = {SESSILE_OK, ""};
+    sessile_error err = {0};
     assert_refused(opened(text, mode, &err), status, &err, part);
     assert_says(&err, t.path);
     assert_null(t.v);
@@ -74,7 +74,7 @@ static void secret_that_others_may_read_is_DENIED(void **state)
 
 static void file_of_another_user_is_DENIED(void **state)
 {
-    sessile_error err = {SESSILE_OK, ""};
+    sessile_error err = {0};
     (void)state;
     tokens_write(&t, SET("{" ED "}"), 0644);
     if (geteuid() == 0)
@@ -90,7 +90,7 @@ static void file_of_another_user_is_DENIED(void **state)
 static void link_or_folder_or_nothing_is_refused(void **state)
 {
     char other[340];
-    sessile_error err = {SESSILE_OK, ""};
+    sessile_error err = {0};
     (void)state;
     tokens_write(&t, SET("{" ED "}"), 0644);
     snprintf(other, sizeof other, "%s.other", t.path);

@@ -164,7 +164,7 @@ static int write_meanwhile(void *ud, int fd, os_stat_info *out)
 
 static void file_that_changes_while_it_is_read_is_read_again(void **state)
 {
-    sessile_error err = {SESSILE_OK, ""};
+    sessile_error err = {0};
     (void)state;
     t.os.stat_fd = write_meanwhile;
     for (grows = 0; grows < 2; grows++) {
