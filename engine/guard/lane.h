@@ -87,11 +87,18 @@ sessile_status lane_seal(lane *l, int timeout_ms, sessile_error *err);
 
 /* The name of a lane's blob. */
 void lane_seed_name(uint32_t lane, char out[LANE_NAME]);
-/* The lane's seed of its chain's epoch, into guarded memory; *blob: as it is kept
- * (host_free()). NOTFOUND: it is not here. DAMAGED: it is of a later epoch, or another
- * key: the log was cut. SEALED: it does not open. */
-sessile_status lane_seed_get(lane *l, unsigned char *seed, char **blob, size_t *size,
-                             sessile_error *err);
+/* A lane's seed and its epoch, into guarded memory; *blob: as it is kept (host_free()).
+ * NOTFOUND: it is not here. SEALED: it does not open. */
+sessile_status lane_seed_read(store_core *st, uint32_t number, uint64_t *epoch,
+                              unsigned char *seed, char **blob, size_t *size,
+                              sessile_error *err);
+/* Evolves a seed to the epoch of the lane's chain. DAMAGED: it is of a later one, or of
+ * another key: the log was cut. */
+sessile_status lane_seed_reach(const lane *l, uint64_t epoch, unsigned char *seed,
+                               sessile_error *err);
+/* Both. */
+sessile_status lane_seed_get(const lane *l, unsigned char *seed, char **blob,
+                             size_t *size, sessile_error *err);
 /* Puts the seed of that epoch in the place of an earlier one, durably. OK also if
  * somebody else was further. */
 sessile_status lane_seed_advance(lane *l, uint64_t epoch, const unsigned char *seed,

@@ -44,18 +44,21 @@ static sessile_status get(store_core *st, const char *name, uint64_t *epoch,
     return status;
 }
 
-sessile_status lane_seed_get(lane *l, unsigned char *seed, char **blob, size_t *size,
-                             sessile_error *err)
+sessile_status lane_seed_read(store_core *st, uint32_t number, uint64_t *epoch,
+                              unsigned char *seed, char **blob, size_t *size,
+                              sessile_error *err)
+{
+    char name[LANE_NAME];
+
+    lane_seed_name(number, name);
+    return get(st, name, epoch, seed, blob, size, err);
+}
+
+sessile_status lane_seed_reach(const lane *l, uint64_t epoch, unsigned char *seed,
+                               sessile_error *err)
 {
     unsigned char key[SIGN_PUBLIC];
-    char name[LANE_NAME];
-    uint64_t epoch;
-    sessile_status status;
 
-    lane_seed_name(l->head.lane, name);
-    status = get(l->store, name, &epoch, seed, blob, size, err);
-    if (status)
-        return status;
     if (epoch <= l->chain.epoch && l->chain.epoch - epoch <= BEHIND_MOST) {
         for (; epoch < l->chain.epoch; epoch++)
             sign_evolve(seed);
@@ -63,12 +66,27 @@ sessile_status lane_seed_get(lane *l, unsigned char *seed, char **blob, size_t *
         if (!memcmp(key, l->chain.key, sizeof key))
             return SESSILE_OK;
     }
-    host_free(*blob);
-    *blob = NULL;
     return fail(err, SESSILE_DAMAGED,
                 "lane %" PRIu32 " of the audit ends before its seed: seals were cut off, "
                 "or it was replaced; verify the audit",
                 l->head.lane);
+}
+
+sessile_status lane_seed_get(const lane *l, unsigned char *seed, char **blob,
+                             size_t *size, sessile_error *err)
+{
+    uint64_t epoch;
+    sessile_status status =
+        lane_seed_read(l->store, l->head.lane, &epoch, seed, blob, size, err);
+
+    if (status)
+        return status;
+    status = lane_seed_reach(l, epoch, seed, err);
+    if (status) {
+        host_free(*blob);
+        *blob = NULL;
+    }
+    return status;
 }
 
 sessile_status lane_seed_advance(lane *l, uint64_t epoch, const unsigned char *seed,

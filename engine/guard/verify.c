@@ -181,31 +181,45 @@ static sessile_status read_part(verifier *v, sessile_error *err)
     return status;
 }
 
-/* The seed is of the epoch that comes next, or was so when a sealer was killed. */
-static sessile_status check_seed(verifier *v, sessile_error *err)
+/* A lane's seed as it was before the log was read: the log has all its seals by then. */
+typedef struct seed_before {
+    unsigned char *seed;
+    uint64_t epoch;
+    sessile_error why; /* it cannot be had */
+} seed_before;
+
+static sessile_status read_seed(verifier *v, seed_before *s, sessile_error *err)
 {
-    unsigned char *seed = seed_new();
-    sessile_status status;
     char *blob = NULL;
     size_t size;
 
-    if (!seed)
+    error_clear(&s->why);
+    s->seed = seed_new();
+    if (!s->seed)
         return fail_nomem(err);
-    v->now.store = v->store;
-    status = lane_seed_get(&v->now, seed, &blob, &size, err);
-    host_free(blob);
-    seed_free(seed);
-    if (status == SESSILE_NOTFOUND)
-        status = fail(err, SESSILE_DAMAGED,
-                      "its seed is gone, so seals may have been cut off its end (say so "
-                      "if this is a copy)");
-    else if (status == SESSILE_DAMAGED)
-        status = fail(err, SESSILE_DAMAGED,
-                      "it ends before its seed does: seals were cut off, or a log");
-    else if (status == SESSILE_SEALED)
-        status = fail(err, SESSILE_DAMAGED,
-                      "its seed does not open, so seals may have been cut off its end");
-    return status;
+    if (!lane_seed_read(v->store, v->now.head.lane, &s->epoch, s->seed, &blob, &size,
+                        &s->why))
+        host_free(blob);
+    return s->why.code == SESSILE_NOMEM || s->why.code == SESSILE_IO
+               ? fail(err, s->why.code, "%s", s->why.message)
+               : SESSILE_OK;
+}
+
+/* It is of the epoch that comes next, or was so when a sealer was killed. */
+static sessile_status check_seed(const verifier *v, const seed_before *s,
+                                 sessile_error *err)
+{
+    if (s->why.code == SESSILE_NOTFOUND)
+        return fail(err, SESSILE_DAMAGED,
+                    "its seed is gone, so seals may have been cut off its end (say so if "
+                    "this is a copy)");
+    if (s->why.code)
+        return fail(err, SESSILE_DAMAGED,
+                    "its seed does not open, so seals may have been cut off its end");
+    if (lane_seed_reach(&v->now, s->epoch, s->seed, NULL))
+        return fail(err, SESSILE_DAMAGED,
+                    "it ends before its seed does: seals were cut off, or a log");
+    return SESSILE_OK;
 }
 
 static int is_verdict(sessile_status status)
@@ -237,8 +251,9 @@ static sessile_status verify_lane(verifier *v, uint32_t number,
                                   const unsigned char key[SIGN_PUBLIC],
                                   sessile_error *err)
 {
-    sessile_status status = SESSILE_OK;
-    int there = 1;
+    int there = 1, has_seed = !v->options || !v->options->is_copy;
+    seed_before seed = {NULL, 0, {SESSILE_OK, ""}};
+    sessile_status status;
 
     memset(&v->now.head, 0, sizeof v->now.head);
     v->now.head.lane = number;
@@ -246,6 +261,7 @@ static sessile_status verify_lane(verifier *v, uint32_t number,
     memcpy(v->now.chain.key, key, SIGN_PUBLIC);
     v->events = 0;
     v->oldest_ms = 0;
+    status = has_seed ? read_seed(v, &seed, err) : SESSILE_OK;
     for (uint32_t part = 0; !status && there == 1; part++) {
         v->now.head.part = part;
         status = read_part(v, err);
@@ -254,11 +270,13 @@ static sessile_status verify_lane(verifier *v, uint32_t number,
             there = 0;
         }
     }
-    error_clear(there ? NULL : err);
-    if (!status && (!v->options || !v->options->is_copy)) {
+    if (!there)
+        error_clear(err);
+    if (!status && has_seed) {
         v->at = SESSILE_NO_ID;
-        status = check_seed(v, err);
+        status = check_seed(v, &seed, err);
     }
+    seed_free(seed.seed);
     if (is_verdict(status)) {
         wrong(v, v->at,
               status == SESSILE_NOTFOUND ? "it is gone: its log was removed"
