@@ -41,7 +41,7 @@ typedef struct counted {
 
 /* A user whose pseudonym is known. */
 typedef struct known_user {
-    uint64_t hash; /* of the name */
+    uint64_t hash;    /* of the name */
     size_t forgotten; /* how many were forgotten when it was found out */
     char name[PSEUDONYM_SIZE];
     buf who; /* the data of its `who` entry; empty in a plain store */
@@ -165,8 +165,8 @@ static sessile_status use_lane(audit_log *a, size_t i, sessile_error *err)
 
     if (a->lanes.open[i])
         return SESSILE_OK;
-    status = lane_open(&a->lanes.open[i], a->store, a->lanes.numbers[i], a->part_bytes,
-                       err);
+    status =
+        lane_open(&a->lanes.open[i], a->store, a->lanes.numbers[i], a->part_bytes, err);
     /* What was cut or damaged is left as it is, for who verifies. */
     if (status == SESSILE_DAMAGED || status == SESSILE_TRUNCATED ||
         status == SESSILE_SEALED || status == SESSILE_NOTFOUND) {
@@ -301,8 +301,8 @@ static sessile_status take_lane(audit_log *a, size_t *at, sessile_error *err)
         if (!status)
             status = check_lane(a, i, err);
         if (!status)
-            status = lane_begin(a->lanes.open[i], wait ? a->store->config.timeout_ms : 0,
-                                err);
+            status =
+                lane_begin(a->lanes.open[i], wait ? a->store->config.timeout_ms : 0, err);
         if (!status) {
             *at = a->lanes.current = i;
             return SESSILE_OK;
@@ -335,10 +335,9 @@ static sessile_status find_user(audit_log *a, sessile_slice user, known_user **o
     *out = u;
     if (u && u->forgotten == forgotten)
         return SESSILE_OK;
-    if (!u && a->users.count == KNOWN_MOST) {
+    if (!u && a->users.count == KNOWN_MOST)
         while (a->users.count)
             buf_deinit(&a->users.at[--a->users.count].who);
-    }
     if (!u && mem_grow(&st->alloc, (void **)&a->users.at, &a->users.capacity,
                        a->users.count + 1, sizeof *u))
         return fail_nomem(err);
@@ -387,8 +386,8 @@ static void add_text(const audit_log *a, const lane *l, buf *texts, size_t *ends
 
 /* Builds the texts of drafts, each user's name before it, and appends them. *last: the id
  * of the last draft. */
-static sessile_status append(audit_log *a, lane *l, const draft *drafts, size_t draft_count,
-                             sessile_id *last, sessile_error *err)
+static sessile_status append(audit_log *a, lane *l, const draft *drafts,
+                             size_t draft_count, sessile_id *last, sessile_error *err)
 {
     sessile_slice slices[TEXTS_MOST];
     size_t ends[TEXTS_MOST], count = 0, from = 0;
@@ -446,7 +445,8 @@ static sessile_status commit(audit_log *a, const draft *drafts, size_t count, in
     a->lanes.unsynced[at] = 1;
     if (lane_is_due(l, st->os->now_ms(st->os->ud))) {
         status = lane_seal(l, st->config.timeout_ms, err);
-        if (status == SESSILE_BUSY) { /* others seal it; it is due at the next event too */
+        if (status ==
+            SESSILE_BUSY) { /* others seal it; it is due at the next event too */
             error_clear(err);
             status = SESSILE_OK;
         } else if (!status) {
@@ -475,7 +475,7 @@ static size_t take_counts(audit_log *a, draft *drafts, int all, int64_t now_ms)
 
     for (size_t i = 0; i < a->count_count; i++) {
         const counted *c = &a->counts[i];
-        uint64_t left = !c->is_failure           ? c->count
+        uint64_t left = !c->is_failure          ? c->count
                         : c->count > EQUAL_MOST ? c->count - EQUAL_MOST
                                                 : 0;
         if (!left || (c->is_failure && !all && !is_over(c, now_ms)))

@@ -40,7 +40,7 @@ typedef struct audit_event {
     } operation;
     struct {
         audit_outcome is;
-        sessile_status code;
+        sessile_status status;
         sessile_slice rule; /* that refused it */
     } outcome;
     struct {

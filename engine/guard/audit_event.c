@@ -58,8 +58,8 @@ void audit_event_begin(buf *out, const audit_event *e, const char *user)
     if (e->operation.entry != SESSILE_NO_ID)
         buf_printf(out, ",\"entry\":\"%08" PRIx32 "\"", e->operation.entry);
     buf_printf(out, ",\"outcome\":\"%s\"", outcome_names[e->outcome.is]);
-    if (e->outcome.code)
-        buf_printf(out, ",\"code\":\"%s\"", status_name(e->outcome.code));
+    if (e->outcome.status)
+        buf_printf(out, ",\"code\":\"%s\"", status_name(e->outcome.status));
     put(out, "rule", e->outcome.rule);
     put(out, "request", e->from.request);
     put(out, "source", e->from.source);

@@ -25,7 +25,8 @@ static const char audit_agent[] = "audit";
 
 void lane_part_name(uint32_t lane, uint32_t part, char out[LANE_NAME])
 {
-    snprintf(out, LANE_NAME, "%02" PRIu32 "-%03" PRIu32, lane % LANE_MOST, part % 1000000);
+    snprintf(out, LANE_NAME, "%02" PRIu32 "-%03" PRIu32, lane % LANE_MOST,
+             part % 1000000);
 }
 
 int lane_part_parse(const char *name, uint32_t *lane, uint32_t *part)

@@ -180,8 +180,8 @@ static sessile_status reseal_one(store_core *st, const char *name, unsigned char
         if (keyring_blob_is_old(st->keys, blob, size)) {
             status = seed_put(st->keys, name, epoch, seed, &next, err);
             if (!status)
-                status = st->backend.table->blob_replace(
-                    st->backend.self, name, blob, size, next.data, next.size, err);
+                status = st->backend.table->blob_replace(st->backend.self, name, blob,
+                                                         size, next.data, next.size, err);
         }
         host_free(blob);
     }

@@ -18,7 +18,7 @@
 typedef struct merkle {
     uint64_t count;
     unsigned char hashes[MERKLE_MOST][MERKLE_HASH]; /* of complete subtrees, largest first
-                                                       */
+                                                     */
 } merkle;
 
 void merkle_init(merkle *m);

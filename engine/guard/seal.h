@@ -51,8 +51,7 @@ sessile_status seal_read(seal *out, const char *text, size_t size, const allocat
 /* Appends the seal that closes the chain's epoch, which is not empty, signed by the seed
  * of the epoch; next: the public key of the next. */
 void seal_put(buf *out, const seal_chain *c, sessile_id id, int64_t now_ms,
-              const unsigned char seed[SIGN_SEED],
-              const unsigned char next[SIGN_PUBLIC]);
+              const unsigned char seed[SIGN_SEED], const unsigned char next[SIGN_PUBLIC]);
 /* 1: the signature is one by that key. */
 int seal_is_signed(const seal *s, const unsigned char key[SIGN_PUBLIC],
                    const allocator *a);

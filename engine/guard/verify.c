@@ -34,9 +34,9 @@ typedef struct verifier {
     uint64_t anchors_found;
     lane now; /* the lane that is read: its head and its chain */
     int is_root;
-    sessile_id at;       /* the entry that is looked at */
-    uint64_t events;     /* since the last seal, headers left out */
-    int64_t oldest_ms;   /* of those */
+    sessile_id at;             /* the entry that is looked at */
+    uint64_t events;           /* since the last seal, headers left out */
+    int64_t oldest_ms;         /* of those */
     uint32_t named[LANE_MOST]; /* since the last seal */
     size_t named_count;
     audit_head *heads; /* where to put what was found last of each lane; or NULL */
@@ -74,8 +74,9 @@ static sessile_status begin_part(verifier *v, const char *text, size_t size,
     if (h.lane != lane || h.part != part)
         return fail(err, SESSILE_DAMAGED, "it is another log of the audit");
     if (part && c->tree.count)
-        return fail(err, SESSILE_DAMAGED, "the log before this one does not end with a "
-                                          "seal");
+        return fail(err, SESSILE_DAMAGED,
+                    "the log before this one does not end with a "
+                    "seal");
     if (h.epoch != c->epoch || memcmp(h.key, c->key, sizeof h.key) != 0 ||
         memcmp(h.before, c->before, sizeof h.before) != 0 ||
         memcmp(h.root, v->root, sizeof h.root) != 0)
@@ -391,8 +392,8 @@ static sessile_status verify_all(verifier *v, sessile_error *err)
     store_core *st = v->store;
     numbers n = {{0}, 0};
     uint32_t root = LANE_MOST;
-    sessile_status status = st->backend.table->list(st->backend.self, AUDIT_FOLDER,
-                                                    add_number, &n, err);
+    sessile_status status =
+        st->backend.table->list(st->backend.self, AUDIT_FOLDER, add_number, &n, err);
 
     if (status == SESSILE_NOTFOUND || (!status && !n.any))
         return fail(err, SESSILE_NOTFOUND, "there is no audit in this store");
@@ -401,8 +402,9 @@ static sessile_status verify_all(verifier *v, sessile_error *err)
     if (status)
         return status;
     if (root == LANE_MOST) {
-        wrong(v, SESSILE_NO_ID, "none begins with this key: the root lane was removed or "
-                                "replaced, or it is the key of another audit");
+        wrong(v, SESSILE_NO_ID,
+              "none begins with this key: the root lane was removed or "
+              "replaced, or it is the key of another audit");
         return SESSILE_OK;
     }
     v->is_root = 1;
@@ -474,8 +476,8 @@ sessile_status audit_heads(store_core *st, const char *root, audit_head *out, si
 
     *count = 0;
     if (!status && !verdict.holds)
-        status = fail(err, SESSILE_DAMAGED, "the audit does not verify: %.200s",
-                      verdict.why);
+        status =
+            fail(err, SESSILE_DAMAGED, "the audit does not verify: %.200s", verdict.why);
     if (!status)
         *count = v.head_count;
     return status;

@@ -12,7 +12,7 @@
 /* A place that was seen before: what audit_heads() told then. */
 typedef struct audit_head {
     uint32_t lane;
-    uint64_t epoch; /* of the last seal */
+    uint64_t epoch;                  /* of the last seal */
     unsigned char hash[MERKLE_HASH]; /* of its text */
 } audit_head;
 

@@ -122,7 +122,7 @@ void log_gone(store_core *st, const char *name)
 }
 
 static sessile_status pass_over(void *arg, sessile_id id, const char *text, size_t size,
-                           sessile_error *err)
+                                sessile_error *err)
 {
     (void)arg, (void)id, (void)text, (void)size, (void)err;
     return SESSILE_OK;
