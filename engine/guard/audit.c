@@ -195,7 +195,7 @@ static sessile_status name_lane(audit_log *a, lane *root, const lane *l,
         lane_end(root);
     } else if (!status) {
         entry_fields fields = {.id = log_count(root->log),
-                               .parent = SESSILE_NO_ID,
+                               .parent = 0,
                                .time_ms = st->os->now_ms(st->os->ud),
                                .type = ENTRY_LANE,
                                .source = SOURCE_SYSTEM,
@@ -375,7 +375,7 @@ static void add_text(const audit_log *a, const lane *l, buf *texts, size_t *ends
 {
     store_core *st = a->store;
     entry_fields fields = {.id = log_count(l->log) + (sessile_id)*count,
-                           .parent = SESSILE_NO_ID,
+                           .parent = 0,
                            .time_ms = st->os->now_ms(st->os->ud),
                            .type = type,
                            .source = SOURCE_HOST,

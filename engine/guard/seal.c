@@ -3,7 +3,7 @@
  *
  * The text of a seal is an entry:
  *
- *   {"id":"0000000a","parent_id":null,"timestamp":"…","type":"seal","source":"system",
+ *   {"id":"0000000a","parent_id":"00000000","timestamp":"…","type":"seal","source":"system",
  *    "data":{"lane":0,"epoch":3,"first":"00000004","count":6,"root":"…","before":"…",
  *            "next":"…","signature":"…"}}
  *
@@ -61,7 +61,7 @@ static void put_signed(buf *out, const seal *s)
     time_print(s->time_ms, time);
     buf_printf(out,
                "{\"id\":\"%08" PRIx32
-               "\",\"parent_id\":null,\"timestamp\":\"%s\",\"type\":\"seal\","
+               "\",\"parent_id\":\"00000000\",\"timestamp\":\"%s\",\"type\":\"seal\","
                "\"source\":\"system\",\"data\":{\"lane\":%" PRIu32 ",\"epoch\":%" PRIu64
                ",\"first\":\"%08" PRIx32 "\",\"count\":%" PRIu64,
                s->id, time, s->lane, s->epoch, s->first, s->count);
@@ -215,8 +215,9 @@ sessile_status seal_chain_follow(seal_chain *c, const char *text, size_t size, i
 
 int seal_is_type(const char *text, size_t size, const char *type)
 {
-    static const char before[] = "{\"id\":\"00000000\",\"parent_id\":null,\"timestamp\":"
-                                 "\"2026-01-02T03:04:05.678Z\",\"type\":\"";
+    static const char before[] =
+        "{\"id\":\"00000000\",\"parent_id\":\"00000000\",\"timestamp\":"
+        "\"2026-01-02T03:04:05.678Z\",\"type\":\"";
     size_t at = sizeof before - 1, n = strlen(type);
 
     return size > at + n && !memcmp(text + at, type, n) && text[at + n] == '"';

@@ -33,7 +33,7 @@ static struct {
     uint64_t random, states;
     int sealed; /* the store is */
     int samples;
-    char root[SEAL_HEX]; /* "": not told yet */
+    char root[SEAL_HEX];       /* "": not told yet */
     uint64_t written, durable; /* events that were acknowledged; that are synced */
 } all;
 
