@@ -1,11 +1,8 @@
 /*
- * audit.c: where an event goes: counted, written, synced; and to which lane.
+ * audit.c: what becomes of an event: it is counted, written, synced.
  *
- * One log for all processes would make every call wait for one lock. So a lane is tried
- * and never waited for: the next one is taken, up to LANES_AT_ONCE of them. Only when all
- * of those are in use does a call wait. A lane that is made is named in the root lane,
- * which is sealed at once, before anything is written to the new one: so the root's first
- * key vouches for it, and a lane that is taken away is missed.
+ * Owns the order: what was counted is written before the next event, in the same write.
+ * Must never put a user's name, or anything that was not built here, into an entry.
  */
 #include "guard/audit.h"
 
@@ -17,11 +14,9 @@
 #include "base/alloc.h"
 #include "base/text.h"
 #include "codec/entry.h"
-#include "guard/lane.h"
-#include "session/header.h"
+#include "guard/audit_lanes.h"
 
 enum {
-    LANES_AT_ONCE = 16,
     COUNTED_MOST = 64,
     EQUAL_MOST = 60,
     MINUTE_MS = 60000,
@@ -57,16 +52,8 @@ typedef struct draft {
 struct audit_log {
     store_core *store;
     uint32_t pid;
-    uint64_t part_bytes;
     pthread_mutex_t mutex;
-    struct {
-        uint32_t numbers[LANES_AT_ONCE];
-        lane *open[LANES_AT_ONCE]; /* NULL: not yet */
-        int unsynced[LANES_AT_ONCE], checked[LANES_AT_ONCE];
-        size_t count, current;
-        uint32_t next; /* the first number without a lane */
-        int found;
-    } lanes;
+    audit_lanes lanes;
     counted counts[COUNTED_MOST];
     size_t count_count;
     struct {
@@ -94,7 +81,9 @@ sessile_status audit_open(audit_log **out, store_core *st, const audit_options *
         return fail_nomem(err);
     a->store = st;
     a->pid = st->os->pid(st->os->ud);
-    a->part_bytes = options && options->part_bytes ? options->part_bytes : LANE_BYTES;
+    a->lanes.store = st;
+    a->lanes.part_bytes =
+        options && options->part_bytes ? options->part_bytes : LANE_BYTES;
     pthread_mutex_init(&a->mutex, NULL);
     for (size_t i = 0; i < COUNTED_MOST; i++)
         buf_init(&a->counts[i].data, &st->alloc);
@@ -110,210 +99,6 @@ static sessile_status enter(audit_log *a, sessile_error *err)
                     a->pid);
     pthread_mutex_lock(&a->mutex);
     return SESSILE_OK;
-}
-
-/* ------------------------------------------------------------------ lanes */
-
-/* Adds the lanes that are there, and have a seed here. */
-static sessile_status find_lanes(audit_log *a, sessile_error *err)
-{
-    store_core *st = a->store;
-    int there;
-
-    while ((there = lane_exists(st, a->lanes.next, err)) == 1) {
-        char name[LANE_NAME], *blob;
-        size_t size;
-        sessile_status status;
-        lane_seed_name(a->lanes.next, name);
-        status = st->backend.table->blob_get(st->backend.self, name, &blob, &size, err);
-        if (!status)
-            host_free(blob);
-        else if (status != SESSILE_NOTFOUND)
-            return status;
-        error_clear(err);
-        if (!status && a->lanes.count < LANES_AT_ONCE)
-            a->lanes.numbers[a->lanes.count++] = a->lanes.next;
-        if (++a->lanes.next == LANE_MOST)
-            return fail(err, SESSILE_LIMIT, "the audit has %d lanes: no more can be made",
-                        LANE_MOST);
-    }
-    if (there < 0)
-        return err->code;
-    a->lanes.found = 1;
-    return SESSILE_OK;
-}
-
-static void drop_lane(audit_log *a, size_t i)
-{
-    size_t last = --a->lanes.count;
-
-    lane_close(a->lanes.open[i]);
-    for (; i < last; i++) {
-        a->lanes.numbers[i] = a->lanes.numbers[i + 1];
-        a->lanes.open[i] = a->lanes.open[i + 1];
-        a->lanes.unsynced[i] = a->lanes.unsynced[i + 1];
-        a->lanes.checked[i] = a->lanes.checked[i + 1];
-    }
-    a->lanes.open[last] = NULL;
-    a->lanes.unsynced[last] = a->lanes.checked[last] = 0;
-}
-
-/* NOTFOUND: it cannot be written on, and is none of ours any more. */
-static sessile_status use_lane(audit_log *a, size_t i, sessile_error *err)
-{
-    sessile_status status;
-
-    if (a->lanes.open[i])
-        return SESSILE_OK;
-    status =
-        lane_open(&a->lanes.open[i], a->store, a->lanes.numbers[i], a->part_bytes, err);
-    /* What was cut or damaged is left as it is, for who verifies. */
-    if (status == SESSILE_DAMAGED || status == SESSILE_TRUNCATED ||
-        status == SESSILE_SEALED || status == SESSILE_NOTFOUND) {
-        error_clear(err);
-        drop_lane(a, i);
-        return SESSILE_NOTFOUND;
-    }
-    return status;
-}
-
-static sessile_status name_lane(audit_log *a, lane *root, const lane *l,
-                                sessile_error *err)
-{
-    store_core *st = a->store;
-    sessile_status status;
-    char key[SEAL_HEX];
-    buf data, text;
-
-    buf_init(&data, &st->alloc);
-    buf_init(&text, &st->alloc);
-    hex_encode(key, l->head.key, sizeof l->head.key);
-    buf_printf(&data, "{\"lane\":%" PRIu32 ",\"key\":\"%s\"", l->head.lane, key);
-    audit_event_end(&data, 1);
-    status = lane_begin(root, st->config.timeout_ms, err);
-    if (!status && root->vouched[l->head.lane]) {
-        lane_end(root);
-    } else if (!status) {
-        entry_fields fields = {.id = log_count(root->log),
-                               .parent = 0,
-                               .time_ms = st->os->now_ms(st->os->ud),
-                               .type = ENTRY_LANE,
-                               .source = SOURCE_SYSTEM,
-                               .tokens = -1};
-        entry_put_data(&text, &fields, &data);
-        status = text.failed
-                     ? fail_nomem(err)
-                     : lane_append(root, &(sessile_slice){text.data, text.size}, 1, err);
-        lane_end(root);
-    }
-    buf_deinit(&data);
-    buf_deinit(&text);
-    return status ? status : lane_seal(root, st->config.timeout_ms, err);
-}
-
-static lane *root_of(audit_log *a, const lane *l, sessile_error *err)
-{
-    for (size_t i = 0; i < a->lanes.count; i++)
-        if (a->lanes.numbers[i] == l->head.root_lane && !use_lane(a, i, err))
-            return a->lanes.open[i];
-    return NULL;
-}
-
-/* A lane with nothing but its header may not be named yet: its maker was killed. */
-static sessile_status check_lane(audit_log *a, size_t i, sessile_error *err)
-{
-    lane *l = a->lanes.open[i], *root;
-    sessile_status status = SESSILE_OK;
-
-    if (a->lanes.checked[i] || l->head.root_lane == l->head.lane || l->head.part ||
-        log_count(l->log) > 1) {
-        a->lanes.checked[i] = 1;
-        return SESSILE_OK;
-    }
-    root = root_of(a, l, err);
-    status = root ? name_lane(a, root, l, err)
-                  : fail(err, SESSILE_NOTFOUND,
-                         "lane %" PRIu32 " of the audit has lost its root", l->head.lane);
-    a->lanes.checked[i] = !status;
-    return status;
-}
-
-/* A lane more; with it, the first one. */
-static sessile_status make_lane(audit_log *a, sessile_error *err)
-{
-    lane_head root, *of = NULL;
-    uint32_t number = a->lanes.next;
-    sessile_status status;
-
-    for (size_t i = 0; i < a->lanes.count && !of; i++) {
-        const lane *l = a->lanes.open[i];
-        if (l && root_of(a, l, err)) {
-            root = l->head;
-            of = &root;
-        }
-    }
-    status = lane_make(a->store, number, of, err);
-    if (status == SESSILE_EXISTS) { /* somebody else made it, or a seed without a log */
-        error_clear(err);
-        status = find_lanes(a, err);
-        if (!status && a->lanes.next == number)
-            status = fail(err, SESSILE_EXISTS,
-                          "lane %" PRIu32 " of the audit is gone and its seed is not: "
-                          "verify the audit",
-                          number);
-        return status;
-    }
-    if (!status) {
-        a->lanes.numbers[a->lanes.count++] = number;
-        a->lanes.next++;
-    }
-    return status;
-}
-
-/* Takes the first lane that is free; *at: which. Its lock is held. */
-static sessile_status take_lane(audit_log *a, size_t *at, sessile_error *err)
-{
-    sessile_status status = a->lanes.found ? SESSILE_OK : find_lanes(a, err);
-    size_t tried = 0;
-
-    while (!status) {
-        size_t i;
-        int wait = 0;
-        if (tried == a->lanes.count && a->lanes.count < LANES_AT_ONCE) {
-            size_t before = a->lanes.count;
-            status = make_lane(a, err);
-            if (status)
-                break;
-            if (a->lanes.count > before)
-                a->lanes.current = before;
-            tried = a->lanes.count > before ? before : 0;
-            continue;
-        }
-        wait = tried >= a->lanes.count;
-        i = (a->lanes.current + tried) % a->lanes.count;
-        status = use_lane(a, i, err);
-        if (status == SESSILE_NOTFOUND) {
-            status = SESSILE_OK;
-            a->lanes.current = 0;
-            tried = 0;
-            continue;
-        }
-        if (!status)
-            status = check_lane(a, i, err);
-        if (!status)
-            status =
-                lane_begin(a->lanes.open[i], wait ? a->store->config.timeout_ms : 0, err);
-        if (!status) {
-            *at = a->lanes.current = i;
-            return SESSILE_OK;
-        }
-        if (wait || (status != SESSILE_BUSY && status != SESSILE_CONFLICT))
-            break;
-        error_clear(err);
-        status = SESSILE_OK;
-        tried++;
-    }
-    return status;
 }
 
 /* ------------------------------------------------------------------ users */
@@ -428,7 +213,7 @@ static sessile_status commit(audit_log *a, const draft *drafts, size_t count, in
 
     for (int i = 0; status == SESSILE_CONFLICT && i < TRIES; i++) {
         error_clear(err);
-        status = take_lane(a, &at, err);
+        status = audit_lanes_take(&a->lanes, &at, err);
         if (status)
             return status;
         l = a->lanes.open[at];
@@ -677,8 +462,7 @@ sessile_status audit_close(audit_log *a, sessile_error *err)
     alloc = &a->store->alloc;
     if (a->store->os->pid(a->store->os->ud) == a->pid)
         status = flush(a, err);
-    for (size_t i = 0; i < a->lanes.count; i++)
-        lane_close(a->lanes.open[i]);
+    audit_lanes_close(&a->lanes);
     for (size_t i = 0; i < COUNTED_MOST; i++)
         buf_deinit(&a->counts[i].data);
     for (size_t i = 0; i < a->users.count; i++)
@@ -696,7 +480,7 @@ sessile_status audit_root(audit_log *a, char out[SEAL_HEX], sessile_error *err)
 
     if (status)
         return status;
-    status = take_lane(a, &at, err);
+    status = audit_lanes_take(&a->lanes, &at, err);
     if (!status) {
         hex_encode(out, a->lanes.open[at]->head.root, SIGN_PUBLIC);
         lane_end(a->lanes.open[at]);

@@ -3,9 +3,9 @@
  *
  * The text of a seal is an entry:
  *
- *   {"id":"0000000a","parent_id":"00000000","timestamp":"…","type":"seal","source":"system",
- *    "data":{"lane":0,"epoch":3,"first":"00000004","count":6,"root":"…","before":"…",
- *            "next":"…","signature":"…"}}
+ *   {"id":"0000000a","parent_id":"00000000","timestamp":"…","type":"seal",
+ *    "source":"system","data":{"lane":0,"epoch":3,"first":"00000004","count":6,"root":"…",
+ *    "before":"…","next":"…","signature":"…"}}
  *
  * on one line. root, before, next are 64 hex digits, signature 128: Ed25519 over every
  * byte of the text before `,"signature"`. before is BLAKE2b-256 of the text of the seal
