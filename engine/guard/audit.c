@@ -405,10 +405,16 @@ sessile_status audit_write(audit_log *a, audit_class class, const audit_event *e
 
 /* ------------------------------------------------------------------ ends */
 
-static sessile_status flush(audit_log *a, sessile_error *err)
+static sessile_status write_counts(audit_log *a, sessile_error *err)
 {
     char id[AUDIT_ID] = "";
-    sessile_status status = write_all(a, NULL, "", 0, 1, id, err);
+
+    return write_all(a, NULL, "", 0, 1, id, err);
+}
+
+static sessile_status flush(audit_log *a, sessile_error *err)
+{
+    sessile_status status = write_counts(a, err);
 
     for (size_t i = 0; !status && i < a->lanes.count; i++)
         if (a->lanes.unsynced[i]) {
@@ -418,13 +424,16 @@ static sessile_status flush(audit_log *a, sessile_error *err)
     return status;
 }
 
+/* A seal's sync is that of its events, too. */
 static sessile_status seal_all(audit_log *a, sessile_error *err)
 {
-    sessile_status status = SESSILE_OK;
+    sessile_status status = write_counts(a, err);
 
     for (size_t i = 0; !status && i < a->lanes.count; i++)
-        if (a->lanes.open[i])
+        if (a->lanes.open[i]) {
             status = lane_seal(a->lanes.open[i], a->store->config.timeout_ms, err);
+            a->lanes.unsynced[i] &= status != SESSILE_OK;
+        }
     return status;
 }
 
@@ -445,9 +454,7 @@ sessile_status audit_seal(audit_log *a, sessile_error *err)
 
     if (status)
         return status;
-    status = flush(a, err);
-    if (!status)
-        status = seal_all(a, err);
+    status = seal_all(a, err);
     pthread_mutex_unlock(&a->mutex);
     return status;
 }

@@ -428,8 +428,8 @@ sessile_status lane_seal(lane *l, int timeout_ms, sessile_error *err)
     } else if (!status) {
         lane_end(l);
     }
-    if (sealed)
-        status = lane_sync(l, err);
+    if (!status)
+        status = lane_sync(l, err); /* also of what another has sealed */
     if (sealed && !status) {
         status = lane_seed_advance(l, epoch, seed, blob, size, err);
         blob = NULL;

@@ -79,7 +79,7 @@ int lane_is_due(const lane *l, int64_t now_ms);
 /*
  * Seals what is there: the seal is written and synced, then the seed takes its next
  * value, durably, and the old one is wiped. It may be interrupted anywhere, and called
- * again. OK also when there is nothing to seal.
+ * again. OK also when there is nothing to seal: what is there is durable then.
  */
 sessile_status lane_seal(lane *l, int timeout_ms, sessile_error *err);
 

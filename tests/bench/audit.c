@@ -53,8 +53,8 @@ static void bench_event(audit_log *a)
             sample(&bare, f);
         }
     }
-    row_print(&(row){"an event, not synced", &ours, &bare, NULL,
-                     "a write of 700 bytes", 0, 0});
+    row_print(
+        &(row){"an event, not synced", &ours, &bare, NULL, "a write of 700 bytes", 0, 0});
     close(fd);
 }
 
@@ -63,8 +63,12 @@ static double floor_seal(int fd, off_t *end)
 {
     static char leaf[LEAF + 1], seal[LINE];
     unsigned char hash[32], seed[SIGN_SEED] = {1}, signature[SIGN_BYTES];
-    double t = now_us();
     merkle tree;
+    double t;
+
+    for (int i = 0; i < 1000; i++) /* the first sync takes the events too */
+        (void)floor_write(fd, end, seal, sizeof seal, 0);
+    t = now_us();
 
     merkle_init(&tree);
     for (int i = 0; i < 1000; i++) {
