@@ -15,7 +15,7 @@ DESTDIR ?=
 BUILD   ?= build
 
 BUILD_PACKAGES := gcc libc6-dev binutils lua5.4 liblua5.4-dev uuid-dev libsodium-dev \
-                  libmodpbase64-dev libzstd-dev libpcre2-dev lua-argparse
+                  libmodpbase64-dev libzstd-dev libpcre2-dev libssl-dev lua-argparse
 BUILD_PACKAGES += libsqlite3-dev libpq-dev libcurl4-openssl-dev libstemmer-dev libutf8proc-dev
 BUILD_PACKAGES += libcmark-gfm-dev libcmark-gfm-extensions-dev libncurses-dev libedit-dev
 TEST_PACKAGES  := pkg-config libcmocka-dev libcjson-dev lua-busted postgresql sqlite3 luajit
@@ -245,6 +245,7 @@ $(BUILD)/fuzz/%: $(OBJ)/tests/fuzz/fuzz_%.o $(FUZZ_DRIVER) $(FUZZ_SHARED) $(BIND
 	@mkdir -p $(@D)
 	$(LINK) $(FUZZ_LINK) -o $@ $^ $(LIBS)
 
+$(BUILD)/bench/jws: $(OBJ)/tests/support/signer.o
 $(BUILD)/bench/%: $(OBJ)/tests/bench/%.o $(BENCH_SHARED) $(BUILD)/internal.a
 	@mkdir -p $(@D)
 	$(LINK) -o $@ $^ $(BENCH_LIBS) $(LIBS)

@@ -24,12 +24,12 @@ local SAYS_NUMBER = { "^%s*[:=]%s*%S*%d", "^%s+is%s+%S*%d", "^%s+ist%s+%S*%d",
 local ORDERS = {
   "ignore %w*%s?%w*%s?instruction", "ignore all", "ignore any", "ignore previous", "disregard",
   "forget everything", "forget all", "you must", "you are now", "from now on", "new instruction",
-  "system prompt", "system message", "do not tell", "don't tell", "do not mention",
-  "without asking", "without telling", "before you answer", "when you read this", "act as ",
-  "pretend to", "jailbreak", "override ", "send %w+ to", "forward %w+ to", "upload %w+ to",
-  "curl ", "wget ", "rm %-rf", "sudo ", "eval%(", "<script", "<%|", "%[inst%]", "</?system",
-  "ignoriere", "ab jetzt", "ab sofort", "von nun an", "du musst", "ohne zu fragen",
-  "sende %w+ an", "schicke %w+ an",
+  "system prompt", "system message", "developer message", "do not tell", "don't tell",
+  "do not mention", "without asking", "without telling", "before you answer",
+  "when you read this", "act as ", "pretend to", "jailbreak", "override ", "send %w+ to",
+  "forward %w+ to", "upload %w+ to", "curl ", "wget ", "rm %-rf", "sudo ", "eval%(", "<script",
+  "<%|", "%[inst%]", "</?system", "ignoriere", "ab jetzt", "ab sofort", "von nun an", "du musst",
+  "ohne zu fragen", "sende %w+ an", "schicke %w+ an",
 }
 local ADDRESSES = { "%a[%w+.-]*://%S", "%f[%w]www%.%w", "[%w.+_-]+@[%w-]+%.%a",
   "%f[%d]%d+%.%d+%.%d+%.%d+%f[%D]" }

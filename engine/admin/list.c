@@ -114,8 +114,8 @@ static int row_is_wanted(const listing *l, const list_cache *c, size_t row)
     list_cache_row r;
 
     list_cache_get(c, row, &r);
-    return listing_wanted(
-        l, &(list_asked){r.id, r.user, r.title, r.labels, r.modified_ms, &r.life});
+    return listing_wanted(l, &(list_asked){r.id, c->agent, r.user, r.title, r.labels,
+                                           r.modified_ms, &r.life});
 }
 
 /* Puts them on the list, newest first as the list cache says, so that there is nothing
@@ -303,10 +303,12 @@ static size_t most_wanted(const sessile_list_options *o)
     return want < SIZE_MAX ? (size_t)want : SIZE_MAX;
 }
 
-sessile_status list_sessions(store_core *s, const sessile_list_options *options,
-                             sessile_listed **out, size_t *count, sessile_error *err)
+sessile_status list_sessions(store_core *s, const principal *who,
+                             const sessile_list_options *options, sessile_listed **out,
+                             size_t *count, sessile_error *err)
 {
-    listing l = {.store = s, .options = options, .want = most_wanted(options)};
+    listing l = {
+        .store = s, .who = who, .options = options, .want = most_wanted(options)};
     sessile_status status;
 
     *out = NULL;
@@ -334,15 +336,4 @@ sessile_status list_sessions(store_core *s, const sessile_list_options *options,
         status = listing_give(&l, out, count, err);
     listing_deinit(&l);
     return status;
-}
-
-sessile_status list_of_agent(store_core *s, const char *agent, sessile_listed **out,
-                             size_t *count, sessile_error *err)
-{
-    sessile_list_options options;
-
-    memset(&options, 0, sizeof options);
-    if (agent)
-        options.agent = (sessile_slice){agent, strlen(agent)};
-    return list_sessions(s, &options, out, count, err);
 }

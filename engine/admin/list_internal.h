@@ -10,6 +10,7 @@
 #define ADMIN_LIST_INTERNAL_H
 
 #include "admin/list_cache.h"
+#include "guard/principal.h"
 #include "session/fold.h"
 
 enum { UNSEEN, KNOWN, OPENED };
@@ -50,6 +51,7 @@ typedef struct list_key {
 
 typedef struct listing {
     store_core *store;
+    const principal *who; /* sees the rows; NULL: everybody */
     const sessile_list_options *options;
     int64_t now_ms; /* before anything was looked at */
     buf names, text;
@@ -84,9 +86,9 @@ static inline sessile_slice listing_text(const listing *l, sessile_slice size, s
 
 /* ---- list_match.c */
 
-/* What is asked of a log beside its agent. */
+/* What is asked of a log. */
 typedef struct list_asked {
-    sessile_slice id, user, title, labels;
+    sessile_slice id, agent, user, title, labels;
     int64_t modified_ms;
     const life_facts *life; /* NULL: only its id is known */
 } list_asked;

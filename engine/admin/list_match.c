@@ -122,7 +122,9 @@ int listing_wanted(const listing *l, const list_asked *a)
     const sessile_list_options *o = l->options;
     unsigned lives = o->lives ? o->lives : ~(1u << SESSILE_LIFE_DELETED);
 
-    if (!begins(a->id, o->id_prefix))
+    guard_names names = {a->agent, a->user, a->id};
+
+    if (!begins(a->id, o->id_prefix) || (l->who && !principal_sees(l->who, &names)))
         return 0;
     if (!a->life)
         return !asks_more(o);

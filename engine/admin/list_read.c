@@ -166,6 +166,7 @@ sessile_status listing_open_log(listing *l, size_t at)
     p->state = OPENED;
     p->row = l->row_count++;
     list_asked a = {.id = listing_text(l, row->row.id, row->id),
+                    .agent = listing_text(l, row->row.agent, row->agent),
                     .user = listing_text(l, row->row.user, row->user),
                     .title = listing_text(l, row->row.title, row->title),
                     .labels = listing_text(l, row->row.labels, row->labels),

@@ -64,7 +64,7 @@ sessile_status session_purge(store_core *st, const sessile_purge_options *option
     all.agent = options->agent;
     all.user = options->user;
     all.lives = 1u << SESSILE_LIFE_EXPIRED | 1u << SESSILE_LIFE_DELETED;
-    status = list_sessions(st, &all, &rows, &n, err);
+    status = list_sessions(st, NULL, &all, &rows, &n, err);
     for (size_t i = 0; !status && i < n; i++) {
         session_names names = {rows[i].id, rows[i].agent, rows[i].user, 0};
         const char *due_by = rows[i].life == SESSILE_LIFE_EXPIRED

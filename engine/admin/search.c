@@ -330,10 +330,10 @@ static sessile_status read_on(search_core *h, sessile_error *err)
 
 /* ------------------------------------------------------------------ the walk */
 
-sessile_status search_open(search_core **out, store_core *st,
-                           const sessile_search_options *options, sessile_error *err)
+sessile_status search_open(search_core **out, store_core *st, const principal *who,
+                           const sessile_search_options *options,
+                           const sessile_list_options *sessions, sessile_error *err)
 {
-    sessile_list_options all;
     search_core *h;
     sessile_status status;
 
@@ -359,11 +359,9 @@ sessile_status search_open(search_core **out, store_core *st,
     h->limit = options->limit;
     buf_init(&h->text, &st->alloc);
     buf_init(&h->decoded, &st->alloc);
-    memset(&all, 0, sizeof all);
     status = find_init(&h->query, options->text, options->exact, &st->alloc)
                  ? fail_nomem(err)
-                 : list_sessions(st, options->sessions ? options->sessions : &all,
-                                 &h->rows, &h->count, err);
+                 : list_sessions(st, who, sessions, &h->rows, &h->count, err);
     if (status) {
         search_close(h);
         return status;

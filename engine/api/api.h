@@ -97,19 +97,20 @@ static inline int api_bad(sessile_slice slice)
         options = &options##_default;    \
     }
 
-/* The cores of the memories that a call is given: the user's, and the one that the agent
- * keeps for all. */
-#define API_MEMORIES_MOST 2
-#define API_MEMORIES(cores, memories, count)                                 \
-    memory_core *cores[API_MEMORIES_MOST] = {NULL};                          \
-    do {                                                                     \
-        sessile_status bad_ = api_memory_cores(cores, memories, count, err); \
-        if (bad_)                                                            \
-            return GUARD_LEAVE(bad_);                                        \
+/* The cores of the memories that a call is given. writes: 1 if it may write to them,
+ * which wants the permission; what an agent keeps for all is left out for those who may
+ * only read it. */
+#define API_MEMORIES(cores, memories, given, writes)                                     \
+    memory_cores cores = {.count = 0};                                                   \
+    do {                                                                                 \
+        sessile_status bad_ =                                                            \
+            api_memory_cores(&cores, memories, given, writes, GUARD_WHO, __func__, err); \
+        if (bad_)                                                                        \
+            return GUARD_LEAVE(bad_);                                                    \
     } while (0)
-sessile_status api_memory_cores(memory_core *cores[API_MEMORIES_MOST],
-                                sessile_memory *const *memories, size_t count,
-                                sessile_error *err);
+sessile_status api_memory_cores(memory_cores *cores, sessile_memory *const *memories,
+                                size_t count, int writes, const principal *who,
+                                const char *function, sessile_error *err);
 
 /* Begins reading from a session: reads what others wrote, and locks its mutex. The caller
  * unlocks it; after a failure it is not locked. */
@@ -124,8 +125,7 @@ sessile_status api_give_store(sessile_store **out, sessile_status status,
 sessile_status api_check_list(const sessile_list_options *options, sessile_error *err);
 sessile_status api_check_memory_entry(const sessile_memory_write_entry *entry,
                                       sessile_error *err);
-sessile_status api_check_recall(sessile_memory *const *memories, size_t memory_count,
-                                const sessile_recall_options *options,
+sessile_status api_check_recall(const sessile_recall_options *options,
                                 sessile_error *err);
 sessile_status api_check_session(const sessile_session_options *options,
                                  const char *function, sessile_error *err);

@@ -1,6 +1,7 @@
 /* fork.c: the public functions that make sessions of other sessions. */
 #include "api/api.h"
 
+#include "guard/principal.h"
 #include "operations/fork.h"
 #include "operations/records.h"
 
@@ -41,6 +42,7 @@ sessile_status sessile_fork(sessile_session **out, sessile_session *session,
         return fail(err, SESSILE_INVALID,
                     "a fork that is not opened wants an id: nobody would know it");
     GUARD_ENTER(fork, session);
+    GUARD_REFUSE_IF(GUARD_WHO, guard_made_names(GUARD_WHO, core, &chosen, err));
     status = session_fork(core, entry, &chosen, NULL, id, err);
     if (status || !out)
         return GUARD_LEAVE(status);
@@ -62,6 +64,8 @@ sessile_status sessile_put(sessile_session **out, sessile_store *store,
     if (status)
         return status;
     GUARD_ENTER(put, store);
+    GUARD_REFUSE_IF(GUARD_WHO,
+                    guard_made_names(GUARD_WHO, GUARD_ALSO(session), &chosen, err));
     status = session_put(core, GUARD_ALSO(session), &chosen, err);
     if (status || !out)
         return GUARD_LEAVE(status);
@@ -69,12 +73,18 @@ sessile_status sessile_put(sessile_session **out, sessile_store *store,
     GUARD_MADE(out, open_made(GUARD_INTO(out), core, &chosen, err));
 }
 
-static int give_link(const header_link *from, sessile_link *out)
+/* The names of others are left out. */
+static int give_link(const principal *who, const header_link *from, sessile_link *out)
 {
     memset(out, 0, sizeof *out);
     out->entry = from->entry;
     if (from->entry == SESSILE_NO_ID)
         return 0;
+    guard_names names = {{from->agent.data, from->agent.size},
+                         {from->user.data, from->user.size},
+                         {from->id.data, from->id.size}};
+    if (!principal_sees(who, &names))
+        return 1;
     out->id = (sessile_slice){from->id.data, from->id.size};
     out->agent = (sessile_slice){from->agent.data, from->agent.size};
     out->user = (sessile_slice){from->user.data, from->user.size};
@@ -84,12 +94,16 @@ static int give_link(const header_link *from, sessile_link *out)
 
 int sessile_session_origin(const sessile_session *session, sessile_link *out)
 {
-    return session && out ? give_link(&GUARD_OWN(session)->header.origin, out) : 0;
+    return session && out
+               ? give_link(session->who, &GUARD_OWN(session)->header.origin, out)
+               : 0;
 }
 
 int sessile_session_parent(const sessile_session *session, sessile_link *out)
 {
-    return session && out ? give_link(&GUARD_OWN(session)->header.parent, out) : 0;
+    return session && out
+               ? give_link(session->who, &GUARD_OWN(session)->header.parent, out)
+               : 0;
 }
 
 sessile_status sessile_child(sessile_session **out, sessile_session *parent,
@@ -103,6 +117,7 @@ sessile_status sessile_child(sessile_session **out, sessile_session *parent,
     if (status)
         return status;
     GUARD_ENTER(child, parent);
+    GUARD_REFUSE_IF(GUARD_WHO, guard_made_names(GUARD_WHO, core, &chosen, err));
     GUARD_MAKE(out, &core->store->alloc);
     status = session_child(core, with_context, &chosen, id, err);
     if (!status)
@@ -147,5 +162,5 @@ sessile_status sessile_subsessions(sessile_session *session, sessile_subsession 
     API_NEED(out);
     API_NEED(count);
     GUARD_ENTER(subsessions, session);
-    return GUARD_LEAVE(session_subsessions(core, out, count, err));
+    return GUARD_LEAVE(session_subsessions(core, GUARD_WHO, out, count, err));
 }

@@ -56,6 +56,7 @@ sessile_status sessile_delete(sessile_store *store, const sessile_session_option
     if (status)
         return status;
     GUARD_ENTER(delete, store);
+    GUARD_NAMES(sessile_session_options, which, guard_own_names);
     return GUARD_LEAVE(session_delete(core, which, options, out, err));
 }
 
@@ -70,6 +71,7 @@ sessile_status sessile_undelete(sessile_store *store,
     if (status)
         return status;
     GUARD_ENTER(undelete, store);
+    GUARD_NAMES(sessile_session_options, which, guard_own_names);
     return GUARD_LEAVE(session_undelete(core, which, actor, err));
 }
 

@@ -44,7 +44,9 @@ sessile_status sessile_memory_open(sessile_memory **out, sessile_store *store,
     API_TEXT(options->consent);
     API_TEXT(options->language);
     GUARD_ENTER(memory_open, store);
+    GUARD_NAMES(sessile_memory_options, options, guard_own_memory);
     GUARD_MAKE(out, &core->alloc);
+    (*out)->shared = !options->user.size;
     GUARD_MADE(out, memory_open(GUARD_INTO(out), core, options, err));
 }
 
@@ -342,12 +344,8 @@ void sessile_recall_options_init(sessile_recall_options *options)
     options->weight = RANK_WEIGHT;
 }
 
-sessile_status api_check_recall(sessile_memory *const *memories, size_t memory_count,
-                                const sessile_recall_options *options, sessile_error *err)
+sessile_status api_check_recall(const sessile_recall_options *options, sessile_error *err)
 {
-    API_NEED_IF(memory_count, memories);
-    for (size_t i = 0; i < memory_count; i++)
-        API_NEED(memories[i]);
     API_TEXT(options->question);
     API_TEXT(options->model);
     API_NEED_IF(options->item_count, options->items);
@@ -355,19 +353,22 @@ sessile_status api_check_recall(sessile_memory *const *memories, size_t memory_c
     return SESSILE_OK;
 }
 
-sessile_status api_memory_cores(memory_core *cores[API_MEMORIES_MOST],
-                                sessile_memory *const *memories, size_t count,
-                                sessile_error *err)
+sessile_status api_memory_cores(memory_cores *cores, sessile_memory *const *memories,
+                                size_t count, int writes, const principal *who,
+                                const char *function, sessile_error *err)
 {
-    if (count > API_MEMORIES_MOST)
+    if (count > MEMORY_CORES_MOST)
         return fail(err, SESSILE_INVALID,
                     "at most %d memories: the user's, and the one that the agent keeps "
                     "for all",
-                    API_MEMORIES_MOST);
-    API_NEED_IF(count, memories);
+                    MEMORY_CORES_MOST);
     for (size_t i = 0; i < count; i++) {
-        API_NEED(memories[i]);
-        cores[i] = GUARD_ALSO(memories[i]);
+        if (!memories || !memories[i])
+            return api_missing(err, function,
+                               memories ? "one of the memories" : "memories");
+        if (!guard_gives_memory(who, memories[i], writes))
+            continue;
+        cores->at[cores->count++] = GUARD_ALSO(memories[i]);
     }
     return SESSILE_OK;
 }
@@ -382,13 +383,13 @@ sessile_status sessile_recall_find(sessile_session *session,
 
     API_LIST(rows, count, session);
     API_OPTIONS(sessile_recall_options, options);
-    status = api_check_recall(memories, memory_count, options, err);
+    status = api_check_recall(options, err);
     if (status)
         return status;
     GUARD_ENTER(recall_find, session);
-    API_MEMORIES(cores, memories, memory_count);
+    API_MEMORIES(cores, memories, memory_count, 0);
     return GUARD_LEAVE(
-        session_recall_find(core, cores, memory_count, options, rows, count, err));
+        session_recall_find(core, cores.at, cores.count, options, rows, count, err));
 }
 
 sessile_status sessile_recall(sessile_session *session, sessile_memory *const *memories,
@@ -402,10 +403,10 @@ sessile_status sessile_recall(sessile_session *session, sessile_memory *const *m
     out->entry = SESSILE_NO_ID;
     API_NEED(session);
     API_OPTIONS(sessile_recall_options, options);
-    status = api_check_recall(memories, memory_count, options, err);
+    status = api_check_recall(options, err);
     if (status)
         return status;
     GUARD_ENTER(recall, session);
-    API_MEMORIES(cores, memories, memory_count);
-    return GUARD_LEAVE(session_recall(core, cores, memory_count, options, out, err));
+    API_MEMORIES(cores, memories, memory_count, 0);
+    return GUARD_LEAVE(session_recall(core, cores.at, cores.count, options, out, err));
 }

@@ -37,15 +37,6 @@ static sessile_status check(const sessile_memory_run_options *o, const char *fun
     if (status)                                            \
     return status
 
-static sessile_status check_memories(sessile_memory *const *memories, size_t count,
-                                     sessile_error *err)
-{
-    API_NEED_IF(count, memories);
-    for (size_t i = 0; i < count; i++)
-        API_NEED(memories[i]);
-    return SESSILE_OK;
-}
-
 sessile_status sessile_remember_begin(sessile_memory_run **out, sessile_session *session,
                                       sessile_memory *const *memories,
                                       size_t memory_count,
@@ -53,13 +44,10 @@ sessile_status sessile_remember_begin(sessile_memory_run **out, sessile_session 
                                       sessile_error *err)
 {
     API_MEMORY_RUN(session);
-    status = check_memories(memories, memory_count, err);
-    if (status)
-        return status;
     GUARD_ENTER(remember_begin, session);
-    API_MEMORIES(cores, memories, memory_count);
+    API_MEMORIES(cores, memories, memory_count, 1);
     GUARD_MAKE(out, &core->store->alloc);
-    GUARD_MADE(out, memory_run_remember(GUARD_INTO(out), core, cores, memory_count,
+    GUARD_MADE(out, memory_run_remember(GUARD_INTO(out), core, cores.at, cores.count,
                                         options, err));
 }
 
@@ -121,14 +109,14 @@ sessile_status sessile_recall_begin(sessile_memory_run **out, sessile_session *s
 {
     API_MEMORY_RUN(session);
     API_OPTIONS(sessile_recall_options, recall);
-    status = api_check_recall(memories, memory_count, recall, err);
+    status = api_check_recall(recall, err);
     if (status)
         return status;
     GUARD_ENTER(recall_begin, session);
-    API_MEMORIES(cores, memories, memory_count);
+    API_MEMORIES(cores, memories, memory_count, 0);
     GUARD_MAKE(out, &core->store->alloc);
-    GUARD_MADE(out, memory_run_recall(GUARD_INTO(out), core, cores, memory_count, recall,
-                                      options, err));
+    GUARD_MADE(out, memory_run_recall(GUARD_INTO(out), core, cores.at, cores.count,
+                                      recall, options, err));
 }
 
 sessile_status sessile_embed_begin(sessile_memory_run **out, sessile_memory *memory,

@@ -32,6 +32,9 @@ sessile_status sessile_records_open(sessile_session **out, sessile_store *store,
     if (status)
         return status;
     GUARD_ENTER(records_open, store);
+    GUARD_NAMES(sessile_session_options, options, guard_own_names);
+    GUARD_REFUSE_IF(!count && !guard_creates(GUARD_WHO),
+                    guard_refuse(SESSILE_MAY_CREATE_SESSION, err));
     GUARD_MAKE(out, &core->alloc);
     GUARD_MADE(out,
                session_records_open(GUARD_INTO(out), core, options, records, count, err));

@@ -75,10 +75,10 @@ sessile_status sessile_turn_begin(sessile_run **out, sessile_session *session,
     API_RUN;
     API_TEXTS(messages, count);
     GUARD_ENTER(turn_begin, session);
-    API_MEMORIES(cores, options->memories, options->memory_count);
+    API_MEMORIES(cores, options->memories, options->memory_count, 1);
     GUARD_MAKE(out, &core->store->alloc);
-    GUARD_MADE(
-        out, run_begin_turn(GUARD_INTO(out), core, messages, count, options, cores, err));
+    GUARD_MADE(out, run_begin_turn(GUARD_INTO(out), core, messages, count, options,
+                                   &cores, err));
 }
 
 sessile_status sessile_compact_begin(sessile_run **out, sessile_session *session,
@@ -87,9 +87,9 @@ sessile_status sessile_compact_begin(sessile_run **out, sessile_session *session
 {
     API_RUN;
     GUARD_ENTER(compact_begin, session);
-    API_MEMORIES(cores, options->memories, options->memory_count);
+    API_MEMORIES(cores, options->memories, options->memory_count, 1);
     GUARD_MAKE(out, &core->store->alloc);
-    GUARD_MADE(out, run_begin_compact(GUARD_INTO(out), core, 0, options, cores, err));
+    GUARD_MADE(out, run_begin_compact(GUARD_INTO(out), core, 0, options, &cores, err));
 }
 
 sessile_status sessile_plan_begin(sessile_run **out, sessile_session *session,
@@ -97,9 +97,9 @@ sessile_status sessile_plan_begin(sessile_run **out, sessile_session *session,
 {
     API_RUN;
     GUARD_ENTER(plan_begin, session);
-    API_MEMORIES(cores, options->memories, options->memory_count);
+    API_MEMORIES(cores, options->memories, options->memory_count, 1);
     GUARD_MAKE(out, &core->store->alloc);
-    GUARD_MADE(out, run_begin_compact(GUARD_INTO(out), core, 1, options, cores, err));
+    GUARD_MADE(out, run_begin_compact(GUARD_INTO(out), core, 1, options, &cores, err));
 }
 
 sessile_status sessile_branch_begin(sessile_run **out, sessile_session *session,
@@ -111,9 +111,9 @@ sessile_status sessile_branch_begin(sessile_run **out, sessile_session *session,
         return fail(err, SESSILE_INVALID,
                     "on_conflict of a branch is \"fail\" or \"append\": it is a branch");
     GUARD_ENTER(branch_begin, session);
-    API_MEMORIES(cores, options->memories, options->memory_count);
+    API_MEMORIES(cores, options->memories, options->memory_count, 1);
     GUARD_MAKE(out, &core->store->alloc);
-    GUARD_MADE(out, run_begin_branch(GUARD_INTO(out), core, entry, options, cores, err));
+    GUARD_MADE(out, run_begin_branch(GUARD_INTO(out), core, entry, options, &cores, err));
 }
 
 sessile_status sessile_branch(sessile_session *session, sessile_id entry,
@@ -203,10 +203,10 @@ sessile_status sessile_answer_begin(sessile_run **out, sessile_session *session,
     if (answer)
         API_TEXT(answer->text);
     GUARD_ENTER(answer_begin, session);
-    API_MEMORIES(cores, options->memories, options->memory_count);
+    API_MEMORIES(cores, options->memories, options->memory_count, 1);
     GUARD_MAKE(out, &core->store->alloc);
     GUARD_MADE(out, run_begin_answer(GUARD_INTO(out), core, pending_run, answer, options,
-                                     cores, err));
+                                     &cores, err));
 }
 
 void sessile_run_free(sessile_run *run)

@@ -21,9 +21,16 @@ sessile_status sessile_search_open(sessile_search **out, sessile_store *store,
         if (status)
             return status;
     }
+    sessile_list_options all;
+    const sessile_list_options *sessions = options->sessions;
+    sessile_list_options_init(&all);
+    if (!sessions)
+        sessions = &all;
     GUARD_ENTER(search_open, store);
+    GUARD_NAMES(sessile_list_options, sessions, guard_own_list);
     GUARD_MAKE(out, &core->alloc);
-    GUARD_MADE(out, search_open(GUARD_INTO(out), core, options, err));
+    GUARD_MADE(out,
+               search_open(GUARD_INTO(out), core, GUARD_WHO, options, sessions, err));
 }
 
 sessile_status sessile_search_next(sessile_search *search, sessile_found *out,

@@ -47,6 +47,7 @@ sessile_status sessile_create(sessile_session **out, sessile_store *store,
     char id[UUID_SIZE];
     API_SESSION;
     GUARD_ENTER(create, store);
+    GUARD_NAMES(sessile_session_options, options, guard_own_names);
     GUARD_MAKE(out, &core->alloc);
     status = session_create(core, options, err, id);
     sessile_session_options named = *options;
@@ -65,6 +66,7 @@ sessile_status sessile_resume(sessile_session **out, sessile_store *store,
     if (status)
         return status;
     GUARD_ENTER(resume, store);
+    GUARD_NAMES(sessile_session_options, options, guard_own_names);
     GUARD_MAKE(out, &core->alloc);
     GUARD_MADE(out, session_open(GUARD_INTO(out), core, options, err));
 }
@@ -78,8 +80,16 @@ sessile_status sessile_session_open(sessile_session **out, sessile_store *store,
     if (status)
         return status;
     GUARD_ENTER(session_open, store);
+    GUARD_NAMES(sessile_session_options, options, guard_own_names);
     GUARD_MAKE(out, &core->alloc);
-    GUARD_MADE(out, session_open_or_create(GUARD_INTO(out), core, options, err));
+    if (guard_creates(GUARD_WHO)) {
+        status = session_open_or_create(GUARD_INTO(out), core, options, err);
+    } else {
+        status = session_open(GUARD_INTO(out), core, options, err);
+        if (status == SESSILE_NOTFOUND)
+            status = guard_refuse(SESSILE_MAY_CREATE_SESSION, err);
+    }
+    GUARD_MADE(out, status);
 }
 
 sessile_status sessile_session_close(sessile_session *session, sessile_error *err)

@@ -90,8 +90,10 @@ void sessile_store_close(sessile_store *store)
 {
     if (!store)
         return;
+    int is_view = store->is_view;
     GUARD_CLOSE(store);
-    store_handle_close(core);
+    if (!is_view)
+        store_handle_close(core);
 }
 
 int sessile_store_sealed(const sessile_store *store)
@@ -111,13 +113,13 @@ static void set_policy(store_core *store, sessile_policy **own, sessile_policy *
 
 void sessile_store_set_policy(sessile_store *store, sessile_policy *policy)
 {
-    if (store)
+    if (store && !store->is_view)
         set_policy(GUARD_OWN(store), &GUARD_OWN(store)->policies.policy, policy);
 }
 
 void sessile_store_set_fallback(sessile_store *store, sessile_policy *fallback)
 {
-    if (store)
+    if (store && !store->is_view)
         set_policy(GUARD_OWN(store), &GUARD_OWN(store)->policies.fallback, fallback);
 }
 
@@ -155,13 +157,20 @@ sessile_status sessile_list_with(sessile_store *store,
     if (status)
         return status;
     GUARD_ENTER(list_with, store);
-    return GUARD_LEAVE(list_sessions(core, options, out, count, err));
+    GUARD_NAMES(sessile_list_options, options, guard_own_list);
+    return GUARD_LEAVE(list_sessions(core, GUARD_WHO, options, out, count, err));
 }
 
 sessile_status sessile_list(sessile_store *store, const char *agent, sessile_listed **out,
                             size_t *count, sessile_error *err)
 {
+    sessile_list_options all;
+    const sessile_list_options *options = &all;
+
     API_LIST(out, count, store);
+    sessile_list_options_init(&all);
+    all.agent = sessile_text(agent);
     GUARD_ENTER(list, store);
-    return GUARD_LEAVE(list_of_agent(core, agent, out, count, err));
+    GUARD_NAMES(sessile_list_options, options, guard_own_list);
+    return GUARD_LEAVE(list_sessions(core, GUARD_WHO, options, out, count, err));
 }

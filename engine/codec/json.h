@@ -99,5 +99,8 @@ int json_double(json value, double *out);
  * their short forms); data must be UTF-8. */
 void json_put_string(buf *out, const void *data, size_t size);
 void json_put_cstring(buf *out, const char *text);
+/* Appends a number from 0 to 1e12, rounded to millionths. The decimal point is a point in
+ * every locale, as it is not with printf(). */
+void json_put_millionths(buf *out, double number);
 
 #endif

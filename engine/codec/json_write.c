@@ -70,3 +70,10 @@ void json_put_cstring(buf *out, const char *text)
 {
     json_put_string(out, text, strlen(text));
 }
+
+void json_put_millionths(buf *out, double number)
+{
+    uint64_t millionths = (uint64_t)(number * 1e6 + 0.5);
+    buf_printf(out, "%llu.%06u", (unsigned long long)(millionths / 1000000),
+               (unsigned)(millionths % 1000000));
+}

@@ -20,6 +20,8 @@
 #include "base/alloc.h"
 #include "base/error.h"
 #include "session/cores.h"
+#include "sessile_guard.h"
+#include "sessile_memory.h"
 
 typedef struct principal principal; /* who calls; NULL: this store has no guard */
 
@@ -28,6 +30,7 @@ typedef struct principal principal; /* who calls; NULL: this store has no guard 
         type##_core *core;                    \
         principal *who;                       \
         allocator alloc; /* of this handle */ \
+        unsigned char shared, is_view;        \
     }
 GUARD_HANDLE(store);
 GUARD_HANDLE(session);
@@ -51,14 +54,54 @@ typedef enum guard_op {
 typedef struct guard_call {
     principal *who;
     guard_op op;
+    int shared;
 } guard_call;
+
+/* enter.c. DENIED: the principal may not. */
+sessile_status guard_check(const guard_call *call, sessile_error *err);
+/* DENIED: names of others. They say the same whether there is such a session or not.
+ * Those that a caller left out become its own. */
+sessile_status guard_own_names(const principal *p, const store_core *store,
+                               sessile_session_options *options, sessile_error *err);
+/* As those of a session that is made of another: what is left out is as of that. */
+sessile_status guard_made_names(const principal *p, const session_core *from,
+                                const sessile_session_options *options,
+                                sessile_error *err);
+sessile_status guard_own_memory(const principal *p, const store_core *store,
+                                const sessile_memory_options *options,
+                                sessile_error *err);
+sessile_status guard_own_list(const principal *p, const store_core *store,
+                              sessile_list_options *options, sessile_error *err);
+/* 1 if a memory that a call is given may be read, or written to (writes). */
+int guard_gives_memory(const principal *p, const sessile_memory *memory, int writes);
+/* 1 if the principal (NULL: any) may make sessions. */
+int guard_creates(const principal *p);
+/* DENIED: that permission is missing. */
+sessile_status guard_refuse(sessile_permission permission, sessile_error *err);
+
+void principal_retain(principal *p);  /* NULL is ignored */
+void principal_release(principal *p); /* NULL is ignored */
 
 /* ------------------------------------------------------------------ calls */
 
 /* Enters op with a handle that is not NULL. Declares `core`. */
-#define GUARD_ENTER(op_, handle)                  \
-    guard_call call_ = {(handle)->who, OP_##op_}; \
+#define GUARD_ENTER(op_, handle)                                    \
+    guard_call call_ = {(handle)->who, OP_##op_, (handle)->shared}; \
+    GUARD_REFUSE_IF(call_.who, guard_check(&call_, err));           \
     __typeof__((handle)->core) core = (handle)->core
+#define GUARD_REFUSE_IF(who, check)                        \
+    do {                                                   \
+        sessile_status no_ = (who) ? (check) : SESSILE_OK; \
+        if (no_)                                           \
+            return no_;                                    \
+    } while (0)
+/* The names in options, which become a copy with the caller's own names. */
+#define GUARD_NAMES(type, options, check)                                 \
+    type own_names_ = *(options);                                         \
+    GUARD_REFUSE_IF(call_.who, check(call_.who, core, &own_names_, err)); \
+    (options) = &own_names_
+/* Who calls; NULL: nothing is filtered. */
+#define GUARD_WHO (call_.who)
 
 /* The status of the function: the end of the call. */
 #define GUARD_LEAVE(status) guard_leave(&call_, status, err)
@@ -67,8 +110,12 @@ typedef struct guard_call {
 #define GUARD_ALSO(handle) ((handle)->core)
 
 /* Enters op with up to two stores, which may be NULL. */
-#define GUARD_BETWEEN(op_, from_, to_) \
-    guard_call call_ = {(from_) ? (from_)->who : (to_) ? (to_)->who : NULL, OP_##op_}
+#define GUARD_BETWEEN(op_, from_, to_)         \
+    guard_call call_ = {(from_) ? (from_)->who \
+                        : (to_) ? (to_)->who   \
+                                : NULL,        \
+                        OP_##op_, 0};          \
+    GUARD_REFUSE_IF(call_.who, guard_check(&call_, err))
 
 /* The core, or NULL, for what a handle itself is: nothing of a store is touched. */
 #define GUARD_OWN(handle) ((handle) ? (handle)->core : NULL)

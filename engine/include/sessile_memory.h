@@ -108,7 +108,8 @@ SESSILE_API void sessile_memory_close(sessile_memory *memory);
  * Returns OK, or DAMAGED or TRUNCATED if the memory can be read but not written: *out
  * (may be NULL) then says where its log is damaged and how much is lost. What is read
  * does not have the lost entries: one that a lost entry replaced or deleted is live
- * again. Repair it with sessile_check_open(), or ask before you use it.
+ * again. Repair it with sessile_check_open(), or ask before you use it. FORKED: another
+ * process opened it.
  */
 SESSILE_API sessile_status sessile_memory_damage(sessile_memory *memory,
                                                  sessile_error *out);
@@ -289,8 +290,8 @@ typedef struct sessile_memory_filter {
     sessile_slice metadata_json; /* and its value is this JSON text; empty: any */
 } sessile_memory_filter;
 
-/* Reads the live entry of a key. *out is one row, for sessile_free(). NOTFOUND names the
- * nearest key. */
+/* Reads the live entry of a key. *out is one row, for sessile_free(). NOTFOUND names a
+ * similar key, if one is found quickly. */
 SESSILE_API sessile_status sessile_memory_read(sessile_memory *memory, sessile_slice key,
                                                sessile_memory_row **out,
                                                sessile_error *err);

@@ -33,7 +33,6 @@ static sessile_status build_consent(void *arg, memory_core *m, batch *b,
 static sessile_status consent(memory_core *m, int given, int once, sessile_slice by,
                               sessile_slice text, sessile_slice scope, sessile_error *err)
 {
-    static const char limit[] = "memory_value";
     sessile_status status =
         m->user_size
             ? SESSILE_OK
@@ -44,9 +43,9 @@ static sessile_status consent(memory_core *m, int given, int once, sessile_slice
         status =
             memory_check_text(by, "name of who consents", m->store->limits.id, "id", err);
     if (!status)
-        status = memory_check_text(text, "consent", SESSILE_MEMORY_VALUE_MAX, limit, err);
+        status = memory_check_text(text, "consent", SESSILE_MEMORY_VALUE_MAX, NULL, err);
     if (!status)
-        status = memory_check_text(scope, "scope", SESSILE_MEMORY_VALUE_MAX, limit, err);
+        status = memory_check_text(scope, "scope", SESSILE_MEMORY_VALUE_MAX, NULL, err);
     if (status)
         return status;
     buf_init(&c.data, &m->store->alloc);

@@ -11,8 +11,8 @@
 
 #include "base/text.h"
 
-/* Vectors that one entry of the log has. */
-enum { BATCH = 256 };
+/* How many vectors one entry of the log has at most; bytes of the name of a model. */
+enum { BATCH = 256, MODEL_NAME_MAX = 200 };
 
 typedef struct embedding {
     sessile_slice model;
@@ -82,7 +82,7 @@ sessile_status memory_embed(memory_core *m, sessile_slice model, size_t dims,
     const allocator *a = &m->store->alloc;
     size_t one = sizeof(float) + dims;
     sessile_status status =
-        memory_check_text(model, "name of the model", 200, "memory_key", err);
+        memory_check_text(model, "name of the model", MODEL_NAME_MAX, NULL, err);
     embedding w = {model, dims, count, ids, NULL};
     unsigned char *bytes;
 
@@ -206,5 +206,5 @@ sessile_status memory_models(memory_core *m, sessile_memory_model **out, size_t 
         *count = i + 1;
     }
     memory_unlock(m);
-    return status;
+    return memory_name_error(m, status, err);
 }

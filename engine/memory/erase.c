@@ -1,20 +1,19 @@
 /*
- * erase.c: takes entries out of a memory's log.
+ * erase.c: which entries are erased, and the two steps in which that happens.
  *
- * An erased entry keeps its id, its kind and its place among the others; its texts go. It
- * stays what it was to the entries that it had replaced, because whoever erases the newer
- * one does not want the older one back. Its key is a text, too: what it replaced by its
- * key it now names in `replaces`, unless that is erased, too. Verdicts about it lose
- * their reason, and its vectors are left out.
+ * An erased entry keeps its id, its kind and its place among the others; its texts go
+ * (erase_text.c). What it had replaced stays replaced, because whoever erases the newer
+ * entry does not want the older one back.
  *
- * `replaces` can name earlier entries only. An entry that was written later and replaced
- * by a restored one is therefore deleted first, by a verdict.
+ * An erased entry has no key any more. It names in `replaces` what it had replaced by its
+ * key, and `replaces` can name earlier entries only. An entry that was written later and
+ * was replaced by a restored one is therefore deleted first, by a verdict.
  *
- * All is judged twice: verdicts are committed as always, then the log is written again
- * under its exclusive lock. If the second step fails, the first stays: the entries have
- * ended, and can be erased again. What others append meanwhile is copied as it is.
+ * Verdicts are committed first, like any other. Then the log is written again under its
+ * exclusive lock. If the second step fails, the first one stays: the entries have ended,
+ * and can be erased again. Entries that others append in between are copied unchanged.
  */
-#include "memory/memory.h"
+#include "memory/erase.h"
 
 #include <inttypes.h>
 #include <limits.h>
@@ -23,28 +22,9 @@
 #include "base/text.h"
 #include "memory/filter.h"
 
-typedef struct id_list {
-    sessile_id *at;
-    size_t count, capacity;
-} id_list;
-
-typedef struct erasing {
-    memory_core *m;
-    const sessile_memory_erase_options *wanted;
-    uint64_t *targets; /* a bit for each of `count` records */
-    size_t count, target_count;
-    id_list rejected, deleted; /* the verdicts that go before */
-    buf entry, data, user;
-} erasing;
-
-static int is_target(const erasing *e, uint32_t record)
-{
-    return record < e->count && (e->targets[record / 64] >> record % 64 & 1);
-}
-
 static void add_target(erasing *e, uint32_t record)
 {
-    if (is_target(e, record) ||
+    if (erasing_has(e, record) ||
         (e->m->fold->states.records[record].flags & RECORD_ERASED))
         return;
     e->targets[record / 64] |= UINT64_C(1) << record % 64;
@@ -198,7 +178,7 @@ static sessile_status choose_beneath(erasing *e, sessile_error *err)
 
     for (uint32_t i = 0; i < e->count; i++) {
         const memory_record *r = &s->records[i];
-        if (!is_target(e, i) || !(r->flags & RECORD_IN_FORCE))
+        if (!erasing_has(e, i) || !(r->flags & RECORD_IN_FORCE))
             continue;
         for (uint32_t k = r->below; !status && k != STATE_NONE; k = s->records[k].below)
             if (k > i && !(s->records[k].flags & RECORD_DELETED))
@@ -223,204 +203,6 @@ static sessile_status judge_all(memory_core *m, const id_list *list,
         *changed += some;
     }
     return status;
-}
-
-/* ------------------------------------------------------------------ changed entries */
-
-/* An entry's envelope as it is, without its author, around other data. */
-static void put_changed(erasing *e, const entry *was, buf *out)
-{
-    entry_fields fields = {.id = was->id,
-                           .parent = was->parent,
-                           .time_ms = was->time_ms,
-                           .type = was->type,
-                           .source = was->source,
-                           .tokens = -1};
-
-    buf_clear(&e->user);
-    if (was->user.type != JSON_NONE) {
-        buf_put(&e->user, was->user.at, was->user.size);
-        buf_putc(&e->user, '\0');
-        fields.user_json = e->user.data;
-    }
-    if (e->user.failed)
-        out->failed = 1;
-    else
-        entry_put_data(out, &fields, &e->data);
-}
-
-static void put_id(buf *out, int first, sessile_id id)
-{
-    char text[9];
-    id_print(id, text);
-    buf_printf(out, "%s\"%s\"", first ? "" : ",", text);
-}
-
-/* A target: what it is, and what it replaces. */
-static sessile_status erase_entry(erasing *e, uint32_t record, const entry *was, buf *out,
-                                  sessile_error *err)
-{
-    const states *s = &e->m->fold->states;
-    const memory_record *r = &s->records[record];
-    size_t count, named = 0;
-    const uint32_t *edges = states_edges(s, record, &count);
-    memory_entry data;
-    sessile_status status = memory_entry_read(&data, was, err);
-
-    if (status)
-        return status;
-    buf_clear(&e->data);
-    buf_printf(&e->data, "{\"erased\":true,\"kind\":\"%s\",\"replaces\":[",
-               memory_kind_name(data.kind));
-    for (size_t i = 0; i < count; i++)
-        put_id(&e->data, !named++, s->records[edges[i]].id);
-    for (uint32_t k = r->below; k != STATE_NONE; k = s->records[k].below)
-        if (!is_target(e, k) && !(s->records[k].flags & RECORD_DELETED))
-            put_id(&e->data, !named++, s->records[k].id);
-    buf_printf(&e->data, "]%s}", data.pending ? ",\"pending\":true" : "");
-    put_changed(e, was, out);
-    return SESSILE_OK;
-}
-
-static int names_target(const erasing *e, json of)
-{
-    for (json_iter it = json_begin(of); json_next(&it);) {
-        const char *text;
-        size_t size;
-        sessile_id id;
-        if (json_plain(it.value, &text, &size) && !id_parse(text, size, &id) &&
-            is_target(e, states_find(&e->m->fold->states, id)))
-            return 1;
-    }
-    return 0;
-}
-
-static void put_raw(buf *out, json key, json value)
-{
-    if (out->size > 1)
-        buf_putc(out, ',');
-    buf_put(out, key.at, key.size);
-    buf_putc(out, ':');
-    buf_put(out, value.at, value.size);
-}
-
-/* A verdict about a target, without its reason. */
-static void erase_reason(erasing *e, const entry *was, buf *out)
-{
-    json reason = json_get(was->data, "reason");
-
-    if (reason.type == JSON_NONE || !names_target(e, json_get(was->data, "of")))
-        return;
-    buf_clear(&e->data);
-    buf_putc(&e->data, '{');
-    for (json_iter it = json_begin(was->data); json_next(&it);)
-        if (it.value.at != reason.at)
-            put_raw(&e->data, it.key, it.value);
-    buf_putc(&e->data, '}');
-    put_changed(e, was, out);
-}
-
-/* The ids and the vectors that are not of targets, as members `of` and `v`. */
-static void put_vectors(erasing *e, json of, const unsigned char *bytes, size_t one,
-                        size_t count)
-{
-    const states *s = &e->m->fold->states;
-    buf kept;
-    size_t at = 0;
-
-    buf_init(&kept, e->data.alloc);
-    buf_puts(&e->data, ",\"of\":[");
-    for (json_iter it = json_begin(of); at < count && json_next(&it); at++) {
-        const char *text;
-        size_t size;
-        sessile_id id;
-        if (!json_plain(it.value, &text, &size) || id_parse(text, size, &id) ||
-            is_target(e, states_find(s, id)))
-            continue;
-        put_id(&e->data, !kept.size, id);
-        buf_put(&kept, bytes + at * one, one);
-    }
-    buf_puts(&e->data, "],\"v\":\"");
-    base64_put(&e->data, kept.data ? kept.data : "", kept.size);
-    buf_puts(&e->data, "\"");
-    e->data.failed |= kept.failed;
-    buf_wipe(&kept);
-}
-
-static sessile_status erase_vectors(erasing *e, const entry *was, buf *out,
-                                    sessile_error *err)
-{
-    const allocator *a = &e->m->store->alloc;
-    json of = json_get(was->data, "of"), v = json_get(was->data, "v");
-    const char *text;
-    unsigned char *bytes;
-    size_t size, room, one;
-    uint64_t dims;
-    int64_t raw;
-
-    if (!names_target(e, of) || json_uint(json_get(was->data, "dims"), &dims) ||
-        dims < 1 || dims > SESSILE_MEMORY_DIMS_MAX || !json_plain(v, &text, &size))
-        return SESSILE_OK;
-    one = sizeof(float) + (size_t)dims;
-    room = size / 4 * 3 + 1;
-    bytes = mem_alloc(a, room);
-    if (!bytes)
-        return fail_nomem(err);
-    raw = base64_decode(bytes, text, size);
-    buf_clear(&e->data);
-    buf_putc(&e->data, '{');
-    for (json_iter it = json_begin(was->data); json_next(&it);)
-        if (it.value.at != of.at && it.value.at != v.at)
-            put_raw(&e->data, it.key, it.value);
-    put_vectors(e, of, bytes, one, raw > 0 ? (size_t)raw / one : 0);
-    buf_putc(&e->data, '}');
-    put_changed(e, was, out);
-    wipe(bytes, room);
-    mem_free(a, bytes, room);
-    return SESSILE_OK;
-}
-
-static sessile_status check_same_memory(erasing *e, const entry *was, sessile_error *err)
-{
-    header h;
-    sessile_status status;
-
-    header_init(&h, &e->m->store->alloc);
-    status = header_read(&h, was, err);
-    if (!status && strcmp(h.nonce, e->m->fold->header.nonce) != 0)
-        status = fail(err, SESSILE_NOTFOUND,
-                      "it was removed, and another one was made: open that one");
-    header_deinit(&h);
-    return status;
-}
-
-/* A log_change; arg is the erasing. */
-static sessile_status change(void *arg, sessile_id id, const char *text, size_t size,
-                             buf *out, sessile_error *err)
-{
-    erasing *e = arg;
-    uint32_t record;
-    entry was;
-    sessile_status status = entry_read(&was, text, size, err);
-
-    if (status)
-        return status;
-    if (id == 0)
-        return check_same_memory(e, &was, err);
-    switch (was.type) {
-    case ENTRY_MEMORY:
-        record = states_find(&e->m->fold->states, id);
-        return record != STATE_NONE && is_target(e, record)
-                   ? erase_entry(e, record, &was, out, err)
-                   : SESSILE_OK;
-    case ENTRY_VERDICT:
-        erase_reason(e, &was, out);
-        return SESSILE_OK;
-    case ENTRY_VECTOR:
-        return erase_vectors(e, &was, out, err);
-    default:
-        return SESSILE_OK;
-    }
 }
 
 /* ------------------------------------------------------------------ the calls */
@@ -489,7 +271,7 @@ static sessile_status rewrite(erasing *e, sessile_error *err)
         return status;
     memory_place(e->m, folder, name);
     status = log_change_entries(&st->backend, st->keys, folder, name, e->m->timeout_ms,
-                                &proof, change, e, &st->alloc, err);
+                                &proof, erase_change, e, &st->alloc, err);
     memory_unlock(e->m);
     if (status)
         return memory_name_error(e->m, status, err);
@@ -544,6 +326,7 @@ sessile_status memory_delete_from(memory_core *m, sessile_slice agent,
         if (!status)
             status = choose_session(&e, agent, session, err);
         memory_unlock(m);
+        status = memory_name_error(m, status, err);
     }
     if (!status)
         status = judge_all(m, &e.rejected, SESSILE_MEMORY_REJECT, reason, by, &sum, err);

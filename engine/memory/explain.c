@@ -3,7 +3,6 @@
  *
  * Postings know terms as hashes alone, so the question is cut into words once more.
  */
-#include <inttypes.h>
 #include <stddef.h>
 
 #include "base/text.h"
@@ -19,12 +18,10 @@ typedef struct explaining {
     const char *separator;
 } explaining;
 
-/* ,"name": a number, 0 or more, to the millionth; in any locale with a point. */
 static void put_number(buf *out, const char *name, double number)
 {
-    uint64_t millionths = (uint64_t)(number * 1e6 + 0.5);
-    buf_printf(out, ",\"%s\":%" PRIu64 ".%06u", name, millionths / 1000000,
-               (unsigned)(millionths % 1000000));
+    buf_printf(out, ",\"%s\":", name);
+    json_put_millionths(out, number);
 }
 
 /* The place of a term among those of the question; they are sorted. */

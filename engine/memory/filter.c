@@ -13,13 +13,13 @@ sessile_status memory_filter_init(memory_filter *f, memory_core *m,
                                   sessile_error *err)
 {
     sessile_status status = SESSILE_OK;
-    buf checked;
 
     memset(f, 0, sizeof *f);
     f->memory = m;
     f->wanted = wanted;
     f->states = wanted->states ? wanted->states : 1u << SESSILE_MEMORY_LIVE;
     f->now_ms = now_ms;
+    buf_init(&f->metadata, &m->store->alloc);
     buf_init(&f->entry, &m->store->alloc);
     if (wanted->session.size)
         f->session = memory_session_hash(&m->fold->states.key,
@@ -29,20 +29,19 @@ sessile_status memory_filter_init(memory_filter *f, memory_core *m,
                                          wanted->session);
     if (!wanted->metadata_json.size)
         return SESSILE_OK;
-    buf_init(&checked, &m->store->alloc);
-    status = json_check(&checked, wanted->metadata_json.data, wanted->metadata_json.size,
-                        m->store->limits.depth, err);
+    status = json_check(&f->metadata, wanted->metadata_json.data,
+                        wanted->metadata_json.size, m->store->limits.depth, err);
     if (status)
         fail_prefix(err, "the value of metadata that is looked for");
     else if (!wanted->metadata_name.size)
         status = fail(err, SESSILE_INVALID,
                       "a value of metadata is looked for: name the member that has it");
-    buf_deinit(&checked);
     return status;
 }
 
 void memory_filter_deinit(memory_filter *f)
 {
+    buf_wipe(&f->metadata);
     buf_wipe(&f->entry);
 }
 
@@ -77,17 +76,18 @@ static int from_session(memory_filter *f, const memory_entry *e)
     return 0;
 }
 
-/* Numbers are equal when they are spelt alike; strings when they say the same. */
-static int same_json(memory_filter *f, json value, sessile_slice text)
+/* Whether a member has the value that is looked for. Strings are compared decoded, all
+ * else as it is spelt: 1 and 1.0 differ. */
+static int has_value(memory_filter *f, json value)
 {
-    json wanted = json_of(text.data, text.size);
+    json wanted = json_of(f->metadata.data, f->metadata.size);
     buf a, b;
     int same;
 
     if (value.type != wanted.type)
         return 0;
     if (value.type != JSON_STRING)
-        return value.size == text.size && !memcmp(value.at, text.data, text.size);
+        return value.size == wanted.size && !memcmp(value.at, wanted.at, value.size);
     buf_init(&a, &f->memory->store->alloc);
     buf_init(&b, &f->memory->store->alloc);
     if (json_string(&a, value) || json_string(&b, wanted))
@@ -112,8 +112,7 @@ static int has_member(memory_filter *f, const memory_entry *e)
         if (json_string(&key, it.key))
             f->status = fail_nomem(&f->err);
         found = key.size == name.size && !memcmp(key.data, name.data, name.size) &&
-                (!f->wanted->metadata_json.size ||
-                 same_json(f, it.value, f->wanted->metadata_json));
+                (!f->metadata.size || has_value(f, it.value));
     }
     buf_deinit(&key);
     return found;

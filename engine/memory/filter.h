@@ -10,6 +10,7 @@ typedef struct memory_filter {
     unsigned states;
     uint64_t session; /* hash; 0: any */
     int64_t now_ms;
+    buf metadata;          /* the value that is looked for, checked */
     buf entry;             /* of an entry that was read */
     sessile_status status; /* of reading; not OK: everything is refused */
     sessile_error err;

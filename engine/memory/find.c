@@ -58,15 +58,17 @@ static unsigned distance(const char *a, size_t a_size, const char *b, size_t b_s
 static sessile_status no_such_key(memory_core *m, sessile_slice key, int64_t now_ms,
                                   sessile_error *err)
 {
-    enum { LOOKED_AT = 10000 };
+    /* Pairs of letters that are compared, newest keys first: less than a millisecond. */
+    enum { WORK = 500000 };
     const states *s = &m->fold->states;
     unsigned best = (unsigned)(key.size / 3 + 1) + 1;
     const memory_slot *like = NULL;
     char shown[NAME_SHOWN], nearest[NAME_SHOWN];
 
-    for (size_t i = s->slot_count, left = LOOKED_AT; i > 0 && left > 0; i--, left--) {
+    for (size_t i = s->slot_count, work = 0; i > 0 && work < WORK; i--) {
         const memory_slot *slot = &s->slots[i - 1];
         unsigned d = distance(key.data, key.size, slot->key, slot->size, best - 1);
+        work += 1 + key.size * slot->size;
         if (d < best && states_holder(s, (uint32_t)(i - 1), now_ms) != STATE_NONE) {
             like = slot;
             best = d;

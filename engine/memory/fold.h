@@ -51,13 +51,15 @@ typedef struct memory_fold {
 
 void memory_fold_init(memory_fold *f, const allocator *a);
 void memory_fold_deinit(memory_fold *f);
-/* It has an index from now on: before the first entry. *log is set when it is read. */
+/* Builds blocks of an index from now on. Call it before the first entry. *log is the log
+ * that the blocks are read from, and must be set by then. */
 void memory_fold_index(memory_fold *f, log_t **log);
-/* Nothing was taken in; it has an index if it had one. */
+/* Forgets all entries. The fold keeps its index if it had one. */
 void memory_fold_forget(memory_fold *f);
-/* What the log calls for the index (index.c). fresh: what there is, is not used. */
+/* The callbacks that a log calls for its index (index.c). fresh: an index that exists is
+ * not used. */
 log_index_callbacks memory_index_callbacks(memory_fold *f, int fresh);
-/* One entry, as memory_fold_visit(), which the index knows. */
+/* Takes in one entry that is in the index already; else as memory_fold_visit(). */
 sessile_status memory_fold_take(memory_fold *f, sessile_id id, const char *text,
                                 size_t size, sessile_error *err);
 /* The vectors of a model, made if need be; NULL: no memory. */

@@ -194,10 +194,10 @@ static sessile_status create(memory_core *m, sessile_slice language, sessile_err
                &(header_fields){.language = language, .now_ms = memory_now_ms(m)});
     names_place(st, &names, folder, name);
     keyring_user_name(st->keys, names.user, user);
-    status = text.failed ? fail_nomem(err)
-                         : log_create_for(&st->backend, st->keys, folder, name, user,
-                                          text.data, text.size, st->config.timeout_ms,
-                                          NULL, &st->alloc, err);
+    status = text.failed
+                 ? fail_nomem(err)
+                 : log_create_for(&st->backend, st->keys, folder, name, user, text.data,
+                                  text.size, m->timeout_ms, NULL, &st->alloc, err);
     buf_deinit(&text);
     return status;
 }
@@ -301,13 +301,24 @@ void memory_close(memory_core *m)
     counted_release(m);
 }
 
+sessile_status memory_check_process(const memory_core *m, sessile_error *err)
+{
+    if (m->store->os->pid(m->store->os->ud) == m->pid)
+        return SESSILE_OK;
+    return fail(err, SESSILE_FORKED,
+                "this memory was opened by process %" PRIu32 ": open it again here",
+                m->pid);
+}
+
 sessile_status memory_damage(memory_core *m, sessile_error *err)
 {
-    sessile_status status;
+    sessile_status status = memory_check_process(m, err);
 
-    pthread_mutex_lock(&m->mutex);
-    status = log_damage(m->log, err);
-    pthread_mutex_unlock(&m->mutex);
+    if (!status) {
+        pthread_mutex_lock(&m->mutex);
+        status = log_damage(m->log, err);
+        pthread_mutex_unlock(&m->mutex);
+    }
     return memory_name_error(m, status, err);
 }
 
@@ -315,11 +326,9 @@ sessile_status memory_damage(memory_core *m, sessile_error *err)
 
 static sessile_status lock(memory_core *m, sessile_error *err)
 {
-    sessile_status status = SESSILE_OK;
-    if (m->store->os->pid(m->store->os->ud) != m->pid)
-        return fail(err, SESSILE_FORKED,
-                    "this memory was opened by process %" PRIu32 ": open it again here",
-                    m->pid);
+    sessile_status status = memory_check_process(m, err);
+    if (status)
+        return status;
     pthread_mutex_lock(&m->mutex);
     if (store_handle_forgot(m->store, (sessile_slice){m->user, m->user_size},
                             m->forgotten_before))

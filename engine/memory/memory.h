@@ -3,16 +3,18 @@
  *
  *   memory.c   opening, keeping up with others, the one way to write
  *   consent.c  whether the user agrees
- *   write.c    entries, verdicts
+ *   write.c    entries
+ *   verdict.c  verdicts about entries
  *   embed.c    vectors
- *   erase.c    takes entries out of the log
+ *   erase.c    takes the texts of entries out of the log
  *   rows.c     entries as a caller reads them
  *   find.c     read, list, history, search, stats
  *   watch.c    waiting for what others write
  *   several.c  a search in several memories, for recall
  *
- * sessile_memory.h says what the functions without `_locked` do; their arguments are
- * checked (pointers are not NULL, slices have data).
+ * Functions that are named as in sessile_memory.h, without `sessile_`, do what that
+ * header says. Their callers have checked the arguments: pointers are not NULL, slices
+ * have data.
  */
 #ifndef MEMORY_MEMORY_H
 #define MEMORY_MEMORY_H
@@ -39,17 +41,21 @@ struct memory_core {
 
 sessile_status memory_open(memory_core **out, store_core *st,
                            const sessile_memory_options *options, sessile_error *err);
-/* A run keeps a memory open that its caller closes meanwhile; memory_close() ends either.
- */
+/* Takes one more reference, so that the memory stays open while a run uses it. Each
+ * reference is given back with memory_close(). */
 void memory_retain(memory_core *m);
 void memory_close(memory_core *m);
-/* OK; DAMAGED, TRUNCATED: it can only be read. */
+/* DAMAGED or TRUNCATED when the log can be read but not written, else OK. */
 sessile_status memory_damage(memory_core *m, sessile_error *err);
 
 /* The folder and name of its log. */
 void memory_place(const memory_core *m, char folder[NAME_SIZE], char name[NAME_SIZE]);
 
-/* Takes the mutex and reads what others have written. On an error the mutex is free. */
+/* FORKED in a process that did not open the memory, where the mutex may be held by a
+ * thread that does not exist. */
+sessile_status memory_check_process(const memory_core *m, sessile_error *err);
+/* Locks the mutex and reads what others have written. On OK the caller unlocks it with
+ * memory_unlock(); after an error it is not locked. */
 sessile_status memory_lock_fresh(memory_core *m, sessile_error *err);
 void memory_unlock(memory_core *m);
 int64_t memory_now_ms(const memory_core *m);
@@ -57,8 +63,9 @@ int64_t memory_now_ms(const memory_core *m);
 sessile_status memory_name_error(const memory_core *m, sessile_status status,
                                  sessile_error *err);
 
-/* Adds entries for the memory as it is now: mutex and log lock are held. Called again
- * when others were faster. Nothing is written if it adds nothing, or fails. */
+/* Adds entries to a batch, for the memory as it is now. The mutex and the log's lock are
+ * held. It is called again when another process was faster. Nothing is written if it adds
+ * nothing or fails. */
 typedef sessile_status (*memory_build)(void *arg, memory_core *m, batch *b,
                                        sessile_error *err);
 /* Writes what build builds, as one commit, and makes it durable. Takes the mutex. */
@@ -72,7 +79,7 @@ sessile_status memory_consent(memory_core *m, int given, sessile_slice by,
 /* The user consents with text, unless another process wrote a consent meanwhile. */
 sessile_status memory_consent_once(memory_core *m, sessile_slice text,
                                    sessile_error *err);
-/* Under the lock. DENIED: the user does not consent. */
+/* DENIED when the user does not consent. The mutex is held. */
 sessile_status memory_check_consent(const memory_core *m, sessile_error *err);
 
 /* ---- write.c */
@@ -80,36 +87,45 @@ sessile_status memory_write(memory_core *m, const sessile_memory_write_entry *en
                             size_t count, sessile_id *ids, sessile_error *err);
 sessile_status memory_change(memory_core *m, const sessile_memory_change *change,
                              sessile_id *ids, sessile_error *err);
-sessile_status memory_verdict(memory_core *m, const sessile_id *ids, size_t count,
-                              sessile_memory_verdict_kind to, sessile_slice reason,
-                              sessile_slice by, size_t *changed, sessile_error *err);
-/* What is checked of every text that is written; limit: the name of the limit. */
+/* Checks a text that will be written. LIMIT: it is longer than `most` bytes; INVALID: it
+ * is not UTF-8. limit: the name of the limit that a host can set; NULL: it is fixed. */
 sessile_status memory_check_text(sessile_slice text, const char *what, size_t most,
                                  const char *limit, sessile_error *err);
-void memory_put_id(buf *out, sessile_id id); /* as a JSON string */
-/* A member behind others: nothing where text is empty. */
+void memory_put_id(buf *out, sessile_id id);                        /* as a JSON string */
+void memory_put_ids(buf *out, const sessile_id *ids, size_t count); /* as an array */
+/* Appends `,"name":"text"`, or nothing if the text is empty. */
 void memory_put_member(buf *out, const char *name, sessile_slice text);
-/* Adds an entry with its envelope, and returns its id. author may be empty: the agent,
- * where its name is UTF-8. */
+/* Adds an entry with its envelope to a batch, and returns its id. An empty author means
+ * the agent, whose name is left out if it is not UTF-8. */
 sessile_id memory_add(memory_core *m, batch *b, entry_type type, entry_source source,
                       sessile_slice author, const buf *data);
 
-/* What memory_write() checks of an entry before the lock is taken, but its metadata. */
+/* Checks an entry before the lock is taken, except its metadata. */
 sessile_status memory_check_entry(const memory_core *m,
                                   const sessile_memory_write_entry *e,
                                   sessile_error *err);
-/* What it checks of an entry under the lock: `was` and `replaces`. */
+/* Checks `was` and `replaces` of an entry. The mutex is held. NOTFOUND, CONFLICT. */
 sessile_status memory_check_was(const memory_core *m, const sessile_memory_write_entry *e,
                                 int64_t now_ms, sessile_error *err);
 /* Adds an entry that was checked, with its metadata and the policy that wrote it (JSON
  * objects, or empty), and returns its id. */
 sessile_id memory_add_entry(memory_core *m, batch *b, const sessile_memory_write_entry *e,
                             sessile_slice metadata, sessile_slice policy);
-/* Adds a verdict, unless it changes nothing. NOTFOUND. */
-sessile_status memory_add_verdict(memory_core *m, batch *b, const sessile_id *ids,
-                                  size_t count, sessile_memory_verdict_kind to,
-                                  sessile_slice reason, sessile_slice by,
-                                  sessile_error *err);
+
+/* ---- verdict.c */
+sessile_status memory_verdict(memory_core *m, const sessile_id *ids, size_t count,
+                              sessile_memory_verdict_kind to, sessile_slice reason,
+                              sessile_slice by, size_t *changed, sessile_error *err);
+/* Checks a verdict before the lock is taken, except its ids. */
+sessile_status memory_check_verdict(const memory_core *m, sessile_memory_verdict_kind to,
+                                    sessile_slice reason, sessile_slice by,
+                                    sessile_error *err);
+/* Adds verdicts about entries, as many as their number asks for; entries that it would
+ * not change are left out. NOTFOUND: an id is no entry, or was erased. */
+sessile_status memory_add_verdicts(memory_core *m, batch *b, const sessile_id *ids,
+                                   size_t count, sessile_memory_verdict_kind to,
+                                   sessile_slice reason, sessile_slice by,
+                                   sessile_error *err);
 
 /* ---- embed.c */
 sessile_status memory_embed(memory_core *m, sessile_slice model, size_t dims,

@@ -16,8 +16,8 @@
 
 enum { FIELD_MAIN, FIELD_ALSO, FIELDS };
 
-/* The entries that have one term: pairs of (distance to the entry before, count), as
- * numbers of 7 bits a byte. Most lists are short and need no block of their own. */
+/* The entries that have one term; posting_lists.h has the format. Most lists are short
+ * and need no block of memory of their own. */
 typedef struct posting_list {
     union {
         unsigned char near[16];
@@ -25,8 +25,8 @@ typedef struct posting_list {
     } bytes;
     uint32_t size, capacity; /* capacity 0: near */
     uint32_t next;           /* the first entry that is not covered */
-    uint32_t live;           /* how many live entries are in it, */
-    uint32_t counted;        /* when postings.changes was this */
+    uint32_t live;           /* how many live entries the list had */
+    uint32_t counted;        /* what postings.changes was at that count */
 } posting_list;
 
 typedef struct posting_field {
@@ -58,8 +58,7 @@ typedef struct postings {
     uint32_t count, live_count;
     uint32_t
         changes;    /* counts how often an entry that was there began or ended to live */
-    float *ratings; /* of one search after the other: allocated anew, their pages cost
-                       more */
+    float *ratings; /* kept between searches: to get new pages costs more */
     size_t rating_capacity;
     int failed; /* no memory in the middle of an addition: only clearing helps */
 } postings;
@@ -109,7 +108,7 @@ double postings_score(postings *p, const uint64_t *terms, size_t count,
 /* Room for `each` numbers for each entry, kept until the next call; NULL: no memory. */
 float *postings_ratings(postings *p, size_t each);
 
-/* What one term gives an entry by one field; 0: nothing. */
+/* What one term adds to the score of an entry in one field; 0 if the entry lacks it. */
 double postings_explain(postings *p, int field, uint64_t term, uint32_t entry);
 
 /*
@@ -126,7 +125,7 @@ int postings_extend(postings *p, uint16_t lengths[][FIELDS], size_t count);
 int postings_unpack(postings *p, int field, uint32_t count, const void *data,
                     size_t size);
 
-/* The bytes that it takes. */
+/* How many bytes of memory it uses. */
 size_t postings_bytes(const postings *p);
 
 #endif

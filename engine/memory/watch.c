@@ -21,8 +21,10 @@ static int never_stopped(void *arg)
 static sessile_status read_on(memory_core *m, sessile_id *known, sessile_id *count,
                               uint64_t *bytes, sessile_error *err)
 {
-    sessile_status status;
+    sessile_status status = memory_check_process(m, err);
 
+    if (status)
+        return memory_name_error(m, status, err);
     if (!*known) {
         pthread_mutex_lock(&m->mutex);
         *known = log_count(m->log);
@@ -44,7 +46,7 @@ sessile_status memory_watch(memory_core *m, sessile_id *seen, int timeout_ms,
     const uint64_t begin = os->clock_us(os->ud);
     char folder[NAME_SIZE], name[NAME_SIZE];
     sessile_id known = *seen;
-    uint64_t bytes;
+    uint64_t bytes = 0;
 
     *changed = 0;
     memory_place(m, folder, name);

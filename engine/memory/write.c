@@ -7,8 +7,6 @@
 #include "memory/memory.h"
 
 #include <inttypes.h>
-#include <math.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "base/text.h"
@@ -19,10 +17,13 @@
 sessile_status memory_check_text(sessile_slice text, const char *what, size_t most,
                                  const char *limit, sessile_error *err)
 {
-    if (text.size > most)
+    if (text.size > most && limit)
         return fail(err, SESSILE_LIMIT,
                     "the %s has %zu bytes, the limit [%s] is %zu: shorten it", what,
                     text.size, limit, most);
+    if (text.size > most)
+        return fail(err, SESSILE_LIMIT, "the %s has %zu bytes, at most %zu: shorten it",
+                    what, text.size, most);
     if (!utf8_valid(text.data, text.size))
         return fail(err, SESSILE_INVALID, "the %s is not UTF-8", what);
     return SESSILE_OK;
@@ -100,7 +101,16 @@ void memory_put_id(buf *out, sessile_id id)
     buf_printf(out, "\"%s\"", text);
 }
 
-/* , "name": a string, unless it is empty. */
+void memory_put_ids(buf *out, const sessile_id *ids, size_t count)
+{
+    buf_putc(out, '[');
+    for (size_t i = 0; i < count; i++) {
+        buf_puts(out, i ? "," : "");
+        memory_put_id(out, ids[i]);
+    }
+    buf_putc(out, ']');
+}
+
 void memory_put_member(buf *out, const char *name, sessile_slice text)
 {
     if (!text.size)
@@ -146,22 +156,20 @@ static void put_holds(buf *out, const sessile_memory_write_entry *e)
 static void put_entry(buf *out, const memory_core *m, const sessile_memory_write_entry *e,
                       sessile_slice metadata, sessile_slice policy)
 {
-    unsigned millionths = (unsigned)lround(e->importance * 1000000);
-
     buf_puts(out, "{\"value\":");
     json_put_string(out, e->value.data, e->value.size);
     memory_put_member(out, "key", e->key);
     buf_printf(out, ",\"kind\":\"%s\"", memory_kind_name(e->kind));
     memory_put_member(out, "also", e->also);
     put_from(out, m, e);
-    for (size_t i = 0; i < e->replace_count; i++) {
-        buf_puts(out, i ? "," : ",\"replaces\":[");
-        memory_put_id(out, e->replaces[i]);
-        buf_puts(out, i + 1 < e->replace_count ? "" : "]");
+    if (e->replace_count) {
+        buf_puts(out, ",\"replaces\":");
+        memory_put_ids(out, e->replaces, e->replace_count);
     }
-    if (millionths) /* not %g, which has a comma in some locales */
-        buf_printf(out, ",\"importance\":%u.%06u", millionths / 1000000,
-                   millionths % 1000000);
+    if (e->importance >= 0.5e-6) {
+        buf_puts(out, ",\"importance\":");
+        json_put_millionths(out, e->importance);
+    }
     if (e->ttl_ms)
         buf_printf(out, ",\"ttl_ms\":%" PRIi64, e->ttl_ms);
     put_holds(out, e);
@@ -234,9 +242,6 @@ typedef struct writing {
     const sessile_memory_change *change; /* NULL: entries alone */
 } writing;
 
-static sessile_status build_ends(const sessile_memory_change *c, memory_core *m, batch *b,
-                                 sessile_error *err);
-
 /* CONFLICT unless these entries are live. */
 static sessile_status check_live(const memory_core *m, const sessile_id *ids,
                                  size_t count, int64_t now_ms, sessile_error *err)
@@ -291,9 +296,9 @@ static void add_pin(memory_core *m, batch *b, sessile_id id,
 {
     buf data;
     buf_init(&data, b->alloc);
-    buf_puts(&data, "{\"of\":[");
-    memory_put_id(&data, id);
-    buf_printf(&data, "],\"to\":\"%s\"", memory_verdict_name(SESSILE_MEMORY_PIN));
+    buf_puts(&data, "{\"of\":");
+    memory_put_ids(&data, &id, 1);
+    buf_printf(&data, ",\"to\":\"%s\"", memory_verdict_name(SESSILE_MEMORY_PIN));
     if (change)
         memory_put_member(&data, "by", change->by);
     buf_putc(&data, '}');
@@ -327,7 +332,11 @@ static sessile_status build_entries(void *arg, memory_core *m, batch *b,
         if (e->pinned)
             add_pin(m, b, w->ids[i], w->change);
     }
-    return !status && w->change ? build_ends(w->change, m, b, err) : status;
+    if (!status && w->change)
+        status =
+            memory_add_verdicts(m, b, w->change->ends, w->change->end_count,
+                                w->change->to, w->change->reason, w->change->by, err);
+    return status;
 }
 
 static sessile_status check_entries(memory_core *m, const writing *w, buf *metadata,
@@ -377,121 +386,9 @@ sessile_status memory_write(memory_core *m, const sessile_memory_write_entry *en
     return write_all(m, entries, count, NULL, ids, err);
 }
 
-/* ------------------------------------------------------------------ verdicts */
-
-typedef struct judging {
-    const sessile_id *ids;
-    size_t count, changed;
-    sessile_memory_verdict_kind to;
-    sessile_slice reason, by;
-} judging;
-
-static int is_named_before(const judging *w, size_t at)
-{
-    for (size_t i = 0; i < at; i++)
-        if (w->ids[i] == w->ids[at])
-            return 1;
-    return 0;
-}
-
-static sessile_status build_verdict(void *arg, memory_core *m, batch *b,
-                                    sessile_error *err)
-{
-    const states *s = &m->fold->states;
-    judging *w = arg;
-    buf data;
-
-    w->changed = 0;
-    buf_init(&data, b->alloc);
-    buf_puts(&data, "{\"of\":[");
-    for (size_t i = 0; i < w->count; i++) {
-        uint32_t record = states_find(s, w->ids[i]);
-        if (record == STATE_NONE) {
-            buf_deinit(&data);
-            return fail(err, SESSILE_NOTFOUND, "%08" PRIx32 " is no entry here",
-                        w->ids[i]);
-        }
-        if (s->records[record].flags & RECORD_ERASED) {
-            buf_deinit(&data);
-            return fail(err, SESSILE_NOTFOUND,
-                        "%08" PRIx32 " was erased: nothing brings it back", w->ids[i]);
-        }
-        if (is_named_before(w, i) || !states_would_change(s, b->now_ms, record, w->to))
-            continue;
-        buf_puts(&data, w->changed++ ? "," : "");
-        memory_put_id(&data, w->ids[i]);
-    }
-    buf_printf(&data, "],\"to\":\"%s\"", memory_verdict_name(w->to));
-    memory_put_member(&data, "reason", w->reason);
-    memory_put_member(&data, "by", w->by);
-    buf_putc(&data, '}');
-    if (w->changed)
-        memory_add(m, b, ENTRY_VERDICT, SOURCE_HOST, (sessile_slice){NULL, 0}, &data);
-    buf_wipe(&data);
-    return SESSILE_OK;
-}
-
-sessile_status memory_add_verdict(memory_core *m, batch *b, const sessile_id *ids,
-                                  size_t count, sessile_memory_verdict_kind to,
-                                  sessile_slice reason, sessile_slice by,
-                                  sessile_error *err)
-{
-    judging w = {ids, count, 0, to, reason, by};
-    return build_verdict(&w, m, b, err);
-}
-
-sessile_status memory_verdict(memory_core *m, const sessile_id *ids, size_t count,
-                              sessile_memory_verdict_kind to, sessile_slice reason,
-                              sessile_slice by, size_t *changed, sessile_error *err)
-{
-    judging w = {ids, count, 0, to, reason, by};
-    sessile_status status = memory_check_text(reason, "reason", SESSILE_MEMORY_VALUE_MAX,
-                                              "memory_value", err);
-
-    if (!status)
-        status =
-            memory_check_text(by, "name of who decides", m->store->limits.id, "id", err);
-    if (!status && !memory_verdict_name(to))
-        status = fail(err, SESSILE_INVALID, "there is no such verdict");
-    if (!status && count > SESSILE_MEMORY_NAMED_MAX)
-        status = fail(err, SESSILE_LIMIT, "a verdict is about at most %d entries",
-                      SESSILE_MEMORY_NAMED_MAX);
-    if (!status)
-        status = memory_commit(m, build_verdict, &w, err);
-    if (!status)
-        *changed = w.changed;
-    return status;
-}
-
-static sessile_status build_ends(const sessile_memory_change *c, memory_core *m, batch *b,
-                                 sessile_error *err)
-{
-    sessile_status status = SESSILE_OK;
-    for (size_t at = 0; !status && at < c->end_count; at += SESSILE_MEMORY_NAMED_MAX) {
-        size_t left = c->end_count - at;
-        judging w = {
-            c->ends + at,
-            left < SESSILE_MEMORY_NAMED_MAX ? left : SESSILE_MEMORY_NAMED_MAX,
-            0,
-            c->to,
-            c->reason,
-            c->by,
-        };
-        status = build_verdict(&w, m, b, err);
-    }
-    return status;
-}
-
 sessile_status memory_change(memory_core *m, const sessile_memory_change *c,
                              sessile_id *ids, sessile_error *err)
 {
-    sessile_status status = memory_check_text(
-        c->reason, "reason", SESSILE_MEMORY_VALUE_MAX, "memory_value", err);
-
-    if (!status)
-        status = memory_check_text(c->by, "name of who decides", m->store->limits.id,
-                                   "id", err);
-    if (!status && !memory_verdict_name(c->to))
-        status = fail(err, SESSILE_INVALID, "there is no such verdict");
+    sessile_status status = memory_check_verdict(m, c->to, c->reason, c->by, err);
     return status ? status : write_all(m, c->entries, c->count, c, ids, err);
 }

@@ -99,13 +99,38 @@ sessile_status memory_run_admit(memory_run_core **out, memory_core *m,
     return begun(run, status, out);
 }
 
-/* Copies the options of a recall: texts, vector, items. */
+/* What a recall is given is not more than it may be. */
+static sessile_status check_recall(const sessile_recall_options *o, sessile_error *err)
+{
+    if (o->vector && (o->dims < 1 || o->dims > SESSILE_MEMORY_DIMS_MAX))
+        return fail(err, SESSILE_LIMIT, "a vector has 1 to %d dimensions [memory_dims]",
+                    SESSILE_MEMORY_DIMS_MAX);
+    if (o->outside && o->outside_count > SESSILE_MEMORY_ENTRIES_MAX)
+        return fail(err, SESSILE_LIMIT, "at most %d outside scores [memory_entries]",
+                    SESSILE_MEMORY_ENTRIES_MAX);
+    if (o->has_items && o->item_count > SESSILE_RECALL_ITEMS_MAX)
+        return fail(err, SESSILE_LIMIT, "at most %d entries are recalled at once",
+                    SESSILE_RECALL_ITEMS_MAX);
+    return SESSILE_OK;
+}
+
+/* A copy of size bytes; NULL: no memory. */
+static void *copy(const memory_run_core *run, const void *from, size_t size)
+{
+    void *to = mem_alloc(run->alloc, size);
+    return to && size ? memcpy(to, from, size) : to;
+}
+
+/* Copies the options of a recall, whose arrays and texts are the caller's. */
 static sessile_status keep_recall(memory_run_core *run,
                                   const sessile_recall_options *given, sessile_error *err)
 {
     sessile_recall_options *o = &run->recall;
     size_t question = given->question.size;
+    sessile_status status = check_recall(given, err);
 
+    if (status)
+        return status;
     *o = *given;
     buf_put(&run->recall_texts, given->question.data, question);
     buf_put(&run->recall_texts, given->model.data, given->model.size);
@@ -114,40 +139,28 @@ static sessile_status keep_recall(memory_run_core *run,
     o->question = (sessile_slice){run->recall_texts.data, question};
     if (given->model.size)
         o->model = (sessile_slice){run->recall_texts.data + question, given->model.size};
-    o->vector = NULL;
     if (given->vector) {
-        if (given->dims < 1 || given->dims > SESSILE_MEMORY_DIMS_MAX)
-            return fail(err, SESSILE_LIMIT,
-                        "a vector has 1 to %d dimensions [memory_dims]",
-                        SESSILE_MEMORY_DIMS_MAX);
-        run->question_vector =
-            mem_alloc(run->alloc, given->dims * sizeof *run->question_vector);
-        if (!run->question_vector)
-            return fail_nomem(err);
         run->question_dims = given->dims;
-        memcpy(run->question_vector, given->vector, given->dims * sizeof *given->vector);
+        run->question_vector =
+            copy(run, given->vector, given->dims * sizeof *given->vector);
         o->vector = run->question_vector;
+        if (!o->vector)
+            return fail_nomem(err);
     }
     if (given->outside) {
-        run->outside_size = (given->outside_count + 1) * sizeof *run->outside;
-        run->outside = given->outside_count <= SESSILE_MEMORY_ENTRIES_MAX
-                           ? mem_alloc(run->alloc, run->outside_size)
-                           : NULL;
-        if (!run->outside)
-            return fail_nomem(err);
-        memcpy(run->outside, given->outside,
-               given->outside_count * sizeof *given->outside);
+        run->outside_size = given->outside_count * sizeof *given->outside;
+        run->outside = copy(run, given->outside, run->outside_size);
         o->outside = run->outside;
-    }
-    if (given->has_items && given->item_count <= SESSILE_RECALL_ITEMS_MAX &&
-        given->item_count) {
-        run->recall_items =
-            mem_alloc(run->alloc, given->item_count * sizeof *run->recall_items);
-        if (!run->recall_items)
+        if (!o->outside)
             return fail_nomem(err);
+    }
+    if (given->has_items && given->item_count) {
         run->recall_item_count = given->item_count;
-        memcpy(run->recall_items, given->items, given->item_count * sizeof *given->items);
+        run->recall_items =
+            copy(run, given->items, given->item_count * sizeof *given->items);
         o->items = run->recall_items;
+        if (!o->items)
+            return fail_nomem(err);
     }
     return SESSILE_OK;
 }

@@ -28,12 +28,13 @@ typedef enum memory_run_kind {
     MEMORY_RUN_EMBED
 } memory_run_kind;
 
-/* Where a run of hooks stands. */
+/* What a run does next. A recall is in FIRST until its question has a vector or needs
+ * none, and in COMMIT until its message is written. An embedding stays in FIRST. */
 typedef enum memory_run_stage {
-    MEMORY_STAGE_REMEMBER = 0,
-    MEMORY_STAGE_ADMIT, /* of what was proposed */
-    MEMORY_STAGE_COMMIT,
-    MEMORY_STAGE_TIDY, /* one entry after the other; then ADMIT and COMMIT once more */
+    MEMORY_STAGE_FIRST = 0, /* remember hooks are called */
+    MEMORY_STAGE_ADMIT,     /* admit hooks are called for each proposed entry */
+    MEMORY_STAGE_COMMIT,    /* the proposal is judged and written */
+    MEMORY_STAGE_TIDY,      /* tidy hooks are called for each entry; ADMIT comes next */
     MEMORY_STAGE_DONE
 } memory_run_stage;
 
@@ -94,10 +95,11 @@ struct memory_run_core {
     int has_proposal;
     memory_run_stage stage;
     buf arguments; /* of the hook */
-    size_t at; /* of ADMIT: the proposed entry; of TIDY: of ids; of REMEMBER: 1: heard */
-    int attested;  /* of ADMIT: sources are known */
+    size_t at; /* ADMIT: the proposed entry; TIDY: index of ids; EMBED: the next record */
+    int has_heard; /* the arguments of remember hooks are there */
+    int attested;  /* ADMIT: the sources of the proposed entries are known */
     int tidied;    /* TIDY has run */
-    entry_ids ids; /* of TIDY, of EMBED */
+    entry_ids ids; /* the entries to tidy, or to embed */
     memory_run_result result;
     sessile_recall_options recall; /* of RECALL; its texts are in recall_texts */
     buf recall_texts;

@@ -221,12 +221,12 @@ sessile_status memory_step_recall(memory_run_core *run, sessile_need *need,
         return SESSILE_OK;
     if (run->ask.replied == SESSILE_NEED_EMBED)
         status = take_vector(run, err);
-    else if (run->stage == MEMORY_STAGE_REMEMBER && run->embed_model.size &&
+    else if (run->stage == MEMORY_STAGE_FIRST && run->embed_model.size &&
              !run->recall.vector && !run->recall.outside && !run->recall.has_items)
         status = ask_vector(run, need, err);
     if (status)
         return status;
-    if (run->stage == MEMORY_STAGE_REMEMBER) { /* once */
+    if (run->stage == MEMORY_STAGE_FIRST) { /* once */
         run->stage = MEMORY_STAGE_COMMIT;
         has_hook = memory_next_hook(run, SESSILE_HOOK_RECALL);
         if ((has_hook || run->options.dry_run) && !run->recall.has_items) {

@@ -72,7 +72,7 @@ static sessile_status hear(memory_run_core *run, sessile_error *err)
     buf_putc(&run->arguments, ']');
     run->result.heard = p->message_count;
     run->result.left = p->heard.left;
-    run->at = 1; /* it was heard */
+    run->has_heard = 1;
     return !status && run->arguments.failed ? fail_nomem(err) : status;
 }
 
@@ -82,7 +82,7 @@ static sessile_status step_remember(memory_run_core *run, sessile_need *need,
     sessile_status status = SESSILE_OK;
     int failed = 0;
 
-    if (!run->at)
+    if (!run->has_heard)
         status = hear(run, err);
     while (!status && run->proposal.message_count &&
            memory_next_hook(run, SESSILE_HOOK_REMEMBER)) {
@@ -92,7 +92,6 @@ static sessile_status step_remember(memory_run_core *run, sessile_need *need,
         run->hooks.step++;
     }
     run->hooks.step = 0;
-    run->at = 0;
     memory_hooks_end(run);
     run->stage = MEMORY_STAGE_ADMIT;
     return status;
@@ -331,7 +330,7 @@ sessile_status memory_step_hooks(memory_run_core *run, sessile_need *need,
 
     while (!status && run->stage != MEMORY_STAGE_DONE)
         switch (run->stage) {
-        case MEMORY_STAGE_REMEMBER:
+        case MEMORY_STAGE_FIRST:
             status = step_remember(run, need, err);
             break;
         case MEMORY_STAGE_TIDY:

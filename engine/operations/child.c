@@ -309,8 +309,8 @@ static sessile_status gather(session_core *s, children *c, sessile_error *err)
     return status;
 }
 
-static sessile_status pack(const children *c, sessile_subsession **out,
-                           sessile_error *err)
+static sessile_status pack(const children *c, const principal *who,
+                           sessile_subsession **out, sessile_error *err)
 {
     sessile_subsession *rows = host_alloc(
         c->alloc, (c->count + !c->count) * sizeof *rows + c->text.size + 3 * c->count);
@@ -323,9 +323,14 @@ static sessile_status pack(const children *c, sessile_subsession **out,
         const found *f = &c->at[i];
         const size_t from[4] = {f->id, f->agent, f->user, f->end};
         sessile_slice *names[3] = {&rows[i].id, &rows[i].agent, &rows[i].user};
+        const char *text = c->text.data;
+        guard_names of = {{text + f->agent, f->user - f->agent},
+                          {text + f->user, f->end - f->user},
+                          {text + f->id, f->agent - f->id}};
+        int seen = principal_sees(who, &of);
         rows[i] = f->row;
         for (int k = 0; k < 3; k++) {
-            *names[k] = (sessile_slice){to, from[k + 1] - from[k]};
+            *names[k] = (sessile_slice){to, seen ? from[k + 1] - from[k] : 0};
             if (names[k]->size)
                 memcpy(to, c->text.data + from[k], names[k]->size);
             to[names[k]->size] = 0;
@@ -336,8 +341,9 @@ static sessile_status pack(const children *c, sessile_subsession **out,
     return SESSILE_OK;
 }
 
-sessile_status session_subsessions(session_core *s, sessile_subsession **out,
-                                   size_t *count, sessile_error *err)
+sessile_status session_subsessions(session_core *s, const principal *who,
+                                   sessile_subsession **out, size_t *count,
+                                   sessile_error *err)
 {
     children c = {.alloc = &s->store->alloc};
     sessile_status status = session_lock_fresh(s, err);
@@ -348,7 +354,7 @@ sessile_status session_subsessions(session_core *s, sessile_subsession **out,
     status = gather(s, &c, err);
     session_unlock(s);
     if (!status)
-        status = pack(&c, out, err);
+        status = pack(&c, who, out, err);
     if (!status)
         *count = c.count;
     mem_free(c.alloc, c.at, c.capacity * sizeof *c.at);

@@ -5,6 +5,7 @@
 #ifndef OPERATIONS_FORK_H
 #define OPERATIONS_FORK_H
 
+#include "guard/principal.h"
 #include "session/handle.h"
 
 /*
@@ -36,7 +37,10 @@ sessile_status session_child_merged(session_core *parent, const session_core *ch
                                     sessile_error *err);
 sessile_status session_child_discarded(session_core *parent, const session_core *child,
                                        sessile_slice reason, sessile_error *err);
-sessile_status session_subsessions(session_core *s, sessile_subsession **out,
-                                   size_t *count, sessile_error *err);
+/* who: sees the rows; those of children beyond its scope have no names. NULL: all have.
+ */
+sessile_status session_subsessions(session_core *s, const principal *who,
+                                   sessile_subsession **out, size_t *count,
+                                   sessile_error *err);
 
 #endif

@@ -1,41 +1,26 @@
 /* changes.c: what became of a proposal, for the host. */
 #include "remember/proposal.h"
 
-#include <string.h>
-
-#include "base/text.h"
+#include "base/names.h"
 #include "memory/kinds.h"
 
-static void put_text(buf *out, const char *name, const char *data, size_t size)
+/* A member with the ids of a list and one more (SESSILE_NO_ID: none), if there are any.
+ */
+static void put_ids(buf *out, const char *name, const entry_ids *ids, sessile_id more)
 {
-    if (!size)
-        return;
-    buf_printf(out, ",\"%s\":", name);
-    json_put_string(out, data, size);
-}
+    const char *before = "";
 
-static void put_ids(buf *out, const char *name, const entry_ids *ids)
-{
-    if (!ids->count)
+    if (!ids->count && more == SESSILE_NO_ID)
         return;
     buf_printf(out, ",\"%s\":[", name);
-    for (size_t i = 0; i < ids->count; i++) {
-        buf_puts(out, i ? "," : "");
+    for (size_t i = 0; i < ids->count; i++, before = ",") {
+        buf_puts(out, before);
         memory_put_id(out, ids->at[i]);
     }
-    buf_putc(out, ']');
-}
-
-/* What it replaces, and the entry that had its key. */
-static void put_replaced(buf *out, const proposed *x)
-{
-    put_ids(out, "replaces", &x->ids);
-    if (x->holder == SESSILE_NO_ID)
-        return;
-    if (x->ids.count)
-        out->size--; /* the bracket */
-    buf_puts(out, x->ids.count ? "," : ",\"replaces\":[");
-    memory_put_id(out, x->holder);
+    if (more != SESSILE_NO_ID) {
+        buf_puts(out, before);
+        memory_put_id(out, more);
+    }
     buf_putc(out, ']');
 }
 
@@ -64,24 +49,24 @@ void proposal_put_changes(const proposal *p, buf *out, proposal_author_of author
                 buf_puts(out, ",\"id\":");
                 memory_put_id(out, x->id);
             }
-            put_text(out, "key", e->key.data, e->key.size);
-            put_text(out, "value", e->value.data, e->value.size);
-            put_text(out, "also", e->also.data, e->also.size);
+            memory_put_member(out, "key", e->key);
+            memory_put_member(out, "value", e->value);
+            memory_put_member(out, "also", e->also);
             buf_printf(out, ",\"kind\":\"%s\",\"source\":\"%s\"",
                        memory_kind_name(e->kind), memory_source_name(e->source));
             if (x->lowered)
                 buf_puts(out, ",\"lowered\":true");
-            put_replaced(out, x);
-            put_ids(out, "contradicts", &x->contradicted);
+            put_ids(out, "replaces", &x->ids, x->holder);
+            put_ids(out, "contradicts", &x->contradicted, SESSILE_NO_ID);
         } else {
-            put_ids(out, "ids", &x->ids);
+            put_ids(out, "ids", &x->ids, SESSILE_NO_ID);
         }
         buf_printf(out, ",\"state\":\"%s\"", state_of(x));
         if (x->state == PROPOSED_STALE)
-            put_text(out, "why", x->stale, strlen(x->stale));
+            memory_put_member(out, "why", slice_of(x->stale));
         else
-            put_text(out, "why", x->why.data, x->why.size);
-        put_text(out, "policy", by.name, strlen(by.name));
+            memory_put_member(out, "why", (sessile_slice){x->why.data, x->why.size});
+        memory_put_member(out, "policy", slice_of(by.name));
         buf_putc(out, '}');
     }
 }

@@ -41,12 +41,8 @@ static void put_waiting(buf *out, const proposed *x)
         json_put_string(out, x->why.data ? x->why.data : "", x->why.size);
     if (!x->contradicted.count)
         return;
-    buf_puts(out, ",\"contradicts\":[");
-    for (size_t i = 0; i < x->contradicted.count; i++) {
-        buf_puts(out, i ? "," : "");
-        memory_put_id(out, x->contradicted.at[i]);
-    }
-    buf_putc(out, ']');
+    buf_puts(out, ",\"contradicts\":");
+    memory_put_ids(out, x->contradicted.at, x->contradicted.count);
 }
 
 /* 1: the host says itself why its entry waits, or there is nothing to say. */
@@ -134,9 +130,9 @@ static sessile_status add_one(committing *c, size_t i, memory_core *m, batch *b,
     buf metadata, policy;
 
     if (x->kind != PROPOSED_WRITE)
-        return memory_add_verdict(m, b, x->ids.at, x->ids.count, verdicts[x->kind],
-                                  (sessile_slice){x->why.data, x->why.size},
-                                  slice_of(author.name), err);
+        return memory_add_verdicts(m, b, x->ids.at, x->ids.count, verdicts[x->kind],
+                                   (sessile_slice){x->why.data, x->why.size},
+                                   slice_of(author.name), err);
     buf_init(&metadata, b->alloc);
     buf_init(&policy, b->alloc);
     x->entry.from = x->sources;

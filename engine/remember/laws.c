@@ -1,10 +1,11 @@
 /*
  * laws.c: what a proposal may end: law 3, judged on a memory as it is.
  *
- * The memory is locked. What was shown and has changed since is stale: that part is left
- * out. What was never shown, is pinned, or is too much breaks the law, and all of the
- * proposal is refused. After others wrote, it is judged again
- * from the beginning.
+ * The memory is locked. A change that builds on an entry which was shown and has changed
+ * since is stale, and is left out. A change that would end an entry which was never shown
+ * or is pinned, or one entry too many, breaks the law; then all of the proposal is
+ * refused. When another process has written meanwhile, the proposal is judged again from
+ * the beginning.
  */
 #include "remember/proposal.h"
 

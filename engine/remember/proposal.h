@@ -134,7 +134,7 @@ void proposal_deinit(proposal *p);
 void proposal_clear(proposal *p);
 /* Makes p->words. Takes the target's lock. */
 sessile_status proposal_open_words(proposal *p, sessile_error *err);
-/* *may 1: the memory may be read, as its user consents. */
+/* Sets *may to 1 if the memory's user consents, so that it may be read; else to 0. */
 sessile_status proposal_may_read(const proposal *p, size_t memory, int *may,
                                  sessile_error *err);
 /* "user" or "agent". */
@@ -143,9 +143,9 @@ const char *proposal_memory_name(const proposal *p, size_t memory);
 int proposal_show_entry(proposal *p, size_t memory, sessile_id id); /* 0, or -1 */
 int proposal_has_shown(const proposal *p, size_t memory, sessile_id id);
 const shown_message *proposal_message(const proposal *p, sessile_id id); /* or NULL */
-/* A new one at the end; NULL: no memory. */
+/* Appends a proposed change that is empty. NULL: no memory. */
 proposed *proposal_add(proposal *p, proposed_kind kind, size_t memory, size_t step);
-/* Forgets those from `count` on. */
+/* Drops the proposed changes from number `count` on. */
 void proposal_cut(proposal *p, size_t count);
 int entry_ids_add(entry_ids *l, sessile_id id, const allocator *a); /* 0, or -1 */
 
@@ -210,7 +210,7 @@ sessile_status memory_agent_source(session_core *s, memory_core *m,
                                    const sessile_memory_write_entry *entry,
                                    sessile_slice before, sessile_memory_source *out,
                                    sessile_error *err);
-/* Judges the rest on a memory as it is: it is locked and fresh. */
+/* Judges what depends on the state of a memory, which is locked and fresh. */
 sessile_status proposal_judge(proposal *p, size_t memory, int64_t now_ms,
                               sessile_error *err);
 /* How many entries a run may end in a memory: law 3. The memory is locked. */

@@ -10,14 +10,6 @@
 /* Neighbours have at least this share of the score that an entry's own words give it. */
 #define NEAR_SHARE 0.5
 
-static void put_text(buf *out, const char *name, sessile_slice text)
-{
-    if (!text.size)
-        return;
-    buf_printf(out, ",\"%s\":", name);
-    json_put_string(out, text.data, text.size);
-}
-
 static void put_json(buf *out, const char *name, sessile_slice text)
 {
     if (!text.size)
@@ -32,13 +24,13 @@ static void put_time(buf *out, const char *name, int64_t ms)
         buf_printf(out, ",\"%s\":%" PRIi64, name, ms);
 }
 
-/* A share or a score, whatever the locale. */
+/* A share or a score; nothing if it is 0. */
 static void put_number(buf *out, const char *name, double value)
 {
-    int64_t millionths = (int64_t)(value * 1000000 + 0.5);
-    if (value > 0 && value < 1e9)
-        buf_printf(out, ",\"%s\":%lld.%06lld", name, (long long)(millionths / 1000000),
-                   (long long)(millionths % 1000000));
+    if (!(value > 0 && value < 1e9))
+        return;
+    buf_printf(out, ",\"%s\":", name);
+    json_put_millionths(out, value);
 }
 
 sessile_status proposal_put_row(proposal *p, buf *out, size_t memory,
@@ -53,10 +45,10 @@ sessile_status proposal_put_row(proposal *p, buf *out, size_t memory,
                ",\"source\":\"%s\"",
                id, proposal_memory_name(p, memory), memory_state_name(row->state),
                memory_kind_name(row->kind), memory_source_name(row->source));
-    put_text(out, "key", row->key);
-    put_text(out, "value", row->value);
-    put_text(out, "also", row->also);
-    put_text(out, "author", row->author);
+    memory_put_member(out, "key", row->key);
+    memory_put_member(out, "value", row->value);
+    memory_put_member(out, "also", row->also);
+    memory_put_member(out, "author", row->author);
     put_json(out, "from", row->from);
     put_json(out, "replaces", row->replaces);
     put_json(out, "metadata", row->metadata);
@@ -137,18 +129,14 @@ void proposal_put_proposed(const proposal *p, buf *out, size_t i)
     buf_printf(out, "{\"memory\":\"%s\",\"kind\":\"%s\",\"source\":\"%s\"",
                proposal_memory_name(p, x->memory), memory_kind_name(e->kind),
                memory_source_name(e->source));
-    put_text(out, "key", e->key);
-    put_text(out, "value", e->value);
-    put_text(out, "also", e->also);
+    memory_put_member(out, "key", e->key);
+    memory_put_member(out, "value", e->value);
+    memory_put_member(out, "also", e->also);
     put_json(out, "metadata", e->metadata);
     put_number(out, "importance", e->importance);
     if (x->ids.count) {
-        buf_puts(out, ",\"replaces\":[");
-        for (size_t k = 0; k < x->ids.count; k++) {
-            buf_puts(out, k ? "," : "");
-            memory_put_id(out, x->ids.at[k]);
-        }
-        buf_putc(out, ']');
+        buf_puts(out, ",\"replaces\":");
+        memory_put_ids(out, x->ids.at, x->ids.count);
     }
     buf_printf(out, ",\"lowered\":%s,\"pending\":%s}", x->lowered ? "true" : "false",
                x->waits ? "true" : "false");

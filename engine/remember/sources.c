@@ -1,20 +1,20 @@
 /*
  * sources.c: whose words a proposed entry has: laws 1, 2, 5 and 6.
  *
- * The source of an entry is the least of all that it is from: messages it names, entries
- * it was concluded from, entries it replaces. That is checked by its words, because a
- * policy, or the model that it asked, can name a message that says something else:
+ * The source of an entry is the least trusted of all that the entry is from: messages it
+ * names, entries it was concluded from, entries it replaces. A policy, or the model that
+ * it asked, can name a message that says something else. So the words of the entry are
+ * compared with what it names, and its source is lowered in three cases:
  *
- *   - less than half of its words stand in what it names, or half of the others are words
- *     that tools said, next to words of it, and no user: what users said becomes what the
- *     agent says;
- *   - half of the words of what the agent says stand in what tools said in the session,
- *     and less than half in what users said, or in the entries that it is from: it is
- *     the tool's. An order in a document is not better for having been repeated by an
- *     agent;
- *   - it copies what tools said (overlap.h): it is the tool's, whatever it names. A
- *     document can use the words of a question, or of an order that a user gave, and
- *     change one of them.
+ *   - From the user to the agent: less than half of the entry's words stand in what it
+ *     names; or half of the other words were said by tools, beside words of the entry,
+ * and by no user.
+ *   - From the agent to a tool: at least half of the entry's words stand in what tools
+ * said in the session, and less than half in what users said or in the entries that it is
+ *     from. An agent that repeats an order from a document does not make it better.
+ *   - From anybody to a tool: the entry copies what tools said (overlap.h), whatever it
+ *     names. A document can use the words of a question, or of an order that a user gave,
+ *     and change one of them.
  *
  * The day and the author of a message count as its words, because statements are told to
  * have them. Entries that it is from may be copied: they have sources of their own.
@@ -29,15 +29,9 @@
 
 /* ------------------------------------------------------------------ sources */
 
-static int rank_of(sessile_memory_source source)
-{
-    static const int ranks[] = {2, 1, 0, 3}; /* user, agent, tool, system */
-    return ranks[source];
-}
-
 static void lower_to(sessile_memory_source *source, sessile_memory_source other)
 {
-    if (rank_of(other) < rank_of(*source))
+    if (!memory_trusts(other, *source))
         *source = other;
 }
 
@@ -253,7 +247,7 @@ static sessile_status check_words(attesting *a, sessile_error *err)
     stands = word_set_has_half(&a->words, p->words, a->x->entry.value);
     adds = word_set_adds_half(&a->words, &p->tool_words, &p->user_words, p->words,
                               a->x->entry.value);
-    if ((!stands || adds) && rank_of(a->source) > rank_of(SESSILE_MEMORY_BY_AGENT))
+    if ((!stands || adds) && !memory_trusts(SESSILE_MEMORY_BY_AGENT, a->source))
         a->source = SESSILE_MEMORY_BY_AGENT;
     tools = has_tools_words(p, &a->entries, &a->x->entry,
                             a->source == SESSILE_MEMORY_BY_AGENT);

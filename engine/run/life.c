@@ -80,7 +80,7 @@ static int keep_state(run_core *run, const sessile_run_options *options)
 }
 
 sessile_status run_new(run_core **out, session_core *s, run_kind kind,
-                       const sessile_run_options *options, memory_core *const *memories,
+                       const sessile_run_options *options, const memory_cores *memories,
                        sessile_error *err)
 {
     store_core *store = s->store;
@@ -107,7 +107,7 @@ sessile_status run_new(run_core **out, session_core *s, run_kind kind,
     if (!status && (keep_texts(run, options) || keep_state(run, options)))
         status = fail_nomem(err);
     if (!status)
-        status = run_memory_init(run, memories, options->memory_count, err);
+        status = run_memory_init(run, memories, err);
     if (status) {
         run_free(run);
         return status;

@@ -18,7 +18,7 @@
 #include "policy/policy.h"
 #include "run/begin.h"
 
-sessile_status run_memory_init(run_core *run, memory_core *const *memories, size_t count,
+sessile_status run_memory_init(run_core *run, const memory_cores *memories,
                                sessile_error *err)
 {
     run_memory *m = &run->memory;
@@ -26,12 +26,12 @@ sessile_status run_memory_init(run_core *run, memory_core *const *memories, size
     sessile_status status;
 
     buf_init(&m->changes, run->alloc);
-    if (!count)
+    if (!memories || !memories->count)
         return SESSILE_OK;
-    status = recall_check_memories(s, memories, count, err);
+    status = recall_check_memories(s, memories->at, memories->count, err);
     if (status)
         return status;
-    status = proposal_init(&m->proposal, s->store, s, memories, count, err);
+    status = proposal_init(&m->proposal, s->store, s, memories->at, memories->count, err);
     m->is_open = 1;
     for (size_t i = 0; i < m->proposal.memory_count; i++)
         memory_retain(m->proposal.memories[i]);

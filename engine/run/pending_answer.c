@@ -343,7 +343,7 @@ static sessile_status read_pending_run(run_core *run, sessile_id id,
 sessile_status run_begin_answer(run_core **out, session_core *s, sessile_id pending_run,
                                 const sessile_answer *answer,
                                 const sessile_run_options *options,
-                                memory_core *const *memories, sessile_error *err)
+                                const memory_cores *memories, sessile_error *err)
 {
     run_core *run;
     sessile_status status = run_new(&run, s, RUN_COMPACT, options, memories, err);

@@ -10,7 +10,7 @@
 sessile_status run_begin_turn(run_core **out, session_core *s,
                               const sessile_slice *messages, size_t count,
                               const sessile_run_options *options,
-                              memory_core *const *memories, sessile_error *err)
+                              const memory_cores *memories, sessile_error *err)
 {
     run_core *run;
     sessile_status status = run_new(&run, s, RUN_TURN, options, memories, err);
@@ -31,7 +31,7 @@ sessile_status run_begin_turn(run_core **out, session_core *s,
 
 sessile_status run_begin_compact(run_core **out, session_core *s, int plan,
                                  const sessile_run_options *options,
-                                 memory_core *const *memories, sessile_error *err)
+                                 const memory_cores *memories, sessile_error *err)
 {
     const os_table *os = s->store->os;
     run_core *run;
@@ -53,7 +53,7 @@ sessile_status run_begin_compact(run_core **out, session_core *s, int plan,
 
 sessile_status run_begin_branch(run_core **out, session_core *s, sessile_id to,
                                 const sessile_run_options *options,
-                                memory_core *const *memories, sessile_error *err)
+                                const memory_cores *memories, sessile_error *err)
 {
     run_core *run;
     sessile_status status = run_new(&run, s, RUN_BRANCH, options, memories, err);

@@ -243,7 +243,7 @@ struct run_core {
 
 /* life.c: creates a run with its policies and configuration. */
 sessile_status run_new(run_core **out, session_core *s, run_kind kind,
-                       const sessile_run_options *options, memory_core *const *memories,
+                       const sessile_run_options *options, const memory_cores *memories,
                        sessile_error *err);
 /* Ends a run_begin_*(): gives the run to the caller, or frees it when status is an error.
  * The time since run_new() counts as the engine's. */
@@ -321,7 +321,7 @@ void run_forget(run_core *run);
 const context *run_context_left(const run_core *run);
 
 /* memory.c */
-sessile_status run_memory_init(run_core *run, memory_core *const *memories, size_t count,
+sessile_status run_memory_init(run_core *run, const memory_cores *memories,
                                sessile_error *err);
 void run_memory_deinit(run_core *run);
 /* The policies are about to see the run's state. */

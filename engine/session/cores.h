@@ -8,6 +8,8 @@
 #ifndef SESSION_CORES_H
 #define SESSION_CORES_H
 
+#include <stddef.h>
+
 typedef struct store_core store_core;
 typedef struct session_core session_core;
 typedef struct memory_core memory_core;
@@ -18,5 +20,14 @@ typedef struct search_core search_core;
 typedef struct check_core check_core;
 typedef struct reseal_core reseal_core;
 typedef struct migration_core migration_core;
+
+/* The memories that a call is given: the user's, and the one that the agent keeps for
+ * all.
+ */
+#define MEMORY_CORES_MOST 2
+typedef struct memory_cores {
+    memory_core *at[MEMORY_CORES_MOST];
+    size_t count;
+} memory_cores;
 
 #endif

@@ -41,8 +41,9 @@ struct binding_row;
 
 struct binding_store {
     sessile_store *handle;
-    size_t children; /* sessions and policies with a handle */
-    int closed;      /* close was asked for */
+    struct binding_store *of; /* of a view: the store that it was made from */
+    size_t children;          /* sessions, policies and views with a handle */
+    int closed;               /* close was asked for */
 };
 
 struct binding_session {
@@ -125,6 +126,10 @@ binding_function binding_keys_init;
 binding_store_method binding_store_keys, binding_store_rotate, binding_store_reseal,
     binding_store_forget;
 
+/* guard.c */
+binding_store_method binding_store_guard, binding_store_as, binding_store_renew,
+    binding_store_revoke, binding_store_who, binding_store_can;
+
 /* migrate.c */
 binding_function binding_migrate;
 
@@ -150,6 +155,21 @@ extern const struct binding_row binding_memory_row;
  * Leaves what holds it on the stack. */
 struct sessile_memory_outside *binding_outside(lua_State *L, int table, size_t *count);
 
+/* The names of the kinds and the sources of entries, ended by NULL. */
+extern const char *const binding_memory_kinds[], *const binding_memory_sources[];
+/* A number at a field; *out stays as it is if there is none. Raises for anything else. */
+void binding_field_number(lua_State *L, int table, const char *name, double *out);
+/* Copies `count` numbers of the list at index. Raises if one is no number. */
+void binding_floats(lua_State *L, int index, float *out, size_t count);
+
+/* memory_write.c */
+int binding_memory_write(lua_State *L, struct binding_child *memory);
+int binding_memory_apply(lua_State *L, struct binding_child *memory);
+int binding_memory_verdict(lua_State *L, struct binding_child *memory);
+int binding_memory_erase(lua_State *L, struct binding_child *memory);
+int binding_memory_delete_from(lua_State *L, struct binding_child *memory);
+int binding_memory_consent(lua_State *L, struct binding_child *memory);
+int binding_memory_embed(lua_State *L, struct binding_child *memory);
 /* The ids in the list at a field; leaves what holds them on the stack. */
 sessile_id *binding_memory_ids(lua_State *L, int table, const char *name, size_t *count);
 /* The entries to be written in the list at index, with a table on top that holds what
@@ -165,6 +185,10 @@ sessile_memory **binding_memories(lua_State *L, int index, size_t *count);
 /* The options of a recall in the table at index, and what holds their lists. */
 void binding_recall_options(lua_State *L, int index, sessile_recall_options *out);
 extern const struct binding_row binding_recall_row;
+
+/* outcome.c */
+/* What a run came to: the names of sessile_verdict, ended by NULL. */
+extern const char *const binding_verdicts[];
 
 /* memory_run.c */
 binding_session_method binding_session_remember_run, binding_session_recall_run;

@@ -286,9 +286,6 @@ static int run_vectors(lua_State *L, struct binding_child *run)
 
 /* ------------------------------------------------------------------ outcome */
 
-static const char *const verdicts[] = {"none",       "unchanged", "applied", "refused",
-                                       "too_little", "stale",     "pending", NULL};
-
 #define OUTCOME(...) BINDING_FIELD(sessile_memory_outcome, __VA_ARGS__)
 static void more_of_outcome(lua_State *L, const void *row)
 {
@@ -299,7 +296,7 @@ static void more_of_outcome(lua_State *L, const void *row)
 
 static const struct binding_row outcome_row = BINDING_ROW(
     sessile_memory_outcome, more_of_outcome,
-    BINDING_ENUM(sessile_memory_outcome, "verdict", verdict, verdicts),
+    BINDING_ENUM(sessile_memory_outcome, "verdict", verdict, binding_verdicts),
     OUTCOME("policy", TEXT, policy), OUTCOME("hook", TEXT, hook),
     OUTCOME("law", INTEGER, law), OUTCOME("message", TEXT, message),
     OUTCOME("refusal", ID, refusal), OUTCOME("heard", INTEGER, heard),

@@ -4,8 +4,8 @@
  */
 #include "binding.h"
 
-static const char *const verdicts[] = {"none",       "unchanged", "applied", "refused",
-                                       "too_little", "stale",     "pending", NULL};
+const char *const binding_verdicts[] = {"none",       "unchanged", "applied", "refused",
+                                        "too_little", "stale",     "pending", NULL};
 static const char *const dispositions[] = {"lost", "covered", "replaced", NULL};
 
 #define REMOVAL(...) BINDING_FIELD(sessile_removal, __VA_ARGS__)
@@ -18,7 +18,8 @@ static const struct binding_row removal_row =
 /* What the fallback came to, when it ran. */
 #define FALLBACK(...) BINDING_FIELD(sessile_fallback, __VA_ARGS__)
 static const struct binding_row fallback_row = BINDING_ROW(
-    sessile_fallback, NULL, BINDING_ENUM(sessile_fallback, "verdict", verdict, verdicts),
+    sessile_fallback, NULL,
+    BINDING_ENUM(sessile_fallback, "verdict", verdict, binding_verdicts),
     FALLBACK("too_little", BOOLEAN, too_little), FALLBACK("policy", TEXT, policy),
     FALLBACK("hook", TEXT, hook), FALLBACK("law", INTEGER, law),
     FALLBACK("message", TEXT, message), FALLBACK("refusal", ID, refusal),
@@ -39,7 +40,7 @@ static void more_of_outcome(lua_State *L, const void *row)
 #define OUTCOME(...) BINDING_FIELD(sessile_outcome, __VA_ARGS__)
 static const struct binding_row outcome_row = BINDING_ROW(
     sessile_outcome, more_of_outcome,
-    BINDING_ENUM(sessile_outcome, "verdict", verdict, verdicts),
+    BINDING_ENUM(sessile_outcome, "verdict", verdict, binding_verdicts),
     OUTCOME("first", ID, first), OUTCOME("last", ID, last), OUTCOME("head", ID, head),
     OUTCOME("compaction", ID, compaction), OUTCOME("time", TIME, time_ms),
     OUTCOME("first_kept", ID, first_kept), OUTCOME("branch_summary", ID, branch_summary),

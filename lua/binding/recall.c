@@ -7,8 +7,6 @@
 
 #include "sessile_memory.h"
 
-static const char *const sources[] = {"user", "agent", "tool", "system", NULL};
-
 sessile_memory **binding_memories(lua_State *L, int index, size_t *count)
 {
     sessile_memory **memories;
@@ -38,11 +36,7 @@ static void get_lists(lua_State *L, int index, sessile_recall_options *out)
         int list = lua_gettop(L);
         out->dims = lua_rawlen(L, list);
         vector = lua_newuserdatauv(L, (out->dims + 1) * sizeof *vector, 0);
-        for (size_t i = 0; i < out->dims; i++) {
-            lua_rawgeti(L, list, (lua_Integer)i + 1);
-            vector[i] = (float)luaL_checknumber(L, -1);
-            lua_pop(L, 1);
-        }
+        binding_floats(L, list, vector, out->dims);
         out->vector = vector;
     }
     out->outside = binding_outside(L, index, &out->outside_count);
@@ -82,7 +76,8 @@ void binding_recall_options(lua_State *L, int index, sessile_recall_options *out
     if (binding_raw_field(L, index, "budget") != LUA_TNIL)
         out->budget = binding_field_count(L, index, "budget", UINT32_MAX);
     if (binding_raw_field(L, index, "trust") != LUA_TNIL)
-        out->trust = (sessile_memory_source)binding_one_of(L, index, "trust", sources);
+        out->trust = (sessile_memory_source)binding_one_of(L, index, "trust",
+                                                           binding_memory_sources);
     get_lists(L, index, out);
 }
 
@@ -164,6 +159,6 @@ int binding_session_agent_source(lua_State *L, struct binding_session *session)
     if (sessile_memory_agent_source(session->handle, memory->handle, &entry, before,
                                     &source, &err))
         return binding_fail(L, &err);
-    lua_pushstring(L, sources[source]);
+    lua_pushstring(L, binding_memory_sources[source]);
     return 1;
 }

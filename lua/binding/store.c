@@ -19,6 +19,8 @@ static void store_close_handle(struct binding_store *store)
         sessile_store *handle = store->handle;
         store->handle = NULL;
         sessile_store_close(handle);
+        if (store->of)
+            binding_store_release(store->of);
     }
 }
 
@@ -404,6 +406,12 @@ static const struct binding_method store_methods[] = {
     {"reseal", .store = binding_store_reseal},
     {"forget", .store = binding_store_forget},
     {"put", .store = binding_store_put},
+    {"guard", .store = binding_store_guard},
+    {"as", .store = binding_store_as},
+    {"renew", .store = binding_store_renew},
+    {"revoke", .store = binding_store_revoke},
+    {"who", .store = binding_store_who},
+    {"can", .store = binding_store_can},
     {NULL},
 };
 

@@ -4,6 +4,7 @@
 -- agent are loaded once, for the first session of that agent.
 
 local inherited = require "sessile.inherited"
+local memory_runs = require "sessile.memory_runs"
 local memory_settings = require "sessile.memory_settings"
 local options = require "sessile.options"
 local triggers = require "sessile.triggers"
@@ -54,10 +55,15 @@ local function settings_of(store, who, name)
       return ("agent '%s': %s"):format(name, message)
     end
     local tell = store._on_policy_error
-    local ready, message, code = inherited.resolve(who, store._core, own,
-      tell and function(why, kind, key)
-        tell(named(why), kind, ("agents.%s.%s"):format(name, key))
-      end)
+    local told = tell and function(why, kind, key)
+      tell(named(why), kind, ("agents.%s.%s"):format(name, key))
+    end
+    local ready, message, code = inherited.resolve(who, (store._host or store)._core, own, told)
+    if ready and own.memory and own.memory.policy then
+      local loads
+      loads, message, code = memory_runs.check(who, store, name, told)
+      ready = loads and ready
+    end
     if not ready then
       return nil, named(message), code
     end

@@ -1,31 +1,32 @@
--- memory.lua: the handle of a long-term memory: `store:memory`.
+-- memory.lua: the handle of a long-term memory (`store:memory`), and its methods that write.
 --
--- It checks arguments and options, and names entries by their key or their id. What an entry means,
--- and what is found, is the engine's.
+-- It checks arguments and options. What an entry means, and what is found, is the engine's. The
+-- methods that read are in memory_read.lua.
 
 local agents = require "sessile.agents"
-local audit = require "sessile.memory_audit"
-local core = require "sessile.core"
 local embed = require "sessile.memory_embed"
 local import = require "sessile.memory_import"
 local memory_runs = require "sessile.memory_runs"
+local named = require "sessile.memory_named"
 local object = require "sessile.object"
 local options = require "sessile.options"
+local read = require "sessile.memory_read"
 local settings = require "sessile.memory_settings"
-local times = require "sessile.times"
 local view = require "sessile.memory_view"
-local why = require "sessile.memory_why"
 
 local memory = {}
 local methods = {}
 memory.methods = methods
 
-local STATES = { "live", "pending", "replaced", "deleted", "rejected", "expired", "erased" }
-local KINDS = { "fact", "episode", "reflection", "procedure" }
-local SOURCES = { "user", "agent", "tool", "system" }
+for name, method in pairs(read.methods) do
+  methods[name] = method
+end
+memory.HITS, memory.list_options, memory.search_options = read.HITS, read.list_options,
+  read.search_options
+memory.question, memory.search = read.question, read.search
 
--- Hits of a search without a limit, as the engine has it.
-memory.HITS = 10
+local KINDS, SOURCES = read.KINDS, read.SOURCES
+local is_id = named.is_id
 
 -- true, or nil, message, code: nothing is written for a disabled agent, or where memories are off.
 local function check_enabled(store, own, agent)
@@ -41,11 +42,6 @@ function memory.check_enabled(self)
   return check_enabled(self._store, self._settings, self._agent)
 end
 
--- Whether a text is an id. The engine's mark of "no entry" is none.
-local function is_id(text)
-  return text:find "^%x%x%x%x%x%x%x%x$" ~= nil and text:lower() ~= "ffffffff"
-end
-
 -- Raises if an option names an entry by a text that is no id.
 local function expect_id(name, text)
   if not is_id(text) then
@@ -53,31 +49,6 @@ local function expect_id(name, text)
       text:sub(1, 40)))
   end
 end
-
--- Copies options, a single name as a list of one.
-local function core_filter(opts)
-  local given = options.add({}, opts)
-  given.states = opts.state and { opts.state } or nil
-  given.kinds = opts.kind and { opts.kind } or nil
-  given.sources = opts.source and { opts.source } or nil
-  given.state, given.kind, given.source, given.metadata = nil, nil, nil, nil
-  if type(opts.metadata) == "string" then
-    given.metadata_name = opts.metadata
-  elseif opts.metadata then
-    local name, value = next(opts.metadata)
-    if type(name) ~= "string" or next(opts.metadata, name) ~= nil then
-      return nil, "metadata is looked for by one member: { name = value }", "EINVALID"
-    end
-    given.metadata_name, given.metadata_value = name, value
-  end
-  return given
-end
-
-local filter = {
-  state = STATES, kind = KINDS, source = SOURCES, since = "moment", ["until"] = "moment",
-  holds_at = "moment", prefix = "string", session = "string", session_agent = "string",
-  metadata = "string|table",
-}
 
 -- ---------------------------------------------------------------- writing
 
@@ -161,27 +132,6 @@ function methods:write(key, value, given)
   return changes[1].id
 end
 
--- Whether a text is an id, and no key of eight hexadecimal digits, such as the day 20260101. An id
--- goes first, so that no key that a model chose stands for another entry.
-local function means_id(self, text)
-  return is_id(text) and (self._core:get(text) ~= nil or not self._core:history(text))
-end
-
--- The id of an entry: an id, a row, or the key of a live entry.
-local function id_of(self, who, entry)
-  local is_row = type(entry) == "table"
-  entry = is_row and entry.id or entry
-  options.expect("string", entry, who .. ": a key, an id or a row")
-  if is_row or means_id(self, entry) then
-    return entry
-  end
-  local row, message, code = self._core:read(entry)
-  if not row then
-    return nil, message, code
-  end
-  return row.id
-end
-
 --- Options of a verdict. A text is its reason.
 function memory.verdict_options(given)
   return type(given) == "string" and { reason = given } or given
@@ -196,7 +146,7 @@ for name, to in pairs {
   local shape = options.shape(who, { reason = "string", by = "string" })
   methods[name] = function(self, entry, given)
     local opts = options.check(who, memory.verdict_options(given), shape)
-    local id, message, code = id_of(self, who, entry)
+    local id, message, code = named.id(self, who, entry, to)
     if not id then
       return nil, message, code
     end
@@ -298,7 +248,7 @@ function methods:erase(entry, given)
   end
   local ids = {}
   if entry ~= nil then
-    local id, message, code = id_of(self, "memory:erase", entry)
+    local id, message, code = named.id(self, "memory:erase", entry)
     ids = { id }
     if id and opts.history then
       ids, message, code = history_ids(self, id)
@@ -371,156 +321,6 @@ function methods:embed(model, ids, vectors)
   return self._core:embed(model, { ids = ids, vectors = vectors })
 end
 
--- ---------------------------------------------------------------- reading
-
---- The live entry of a key.
-function methods:read(key)
-  options.expect("string", key, "memory:read: a key")
-  return self._core:read(key)
-end
-
---- An entry by its id, whatever became of it.
-function methods:get(id)
-  options.expect("string", id, "memory:get: an id")
-  if not is_id(id) then
-    return nil, ("'%s' is no id of an entry: eight hexadecimal digits"):format(id:sub(1, 40)),
-      "EINVALID"
-  end
-  return self._core:get(id)
-end
-
-local list_options = options.shape("memory:list", filter,
-  { limit = "count", offset = "count", day = "string" })
-memory.list_options = list_options
-
-local DAY = 86400000
-
--- Restricts a filter to the entries written on a day in the memory's zone.
-local function take_day(self, opts)
-  if opts.day then
-    local zone = self._settings.zone or 0
-    local begins = opts.day == "today" and times.day(core.now(), zone) or opts.day
-    begins = begins:find "^%d+%-" and times.moment(begins, 0)
-    if not begins then
-      return nil, ("'%s' is no day: 2026-02-01, or today"):format(opts.day:sub(1, 40)), "EINVALID"
-    end
-    begins = begins - zone
-    opts.since = math.max(opts.since or 0, begins, 0)
-    opts["until"] = math.min(opts["until"] or math.maxinteger, begins + DAY)
-    opts.day = nil
-  end
-  return opts
-end
-
---- Entries, newest first; all that are live, unless options say which.
-function methods:list(given)
-  local opts, message, code = core_filter(options.check("memory:list", given, list_options))
-  if opts then
-    opts, message, code = take_day(self, opts)
-  end
-  if not opts then
-    return nil, message, code
-  end
-  return self._core:list(opts)
-end
-
-local search_options = options.shape("memory:search", filter, {
-  limit = "positive", vector = "table|no", model = "string", weight = "any", recency = "any",
-  importance = "any", min = "any", explain = "boolean",
-})
-memory.search_options = search_options
-
--- The vector of a question, as memory_embed.lua has it. opts: of a search. kept: see there.
-function memory.question(own, kept, question, opts)
-  if opts.vector then
-    return { vector = opts.vector, model = opts.model, given = true }
-  elseif opts.vector == false then
-    return {}
-  end
-  return embed.question(own, kept, question, opts.weight or own.weight)
-end
-
---- As search, with the vector of memory.question.
-function memory.search(self, question, given, found)
-  local opts = options.check("memory:search", given, search_options)
-  for _, name in ipairs { "weight", "recency", "importance", "min" } do
-    if opts[name] ~= nil and type(opts[name]) ~= "number" then
-      options.misuse(("memory:search: option '%s': a number expected"):format(name))
-    end
-  end
-  local message, code
-  opts.weight = opts.weight or self._settings.weight
-  found = found or memory.question(self._settings, self._questions, question, opts)
-  opts, message, code = core_filter(opts)
-  if not opts then
-    return nil, message, code
-  end
-  return embed.search(self, question, opts, found, opts.limit or memory.HITS)
-end
-
---- Entries that answer a question, best first, each with its score; and {legs = {words = true,
---- vectors =, why =}}: whether vectors were compared, and if not though somebody embeds here, why.
---- vector: the question's; false: by words alone.
-function methods:search(question, given)
-  options.expect("string", question, "memory:search: a question")
-  return memory.search(self, question, given)
-end
-
---- What led to an entry, newest first: it, what it replaced, and so on. By its key, id or row.
-function methods:history(entry)
-  local is_row = type(entry) == "table"
-  entry = is_row and entry.id or entry
-  options.expect("string", entry, "memory:history: a key, an id or a row")
-  if is_row or means_id(self, entry) then
-    return self._core:history(nil, entry)
-  end
-  return self._core:history(entry)
-end
-
---- Entries that wait for a person to approve or reject them, newest first.
-function methods:pending()
-  return self:list { state = "pending" }
-end
-
---- Where an entry comes from, and what ended it: {entry, from = {{session, agent, first, last,
---- messages, or failure and code}, …}, ended = {id, state, time, by, reason, value}}.
-function methods:why(entry)
-  local id, message, code = id_of(self, "memory:why", entry)
-  if not id then
-    return nil, message, code
-  end
-  local row
-  row, message, code = self._core:get(id)
-  if not row then
-    return nil, message, code
-  end
-  return why.of(self, row)
-end
-
---- What a person should look at: a list of {what = "order", "address" or "secret", row, part} and
---- {what = "session", session, agent, entries, usual}.
-function methods:audit()
-  local rows, message, code = self._core:list { states = { "live", "pending" } }
-  if not rows then
-    return nil, message, code
-  end
-  return audit.of(rows)
-end
-
-local markdown_options = options.shape("memory:markdown", { day = "string" })
-
---- The live entries as Markdown, one line each, below a heading for each kind. day: those written
---- on it, as for list.
-function methods:markdown(given)
-  local opts = options.check("memory:markdown", given, markdown_options)
-  local rows, message, code = self:list { day = opts.day }
-  if not rows then
-    return nil, message, code
-  end
-  local day = opts.day == "today" and times.day(core.now(), self._settings.zone or 0) or opts.day
-  return view.render(rows, self._agent, self._user, day)
-end
-
 local edit_options = options.shape("memory:edit", { by = "string" })
 
 --- Makes the changes that turn one text of markdown() into another: a changed line replaces its
@@ -566,24 +366,6 @@ function methods:import(text, given)
   end
   done.format = format
   return done
-end
-
---- Counts; and the models that entries have vectors of: {name=, dims=, vectors=, live=, missing=,
---- used=}.
-object.forward(methods, "stats models")
-
-local watch_options = options.shape("memory:watch", { after = "string", timeout_ms = "timeout" })
-
---- Waits until others have written: entries, verdicts, consents, vectors. after: the id that the
---- last call returned; nil: everything that this handle has read. Returns whether there is anything
---- new, and the next `after`.
-function methods:watch(given)
-  local opts = options.check("memory:watch", given, watch_options)
-  if opts.after and not is_id(opts.after) then
-    options.misuse(("memory:watch: option 'after': an id expected, got '%s'"):format(
-      opts.after:sub(1, 40)))
-  end
-  return self._core:watch(opts)
 end
 
 -- ---------------------------------------------------------------- opening

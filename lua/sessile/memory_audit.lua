@@ -12,15 +12,17 @@ local audit = {}
 local WHAT = { secret = "secret", key = "secret", credentials = "secret", ip = "address",
   email = "address" }
 
--- Lower-case patterns of orders, in English and German.
+-- Lower-case patterns of orders, in English and German: those of policies/admit_strict.lua, which
+-- must stand alone. spec/policies/admit_strict_spec.lua compares the two.
 local ORDERS = {
   "ignore %w*%s?%w*%s?instruction", "ignore all", "ignore any", "ignore previous", "disregard",
   "forget everything", "forget all", "you must", "you are now", "from now on", "new instruction",
-  "system prompt", "developer message", "do not tell", "don't tell", "do not mention",
-  "without asking", "without telling", "before you answer", "when you read this", "act as ",
-  "pretend to", "jailbreak", "override ", "send %w+ to", "forward %w+ to", "upload %w+ to",
-  "curl ", "wget ", "rm %-rf", "sudo ", "eval%(", "<script", "<%|", "%[inst%]", "</?system",
-  "ignoriere", "ab jetzt", "von nun an", "du musst", "ohne zu fragen", "sende %w+ an",
+  "system prompt", "system message", "developer message", "do not tell", "don't tell",
+  "do not mention", "without asking", "without telling", "before you answer",
+  "when you read this", "act as ", "pretend to", "jailbreak", "override ", "send %w+ to",
+  "forward %w+ to", "upload %w+ to", "curl ", "wget ", "rm %-rf", "sudo ", "eval%(", "<script",
+  "<%|", "%[inst%]", "</?system", "ignoriere", "ab jetzt", "ab sofort", "von nun an", "du musst",
+  "ohne zu fragen", "sende %w+ an", "schicke %w+ an",
 }
 
 -- What a text looks like: {["order"] = the part, …}.

@@ -24,7 +24,8 @@ end
 
 -- ---------------------------------------------------------------- JSON
 
--- The entries of mem0: a list of memories, or {results = list}. nil: it is none.
+-- The entries of mem0: a list of memories, or {results = list}. nil: it is none; with a message if
+-- only some of the list are memories.
 local function of_mem0(value)
   local list = type(value) == "table" and (value.results or value.memories or value)
   if type(list) ~= "table" or #list == 0 then
@@ -34,7 +35,8 @@ local function of_mem0(value)
   for i, one in ipairs(list) do
     local text = type(one) == "table" and (one.memory or one.text)
     if type(text) ~= "string" then
-      return nil
+      return nil, i > 1 and ("item %d of the list is no memory of mem0: it has no text in `memory`")
+        :format(i) or nil
     end
     entries[i] = { value = trimmed(text), holds_from = date(one.created_at),
       metadata = { imported = "mem0", id = one.id } }
@@ -42,24 +44,51 @@ local function of_mem0(value)
   return entries
 end
 
+-- Adds what an entity or a relation of MCP's memory server says; false: it is neither.
+local function add_mcp(entries, one, kind)
+  if type(one) ~= "table" then
+    return false
+  elseif kind == "entity" and type(one.name) == "string" and type(one.observations) == "table" then
+    for _, said in ipairs(one.observations) do
+      entries[#entries + 1] = type(said) == "string" and said ~= "" and {
+        value = one.name .. ": " .. said,
+        also = type(one.entityType) == "string" and one.entityType or nil,
+        metadata = { imported = "mcp" } } or nil
+    end
+    return true
+  elseif kind == "relation" and type(one.from) == "string" and type(one.to) == "string" then
+    entries[#entries + 1] = { value = ("%s %s %s"):format(one.from,
+      tostring(one.relationType):gsub("_", " "), one.to), metadata = { imported = "mcp" } }
+    return true
+  end
+  return false
+end
+
 -- The entries of the lines of MCP's memory server. nil: it is none.
 local function of_mcp(text)
   local entries = {}
   for line in text:gmatch "[^\r\n]+" do
     local one = line:find "%S" and answers.decode(line)
-    local kind = type(one) == "table" and one.type
-    if kind == "entity" and type(one.name) == "string" and type(one.observations) == "table" then
-      for _, said in ipairs(one.observations) do
-        entries[#entries + 1] = type(said) == "string" and said ~= "" and {
-          value = one.name .. ": " .. said,
-          also = type(one.entityType) == "string" and one.entityType or nil,
-          metadata = { imported = "mcp" } } or nil
-      end
-    elseif kind == "relation" and type(one.from) == "string" and type(one.to) == "string" then
-      entries[#entries + 1] = { value = ("%s %s %s"):format(one.from,
-        tostring(one.relationType):gsub("_", " "), one.to), metadata = { imported = "mcp" } }
-    elseif line:find "%S" then
+    if line:find "%S" and not add_mcp(entries, one, type(one) == "table" and one.type) then
       return nil
+    end
+  end
+  return entries
+end
+
+-- The entries of the graph that MCP's memory server returns, {entities = {…}, relations = {…}}.
+-- nil: it is none.
+local function of_graph(value)
+  local entities, relations = value.entities, value.relations
+  if type(entities) ~= "table" or relations ~= nil and type(relations) ~= "table" then
+    return nil
+  end
+  local entries = {}
+  for _, group in ipairs { { "entity", entities }, { "relation", relations or {} } } do
+    for _, one in ipairs(group[2]) do
+      if not add_mcp(entries, one, group[1]) then
+        return nil
+      end
     end
   end
   return entries
@@ -111,11 +140,11 @@ end
 -- ---------------------------------------------------------------- which
 
 -- What a text that is not read looks like.
-local function looks_like(text)
+local function looks_like(text, is_json)
   local start = trimmed(text:sub(1, 400))
   return text:find("\0", 1, true) and "a binary file" or not utf8.len(text) and "no UTF-8"
     or start == "" and "an empty file" or start:find "^<" and "HTML or XML"
-    or start:find "^[{%[]" and "JSON of another kind"
+    or is_json and "JSON of another kind" or start:find "^[{%[]" and "JSON that is damaged"
     or start:find "^%%YAML" and "YAML" or start:find "^[^\n,]+,[^\n,]+,[^\n]*\n" and "a table (CSV)"
     or start:find "^[%w_]+:%s*\n" and "YAML" or nil
 end
@@ -132,18 +161,24 @@ function import.read(text, name)
   end
   local is_json = text:find "^%s*[{%[]"
   local value = is_json and not text:find("\0", 1, true) and answers.decode(text) or nil
-  local entries = value and of_mem0(value)
+  local entries, wrong
+  if type(value) == "table" then
+    entries, wrong = of_mem0(value)
+  end
   if entries then
     return entries, "mem0"
+  elseif wrong then
+    return nil, wrong, "EINVALID"
   end
-  entries = is_json and of_mcp(text)
+  entries = is_json and of_mcp(text) or type(value) == "table" and of_graph(value)
   if entries then
     return entries, "mcp"
   end
-  local other = looks_like(text)
+  local other = looks_like(text, value ~= nil or is_json and answers.decode(
+    text:match "[^\r\n]+") ~= nil)
   if other then
     return nil, ("it is no memory that can be imported: it looks like %s. Known are mem0's JSON, "
-      .. "the JSON lines of MCP's memory server, and Markdown"):format(other), "EINVALID"
+      .. "the JSON of MCP's memory server, and Markdown"):format(other), "EINVALID"
   end
   return of_markdown(text, name), "markdown"
 end

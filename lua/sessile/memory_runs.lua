@@ -23,16 +23,29 @@ function runs.policy(who, store, agent, given)
   if not spec then
     return {}
   end
-  local known = loaded[store] or {}
-  loaded[store] = known
+  local owner = store._host or store -- a view has the policies of its store
+  local known = loaded[owner] or {}
+  loaded[owner] = known
   if not known[spec] then
-    local found, message, code = policy.resolve(who, store._core, spec)
+    local found, message, code = policy.resolve(who, owner._core, spec)
     if not found then
       return nil, message, code
     end
     known[spec] = found
   end
   return known[spec]
+end
+
+--- Loads memory.policy, which is to be used later: an agent's, or the store's (agent nil). true, or
+--- nil, message, code, unless there is an on_error, as for policy.load.
+function runs.check(who, store, agent, on_error)
+  local found, message, code = runs.policy(who, store, agent)
+  if not found and on_error then
+    on_error(message, code, "memory.policy")
+  elseif not found then
+    return nil, "memory: " .. message, code
+  end
+  return true
 end
 
 -- ---------------------------------------------------------------- a host's hooks

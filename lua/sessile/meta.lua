@@ -177,8 +177,9 @@ function sessile.encoding(name, options) end
 ---@field agents? table<string, sessile.AgentSettings> overrides for the sessions of an agent
 ---@field memory? sessile.MemorySettings
 ---@field on_policy_error? fun(message: string, code: string, key: string) told of a policy that
----cannot be loaded; key: "policy", "fallback" or "agents.NAME.policy". The store then opens, and a
----run that needs the policy fails. nil: the store, or that agent's session, does not open
+---cannot be loaded; key: "policy", "fallback" or "memory.policy", of an agent after "agents.NAME.".
+---The store then opens, and a run that needs the policy fails. nil: the store, or that agent's
+---session, does not open
 
 ---Options that override those of the store and are overridden by those of a session.
 ---@class sessile.AgentSettings: sessile.Inherited
@@ -889,7 +890,7 @@ function AnyMemory:confirm(entry, opts) end
 ---@return string? code
 function AnyMemory:consent(is_given, opts) end
 
----The live entry of a key. ENOTFOUND names the nearest key.
+---The live entry of a key. ENOTFOUND names a similar key, if one is found quickly.
 ---@param slot string a key
 ---@return sessile.MemoryRow?
 ---@return string? message
@@ -1318,6 +1319,66 @@ function Store:deletions() end
 ---@return string? message
 ---@return string? code
 function Store:undelete(which, opts) end
+
+---@class sessile.Credential
+---@field user? string whose sessions are its own
+---@field actor? string who acts for the user
+---@field roles? string|string[] of a view of a view: nil keeps what that may
+---@field agents? string|string[] names, or beginnings of names that end with `*`; nil: every agent
+---@field session? string the only session that it may use
+---@field expires? integer ms since 1970; nil: never
+
+---@class sessile.Principal
+---@field user? string
+---@field actor? string who acts for the user
+---@field session? string the only session that it may use
+---@field agents? string[] names, or beginnings of names that end with `*`; nil: every agent
+---@field permissions string[]
+---@field all boolean the sessions of all users; false: those of `user`
+---@field host boolean the host's own handle: everything is allowed
+---@field expires? integer ms since 1970
+
+---Sets a guard: from now on `store:as` makes views that may less. Handles that were opened before
+---are not guarded. EINVALID: the store has a guard, or a role names a permission that there is not.
+---@param opts? {roles: table<string, table>?, require_principal: boolean?} roles: NAME = {
+---"view_session", …, all = true }, beside viewer, editor, admin and auditor
+---@return true? done
+---@return string? message
+---@return string? code
+function Store:guard(opts) end
+
+---A view of a store with a guard: a store for a user, which may what its roles give. Close it
+---before the store. A view of a view only narrows, and is of the same user (EDENIED).
+---@param credential sessile.Credential
+---@return sessile.Store? view
+---@return string? message
+---@return string? code
+function Store:as(credential) end
+
+---Lets a view live until `expires`, in ms since 1970; 0: without an end.
+---@param expires integer
+---@return true? done
+---@return string? message
+---@return string? code
+function Store:renew(expires) end
+
+---Ends what a view, and each view of it, may: later calls are EDENIED.
+---@return true? done
+---@return string? message
+---@return string? code
+function Store:revoke() end
+
+---Who uses the store. EINVALID: it has no guard.
+---@return sessile.Principal? principal
+---@return string? message
+---@return string? code
+function Store:who() end
+
+---Whether a call that needs this permission would pass, on the session of these names.
+---@param permission string
+---@param on? {agent: string?, user: string?, id: string?}
+---@return boolean
+function Store:can(permission, on) end
 
 ---Deletes expired sessions, and those deleted softly longer ago than `retention` ("90d").
 ---@param opts? {agent: string?, user: string?, retention: number|string|nil, dry_run: boolean?}

@@ -5,10 +5,12 @@
 
 local agents = require "sessile.agents"
 local core = require "sessile.core"
+local guard = require "sessile.guard"
 local inherited = require "sessile.inherited"
 local keys = require "sessile.keys"
 local life = require "sessile.life"
 local memory = require "sessile.memory"
+local memory_runs = require "sessile.memory_runs"
 local migrate = require "sessile.migrate"
 local named = require "sessile.named"
 local object = require "sessile.object"
@@ -280,7 +282,7 @@ function methods:check(given)
   return report
 end
 
-for _, more in ipairs { keys, migrate.methods, life.store } do
+for _, more in ipairs { keys, migrate.methods, life.store, guard.methods } do
   options.add(methods, more)
 end
 
@@ -314,6 +316,19 @@ local meta = object.class {
   end,
 }
 
+-- A store as `self`, over the core of a view.
+function guard.view(self, handle)
+  local made = {}
+  for name, value in pairs(self) do
+    made[name] = value
+  end
+  made._core, made._user, made._closed = handle, false, false
+  made._host = self._host or self -- loads the policies that are configured
+  made._pool = pool.new(self._memory and self._memory.open)
+  made._sessions = setmetatable({}, { __mode = "k" })
+  return setmetatable(made, meta)
+end
+
 --- Wraps an opened core store. defaults: the options of sessile.open. nil, message, code
 --- if one of their policies cannot be loaded and nobody wants to be told (on_policy_error).
 function store.wrap(handle, url, defaults)
@@ -323,7 +338,7 @@ function store.wrap(handle, url, defaults)
     handle:close()
     return nil, message, code
   end
-  return setmetatable({
+  local self = setmetatable({
     _core = handle,
     _url = url,
     _sealed = handle:sealed(),
@@ -345,6 +360,13 @@ function store.wrap(handle, url, defaults)
     _sessions = setmetatable({}, { __mode = "k" }),
     _closed = false,
   }, meta)
+  local loads
+  loads, message, code = memory_runs.check("sessile.open", self, nil, defaults.on_policy_error)
+  if not loads then
+    handle:close()
+    return nil, message, code
+  end
+  return self
 end
 
 return store

@@ -1,6 +1,7 @@
 -- Embeddings of long-term memory: who embeds, what it may answer, and what a wrong answer costs.
 -- The embedder here is a table of synonyms: two texts without a shared word meet.
 
+local fails = require("spec.support.expect").refused
 local endpoints = require "spec.support.endpoints"
 local expect = require "spec.support.expect"
 local stores = require "spec.support.stores"
@@ -32,13 +33,6 @@ local function synonyms(texts)
     vectors[i] = vector_of(text)
   end
   return vectors
-end
-
-local function fails(code, ...)
-  local result, message, got = ...
-  assert.is_nil(result)
-  assert.equal(code, got)
-  return message
 end
 
 -- A memory with three entries, in a store where this embeds.
@@ -266,6 +260,7 @@ describe("an embedder", function()
     for text, given in pairs {
       ["got number"] = { embed = 3 },
       ["command=, endpoint= or lua="] = { embed = { name = "x" } },
+      ["without a table, with name="] = { embed = { function() end, name = "x" } },
       ["one of command"] = { embed = { endpoint = "http://localhost", lua = "x", name = "x" } },
       ["name: say which"] = { embed = { endpoint = "http://localhost" } },
       ["http://"] = { embed = { endpoint = "localhost", name = "x" } },

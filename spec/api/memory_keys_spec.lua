@@ -52,6 +52,37 @@ describe("a key of a memory", function()
   end)
 end)
 
+describe("a verdict about a key", function()
+  local m
+
+  before_each(function()
+    m = assert(stores.ram():memory "coder")
+  end)
+
+  it("restores what ended last, if nothing of it is live", function()
+    local first = assert(m:write("editor", "vim"))
+    assert(m:write("editor", "emacs"))
+    assert(m:write("editors", "many"))
+    assert(m:restore(first))
+    assert(m:delete "editor") -- vim, which is older, but was live
+    assert.is_true(m:restore "editor")
+    assert.equal("vim", m:read "editor".value)
+    assert.is_false(m:restore "editor")
+    assert.equal("ENOTFOUND", select(3, m:restore "edit"))
+  end)
+
+  it("approves or rejects what waits", function()
+    assert(m:write("editor", "vim"))
+    assert(m:write("editor", "emacs", { pending = true }))
+    assert.is_true(m:approve "editor")
+    assert.equal("emacs", m:read "editor".value)
+    assert(m:write("shell", "fish", { pending = true }))
+    assert.is_true(m:reject "shell")
+    assert.equal(0, #m:pending())
+    assert.equal("ENOTFOUND", select(3, m:delete "shell"))
+  end)
+end)
+
 describe("an error of a memory", function()
   it("speaks of the memory, not of a session", function()
     local store = stores.ram()

@@ -1,5 +1,6 @@
 -- What a configuration says about long-term memory: off and on, by agent, and what new entries get.
 
+local fails = require("spec.support.expect").refused
 local expect = require "spec.support.expect"
 local cli = require "spec.support.cli"
 local project = require "spec.support.project"
@@ -7,13 +8,6 @@ local stores = require "spec.support.stores"
 local temp = require "spec.support.temp"
 local times = require "sessile.times"
 local has = expect.has
-
-local function fails(code, ...)
-  local result, message, got = ...
-  assert.is_nil(result)
-  assert.equal(code, got)
-  return message
-end
 
 describe("the option memory of a store", function()
   after_each(stores.clean)
@@ -57,6 +51,24 @@ describe("the option memory of a store", function()
       assert.equal("Hund", m:search("Katze", { vector = { 0, 1 } })[1].value)
       assert.equal("Katze", m:search("Katze", { vector = { 0, 1 }, weight = 0 })[1].value)
     end)
+
+  it("names a policy that cannot be loaded when the store is opened", function()
+    local sessile = require "sessile"
+    local memory = { policy = "memroy" }
+    has(fails("ENOTFOUND", sessile.open("ram:", { memory = memory })), "did you mean 'memory'")
+    local told
+    local store = stores.ram { memory = memory, on_policy_error = function(message, code, key)
+      told = { message, code, key }
+    end }
+    has(told[1], "there is no policy 'memroy'")
+    assert.same({ "ENOTFOUND", "memory.policy" }, { told[2], told[3] })
+    local s = assert(store:session { id = "one", agent = "coder" })
+    fails("ENOTFOUND", s:remember())
+    local own = stores.ram { agents = { coder = { memory = { policy = "tdy" } } } }
+    has(fails("ENOTFOUND", own:session { id = "one", agent = "coder" }), "agent 'coder'",
+      "did you mean 'tidy'")
+    assert(own:session { id = "one", agent = "other" })
+  end)
 
   it("lets a session's memory write for all", function()
     local store = stores.ram { memory = { share = true } }

@@ -1,5 +1,6 @@
 -- Long-term memory, as a Lua program uses it. What entries mean is tested in tests/unit/memory.
 
+local fails = require("spec.support.expect").refused
 local stores = require "spec.support.stores"
 local temp = require "spec.support.temp"
 local sessile = require "sessile"
@@ -10,13 +11,6 @@ local function values(rows)
     list[i] = row.value
   end
   return table.concat(list, "|")
-end
-
-local function fails(code, ...)
-  local result, message, got = ...
-  assert.is_nil(result)
-  assert.equal(code, got)
-  return message
 end
 
 after_each(stores.clean)

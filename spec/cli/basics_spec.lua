@@ -363,6 +363,7 @@ describe("usage", function()
       assert.truthy(all:find(command.name, 1, true))
       local text = done("help " .. command.name)
       assert.equal(text, (done(command.name .. " --help")))
+      assert.truthy(select(2, text:gsub("\n  %-%-user ", "")) <= 1, text) -- its own, or that of all
       assert.is_true(text:find("Examples", 1, true) < text:find("Usage", 1, true))
     end
   end)

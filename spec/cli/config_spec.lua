@@ -405,6 +405,15 @@ describe("doctor", function()
     end)
   end)
 
+  it("says which policy of memories cannot be loaded", function()
+    own [[return { memory = { policy = "memroy" }, agents = {
+      coder = { memory = { policy = "remember_said" } } } }]]
+    local out, _, code = sessile "doctor"
+    assert.equal(1, code)
+    assert.truthy(out:find "bad +memory +.-did you mean 'memory'", out)
+    assert.truthy(out:find "ok +memory of coder +remember_said", out)
+  end)
+
   it("knows a configuration that does not do", function()
     own "return { polcy = 1 }"
     local out, _, code = sessile "doctor"

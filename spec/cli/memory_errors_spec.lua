@@ -33,7 +33,9 @@ describe("sessile memory, given what it cannot use,", function()
       refused(3, ("memory %s nobody %s"):format(name, rest), 'agent "nobody"',
         "sessile memory add nobody TEXT")
     end
-    refused(3, "memory show coder --user bob", "for a user", "memory add coder TEXT")
+    refused(3, "memory show coder --user bob", "for a user",
+      "memory add coder TEXT --user bob --consent WORDS")
+    refused(2, "memory add '' x", "the name of the agent is empty")
   end)
 
   it("refuses a key of 10 KB, or one that nobody can read", function()
@@ -45,7 +47,8 @@ describe("sessile memory, given what it cannot use,", function()
   end)
 
   it("refuses a value that is not UTF-8, empty, or too long", function()
-    refused(1, "memory add coder \"$(printf 'caf\\351')\"", "the value is not UTF-8")
+    refused(1, "memory add coder \"$(printf 'caf\\351')\"", "the value is not UTF-8",
+      "Nothing was written.")
     refused(1, "memory add coder x --also \"$(printf 'caf\\351')\"", "also is not UTF-8")
     refused(1, "memory add coder ''", "not empty")
     refused(1, "memory add coder \"$(head -c 70000 /dev/zero | tr '\\0' x)\"", "70000 bytes",
@@ -54,7 +57,8 @@ describe("sessile memory, given what it cannot use,", function()
 
   it("makes no memory for an entry that it refuses", function()
     refused(1, "memory add fresh \"$(printf 'caf\\351')\"", "not UTF-8")
-    refused(1, "memory add fresh x --key " .. ("k"):rep(10240), "[memory_key]")
+    refused(1, "memory add fresh x --key " .. ("k"):rep(10240), "[memory_key]",
+      "Nothing was written.")
     refused(1, "memory add fresh '' --user bob --consent yes", "not empty")
     refused(3, "memory show fresh", "memory add fresh")
   end)
@@ -88,7 +92,10 @@ describe("sessile memory, given what it cannot use,", function()
       cli.write(cli.home() .. "/other", text)
       refused(1, "memory import coder " .. cli.home() .. "/other", words, "Nothing was changed")
     end
-    refused(3, "memory import coder " .. cli.home() .. "/not-there", "cannot be read")
+    assert.is_nil(refused(3, "memory import coder " .. cli.home() .. "/not-there",
+      "cannot be read"):find "sessile list")
+    assert.is_nil(refused(3, "memory export coder /proc/not-there", "/proc/not-there")
+      :find "sessile list")
   end)
 
   it("says that a user was forgotten", function()
@@ -97,9 +104,21 @@ describe("sessile memory, given what it cannot use,", function()
     for _, words in ipairs { "show coder", "search coder tea", "add coder x --consent yes",
       "edit coder", "stats coder", "review coder", "clear coder --yes", "rm coder 1" } do
       local said = refused(7, ("memory %s --user ann"):format(words),
-        "the memory of agent \"coder\" for a user", "the secret of this user was forgotten")
+        "the memory of agent \"coder\" for a user", "the secret of this user was forgotten",
+        "sessile purge --forgotten")
       assert.is_nil(said:find("session", 1, true), said)
     end
     assert.matches("prefers vim", cli.done "memory show coder")
+    cli.done "purge --forgotten --yes"
+    cli.done [[memory add coder "likes coffee" --user ann --consent "yes"]]
+    assert.matches("likes coffee", cli.done "memory show coder --user ann")
+  end)
+
+  it("says that a memory does not open, for whom another was made since", function()
+    cli.done "forget ann --yes"
+    cli.done [[memory add other "likes coffee" --user ann --consent "yes"]]
+    before = store()
+    local said = refused(7, "memory show coder --user ann", "was forgotten since", "sessile check")
+    assert.is_nil(said:find("SESSILE_KEY", 1, true), said)
   end)
 end)

@@ -39,6 +39,25 @@ describe("sessile memory", function()
     assert.matches("log entries +8\n", (run "memory stats coder"))
   end)
 
+  it("restores what a deletion by key has ended, and says when there is nothing to show", function()
+    run [[memory add coder "prefers vim" --key editor]]
+    run [[memory add coder "prefers emacs" --key editor]]
+    run "memory restore coder 1"
+    run "memory rm coder editor"
+    run "memory restore coder editor"
+    assert.matches("\n1 +live +fact +editor +prefers vim\n$", (run "memory show coder"))
+    for words, said in pairs { ["search coder qqq"] = "Nothing was found",
+      ["search coder qqq --explain"] = "Nothing was found", ["review coder"] = "Nothing waits",
+      ["show coder --state erased"] = "There are no such entries" } do
+      local out, err = run("memory " .. words)
+      assert.equal("", out)
+      assert.matches(said, err)
+    end
+    assert.equal("[]\n", (run "memory search coder qqq --json"))
+    assert.matches("nothing to merge", (select(2, run "memory tidy coder --policy tidy")))
+    assert.is_nil(run("memory stats coder"):find("consented", 1, true))
+  end)
+
   it("keeps what is a user's apart, with consent", function()
     local _, err = run([[memory add coder "prefers vim" --user ann]], 7)
     assert.matches("has not consented.-%-%-consent", err)

@@ -73,7 +73,7 @@ char *listed_text(sessile_store *st, const sessile_list_options *o)
 
     buf_init(&out, &allocator_default);
     listed_in_a_list = 1;
-    sessile_status status = list_sessions(st->core, o, &rows, &count, &err);
+    sessile_status status = list_sessions(st->core, NULL, o, &rows, &count, &err);
     listed_in_a_list = 0;
     if (status)
         buf_printf(&out, "%s: %s", sessile_status_name(status), err.message);

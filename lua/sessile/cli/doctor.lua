@@ -149,6 +149,28 @@ end
 
 -- ---------------------------------------------------------------- the configuration
 
+-- The policies of memories that are configured: the store's, and agents' of their own.
+local function memory_policies(add, cfg)
+  local found = { { "memory", cfg.memory } }
+  for name, own in pairs(cfg.agents or {}) do
+    found[#found + 1] = { "memory of " .. terminal.line(name), own.memory }
+  end
+  table.sort(found, function(a, b) return a[1] < b[1] end)
+  for _, one in ipairs(found) do
+    local name, own = one[1], one[2]
+    if own and own.policy then
+      local tried, why = sessile.open("ram:", { key = false, policy_path = cfg.policy_path,
+        memory = { policy = own.policy } })
+      if tried then
+        tried:close()
+        add(name, "ok", type(own.policy) == "string" and own.policy or show.literal(own.policy))
+      else
+        add(name, "bad", why, "See the policies: sessile policy list")
+      end
+    end
+  end
+end
+
 local function configuration(list, app, offline)
   local add = under(list, "Configuration")
   local cfg, message, code, step = app:config()
@@ -172,6 +194,7 @@ local function configuration(list, app, offline)
   else
     add("policy", "bad", why, "See the policies: sessile policy list")
   end
+  memory_policies(add, cfg)
   local triggers = cfg:value "triggers"
   if policy and type(triggers) == "table" and triggers.share and not cfg.window then
     add("window", "warn", "a trigger waits for a share of the window, and no window is set",

@@ -113,7 +113,14 @@ function help.command(command, paint)
   if command.options and #command.options > 0 then
     section("Options", rows_text(help.option_rows(command.options)))
   end
-  section("Everywhere", rows_text(help.option_rows(options.global)))
+  local own, everywhere = {}, {}
+  for _, row in ipairs(command.options or {}) do
+    own[options.read(row[1]).field] = true
+  end
+  for _, row in ipairs(options.global) do -- one that means something else here is above
+    everywhere[#everywhere + 1] = not own[options.read(row[1]).field] and row or nil
+  end
+  section("Everywhere", rows_text(help.option_rows(everywhere)))
   if command.about then
     out[#out + 1] = "\n" .. prose(command.about)
   end

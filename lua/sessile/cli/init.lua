@@ -58,6 +58,9 @@ local function fail(view, message, code, step)
   step = step or command and "To rewrite it with everything that can be read: " .. command
   local has_step = code == "EDENIED" and (message:find("chmod", 1, true)
     or message:find("enable it", 1, true) or of_a_server(view))
+  if code == "ENOTFOUND" and message:find("No such file or directory", 1, true) then
+    step = step or "Check how the path is written." -- it is in the message
+  end
   if step == nil and not has_step then
     step = NEXT[code]
   end

@@ -4,6 +4,7 @@
 -- without control characters. Must never create a memory unless a command adds to it.
 
 local hints = require "sessile.cli.hints"
+local named = require "sessile.memory_named"
 local terminal = require "sessile.cli.terminal"
 
 local memories = {}
@@ -20,6 +21,8 @@ memories.reason = { "--reason TEXT", "why" }
 
 memories.CONSENT = "Say in which words the user consented: --consent WORDS"
 
+local FORGOTTEN = "To remove what is left of it, and to start anew: sessile purge --forgotten"
+
 --- What an audit finds, in words.
 memories.LOOKS = { order = "looks like an order", secret = "looks like a secret",
   address = "has an address", lowered = "says more than its source" }
@@ -30,13 +33,23 @@ function memories.open(app, args, more)
   for name, value in pairs(more or {}) do
     opts[name] = value
   end
+  if args.agent == "" then
+    app.fail("the name of the agent is empty", "EUSAGE", "Name the agent: sessile memory show main")
+  end
   local store = app:need_store(more ~= nil)
-  local steps = { ENOTFOUND = "Add the first entry: sessile memory add " .. hints.shown(args.agent)
-    .. " TEXT" }
+  local steps = {
+    ENOTFOUND = ("Add the first entry: sessile memory add %s TEXT%s"):format(
+      hints.shown(args.agent), args.user
+        and (" --user %s --consent WORDS"):format(hints.quoted(args.user)) or ""),
+  }
   local memory, message, code = store:memory(opts)
   if code == "ENOTFOUND" and more and args.user then
     app.fail(("%s has not consented to be remembered: nothing was written"):format(
       hints.shown(args.user)), "EDENIED", memories.CONSENT)
+  end
+  if code == "ESEALED" and args.user then -- a wrong key of the store would not open the store
+    steps.ESEALED = message:find("this user was forgotten", 1, true) and FORGOTTEN
+      or "See what does not open: sessile check"
   end
   app:keep(app.try_or(steps, memory, message, code))
   app:tell_damage(memory)
@@ -53,9 +66,9 @@ function memories.by_id(memory, text)
   return memory:get(full(text))
 end
 
---- The entry that is meant: a key, or else a number.
-function memories.which(memory, text)
-  local row, message, code = memory:read(text)
+--- The entry that is meant: a key, or else a number. to: the verdict that it gets, if any.
+function memories.which(memory, text, to)
+  local row, message, code = named.row(memory, text, to)
   if row or code ~= "ENOTFOUND" then
     return row, message, code
   end
@@ -77,10 +90,12 @@ function memories.entry_steps(args)
     args.user and " --user " .. hints.shown(args.user) or "") }
 end
 
---- Rows as a table, or as JSON.
-function memories.print_rows(app, rows, first, cell)
+--- Rows as a table, or as JSON. none: what is said if there are none.
+function memories.print_rows(app, rows, first, cell, none)
   if app.json then
     return app:print_json(app.array(rows))
+  elseif #rows == 0 and none then
+    return app:note(none)
   end
   local lines = {}
   for i, row in ipairs(rows) do
@@ -99,11 +114,8 @@ end
 function memories.verdict(method)
   return function(app, args)
     local memory = memories.open(app, args)
-    local row, message, code = memories.which(memory, args.entry)
-    if code == "ENOTFOUND" and method == "restore" then -- of a key without a live entry: its newest
-      local rows = memory:history(args.entry)
-      row = rows and rows[1]
-    end
+    local row, message, code = memories.which(memory, args.entry,
+      method == "restore" and "restored" or nil)
     row = app.try_or(memories.entry_steps(args), row, message, code)
     local changed
     changed, message, code = memory[method](memory, row.id,

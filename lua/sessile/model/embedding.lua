@@ -203,7 +203,8 @@ local function verify(who, spec)
     end
   end
   if not found then
-    options.misuse(who .. ": command=, endpoint= or lua= expected in it")
+    options.misuse(who .. ": command=, endpoint= or lua= expected in it; a function is given "
+      .. "without a table, with name= and dims= beside it")
   end
   found.make(who, spec)
 end

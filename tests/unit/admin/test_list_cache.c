@@ -107,7 +107,7 @@ static void a_torn_end_is_reported_once(void **state)
     for (uint64_t round = 0; round < 2; round++) {
         uint64_t torn = 0;
         listed_in_a_list = 1;
-        assert_int_equal(list_of_agent(p->store->core, NULL, &rows, &count, NULL), 0);
+        assert_int_equal(sessile_list(p->store, NULL, &rows, &count, NULL), 0);
         listed_in_a_list = 0;
         for (size_t i = 0; i < count; i++)
             torn += rows[i].torn;
@@ -408,7 +408,7 @@ static int watch(const place *p)
     int bad = 0;
     listed_in_a_list = 1;
     for (unsigned tries = 0; count < 100 && tries < 100000 && !bad; tries++) {
-        bad = list_of_agent(st->core, NULL, &rows, &count, NULL) != SESSILE_OK;
+        bad = sessile_list(st, NULL, &rows, &count, NULL) != SESSILE_OK;
         for (size_t i = 0; i < count; i++)
             bad |= rows[i].status || !rows[i].id.size;
         bad |= count < before;
@@ -451,8 +451,8 @@ static void *list_often(void *arg)
     for (int i = 0; i < 30; i++) {
         sessile_listed *rows;
         size_t count;
-        bad += list_of_agent(((sessile_store *)arg)->core, NULL, &rows, &count, NULL) ||
-               count != 3;
+        bad +=
+            sessile_list(((sessile_store *)arg), NULL, &rows, &count, NULL) || count != 3;
         sessile_free(rows);
     }
     return (void *)bad;

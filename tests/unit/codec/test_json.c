@@ -641,9 +641,28 @@ static void written_strings_are_read_back(void **state)
     }
 }
 
+static void numbers_are_written_to_the_millionth(void **state)
+{
+    buf out;
+
+    (void)state;
+    buf_init(&out, &allocator_default);
+    json_put_millionths(&out, 0);
+    buf_putc(&out, ' ');
+    json_put_millionths(&out, 0.8);
+    buf_putc(&out, ' ');
+    json_put_millionths(&out, 1);
+    buf_putc(&out, ' ');
+    json_put_millionths(&out, 12.3456785);
+    buf_putc(&out, '\0');
+    assert_string_equal(out.data, "0.000000 0.800000 1.000000 12.345679");
+    buf_deinit(&out);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(numbers_are_written_to_the_millionth),
         cmocka_unit_test(text_is_kept_token_for_token),
         cmocka_unit_test(white_space_outside_strings_is_dropped),
         cmocka_unit_test(output_is_appended),

@@ -477,7 +477,7 @@ static void filters_are_judged_before_the_best_are_taken(void **state)
     e.from_count = 2;
     e.holds_from_ms = 1000;
     e.holds_until_ms = 2000;
-    e.metadata = text("{\"place\":\"k\\u0069tchen\",\"n\":1}");
+    e.metadata = text("{\"place\":\"k\\u0069tchen\",\"n\":1,\"o\":{\"a\": [1, 2]}}");
     must(sessile_memory_write(m, &e, 1, NULL, &err), &err);
     e.pending = 1;
     e.key = text(NULL);
@@ -492,6 +492,8 @@ static void filters_are_judged_before_the_best_are_taken(void **state)
         {.metadata_name = text("place")},
         {.metadata_name = text("place"), .metadata_json = text("\"kitchen\"")},
         {.metadata_name = text("n"), .metadata_json = text("1")},
+        {.metadata_name = text("n"), .metadata_json = text(" 1\n")},
+        {.metadata_name = text("o"), .metadata_json = text("{ \"a\":[ 1,2 ] }")},
     };
     sessile_memory_search_init(&o);
     o.limit = 1;

@@ -5,6 +5,7 @@
  * Every handle is compared with a model that knows all that was written: the live set, as
  * it is listed and as it is found.
  */
+#include "guard/enter.h"
 #include "support/check.h"
 #include "support/children.h"
 #include "support/memories.h"
@@ -20,6 +21,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
+
+#include "memory/memory.h"
 
 enum { ENTRIES = 60, OPERATIONS = 150, KEYS = 5, HANDLES = 3 };
 
@@ -254,12 +258,45 @@ static void no_count_is_lost_among_processes(void **state)
     sessile_memory_close(m);
 }
 
+/* In a child, whose parent held the mutex when it forked. */
+static void use_what_the_parent_opened(void *arg, int in, int out)
+{
+    sessile_memory *m = arg;
+    sessile_id seen = 0;
+    int changed;
+
+    alarm(20); /* a wait for the mutex would have no end */
+    child_tell(out, sessile_memory_damage(m, NULL) == SESSILE_FORKED ? 'y' : 'n');
+    child_hear(in);
+    child_tell(out, sessile_memory_watch(m, &seen, 0, &changed, NULL) == SESSILE_FORKED
+                        ? 'y'
+                        : 'n');
+    child_hear(in);
+}
+
+static void a_child_never_waits_for_its_parents_mutex(void **state)
+{
+    place *p = *state;
+    sessile_memory *m = memory_of(p->store, NULL);
+    child c;
+
+    pthread_mutex_lock(&m->core->mutex);
+    c = child_start(use_what_the_parent_opened, m);
+    pthread_mutex_unlock(&m->core->mutex);
+    assert_int_equal(child_hear(c.from), 'y');
+    child_tell(c.to, 'g');
+    assert_int_equal(child_hear(c.from), 'y');
+    child_end(&c);
+    sessile_memory_close(m);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         OVER(every_handle_sees_the_same),
         OVER(no_count_is_lost_among_threads),
         OVER(no_count_is_lost_among_processes),
+        OVER(a_child_never_waits_for_its_parents_mutex),
     };
     return run_over_kinds("writers of a memory", STORE_RAM, tests,
                           sizeof tests / sizeof *tests);

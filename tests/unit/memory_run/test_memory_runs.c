@@ -529,6 +529,58 @@ static void recall_returns_what_it_was_given(void **state)
 
 /* ------------------------------------------------------------------ vectors */
 
+static void a_memory_that_is_null_is_refused_by_the_function_that_got_it(void **state)
+{
+    sessile_memory_run_options options;
+    sessile_recall_outcome recalled;
+    sessile_memory_run *run;
+    sessile_memory *none[2];
+    memory_scene sc;
+    sessile_error err;
+
+    begin(&sc, state, SESSILE_HOOK_REMEMBER);
+    options = memory_options(&sc);
+    none[0] = sc.memories[0];
+    none[1] = NULL;
+    assert_refused(sessile_remember_begin(&run, sc.session, none, 2, &options, &err),
+                   SESSILE_INVALID, &err, "sessile_remember_begin: one of the memories");
+    assert_refused(sessile_remember_begin(&run, sc.session, NULL, 1, &options, &err),
+                   SESSILE_INVALID, &err, "sessile_remember_begin: memories is NULL");
+    assert_refused(sessile_recall(sc.session, none, 2, NULL, &recalled, &err),
+                   SESSILE_INVALID, &err, "sessile_recall: one of the memories");
+    memory_scene_close(&sc);
+}
+
+static void a_recall_of_too_much_is_refused_when_it_begins(void **state)
+{
+    const sessile_recall_item item = {0, 1};
+    const sessile_memory_outside outside = {0};
+    sessile_memory_run_options options;
+    sessile_recall_options recall;
+    sessile_memory_run *run;
+    memory_scene sc;
+    sessile_error err;
+
+    begin(&sc, state, SESSILE_HOOK_REMEMBER);
+    options = memory_options(&sc);
+    sessile_recall_options_init(&recall);
+    recall.outside = &outside; /* nothing behind the first one is read */
+    recall.outside_count = SESSILE_MEMORY_ENTRIES_MAX + 1;
+    assert_refused(
+        sessile_recall_begin(&run, sc.session, sc.memories, 2, &recall, &options, &err),
+        SESSILE_LIMIT, &err, "[memory_entries]");
+    assert_null(run);
+    sessile_recall_options_init(&recall);
+    recall.has_items = 1;
+    recall.items = &item;
+    recall.item_count = SESSILE_RECALL_ITEMS_MAX + 1;
+    assert_refused(
+        sessile_recall_begin(&run, sc.session, sc.memories, 2, &recall, &options, &err),
+        SESSILE_LIMIT, &err, "64");
+    assert_null(run);
+    memory_scene_close(&sc);
+}
+
 static void an_embedder_costs_the_vector_alone(void **state)
 {
     static const struct {
@@ -776,6 +828,8 @@ int main(void)
         OVER(a_reason_of_any_bytes_is_kept_as_text),
         OVER(admit_says_true_false_or_pending),
         OVER(recall_returns_what_it_was_given),
+        OVER(a_memory_that_is_null_is_refused_by_the_function_that_got_it),
+        OVER(a_recall_of_too_much_is_refused_when_it_begins),
         OVER(an_embedder_costs_the_vector_alone),
         OVER(a_hosts_entries_are_copied),
         OVER(names_may_be_any_bytes),

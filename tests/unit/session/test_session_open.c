@@ -63,8 +63,7 @@ static void opening_what_is_not_there_creates_nothing(void **state)
     assert_refused(sessile_resume(&s, p->store, &options, &err), SESSILE_NOTFOUND, &err,
                    "\"nowhere\"");
     assert_null(s);
-    assert_int_equal(list_of_agent(p->store->core, NULL, &rows, &count, &err),
-                     SESSILE_OK);
+    assert_int_equal(sessile_list(p->store, NULL, &rows, &count, &err), SESSILE_OK);
     assert_int_equal(count, 0);
     sessile_free(rows);
 }
@@ -135,8 +134,7 @@ static void names_of_any_bytes_come_back(void **state)
     assert_int_equal(s->core->identity.id_size, sizeof id - 1);
     assert_memory_equal(s->core->identity.id, id, sizeof id - 1);
     session_closed(s);
-    assert_int_equal(list_of_agent(p->store->core, NULL, &rows, &count, &err),
-                     SESSILE_OK);
+    assert_int_equal(sessile_list(p->store, NULL, &rows, &count, &err), SESSILE_OK);
     assert_int_equal(count, 1);
     assert_int_equal(rows[0].status, SESSILE_OK);
     assert_int_equal(rows[0].id.size, sizeof id - 1);
@@ -195,8 +193,7 @@ static void another_name_in_the_file_is_damaged(void **state)
     assert_refused(sessile_resume(&s, p->store, &options, &err), SESSILE_DAMAGED, &err,
                    "yours");
     assert_non_null(strstr(err.message, "agents/main/mine.jsonl"));
-    assert_int_equal(list_of_agent(p->store->core, NULL, &rows, &count, &err),
-                     SESSILE_OK);
+    assert_int_equal(sessile_list(p->store, NULL, &rows, &count, &err), SESSILE_OK);
     assert_int_equal(count, 2);
     assert_int_not_equal(rows[0].status == SESSILE_OK, rows[1].status == SESSILE_OK);
     sessile_free(rows);
@@ -219,8 +216,7 @@ static void a_list_is_newest_first_and_by_agent(void **state)
     p->store->core->os->sleep_ms(p->store->core->os->ud, 3);
     say(old, "user", "now it is the newest");
     put_entry(old, "metadata", 0, "{\"title\":\"T\"}");
-    assert_int_equal(list_of_agent(p->store->core, "main", &rows, &count, &err),
-                     SESSILE_OK);
+    assert_int_equal(sessile_list(p->store, "main", &rows, &count, &err), SESSILE_OK);
     assert_int_equal(count, 2);
     assert_string_equal(rows[0].id.data, "old");
     assert_string_equal(rows[0].title.data, "T");
@@ -231,12 +227,10 @@ static void a_list_is_newest_first_and_by_agent(void **state)
     assert_int_equal(rows[0].modified_ms, fold_modified(old->core));
     assert_string_equal(rows[1].id.data, "young");
     sessile_free(rows);
-    assert_int_equal(list_of_agent(p->store->core, NULL, &rows, &count, &err),
-                     SESSILE_OK);
+    assert_int_equal(sessile_list(p->store, NULL, &rows, &count, &err), SESSILE_OK);
     assert_int_equal(count, 3);
     sessile_free(rows);
-    assert_int_equal(list_of_agent(p->store->core, "nobody", &rows, &count, &err),
-                     SESSILE_OK);
+    assert_int_equal(sessile_list(p->store, "nobody", &rows, &count, &err), SESSILE_OK);
     assert_int_equal(count, 0);
     sessile_free(rows);
     session_closed(old);
@@ -263,8 +257,7 @@ static void a_log_that_does_not_open_has_a_row(void **state)
     fseek(file, 40, SEEK_SET);
     fputc('#', file);
     fclose(file);
-    assert_int_equal(list_of_agent(p->store->core, NULL, &rows, &count, &err),
-                     SESSILE_OK);
+    assert_int_equal(sessile_list(p->store, NULL, &rows, &count, &err), SESSILE_OK);
     assert_int_equal(count, 2);
     for (size_t i = 0; i < count; i++) {
         int good = rows[i].id.size == 4 && !strcmp(rows[i].id.data, "good");

@@ -33,7 +33,8 @@ return {
     Overwrites and removes the user's secret. After that nothing opens those sessions
     or what agents remember of the user, not even in backups of the logs. Only a copy of
     the secret itself (the store's user-… files) would. The logs stay in the store,
-    unreadable, until `sessile purge --forgotten` removes them.]],
+    unreadable, until `sessile purge --forgotten` removes them. Do that before anything new
+    is kept for the user: afterwards nothing tells these logs from damaged ones.]],
   run = function(app, args)
     local store = app:need_store()
     if not store.sealed then
@@ -48,5 +49,8 @@ return {
     local count = app.try_or({ EIO = "Run it again: it is harmless." }, store:forget(args.whose))
     app:result({ user = args.whose, sessions = count },
       ("Logs of sessions and memories made unreadable: %d\n"):format(count))
+    if count > 0 then
+      app:note "To remove what is left of them: sessile purge --forgotten"
+    end
   end,
 }

@@ -4,6 +4,7 @@
 -- never create a memory except to add to it.
 
 local common = require "sessile.cli.common"
+local hints = require "sessile.cli.hints"
 local memories = require "sessile.cli.memories"
 local sessile = require "sessile"
 local terminal = require "sessile.cli.terminal"
@@ -47,7 +48,7 @@ commands["memory show"] = {
   options = { user, kind, { "--state STATE", "in this state (default: live)", choices = STATES },
     { "--day DAY", "written on this day: 2026-02-01, or today; days begin as memory.zone says" },
     common.limit,
-    { "--format FORMAT", "text or md: Markdown, by kinds", choices = { "text", "md" } } },
+    { "--format FORMAT", "a table, or Markdown by kinds", choices = { "text", "md" } } },
   run = function(app, args)
     local memory = open(app, args)
     if args.format == "md" then
@@ -59,7 +60,7 @@ commands["memory show"] = {
       return app.json and app:print_json { markdown = markdown } or app:out(markdown)
     end
     print_rows(app, app.try(memory:list { kind = args.kind, state = args.state,
-      day = args.day, limit = args.limit }), "state", state_of)
+      day = args.day, limit = args.limit }), "state", state_of, "There are no such entries.")
   end,
 }
 
@@ -83,15 +84,19 @@ commands["memory search"] = {
     if info.legs.why then
       app:note("By words alone: " .. terminal.line(info.legs.why))
     end
-    if args.explain and not app.json then
+    if args.explain and not app.json and #rows > 0 then
       for _, row in ipairs(rows) do
         explain(app, row)
       end
       return
     end
-    print_rows(app, rows, "score", function(row) return ("%.2f"):format(row.score) end)
+    print_rows(app, rows, "score", function(row) return ("%.2f"):format(row.score) end,
+      ("Nothing was found. See all entries: sessile memory show %s%s"):format(
+        hints.quoted(args.agent), args.user and " --user " .. hints.quoted(args.user) or ""))
   end,
 }
+
+local UNWRITTEN = { EINVALID = "Nothing was written.", ELIMIT = "Nothing was written." }
 
 -- Where no memory is yet, writes the entry to one in RAM first: what is refused makes none.
 local function rehearse(app, args, given)
@@ -102,7 +107,7 @@ local function rehearse(app, args, given)
   elseif code == "ENOTFOUND" then
     local store <close> = app.try(sessile.open("ram:", { key = false, limits = {
       memory_value = app:limit "memory_value", memory_key = app:limit "memory_key" } }))
-    app.try(app.try(store:memory "rehearsal"):write(args.key, args.text, given))
+    app.try_or(UNWRITTEN, app.try(store:memory "rehearsal"):write(args.key, args.text, given))
   end
 end
 
@@ -131,7 +136,7 @@ commands["memory add"] = {
       must_exist = args.user ~= nil and not args.consent })
     local id, message, code = memory:write(args.key, args.text, given)
     if not id then
-      app.fail(message, code, message:find("consent", 1, true) and CONSENT or nil)
+      app.fail(message, code, message:find("consent", 1, true) and CONSENT or UNWRITTEN[code])
     end
     app:result({ agent = args.agent, id = id }, short(id) .. "\n")
     local stats = app.try(memory:stats())

@@ -76,13 +76,14 @@ commands["memory import"] = {
   run = function(app, args)
     local texts = {}
     for i, path in ipairs(files_of(app, args.path)) do
-      local file, why = io.open(path, "rb")
+      local file, why = io.open(path, "rb") -- its reason names the path
       local text = file and file:read "a"
       if file then
         file:close()
       end
       if not text then
-        app.fail(("%s cannot be read: %s"):format(path, why or "it is a folder"), "ENOTFOUND")
+        app.fail("what is to be imported cannot be read: " .. (why or path .. " is a folder"),
+          "ENOTFOUND", "Name a file, or a folder of Markdown.")
       end
       -- first, so that what cannot be read creates no memory
       local entries, message, code = import.read(text, path)

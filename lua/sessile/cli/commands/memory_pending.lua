@@ -177,7 +177,7 @@ end
 local function decide(app, args, memory)
   local rows = {}
   for i, name in ipairs(args.entries) do
-    rows[i] = app.try_or(memories.entry_steps(args), memories.which(memory, name))
+    rows[i] = app.try_or(memories.entry_steps(args), memories.which(memory, name, "approved"))
   end
   local done = { agent = args.agent, approved = 0, rejected = 0 }
   for _, row in ipairs(rows) do
@@ -194,6 +194,8 @@ local function list(app, memory)
   local rows = app.try(memory:pending())
   if app.json then
     return app:print_json(app.array(rows))
+  elseif #rows == 0 then
+    return app:note "Nothing waits for a decision."
   end
   local lines = {}
   for i, row in ipairs(rows) do

@@ -116,6 +116,7 @@ commands["memory tidy"] = {
     for i, row in ipairs(app.try(memory:list())) do
       ids[i] = row.id
     end
+    local changed = false
     for at = 1, #ids, PART do
       local outcome, message, code, step = print_outcome(app, app.try_or({
         EINVALID = "Name a policy with --policy; see them: sessile policy list",
@@ -125,8 +126,11 @@ commands["memory tidy"] = {
       if not outcome then
         return nil, message, code, step
       end
+      changed = changed or #(outcome.changes or {}) > 0
     end
-    if args.dry_run and not app.json then
+    if not app.json and not changed then
+      app:note "There was nothing to merge or to confirm."
+    elseif args.dry_run and not app.json then
       app:note "Nothing was written (--dry-run)."
     end
   end,

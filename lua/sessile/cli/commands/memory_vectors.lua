@@ -201,7 +201,9 @@ commands["memory stats"] = {
     local rows = {}
     for _, name in ipairs { "live", "pending", "replaced", "deleted", "rejected", "expired",
       "erased", "keys", "vectors", "language", "consented", "log_entries", "log_bytes" } do
-      rows[#rows + 1] = { (name:gsub("_", " ")), tostring(stats[name]) }
+      if name ~= "consented" or args.user then -- what is kept for all needs nobody's consent
+        rows[#rows + 1] = { (name:gsub("_", " ")), tostring(stats[name]) }
+      end
     end
     for _, model in ipairs(stats.models) do
       rows[#rows + 1] = { "model " .. terminal.line(model.name),

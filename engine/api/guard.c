@@ -1,0 +1,83 @@
+/* guard.c: the public functions of guards and views. */
+#include "api/api.h"
+
+#include "guard/guard.h"
+
+const char *sessile_permission_name(sessile_permission permission)
+{
+    return permission_name(permission);
+}
+
+void sessile_guard_options_init(sessile_guard_options *options)
+{
+    if (options)
+        memset(options, 0, sizeof *options);
+}
+
+sessile_status sessile_store_guard(sessile_store *store,
+                                   const sessile_guard_options *options,
+                                   sessile_error *err)
+{
+    API_USE(store);
+    API_OPTIONS(sessile_guard_options, options);
+    API_NEED_IF(options->role_count, options->roles);
+    for (size_t i = 0; i < options->role_count; i++)
+        API_NEED_IF(options->roles[i].permission_count, options->roles[i].permissions);
+    return guard_set(store, options, err);
+}
+
+void sessile_credential_init(sessile_credential *credential)
+{
+    if (credential)
+        memset(credential, 0, sizeof *credential);
+}
+
+sessile_status sessile_store_as(sessile_store **out, sessile_store *store,
+                                const sessile_credential *credential, sessile_error *err)
+{
+    API_MAKE(out, store);
+    API_NEED(credential);
+    API_TEXT(credential->user);
+    API_TEXT(credential->actor);
+    API_TEXT(credential->session);
+    API_NEED_IF(credential->role_count, credential->roles);
+    API_TEXTS(credential->agents, credential->agent_count);
+    return guard_view(out, store, credential, err);
+}
+
+sessile_status sessile_store_renew(sessile_store *view, int64_t expires_ms,
+                                   sessile_error *err)
+{
+    API_USE(view);
+    return guard_renew(view, expires_ms, err);
+}
+
+sessile_status sessile_store_revoke(sessile_store *view, sessile_error *err)
+{
+    API_USE(view);
+    return guard_revoke(view, err);
+}
+
+sessile_status sessile_store_who(const sessile_store *store, sessile_principal *out,
+                                 sessile_error *err)
+{
+    error_clear(err);
+    API_ZERO(out);
+    API_NEED(store);
+    return guard_who(store, out, err);
+}
+
+int sessile_can(const sessile_store *view, sessile_permission permission,
+                sessile_slice agent, sessile_slice user, sessile_slice id)
+{
+    sessile_session_options names;
+
+    if (!view || (unsigned)permission >= SESSILE_PERMISSION_COUNT || api_bad(agent) ||
+        api_bad(user) || api_bad(id))
+        return 0;
+    sessile_session_options_init(&names);
+    names.agent = agent;
+    names.user = user;
+    names.id = id;
+    return guard_can(view, permission, &names);
+}

@@ -1,0 +1,175 @@
+/*
+ * enter.c: what is checked of a call before the floors below see it.
+ *
+ * In this order: the principal was not revoked and has not expired; it has the
+ * permission; the names are in its scope. Nothing of the store is read before the names
+ * are allowed, so neither an answer nor its time tells whether there is such a session.
+ */
+#include "guard/guard.h"
+
+#include <string.h>
+
+#include "session/handle.h"
+
+/* A bit beyond all permissions: the call goes on with what another began. */
+#define STEP ((permissions)1 << 30)
+
+typedef struct operation {
+    permissions need;
+    int of_all; /* it touches what belongs to no single user: scope all */
+} operation;
+
+/* The columns of operations.def. */
+#define NEED_NONE              0
+#define NEED_NOTHING           0
+#define NEED_KEY               0
+#define NEED_STEP              STEP
+#define NEED_HOST              PERMISSION_HOST
+#define NEED_VIEW_SESSION      PERMISSION(VIEW_SESSION)
+#define NEED_MODIFY_SESSION    PERMISSION(MODIFY_SESSION)
+#define NEED_CREATE_SESSION    PERMISSION(CREATE_SESSION)
+#define NEED_DELETE_SESSION    PERMISSION(DELETE_SESSION)
+#define NEED_CREATE_CHECKPOINT PERMISSION(CREATE_CHECKPOINT)
+#define NEED_READ_MEMORY       PERMISSION(READ_MEMORY)
+#define NEED_WRITE_MEMORY      PERMISSION(WRITE_MEMORY)
+#define NEED_CHECK_STORE       PERMISSION(CHECK_STORE)
+#define NEED_MOVE_STORE        PERMISSION(MOVE_STORE)
+#define NEED_MANAGE_KEYS       PERMISSION(MANAGE_KEYS)
+#define NEED_ERASE_USER        PERMISSION(ERASE_USER)
+
+#define OF_ALL_NONE    0
+#define OF_ALL_SESSION 0
+#define OF_ALL_MEMORY  0
+#define OF_ALL_ROWS    0
+#define OF_ALL_LINK    0
+#define OF_ALL_STORE   1
+
+#define OPERATION(name, permission, also, limit, event, screens, object) \
+    [OP_##name] = {NEED_##permission | NEED_##also, OF_ALL_##object},
+static const operation operations[OP_COUNT] = {
+#include "guard/operations.def"
+};
+#undef OPERATION
+
+static int64_t now_ms(const principal *p)
+{
+    const os_table *os = p->guard->os;
+    return os->now_ms(os->ud);
+}
+
+int guard_gives_memory(const principal *p, const sessile_memory *memory, int writes)
+{
+    permissions need = PERMISSION(READ_MEMORY) | (writes ? PERMISSION(WRITE_MEMORY) : 0);
+
+    return !p || ((p->may & need) == need && (!writes || p->all || !memory->shared));
+}
+
+int guard_creates(const principal *p)
+{
+    return !p || (p->may & PERMISSION(CREATE_SESSION));
+}
+
+sessile_status guard_refuse(sessile_permission permission, sessile_error *err)
+{
+    return fail(err, SESSILE_DENIED,
+                "this needs the permission %s, which no role of this view gives",
+                permission_name(permission));
+}
+
+static sessile_status refuse_first(permissions missing, sessile_error *err)
+{
+    unsigned first = 0;
+
+    while (!(missing >> first & 1))
+        first++;
+    if (first < SESSILE_PERMISSION_COUNT)
+        return guard_refuse((sessile_permission)first, err);
+    return fail(err, SESSILE_DENIED, "only the host's own handle may do this, no view");
+}
+
+sessile_status guard_check(const guard_call *call, sessile_error *err)
+{
+    const principal *p = call->who;
+    const operation *o = &operations[call->op];
+    permissions missing = o->need & ~p->may & ~STEP;
+
+    if (!principal_stands(p) || (!(o->need & STEP) && !principal_lives(p, now_ms(p))))
+        return fail(err, SESSILE_DENIED, "the credential is not accepted");
+    if (missing && (p->may & PERMISSION_HOST))
+        return fail(err, SESSILE_DENIED,
+                    "this store wants a principal for everything: make a view with "
+                    "sessile_store_as()");
+    if (missing)
+        return refuse_first(missing, err);
+    if (o->of_all && !p->all)
+        return fail(err, SESSILE_DENIED,
+                    "this concerns all users of the store: it needs a role of scope all");
+    if (call->shared && !p->all && (o->need & PERMISSION(WRITE_MEMORY)))
+        return fail(err, SESSILE_DENIED,
+                    "what an agent keeps for all users is written with a role of scope "
+                    "all: write to the user's own memory");
+    return SESSILE_OK;
+}
+
+static sessile_slice own_agent(const store_core *store)
+{
+    return (sessile_slice){store->agent, strlen(store->agent)};
+}
+
+static sessile_status refuse_foreign(sessile_error *err)
+{
+    return fail(err, SESSILE_DENIED, "this is not yours, or there is no such session");
+}
+
+sessile_status guard_own_names(const principal *p, const store_core *store,
+                               sessile_session_options *options, sessile_error *err)
+{
+    guard_names names;
+
+    if (!p->all && !options->user.data)
+        options->user = p->user;
+    names = (guard_names){options->agent, options->user, options->id};
+    if (!names.agent.size)
+        names.agent = own_agent(store);
+    return principal_sees(p, &names) ? SESSILE_OK : refuse_foreign(err);
+}
+
+sessile_status guard_made_names(const principal *p, const session_core *from,
+                                const sessile_session_options *options,
+                                sessile_error *err)
+{
+    const session_identity *own = &from->identity;
+    guard_names names = {options->agent, options->user, options->id};
+
+    if (!names.agent.size)
+        names.agent = (sessile_slice){own->agent, own->agent_size};
+    if (!names.user.size)
+        names.user = (sessile_slice){own->user, own->user_size};
+    return principal_sees(p, &names) ? SESSILE_OK : refuse_foreign(err);
+}
+
+sessile_status guard_own_memory(const principal *p, const store_core *store,
+                                const sessile_memory_options *options, sessile_error *err)
+{
+    sessile_slice agent = options->agent.size ? options->agent : own_agent(store);
+    guard_names names = {agent, options->user, p->session};
+    int sees =
+        options->user.size ? principal_sees(p, &names) : principal_sees_agent(p, agent);
+
+    return sees ? SESSILE_OK : refuse_foreign(err);
+}
+
+sessile_status guard_own_list(const principal *p, const store_core *store,
+                              sessile_list_options *options, sessile_error *err)
+{
+    (void)store; /* a list is of every agent where none is named */
+    if (options->agent.data && !principal_sees_agent(p, options->agent))
+        return refuse_foreign(err);
+    if (p->all)
+        return SESSILE_OK;
+    if (options->user.data && (options->user.size != p->user.size ||
+                               memcmp(options->user.data, p->user.data, p->user.size)))
+        return refuse_foreign(err);
+    options->user = p->user;
+    return SESSILE_OK;
+}

@@ -1,0 +1,136 @@
+/* guard.c: the guard of a store, and its views. */
+#include "guard/guard.h"
+
+#include <string.h>
+
+#include "session/store_handle.h"
+
+void guard_free(guard *g)
+{
+    allocator a = g->alloc;
+
+    roles_deinit(&g->roles, &a);
+    mem_free(&a, g, sizeof *g);
+}
+
+sessile_status guard_set(sessile_store *store, const sessile_guard_options *options,
+                         sessile_error *err)
+{
+    const allocator *a = &store->core->alloc;
+    sessile_status status;
+    guard *g;
+
+    if (store->who)
+        return fail(err, SESSILE_INVALID, "this store has a guard already");
+    g = mem_zalloc(a, sizeof *g);
+    if (!g)
+        return fail_nomem(err);
+    g->alloc = *a;
+    g->os = store->core->os;
+    g->require_principal = options->require_principal;
+    status = roles_init(&g->roles, options->roles, options->role_count, a, err);
+    if (!status) {
+        store->who = principal_host(g, a);
+        status = store->who ? SESSILE_OK : fail_nomem(err);
+    }
+    if (status)
+        guard_free(g);
+    return status;
+}
+
+static int64_t now_ms(const principal *p)
+{
+    const os_table *os = p->guard->os;
+    return os->now_ms(os->ud);
+}
+
+static sessile_status check_expiry(const principal *p, int64_t expires_ms,
+                                   sessile_error *err)
+{
+    if (expires_ms < 0 || (expires_ms && expires_ms <= now_ms(p)))
+        return fail(err, SESSILE_INVALID, "the view would have expired already");
+    return SESSILE_OK;
+}
+
+sessile_status guard_view(sessile_store **out, sessile_store *store,
+                          const sessile_credential *credential, sessile_error *err)
+{
+    const allocator *a = &store->core->alloc;
+    principal *p;
+    sessile_status status;
+
+    if (!store->who)
+        return fail(err, SESSILE_INVALID,
+                    "this store has no guard: set one with sessile_store_guard()");
+    if (!principal_stands(store->who) || !principal_lives(store->who, now_ms(store->who)))
+        return fail(err, SESSILE_DENIED, "the credential is not accepted");
+    status = check_expiry(store->who, credential->expires_ms, err);
+    if (!status)
+        status = principal_make(&p, store->who, credential, err);
+    if (status)
+        return status;
+    *out = mem_zalloc(a, sizeof **out);
+    if (!*out) {
+        principal_release(p);
+        return fail_nomem(err);
+    }
+    **out = (sessile_store){.core = store->core, .who = p, .alloc = *a, .is_view = 1};
+    return SESSILE_OK;
+}
+
+static sessile_status check_view(const sessile_store *view, sessile_error *err)
+{
+    return view->is_view ? SESSILE_OK
+                         : fail(err, SESSILE_INVALID, "this is no view of a store");
+}
+
+sessile_status guard_renew(sessile_store *view, int64_t expires_ms, sessile_error *err)
+{
+    sessile_status status = check_view(view, err);
+
+    if (!status)
+        status = check_expiry(view->who, expires_ms, err);
+    if (!status)
+        atomic_store(&view->who->expires_ms, expires_ms);
+    return status;
+}
+
+sessile_status guard_revoke(sessile_store *view, sessile_error *err)
+{
+    sessile_status status = check_view(view, err);
+
+    if (!status)
+        atomic_store(&view->who->revoked, 1);
+    return status;
+}
+
+sessile_status guard_who(const sessile_store *store, sessile_principal *out,
+                         sessile_error *err)
+{
+    const principal *p = store->who;
+
+    if (!p)
+        return fail(err, SESSILE_INVALID, "this store has no guard");
+    out->user = p->user;
+    out->actor = p->actor;
+    out->session = p->session;
+    out->agents = p->agents;
+    out->agent_count = p->agent_count;
+    out->permissions = p->may & PERMISSIONS_ALL;
+    out->all = p->all;
+    out->host = (p->may & PERMISSION_HOST) != 0;
+    out->expires_ms = atomic_load(&p->expires_ms);
+    return SESSILE_OK;
+}
+
+int guard_can(const sessile_store *view, sessile_permission permission,
+              const sessile_session_options *names)
+{
+    const principal *p = view->who;
+    sessile_session_options own = *names;
+
+    if (!p)
+        return 1;
+    return principal_stands(p) && principal_lives(p, now_ms(p)) &&
+           (p->may >> permission & 1) && !guard_own_names(p, view->core, &own, NULL);
+}

@@ -1,0 +1,165 @@
+/*
+ * sessile_guard.h: who may do what in a store.
+ *
+ * A guard protects a store from those whom a host serves: users, agents, tools, scripts.
+ * It does not protect a store from the host itself, which has the process and the key.
+ * Without sessile_store_guard() a store has no guard, and nothing in this header costs
+ * anything.
+ *
+ *     sessile_store_guard(store, NULL, &err);
+ *
+ *     sessile_credential c;
+ *     sessile_credential_init(&c);
+ *     c.user = sessile_text("ann");
+ *     c.roles = (const char *const[]){"editor"};
+ *     c.role_count = 1;
+ *     sessile_store_as(&view, store, &c, &err);
+ *
+ * The view is a store handle as any other: sessions and memories that are opened through
+ * it belong to its principal, and every call is checked against what the principal may.
+ * The handle that the guard was set on stays the host's: it may do everything.
+ */
+#ifndef SESSILE_GUARD_H
+#define SESSILE_GUARD_H
+
+#include "sessile.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* ------------------------------------------------------------------ permissions */
+
+/* What can be allowed. */
+typedef enum sessile_permission {
+    SESSILE_MAY_VIEW_SESSION = 0, /* read, list and search sessions */
+    SESSILE_MAY_MODIFY_SESSION,   /* write to sessions: turns, labels, compactions */
+    SESSILE_MAY_CREATE_SESSION,
+    SESSILE_MAY_DELETE_SESSION,
+    SESSILE_MAY_CREATE_CHECKPOINT,
+    SESSILE_MAY_READ_MEMORY,
+    SESSILE_MAY_WRITE_MEMORY,
+    SESSILE_MAY_READ_AUDIT,
+    SESSILE_MAY_CHECK_STORE,
+    SESSILE_MAY_MOVE_STORE,     /* migrate, back up */
+    SESSILE_MAY_MANAGE_KEYS,    /* the store's keys: rotate, reseal */
+    SESSILE_MAY_MANAGE_ACCESS,  /* grants, access keys, locks */
+    SESSILE_MAY_MANAGE_PRIVACY, /* consents of others, holds, retention */
+    SESSILE_MAY_ERASE_USER,
+    SESSILE_MAY_IMPERSONATE, /* views of other users */
+    SESSILE_PERMISSION_COUNT
+} sessile_permission;
+
+/* The name of a permission, as "view_session". NULL: there is none. Static. */
+SESSILE_API const char *sessile_permission_name(sessile_permission permission);
+
+/*
+ * A role: a name for some permissions. Every store has four:
+ *
+ *   viewer   view_session, read_memory
+ *   editor   viewer's, modify_session, create_session, create_checkpoint, write_memory
+ *   admin    everything but impersonate
+ *   auditor  read_audit, check_store
+ *
+ * viewer and editor hold for the sessions and memories of one's own user (scope own),
+ * admin and auditor for those of all (scope all).
+ */
+typedef struct sessile_role_definition {
+    const char *name;               /* 1 to 63 bytes */
+    const char *const *permissions; /* names, as "view_session" */
+    size_t permission_count;
+    int all; /* 1: scope all; 0: scope own */
+} sessile_role_definition;
+
+/* ------------------------------------------------------------------ the guard of a store
+ */
+
+typedef struct sessile_guard_options {
+    const sessile_role_definition *roles; /* own roles; one of the name of a built-in role
+                                             takes its place */
+    size_t role_count;
+    int require_principal; /* 1: the host's own handle may make views, and nothing else */
+} sessile_guard_options;
+SESSILE_API void sessile_guard_options_init(sessile_guard_options *options);
+
+/*
+ * Sets a guard on an open store. options: copied; NULL for what init() makes. Handles
+ * that were opened through `store` before are not guarded: call this right after the
+ * store was opened.
+ *
+ * INVALID: the store has a guard already, or is a view; a role that cannot be: the
+ * message names it. NOMEM.
+ */
+SESSILE_API sessile_status sessile_store_guard(sessile_store *store,
+                                               const sessile_guard_options *options,
+                                               sessile_error *err);
+
+/* ------------------------------------------------------------------ views */
+
+/* Who uses a view, and what they are given. */
+typedef struct sessile_credential {
+    sessile_slice user;  /* whose sessions are its own; empty: nobody's, so that scope
+                             own is of no use */
+    sessile_slice actor; /* the agent or service that acts for the user, or empty */
+    const char *const *roles; /* names; a view of a view without roles keeps what the
+                                 other may */
+    size_t role_count;
+    const sessile_slice *agents; /* names, or beginnings of names that end with `*`;
+                                    none: every agent */
+    size_t agent_count;
+    sessile_slice session; /* the id of the one session that it may use; empty: any */
+    int64_t expires_ms;    /* Unix time in milliseconds; 0: never */
+} sessile_credential;
+SESSILE_API void sessile_credential_init(sessile_credential *credential);
+
+/*
+ * Makes a view of a guarded store: a handle whose calls are checked against what the
+ * credential gives. The host has authenticated whom it names. The view shares the store:
+ * close it with sessile_store_close() before the store, and its sessions before it.
+ *
+ * A view of a view only narrows. It has the permissions that both give, the agents and
+ * the session that both allow, and the earlier expiry. Its user is the same, unless the
+ * other view may impersonate.
+ *
+ * DENIED: the credential is of another user than the view's. INVALID: the store has no
+ * guard; a role that nobody defined (it is named); an expiry in the past. NOMEM.
+ */
+SESSILE_API sessile_status sessile_store_as(sessile_store **out, sessile_store *store,
+                                            const sessile_credential *credential,
+                                            sessile_error *err);
+
+/* Sets another expiry on a view (0: never), as when a token was renewed: calls that are
+ * DENIED because it expired pass again. A view of another view stays bound by that one's.
+ * INVALID: not a view, or a time in the past. */
+SESSILE_API sessile_status sessile_store_renew(sessile_store *view, int64_t expires_ms,
+                                               sessile_error *err);
+
+/* Ends what a view and its views may, in all threads: the next call through each of their
+ * handles is DENIED, and so is the next step of what goes on. INVALID: not a view. */
+SESSILE_API sessile_status sessile_store_revoke(sessile_store *view, sessile_error *err);
+
+/* Who a view is of. Slices are borrowed from the view. */
+typedef struct sessile_principal {
+    sessile_slice user, actor, session;
+    const sessile_slice *agents;
+    size_t agent_count;
+    uint32_t permissions; /* bits 1u << SESSILE_MAY_… */
+    int all;              /* 1: scope all */
+    int host;             /* 1: the host's own handle: everything is allowed */
+    int64_t expires_ms;   /* 0: never */
+} sessile_principal;
+/* INVALID: the store has no guard. */
+SESSILE_API sessile_status sessile_store_who(const sessile_store *store,
+                                             sessile_principal *out, sessile_error *err);
+
+/* 1 if a view may use a permission on the session of these names now, 0 if not; agent
+ * empty: the store's own; id empty: on the memory of agent and user. Nothing is counted
+ * or looked up, so a session need not exist. A store without a guard: 1. */
+SESSILE_API int sessile_can(const sessile_store *view, sessile_permission permission,
+                            sessile_slice agent, sessile_slice user, sessile_slice id);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,177 @@
+/*
+ * guard.c: the guard of a store, and its views, which are stores as well.
+ *
+ * A view keeps the store that it was made from, and counts as one of its children.
+ */
+#include <string.h>
+#include "binding.h"
+#include "sessile_guard.h"
+
+/* The texts of the list in a field, which anchors them, as an array on the stack; NULL:
+ * none. slices: as slices, not as texts. */
+static void *field_texts(lua_State *L, int table, const char *name, int slices,
+                         size_t *count)
+{
+    void *list;
+    *count = 0;
+    if (binding_raw_field(L, table, name) == LUA_TNIL) {
+        lua_pop(L, 1);
+        return NULL;
+    }
+    luaL_checktype(L, -1, LUA_TTABLE);
+    size_t n = (size_t)lua_rawlen(L, -1);
+    list = lua_newuserdatauv(L, (n + 1) * sizeof(sessile_slice), 0);
+    for (size_t i = 0; i < n; i++) {
+        lua_rawgeti(L, -2, (lua_Integer)i + 1);
+        sessile_slice text = {NULL, 0};
+        text.data = luaL_checklstring(L, -1, &text.size);
+        if (slices)
+            ((sessile_slice *)list)[i] = text;
+        else
+            ((const char **)list)[i] = text.data;
+        lua_pop(L, 1);
+    }
+    *count = n;
+    return list;
+}
+
+/* {{name, all, permissions = {…}}, …}; what it pushes anchors the texts. */
+static void read_roles(lua_State *L, int table, sessile_guard_options *out)
+{
+    sessile_role_definition *roles;
+    int list;
+    if (binding_raw_field(L, table, "roles") == LUA_TNIL)
+        return;
+    list = lua_absindex(L, -1);
+    luaL_checktype(L, list, LUA_TTABLE);
+    out->role_count = (size_t)lua_rawlen(L, list);
+    roles = lua_newuserdatauv(L, (out->role_count + 1) * sizeof *roles, 0);
+    out->roles = roles;
+    for (size_t i = 0; i < out->role_count; i++) {
+        luaL_checkstack(L, 8, NULL);
+        lua_rawgeti(L, list, (lua_Integer)i + 1);
+        int one = lua_absindex(L, -1);
+        luaL_checktype(L, one, LUA_TTABLE);
+        memset(&roles[i], 0, sizeof roles[i]);
+        roles[i].name = binding_field_string(L, one, "name");
+        roles[i].all = binding_field_boolean(L, one, "all");
+        roles[i].permissions =
+            field_texts(L, one, "permissions", 0, &roles[i].permission_count);
+    }
+}
+
+/* store:guard({roles, require_principal}) -> true; nil, message, code */
+int binding_store_guard(lua_State *L, struct binding_store *store)
+{
+    sessile_guard_options options;
+    sessile_error err;
+    luaL_checktype(L, 2, LUA_TTABLE);
+    sessile_guard_options_init(&options);
+    options.require_principal = binding_field_boolean(L, 2, "require_principal");
+    read_roles(L, 2, &options);
+    return binding_done(L, sessile_store_guard(store->handle, &options, &err), &err);
+}
+
+#define CREDENTIAL(...) BINDING_FIELD(sessile_credential, __VA_ARGS__)
+static const struct binding_field credential_fields[] = BINDING_FIELDS(
+    CREDENTIAL("user", SLICE, user), CREDENTIAL("actor", SLICE, actor),
+    CREDENTIAL("session", SLICE, session), CREDENTIAL("expires", INTEGER, expires_ms));
+
+/* store:as({user, actor, roles, agents, session, expires}) -> store; nil, message, code
+ */
+int binding_store_as(lua_State *L, struct binding_store *store)
+{
+    sessile_credential credential;
+    struct binding_store *view;
+    sessile_error err;
+    lua_settop(L, 2);
+    luaL_checktype(L, 2, LUA_TTABLE);
+    sessile_credential_init(&credential);
+    binding_get_fields(L, 2, credential_fields, &credential);
+    credential.roles = field_texts(L, 2, "roles", 0, &credential.role_count);
+    credential.agents = field_texts(L, 2, "agents", 1, &credential.agent_count);
+    view = binding_new(L, sizeof *view, 1, BINDING_STORE);
+    lua_pushvalue(L, 1);
+    lua_setiuservalue(L, -2, 1);
+    if (sessile_store_as(&view->handle, store->handle, &credential, &err)) {
+        view->closed = 1;
+        return binding_fail(L, &err);
+    }
+    view->of = store;
+    store->children++;
+    return 1;
+}
+
+/* store:renew(expires) -> true; nil, message, code */
+int binding_store_renew(lua_State *L, struct binding_store *store)
+{
+    sessile_error err;
+    int64_t expires = luaL_checkinteger(L, 2);
+    return binding_done(L, sessile_store_renew(store->handle, expires, &err), &err);
+}
+
+/* store:revoke() -> true; nil, message, code */
+int binding_store_revoke(lua_State *L, struct binding_store *store)
+{
+    sessile_error err;
+    return binding_done(L, sessile_store_revoke(store->handle, &err), &err);
+}
+
+static void more_of_principal(lua_State *L, const void *row)
+{
+    const sessile_principal *who = row;
+    lua_Integer n = 0;
+    lua_newtable(L);
+    for (int i = 0; i < SESSILE_PERMISSION_COUNT; i++)
+        if (who->permissions >> i & 1) {
+            lua_pushstring(L, sessile_permission_name((sessile_permission)i));
+            lua_rawseti(L, -2, ++n);
+        }
+    lua_setfield(L, -2, "permissions");
+    if (!who->agent_count)
+        return;
+    lua_newtable(L);
+    for (size_t i = 0; i < who->agent_count; i++) {
+        lua_pushlstring(L, who->agents[i].data, who->agents[i].size);
+        lua_rawseti(L, -2, (lua_Integer)i + 1);
+    }
+    lua_setfield(L, -2, "agents");
+}
+
+#define PRINCIPAL(...) BINDING_FIELD(sessile_principal, __VA_ARGS__)
+static const struct binding_row principal_row =
+    BINDING_ROW(sessile_principal, more_of_principal, PRINCIPAL("user", SLICE, user),
+                PRINCIPAL("actor", SLICE, actor), PRINCIPAL("session", SLICE, session),
+                PRINCIPAL("all", BOOLEAN, all), PRINCIPAL("host", BOOLEAN, host),
+                PRINCIPAL("expires", TIME, expires_ms));
+
+/* store:who() -> {user, actor, session, agents, permissions, all, host, expires}; nil,
+ * message, code */
+int binding_store_who(lua_State *L, struct binding_store *store)
+{
+    sessile_principal who;
+    sessile_error err;
+    sessile_status status = sessile_store_who(store->handle, &who, &err);
+    return binding_done_row(L, status, &principal_row, &who, &err);
+}
+
+/* store:can(permission, agent, user, id) -> boolean; raises for another permission */
+int binding_store_can(lua_State *L, struct binding_store *store)
+{
+    const char *name = luaL_checkstring(L, 2);
+    sessile_slice of[3];
+    int i = 0;
+    while (i < SESSILE_PERMISSION_COUNT &&
+           strcmp(name, sessile_permission_name((sessile_permission)i)) != 0)
+        i++;
+    if (i == SESSILE_PERMISSION_COUNT)
+        return binding_misuse(L, "there is no permission '%s'", name);
+    for (int k = 0; k < 3; k++) {
+        of[k] = sessile_text(NULL);
+        of[k].data = luaL_optlstring(L, 3 + k, NULL, &of[k].size);
+        of[k].size = of[k].data ? of[k].size : 0;
+    }
+    lua_pushboolean(
+        L, sessile_can(store->handle, (sessile_permission)i, of[0], of[1], of[2]));
+    return 1;
+}

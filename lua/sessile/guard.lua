@@ -1,0 +1,92 @@
+-- guard.lua: the guard of a store, and views of it: methods of stores.
+--
+-- A view is a store whose calls the engine checks against what its credential gives. It has the
+-- policies and settings of the store that it was made from.
+
+local options = require "sessile.options"
+
+-- view(store, core): a store over the core of a view; set by store.lua.
+local guard = { methods = {} }
+
+local guard_options = options.shape("store:guard",
+  { roles = "table", require_principal = "boolean" })
+local role_options = { all = "boolean" }
+local credential_options = options.shape("store:as", {
+  user = "string", actor = "string", roles = "string|strings", agents = "string|strings",
+  session = "string", expires = "count",
+})
+
+local function list(given)
+  return type(given) == "string" and { given } or given
+end
+
+-- Roles by their names as a list: the list of each are its permissions, and it may have all = true.
+local function roles_of(given)
+  local made = {}
+  for name, role in pairs(given or {}) do
+    options.expect("string", name, "store:guard: option 'roles': the name of a role")
+    options.expect("table", role, ("store:guard: role %q"):format(name))
+    local permissions, rest = {}, {}
+    for key, value in pairs(role) do
+      if math.type(key) == "integer" then
+        options.expect("string", value, ("store:guard: role %q: a permission"):format(name))
+        permissions[#permissions + 1] = value
+      else
+        rest[key] = value
+      end
+    end
+    made[#made + 1] = { name = name, permissions = permissions,
+      all = options.check(("store:guard: role %q"):format(name), rest, role_options).all }
+  end
+  return made
+end
+
+--- Sets a guard on the store; the handle stays the host's. EINVALID: it has one, or a role names a
+--- permission that there is not. roles: { NAME = { "view_session", …, all = true } }.
+function guard.methods:guard(given)
+  local opts = options.check("store:guard", given, guard_options)
+  return self._core:guard { roles = roles_of(opts.roles),
+    require_principal = opts.require_principal }
+end
+
+--- A view of the store for a user: a store that may what its roles give, for the sessions of that
+--- user, or of all. Close it before the store. A view of a view only narrows. nil, message, code.
+function guard.methods:as(given)
+  local opts = options.check("store:as", given, credential_options)
+  opts.roles, opts.agents = list(opts.roles), list(opts.agents)
+  local handle, message, code = self._core:as(opts)
+  if not handle then
+    return nil, message, code
+  end
+  return guard.view(self, handle)
+end
+
+--- Lets a view live until `expires`, in ms since 1970; 0: without an end. nil, message, code.
+function guard.methods:renew(expires)
+  options.expect("number", expires, "store:renew: when it expires")
+  return self._core:renew(expires)
+end
+
+--- Ends what a view, and its views, may: each later call is EDENIED. nil, message, code.
+function guard.methods:revoke()
+  return self._core:revoke()
+end
+
+--- Who the store is used by: { user, actor, session, agents, permissions, all, host, expires }.
+--- EINVALID: it has no guard.
+function guard.methods:who()
+  return self._core:who()
+end
+
+local can_options = options.shape("store:can",
+  { agent = "string", user = "string", id = "string" })
+
+--- Whether a call that wants this permission would pass now, on the session of these names. true
+--- for a store without a guard.
+function guard.methods:can(permission, on)
+  options.expect("string", permission, "store:can: a permission")
+  local of = options.check("store:can", on, can_options)
+  return self._core:can(permission, of.agent, of.user, of.id)
+end
+
+return guard
