@@ -174,6 +174,7 @@ static void a_lane_that_is_taken_is_not_waited_for(void **state)
     pthread_t thread;
     audit_event e = event_of("turn", NULL);
     char id[AUDIT_ID];
+    stolen first, second;
     audit_verdict v;
     lane *l;
 
@@ -197,6 +198,17 @@ static void a_lane_that_is_taken_is_not_waited_for(void **state)
     assert_true(v.holds);
     assert_int_equal(v.counts.lanes, 2);
     assert_int_equal(v.counts.unsealed, 0);
+    /* the seal of one lane in the other, and no lane at all */
+    steal(st, "00-000", &first);
+    steal(st, "01-000", &second);
+    put(&first, first.count, second.texts[second.count - 1]);
+    forge(st, &first, 1);
+    assert_found_out(st, root, "another lane");
+    drop(&first, first.count - 1);
+    forge(st, &first, 0);
+    assert_holds(st, root);
+    stolen_free(&first);
+    stolen_free(&second);
     log_gone(st, "01-000");
     assert_found_out(st, root, "its log was removed");
 }
