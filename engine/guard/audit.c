@@ -120,9 +120,6 @@ static sessile_status find_user(audit_log *a, sessile_slice user, known_user **o
     *out = u;
     if (u && u->forgotten == forgotten)
         return SESSILE_OK;
-    if (!u && a->users.count == KNOWN_MOST)
-        while (a->users.count)
-            buf_deinit(&a->users.at[--a->users.count].who);
     if (!u && mem_grow(&st->alloc, (void **)&a->users.at, &a->users.capacity,
                        a->users.count + 1, sizeof *u))
         return fail_nomem(err);
@@ -381,6 +378,20 @@ static sessile_status write_event(audit_log *a, audit_class class, const audit_e
     return status;
 }
 
+/* Forgets the pseudonyms that are known, once what was counted needs none of them. */
+static sessile_status make_room(audit_log *a, sessile_error *err)
+{
+    char id[AUDIT_ID] = "";
+    sessile_status status = SESSILE_OK;
+
+    if (a->users.count < KNOWN_MOST)
+        return SESSILE_OK;
+    status = write_all(a, NULL, "", 0, 1, id, err);
+    while (!status && a->users.count)
+        buf_deinit(&a->users.at[--a->users.count].who);
+    return status;
+}
+
 sessile_status audit_write(audit_log *a, audit_class class, const audit_event *e,
                            char id[AUDIT_ID], sessile_error *err)
 {
@@ -394,6 +405,8 @@ sessile_status audit_write(audit_log *a, audit_class class, const audit_event *e
     if (status)
         return status;
     if (e->who.user.size)
+        status = make_room(a, err);
+    if (!status && e->who.user.size)
         status = find_user(a, e->who.user, &u, err);
     if (!status)
         status = write_event(a, class, e, u ? u->name : "", own, err);

@@ -168,6 +168,7 @@ static void *hold(void *arg)
 
 static void a_lane_that_is_taken_is_not_waited_for(void **state)
 {
+    place_files_only(); /* it is about a lock */
     store_core *st = filled(state);
     sessile_error err;
     audit_log *a = audit_opened(st);
