@@ -19,6 +19,9 @@ BUILD_PACKAGES := gcc libc6-dev binutils lua5.4 liblua5.4-dev uuid-dev libsodium
 BUILD_PACKAGES += libsqlite3-dev libpq-dev libcurl4-openssl-dev libstemmer-dev libutf8proc-dev
 BUILD_PACKAGES += libcmark-gfm-dev libcmark-gfm-extensions-dev libncurses-dev libedit-dev
 TEST_PACKAGES  := pkg-config libcmocka-dev libcjson-dev lua-busted postgresql sqlite3 luajit
+# For schema.so, JSON Schema by a library in C++. Without them everything else is built.
+SCHEMA_PACKAGES := g++ libvalijson-dev rapidjson-dev
+TEST_PACKAGES  += $(SCHEMA_PACKAGES)
 CHECK_PACKAGES := clang-format-14 lua-check cppcheck lua-socket lua-sec
 BENCH_PACKAGES := libsqlite3-dev postgresql
 SOAK_PACKAGES  := clang libclang-rt-14-dev
@@ -106,6 +109,11 @@ BIN  := $(if $(COMMAND),$(BUILD)/bin/sessile)
 # The executable with a clock that specs set.
 CLOCKED := $(if $(COMMAND),$(BUILD)/clock/sessile)
 WORKER := $(if $(WORKERS),$(BUILD)/libexec/sessile-worker)
+# JSON Schema, where a C++ compiler and the headers are.
+VALIJSON    ?= /usr/include/valijson
+HAS_SCHEMA  := $(and $(shell command -v $(CXX)),$(wildcard $(VALIJSON)/validator.hpp),\
+                 $(wildcard /usr/include/rapidjson/document.h))
+SCHEMA := $(if $(HAS_SCHEMA),$(BUILD)/libexec/schema.so)
 # Vocabularies to count tokens with, as files that are mapped.
 ENCODINGS := $(patsubst engine/tokens/data/%.zst,$(BUILD)/share/sessile/encodings/%.bpe,\
                $(call sources,engine/tokens/data/*.zst))
@@ -118,7 +126,8 @@ ENCODINGS := $(patsubst engine/tokens/data/%.zst,$(BUILD)/share/sessile/encoding
 
 all: build
 always:
-build: $(A) $(if $(ENGINE),$(SO)) $(CORE) $(BIN) $(WORKER) $(ENCODINGS) $(BUILD)/sessile.pc
+build: $(A) $(if $(ENGINE),$(SO)) $(CORE) $(BIN) $(WORKER) $(SCHEMA) $(ENCODINGS) $(BUILD)/sessile.pc
+	$(if $(SCHEMA),,@echo 'Built without JSON Schema, which needs: $(SCHEMA_PACKAGES)')
 everything: build $(BUILD)/internal.a $(TESTS) $(CLOCKED) $(STORE_OBJECTS) $(FUZZERS) $(BENCHES) $(SAMPLES) \
             $(BUILD)/accuracy/retrieval
 
@@ -126,10 +135,10 @@ everything: build $(BUILD)/internal.a $(TESTS) $(CLOCKED) $(STORE_OBJECTS) $(FUZ
 # Each kind of source sees only the headers it may use.
 
 $(OBJ)/engine/policy/%.o $(OBJ)/engine/command/%.o $(OBJ)/engine/worker/%.o: DOOR = -I$(LUA_INCLUDE)
-$(OBJ)/engine/session/store_handle.o: DOOR = -DSESSILE_LIBEXEC='"$(PREFIX)/libexec/sessile"'
+$(OBJ)/engine/session/store_handle.o $(OBJ)/engine/guard/schema.o: DOOR = -DSESSILE_LIBEXEC='"$(PREFIX)/libexec/sessile"'
 $(OBJ)/engine/tokens/encoding.o: DOOR = -DSESSILE_SHARE='"$(PREFIX)/share/sessile"'
 # Built again for another prefix.
-$(OBJ)/engine/session/store_handle.o $(OBJ)/engine/tokens/encoding.o: $(OBJ)/prefix
+$(OBJ)/engine/session/store_handle.o $(OBJ)/engine/guard/schema.o $(OBJ)/engine/tokens/encoding.o: $(OBJ)/prefix
 $(OBJ)/prefix: always
 	@mkdir -p $(@D)
 	@echo '$(PREFIX)' | cmp -s - $@ || echo '$(PREFIX)' > $@
@@ -208,6 +217,23 @@ $(CLOCKED): $(OBJ)/tests/clock/clock.o $(COMMAND) $(BINDING) $(BUILD)/internal.a
 $(WORKER): $(WORKERS) $(BUILD)/internal.a
 	@mkdir -p $(@D)
 	$(LINK) -o $@ $^ $(LIBS)
+
+# Two headers of valijson, changed by limits.sed, come before those of the system. A version
+# in which there is nothing to change is refused.
+$(BUILD)/include/valijson/%.hpp: $(VALIJSON)/%.hpp engine/guard/valijson/limits.sed
+	@mkdir -p $(@D)
+	@sed -f engine/guard/valijson/limits.sed $< > $@
+	@grep -q 'schema_guards::regex' $@ || { echo '$<: limits.sed does not know this version'; rm -f $@; exit 1; }
+
+CXX_COMPILE = $(CXX) -std=c++17 -g -fPIC -fvisibility=hidden -pthread $(OPT) $(HARDEN) -Wall -Wextra -MMD -MP
+$(OBJ)/engine/guard/valijson/%.o: engine/guard/valijson/%.cpp Makefile \
+        $(BUILD)/include/valijson/validator.hpp $(BUILD)/include/valijson/validation_visitor.hpp
+	@mkdir -p $(@D)
+	$(CXX_COMPILE) -DVALIJSON_USE_EXCEPTIONS=1 -I$(BUILD)/include -Iengine -Iengine/guard/valijson $(CPPFLAGS) -c $< -o $@
+
+$(BUILD)/libexec/schema.so: $(OBJ)/engine/guard/valijson/schema.o
+	@mkdir -p $(@D)
+	$(CXX) -shared -pthread $(OPT) $(LDFLAGS) -Wl,-z,relro,-z,now -o $@ $^
 
 # A program of the build turns each vocabulary into a file, once; it is not installed.
 $(BUILD)/make-encoding: $(OBJ)/engine/tokens/data/make_encoding.o $(BUILD)/internal.a
@@ -432,9 +458,12 @@ install: build
 	$(if $(CORE),install -m 755 $(CORE) $(D)/lib/lua/5.4/sessile)
 	$(if $(BIN),install -m 755 $(BIN) $(D)/bin)
 	$(if $(WORKER),install -D -m 755 $(WORKER) $(D)/libexec/sessile/sessile-worker)
+	$(if $(SCHEMA),install -D -m 755 $(SCHEMA) $(D)/libexec/sessile/schema.so)
 	cd lua/sessile && find . -name '*.lua' \
 	    -exec install -D -m 644 {} $(abspath $(D))/share/lua/5.4/sessile/{} \;
-	find policies -name '*.lua' -exec install -m 644 {} $(D)/share/sessile/policies \;
+	find policies -maxdepth 1 -name '*.lua' -exec install -m 644 {} $(D)/share/sessile/policies \;
+	install -d $(D)/share/sessile/policies/screens
+	install -m 644 $(wildcard policies/screens/*.lua) $(D)/share/sessile/policies/screens
 	$(if $(ENCODINGS),install -m 644 $(ENCODINGS) $(D)/share/sessile/encodings)
 	$(if $(wildcard examples/demo-session.jsonl),install -m 644 \
 	    examples/demo-session.jsonl $(D)/share/sessile)

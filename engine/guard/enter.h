@@ -25,10 +25,12 @@
 
 typedef struct principal principal; /* who calls; NULL: this store has no guard */
 
+/* shared: of a memory, that an agent keeps it for all users; is_view: of a store, that
+ * another handle closes the core. */
 #define GUARD_HANDLE(type)                    \
     struct sessile_##type {                   \
         type##_core *core;                    \
-        principal *who;                       \
+        principal *who;  /* one reference */  \
         allocator alloc; /* of this handle */ \
         unsigned char shared, is_view;        \
     }
@@ -109,13 +111,14 @@ void principal_release(principal *p); /* NULL is ignored */
 /* The core of one more handle that the call reads from, not NULL. */
 #define GUARD_ALSO(handle) ((handle)->core)
 
-/* Enters op with up to two stores, which may be NULL. */
-#define GUARD_BETWEEN(op_, from_, to_)         \
-    guard_call call_ = {(from_) ? (from_)->who \
-                        : (to_) ? (to_)->who   \
-                                : NULL,        \
-                        OP_##op_, 0};          \
-    GUARD_REFUSE_IF(call_.who, guard_check(&call_, err))
+/* Enters op with up to two stores, which may be NULL: each has its own principal. */
+#define GUARD_BETWEEN(op_, from_, to_)                               \
+    guard_call call_ = {(from_) ? (from_)->who : NULL, OP_##op_, 0}; \
+    GUARD_REFUSE_IF(call_.who, guard_check(&call_, err));            \
+    if ((to_) && (to_)->who) {                                       \
+        call_.who = (to_)->who;                                      \
+        GUARD_REFUSE_IF(call_.who, guard_check(&call_, err));        \
+    }
 
 /* The core, or NULL, for what a handle itself is: nothing of a store is touched. */
 #define GUARD_OWN(handle) ((handle) ? (handle)->core : NULL)
@@ -139,6 +142,7 @@ static inline sessile_status guard_leave(guard_call *call, sessile_status status
             return GUARD_LEAVE(fail_nomem(err)); \
         (*(out))->alloc = *a_;                   \
         (*(out))->who = call_.who;               \
+        principal_retain(call_.who);             \
     } while (0)
 /* Where its core is put. */
 #define GUARD_INTO(out) (&(*(out))->core)
@@ -153,6 +157,7 @@ static inline sessile_status guard_leave(guard_call *call, sessile_status status
 #define GUARD_FREE(out)                        \
     do {                                       \
         allocator a_ = (*(out))->alloc;        \
+        principal_release((*(out))->who);      \
         mem_free(&a_, *(out), sizeof **(out)); \
         *(out) = NULL;                         \
     } while (0)

@@ -1,5 +1,5 @@
 /*
- * sessile_guard.h: who may do what in a store.
+ * sessile_guard.h: who may do what in a store, and what may be written: screens.
  *
  * A guard protects a store from those whom a host serves: users, agents, tools, scripts.
  * It does not protect a store from the host itself, which has the process and the key.
@@ -157,6 +157,155 @@ SESSILE_API sessile_status sessile_store_who(const sessile_store *store,
  * or looked up, so a session need not exist. A store without a guard: 1. */
 SESSILE_API int sessile_can(const sessile_store *view, sessile_permission permission,
                             sessile_slice agent, sessile_slice user, sessile_slice id);
+
+/* ------------------------------------------------------------------ screens */
+
+/*
+ * A screen looks at a text before it is written and says whether it may be. A list of
+ * screens is loaded once and run over items: a message, a title, a value for a memory.
+ *
+ * A screen is a Lua file with regular expressions (of PCRE2) and, for what expressions
+ * cannot decide, a function that runs in the sandbox of policies. It can let the text
+ * pass, flag it, remove words from it, or refuse it. It can add none.
+ *
+ * Not promised: that a text which gives orders to a model is recognized. A screen finds
+ * what its expressions say, and words can be chosen so that none matches.
+ */
+
+/* What a text is for. Each is a bit, so that they can be combined. */
+typedef enum sessile_screen_kind {
+    SESSILE_SCREEN_MESSAGE = 1,
+    SESSILE_SCREEN_CUSTOM = 2, /* an entry of a kind of the host's own */
+    SESSILE_SCREEN_TITLE = 4,
+    SESSILE_SCREEN_METADATA = 8,
+    SESSILE_SCREEN_SETTINGS = 16,
+    SESSILE_SCREEN_STATE = 32, /* of a checkpoint or a suspension */
+    SESSILE_SCREEN_MEMORY = 64,
+    SESSILE_SCREEN_ANSWER = 128 /* of a model, to a policy */
+} sessile_screen_kind;
+#define SESSILE_SCREEN_KINDS 255
+
+/* Whose words a text has. */
+typedef enum sessile_screen_source {
+    SESSILE_SCREEN_BY_HOST = 0,
+    SESSILE_SCREEN_BY_USER,
+    SESSILE_SCREEN_BY_AGENT,
+    SESSILE_SCREEN_BY_TOOL,
+    SESSILE_SCREEN_BY_SYSTEM
+} sessile_screen_source;
+
+/* What is to be done with a text, in ascending order. */
+typedef enum sessile_screen_verdict {
+    SESSILE_SCREEN_PASS = 0,
+    SESSILE_SCREEN_FLAG,   /* write it, and mark it with the rule */
+    SESSILE_SCREEN_REDACT, /* write the text of the outcome instead */
+    SESSILE_SCREEN_REFUSE  /* do not write it */
+} sessile_screen_verdict;
+
+/* "message", "host", "pass": as in a screen's file. Static; NULL for a value that is
+ * none. */
+SESSILE_API const char *sessile_screen_kind_name(sessile_screen_kind kind);
+SESSILE_API const char *sessile_screen_source_name(sessile_screen_source source);
+SESSILE_API const char *sessile_screen_verdict_name(sessile_screen_verdict verdict);
+
+/* A text before it is written. Zero it, then fill in. Borrowed for the call. */
+typedef struct sessile_screen_item {
+    sessile_screen_kind kind;
+    sessile_screen_source source;
+    sessile_role role;    /* of a message; else SESSILE_ROLE_NONE */
+    sessile_slice author; /* a name; may be empty */
+    sessile_slice key;    /* of an entry of a memory; the kind of a custom entry */
+    sessile_slice text;   /* UTF-8 */
+    /* 1: the text is JSON. Screens see its strings without their escapes, and words are
+     * removed from strings only, so that it stays JSON. */
+    int is_json;
+} sessile_screen_item;
+
+/* A screen of a list. */
+typedef struct sessile_screen_step {
+    const char *name;    /* no_orders, or a path (with a '/' or ending in ".lua") */
+    const char *options; /* JSON object, or NULL */
+    unsigned on;         /* SESSILE_SCREEN_… bits; 0: what its file says */
+} sessile_screen_step;
+
+/* JSON texts of a kind must be valid under a JSON Schema (draft 4 or 7, without
+ * references to other documents). */
+typedef struct sessile_screen_schema {
+    sessile_screen_kind kind; /* one bit */
+    const char *key;          /* of custom entries: their kind; else NULL */
+    sessile_slice schema;     /* JSON */
+} sessile_screen_schema;
+
+/* Call sessile_screens_options_init(), then fill in. Borrowed for the call. */
+typedef struct sessile_screens_options {
+    const char
+        *folders; /* where screens are searched by name, separated by ':'; or NULL */
+    const sessile_screen_schema *schemas;
+    size_t schema_count;
+    const char *schema_library; /* NULL: schema.so, where it was installed */
+    /* 1: the message of a screen that fails has what it raised, which may be words of the
+     * text: for those who write screens. */
+    int verbose;
+    sessile_alloc alloc; /* NULL: realloc and free */
+    void *alloc_ud;
+} sessile_screens_options;
+SESSILE_API void sessile_screens_options_init(sessile_screens_options *options);
+
+typedef struct sessile_screens sessile_screens;
+
+/*
+ * Loads a list of screens, in the order in which they are run. *out: free it with
+ * sessile_screens_free(); NULL on failure. A list never changes: many threads may use it.
+ * options may be NULL. It needs at least one screen or one schema.
+ *
+ * NOTFOUND: no such screen; the message names those that exist. DENIED: the file is not
+ * regular, or another user than root and this one can write it. POLICY: the file is
+ * wrong; the message has the line. INVALID: an option, a pattern or a schema is wrong.
+ * UNSUPPORTED: there is a schema, and schema.so was not built. LIMIT: more than 16
+ * screens, 64 patterns of one, or 16 schemas. IO, NOMEM.
+ */
+SESSILE_API sessile_status sessile_screens_load(sessile_screens **out,
+                                                const sessile_screen_step *steps,
+                                                size_t count,
+                                                const sessile_screens_options *options,
+                                                sessile_error *err);
+SESSILE_API void sessile_screens_free(sessile_screens *screens); /* NULL is ignored */
+
+/* What one screen said, other than PASS. */
+typedef struct sessile_screen_finding {
+    sessile_screen_verdict verdict;
+    const char *screen; /* its name; "schema" */
+    const char *rule;   /* a pattern of it, a rule that its file declares, or its name */
+    size_t removed;     /* REDACT: places in the text */
+    /* Why, if the rule does not say it: a screen that failed; what a schema wants, and
+     * where (a JSON pointer). Never has words of the text. May be "". */
+    const char *message, *pointer;
+} sessile_screen_finding;
+
+/* One block: free it with sessile_free(). */
+typedef struct sessile_screen_outcome {
+    sessile_screen_verdict verdict; /* the highest of the findings */
+    const sessile_screen_finding *findings;
+    size_t count;
+    sessile_slice text; /* REDACT: the text with "[removed: RULE]" for what was removed;
+                           else empty */
+} sessile_screen_outcome;
+
+/*
+ * Runs a list of screens over an item: schema, then the screens in their order. A screen
+ * that is not for the item's kind is left out. The first that refuses ends it. A screen
+ * sees what the screens before it left of the text.
+ *
+ * A screen that fails (an error, 5 million instructions, 50 ms, an expression that tries
+ * too much) refuses, or flags if its file says so: what a text can crash is no screen.
+ *
+ * Returns OK whatever the verdict is; *out is NULL on failure. INVALID: the text is not
+ * UTF-8, or not JSON when it should be. NOMEM.
+ */
+SESSILE_API sessile_status sessile_screen(sessile_screen_outcome **out,
+                                          const sessile_screens *screens,
+                                          const sessile_screen_item *item,
+                                          sessile_error *err);
 
 #ifdef __cplusplus
 }

@@ -373,7 +373,7 @@ static sessile_status load_offered(loader *l, const char *name, const char *opti
                                    const char *folder, options_offer *outer,
                                    unsigned depth, sessile_error *err)
 {
-    options_offer offer = {"{}", 2, name, 0, outer};
+    options_offer offer = {.json = "{}", .size = 2, .who = name, .outer = outer};
     used_check check = {&offer, SESSILE_OK, err};
     sessile_status status = SESSILE_OK;
     buf text;

@@ -244,6 +244,11 @@ static void take_defaults(lua_State *L, int declarations, int effective)
 
 /* ------------------------------------------------------------------ offers */
 
+static const char *kind_of(const options_offer *offer)
+{
+    return offer->kind ? offer->kind : "policy";
+}
+
 /* Applies the declared options of one offer. */
 static sessile_status take_offer(lua_State *L, int declarations, int effective,
                                  options_offer *offer, sessile_error *err)
@@ -258,8 +263,8 @@ static sessile_status take_offer(lua_State *L, int declarations, int effective,
     for (i = 1; lua_rawgeti(L, given + 1, i) != LUA_TNIL; i++) {
         int name = lua_gettop(L);
         if (i > OPTIONS_MAX)
-            return fail(err, SESSILE_INVALID, "policy %s: more than %d options",
-                        offer->who, OPTIONS_MAX);
+            return fail(err, SESSILE_INVALID, "%s %s: more than %d options",
+                        kind_of(offer), offer->who, OPTIONS_MAX);
         lua_pushvalue(L, name);
         if (declarations && lua_rawget(L, declarations) == LUA_TTABLE) {
             offer->used |= UINT64_C(1) << (i - 1);
@@ -268,8 +273,9 @@ static sessile_status take_offer(lua_State *L, int declarations, int effective,
             if (lua_type(L, -1) !=
                 LUA_TLIGHTUSERDATA) { /* null: as if it was not given */
                 if (!accepts(L, name + 1, lua_gettop(L), problem))
-                    return fail(err, SESSILE_INVALID, "policy %s: option %s %s",
-                                offer->who, lua_tostring(L, name), problem);
+                    return fail(err, SESSILE_INVALID, "%s %s: option %s %s",
+                                kind_of(offer), offer->who, lua_tostring(L, name),
+                                problem);
                 lua_pushvalue(L, name);
                 lua_insert(L, -2);
                 lua_rawset(L, effective);
@@ -337,11 +343,11 @@ sessile_status options_check_used(lua_State *L, const options_offer *offer,
         like = nearest(L, -1, name);
         if (like)
             status = fail(err, SESSILE_INVALID,
-                          "policy %s has no option '%.60s': did you mean '%s'?",
-                          offer->who, name, like);
+                          "%s %s has no option '%.60s': did you mean '%s'?",
+                          kind_of(offer), offer->who, name, like);
         else
-            status = fail(err, SESSILE_INVALID, "policy %s has no option '%.60s'",
-                          offer->who, name);
+            status = fail(err, SESSILE_INVALID, "%s %s has no option '%.60s'",
+                          kind_of(offer), offer->who, name);
         break;
     }
     lua_settop(L, top);

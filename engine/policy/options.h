@@ -16,6 +16,7 @@ typedef struct options_offer {
     const char *who; /* the policy that got them, by the name its user wrote */
     uint64_t used;   /* bit i: a policy declares the i-th key, sorted */
     struct options_offer *outer;
+    const char *kind; /* the word for it in errors; NULL: "policy" */
 } options_offer;
 
 /* Pushes the effective options of a policy as JSON text: the defaults in the table of

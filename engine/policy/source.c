@@ -65,8 +65,8 @@ static int next_folder(const char **at, buf *out)
 }
 
 /* NOTFOUND, with the policies that exist. */
-static sessile_status not_found(const source_place *from, const char *name,
-                                sessile_error *err)
+static sessile_status not_found(const source_place *from, const char *kind,
+                                const char *name, sessile_error *err)
 {
     const os_table *os = from->os;
     const char *at = from->search_path, *like = NULL;
@@ -99,15 +99,15 @@ static sessile_status not_found(const source_place *from, const char *name,
             buf_printf(&text, "%s%s", text.size ? ", " : "", found->names[i]);
     }
     if (like)
-        status = fail(err, SESSILE_NOTFOUND,
-                      "there is no policy '%s': did you mean '%s'?", name, like);
+        status = fail(err, SESSILE_NOTFOUND, "there is no %s '%s': did you mean '%s'?",
+                      kind, name, like);
     else if (text.size && !text.failed)
-        status = fail(err, SESSILE_NOTFOUND, "there is no policy '%s'; there are: %s",
+        status = fail(err, SESSILE_NOTFOUND, "there is no %s '%s'; there are: %s", kind,
                       name, text.data);
     else
-        status = fail(
-            err, SESSILE_NOTFOUND,
-            "there is no policy '%s', nor any other where policies are looked for", name);
+        status =
+            fail(err, SESSILE_NOTFOUND,
+                 "there is no %s '%s', nor any other where it is looked for", kind, name);
     buf_deinit(&text);
     mem_free(from->alloc, found, sizeof *found);
     return status;
@@ -228,7 +228,7 @@ sessile_status source_read(source *c, const source_place *from, const char *name
         buf_puts(&c->path, name);
         status = read_file(from, c, err);
         if (status == SESSILE_NOTFOUND)
-            return fail(err, status, "there is no policy file %s", c->path.data);
+            return fail(err, status, "there is no %s file %s", c->kind, c->path.data);
     } else {
         if (folder[0]) {
             buf_printf(&c->path, "%s/%s.lua", folder, name);
@@ -243,7 +243,7 @@ sessile_status source_read(source *c, const source_place *from, const char *name
                 buf_clear(&c->path);
         }
         if (status == SESSILE_NOTFOUND)
-            return not_found(from, name, err);
+            return not_found(from, c->kind, name, err);
     }
     if (status)
         return status;

@@ -97,7 +97,7 @@ void binding_child_close(struct binding_child *child);
 extern const struct binding_child_class binding_check_class, binding_search_class,
     binding_encoding_class, binding_reseal_class, binding_migration_class,
     binding_policy_class, binding_entries_class, binding_memory_class,
-    binding_memory_run_class;
+    binding_memory_run_class, binding_screens_class;
 
 /* store.c. The check functions raise for a wrong type; *_live return NULL and push the
  * three values of a closed handle. */
@@ -198,6 +198,9 @@ int binding_memory_embed_run(lua_State *L, struct binding_child *memory);
 
 /* encoding.c */
 binding_function binding_encoding;
+
+/* screen.c */
+binding_function binding_screens;
 
 /* http.c */
 void binding_request_open(lua_State *L);

@@ -82,6 +82,7 @@ static const luaL_Reg functions[] = {
     {"plain", core_plain},
     {"count", core_count},
     {"encoding", binding_encoding},
+    {"screens", binding_screens},
     {"http_library", binding_http_library},
     {"request", binding_request},
     {"sleep", binding_sleep},
@@ -92,6 +93,7 @@ static const struct binding_child_class *const children[] = {
     &binding_check_class,     &binding_search_class, &binding_encoding_class,
     &binding_reseal_class,    &binding_policy_class, &binding_entries_class,
     &binding_migration_class, &binding_memory_class, &binding_memory_run_class,
+    &binding_screens_class,
 };
 
 BINDING_EXPORT int luaopen_sessile_core(lua_State *L)

@@ -27,6 +27,7 @@ local model = require "sessile.model"
 local options = require "sessile.options"
 local paths = require "sessile.paths"
 local send = require "sessile.interaction.send"
+local screens = require "sessile.screens"
 local session = require "sessile.session"
 local settings = require "sessile.interaction.settings"
 local store = require "sessile.store"
@@ -180,6 +181,10 @@ end
 --- path of a file. nil, message, code.
 sessile.encoding = encoding.open
 
+--- A list of screens, which say whether a text may be written: {"no_orders", {"secrets", action =
+--- "redact", on = {"message"}}, schemas = {metadata = schema}}. nil, message, code.
+sessile.screen = screens.load
+
 --- A value as JSON text, written as messages are. nil, message, code.
 function sessile.encode(value)
   return core.text(value)
@@ -219,6 +224,7 @@ for prefix, functions in pairs {
   ["sessile.tools."] = sessile.tools, ["store:"] = store.methods,
   ["session:"] = session.methods, ["run:"] = host.methods, ["agent:"] = agent.methods,
   ["encoding:"] = encoding.methods, ["memory:"] = memory.methods,
+  ["screens:"] = screens.methods,
 } do
   options.exact(prefix, functions)
 end

@@ -61,6 +61,62 @@ function Encoding:close() end
 ---@return string? code
 function sessile.encoding(name, options) end
 
+---A text before it is written
+---@class sessile.ScreenItem
+---@field kind "message"|"custom"|"title"|"metadata"|"settings"|"state"|"memory"|"answer" what it
+---  is for
+---@field text string UTF-8
+---@field source? "host"|"user"|"agent"|"tool"|"system" whose words it has; "host"
+---@field role? string of a message
+---@field author? string
+---@field key? string of an entry of a memory; the kind of a custom entry
+---@field json? boolean the text is JSON: its strings are looked at, without their escapes
+
+---What one screen said, other than "pass"
+---@class sessile.ScreenFinding
+---@field verdict "flag"|"redact"|"refuse"
+---@field screen string
+---@field rule string a pattern, a rule that the file declares, the screen's name, or "failed"
+---@field removed integer places that were removed from the text
+---@field message? string why, if the rule does not say it; never has words of the text
+---@field pointer? string of a schema: the place, as a JSON pointer
+
+---@class sessile.ScreenOutcome
+---@field verdict "pass"|"flag"|"redact"|"refuse" the highest of the findings
+---@field text? string "redact": the text, with "[removed: RULE]" for what was removed
+---@field findings sessile.ScreenFinding[]
+
+---A list of screens. It says whether a text may be written; it writes nothing.
+---@class sessile.Screens
+local Screens = {}
+
+---Runs the screens over an item, in their order, until one refuses
+---@param item sessile.ScreenItem
+---@return sessile.ScreenOutcome?
+---@return string? message
+---@return string? code "EINVALID": the text is not UTF-8, or not the JSON that it should be
+function Screens:run(item) end
+
+---Frees it.
+---@return true
+function Screens:close() end
+
+---Screens, in the order in which they are run: a name, or a path, or {name, option = value, on =
+---{kinds}}
+---@class sessile.ScreenList
+---@field [integer] string|table
+---@field path? string|string[] folders to search for screens, before the usual ones
+---@field schemas? table<string, table|string> a JSON Schema (draft 4 or 7) by kind, or by
+---  "custom:KIND"
+---@field verbose? boolean a screen that fails says what it raised, which may be words of the text
+
+---Loads a list of screens. They ship: no_orders, secrets, injection
+---@param list sessile.ScreenList
+---@return sessile.Screens?
+---@return string? message
+---@return string? code
+function sessile.screen(list) end
+
 ---What a store, an agent, a session and a call can all configure. A key that is nil is inherited:
 ---by a call from its session, by a session from its agent, then from its store. A value replaces
 ---the inherited one as a whole; false is none.

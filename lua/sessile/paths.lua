@@ -132,6 +132,14 @@ function paths.policy_path(given)
   return table.concat(list, ":")
 end
 
+--- Folders that screens are looked up in: the given ones, the user's own, then those that ship.
+function paths.screen_path(given)
+  local list = folders(given, "screens")
+  list[#list + 1] = here() .. "/../../policies/screens"
+  list[#list + 1] = here() .. "/../../../sessile/policies/screens"
+  return table.concat(list, ":")
+end
+
 --- An encoding as the engine takes it: a name, or a path with a '/'.
 function paths.encoding(given)
   if given:find "%.tiktoken$" or given:find "%.json$" or given:find("/", 1, true) then
@@ -163,23 +171,29 @@ function paths.encodings(given)
   return table.concat(list, ":")
 end
 
---- The program that isolated policies run in: the one given, the one beside the executable or
---- beside this module; nil: where the library was installed.
-function paths.worker(given)
-  if given then
-    return paths.expand(given)
-  end
-  local places = { here() .. "/../../build/libexec/sessile-worker",
-    here() .. "/../../../../libexec/sessile/sessile-worker" }
+-- A file of libexec: beside the executable or this module; nil: where the library was installed.
+local function libexec(name)
+  local places = { here() .. "/../../build/libexec/" .. name,
+    here() .. "/../../../../libexec/sessile/" .. name }
   local build, folder = build_folder(), above_executable()
   if build then
-    table.insert(places, 1, build .. "/libexec/sessile-worker")
+    table.insert(places, 1, build .. "/libexec/" .. name)
   end
   if folder then
-    table.insert(places, 1, folder .. "/libexec/sessile-worker")
-    table.insert(places, 2, folder .. "/libexec/sessile/sessile-worker")
+    table.insert(places, 1, folder .. "/libexec/" .. name)
+    table.insert(places, 2, folder .. "/libexec/sessile/" .. name)
   end
   return paths.readable(places)
+end
+
+--- The program that isolated policies run in: the one given, else that of this build.
+function paths.worker(given)
+  return given and paths.expand(given) or libexec "sessile-worker"
+end
+
+--- The library that knows JSON Schema; nil: none is found.
+function paths.schema_library()
+  return libexec "schema.so"
 end
 
 return paths

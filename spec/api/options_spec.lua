@@ -11,7 +11,7 @@ local sessile = require "sessile"
 local stores = require "spec.support.stores"
 local user = require("spec.support.messages").user
 
-local agent, encoding, first, other, run, s, store, memory
+local agent, encoding, first, screens, other, run, s, store, memory
 
 local function nothing() end
 
@@ -22,6 +22,7 @@ stores.each_test(function()
   agent = sessile.agent { model = nothing }
   encoding = assert(sessile.encoding "cl100k_base")
   memory = assert(store:memory())
+  screens = assert(sessile.screen { "injection" })
   run = assert(sessile.step(s, "turn", { user "again" }))
 end)
 
@@ -99,6 +100,10 @@ local calls = {
     memory:watch(o)
   end,
   ["memory:embed"] = function(o) memory:embed(o) end,
+  ["screens:run"] = function(o)
+    o.kind, o.text = o.kind or "memory", o.text or "x"
+    screens:run(o)
+  end,
   ["memory:clear"] = function(o) memory:clear(o) end,
   ["memory:markdown"] = function(o) memory:markdown(o) end,
   ["memory:edit"] = function(o) memory:edit("", "", o) end,

@@ -143,6 +143,8 @@ local COMMANDS = {
   "append ID --role WORD WORD", "label ID WORD WORD", "label rm ID WORD", "label ID 1 WORD",
   "rename ID WORD", "fork ID WORD", "fork ID 1 --id WORD", "new --id WORD --title WORD",
   "policy show WORD", "policy new WORD", "policy replay WORD WORD", "policy try WORD ID",
+  "screen try WORD WORD", "screen try no_orders WORD", "screen test WORD",
+  "screen try secrets WORD --option action=redact",
   "import WORD --from WORD", "import WORD", "run WORD", "settings ID WORD",
   "settings ID WORD=WORD", "checkpoint ID WORD", "checkpoints ID --name WORD",
   "forget WORD --dry-run", "undelete WORD", "export ID - --format WORD",

@@ -140,6 +140,14 @@ function kinds.policy(_, list)
   end
 end
 
+function kinds.screen(_, list)
+  for folder in paths.screen_path():gmatch "[^:]+" do
+    for _, file in ipairs(system.files(folder) or {}) do
+      add(list, file:match "^([^_].*)%.lua$" or "")
+    end
+  end
+end
+
 function kinds.command(_, list, _, before)
   local typed = table.concat(before.words or {}, " ")
   complete.commands(list, typed)

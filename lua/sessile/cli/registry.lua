@@ -22,6 +22,7 @@ local GROUPS = {
   { "What the model sees", "context", "tokens", "compact", "uncompact", "why", "log", "pin",
     "unpin", "policy list", "policy show", "policy new", "policy test", "policy try",
     "policy replay", "policy bench", "fixture" },
+  { "What may be written", "screen try", "screen test" },
   { "Long-term memory", "memory show", "memory search", "memory add", "memory rm",
     "memory edit", "memory restore", "memory history", "memory why", "memory pin", "memory unpin",
     "memory review", "memory consent", "memory audit", "memory clear", "memory erase",
@@ -53,6 +54,7 @@ local FAMILIES = {
   keys = { "keys init", "keys status", "keys rotate", "keys reseal" },
   config = { "config", "config show", "config path" },
   program = { "version", "completions", "man" },
+  screen = { "screen try", "screen test" },
   memory = { "memory show", "memory search", "memory add", "memory rm", "memory restore",
     "memory history" },
   memory_erase = { "memory erase" },
@@ -83,7 +85,7 @@ local ABSENT = {
 -- Commands that open no store: hints show them without --store.
 local NO_STORE = {
   "demo", "run", "version", "help", "completions", "man", "policy", "doctor", "config", "tokens",
-  "migrate",
+  "migrate", "screen",
 }
 
 local SHIPPED, IS_SHIPPED = {}, {}

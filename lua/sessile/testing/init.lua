@@ -9,6 +9,8 @@
 --   T.memory                     a memory with entries
 --   T.model, T.recorded          scripted answers, and those of a file
 --   T.embedder                   vectors from a table of synonyms
+--   T.screen(name, options)      a screen; screen:run(text), screen:rates(), screen:print_rates()
+--   T.attacks "memory", T.ordinary()   texts that a screen should stop, and let pass
 --   T.bench                      prints times, asserts nothing
 --   assert.tool_pairs(r) .within_budget(r) .keeps(r, {…}) .lawful(r) .golden(r)
 --
@@ -26,6 +28,7 @@ local models = require "sessile.testing.models"
 local play = require "sessile.testing.play"
 local policy_file = require "sessile.policy_file"
 local properties = require "sessile.testing.properties"
+local screens = require "sessile.testing.screens"
 local sessile = require "sessile"
 
 asserts.install()
@@ -37,6 +40,9 @@ local testing = {
   recorded = models.recorded,
   memory = memory.fixture,
   embedder = embedder.new,
+  screen = screens.load,
+  attacks = screens.attacks,
+  ordinary = screens.ordinary,
   generate = generate.turns,
   check = laws.check,
 }

@@ -485,7 +485,7 @@ static void an_expired_view_passes_again_when_it_is_renewed(void **state)
 
 static void a_store_that_requires_a_principal_gives_the_host_views_alone(void **state)
 {
-    world strict;
+    world strict = {0};
     sessile_session_options o = named(NULL, "ann", "a");
     sessile_session *s;
     (void)state;
@@ -511,6 +511,46 @@ static void a_view_does_not_change_what_the_host_has_set(void **state)
                      SESSILE_DENIED);
     assert_non_null(strstr(w->err.message, "host's own handle"));
     assert_int_equal(sessile_store_guard(admin, NULL, &w->err), SESSILE_INVALID);
+    sessile_store_close(admin);
+}
+
+/* Handles keep their principal: what was opened through a view outlives it. */
+static void a_session_outlives_its_view(void **state)
+{
+    world *w = *state;
+    sessile_store *ann = view_of(w, "ann", "viewer");
+    sessile_session_options o = named(NULL, NULL, "a");
+    sessile_session *s;
+    sessile_message *rows;
+    size_t count;
+
+    put(w, w->store, NULL, "ann", "a", HELLO);
+    assert_int_equal(sessile_resume(&s, ann, &o, &w->err), SESSILE_OK);
+    sessile_store_close(ann);
+    assert_int_equal(sessile_append(s, sessile_text(HELLO), NULL, &w->err),
+                     SESSILE_DENIED);
+    assert_int_equal(sessile_messages(s, NULL, &rows, &count, &w->err), SESSILE_OK);
+    sessile_free(rows);
+    assert_int_equal(sessile_session_close(s, NULL), SESSILE_OK);
+}
+
+/* A copy of a store wants the right of both sides. */
+static void a_copy_between_stores_asks_both_principals(void **state)
+{
+    world *w = *state, other = {0};
+    sessile_store *ann, *admin = view_of(w, "eve", "admin");
+    sessile_migration *m;
+
+    open_store(&other, 0);
+    ann = view_of(&other, "ann", "editor");
+    sessile_place from = {.store = admin}, to = {.store = ann};
+    assert_int_equal(sessile_migrate_begin(&m, &from, &to, NULL, &w->err),
+                     SESSILE_DENIED);
+    assert_int_equal(sessile_migrate_begin(&m, &to, &from, NULL, &w->err),
+                     SESSILE_DENIED);
+    assert_non_null(strstr(w->err.message, "move_store"));
+    sessile_store_close(ann);
+    sessile_store_close(other.store);
     sessile_store_close(admin);
 }
 
@@ -599,6 +639,8 @@ int main(void)
         IN_WORLD(an_expired_view_passes_again_when_it_is_renewed),
         cmocka_unit_test(a_store_that_requires_a_principal_gives_the_host_views_alone),
         IN_WORLD(a_view_does_not_change_what_the_host_has_set),
+        IN_WORLD(a_session_outlives_its_view),
+        IN_WORLD(a_copy_between_stores_asks_both_principals),
         IN_WORLD(a_users_memory_is_the_users),
         IN_WORLD(can_says_what_a_call_would_be_answered),
     };
