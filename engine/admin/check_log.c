@@ -288,7 +288,7 @@ static sessile_status visit_memory(check_core *c, sessile_id id, const char *tex
         memory_fold_index(&c->memory, NULL);
         c->memory_failed = 0;
     }
-    if (!c->s->identity.memory || c->memory_failed)
+    if (c->s->identity.kind != NAMES_MEMORY || c->memory_failed)
         return SESSILE_OK;
     status = memory_fold_visit(&c->memory, id, text, size, NULL);
     c->memory_failed = status != SESSILE_OK;
@@ -297,9 +297,9 @@ static sessile_status visit_memory(check_core *c, sessile_id id, const char *tex
 
 static sessile_status check_index(check_core *c, log_index_about *ix, sessile_error *err)
 {
-    if (c->s->identity.memory && c->memory_failed)
+    if (c->s->identity.kind == NAMES_MEMORY && c->memory_failed)
         return SESSILE_OK;
-    if (c->s->identity.memory)
+    if (c->s->identity.kind == NAMES_MEMORY)
         log_set_index_callbacks(c->s->log, memory_index_callbacks(&c->memory, 1));
     return log_index_check(c->s->log, c->store->config.timeout_ms, ix, err);
 }

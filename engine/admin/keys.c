@@ -18,6 +18,7 @@
 #include "base/text.h"
 #include "admin/list_cache.h"
 #include "admin/places.h"
+#include "guard/audit.h"
 #include "operations/deletion.h"
 #include "session/fold.h"
 
@@ -295,6 +296,8 @@ static sessile_status finish(reseal_core *r, sessile_error *err)
 
     if (before > 1)
         status = deletions_reseal(r->store, err);
+    if (!status && before > 1)
+        status = audit_reseal(r->store, err);
     if (!status && !r->keep_all && before > 1)
         status = keyring_drop_epochs(keys, r->keep, r->keep_count, err);
     if (!status)

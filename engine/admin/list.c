@@ -30,7 +30,7 @@ static int gather(void *arg, const char *folder, const char *name,
 
     if (strlen(folder) >= NAME_SIZE || strlen(name) >= NAME_SIZE)
         return 0; /* no name of ours */
-    if (folder_is_memory(folder))
+    if (!folder_has_sessions(folder))
         return 0;
     if (!in || strcmp(in->folder, folder)) {
         if (mem_grow(a, (void **)&l->folders, &l->folder_capacity, l->folder_count + 1,

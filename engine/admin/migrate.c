@@ -108,7 +108,7 @@ static sessile_status place_there(migration_core *m, const char *folder, const c
         names.id = (sessile_slice){head.id.data, head.id.size};
         names.agent = (sessile_slice){head.agent.data, head.agent.size};
         names.user = (sessile_slice){head.user.data, head.user.size};
-        names.memory = head.memory;
+        names.kind = head.kind;
         names_place(to, &names, m->to_folder, m->to_name);
         if (!m->state.as_it_stands)
             keyring_user_name(to->keys, names.user, m->user);

@@ -34,6 +34,11 @@ static const char *const type_names[] = {
     [ENTRY_HEARD] = "heard",
     [ENTRY_VECTOR] = "vector",
     [ENTRY_CONSENT] = "consent",
+    [ENTRY_AUDIT] = "audit",
+    [ENTRY_EVENT] = "event",
+    [ENTRY_SEAL] = "seal",
+    [ENTRY_LANE] = "lane",
+    [ENTRY_WHO] = "who",
 };
 
 static const char *const source_names[] = {

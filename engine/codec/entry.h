@@ -26,7 +26,13 @@ typedef enum entry_type {
     ENTRY_VERDICT,
     ENTRY_HEARD,
     ENTRY_VECTOR,
-    ENTRY_CONSENT
+    ENTRY_CONSENT,
+    /* of the audit, whose header is of type audit */
+    ENTRY_AUDIT,
+    ENTRY_EVENT,
+    ENTRY_SEAL,
+    ENTRY_LANE,
+    ENTRY_WHO
 } entry_type;
 
 typedef enum entry_source {

@@ -83,7 +83,7 @@ static sessile_status take_header(memory_fold *f, const entry *e, sessile_error 
     sessile_status status = header_read(&f->header, e, err);
     const char *language;
 
-    if (!status && !f->header.memory)
+    if (!status && f->header.kind != NAMES_MEMORY)
         status = fail(err, SESSILE_DAMAGED,
                       "its header is of a session: its file was moved or replaced");
     if (status)

@@ -23,8 +23,10 @@ int64_t memory_now_ms(const memory_core *m)
 static session_names own_names(const memory_core *m)
 {
     static const char id[] = MEMORY_ID;
-    return (session_names){
-        {id, sizeof id - 1}, {m->agent, m->agent_size}, {m->user, m->user_size}, 1};
+    return (session_names){{id, sizeof id - 1},
+                           {m->agent, m->agent_size},
+                           {m->user, m->user_size},
+                           NAMES_MEMORY};
 }
 
 void memory_place(const memory_core *m, char folder[NAME_SIZE], char name[NAME_SIZE])

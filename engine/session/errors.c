@@ -61,7 +61,7 @@ void session_salvage_command(const session_core *s, char out[SALVAGE_SIZE])
 {
     const char *agent = s->store->agent;
 
-    if (s->identity.memory || !s->identity.id ||
+    if (s->identity.kind || !s->identity.id ||
         !is_plain_word(s->identity.id, s->identity.id_size) ||
         !is_plain_word(s->identity.agent, s->identity.agent_size))
         snprintf(out, SALVAGE_SIZE, "sessile check --salvage");

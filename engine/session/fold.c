@@ -111,7 +111,7 @@ static sessile_status fold_header(fold *f, change *c, sessile_error *err)
     if (status)
         goto out;
     if (!s->identity.id) {
-        s->identity.memory = h.memory;
+        s->identity.kind = h.kind;
         s->identity.id = dup_name(a, (sessile_slice){h.id.data, h.id.size});
         s->identity.agent = dup_name(a, (sessile_slice){h.agent.data, h.agent.size});
         s->identity.user = dup_name(a, (sessile_slice){h.user.data, h.user.size});
@@ -122,7 +122,7 @@ static sessile_status fold_header(fold *f, change *c, sessile_error *err)
             status = fail_nomem(err);
             goto out;
         }
-    } else if (h.memory != s->identity.memory ||
+    } else if (h.kind != s->identity.kind ||
                !same_name(s->identity.id, s->identity.id_size, &h.id) ||
                !same_name(s->identity.agent, s->identity.agent_size, &h.agent) ||
                !same_name(s->identity.user, s->identity.user_size, &h.user)) {

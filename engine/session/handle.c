@@ -24,7 +24,7 @@ session_names session_own_names(const session_core *s)
     return (session_names){{s->identity.id, s->identity.id_size},
                            {s->identity.agent, s->identity.agent_size},
                            {s->identity.user, s->identity.user_size},
-                           s->identity.memory};
+                           s->identity.kind};
 }
 
 session_core *session_blank(store_core *st)

@@ -68,7 +68,7 @@ enum { MODEL_SIZE = 64 };
 typedef struct session_identity {
     char *id, *agent, *user;
     size_t id_size, agent_size, user_size;
-    int memory; /* the log is of a long-term memory: for a check alone */
+    names_kind kind; /* NAMES_SESSION, but in a check */
     session_agent_info info;
     uint32_t pid; /* of the process that opened the handle */
 } session_identity;

@@ -56,16 +56,24 @@ void names_place(const store_core *st, const session_names *names, char folder[N
                  char name[NAME_SIZE])
 {
     keyring_folder_name(st->keys, names->agent, folder);
-    if (names->memory) /* the longest folder has 100 bytes */
+    if (names->kind == NAMES_MEMORY) /* the longest folder has 100 bytes */
         memcpy(folder + strlen(folder), MEMORY_FOLDER, sizeof MEMORY_FOLDER);
+    else if (names->kind == NAMES_AUDIT)
+        memcpy(folder, AUDIT_FOLDER, sizeof AUDIT_FOLDER);
     keyring_log_name(st->keys, names->user, names->id, name);
 }
 
-int folder_is_memory(const char *folder)
+int folder_has_sessions(const char *folder)
 {
     size_t size = strlen(folder), end = sizeof MEMORY_FOLDER - 1;
-    return size > end && !strcmp(folder + size - end, MEMORY_FOLDER);
+    return strcmp(folder, AUDIT_FOLDER) != 0 &&
+           (size <= end || strcmp(folder + size - end, MEMORY_FOLDER) != 0);
 }
+
+/* The type of the header of each kind. */
+static const entry_type header_types[] = {[NAMES_SESSION] = ENTRY_SESSION,
+                                          [NAMES_MEMORY] = ENTRY_MEMORY,
+                                          [NAMES_AUDIT] = ENTRY_AUDIT};
 
 void name_show(sessile_slice name, char out[NAME_SHOWN])
 {
@@ -128,7 +136,7 @@ void header_put(buf *out, const session_names *names, const header_fields *given
     entry_fields fields = {.id = 0,
                            .parent = SESSILE_NO_ID,
                            .time_ms = given->now_ms,
-                           .type = names->memory ? ENTRY_MEMORY : ENTRY_SESSION,
+                           .type = header_types[names->kind],
                            .source = SOURCE_HOST,
                            .tokens = -1};
     char created[TIME_SIZE], nonce[HEADER_NONCE];
@@ -171,7 +179,7 @@ sessile_status header_rename(buf *out, const char *text, size_t size,
     buf data;
 
     status = entry_read(&e, text, size, err);
-    if (!status && e.type != (names->memory ? ENTRY_MEMORY : ENTRY_SESSION))
+    if (!status && e.type != header_types[names->kind])
         status = fail(err, SESSILE_DAMAGED, "its first entry is no session header");
     if (status)
         return status;
@@ -292,8 +300,10 @@ sessile_status header_read(header *h, const entry *e, sessile_error *err)
 
     json language = json_get(e->data, "language");
 
-    h->memory = e->type == ENTRY_MEMORY;
-    if ((e->type != ENTRY_SESSION && !h->memory) || e->id != 0)
+    h->kind = e->type == ENTRY_MEMORY  ? NAMES_MEMORY
+              : e->type == ENTRY_AUDIT ? NAMES_AUDIT
+                                       : NAMES_SESSION;
+    if (e->type != header_types[h->kind] || e->id != 0)
         return fail(err, SESSILE_DAMAGED,
                     "its first entry is no session header: restore it from a backup");
     if (header_get_name(&h->id, json_get(e->data, "session")) ||

@@ -5,10 +5,17 @@
 #include "codec/entry.h"
 #include "session/store_handle.h"
 
+/* What a log is. */
+typedef enum names_kind {
+    NAMES_SESSION = 0,
+    NAMES_MEMORY, /* a long-term memory, in a folder beside its agent's */
+    NAMES_AUDIT   /* a part of the audit, in AUDIT_FOLDER, whatever the agent is */
+} names_kind;
+
 /* Three byte strings, borrowed. They may hold any byte. */
 typedef struct session_names {
     sessile_slice id, agent, user;
-    int memory; /* 1: of a long-term memory, which has a folder beside its agent's */
+    names_kind kind;
 } session_names;
 
 /* The folder of an agent's memories is the agent's, with this at the end. No agent's own
@@ -16,8 +23,10 @@ typedef struct session_names {
 #define MEMORY_FOLDER ".memory"
 /* The id of a memory, which only its place and its header know. */
 #define MEMORY_ID "memory"
-/* 1: the folder holds memories. Lists of sessions skip it. */
-int folder_is_memory(const char *folder);
+/* The folder of the audit's logs, which is no agent's either. */
+#define AUDIT_FOLDER "guard.audit"
+/* 0: the folder holds memories, or the audit. Lists of sessions skip it. */
+int folder_has_sessions(const char *folder);
 
 /* The names that options ask for: an empty agent is the store's. LIMIT [id]; INVALID: an
  * empty id, unless it may be empty. */
@@ -74,7 +83,7 @@ typedef struct header {
     header_link origin, parent;
     int64_t created_ms;
     int64_t ttl_ms; /* 0: none */
-    int memory;     /* 1: of a memory */
+    names_kind kind;
     buf language;
 } header;
 void header_init(header *h, const allocator *a);

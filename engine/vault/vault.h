@@ -235,6 +235,24 @@ int keyring_open_blob(const keyring *k, const void *ad, size_t ad_size, const vo
 /* 1: a blob of keyring_seal_blob() is sealed with another master key than the newest. */
 int keyring_blob_is_old(const keyring *k, const void *blob, size_t size);
 
+/* ---- pseudonyms of users (pseudonym.c) */
+
+#define PSEUDONYM_SIZE 40
+/*
+ * "u_" and a hash of a user's name under the user's secret, which is made when there is
+ * none. secret_name: the blob of that secret; sealed: the name, sealed with it, in
+ * base64. In a plain store the hash is under the name key, secret_name is "" and nothing
+ * is sealed.
+ */
+sessile_status pseudonym_make(const keyring *k, sessile_slice user,
+                              char out[PSEUDONYM_SIZE], char secret_name[NAME_SIZE],
+                              buf *sealed, sessile_error *err);
+/* Appends the name. SEALED: the user was forgotten, or the keys that sealed it were
+ * dropped. */
+sessile_status pseudonym_open(const keyring *k, const char *pseudonym,
+                              const char *secret_name, sessile_slice sealed, buf *out,
+                              sessile_error *err);
+
 /* ---- names of blobs (blob_names.c) */
 
 typedef struct blob_names {

@@ -62,7 +62,7 @@ static int same_link(const header_link *a, const header_link *b)
 /* Under another name a header says the same of everything else. */
 static void renamed(const char *text, size_t size, const header *h)
 {
-    const session_names names = {{"b", 1}, {"\xff", 1}, {"", 0}, h->memory};
+    const session_names names = {{"b", 1}, {"\xff", 1}, {"", 0}, h->kind};
     buf out;
     entry e;
     header now;
@@ -95,7 +95,7 @@ static void of_an_entry(const char *data, size_t size)
             session_names names = {{h.id.data, h.id.size},
                                    {h.agent.data, h.agent.size},
                                    {h.user.data, h.user.size},
-                                   h.memory};
+                                   h.kind};
             buf text;
             buf_init(&text, &allocator_default);
             header_init(&again, &allocator_default);
@@ -146,7 +146,7 @@ static void of_a_line(const char *data, size_t size)
 
 static void of_names(const uint8_t *data, size_t size)
 {
-    session_names names = {.memory = 0};
+    session_names names = {.kind = NAMES_SESSION};
     sessile_slice *parts[] = {&names.id, &names.agent, &names.user};
     for (size_t i = 0; i < 3; i++) {
         size_t n = size > 0 ? data[0] : 0;

@@ -88,7 +88,8 @@ static int fold_one(memory_fold *f, sessile_id id, char letter, const char *data
 
 static void begin(memory_fold *f)
 {
-    static const session_names names = {{MEMORY_ID, 6}, {"coder", 5}, {"", 0}, 1};
+    static const session_names names = {
+        {MEMORY_ID, 6}, {"coder", 5}, {"", 0}, NAMES_MEMORY};
     header_fields fields = {.now_ms = 1};
     buf text;
 
