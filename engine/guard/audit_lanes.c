@@ -113,18 +113,29 @@ static sessile_status name_lane(audit_lanes *a, lane *root, const lane *l,
     return status ? status : lane_seal(root, st->config.timeout_ms, err);
 }
 
-static lane *root_of(audit_lanes *a, const lane *l, sessile_error *err)
+/* The root of a lane, opened. NOTFOUND: it cannot be written on, or is none of ours. */
+static sessile_status find_root(lane **out, audit_lanes *a, const lane *l,
+                                sessile_error *err)
 {
-    for (size_t i = 0; i < a->count; i++)
-        if (a->numbers[i] == l->head.root_lane && !use_lane(a, i, err))
-            return a->open[i];
-    return NULL;
+    size_t i = 0;
+
+    while (i < a->count && a->numbers[i] != l->head.root_lane)
+        i++;
+    if (i < a->count) {
+        sessile_status status = use_lane(a, i, err);
+        if (!status)
+            *out = a->open[i];
+        if (status != SESSILE_NOTFOUND)
+            return status;
+    }
+    return fail(err, SESSILE_NOTFOUND, "lane %" PRIu32 " of the audit has lost its root",
+                l->head.lane);
 }
 
 /* A lane with nothing but its header may not be named yet: its maker was killed. */
 static sessile_status check_lane(audit_lanes *a, size_t i, sessile_error *err)
 {
-    lane *l = a->open[i], *root;
+    lane *l = a->open[i], *root = NULL;
     sessile_status status = SESSILE_OK;
 
     if (a->checked[i] || l->head.root_lane == l->head.lane || l->head.part ||
@@ -132,10 +143,9 @@ static sessile_status check_lane(audit_lanes *a, size_t i, sessile_error *err)
         a->checked[i] = 1;
         return SESSILE_OK;
     }
-    root = root_of(a, l, err);
-    status = root ? name_lane(a, root, l, err)
-                  : fail(err, SESSILE_NOTFOUND,
-                         "lane %" PRIu32 " of the audit has lost its root", l->head.lane);
+    status = find_root(&root, a, l, err);
+    if (!status)
+        status = name_lane(a, root, l, err);
     a->checked[i] = !status;
     return status;
 }
@@ -149,11 +159,13 @@ static sessile_status make_lane(audit_lanes *a, sessile_error *err)
 
     for (size_t i = 0; i < a->count && !of; i++) {
         const lane *l = a->open[i];
-        if (l && root_of(a, l, err)) {
+        lane *found;
+        if (l && !find_root(&found, a, l, err)) {
             root = l->head;
             of = &root;
         }
     }
+    error_clear(err);
     status = lane_make(a->store, number, of, err);
     if (status == SESSILE_EXISTS) { /* somebody else made it, or a seed without a log */
         error_clear(err);

@@ -245,6 +245,7 @@ sessile_status lane_open(lane **out, store_core *st, uint32_t number, uint64_t b
     lane *l = mem_zalloc(&st->alloc, sizeof *l);
     unsigned char *seed = seed_new();
     sessile_status status;
+    uint64_t epoch = 0;
     char *blob = NULL;
     size_t size;
 
@@ -260,9 +261,12 @@ sessile_status lane_open(lane **out, store_core *st, uint32_t number, uint64_t b
     l->bytes_most = bytes_most;
     seal_chain_init(&l->chain, number, &st->alloc);
     map_init(&l->who, &st->alloc);
-    status = open_last(l, err);
+    /* The seed first: it is never ahead of the log, which others go on sealing. */
+    status = lane_seed_read(st, number, &epoch, seed, &blob, &size, err);
     if (!status)
-        status = lane_seed_get(l, seed, &blob, &size, err);
+        status = open_last(l, err);
+    if (!status)
+        status = lane_seed_reach(l, epoch, seed, err);
     host_free(blob);
     seed_free(seed);
     if (status) {
