@@ -212,7 +212,7 @@ static void judge_run(finder *f, const char *begin, const char *end, int port,
 /* The same without what WHATWG removes, and over spaces if asked. */
 static void judge_joined(finder *f, const char *at, int port, int spaces)
 {
-    char joined[RUN_MOST / 2];
+    char joined[RUN_MOST / 2] = {0};
     size_t size = 0;
     for (; at < f->end && size < sizeof joined; at++) {
         if (is_removed(*at) && !spaces)
@@ -289,7 +289,7 @@ typedef struct scheme {
 /* slashes: how many follow; at: what follows them. */
 static scheme read_before(const finder *f, const char *colon, int slashes, const char *at)
 {
-    char name[SCHEME_MOST], joined[SCHEME_MOST];
+    char name[SCHEME_MOST] = {0}, joined[SCHEME_MOST];
     scheme s = {0};
 
     s.from = read_scheme(f, colon, 0, name);

@@ -470,7 +470,7 @@ sessile_status audit_heads(store_core *st, const char *root, audit_head *out, si
                            size_t *count, sessile_error *err)
 {
     sessile_error local = {0};
-    audit_verdict verdict;
+    audit_verdict verdict = {0};
     verifier v = {.store = st, .out = &verdict, .heads = out, .head_room = room};
     sessile_status status = run(&v, root, err ? err : &local);
 
