@@ -129,12 +129,13 @@ function methods:remember(given)
   return sum
 end
 
---- The memories that policies of a session have as ctx.memory: core handles, or nil.
+--- The memories that policies of a session have as ctx.memory: core handles, or nil. Those of an
+--- agent are made if need be, so that its first flush has one.
 function remember.of_policies(self)
   if settings.of(self._store, self.agent).enabled ~= true then
     return nil
   end
-  local found = remember.memories(self)
+  local found = open_target(self)
   return found and #found.handles > 0 and found.handles or nil
 end
 

@@ -263,6 +263,17 @@ for name, open in pairs(stores.kinds()) do
       assert.is_true(before.time <= outcome.time)
     end)
 
+    it("gives the first flush of an agent a memory, which is made for it", function()
+      local own = stores.ram { memory = { enabled = true, remember = false } }
+      local first = assert(own:session { id = "first", agent = "new" })
+      for i = 1, 4 do
+        talk(first, "the goal is parser " .. i, { policy = false })
+      end
+      local outcome = assert(first:compact { policy = "spec/support/flushes.lua" })
+      assert.equal("applied", outcome.policy.verdict)
+      assert.equal("the goal is parser 1", own:memory("new"):read "goal".value)
+    end)
+
     it("refuses a compaction whose flush breaks a law of memory", function()
       start { enabled = true, remember = false }
       talk(s, "the goal is parser", { policy = false })
