@@ -131,6 +131,8 @@ int guard_can(const sessile_store *view, sessile_permission permission,
 
     if (!p)
         return 1;
+    if (!own.id.size) /* a memory, which a view of one session has as well */
+        own.id = p->session;
     return principal_stands(p) && principal_lives(p, now_ms(p)) &&
            (p->may >> permission & 1) && !guard_own_names(p, view->core, &own, NULL);
 }

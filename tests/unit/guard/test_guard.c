@@ -613,6 +613,14 @@ static void can_says_what_a_call_would_be_answered(void **state)
     assert_false(sessile_can(ann, SESSILE_MAY_MODIFY_SESSION, none, none, none));
     assert_false(sessile_can(ann, SESSILE_MAY_VIEW_SESSION, none, bob, none));
     assert_true(sessile_can(w->store, SESSILE_MAY_MODIFY_SESSION, none, bob, none));
+    sessile_credential c = credential("ann", NULL);
+    sessile_store *one;
+    c.session = sessile_text("a");
+    assert_int_equal(sessile_store_as(&one, ann, &c, &w->err), SESSILE_OK);
+    assert_true(sessile_can(one, SESSILE_MAY_READ_MEMORY, none, none, none));
+    assert_true(sessile_can(one, SESSILE_MAY_VIEW_SESSION, none, none, c.session));
+    assert_false(sessile_can(one, SESSILE_MAY_VIEW_SESSION, none, none, bob));
+    sessile_store_close(one);
     assert_int_equal(sessile_store_revoke(ann, &w->err), SESSILE_OK);
     assert_false(sessile_can(ann, SESSILE_MAY_VIEW_SESSION, none, none, none));
     assert_string_equal(sessile_permission_name(SESSILE_MAY_ERASE_USER), "erase_user");
