@@ -372,7 +372,7 @@ static void thousands_have_their_own_windows(void **state)
         scene_open(&s, place, "2/minute");
         for (int turn = 0; turn < 3; turn++) {
             for (int i = 0; i < CALLERS; i++) {
-                char name[16];
+                char name[24];
                 snprintf(name, sizeof name, "user %d", i);
                 s.clock.us += 1000;
                 assert_int_equal(

@@ -267,7 +267,7 @@ static void garbage_and_short_files_are_fresh_windows(void **state)
         close(fd);
         scene_again(&s, "3/hour");
         for (int i = 0; i < 50; i++) {
-            char name[20];
+            char name[32];
             snprintf(name, sizeof name, "%d %d", round, i);
             assert_int_equal(let_through(s.limiter, limit_somebody(s.limiter, name), 9),
                              3);

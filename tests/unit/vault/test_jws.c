@@ -183,7 +183,7 @@ static void list_may_be_one_string_of_words(void **state)
 static void long_lists_are_read_whole(void **state)
 {
     char array[4000] = "\"roles\":[\"r0\"", words[4000] = "\"agents\":\"a";
-    char payload[8000];
+    char payload[8192];
     (void)state;
     for (int i = 1; i < 400; i++) {
         sprintf(array + strlen(array), ",\"r%d\"", i);
