@@ -259,6 +259,7 @@ describe("search", function()
           assert(s:append { role = "user", content = "a needle " .. n })
         end
         s:close()
+        os.execute "sleep 0.01" -- a later time than that of the other's newest message
       end
     ]]
   end)
