@@ -51,12 +51,6 @@ static const operation operations[OP_COUNT] = {
 };
 #undef OPERATION
 
-static int64_t now_ms(const principal *p)
-{
-    const os_table *os = p->guard->os;
-    return os->now_ms(os->ud);
-}
-
 int guard_gives_memory(const principal *p, const sessile_memory *memory, int writes)
 {
     permissions need = PERMISSION(READ_MEMORY) | (writes ? PERMISSION(WRITE_MEMORY) : 0);
@@ -93,7 +87,7 @@ sessile_status guard_check(const guard_call *call, sessile_error *err)
     const operation *o = &operations[call->op];
     permissions missing = o->need & ~p->may & ~STEP;
 
-    if (!principal_stands(p) || (!(o->need & STEP) && !principal_lives(p, now_ms(p))))
+    if (!principal_stands(p) || (!(o->need & STEP) && !principal_lives(p)))
         return fail(err, SESSILE_DENIED, "the credential is not accepted");
     if (missing && (p->may & PERMISSION_HOST))
         return fail(err, SESSILE_DENIED,

@@ -38,16 +38,15 @@ sessile_status guard_set(sessile_store *store, const sessile_guard_options *opti
     return status;
 }
 
-static int64_t now_ms(const principal *p)
+int64_t guard_now_ms(const guard *g)
 {
-    const os_table *os = p->guard->os;
-    return os->now_ms(os->ud);
+    return g->os->now_ms(g->os->ud);
 }
 
 static sessile_status check_expiry(const principal *p, int64_t expires_ms,
                                    sessile_error *err)
 {
-    if (expires_ms < 0 || (expires_ms && expires_ms <= now_ms(p)))
+    if (expires_ms < 0 || (expires_ms && expires_ms <= guard_now_ms(p->guard)))
         return fail(err, SESSILE_INVALID, "the view would have expired already");
     return SESSILE_OK;
 }
@@ -62,7 +61,7 @@ sessile_status guard_view(sessile_store **out, sessile_store *store,
     if (!store->who)
         return fail(err, SESSILE_INVALID,
                     "this store has no guard: set one with sessile_store_guard()");
-    if (!principal_stands(store->who) || !principal_lives(store->who, now_ms(store->who)))
+    if (!principal_stands(store->who) || !principal_lives(store->who))
         return fail(err, SESSILE_DENIED, "the credential is not accepted");
     status = check_expiry(store->who, credential->expires_ms, err);
     if (!status)
@@ -133,6 +132,6 @@ int guard_can(const sessile_store *view, sessile_permission permission,
         return 1;
     if (!own.id.size) /* a memory, which a view of one session has as well */
         own.id = p->session;
-    return principal_stands(p) && principal_lives(p, now_ms(p)) &&
-           (p->may >> permission & 1) && !guard_own_names(p, view->core, &own, NULL);
+    return principal_stands(p) && principal_lives(p) && (p->may >> permission & 1) &&
+           !guard_own_names(p, view->core, &own, NULL);
 }

@@ -28,5 +28,6 @@ sessile_status guard_who(const sessile_store *store, sessile_principal *out,
 int guard_can(const sessile_store *view, sessile_permission permission,
               const sessile_session_options *names);
 void guard_free(guard *g);
+int64_t guard_now_ms(const guard *g);
 
 #endif

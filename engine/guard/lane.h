@@ -20,7 +20,7 @@
 #define LANE_MOST   100 /* lanes of a store, also those that are not written any more */
 #define LANE_BYTES  (UINT64_C(64) << 20)
 #define LANE_NAME   16    /* of a part, with its NUL */
-#define LANE_SEALED 65536 /* entries: an epoch has at most about so many */
+#define LANE_SEALED 65536 /* an epoch is sealed when it has this many entries */
 
 /* What the header of a part says. */
 typedef struct lane_head {

@@ -159,11 +159,11 @@ int principal_stands(const principal *p)
     return 1;
 }
 
-int principal_lives(const principal *p, int64_t now_ms)
+int principal_lives(const principal *p)
 {
     for (; p; p = p->parent) {
         int64_t until = atomic_load_explicit(&p->expires_ms, memory_order_relaxed);
-        if (until && now_ms >= until)
+        if (until && guard_now_ms(p->guard) >= until)
             return 0;
     }
     return 1;

@@ -46,7 +46,7 @@ sessile_status principal_make(principal **out, principal *parent,
 /* 1 unless it, or a parent, was revoked. */
 int principal_stands(const principal *p);
 /* 1 unless it, or a parent, has expired. */
-int principal_lives(const principal *p, int64_t now_ms);
+int principal_lives(const principal *p);
 
 /* Names of a session, or of a memory (id empty). agent: resolved, not empty. */
 typedef struct guard_names {

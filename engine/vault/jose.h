@@ -7,8 +7,8 @@
 
 #include "codec/json.h"
 
-/* Objects of a token or a key set are not nested deeper, and have at most so many
- * members. */
+/* The greatest depth of nested objects in a token or a key set, and the greatest number
+ * of members of one object. */
 enum { JOSE_DEPTH = 16, JOSE_MEMBERS = 128 };
 
 /*

@@ -167,7 +167,8 @@ static int is_ours(json name)
     return 0;
 }
 
-/* The kind of a key and its algorithm; *out NULL: it is passed over. */
+/* Finds the kind of a key and its algorithm. Sets *out to NULL if the key is to be
+ * skipped. */
 static sessile_status kind_of(const kind **out, signature_algorithm *algorithm, json key,
                               sessile_error *err)
 {

@@ -20,10 +20,9 @@ typedef struct keyset keyset;
  * wrong; LIMIT: the file is too large or has too many keys; BUSY: it changes all the
  * time.
  *
- * A key is taken when it is of a kind and an algorithm that are known here. What identity
- * providers publish besides is passed over: another kty, crv or alg, a use other than
- * "sig", key_ops without "verify". A key of a known kind that is wrong in itself refuses
- * the whole file. So does a file without any key that is taken.
+ * A key is used if its kind and its algorithm are known here. Other keys are skipped: of
+ * another kty, crv or alg, with a use other than "sig", with key_ops without "verify".
+ * The whole file is refused if a key of a known kind is invalid, or if no key is used.
  */
 sessile_status keyset_read(keyset **out, const char *path, signature_library *library,
                            const os_table *os, const allocator *a, sessile_error *err);

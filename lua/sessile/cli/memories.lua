@@ -21,7 +21,7 @@ memories.reason = { "--reason TEXT", "why" }
 
 memories.CONSENT = "Say in which words the user consented: --consent WORDS"
 
-local FORGOTTEN = "To remove what is left of it, and to start anew: sessile purge --forgotten"
+local FORGOTTEN = "To remove what is left and start again: sessile purge --forgotten"
 
 --- What an audit finds, in words.
 memories.LOOKS = { order = "looks like an order", secret = "looks like a secret",

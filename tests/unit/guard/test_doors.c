@@ -61,12 +61,26 @@ typedef struct world {
     DOOR(name, sessile_session *out = NULL; sessile_status status = call; \
          if (out) sessile_session_close(out, NULL); return status;)
 
-/* Two without a status: refused is what changes nothing. */
-DOOR(store_set_policy, sessile_policy *was = w->store->core->policies.policy;
-     sessile_store_set_policy(w->view, (sessile_policy *)was);
-     return w->view->is_view ? SESSILE_DENIED : SESSILE_OK;)
-DOOR(store_set_fallback, sessile_store_set_fallback(w->view, NULL);
-     return w->view->is_view ? SESSILE_DENIED : SESSILE_OK;)
+/* Two without a status: a call that was refused has set nothing. */
+static sessile_status set_by(world *w, void (*set)(sessile_store *, sessile_policy *),
+                             sessile_policy *const *set_there)
+{
+    sessile_policy_step step = {.name = "of the host", .hooks = 1};
+    sessile_policy *policy;
+    assert_int_equal(sessile_policy_load(&policy, w->store, &step, 1, ERR), SESSILE_OK);
+    set(w->view, policy);
+    sessile_status status = *set_there == policy ? SESSILE_OK : SESSILE_DENIED;
+    set(w->store, policy); /* the host's own call has set it */
+    assert_ptr_equal(*set_there, policy);
+    set(w->store, NULL);
+    sessile_policy_free(policy);
+    return status;
+}
+
+DOOR(store_set_policy,
+     return set_by(w, sessile_store_set_policy, &w->store->core->policies.policy);)
+DOOR(store_set_fallback,
+     return set_by(w, sessile_store_set_fallback, &w->store->core->policies.fallback);)
 GIVES_BLOCK(list_with, sessile_listed,
             sessile_list_with(w->view, NULL, &out, &w->count, ERR))
 GIVES_BLOCK(list, sessile_listed, sessile_list(w->view, NULL, &out, &w->count, ERR))
