@@ -59,7 +59,7 @@ COMMAND_LIBS := -lcmark-gfm -lcmark-gfm-extensions -lncursesw -ltinfo -ledit
 
 OBJ     := $(BUILD)/obj
 FLOORS  := base codec vault store store/file store/sqlite store/postgres store/hosted log tokens \
-           context session guard memory proposal history remember operations admin policy run memory_run api
+           context session audit limit screen guard memory proposal history remember operations admin policy run memory_run api
 objects  = $(patsubst %.c,$(OBJ)/%.o,$(1))
 sources  = $(sort $(wildcard $(1)))
 
@@ -136,10 +136,10 @@ everything: build $(BUILD)/internal.a $(TESTS) $(CLOCKED) $(STORE_OBJECTS) $(FUZ
 # Each kind of source sees only the headers it may use.
 
 $(OBJ)/engine/policy/%.o $(OBJ)/engine/command/%.o $(OBJ)/engine/worker/%.o: DOOR = -I$(LUA_INCLUDE)
-$(OBJ)/engine/session/store_handle.o $(OBJ)/engine/guard/schema.o: DOOR = -DSESSILE_LIBEXEC='"$(PREFIX)/libexec/sessile"'
+$(OBJ)/engine/session/store_handle.o $(OBJ)/engine/screen/schema.o: DOOR = -DSESSILE_LIBEXEC='"$(PREFIX)/libexec/sessile"'
 $(OBJ)/engine/tokens/encoding.o: DOOR = -DSESSILE_SHARE='"$(PREFIX)/share/sessile"'
 # Built again for another prefix.
-$(OBJ)/engine/session/store_handle.o $(OBJ)/engine/guard/schema.o $(OBJ)/engine/tokens/encoding.o: $(OBJ)/prefix
+$(OBJ)/engine/session/store_handle.o $(OBJ)/engine/screen/schema.o $(OBJ)/engine/tokens/encoding.o: $(OBJ)/prefix
 $(OBJ)/prefix: always
 	@mkdir -p $(@D)
 	@echo '$(PREFIX)' | cmp -s - $@ || echo '$(PREFIX)' > $@
@@ -147,7 +147,7 @@ $(OBJ)/engine/codec/%.o: DOOR = -I/usr/include/uuid
 $(OBJ)/engine/store/postgres/%.o: DOOR = -I/usr/include/postgresql
 $(OBJ)/tests/bench/bare_postgres.o $(OBJ)/tests/support/postgres_stores.o \
 $(OBJ)/tests/unit/store/test_postgres.o $(OBJ)/tests/unit/store/test_postgres_%.o \
-$(OBJ)/tests/unit/guard/test_limit_postgres.o: DOOR = -I/usr/include/postgresql
+$(OBJ)/tests/unit/limit/test_limit_postgres.o: DOOR = -I/usr/include/postgresql
 
 $(OBJ)/engine/%.o: engine/%.c Makefile
 	@mkdir -p $(@D)
@@ -222,18 +222,18 @@ $(WORKER): $(WORKERS) $(BUILD)/internal.a
 
 # Two headers of valijson, changed by limits.sed, come before those of the system. A version
 # in which there is nothing to change is refused.
-$(BUILD)/include/valijson/%.hpp: $(VALIJSON)/%.hpp engine/guard/valijson/limits.sed
+$(BUILD)/include/valijson/%.hpp: $(VALIJSON)/%.hpp engine/screen/valijson/limits.sed
 	@mkdir -p $(@D)
-	@sed -f engine/guard/valijson/limits.sed $< > $@
+	@sed -f engine/screen/valijson/limits.sed $< > $@
 	@grep -q 'schema_guards::regex' $@ || { echo '$<: limits.sed does not know this version'; rm -f $@; exit 1; }
 
 CXX_COMPILE = $(CXX) -std=c++17 -g -fPIC -fvisibility=hidden -pthread $(OPT) $(HARDEN) -Wall -Wextra -MMD -MP
-$(OBJ)/engine/guard/valijson/%.o: engine/guard/valijson/%.cpp Makefile \
+$(OBJ)/engine/screen/valijson/%.o: engine/screen/valijson/%.cpp Makefile \
         $(BUILD)/include/valijson/validator.hpp $(BUILD)/include/valijson/validation_visitor.hpp
 	@mkdir -p $(@D)
-	$(CXX_COMPILE) -DVALIJSON_USE_EXCEPTIONS=1 -I$(BUILD)/include -Iengine -Iengine/guard/valijson $(CPPFLAGS) -c $< -o $@
+	$(CXX_COMPILE) -DVALIJSON_USE_EXCEPTIONS=1 -I$(BUILD)/include -Iengine -Iengine/screen/valijson $(CPPFLAGS) -c $< -o $@
 
-$(BUILD)/libexec/schema.so: $(OBJ)/engine/guard/valijson/schema.o
+$(BUILD)/libexec/schema.so: $(OBJ)/engine/screen/valijson/schema.o
 	@mkdir -p $(@D)
 	$(CXX) -shared -pthread $(OPT) $(LDFLAGS) -Wl,-z,relro,-z,now -o $@ $^
 

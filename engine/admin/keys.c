@@ -18,7 +18,7 @@
 #include "base/text.h"
 #include "admin/list_cache.h"
 #include "admin/places.h"
-#include "guard/audit.h"
+#include "audit/audit.h"
 #include "operations/deletion.h"
 #include "session/fold.h"
 

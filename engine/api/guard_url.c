@@ -1,7 +1,7 @@
 /* guard_url.c: the functions of sessile_guard.h that judge URLs and addresses. */
 #include "api/api.h"
 
-#include "guard/url.h"
+#include "screen/url.h"
 
 void sessile_url_options_init(sessile_url_options *options)
 {

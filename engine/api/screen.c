@@ -3,7 +3,7 @@
 
 #include "base/buf.h"
 #include "codec/json.h"
-#include "guard/screen.h"
+#include "screen/screen.h"
 #include "policy/screen.h"
 
 #define DEPTH_MAX 1008 /* the greatest limits.depth, and what an entry has around it */

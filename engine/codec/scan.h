@@ -1,6 +1,6 @@
 /*
  * scan.h: reads text eight bytes at a time. For the files of this folder, and for
- * guard/url.c.
+ * screen/url.c.
  *
  * Strings of a conversation are long and plain. Testing eight bytes in one word, with
  * a bit in the top of each byte that matters, is several times faster than a table,

@@ -5,7 +5,7 @@
  *
  *     name, version, about, options   as in a policy
  *     on        {"memory", "message:tool", …}: kinds of items, and roles of messages
- *     patterns  {name = expression, …}, see guard/pattern.h
+ *     patterns  {name = expression, …}, see screen/pattern.h
  *     screen    function(item, ctx) -> verdict, rule, places; runs when a pattern matched
  *     always    true: it also runs when none did
  *     action    without a function: what a match means ("refuse" when it is not said)
@@ -19,7 +19,7 @@
 #ifndef POLICY_SCREEN_H
 #define POLICY_SCREEN_H
 
-#include "guard/screen.h"
+#include "screen/screen.h"
 
 #define SCREEN_GAS UINT64_C(5000000)
 #define SCREEN_MS  50

@@ -1,4 +1,4 @@
--- sessile.url_check and sessile.address_check. tests/unit/guard has the corpus of attacks.
+-- sessile.url_check and sessile.address_check. tests/unit/screen has the corpus of attacks.
 
 local expect = require "spec.support.expect"
 local sessile = require "sessile"

@@ -11,9 +11,9 @@
 #include <unistd.h>
 
 #include "base/text.h"
-#include "guard/audit.h"
+#include "audit/audit.h"
 #include "guard/enter.h"
-#include "guard/verify.h"
+#include "audit/verify.h"
 
 enum { LEAF = 330, LINE = 700 }; /* bytes of an event, and of its line */
 

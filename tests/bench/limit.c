@@ -15,7 +15,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "guard/limit.h"
+#include "limit/limit.h"
 
 enum { CALLERS = 1000, RECORD_SIZE = 128 };
 

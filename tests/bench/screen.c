@@ -14,9 +14,9 @@
 #include <string.h>
 
 #include "base/names.h"
-#include "guard/pattern.h"
-#include "guard/schema.h"
-#include "guard/schema_library.h"
+#include "screen/pattern.h"
+#include "screen/schema.h"
+#include "screen/schema_library.h"
 #include "sessile_guard.h"
 
 enum { TEXT = 2048 };

@@ -14,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "guard/limit_places.h"
+#include "limit/places.h"
 
 enum { RATE, URL, RECORD };
 

@@ -18,9 +18,9 @@
 
 #include "base/text.h"
 #include "codec/json.h"
-#include "guard/pattern.h"
-#include "guard/schema.h"
-#include "guard/view.h"
+#include "screen/pattern.h"
+#include "screen/schema.h"
+#include "screen/view.h"
 
 static const char *const words[] = {"(",
                                     ")",

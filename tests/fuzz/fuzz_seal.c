@@ -12,8 +12,8 @@
 
 #include "base/text.h"
 #include "codec/json.h"
-#include "guard/lane.h"
-#include "guard/verify.h"
+#include "audit/lane.h"
+#include "audit/verify.h"
 
 static const char *const pieces[] = {
     "\"type\":\"seal\",\"source\":\"system\",\"data\":{\"lane\":0",

@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "guard/url.h"
+#include "screen/url.h"
 #include "sessile_guard.h"
 #include "support/urls.h"
 

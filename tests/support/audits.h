@@ -2,10 +2,10 @@
 #ifndef SUPPORT_AUDITS_H
 #define SUPPORT_AUDITS_H
 
-#include "guard/audit.h"
+#include "audit/audit.h"
 #include "guard/enter.h"
-#include "guard/lane.h"
-#include "guard/verify.h"
+#include "audit/lane.h"
+#include "audit/verify.h"
 
 /* An event of that operation; user may be NULL. */
 audit_event event_of(const char *operation, const char *user);

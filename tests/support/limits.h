@@ -5,7 +5,7 @@
 #ifndef SUPPORT_LIMITS_H
 #define SUPPORT_LIMITS_H
 
-#include "guard/limit.h"
+#include "limit/limit.h"
 
 /* ---- when calls were let through */
 

@@ -2,7 +2,7 @@
  * limits.c: how often something was done, for all nodes that share the database.
  *
  * Owns the table `limits` and the function `limit_take`, which keeps a window of 33
- * counts for each key; guard/limit_window.h explains them. The table is unlogged: a call
+ * counts for each key; limit/window.h explains them. The table is unlogged: a call
  * waits for no disk, and after a crash of the server all windows are fresh. Whoever finds
  * neither makes both, under the lock that the making of the schema takes as well, so that
  * many who come at once make them once.
