@@ -66,6 +66,21 @@ sessile_status fail(sessile_error *err, sessile_status status, const char *forma
         va_list args;
         err->code = status;
         err->retry_ms = 0;
+        err->rule[0] = 0;
+        va_start(args, format);
+        write_message(err, 0, format, args);
+        va_end(args);
+    }
+    return status;
+}
+
+sessile_status fail_rule(sessile_error *err, sessile_status status, const char *rule,
+                         const char *format, ...)
+{
+    if (err) {
+        va_list args;
+        fail(err, status, "%s", "");
+        snprintf(err->rule, sizeof err->rule, "%s", rule);
         va_start(args, format);
         write_message(err, 0, format, args);
         va_end(args);
@@ -149,6 +164,7 @@ void error_clear(sessile_error *err)
 {
     if (err) {
         err->code = SESSILE_OK;
+        err->rule[0] = 0;
         err->message[0] = 0;
         err->retry_ms = 0;
     }

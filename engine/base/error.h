@@ -11,6 +11,10 @@
 sessile_status fail(sessile_error *err, sessile_status code, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
+/* fail() with the rule that refused, a name of ours: cut at 63 bytes. */
+sessile_status fail_rule(sessile_error *err, sessile_status code, const char *rule,
+                         const char *format, ...) __attribute__((format(printf, 4, 5)));
+
 /* NOMEM with its one sentence. */
 sessile_status fail_nomem(sessile_error *err);
 

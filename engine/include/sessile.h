@@ -77,9 +77,11 @@ typedef enum sessile_status {
 /* An error: its kind, and one sentence that says what is wrong and what to do. */
 typedef struct sessile_error {
     sessile_status code;
-    char message[496]; /* NUL-terminated; empty when code is SESSILE_OK */
+    char message[432]; /* NUL-terminated; empty when code is SESSILE_OK */
     int64_t retry_ms;  /* of LIMIT, where calls are counted: in how many milliseconds the
                           same call can succeed; 0: unknown, or another error */
+    char rule[64];     /* of LIMIT and DENIED: the rule of a guard that refused, as
+                          "session_creation"; or empty */
 } sessile_error;
 
 /* The name of a status without prefix, as "NOTFOUND". Static; never NULL. */

@@ -249,8 +249,9 @@ static sessile_status refuse(limit_rule rule, limit_rate rate, uint32_t retry_ms
 {
     char text[LIMIT_RATE_SIZE];
     limit_rate_print(rate, text);
-    fail(err, SESSILE_LIMIT, "the limit %s of %s is reached: try again in %u s",
-         rules[rule].name, text, (unsigned)((retry_ms + 999) / 1000));
+    fail_rule(err, SESSILE_LIMIT, rules[rule].name,
+              "the limit %s of %s is reached: try again in %u s", rules[rule].name, text,
+              (unsigned)((retry_ms + 999) / 1000));
     if (err)
         err->retry_ms = retry_ms;
     return SESSILE_LIMIT;

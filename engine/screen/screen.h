@@ -29,7 +29,7 @@
 #include "screen/pattern.h"
 #include "screen/schema.h"
 #include "screen/view.h"
-#include "sessile_guard.h"
+#include "sessile_screen.h"
 
 #define SCREENS_MOST    16
 #define SCREEN_SCHEMAS  16

@@ -2,7 +2,7 @@
  * url.h: URLs in a text, and whether their hosts are refused.
  *
  * url.c finds URLs and the parts that a program may take for the host; url_host.c judges
- * one such part; url_allow.c is the host's list of what is allowed. sessile_guard.h says
+ * one such part; url_allow.c is the host's list of what is allowed. sessile_screen.h says
  * what the rules are.
  */
 #ifndef SCREEN_URL_H
@@ -10,7 +10,7 @@
 
 #include "screen/address.h"
 #include "screen/idn.h"
-#include "sessile_guard.h"
+#include "sessile_screen.h"
 
 /* ------------------------------------------------------------------ url.c */
 

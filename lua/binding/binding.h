@@ -308,8 +308,8 @@ void binding_class(lua_State *L, const char *name, const struct binding_method *
 /* Pushes a zeroed userdata of that class. */
 void *binding_new(lua_State *L, size_t size, int user_values, const char *name);
 
-/* Pushes nil, the message, "E" + name, and retry_ms where the error has it; returns how
- * many. */
+/* Pushes nil, the message, "E" + name, and, where the error has them, retry_ms and the
+ * rule; returns how many. */
 int binding_fail(lua_State *L, const sessile_error *err);
 int binding_fail_with(lua_State *L, sessile_status status, const char *message);
 /* nil, a sentence about a zero byte in the URL of a store, "EINVALID". */

@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-#include "sessile_guard.h"
+#include "sessile_screen.h"
 
 /* The names of an enum, for fields that are one of them. */
 static const char *const verdicts[] = {"pass", "flag", "redact", "refuse", NULL};

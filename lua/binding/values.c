@@ -29,10 +29,16 @@ int binding_fail_with(lua_State *L, sessile_status status, const char *message)
 int binding_fail(lua_State *L, const sessile_error *err)
 {
     int count = binding_fail_with(L, err->code, err->message);
-    if (err->retry_ms <= 0)
+    if (err->retry_ms <= 0 && !err->rule[0])
         return count;
-    lua_pushinteger(L, (lua_Integer)err->retry_ms);
-    return count + 1;
+    if (err->retry_ms > 0)
+        lua_pushinteger(L, (lua_Integer)err->retry_ms);
+    else
+        lua_pushnil(L);
+    if (!err->rule[0])
+        return count + 1;
+    lua_pushstring(L, err->rule);
+    return count + 2;
 }
 
 int binding_zero_byte(lua_State *L)

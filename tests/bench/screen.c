@@ -17,7 +17,7 @@
 #include "screen/pattern.h"
 #include "screen/schema.h"
 #include "screen/schema_library.h"
-#include "sessile_guard.h"
+#include "sessile_screen.h"
 
 enum { TEXT = 2048 };
 

@@ -12,7 +12,7 @@
 #include <string.h>
 
 #include "base/buf.h"
-#include "sessile_guard.h"
+#include "sessile_screen.h"
 
 #define WANTED_GB 0.5
 

@@ -13,7 +13,7 @@
 #include <string.h>
 
 #include "screen/url.h"
-#include "sessile_guard.h"
+#include "sessile_screen.h"
 #include "support/urls.h"
 
 static const char *const words[] = {"http:",

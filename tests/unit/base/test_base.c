@@ -78,12 +78,18 @@ static void error_message_has_no_control_characters(void **state)
 
 static void a_new_error_has_no_time_of_an_old_one(void **state)
 {
-    sessile_error err = {SESSILE_LIMIT, "wait", 1234};
+    sessile_error err = {.code = SESSILE_LIMIT, .message = "wait", .retry_ms = 1234};
     (void)state;
     fail_prefix(&err, "it");
     assert_int_equal(err.retry_ms, 1234);
     fail(&err, SESSILE_IO, "x");
     assert_int_equal(err.retry_ms, 0);
+    assert_int_equal(fail_rule(&err, SESSILE_DENIED, "a_rule", "no %s", "way"),
+                     SESSILE_DENIED);
+    assert_string_equal(err.rule, "a_rule");
+    assert_string_equal(err.message, "no way");
+    assert_int_equal(fail(&err, SESSILE_DENIED, "other"), SESSILE_DENIED);
+    assert_string_equal(err.rule, "");
     err.retry_ms = 5;
     error_clear(&err);
     assert_int_equal(err.retry_ms, 0);

@@ -180,7 +180,9 @@ static sessile_status late_append(sessile_backend_log *log, sessile_log_end *end
         if (fenced_between)
             fenced_between();
         else
-            return *err = (sessile_error){SESSILE_CONFLICT, "it has grown", 0}, err->code;
+            return *err = (sessile_error){.code = SESSILE_CONFLICT,
+                                          .message = "it has grown"},
+                   err->code;
     }
     return fenced_real->append(log, end, data, size, count, tag, poisoned, err);
 }

@@ -13,7 +13,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "sessile_guard.h"
+#include "sessile_screen.h"
 
 static sessile_status judge(const char *text, const char *allow, int port,
                             sessile_error *err)

@@ -15,7 +15,7 @@
 #include <string.h>
 
 #include "screen/url.h"
-#include "sessile_guard.h"
+#include "sessile_screen.h"
 #include "support/urls.h"
 
 static sessile_url_found found;

@@ -1,4 +1,4 @@
-/* guard_url.c: the functions of sessile_guard.h that judge URLs and addresses. */
+/* guard_url.c: the functions of sessile_screen.h that judge URLs and addresses. */
 #include "api/api.h"
 
 #include "screen/url.h"
