@@ -23,10 +23,11 @@ struct store_core {
     sessile_limits limits; /* every field set */
     sessile_durability durability;
     int64_t ttl_ms;
-    int over_records;        /* the host keeps the records of its sessions */
-    sessile_config config;   /* with the defaults; without policies */
-    pthread_mutex_t mutex;   /* guards what follows */
-    sessile_config policies; /* its policy and fallback, and nothing else */
+    struct write_rules *rules; /* counted: of screen/write.h; NULL: none */
+    int over_records;          /* the host keeps the records of its sessions */
+    sessile_config config;     /* with the defaults; without policies */
+    pthread_mutex_t mutex;     /* guards what follows */
+    sessile_config policies;   /* its policy and fallback, and nothing else */
     uint64_t records_opened;
     unsigned char uuid_last[16];
     uint64_t *forgotten; /* hash64 of users forgotten through this handle */
