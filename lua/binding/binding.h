@@ -104,7 +104,7 @@ extern const struct binding_child_class binding_check_class, binding_search_clas
  * three values of a closed handle. */
 void binding_store_open(lua_State *L);
 binding_function binding_open, binding_limits, binding_schemes, binding_scheme,
-    binding_sorts;
+    binding_sorts, binding_permissions;
 struct binding_store *binding_store_live(lua_State *L, int index);
 void binding_store_release(struct binding_store *store);
 /* Options of open at `table` (nil: the defaults); text is anchored by the table. */

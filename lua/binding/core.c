@@ -69,6 +69,7 @@ static const luaL_Reg functions[] = {
     {"schemes", binding_schemes},
     {"scheme", binding_scheme},
     {"sorts", binding_sorts},
+    {"permissions", binding_permissions},
     {"keys_init", binding_keys_init},
     {"migrate", binding_migrate},
     {"open_records", binding_open_records},

@@ -60,6 +60,17 @@ static void read_roles(lua_State *L, int table, sessile_guard_options *out)
     }
 }
 
+/* permissions() -> their names */
+int binding_permissions(lua_State *L)
+{
+    lua_newtable(L);
+    for (int i = 0; i < SESSILE_PERMISSION_COUNT; i++) {
+        lua_pushstring(L, sessile_permission_name((sessile_permission)i));
+        lua_rawseti(L, -2, i + 1);
+    }
+    return 1;
+}
+
 /* store:guard({roles, require_principal}) -> true; nil, message, code */
 int binding_store_guard(lua_State *L, struct binding_store *store)
 {

@@ -14,6 +14,7 @@ local adapter = require "sessile.adapter"
 local answers = require "sessile.answers"
 local core = require "sessile.core"
 local encoding = require "sessile.encoding"
+local guard = require "sessile.guard"
 local host = require "sessile.host"
 local inherited = require "sessile.inherited"
 local key = require "sessile.key"
@@ -53,7 +54,7 @@ local open_options = options.shape("sessile.open", inherited.kinds, settings.kin
   model_name = "string", encoding = "string", encoding_path = "string|strings",
   count = "callable", worker = "string", limits = "table", ttl = "span|table",
   agent_info = "table", store = "string", user = "string", agents = "table",
-  memory = "table",
+  memory = "table", guard = "string|table",
   on_policy_error = "callable",
 })
 
@@ -120,6 +121,7 @@ function sessile.open(url, opts)
   given.agents = agents.check("sessile.open", given.agents)
   given.memory = memory_settings.check("sessile.open", given.memory)
   given.ttl = life.check_default("sessile.open: option 'ttl'", given.ttl)
+  local wanted = guard.wanted(given.guard)
   if url == nil then
     url = given.store
   end
@@ -130,11 +132,30 @@ function sessile.open(url, opts)
   if not where then
     return nil, why, missing
   end
-  local handle, message, code = open_core(where, given)
+  local called = type(where) == "table" and "adapter" or where
+  local handle, message, code
+  if guard.refuses_plain(wanted, called, given.key == false) then
+    return nil, guard.plain_refusal, "EDENIED"
+  end
+  handle, message, code = open_core(where, given)
   if not handle then
     return nil, message, code
   end
-  return store.wrap(handle, type(where) == "table" and "adapter" or where, given)
+  local opened
+  opened, message, code = store.wrap(handle, called, given)
+  if not opened then
+    return nil, message, code
+  end
+  if guard.refuses_plain(wanted, called, not opened.sealed) then
+    message, code = guard.plain_refusal, "EDENIED"
+  else
+    _, message, code = guard.set(opened, wanted)
+  end
+  if message then
+    opened:close()
+    return nil, message, code
+  end
+  return opened
 end
 
 --- The configuration as options of sessile.open. path: one file in place of the user's own and

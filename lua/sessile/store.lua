@@ -36,7 +36,8 @@ end
 -- A core session of this store as a session. defaults: policy, fallback, triggers, model,
 -- settings, as session.wrap takes them.
 local function adopt(self, handle, defaults)
-  defaults.store, defaults.store_core, defaults.adopt = self, self._core, adopt
+  defaults.store, defaults.adopt = self, adopt
+  defaults.store_core = self._loader or self._core
   local made = session.wrap(handle, defaults)
   self._sessions[made] = true
   return made
@@ -298,6 +299,9 @@ function methods:close()
   rawset(self, "_closed", true)
   pool.close(self)
   self._core:close()
+  if self._closes then
+    self._closes:close()
+  end
   if failure then
     return nil, failure[1], failure[2]
   end
@@ -324,6 +328,7 @@ function guard.view(self, handle)
   end
   made._core, made._user, made._closed = handle, false, false
   made._host = self._host or self -- loads the policies that are configured
+  made._loader, made._closes = nil, nil
   made._pool = pool.new(self._memory and self._memory.open)
   made._sessions = setmetatable({}, { __mode = "k" })
   return setmetatable(made, meta)

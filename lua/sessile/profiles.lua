@@ -1,0 +1,32 @@
+-- profiles.lua: what a guard consists of by the name of a profile.
+--
+-- A key of the configuration or of sessile.open replaces that of the profile. A key that is not
+-- here is the engine's default. guard_options.lua says what each may be.
+
+local profiles = {}
+
+-- The rates are the engine's (engine/limit/README.md).
+local rates = {
+  session_creation = "10/minute", checkpoint_writes = "100/minute", memory_reads = "1000/minute",
+  memory_writes = "100/minute", branch_operations = "20/minute", searches = "60/minute",
+  exports = "10/hour", failures = "10/minute",
+}
+
+profiles.standard = {
+  name = "standard",
+  require_principal = false,
+  plain = true,
+  rate_limits = rates,
+}
+
+profiles.strict = {
+  name = "strict",
+  require_principal = true,
+  plain = false,
+  rate_limits = rates,
+}
+
+--- Their names, for a message.
+profiles.names = { "standard", "strict", "off" }
+
+return profiles
