@@ -63,7 +63,8 @@ end
 local function choice(reader, at, value, words)
   if not set_of(words)[value] then
     local near = type(value) == "string" and nearest(value, set_of(words))
-    reader.fail(at, ("%s expected, got %s%s"):format(table.concat(words, ", "), shown(value),
+    reader.fail(at, ("%s or %s expected, got %s%s"):format(table.concat(words, ", ", 1, #words - 1),
+      words[#words], shown(value),
       near and (": did you mean %q?"):format(near) or ""))
   end
   return value
@@ -151,7 +152,7 @@ end
 
 local PERIODS = { second = true, minute = true, hour = true, day = true }
 local rules = { shared = true, on_failure = true }
-for rule in pairs(profiles.standard.rate_limits) do
+for rule in pairs(profiles.is_rule) do
   rules[rule] = true
 end
 

@@ -149,7 +149,7 @@ function sessile.open(url, opts)
   if guard.refuses_plain(wanted, called, not opened.sealed) then
     message, code = guard.plain_refusal, "EDENIED"
   else
-    _, message, code = guard.set(opened, wanted)
+    message, code = select(2, guard.set(opened, wanted))
   end
   if message then
     opened:close()

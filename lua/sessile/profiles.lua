@@ -26,6 +26,12 @@ profiles.strict = {
   rate_limits = rates,
 }
 
+--- The rules of limits, as a set.
+profiles.is_rule = {}
+for rule in pairs(rates) do
+  profiles.is_rule[rule] = true
+end
+
 --- Their names, for a message.
 profiles.names = { "standard", "strict", "off" }
 

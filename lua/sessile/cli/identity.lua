@@ -37,12 +37,10 @@ local function of_file(name)
       "Let only yourself read it: chmod 600 " .. hints.quoted(path)
   end
   local file <close>, problem = io.open(path, "rb")
-  local text = file and file:read(MOST + 1)
-  if not text then
-    return nil, ("no credential can be read from %s%s"):format(shown,
-      problem and ": " .. terminal.line(problem) or ""), "EUSAGE", false
+  if not file then
+    return nil, "the credential cannot be read: " .. terminal.line(problem), "EUSAGE", false
   end
-  return text
+  return file:read(MOST + 1) or ""
 end
 
 --- The credential that was given, and by what. false: none was. nil, message, code, step.
@@ -97,6 +95,7 @@ function identity.view(store, globals)
     return nil, message, code, step
   end
   globals.guarded = true
+  globals.method = credential and (guard.credential(credential).key and "key" or "token") or "os"
   return view
 end
 

@@ -402,8 +402,8 @@ end
 ---@param from {folder: string, trusted: boolean, own: boolean}
 function check.value(row, at, value, from)
   if row.own and not from.own then
-    error({ at = at:match "^%a+", code = "EDENIED", own = true, what = "a project's file cannot set "
-      .. "it, trusted or not: it is taken from your own configuration only" }, 0)
+    error({ at = at:match "^%a+", code = "EDENIED", own = true, what = "a project's file "
+      .. "cannot set it, trusted or not: it is taken from your own configuration only" }, 0)
   elseif not from.trusted and not row.project then
     wrong(at, "it is taken from your own configuration only", "EDENIED")
   end
