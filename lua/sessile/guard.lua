@@ -129,6 +129,7 @@ function guard.own(store, credential, loads)
     return nil, message, code
   end
   rawset(view, "_closes", store)
+  rawset(view, "_user", store._user)
   rawset(view, "_loader", loads and store._core or nil)
   return view
 end
