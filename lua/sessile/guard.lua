@@ -3,15 +3,21 @@
 -- A view is a store whose calls the engine checks against what its credential gives. It has the
 -- policies and settings of the store that it was made from.
 
-local guard_options = require "sessile.guard_options"
 local options = require "sessile.options"
-local paths = require "sessile.paths"
 
 -- view(store, core): a store over the core of a view; set by store.lua.
 local guard = { methods = {} }
 
-local engine_options = options.shape("store:guard",
-  { roles = "table", require_principal = "boolean" })
+local guard_options = options.shape("store:guard",
+  { roles = "table", require_principal = "boolean", limits = "table|boolean",
+    audit = "table|boolean" })
+local limit_options = options.shape("store:guard: limits", {
+  session_creation = "string", checkpoint_writes = "string", memory_reads = "string",
+  memory_writes = "string", branch_operations = "string", searches = "string",
+  exports = "string", failures = "string", shared = "string", deny = "boolean",
+})
+local audit_options = options.shape("store:guard: audit",
+  { store = "table", sync = "boolean", reads = "boolean", closed = "boolean" })
 local role_options = { all = "boolean" }
 local credential_options = options.shape("store:as", {
   user = "string", actor = "string", roles = "string|strings", agents = "string|strings",
@@ -43,60 +49,45 @@ local function roles_of(given)
   return made
 end
 
---- Sets a guard on the store; the handle stays the host's. EINVALID: it has one, or a role names a
---- permission that there is not. roles: { NAME = { "view_session", …, all = true } }.
-function guard.methods:guard(given)
-  local opts = options.check("store:guard", given, engine_options)
-  local done, message, code = self._core:guard { roles = roles_of(opts.roles),
-    require_principal = opts.require_principal }
-  if not done then
-    return nil, message, code
+-- A part that is on: its options as a table. nil: it is off.
+local function part(given, name, shape)
+  if given then
+    return options.check("store:guard: " .. name, given ~= true and given or {}, shape)
   end
-  rawset(self, "_guarded", true)
-  return true
 end
 
--- The keys of a guard in sessile.open, with what options.check expects of each.
-local open_keys = options.shape("sessile.open: guard", {
-  profile = "string", require_principal = "boolean", plain = "boolean", roles = "table",
-})
-
-local reader = {
-  fail = function(at, what)
-    options.misuse(("sessile.open: guard: %s: %s"):format(at, what))
-  end,
-  path = function(_, path) return paths.expand(path) end,
-}
-
---- The guard that sessile.open is told, checked, with what its profile sets: a table, "off" or nil.
---- Raises.
-function guard.wanted(given)
-  if given == nil then
+local function limits_of(given)
+  local opts = part(given, "limits", limit_options)
+  if not opts then
     return nil
   end
-  local own = type(given) == "string" and { profile = given }
-    or options.check("sessile.open: guard", given, open_keys)
-  for name, value in pairs(own) do
-    own[name] = guard_options.part(reader, name, value)
+  local made = { rates = {}, shared = opts.shared, deny = opts.deny }
+  for rule, rate in pairs(opts) do
+    if rule ~= "shared" and rule ~= "deny" then
+      made.rates[#made.rates + 1] = { rule = rule, rate = rate }
+    end
   end
-  return guard_options.whole(own)
+  return made
 end
 
-guard.plain_refusal = "the guard lets no store be opened that is not sealed: give it a key, or say "
-  .. "guard = { plain = true, … }"
-
---- Whether the guard that is wanted refuses a store of this URL that is plain. What is in memory
---- alone is nowhere to be read.
-function guard.refuses_plain(wanted, url, plain)
-  return type(wanted) == "table" and wanted.plain == false and plain and url ~= "ram:"
+local function audit_of(given)
+  local opts = part(given, "audit", audit_options)
+  if opts and opts.store and not opts.store._core then
+    options.misuse "store:guard: audit: option 'store': a store expected"
+  end
+  return opts and { store = opts.store and opts.store._core, sync = opts.sync,
+    no_reads = opts.reads == false, closed = opts.closed }
 end
 
---- Sets the guard that is wanted on a store that was just opened. nil, message, code.
-function guard.set(store, wanted)
-  if wanted == nil or wanted == "off" then
-    return true
-  end
-  return store:guard { roles = wanted.roles, require_principal = wanted.require_principal }
+--- Sets a guard on the store; the handle stays the host's. EINVALID: it has one, or a role names a
+--- permission that there is not. roles: { NAME = { "view_session", …, all = true } }. limits: true,
+--- or { searches = "100/minute", …, shared = URL of Redis, deny = true }. audit: true, or { store =
+--- another store that keeps it, sync = true, reads = false, closed = true }.
+function guard.methods:guard(given)
+  local opts = options.check("store:guard", given, guard_options)
+  return self._core:guard { roles = roles_of(opts.roles),
+    require_principal = opts.require_principal, limits = limits_of(opts.limits),
+    audit = audit_of(opts.audit) }
 end
 
 --- A view of the store for a user: a store that may what its roles give, for the sessions of that
@@ -109,29 +100,6 @@ function guard.methods:as(given)
     return nil, message, code
   end
   return guard.view(self, handle)
-end
-
---- Whether a store has a guard, as far as this process has set it.
-function guard.is_on(store)
-  return store._guarded or false
-end
-
---- A text that somebody gave to say who they are, as store:as takes it.
-function guard.credential(text)
-  return text:sub(1, 5) == "sesk_" and { key = text } or { token = text }
-end
-
---- A view for whoever has the store itself, as on the command line: it loads the policies that it
---- is given, and closes the store with itself. nil, message, code; the store is open then.
-function guard.own(store, credential, loads)
-  local view, message, code = store:as(credential)
-  if not view then
-    return nil, message, code
-  end
-  rawset(view, "_closes", store)
-  rawset(view, "_user", store._user)
-  rawset(view, "_loader", loads and store._core or nil)
-  return view
 end
 
 --- Lets a view live until `expires`, in ms since 1970; 0: without an end. nil, message, code.

@@ -151,7 +151,7 @@ function parts.roles(reader, at, value)
 end
 
 local PERIODS = { second = true, minute = true, hour = true, day = true }
-local rules = { shared = true, on_failure = true }
+local rules = { shared = true, deny = true }
 for rule in pairs(profiles.is_rule) do
   rules[rule] = true
 end
@@ -168,7 +168,7 @@ local function rate(reader, at, value)
   return value
 end
 
--- { searches = "100/minute", shared = "redis://…", on_failure = "deny" }; false: none.
+-- { searches = "100/minute", shared = "redis://…", deny = true }; false: none.
 function parts.rate_limits(reader, at, value)
   if value == false then
     return false
@@ -178,10 +178,29 @@ function parts.rate_limits(reader, at, value)
     local where = at .. "." .. name
     if name == "shared" then
       copy[name] = text(reader, where, one)
-    elseif name == "on_failure" then
-      copy[name] = choice(reader, where, one, { "allow", "deny" })
+    elseif name == "deny" then
+      boolean(reader, where, one)
     else
       copy[name] = rate(reader, where, one)
+    end
+  end
+  return copy
+end
+
+local audit_keys = set_of { "store", "sync", "reads", "closed" }
+
+-- true, or { store = URL, sync = true, reads = false, closed = true }; false: none.
+function parts.audit(reader, at, value)
+  if type(value) == "boolean" then
+    return value
+  end
+  local copy = among(reader, at, value, audit_keys)
+  for name, one in pairs(copy) do
+    local where = at .. "." .. name
+    if name == "store" then
+      copy[name] = text(reader, where, one)
+    else
+      boolean(reader, where, one)
     end
   end
   return copy
@@ -313,6 +332,7 @@ function guard_options.whole(given)
     whole[name] = value
   end
   whole.profile, whole.name = profile, nil
+  whole.asks_for_audit = own.audit and true or false
   if own.rate_limits then -- a rule replaces that of the profile, and no other
     whole.rate_limits = {}
     for name, value in pairs(profiles[profile].rate_limits) do

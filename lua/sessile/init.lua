@@ -14,7 +14,7 @@ local adapter = require "sessile.adapter"
 local answers = require "sessile.answers"
 local core = require "sessile.core"
 local encoding = require "sessile.encoding"
-local guard = require "sessile.guard"
+local guard_open = require "sessile.guard_open"
 local host = require "sessile.host"
 local inherited = require "sessile.inherited"
 local key = require "sessile.key"
@@ -121,7 +121,7 @@ function sessile.open(url, opts)
   given.agents = agents.check("sessile.open", given.agents)
   given.memory = memory_settings.check("sessile.open", given.memory)
   given.ttl = life.check_default("sessile.open: option 'ttl'", given.ttl)
-  local wanted = guard.wanted(given.guard)
+  local wanted = guard_open.wanted(given.guard)
   if url == nil then
     url = given.store
   end
@@ -134,8 +134,8 @@ function sessile.open(url, opts)
   end
   local called = type(where) == "table" and "adapter" or where
   local handle, message, code
-  if guard.refuses_plain(wanted, called, given.key == false) then
-    return nil, guard.plain_refusal, "EDENIED"
+  if guard_open.refuses_plain(wanted, called, given.key == false) then
+    return nil, guard_open.plain_refusal, "EDENIED"
   end
   handle, message, code = open_core(where, given)
   if not handle then
@@ -146,10 +146,10 @@ function sessile.open(url, opts)
   if not opened then
     return nil, message, code
   end
-  if guard.refuses_plain(wanted, called, not opened.sealed) then
-    message, code = guard.plain_refusal, "EDENIED"
+  if guard_open.refuses_plain(wanted, called, not opened.sealed) then
+    message, code = guard_open.plain_refusal, "EDENIED"
   else
-    message, code = select(2, guard.set(opened, wanted))
+    message, code = select(2, guard_open.set(opened, wanted, given))
   end
   if message then
     opened:close()
@@ -157,6 +157,8 @@ function sessile.open(url, opts)
   end
   return opened
 end
+
+guard_open.open = sessile.open
 
 --- The configuration as options of sessile.open. path: one file in place of the user's own and
 --- ./sessile.lua; default: $SESSILE_CONFIG. Nothing else in the library reads these files.

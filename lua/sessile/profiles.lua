@@ -12,18 +12,25 @@ local rates = {
   exports = "10/hour", failures = "10/minute",
 }
 
+local closed = { deny = true }
+for rule, rate in pairs(rates) do
+  closed[rule] = rate
+end
+
 profiles.standard = {
   name = "standard",
   require_principal = false,
   plain = true,
   rate_limits = rates,
+  audit = true,
 }
 
 profiles.strict = {
   name = "strict",
   require_principal = true,
   plain = false,
-  rate_limits = rates,
+  rate_limits = closed,
+  audit = { sync = true, closed = true },
 }
 
 --- The rules of limits, as a set.

@@ -61,6 +61,15 @@ describe("a configured guard", function()
       ['{ roles = { x = { al = true } } }'] = "'guard.roles.x.al': there is no such key",
       ['{ roles = { x = { all = 1 } } }'] = "'guard.roles.x.all': true or false expected, got 1",
       ['{ roles = "editor" }'] = "'guard.roles': a table expected, got \"editor\"",
+      ['{ rate_limits = { searches = "10/fortnight" } }'] = "'guard.rate_limits.searches': a rate "
+        .. "expected, as \"10/minute\", a second, hour or day, or \"off\", got \"10/fortnight\"",
+      ['{ rate_limits = { searches = "65536/day" } }'] = "'guard.rate_limits.searches': a rate",
+      ['{ rate_limits = { searches = 10 } }'] = "'guard.rate_limits.searches': a rate expected",
+      ['{ rate_limits = { serches = "1/day" } }'] = "'guard.rate_limits.serches': there is no such "
+        .. "key, did you mean 'searches'?",
+      ['{ audit = { sink = true } }'] = "'guard.audit.sink': there is no such key, did you mean "
+        .. "'sync'?",
+      ['{ audit = "yes" }'] = "'guard.audit': a table expected, got \"yes\"",
       ['{ require_principal = "yes" }'] = "'guard.require_principal': true or false expected",
       ['3'] = "'guard': a table expected, got 3",
     } do
@@ -89,6 +98,26 @@ describe("sessile.open with a guard", function()
     local sue = assert(store:as { user = "sue", roles = "support" })
     assert.equal(1, #sue:list())
     sue:close()
+  end)
+
+  it("replaces one rate of the profile, and keeps the others", function()
+    local store = stores.ram { guard = { rate_limits = { searches = "2/day" } } }
+    local ann = assert(store:as { user = "ann", roles = "editor" })
+    for _ = 1, 2 do
+      assert(ann:search "x")
+    end
+    local value, _, code, retry, rule = ann:search "x"
+    assert.is_nil(value)
+    assert.same({ "ELIMIT", "searches" }, { code, rule })
+    assert.is_true(retry > 1000)
+    for n = 1, 10 do
+      assert(ann:session("a" .. n))
+    end
+    assert.equal("ELIMIT", select(3, ann:session "one more"))
+    for n = 1, 12 do
+      assert(store:session("host" .. n)) -- whoever has the store is not counted
+    end
+    ann:close()
   end)
 
   it("lets nobody use the store's own handle when it is strict", function()

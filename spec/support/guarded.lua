@@ -1,8 +1,9 @@
--- guarded.lua: the same specs with a guard. With TEST_GUARD=standard or strict (tests/run --guard) each
--- store that a spec opens has a guard of that profile, and the spec gets what the command line gets: a
--- view of whoever has the store. So does the executable that it runs.
+-- guarded.lua: the same specs with a guard. With TEST_GUARD=standard or strict (tests/run --guard)
+-- each store that a spec opens has a guard of that profile, and the spec gets what the command line
+-- gets: a view of whoever has the store. So does the executable that it runs.
 --
--- Must never change what a spec expects: what holds without a guard alone says so, by unguarded_only().
+-- Must never change what a spec expects: what holds without a guard alone says so, by
+-- unguarded_only().
 
 local guarded = { profile = os.getenv "TEST_GUARD" }
 if guarded.profile == "" then
@@ -29,7 +30,7 @@ function guarded.install()
   if not guarded.profile then
     return
   end
-  local guard = require "sessile.guard"
+  local guard_open = require "sessile.guard_open"
   local sessile = require "sessile"
   local open = sessile.open
   sessile.open = function(where, options)
@@ -44,7 +45,7 @@ function guarded.install()
     if not store then
       return nil, message, code
     end
-    return guard.own(store, { roles = "admin" }, true)
+    return guard_open.own(store, { roles = "admin" }, true)
   end
 end
 

@@ -5,7 +5,7 @@
 -- read, and never in a message.
 
 local disk = require "sessile.disk"
-local guard = require "sessile.guard"
+local guard_open = require "sessile.guard_open"
 local hints = require "sessile.cli.hints"
 local paths = require "sessile.paths"
 local terminal = require "sessile.cli.terminal"
@@ -78,7 +78,7 @@ function identity.view(store, globals)
   local view, message
   if credential == nil then
     message = said_by
-  elseif not guard.is_on(store) then
+  elseif not guard_open.is_on(store) then
     if not credential then
       return store
     end
@@ -86,16 +86,17 @@ function identity.view(store, globals)
       "EDENIED"
     step = "Set guard = \"standard\" in your configuration (sessile guard init), or unset it."
   elseif credential then
-    view, message, code = guard.own(store, guard.credential(credential))
+    view, message, code = guard_open.own(store, guard_open.credential(credential))
   else
-    view, message, code = guard.own(store, { roles = "admin" }, true)
+    view, message, code = guard_open.own(store, { roles = "admin" }, true)
   end
   if not view then
     store:close()
     return nil, message, code, step
   end
   globals.guarded = true
-  globals.method = credential and (guard.credential(credential).key and "key" or "token") or "os"
+  globals.method = not credential and "os" or guard_open.credential(credential).key and "key"
+    or "token"
   return view
 end
 

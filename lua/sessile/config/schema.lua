@@ -149,6 +149,15 @@ schema.keys = {
   { name = "guard.roles", kind = "guard", default = "viewer, editor, admin, auditor", own = true,
     about = "more roles: `{ support = { \"view_session\", \"read_memory\", all = true } }`; `all`: "
       .. "for the sessions of all users" },
+  { name = "guard.rate_limits", kind = "guard", default = "the profile's", own = true,
+    about = "how often: `{ session_creation = \"10/minute\" }`, a `second`, `hour` or `day`, or "
+      .. "`\"off\"`; the others are `checkpoint_writes`, `memory_reads`, `memory_writes`, "
+      .. "`branch_operations`, `searches`, `exports` and `failures`; `shared`: a Redis that all "
+      .. "nodes count in; `deny`: refuse what cannot be counted there; `false`: no limits" },
+  { name = "guard.audit", kind = "guard", default = "the profile's", own = true,
+    about = "whether calls leave events: `true`, `false`, or `{ store = URL, sync = true, reads = "
+      .. "false, closed = true }`: kept in another store; synced before a call returns; not of "
+      .. "reads; nothing is read either while none can be written" },
   { name = "agents", kind = "agents", default = "none", project = true,
     about = "settings of single agents: `{ coder = { policy = …, window = … } }`" },
 }

@@ -3,7 +3,7 @@
 --
 -- Must never show a credential.
 
-local guard = require "sessile.guard"
+local guard_open = require "sessile.guard_open"
 local profiles = require "sessile.profiles"
 local show = require "sessile.config.show"
 local terminal = require "sessile.cli.terminal"
@@ -47,16 +47,17 @@ commands.whoami = {
     open the store, and may do everything.]],
   run = function(app)
     local store = app:need_store()
-    if not guard.is_on(store) then
+    if not guard_open.is_on(store) then
       app:result({ guard = false, host = true },
         "There is no guard: whoever has the key of the store may do everything.\n")
       return
     end
     local who = app.try(store:who())
-    local method = who.method or app.globals.method
+    local method = app.globals.method
+    local roles = method == "os" and { "admin" } or nil
     if app.json then
       app:print_json { guard = true, host = false, user = who.user, actor = who.actor,
-        roles = app.array(who.roles or {}), permissions = app.array(who.permissions),
+        roles = roles and app.array(roles), permissions = app.array(who.permissions),
         agents = who.agents and app.array(who.agents) or nil, session = who.session,
         scope = who.all and "all" or "own", method = method, expires = who.expires }
       return
@@ -65,7 +66,7 @@ commands.whoami = {
       { "user", who.user and terminal.line(who.user) or "none" },
       { "acting", who.actor and terminal.line(who.actor) or "nobody for you" },
       { "by", METHODS[method] or terminal.line(method) },
-      { "roles", words(who.roles, "none") },
+      { "role", words(roles, "those of the credential, and of grants") },
       { "may", words(who.permissions, "nothing") },
       { "agents", words(who.agents, "all") },
       { "sessions", who.session and "only " .. terminal.line(who.session)
@@ -100,6 +101,19 @@ local function limits_of(wanted)
   return #rates > 0 and table.concat(rates, ", ") or "none"
 end
 
+local function audit_of(wanted)
+  local audit = wanted.audit
+  if not audit then
+    return "none"
+  end
+  local opts = type(audit) == "table" and audit or {}
+  return ("%s; %s%s%s"):format(
+    opts.store and "in " .. terminal.line(show.url(opts.store)) or "in the store itself",
+    opts.sync and "synced before a call returns" or "it survives a kill of the process",
+    opts.reads == false and "; not of reads" or "",
+    opts.closed and "; nothing is read while it cannot be written" or "")
+end
+
 commands["guard status"] = {
   summary = "show whether the store has a guard, and what it consists of",
   usage = "guard status",
@@ -110,7 +124,7 @@ commands["guard status"] = {
     A guard is set by `guard` in your configuration: see `sessile guard init`.]],
   run = function(app)
     local cfg = app.try(app:config())
-    local wanted = guard.wanted(cfg.guard)
+    local wanted = guard_open.wanted(cfg.guard)
     if type(wanted) ~= "table" then
       app:result({ on = false, profile = wanted or nil },
         "There is no guard: whoever has the key of the store may do everything.\n")
@@ -121,7 +135,8 @@ commands["guard status"] = {
     end
     if app.json then
       app:print_json { on = true, profile = wanted.profile, roles = wanted.roles,
-        require_principal = wanted.require_principal, rate_limits = wanted.rate_limits }
+        require_principal = wanted.require_principal, plain = wanted.plain,
+        rate_limits = wanted.rate_limits, audit = wanted.audit }
       return
     end
     print_rows(app, {
@@ -134,6 +149,7 @@ commands["guard status"] = {
       { "plain", wanted.plain and "a store that is not sealed opens"
         or "a store that is not sealed does not open" },
       { "limits", limits_of(wanted) },
+      { "audit", audit_of(wanted) },
     })
   end,
 }
