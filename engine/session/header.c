@@ -70,6 +70,17 @@ int folder_has_sessions(const char *folder)
            (size <= end || strcmp(folder + size - end, MEMORY_FOLDER) != 0);
 }
 
+sessile_status names_check_removal(store_core *st, const session_names *names,
+                                   sessile_error *err)
+{
+    char folder[NAME_SIZE], name[NAME_SIZE], secret[NAME_SIZE];
+    const store_removal what = {folder, name, secret, names->user};
+
+    names_place(st, names, folder, name);
+    keyring_user_name(st->keys, names->user, secret);
+    return store_check_removal(st, &what, err);
+}
+
 /* The type of the header of each kind. */
 static const entry_type header_types[] = {[NAMES_SESSION] = ENTRY_SESSION,
                                           [NAMES_MEMORY] = ENTRY_MEMORY,

@@ -38,6 +38,10 @@ sessile_status names_from_options(session_names *out, const store_core *st,
 void names_place(const store_core *st, const session_names *names, char folder[NAME_SIZE],
                  char name[NAME_SIZE]);
 
+/* DENIED when a hold keeps what has these names from being removed. */
+sessile_status names_check_removal(store_core *st, const session_names *names,
+                                   sessile_error *err);
+
 /* A name for a sentence: as it is, cut when long, in hex when it is not UTF-8. */
 #define NAME_SHOWN 96
 void name_show(sessile_slice name, char out[NAME_SHOWN]);
