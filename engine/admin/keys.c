@@ -19,6 +19,7 @@
 #include "admin/list_cache.h"
 #include "admin/places.h"
 #include "audit/audit.h"
+#include "guard/control.h"
 #include "operations/deletion.h"
 #include "session/fold.h"
 
@@ -265,8 +266,10 @@ static sessile_status deal_with(reseal_core *r, const place *at, sessile_error *
     }
     if (log.key.epoch == now.epoch && log.key.suite == now.suite)
         return SESSILE_OK;
-    status = log_reseal(&st->backend, st->keys, at->folder, at->name,
-                        st->config.timeout_ms, &callbacks, &done, &st->alloc, &why);
+    status = !strcmp(at->folder, CONTROL_FOLDER)
+                 ? control_reseal(st, at->folder, at->name, &done, &why)
+                 : log_reseal(&st->backend, st->keys, at->folder, at->name,
+                              st->config.timeout_ms, &callbacks, &done, &st->alloc, &why);
     r->state.resealed += done != 0;
     switch (status) {
     case SESSILE_OK:

@@ -9,7 +9,8 @@
 typedef enum names_kind {
     NAMES_SESSION = 0,
     NAMES_MEMORY, /* a long-term memory, in a folder beside its agent's */
-    NAMES_AUDIT   /* a part of the audit, in AUDIT_FOLDER, whatever the agent is */
+    NAMES_AUDIT,  /* a part of the audit, in AUDIT_FOLDER, whatever the agent is */
+    NAMES_CONTROL /* the guard's control log, in CONTROL_FOLDER */
 } names_kind;
 
 /* Three byte strings, borrowed. They may hold any byte. */
@@ -25,7 +26,10 @@ typedef struct session_names {
 #define MEMORY_ID "memory"
 /* The folder of the audit's logs, which is no agent's either. */
 #define AUDIT_FOLDER "guard.audit"
-/* 0: the folder holds memories, or the audit. Lists of sessions skip it. */
+/* That of the guard's control log. */
+#define CONTROL_FOLDER "guard.control"
+/* 0: the folder holds memories, the audit or the control log. Lists of sessions skip it.
+ */
 int folder_has_sessions(const char *folder);
 
 /* The names that options ask for: an empty agent is the store's. LIMIT [id]; INVALID: an
