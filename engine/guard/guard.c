@@ -28,6 +28,7 @@ sessile_status guard_set(sessile_store *store, const sessile_guard_options *opti
     g->alloc = *a;
     g->os = store->core->os;
     g->require_principal = options->require_principal;
+    g->consent = options->consent;
     status = roles_init(&g->roles, options->roles, options->role_count, a, err);
     if (!status) {
         store->who = principal_host(g, a);
@@ -35,6 +36,8 @@ sessile_status guard_set(sessile_store *store, const sessile_guard_options *opti
     }
     if (status)
         guard_free(g);
+    else
+        atomic_store(&store->core->consent, options->consent != 0);
     return status;
 }
 

@@ -14,6 +14,7 @@ struct guard {
     const os_table *os;
     roles roles;
     int require_principal;
+    int consent; /* a user's consent is given by nobody else */
 };
 
 /* sessile_store_guard(), _as(), _renew() and _revoke(); arguments are not NULL. */

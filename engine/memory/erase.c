@@ -337,6 +337,21 @@ sessile_status memory_count_before(memory_core *m, int64_t before_ms, uint64_t *
     return SESSILE_OK;
 }
 
+sessile_status memory_count_from(memory_core *m, sessile_slice agent,
+                                 sessile_slice session, size_t *count, sessile_error *err)
+{
+    const sessile_memory_erase_options from = {.session = session,
+                                               .session_agent = agent};
+    sessile_status status;
+    erasing e;
+
+    begin(&e, m, &from);
+    status = choose(&e, err);
+    *count = e.target_count;
+    end(&e);
+    return status;
+}
+
 sessile_status memory_delete_from(memory_core *m, sessile_slice agent,
                                   sessile_slice session, sessile_slice by,
                                   size_t *changed, sessile_error *err)

@@ -155,6 +155,10 @@ sessile_status memory_erase(memory_core *m, const sessile_memory_erase_options *
 /* How many entries, erased ones left out, were written before that. */
 sessile_status memory_count_before(memory_core *m, int64_t before_ms, uint64_t *count,
                                    sessile_error *err);
+/* How many entries are from a session, erased ones left out. */
+sessile_status memory_count_from(memory_core *m, sessile_slice agent,
+                                 sessile_slice session, size_t *count,
+                                 sessile_error *err);
 sessile_status memory_delete_from(memory_core *m, sessile_slice agent,
                                   sessile_slice session, sessile_slice by,
                                   size_t *changed, sessile_error *err);
