@@ -60,7 +60,7 @@ static void read_roles(lua_State *L, int table, sessile_guard_options *out)
     }
 }
 
-/* store:guard({roles, require_principal}) -> true; nil, message, code */
+/* store:guard({roles, require_principal, consent}) -> true; nil, message, code */
 int binding_store_guard(lua_State *L, struct binding_store *store)
 {
     sessile_guard_options options;
@@ -68,6 +68,7 @@ int binding_store_guard(lua_State *L, struct binding_store *store)
     luaL_checktype(L, 2, LUA_TTABLE);
     sessile_guard_options_init(&options);
     options.require_principal = binding_field_boolean(L, 2, "require_principal");
+    options.consent = binding_field_boolean(L, 2, "consent");
     read_roles(L, 2, &options);
     return binding_done(L, sessile_store_guard(store->handle, &options, &err), &err);
 }

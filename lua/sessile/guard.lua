@@ -9,7 +9,7 @@ local options = require "sessile.options"
 local guard = { methods = {} }
 
 local guard_options = options.shape("store:guard",
-  { roles = "table", require_principal = "boolean" })
+  { roles = "table", require_principal = "boolean", consent = "boolean" })
 local role_options = { all = "boolean" }
 local credential_options = options.shape("store:as", {
   user = "string", actor = "string", roles = "string|strings", agents = "string|strings",
@@ -46,7 +46,7 @@ end
 function guard.methods:guard(given)
   local opts = options.check("store:guard", given, guard_options)
   return self._core:guard { roles = roles_of(opts.roles),
-    require_principal = opts.require_principal }
+    require_principal = opts.require_principal, consent = opts.consent }
 end
 
 --- A view of the store for a user: a store that may what its roles give, for the sessions of that
