@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "base/names.h"
 #include "session/store_handle.h"
 
 void guard_end(principal *p)
@@ -46,7 +47,7 @@ static sessile_status open_limiter(guard *g, const sessile_limit_options *option
     o.deny = options->deny;
     for (size_t i = 0; !status && i < options->rate_count; i++) {
         status = limit_options_set(&o, options->rates[i].rule,
-                                   sessile_text(options->rates[i].rate), err);
+                                   slice_of(options->rates[i].rate), err);
         if (status) /* also of a rule that there is not */
             status = invalid_rate(options->rates[i].rule, err);
     }
