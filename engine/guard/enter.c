@@ -35,6 +35,7 @@ typedef struct operation {
 #define NEED_CHECK_STORE       PERMISSION(CHECK_STORE)
 #define NEED_MOVE_STORE        PERMISSION(MOVE_STORE)
 #define NEED_MANAGE_KEYS       PERMISSION(MANAGE_KEYS)
+#define NEED_MANAGE_PRIVACY    PERMISSION(MANAGE_PRIVACY)
 #define NEED_ERASE_USER        PERMISSION(ERASE_USER)
 
 #define OF_ALL_NONE    0
@@ -151,6 +152,37 @@ sessile_status guard_own_memory(const principal *p, const store_core *store,
         options->user.size ? principal_sees(p, &names) : principal_sees_agent(p, agent);
 
     return sees ? SESSILE_OK : refuse_foreign(err);
+}
+
+sessile_status guard_own_user(const principal *p, sessile_slice *user, sessile_error *err)
+{
+    if (p->agent_count || p->session.size)
+        return fail(err, SESSILE_DENIED,
+                    "this concerns every agent, and this view is of some");
+    if (p->all)
+        return SESSILE_OK;
+    if (user->size && (user->size != p->user.size ||
+                       memcmp(user->data, p->user.data, p->user.size) != 0))
+        return refuse_foreign(err);
+    *user = p->user;
+    return p->user.size ? SESSILE_OK : refuse_foreign(err);
+}
+
+sessile_status guard_may_consent(const principal *p, sessile_slice user,
+                                 sessile_error *err)
+{
+    if (!user.size || p->may & (PERMISSION(MANAGE_PRIVACY) | PERMISSION_HOST))
+        return SESSILE_OK; /* of nobody: no consent is needed */
+    if (p->user.size == user.size && !memcmp(p->user.data, user.data, user.size))
+        return SESSILE_OK;
+    return fail_rule(err, SESSILE_DENIED, "consent",
+                     "only the user consents, or whoever may manage_privacy");
+}
+
+sessile_status guard_check_consent(const principal *p, sessile_slice user,
+                                   sessile_error *err)
+{
+    return p->guard->consent ? guard_may_consent(p, user, err) : SESSILE_OK;
 }
 
 sessile_status guard_own_list(const principal *p, const store_core *store,

@@ -87,6 +87,7 @@ sessile_status guard_set(sessile_store *store, const sessile_guard_options *opti
     g->os = store->core->os;
     g->store = store->core;
     g->require_principal = options->require_principal;
+    g->consent = options->consent;
     status = roles_init(&g->roles, options->roles, options->role_count, a, err);
     if (!status)
         status = open_limiter(g, &options->limits, err);
@@ -98,6 +99,8 @@ sessile_status guard_set(sessile_store *store, const sessile_guard_options *opti
     }
     if (status)
         guard_free(g);
+    else
+        atomic_store(&store->core->consent, options->consent != 0);
     return status;
 }
 

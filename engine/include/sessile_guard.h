@@ -125,6 +125,10 @@ typedef struct sessile_guard_options {
                                              takes its place */
     size_t role_count;
     int require_principal; /* 1: the host's own handle may make views, and nothing else */
+    /* 1: a search finds nothing in the memory of a user who does not consent, and only
+     * the user consents, or who may manage_privacy (sessile_privacy.h). Nothing is
+     * written or recalled without consent in any case. */
+    int consent;
     sessile_limit_options limits;
     sessile_audit_options audit;
 } sessile_guard_options;

@@ -132,6 +132,11 @@ binding_store_method binding_store_keys, binding_store_rotate, binding_store_res
 binding_store_method binding_store_guard, binding_store_as, binding_store_renew,
     binding_store_revoke, binding_store_who, binding_store_can;
 
+/* privacy.c */
+binding_store_method binding_store_consent, binding_store_consents, binding_store_hold,
+    binding_store_holds, binding_store_release_hold, binding_store_purge_retention,
+    binding_store_erase_user;
+
 /* migrate.c */
 binding_function binding_migrate;
 

@@ -414,6 +414,13 @@ static const struct binding_method store_methods[] = {
     {"revoke", .store = binding_store_revoke},
     {"who", .store = binding_store_who},
     {"can", .store = binding_store_can},
+    {"consent", .store = binding_store_consent},
+    {"consents", .store = binding_store_consents},
+    {"hold", .store = binding_store_hold},
+    {"holds", .store = binding_store_holds},
+    {"release", .store = binding_store_release_hold},
+    {"purge_retention", .store = binding_store_purge_retention},
+    {"erase_user", .store = binding_store_erase_user},
     {NULL},
 };
 

@@ -15,6 +15,7 @@ local migrate = require "sessile.migrate"
 local named = require "sessile.named"
 local object = require "sessile.object"
 local pool = require "sessile.memory_pool"
+local privacy = require "sessile.privacy"
 local options = require "sessile.options"
 local session = require "sessile.session"
 local settings = require "sessile.interaction.settings"
@@ -283,7 +284,8 @@ function methods:check(given)
   return report
 end
 
-for _, more in ipairs { keys, migrate.methods, life.store, guard.methods } do
+for _, more in ipairs { keys, migrate.methods, life.store, guard.methods,
+  privacy.methods } do
   options.add(methods, more)
 end
 

@@ -16,6 +16,7 @@
 #include "guard/guard.h"
 #include "session/store_handle.h"
 #include "sessile_memory.h"
+#include "sessile_privacy.h"
 #include "support/sessions.h"
 
 #include <cmocka.h>
@@ -114,6 +115,18 @@ GIVES_BLOCK(purge, sessile_listed, sessile_purge(w->view, NULL, &out, &w->count,
 DOOR(purge_forgotten, uint64_t bytes;
      return sessile_purge_forgotten(w->view, sessile_text(NULL), 0, &w->u64, &bytes,
                                     ERR);)
+DOOR(consent, sessile_consent_options o = {.user = w->view->who->user, .given = 1};
+     return sessile_consent(w->view, &o, NULL, ERR);)
+GIVES_BLOCK(consents, sessile_consent_row,
+            sessile_consents(w->view, sessile_text(NULL), &out, &w->count, ERR))
+DOOR(hold, sessile_hold_options o = {.agent = sessile_text("x")};
+     return sessile_hold(w->view, &o, &w->id, ERR);)
+GIVES_BLOCK(holds, sessile_hold_row, sessile_holds(w->view, &out, &w->count, ERR))
+DOOR(hold_release, return sessile_hold_release(w->view, 7, sessile_text(NULL), ERR);)
+DOOR(purge_retention, sessile_retention_options o = {.count = 0};
+     return sessile_purge_retention(w->view, &o, NULL, ERR);)
+DOOR(user_erase,
+     return sessile_user_erase(w->view, sessile_text("zoe"), NULL, NULL, ERR);)
 DOOR(session_life, sessile_life_info out; return sessile_session_life(w->s, &out, ERR);)
 DOOR(set_ttl, return sessile_set_ttl(w->s, 1000000, ERR);)
 DOOR(set_archived, return sessile_set_archived(w->s, 0, ERR);)
@@ -311,6 +324,7 @@ typedef struct door {
 #define ROW_CHECK_STORE(name, also)       ROW(name, CHECK_STORE, also)
 #define ROW_MOVE_STORE(name, also)        ROW(name, MOVE_STORE, also)
 #define ROW_MANAGE_KEYS(name, also)       ROW(name, MANAGE_KEYS, also)
+#define ROW_MANAGE_PRIVACY(name, also)    ROW(name, MANAGE_PRIVACY, also)
 #define ROW_ERASE_USER(name, also)        ROW(name, ERASE_USER, also)
 #define OPERATION(name, permission, also, limit, event, screens, object) \
     ROW_##permission(name, also)
