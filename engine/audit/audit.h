@@ -28,6 +28,9 @@ typedef enum audit_outcome {
     AUDIT_UNKNOWN
 } audit_outcome;
 
+/* The outcome of that name; -1: there is none. */
+int audit_outcome_of(sessile_slice name);
+
 /* One event. Every text may be empty, and is left out then. */
 typedef struct audit_event {
     struct {
