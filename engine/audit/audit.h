@@ -85,6 +85,9 @@ sessile_status audit_close(audit_log *a, sessile_error *err);
  * audit when there is none. */
 sessile_status audit_root(audit_log *a, char out[SEAL_HEX], sessile_error *err);
 
+/* The bytes after which a log is followed by the next: all who write must agree. */
+uint64_t audit_part_bytes(const audit_log *a);
+
 /* The seeds of all lanes under the newest master key, before others are dropped. */
 sessile_status audit_reseal(store_core *st, sessile_error *err);
 

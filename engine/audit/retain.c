@@ -228,7 +228,7 @@ sessile_status audit_retain(audit_log *a, store_core *st, int64_t before_ms,
     if (!status)
         status = verify_first(&r, root, err);
     if (!status)
-        status = lane_open(&r.root, st, r.known->root_lane, LANE_BYTES, err);
+        status = lane_open(&r.root, st, r.known->root_lane, audit_part_bytes(a), err);
     for (uint32_t i = 0; !status && i < LANE_MOST; i++)
         if (r.known->parts.there[i] && (i == r.known->root_lane || r.known->lanes[i].is))
             status = retain_lane(&r, i, removed, err);

@@ -13,6 +13,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -95,6 +96,32 @@ static void assert_read(scene *s, const sessile_audit_options *o, const char *ex
     sessile_audit_close(r);
 }
 
+static void *hold_for_a_while(void *held)
+{
+    os_posix.sleep_ms(NULL, 100);
+    lane_end(held);
+    return NULL;
+}
+
+/* Another process's audit, which has written one event to a lane of its own. */
+static audit_log *in_another_lane(scene *s, uint64_t part_bytes, const char *operation)
+{
+    store_core *st = s->store->core;
+    pthread_t thread;
+    sessile_error err;
+    audit_log *a;
+    lane *held;
+
+    must(lane_open(&held, st, 0, LANE_BYTES, &err), &err);
+    must(lane_begin(held, 100, &err), &err);
+    assert_int_equal(pthread_create(&thread, NULL, hold_for_a_while, held), 0);
+    must(audit_open(&a, st, &(audit_options){.part_bytes = part_bytes}, &err), &err);
+    write_one(a, operation, "bob", AUDIT_SUCCESS);
+    pthread_join(thread, NULL);
+    lane_close(held);
+    return a;
+}
+
 /* ------------------------------------------------------------------ reading */
 
 static void there_is_no_audit_before_the_first_event(void **state)
@@ -113,20 +140,13 @@ static void lanes_are_merged_by_time(void **state)
 {
     scene *s = *state;
     audit_log *a = audit_opened(s->store->core), *b;
-    sessile_error err;
-    lane *held;
 
     write_one(a, "a1", NULL, AUDIT_SUCCESS);
-    must(lane_open(&held, s->store->core, 0, LANE_BYTES, &err), &err);
-    must(lane_begin(held, 100, &err), &err);
-    b = audit_opened(s->store->core);
-    write_one(b, "b1", NULL, AUDIT_SUCCESS); /* lane 0 is taken */
-    lane_end(held);
-    lane_close(held);
+    b = in_another_lane(s, 0, "b1");
     for (int i = 0; i < 3; i++) {
-        s->store->core->os->sleep_ms(s->store->core->os->ud, 3);
+        os_posix.sleep_ms(NULL, 3);
         write_one(a, "a", NULL, AUDIT_SUCCESS);
-        s->store->core->os->sleep_ms(s->store->core->os->ud, 3);
+        os_posix.sleep_ms(NULL, 3);
         write_one(b, "b", NULL, AUDIT_SUCCESS);
     }
     assert_read(s, NULL, "a1 b1 a b a b a b ");
@@ -302,7 +322,6 @@ static void a_reader_waits_for_more(void **state)
     sessile_audit_reader *r;
     sessile_error err;
     char got[100];
-    lane *held;
     int changed;
 
     must(audit_open(&a, s->store->core, &(audit_options){.part_bytes = 1}, &err), &err);
@@ -321,12 +340,7 @@ static void a_reader_waits_for_more(void **state)
     must(sessile_audit_wait(r, 5000, &changed, &err), &err);
     read_all(r, got, sizeof got);
     assert_string_equal(got, "three ");
-    must(lane_open(&held, s->store->core, 0, 1, &err), &err);
-    must(lane_begin(held, 100, &err), &err);
-    b = audit_opened(s->store->core);
-    write_one(b, "four", NULL, AUDIT_SUCCESS);
-    lane_end(held);
-    lane_close(held);
+    b = in_another_lane(s, 0, "four");
     must(sessile_audit_wait(r, 5000, &changed, &err), &err);
     assert_int_equal(changed, 1);
     read_all(r, got, sizeof got);
@@ -581,19 +595,13 @@ static void other_lanes_stay_vouched_for(void **state)
     sessile_audit_report report;
     sessile_error err;
     uint64_t removed;
-    lane *held;
 
-    must(lane_open(&held, s->store->core, 0, 1, &err), &err);
-    must(lane_begin(held, 100, &err), &err);
-    must(audit_open(&b, s->store->core, &(audit_options){.part_bytes = 1}, &err), &err);
-    lane_end(held);
+    b = in_another_lane(s, 1, "other");
     for (int i = 0; i < 3; i++) {
-        must(lane_begin(held, 100, &err), &err);
-        write_one(b, "other", "bob", AUDIT_SUCCESS);
-        lane_end(held);
         must(audit_seal(b, &err), &err);
+        write_one(b, "other", "bob", AUDIT_SUCCESS);
     }
-    lane_close(held);
+    must(audit_seal(b, &err), &err);
     write_one(a, "more", NULL, AUDIT_SUCCESS);
     must(audit_seal(a, &err), &err);
     must(audit_retain(a, s->store->core, INT64_MAX, &removed, &err), &err);
