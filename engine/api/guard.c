@@ -23,6 +23,7 @@ sessile_status sessile_store_guard(sessile_store *store,
     API_NEED_IF(options->role_count, options->roles);
     for (size_t i = 0; i < options->role_count; i++)
         API_NEED_IF(options->roles[i].permission_count, options->roles[i].permissions);
+    API_NEED_IF(options->limits.rate_count, options->limits.rates);
     return guard_set(store, options, err);
 }
 

@@ -91,6 +91,7 @@ void sessile_store_close(sessile_store *store)
     if (!store)
         return;
     int is_view = store->is_view;
+    guard_end(store->who);
     GUARD_CLOSE(store);
     if (!is_view)
         store_handle_close(core);

@@ -84,6 +84,7 @@ int guard_creates(const principal *p);
 /* DENIED: that permission is missing. */
 sessile_status guard_refuse(sessile_permission permission, sessile_error *err);
 
+void guard_end(principal *p);         /* guard.h */
 void principal_retain(principal *p);  /* NULL is ignored */
 void principal_release(principal *p); /* NULL is ignored */
 

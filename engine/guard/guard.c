@@ -3,14 +3,72 @@
 
 #include <string.h>
 
+#include "base/names.h"
 #include "session/store_handle.h"
+
+void guard_end(principal *p)
+{
+    if (!p || p->parent)
+        return;
+    (void)audit_close(p->guard->audit, NULL);
+    limiter_close(p->guard->limiter);
+    p->guard->audit = NULL;
+    p->guard->limiter = NULL;
+}
 
 void guard_free(guard *g)
 {
     allocator a = g->alloc;
 
+    (void)audit_close(g->audit, NULL);
+    limiter_close(g->limiter);
     roles_deinit(&g->roles, &a);
     mem_free(&a, g, sizeof *g);
+}
+
+static sessile_status invalid_rate(const char *rule, sessile_error *err)
+{
+    if (err)
+        err->code = SESSILE_INVALID;
+    fail_prefix(err, "limits: \"%.63s\"", rule ? rule : "");
+    return SESSILE_INVALID;
+}
+
+static sessile_status open_limiter(guard *g, const sessile_limit_options *options,
+                                   sessile_error *err)
+{
+    limit_options o;
+    sessile_status status = SESSILE_OK;
+
+    if (!options->on)
+        return SESSILE_OK;
+    limit_options_init(&o);
+    o.shared = options->shared;
+    o.deny = options->deny;
+    for (size_t i = 0; !status && i < options->rate_count; i++) {
+        status = limit_options_set(&o, options->rates[i].rule,
+                                   slice_of(options->rates[i].rate), err);
+        if (status) /* also of a rule that there is not */
+            status = invalid_rate(options->rates[i].rule, err);
+    }
+    return status ? status : limiter_open(&g->limiter, g->store, &o, err);
+}
+
+static sessile_status open_audit(guard *g, const sessile_audit_options *options,
+                                 sessile_error *err)
+{
+    store_core *of = options->store ? options->store->core : g->store;
+
+    if (!options->on)
+        return SESSILE_OK;
+    if (of->over_records || !(of->backend.table->capabilities & SESSILE_BACKEND_SEALS))
+        return fail(err, SESSILE_UNSUPPORTED,
+                    "a ram: store, and one over records, cannot keep an audit: give the "
+                    "guard another store for it");
+    g->sync = options->sync;
+    g->no_reads = options->no_reads;
+    g->closed = options->closed;
+    return audit_open(&g->audit, of, NULL, err);
 }
 
 sessile_status guard_set(sessile_store *store, const sessile_guard_options *options,
@@ -27,8 +85,13 @@ sessile_status guard_set(sessile_store *store, const sessile_guard_options *opti
         return fail_nomem(err);
     g->alloc = *a;
     g->os = store->core->os;
+    g->store = store->core;
     g->require_principal = options->require_principal;
     status = roles_init(&g->roles, options->roles, options->role_count, a, err);
+    if (!status)
+        status = open_limiter(g, &options->limits, err);
+    if (!status)
+        status = open_audit(g, &options->audit, err);
     if (!status) {
         store->who = principal_host(g, a);
         status = store->who ? SESSILE_OK : fail_nomem(err);

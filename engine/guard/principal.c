@@ -5,6 +5,8 @@
 
 #include <string.h>
 
+#include "base/names.h"
+
 static void free_principal(void *object)
 {
     principal *p = object;
@@ -39,6 +41,7 @@ principal *principal_host(guard *g, const allocator *a)
     p->guard = g;
     p->may = PERMISSION_HOST | (g->require_principal ? 0 : PERMISSIONS_ALL);
     p->all = 1;
+    p->role = p->method = slice_of("host");
     return p;
 }
 
@@ -54,6 +57,20 @@ void principal_release(principal *p)
 
 /* ------------------------------------------------------------------ made */
 
+/* Without roles it has its parent's. */
+static void copy_roles(principal *p, const sessile_credential *c, char *at)
+{
+    p->role = c->role_count ? (sessile_slice){at, 0} : p->parent->role;
+    for (size_t i = 0; i < c->role_count; i++) {
+        size_t size = c->roles[i] ? strlen(c->roles[i]) : 0;
+        if (p->role.size)
+            *at++ = ',';
+        memcpy(at, size ? c->roles[i] : "", size);
+        at += size;
+        p->role.size = (size_t)(at - p->role.data);
+    }
+}
+
 /* Copies the texts of a credential into one block. 0, or -1: no memory. */
 static int copy_texts(principal *p, const sessile_credential *c)
 {
@@ -62,6 +79,8 @@ static int copy_texts(principal *p, const sessile_credential *c)
 
     for (size_t i = 0; i < c->agent_count; i++)
         size += c->agents[i].size;
+    for (size_t i = 0; i < c->role_count; i++)
+        size += c->roles[i] ? strlen(c->roles[i]) + 1 : 0;
     p->text = mem_alloc(&p->alloc, size + 1);
     if (!p->text)
         return -1;
@@ -86,6 +105,7 @@ static int copy_texts(principal *p, const sessile_credential *c)
     for (size_t i = 0; i < c->agent_count; i++)
         COPY(p->agents[i], c->agents[i]);
 #undef COPY
+    copy_roles(p, c, at);
     return 0;
 }
 
@@ -138,6 +158,7 @@ sessile_status principal_make(principal **out, principal *parent,
     principal_retain(parent);
     p->parent = parent;
     p->guard = parent->guard;
+    p->method = parent->method;
     atomic_init(&p->expires_ms, credential->expires_ms);
     status = copy_texts(p, credential) ? fail_nomem(err) : SESSILE_OK;
     if (!status)

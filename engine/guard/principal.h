@@ -26,6 +26,9 @@ struct principal {
     sessile_slice user;         /* empty: none */
     sessile_slice actor;        /* who acts for the user */
     sessile_slice session;      /* not empty: this one alone */
+    sessile_slice role;         /* its roles, with commas: for the audit alone */
+    sessile_slice method;       /* how it was authenticated: "host". Static */
+    sessile_slice key;          /* what names its credential, or empty */
     sessile_slice *agents;      /* names, or beginnings of names that end with `*` */
     size_t agent_count;         /* 0: every agent */
     _Atomic int64_t expires_ms; /* 0: never */

@@ -75,11 +75,58 @@ typedef struct sessile_role_definition {
 /* ------------------------------------------------------------------ the guard of a store
  */
 
+/* A rule and its rate: "10/minute", with second, minute, hour or day; or "off". */
+typedef struct sessile_rate_limit {
+    const char *rule, *rate;
+} sessile_rate_limit;
+
+/*
+ * How often each user may do what. The rules and their default rates:
+ *
+ *   session_creation    10/minute a user
+ *   checkpoint_writes  100/minute a session
+ *   memory_reads      1000/minute a session, or a memory
+ *   memory_writes      100/minute a user
+ *   branch_operations   20/minute a session
+ *   searches            60/minute a user
+ *   exports             10/hour a user
+ *   failures            10/minute a source of refused credentials
+ *
+ * A call over its limit returns LIMIT, and the error has the rule and retry_ms. A view
+ * without a user is counted by its actor. The host's own handle is not counted.
+ */
+typedef struct sessile_limit_options {
+    int on;                          /* 1: calls are counted */
+    const sessile_rate_limit *rates; /* in place of the default rates */
+    size_t rate_count;
+    const char *shared; /* Redis, which all nodes count in: "redis://HOST:PORT/DATABASE"
+                           or "redis:///PATH"; NULL: none */
+    int deny; /* 1: a call that cannot be counted in a shared place is refused */
+} sessile_limit_options;
+
+/*
+ * The audit: an event for each call that changes something, for each refusal, and counts
+ * of what was read. It holds no content and no credential. Its events survive a kill of
+ * the process; those of what cannot be undone are synced before it is done. While no
+ * event can be written (IO, FULL), nothing can be changed; checks still run.
+ */
+typedef struct sessile_audit_options {
+    int on;               /* 1: calls leave events */
+    sessile_store *store; /* whose audit is used, borrowed: it must outlive this one's
+                             handles; NULL: the store's own. A store over records and a
+                             ram: store have none of their own */
+    int sync;             /* 1: every change's event is synced before its call returns */
+    int no_reads;         /* 1: reads leave no event */
+    int closed;           /* 1: nothing is read, either, while no event can be written */
+} sessile_audit_options;
+
 typedef struct sessile_guard_options {
     const sessile_role_definition *roles; /* own roles; one of the name of a built-in role
                                              takes its place */
     size_t role_count;
     int require_principal; /* 1: the host's own handle may make views, and nothing else */
+    sessile_limit_options limits;
+    sessile_audit_options audit;
 } sessile_guard_options;
 SESSILE_API void sessile_guard_options_init(sessile_guard_options *options);
 
@@ -88,8 +135,9 @@ SESSILE_API void sessile_guard_options_init(sessile_guard_options *options);
  * that were opened through `store` before are not guarded: call this right after the
  * store was opened.
  *
- * INVALID: the store has a guard already, or is a view; a role that cannot be: the
- * message names it. NOMEM.
+ * INVALID: the store has a guard already, or is a view; a role, a rule, a rate or a URL
+ * that cannot be: the message names it. UNSUPPORTED: the store cannot keep an audit: give
+ * another one; the client library of Redis is not installed. NOMEM.
  */
 SESSILE_API sessile_status sessile_store_guard(sessile_store *store,
                                                const sessile_guard_options *options,

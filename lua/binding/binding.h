@@ -42,9 +42,10 @@ struct binding_row;
 
 struct binding_store {
     sessile_store *handle;
-    struct binding_store *of; /* of a view: the store that it was made from */
-    size_t children;          /* sessions, policies and views with a handle */
-    int closed;               /* close was asked for */
+    struct binding_store *of;    /* of a view: the store that it was made from */
+    struct binding_store *audit; /* that keeps the audit of this one's guard */
+    size_t children;             /* sessions, policies and views with a handle */
+    int closed;                  /* close was asked for */
 };
 
 struct binding_session {

@@ -60,16 +60,89 @@ static void read_roles(lua_State *L, int table, sessile_guard_options *out)
     }
 }
 
-/* store:guard({roles, require_principal}) -> true; nil, message, code */
+/* The table at a field, if there is one: pushes it, or nothing. */
+static int push_table(lua_State *L, int table, const char *name)
+{
+    if (binding_raw_field(L, table, name) == LUA_TNIL) {
+        lua_pop(L, 1);
+        return 0;
+    }
+    luaL_checktype(L, -1, LUA_TTABLE);
+    return 1;
+}
+
+/* limits = {rates = {{rule, rate}, …}, shared, deny}; what it pushes anchors the texts.
+ */
+static void read_limits(lua_State *L, int table, sessile_limit_options *out)
+{
+    sessile_rate_limit *rates;
+    luaL_checkstack(L, 8, NULL);
+    if (!push_table(L, table, "limits"))
+        return;
+    int limits = lua_absindex(L, -1);
+    out->on = 1;
+    out->shared = binding_field_string(L, limits, "shared");
+    out->deny = binding_field_boolean(L, limits, "deny");
+    if (!push_table(L, limits, "rates"))
+        return;
+    int list = lua_absindex(L, -1);
+    out->rate_count = (size_t)lua_rawlen(L, list);
+    rates = lua_newuserdatauv(L, (out->rate_count + 1) * sizeof *rates, 0);
+    out->rates = rates;
+    for (size_t i = 0; i < out->rate_count; i++) {
+        lua_rawgeti(L, list, (lua_Integer)i + 1);
+        luaL_checktype(L, -1, LUA_TTABLE);
+        rates[i].rule = binding_field_string(L, lua_absindex(L, -1), "rule");
+        rates[i].rate = binding_field_string(L, lua_absindex(L, -1), "rate");
+        lua_pop(L, 1); /* the list has it */
+    }
+}
+
+/* audit = {store, sync, reads, closed}. *of: the store that keeps it, which is left on
+ * the stack; NULL: none. 0, or the three values of a failure: 3. */
+static int read_audit(lua_State *L, int table, sessile_audit_options *out,
+                      struct binding_store **of)
+{
+    luaL_checkstack(L, 8, NULL);
+    if (!push_table(L, table, "audit"))
+        return 0;
+    int audit = lua_absindex(L, -1);
+    out->on = 1;
+    out->sync = binding_field_boolean(L, audit, "sync");
+    out->no_reads = binding_field_boolean(L, audit, "no_reads");
+    out->closed = binding_field_boolean(L, audit, "closed");
+    if (binding_raw_field(L, audit, "store") == LUA_TNIL)
+        return 0;
+    *of = binding_store_live(L, -1);
+    if (!*of)
+        return 3;
+    out->store = (*of)->handle;
+    return 0;
+}
+
+/* store:guard({roles, require_principal, limits, audit}) -> true; nil, message, code */
 int binding_store_guard(lua_State *L, struct binding_store *store)
 {
     sessile_guard_options options;
+    struct binding_store *audit = NULL;
     sessile_error err;
+    lua_settop(L, 2);
     luaL_checktype(L, 2, LUA_TTABLE);
     sessile_guard_options_init(&options);
     options.require_principal = binding_field_boolean(L, 2, "require_principal");
     read_roles(L, 2, &options);
-    return binding_done(L, sessile_store_guard(store->handle, &options, &err), &err);
+    read_limits(L, 2, &options.limits);
+    if (read_audit(L, 2, &options.audit, &audit))
+        return 3;
+    int kept = lua_absindex(L, -1); /* the store of the audit, if there is one */
+    sessile_status status = sessile_store_guard(store->handle, &options, &err);
+    if (!status && audit && audit != store) {
+        lua_pushvalue(L, kept);
+        lua_setiuservalue(L, 1, 2);
+        store->audit = audit;
+        audit->children++;
+    }
+    return binding_done(L, status, &err);
 }
 
 #define CREDENTIAL(...) BINDING_FIELD(sessile_credential, __VA_ARGS__)

@@ -18,7 +18,7 @@ int binding_open_records(lua_State *L)
     lua_settop(L, 1);
     binding_store_options(L, 1, &options);
     binding_counter(L, 1, &options);
-    store = binding_new(L, sizeof *store, 1, BINDING_STORE);
+    store = binding_new(L, sizeof *store, 2, BINDING_STORE);
     lua_pushvalue(L, 2);
     lua_setiuservalue(L, -2, 1);
     if (sessile_open_records(&store->handle, &options, &err)) {

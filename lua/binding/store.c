@@ -21,6 +21,8 @@ static void store_close_handle(struct binding_store *store)
         sessile_store_close(handle);
         if (store->of)
             binding_store_release(store->of);
+        if (store->audit)
+            binding_store_release(store->audit);
     }
 }
 
@@ -200,7 +202,7 @@ int binding_open(lua_State *L)
         return binding_zero_byte(L);
     binding_store_options(L, 2, &options);
     binding_counter(L, 2, &options);
-    store = binding_new(L, sizeof *store, 1, BINDING_STORE);
+    store = binding_new(L, sizeof *store, 2, BINDING_STORE);
     lua_pushvalue(L, 3);
     lua_setiuservalue(L, -2, 1);
     if (sessile_open(&store->handle, url.data, &options, &err)) {

@@ -9,7 +9,15 @@ local options = require "sessile.options"
 local guard = { methods = {} }
 
 local guard_options = options.shape("store:guard",
-  { roles = "table", require_principal = "boolean" })
+  { roles = "table", require_principal = "boolean", limits = "table|boolean",
+    audit = "table|boolean" })
+local limit_options = options.shape("store:guard: limits", {
+  session_creation = "string", checkpoint_writes = "string", memory_reads = "string",
+  memory_writes = "string", branch_operations = "string", searches = "string",
+  exports = "string", failures = "string", shared = "string", deny = "boolean",
+})
+local audit_options = options.shape("store:guard: audit",
+  { store = "table", sync = "boolean", reads = "boolean", closed = "boolean" })
 local role_options = { all = "boolean" }
 local credential_options = options.shape("store:as", {
   user = "string", actor = "string", roles = "string|strings", agents = "string|strings",
@@ -41,12 +49,45 @@ local function roles_of(given)
   return made
 end
 
+-- A part that is on: its options as a table. nil: it is off.
+local function part(given, name, shape)
+  if given then
+    return options.check("store:guard: " .. name, given ~= true and given or {}, shape)
+  end
+end
+
+local function limits_of(given)
+  local opts = part(given, "limits", limit_options)
+  if not opts then
+    return nil
+  end
+  local made = { rates = {}, shared = opts.shared, deny = opts.deny }
+  for rule, rate in pairs(opts) do
+    if rule ~= "shared" and rule ~= "deny" then
+      made.rates[#made.rates + 1] = { rule = rule, rate = rate }
+    end
+  end
+  return made
+end
+
+local function audit_of(given)
+  local opts = part(given, "audit", audit_options)
+  if opts and opts.store and not opts.store._core then
+    options.misuse "store:guard: audit: option 'store': a store expected"
+  end
+  return opts and { store = opts.store and opts.store._core, sync = opts.sync,
+    no_reads = opts.reads == false, closed = opts.closed }
+end
+
 --- Sets a guard on the store; the handle stays the host's. EINVALID: it has one, or a role names a
---- permission that there is not. roles: { NAME = { "view_session", …, all = true } }.
+--- permission that there is not. roles: { NAME = { "view_session", …, all = true } }. limits: true,
+--- or { searches = "100/minute", …, shared = URL of Redis, deny = true }. audit: true, or { store =
+--- another store that keeps it, sync = true, reads = false, closed = true }.
 function guard.methods:guard(given)
   local opts = options.check("store:guard", given, guard_options)
   return self._core:guard { roles = roles_of(opts.roles),
-    require_principal = opts.require_principal }
+    require_principal = opts.require_principal, limits = limits_of(opts.limits),
+    audit = audit_of(opts.audit) }
 end
 
 --- A view of the store for a user: a store that may what its roles give, for the sessions of that

@@ -1432,10 +1432,36 @@ function Store:undelete(which, opts) end
 ---@field host boolean the host's own handle: everything is allowed
 ---@field expires? integer ms since 1970
 
+---How often each user may do what: "10/minute", with second, minute, hour or day, or "off". A call
+---over its limit is refused with ELIMIT, retry_ms and the rule.
+---@class sessile.GuardLimits
+---@field session_creation? string a user; "10/minute"
+---@field checkpoint_writes? string a session; "100/minute"
+---@field memory_reads? string a session, or a memory; "1000/minute"
+---@field memory_writes? string a user; "100/minute"
+---@field branch_operations? string a session; "20/minute"
+---@field searches? string a user; "60/minute"
+---@field exports? string a user; "10/hour"
+---@field failures? string a source of refused credentials; "10/minute"
+---@field shared? string the URL of a Redis server that all nodes count in
+---@field deny? boolean refuse what cannot be counted there
+
+---@class sessile.GuardAudit
+---@field store? sessile.Store another store, which keeps the audit
+---@field sync? boolean sync the event of each change before its call returns
+---@field reads? boolean false: reads leave no event
+---@field closed? boolean read nothing, either, while no event can be written
+
+---@class sessile.GuardOptions
+---@field roles? table<string, table> NAME = { "view_session", …, all = true }, beside viewer,
+---editor, admin and auditor
+---@field require_principal? boolean the store's own handle makes views, and nothing else
+---@field limits? boolean|sessile.GuardLimits
+---@field audit? boolean|sessile.GuardAudit
+
 ---Sets a guard: from now on `store:as` makes views that may less. Handles that were opened before
 ---are not guarded. EINVALID: the store has a guard, or a role names a permission that there is not.
----@param opts? {roles: table<string, table>?, require_principal: boolean?} roles: NAME = {
----"view_session", …, all = true }, beside viewer, editor, admin and auditor
+---@param opts? sessile.GuardOptions
 ---@return true? done
 ---@return string? message
 ---@return string? code

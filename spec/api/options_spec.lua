@@ -127,6 +127,8 @@ local calls = {
   ["store:delete"] = function(o) store:delete("nobody", o) end,
   ["store:undelete"] = function(o) store:undelete("nobody", o) end,
   ["store:guard"] = function(o) store:guard(o) end,
+  ["store:guard: limits"] = function(o) store:guard { limits = o } end,
+  ["store:guard: audit"] = function(o) store:guard { audit = o } end,
   ["store:as"] = function(o) store:as(o) end,
   ["store:can"] = function(o) store:can("view_session", o) end,
   ["store:purge"] = function(o) store:purge(o) end,

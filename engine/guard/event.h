@@ -1,0 +1,22 @@
+/*
+ * event.h: what the guard writes into the audit.
+ *
+ * The door writes an event for each call (enter.h). What is no call of a public function,
+ * such as a refused credential, is written with guard_event().
+ */
+#ifndef GUARD_EVENT_H
+#define GUARD_EVENT_H
+
+#include "audit/audit.h"
+#include "guard/principal.h"
+
+/*
+ * Writes an event of p, and fills in who it is: user, actor, role, method, key. The
+ * caller fills in the operation, the outcome and the rest. id (may be NULL): as of
+ * audit_write(); "" if there is no audit. p NULL, or a guard without an audit: OK.
+ * IO, FULL, BUSY, FORKED: the event is not in the audit.
+ */
+sessile_status guard_event(const principal *p, audit_class class, audit_event *e,
+                           char id[AUDIT_ID], sessile_error *err);
+
+#endif
