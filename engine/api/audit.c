@@ -17,27 +17,26 @@ static sessile_status give(const buf *text, sessile_status status, char **out,
     return *out ? SESSILE_OK : fail_nomem(err);
 }
 
-void sessile_audit_options_init(sessile_audit_options *options)
+void sessile_audit_filter_init(sessile_audit_filter *filter)
 {
-    if (options)
-        memset(options, 0, sizeof *options);
+    if (filter)
+        memset(filter, 0, sizeof *filter);
 }
 
 sessile_status sessile_audit_open(sessile_audit_reader **out, sessile_store *store,
-                                  const sessile_audit_options *options,
-                                  sessile_error *err)
+                                  const sessile_audit_filter *filter, sessile_error *err)
 {
     API_MAKE(out, store);
-    API_OPTIONS(sessile_audit_options, options);
-    API_TEXT(options->user);
-    API_TEXT(options->operation);
-    API_TEXT(options->outcome);
-    API_TEXT(options->session);
-    API_TEXT(options->agent);
-    API_TEXT(options->cursor);
+    API_OPTIONS(sessile_audit_filter, filter);
+    API_TEXT(filter->user);
+    API_TEXT(filter->operation);
+    API_TEXT(filter->outcome);
+    API_TEXT(filter->session);
+    API_TEXT(filter->agent);
+    API_TEXT(filter->cursor);
     GUARD_ENTER(audit_open, store);
     GUARD_MAKE(out, &core->alloc);
-    GUARD_MADE(out, audit_read_open(GUARD_INTO(out), core, options, err));
+    GUARD_MADE(out, audit_read_open(GUARD_INTO(out), core, filter, err));
 }
 
 sessile_status sessile_audit_next(sessile_audit_reader *reader, sessile_audit_event *out,

@@ -47,7 +47,7 @@ typedef struct lane_reader {
 
 struct audit_reader_core {
     store_core *store;
-    sessile_audit_options options; /* its texts are in `kept` */
+    sessile_audit_filter filter; /* its texts are in `kept` */
     buf kept;
     char pseudonyms[64][PSEUDONYM_SIZE];
     size_t pseudonym_count;
@@ -78,7 +78,7 @@ static sessile_status take(void *arg, sessile_id id, const char *text, size_t si
     audit_reader_core *r = l->of;
     int64_t time_ms;
 
-    if (r->options.names && seal_is_type(text, size, "who"))
+    if (r->filter.names && seal_is_type(text, size, "who"))
         return audit_names_add(&r->names, text, size, err);
     if (id < l->pass || !seal_is_type(text, size, "event"))
         return SESSILE_OK;
@@ -225,14 +225,14 @@ static sessile_status find_begin(audit_reader_core *r, uint32_t lane,
     lane_head head;
 
     *out = parts->first[lane];
-    if (!r->options.since_ms)
+    if (!r->filter.since_ms)
         return SESSILE_OK;
     for (uint32_t part = parts->last[lane]; part > parts->first[lane]; part--) {
         sessile_error why;
         sessile_status status = lane_part_peek(&head, r->store, lane, part, &why);
         if (status == SESSILE_NOMEM || status == SESSILE_IO)
             return fail(err, status, "%s", why.message);
-        if (!status && head.created_ms <= r->options.since_ms - CLOCK_MS) {
+        if (!status && head.created_ms <= r->filter.since_ms - CLOCK_MS) {
             *out = part;
             break;
         }
@@ -331,7 +331,7 @@ static int is_text(const audit_reader_core *r, sessile_slice wanted, json value)
 
 static int is_of_user(const audit_reader_core *r, json user)
 {
-    if (is_text(r, r->options.user, user))
+    if (is_text(r, r->filter.user, user))
         return 1;
     for (size_t i = 0; i < r->pseudonym_count; i++)
         if (json_is(user, r->pseudonyms[i]))
@@ -341,7 +341,7 @@ static int is_of_user(const audit_reader_core *r, json user)
 
 static int is_wanted(const audit_reader_core *r, const entry *e)
 {
-    const sessile_audit_options *o = &r->options;
+    const sessile_audit_filter *o = &r->filter;
 
     return (!o->since_ms || e->time_ms >= o->since_ms) &&
            (!o->until_ms || e->time_ms < o->until_ms) &&
@@ -392,7 +392,7 @@ static sessile_status give(audit_reader_core *r, const lane_reader *l, const ent
     out->time_ms = e->time_ms;
     if (json_uint(json_get(e->data, "count"), &out->count) || !out->count)
         out->count = 1;
-    if (r->options.names && out->user.size)
+    if (r->filter.names && out->user.size)
         status = audit_names_find(&r->names, out->user, &out->name, err);
     return status;
 }
@@ -403,7 +403,7 @@ sessile_status audit_read_next(audit_reader_core *r, sessile_audit_event *out,
     sessile_status status = r->ended ? find_lanes(r, err) : SESSILE_OK;
 
     memset(out, 0, sizeof *out);
-    while (!status && (!r->options.limit || r->returned < r->options.limit)) {
+    while (!status && (!r->filter.limit || r->returned < r->filter.limit)) {
         lane_reader *l;
         const waiting *w;
         entry e;
@@ -508,10 +508,10 @@ static void keep(buf *kept, sessile_slice text)
 }
 
 /* Copies the texts of the options. */
-static sessile_status keep_options(audit_reader_core *r,
-                                   const sessile_audit_options *from, sessile_error *err)
+static sessile_status keep_filter(audit_reader_core *r, const sessile_audit_filter *from,
+                                  sessile_error *err)
 {
-    sessile_audit_options *o = &r->options;
+    sessile_audit_filter *o = &r->filter;
     sessile_slice *texts[] = {&o->user, &o->operation, &o->outcome, &o->session,
                               &o->agent};
     size_t at = 0;
@@ -534,10 +534,10 @@ static sessile_status keep_options(audit_reader_core *r,
     return SESSILE_OK;
 }
 
-static sessile_status begin(audit_reader_core *r, const sessile_audit_options *options,
+static sessile_status begin(audit_reader_core *r, const sessile_audit_filter *options,
                             sessile_error *err)
 {
-    sessile_status status = keep_options(r, options, err);
+    sessile_status status = keep_filter(r, options, err);
 
     if (!status && options->cursor.size)
         status = audit_cursor_parse(&r->cursor, options->cursor, err);
@@ -553,7 +553,7 @@ static sessile_status begin(audit_reader_core *r, const sessile_audit_options *o
 }
 
 sessile_status audit_read_open(audit_reader_core **out, store_core *st,
-                               const sessile_audit_options *options, sessile_error *err)
+                               const sessile_audit_filter *options, sessile_error *err)
 {
     audit_reader_core *r;
     sessile_status status;

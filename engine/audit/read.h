@@ -11,7 +11,7 @@
 #include "sessile_audit.h"
 
 sessile_status audit_read_open(audit_reader_core **out, store_core *st,
-                               const sessile_audit_options *options, sessile_error *err);
+                               const sessile_audit_filter *options, sessile_error *err);
 sessile_status audit_read_next(audit_reader_core *r, sessile_audit_event *out,
                                sessile_error *err);
 sessile_status audit_read_wait(audit_reader_core *r, int timeout_ms, int *changed,

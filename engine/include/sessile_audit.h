@@ -7,11 +7,11 @@
  * a guard can be read by whoever has its key; through a view each function needs the
  * permission read_audit, or, for those that verify, check_store.
  *
- *     sessile_audit_options o;
+ *     sessile_audit_filter f;
  *     sessile_audit_event e;
- *     sessile_audit_options_init(&o);
- *     o.operation = sessile_text("erase_user");
- *     for (st = sessile_audit_open(&reader, store, &o, &err);
+ *     sessile_audit_filter_init(&f);
+ *     f.operation = sessile_text("erase_user");
+ *     for (st = sessile_audit_open(&reader, store, &f, &err);
  *          !st && !(st = sessile_audit_next(reader, &e, &err)) && e.id.size;)
  *         show(&e);
  *     sessile_audit_close(reader);
@@ -28,7 +28,7 @@ extern "C" {
 /* ------------------------------------------------------------------ reading */
 
 /* Which events. An empty slice selects all. Text is compared exactly. */
-typedef struct sessile_audit_options {
+typedef struct sessile_audit_filter {
     int64_t since_ms, until_ms; /* written at or after, and before; 0: any time */
     sessile_slice user; /* a user's name, or the pseudonym that events have of them */
     sessile_slice operation; /* as "append" */
@@ -37,8 +37,8 @@ typedef struct sessile_audit_options {
     uint64_t limit;       /* events at most; 0: all */
     int names;            /* 1: the names of users who were not forgotten are opened */
     sessile_slice cursor; /* of sessile_audit_cursor(): goes on behind it; or empty */
-} sessile_audit_options;
-SESSILE_API void sessile_audit_options_init(sessile_audit_options *options);
+} sessile_audit_filter;
+SESSILE_API void sessile_audit_filter_init(sessile_audit_filter *filter);
 
 /* One event. Slices are borrowed until the next call with the reader, and empty where the
  * event does not say. */
@@ -59,7 +59,7 @@ typedef struct sessile_audit_reader sessile_audit_reader;
 /*
  * Begins to read events, oldest first. Events of several processes are in order of their
  * times; those that were written meanwhile come as they are found. Memory does not grow
- * with the number of events (with `names`, with the number of users). options may be
+ * with the number of events (with `names`, with the number of users). filter may be
  * NULL. Close the reader before the store.
  *
  * NOTFOUND: the store has no audit; INVALID: an outcome or a cursor that cannot be;
@@ -67,7 +67,7 @@ typedef struct sessile_audit_reader sessile_audit_reader;
  */
 SESSILE_API sessile_status sessile_audit_open(sessile_audit_reader **out,
                                               sessile_store *store,
-                                              const sessile_audit_options *options,
+                                              const sessile_audit_filter *filter,
                                               sessile_error *err);
 /*
  * The next event. An empty id: there is none now; call again after
@@ -79,7 +79,7 @@ SESSILE_API sessile_status sessile_audit_next(sessile_audit_reader *reader,
                                               sessile_audit_event *out,
                                               sessile_error *err);
 /* Waits until something was written, at most timeout_ms (0 or more): *changed 1. It may
- * be an event that the options leave out. */
+ * be an event that the filter leaves out. */
 SESSILE_API sessile_status sessile_audit_wait(sessile_audit_reader *reader,
                                               int timeout_ms, int *changed,
                                               sessile_error *err);

@@ -414,6 +414,12 @@ static const struct binding_method store_methods[] = {
     {"revoke", .store = binding_store_revoke},
     {"who", .store = binding_store_who},
     {"can", .store = binding_store_can},
+    {"audit", .store = binding_store_audit},
+    {"audit_verify", .store = binding_store_audit_verify},
+    {"audit_root", .store = binding_store_audit_root},
+    {"audit_head", .store = binding_store_audit_head},
+    {"audit_seal", .store = binding_store_audit_seal},
+    {"audit_prove", .store = binding_store_audit_prove},
     {NULL},
 };
 

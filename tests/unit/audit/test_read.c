@@ -77,7 +77,7 @@ static void read_all(sessile_audit_reader *r, char *out, size_t room)
     }
 }
 
-static sessile_audit_reader *reader(scene *s, const sessile_audit_options *o)
+static sessile_audit_reader *reader(scene *s, const sessile_audit_filter *o)
 {
     sessile_audit_reader *r;
     sessile_error err;
@@ -86,7 +86,7 @@ static sessile_audit_reader *reader(scene *s, const sessile_audit_options *o)
     return r;
 }
 
-static void assert_read(scene *s, const sessile_audit_options *o, const char *expected)
+static void assert_read(scene *s, const sessile_audit_filter *o, const char *expected)
 {
     sessile_audit_reader *r = reader(s, o);
     char got[4000];
@@ -158,7 +158,7 @@ static void filters_select(void **state)
 {
     scene *s = *state;
     audit_log *a = audit_opened(s->store->core);
-    sessile_audit_options o;
+    sessile_audit_filter o;
     sessile_audit_event e;
     sessile_audit_reader *r;
     sessile_error err;
@@ -173,7 +173,7 @@ static void filters_select(void **state)
     s->store->core->os->sleep_ms(s->store->core->os->ud, 5);
     write_one(a, "four", "ann", AUDIT_FAILURE);
     audit_closed(a);
-#define ASKED(...) (o = (sessile_audit_options){__VA_ARGS__}, &o)
+#define ASKED(...) (o = (sessile_audit_filter){__VA_ARGS__}, &o)
     assert_read(s, NULL, "one two three four ");
     assert_read(s, ASKED(.user = sessile_text("ann")), "two four ");
     assert_read(s, ASKED(.user = sessile_text("zoe")), "");
@@ -203,7 +203,7 @@ static void who_is_looked_for_gets_no_secret(void **state)
 {
     scene *s = *state;
     audit_log *a = audit_opened(s->store->core);
-    sessile_audit_options o = {.user = sessile_text("stranger")};
+    sessile_audit_filter o = {.user = sessile_text("stranger")};
     uint64_t before, after;
     sessile_error err;
 
@@ -219,7 +219,7 @@ static void names_are_opened_until_the_user_is_forgotten(void **state)
 {
     scene *s = *state;
     audit_log *a = audit_opened(s->store->core);
-    sessile_audit_options o = {.names = 1};
+    sessile_audit_filter o = {.names = 1};
     sessile_audit_event e;
     sessile_audit_reader *r;
     sessile_error err;
@@ -265,7 +265,7 @@ static void a_cursor_goes_on_where_it_was(void **state)
     }
     r = reader(s, NULL);
     for (const char *rest = all; *rest; rest = strchr(rest, ' ') + 1) {
-        sessile_audit_options o = {.names = 1};
+        sessile_audit_filter o = {.names = 1};
         char *cursor;
         must(sessile_audit_cursor(r, &cursor, &err), &err);
         o.cursor = sessile_text(cursor);
@@ -368,7 +368,7 @@ static void a_long_audit_is_read_in_steps(void **state)
         if (i % 500 == 499)
             must(audit_seal(a, &err), &err);
     }
-    r = reader(s, &(sessile_audit_options){.names = 1});
+    r = reader(s, &(sessile_audit_filter){.names = 1});
     for (;; count++) {
         must(sessile_audit_next(r, &e, &err), &err);
         if (!e.id.size)
@@ -503,7 +503,7 @@ static void old_logs_go_and_the_rest_verifies(void **state)
     sessile_audit_anchor heads[4];
     sessile_audit_verify_options o = {.anchors = heads};
     sessile_audit_report report;
-    sessile_audit_options asked = {.operation = sessile_text("op3")};
+    sessile_audit_filter asked = {.operation = sessile_text("op3")};
     sessile_error err;
     uint64_t removed;
     size_t count;
