@@ -13,6 +13,8 @@
 
 /* A bit beyond all permissions: the call goes on with what another began. */
 #define STEP ((permissions)1 << 30)
+/* The same: one of read_audit and check_store is enough. */
+#define CHECK_AUDIT ((permissions)1 << 29)
 
 typedef struct operation {
     permissions need;
@@ -32,6 +34,8 @@ typedef struct operation {
 #define NEED_CREATE_CHECKPOINT PERMISSION(CREATE_CHECKPOINT)
 #define NEED_READ_MEMORY       PERMISSION(READ_MEMORY)
 #define NEED_WRITE_MEMORY      PERMISSION(WRITE_MEMORY)
+#define NEED_READ_AUDIT        PERMISSION(READ_AUDIT)
+#define NEED_CHECK_AUDIT       CHECK_AUDIT
 #define NEED_CHECK_STORE       PERMISSION(CHECK_STORE)
 #define NEED_MOVE_STORE        PERMISSION(MOVE_STORE)
 #define NEED_MANAGE_KEYS       PERMISSION(MANAGE_KEYS)
@@ -88,6 +92,10 @@ sessile_status guard_check(const guard_call *call, sessile_error *err)
     const operation *o = &operations[call->op];
     permissions missing = o->need & ~p->may & ~STEP;
 
+    if (missing & CHECK_AUDIT)
+        missing = p->may & (PERMISSION(READ_AUDIT) | PERMISSION(CHECK_STORE))
+                      ? missing & ~CHECK_AUDIT
+                      : missing ^ CHECK_AUDIT ^ PERMISSION(READ_AUDIT);
     if (!principal_stands(p) || (!(o->need & STEP) && !principal_lives(p)))
         return fail(err, SESSILE_DENIED, "the credential is not accepted");
     if (missing && (p->may & PERMISSION_HOST))

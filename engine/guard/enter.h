@@ -20,6 +20,7 @@
 #include "base/alloc.h"
 #include "base/error.h"
 #include "session/cores.h"
+#include "sessile_audit.h"
 #include "sessile_guard.h"
 #include "sessile_memory.h"
 
@@ -44,6 +45,8 @@ GUARD_HANDLE(search);
 GUARD_HANDLE(check);
 GUARD_HANDLE(reseal);
 GUARD_HANDLE(migration);
+GUARD_HANDLE(audit_reader);
+GUARD_HANDLE(audit_verification);
 
 typedef enum guard_op {
 #define OPERATION(name, permission, also, limit, event, screens, object) OP_##name,

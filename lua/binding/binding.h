@@ -99,7 +99,8 @@ void binding_child_close(struct binding_child *child);
 extern const struct binding_child_class binding_check_class, binding_search_class,
     binding_encoding_class, binding_reseal_class, binding_migration_class,
     binding_policy_class, binding_entries_class, binding_memory_class,
-    binding_memory_run_class, binding_screens_class;
+    binding_memory_run_class, binding_screens_class, binding_audit_class,
+    binding_verification_class;
 
 /* store.c. The check functions raise for a wrong type; *_live return NULL and push the
  * three values of a closed handle. */
@@ -136,6 +137,12 @@ binding_store_method binding_store_guard, binding_store_as, binding_store_renew,
 binding_store_method binding_store_consent, binding_store_consents, binding_store_hold,
     binding_store_holds, binding_store_release_hold, binding_store_purge_retention,
     binding_store_erase_user;
+
+/* audit.c */
+binding_function binding_audit_check;
+binding_store_method binding_store_audit, binding_store_audit_verify,
+    binding_store_audit_root, binding_store_audit_head, binding_store_audit_seal,
+    binding_store_audit_prove;
 
 /* migrate.c */
 binding_function binding_migrate;

@@ -421,6 +421,12 @@ static const struct binding_method store_methods[] = {
     {"release", .store = binding_store_release_hold},
     {"purge_retention", .store = binding_store_purge_retention},
     {"erase_user", .store = binding_store_erase_user},
+    {"audit", .store = binding_store_audit},
+    {"audit_verify", .store = binding_store_audit_verify},
+    {"audit_root", .store = binding_store_audit_root},
+    {"audit_head", .store = binding_store_audit_head},
+    {"audit_seal", .store = binding_store_audit_seal},
+    {"audit_prove", .store = binding_store_audit_prove},
     {NULL},
 };
 

@@ -12,6 +12,7 @@ local agent = require "sessile.interaction.agent"
 local agents = require "sessile.agents"
 local adapter = require "sessile.adapter"
 local answers = require "sessile.answers"
+local audit = require "sessile.audit"
 local core = require "sessile.core"
 local encoding = require "sessile.encoding"
 local guard_open = require "sessile.guard_open"
@@ -215,6 +216,13 @@ sessile.url_check = urls.check
 
 --- Whether an address is public: true; nil, message, code.
 sessile.address_check = urls.address_check
+
+--- Checks a proof of store:audit_prove, without a store: the event, and the public key that signed
+--- it. nil, message, code.
+sessile.audit_check = audit.check
+
+--- An event of store:audit as one line: in "jsonl", "ecs", "ocsf", "cef" or "syslog".
+sessile.audit_export = audit.export
 
 --- A value as JSON text, written as messages are. nil, message, code.
 function sessile.encode(value)

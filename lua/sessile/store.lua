@@ -4,6 +4,7 @@
 -- is closed. It does not keep sessions alive.
 
 local agents = require "sessile.agents"
+local audit = require "sessile.audit"
 local core = require "sessile.core"
 local guard = require "sessile.guard"
 local inherited = require "sessile.inherited"
@@ -284,8 +285,8 @@ function methods:check(given)
   return report
 end
 
-for _, more in ipairs { keys, migrate.methods, life.store, guard.methods,
-  privacy.methods } do
+for _, more in ipairs { keys, migrate.methods, life.store, guard.methods, privacy.methods,
+  audit.methods } do
   options.add(methods, more)
 end
 

@@ -29,6 +29,8 @@ local GROUPS = {
     "memory review", "memory consent", "memory audit", "memory clear", "memory erase",
     "memory remember", "memory recall", "memory tidy", "memory embed",
     "memory export", "memory import", "memory stats" },
+  { "The audit", "audit tail", "audit show", "audit verify", "audit root", "audit head",
+    "audit seal", "audit prove" },
   { "Stores and keys", "check", "backup", "backup restore", "migrate", "forget", "keys init",
     "keys status", "keys rotate", "keys reseal" },
   { "Configuration", "config", "config show", "config init", "config path", "config trust",
@@ -57,6 +59,8 @@ local FAMILIES = {
   program = { "version", "completions", "man" },
   screen = { "screen try", "screen test" },
   guard = { "guard status", "whoami" },
+  audit = { "audit tail", "audit show" },
+  audit_verify = { "audit verify", "audit root", "audit head", "audit seal", "audit prove" },
   memory = { "memory show", "memory search", "memory add", "memory rm", "memory restore",
     "memory history" },
   memory_erase = { "memory erase" },
@@ -80,8 +84,6 @@ local ABSENT = {
   ls = "Did you mean `sessile list`?",
   rm = "Did you mean `sessile delete`?",
   undo = "`sessile uncompact` undoes a compaction; `sessile branch` continues from an older entry.",
-  audit = "There is no audit trail yet. A session's log records every change to it: "
-    .. "sessile tree ID --all",
 }
 
 -- Commands that open no store: hints show them without --store.
