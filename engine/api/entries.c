@@ -2,6 +2,7 @@
  */
 #include "api/api.h"
 
+#include "operations/append.h"
 #include "operations/messages.h"
 #include "operations/read.h"
 #include "session/write.h"

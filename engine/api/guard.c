@@ -10,8 +10,10 @@ const char *sessile_permission_name(sessile_permission permission)
 
 void sessile_guard_options_init(sessile_guard_options *options)
 {
-    if (options)
-        memset(options, 0, sizeof *options);
+    if (!options)
+        return;
+    memset(options, 0, sizeof *options);
+    options->urls.refuse = SESSILE_SCREEN_MEMORY | SESSILE_SCREEN_STATE;
 }
 
 sessile_status sessile_store_guard(sessile_store *store,
@@ -24,6 +26,7 @@ sessile_status sessile_store_guard(sessile_store *store,
     for (size_t i = 0; i < options->role_count; i++)
         API_NEED_IF(options->roles[i].permission_count, options->roles[i].permissions);
     API_NEED_IF(options->limits.rate_count, options->limits.rates);
+    API_TEXTS(options->urls.options.allow, options->urls.options.allow_count);
     return guard_set(store, options, err);
 }
 

@@ -3,7 +3,7 @@
 
 #include "base/buf.h"
 #include "codec/json.h"
-#include "screen/screen.h"
+#include "screen/write.h"
 #include "policy/screen.h"
 
 #define DEPTH_MAX 1008 /* the greatest limits.depth, and what an entry has around it */
@@ -170,24 +170,44 @@ static sessile_status check_item(const sessile_screen_item *item, const allocato
     return status;
 }
 
+/* list NULL: there are no rules. */
+static sessile_status run_list(sessile_screen_outcome **out, const sessile_screens *list,
+                               const sessile_screen_item *item, const allocator *a,
+                               sessile_error *err)
+{
+    sessile_status status = check_item(item, a, err);
+    screen_result result;
+
+    if (status)
+        return status;
+    status = screens_run(list, item, &result, err);
+    if (!status)
+        status = give_outcome(out, &result, a, err);
+    screen_result_deinit(&result);
+    return status;
+}
+
 sessile_status sessile_screen(sessile_screen_outcome **out,
                               const sessile_screens *screens,
                               const sessile_screen_item *item, sessile_error *err)
 {
-    sessile_status status;
-    screen_result result;
-
     API_MAKE(out, screens);
     API_NEED(item);
     API_TEXT(item->text);
     API_TEXT(item->author);
     API_TEXT(item->key);
-    status = check_item(item, screens_allocator(screens), err);
-    if (status)
-        return status;
-    status = screens_run(screens, item, &result, err);
-    if (!status)
-        status = give_outcome(out, &result, screens_allocator(screens), err);
-    screen_result_deinit(&result);
-    return status;
+    return run_list(out, screens, item, screens_allocator(screens), err);
+}
+
+sessile_status sessile_store_screen(sessile_screen_outcome **out,
+                                    const sessile_store *store,
+                                    const sessile_screen_item *item, sessile_error *err)
+{
+    API_MAKE(out, store);
+    API_NEED(item);
+    API_TEXT(item->text);
+    API_TEXT(item->author);
+    API_TEXT(item->key);
+    const store_core *core = GUARD_OWN(store);
+    return run_list(out, write_rules_list(core), item, &core->alloc, err);
 }

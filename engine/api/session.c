@@ -3,6 +3,8 @@
 #include "api/api.h"
 
 #include "policy/policy.h"
+#include "operations/append.h"
+#include "operations/create.h"
 #include "operations/watch.h"
 #include "session/count.h"
 #include "session/fold.h"
@@ -49,7 +51,7 @@ sessile_status sessile_create(sessile_session **out, sessile_store *store,
     GUARD_ENTER(create, store);
     GUARD_NAMES(sessile_session_options, options, guard_own_names);
     GUARD_MAKE(out, &core->alloc);
-    status = session_create(core, options, err, id);
+    status = session_make(core, options, NULL, NULL, err, id);
     sessile_session_options named = *options;
     if (named.id.size == 0)
         named.id = sessile_text(id);
@@ -83,7 +85,7 @@ sessile_status sessile_session_open(sessile_session **out, sessile_store *store,
     GUARD_NAMES(sessile_session_options, options, guard_own_names);
     GUARD_MAKE(out, &core->alloc);
     if (guard_creates(GUARD_WHO)) {
-        status = session_open_or_create(GUARD_INTO(out), core, options, err);
+        status = session_open_or_make(GUARD_INTO(out), core, options, err);
     } else {
         status = session_open(GUARD_INTO(out), core, options, err);
         if (status == SESSILE_NOTFOUND)

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/names.h"
+#include "screen/write.h"
 #include "session/store_handle.h"
 
 void guard_end(principal *p)
@@ -97,10 +98,18 @@ sessile_status guard_set(sessile_store *store, const sessile_guard_options *opti
         store->who = principal_host(g, a);
         status = store->who ? SESSILE_OK : fail_nomem(err);
     }
-    if (status)
+    if (status) {
         guard_free(g);
-    else
-        atomic_store(&store->core->consent, options->consent != 0);
+        return status;
+    }
+    status = write_rules_new(&store->core->rules, options->screens, &options->urls,
+                             store->core->os, a, err);
+    if (status) { /* with it goes the guard */
+        principal_release(store->who);
+        store->who = NULL;
+        return status;
+    }
+    atomic_store(&store->core->consent, options->consent != 0);
     return status;
 }
 

@@ -131,6 +131,17 @@ typedef struct sessile_guard_options {
     int consent;
     sessile_limit_options limits;
     sessile_audit_options audit;
+
+    /*
+     * What may be written (sessile_screen.h). Every write of the store meets it, whoever
+     * makes it: the host, a view, a policy. What is refused is DENIED with the rule in
+     * sessile_error.rule, and nothing is kept of it. What is flagged gets the label
+     * "screen:RULE" in the same commit; an entry of a memory has it in its metadata, as
+     * "flagged": ["RULE"].
+     */
+    sessile_screens *screens; /* with their schemas; NULL: none. The store keeps a
+                                 reference: free yours when you like */
+    sessile_url_rules urls;   /* init(): URLs refuse memories and states; copied */
 } sessile_guard_options;
 SESSILE_API void sessile_guard_options_init(sessile_guard_options *options);
 
@@ -139,13 +150,23 @@ SESSILE_API void sessile_guard_options_init(sessile_guard_options *options);
  * that were opened through `store` before are not guarded: call this right after the
  * store was opened.
  *
- * INVALID: the store has a guard already, or is a view; a role, a rule, a rate or a URL
- * that cannot be: the message names it. UNSUPPORTED: the store cannot keep an audit: give
- * another one; the client library of Redis is not installed. NOMEM.
+ * INVALID: the store has a guard already, or is a view; a role, a rule, a rate, a URL or a
+ * host in urls.options.allow that cannot be: the message names it. UNSUPPORTED: the store
+ * cannot keep an audit: give another one; the client library of Redis is not installed.
+ * NOMEM.
  */
 SESSILE_API sessile_status sessile_store_guard(sessile_store *store,
                                                const sessile_guard_options *options,
                                                sessile_error *err);
+
+/*
+ * Runs the store's rules over an item, as a write of it would, and writes nothing. *out
+ * and errors: as sessile_screen(), which says how; PASS if the store has no rules.
+ */
+SESSILE_API sessile_status sessile_store_screen(sessile_screen_outcome **out,
+                                                const sessile_store *store,
+                                                const sessile_screen_item *item,
+                                                sessile_error *err);
 
 /* ------------------------------------------------------------------ views */
 

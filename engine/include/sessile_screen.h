@@ -83,10 +83,10 @@ typedef struct sessile_screen_step {
     unsigned on;         /* SESSILE_SCREEN_… bits; 0: what its file says */
 } sessile_screen_step;
 
-/* JSON texts of a kind must be valid under a JSON Schema (draft 4 or 7, without
+/* Items of a kind that are JSON must be valid under a JSON Schema (draft 4 or 7, without
  * references to other documents). */
 typedef struct sessile_screen_schema {
-    sessile_screen_kind kind; /* one bit */
+    sessile_screen_kind kind; /* one bit; of a memory, the metadata of its entries */
     const char *key;          /* of custom entries: their kind; else NULL */
     sessile_slice schema;     /* JSON */
 } sessile_screen_schema;
@@ -197,6 +197,13 @@ typedef struct sessile_url_options {
     int only_allowed; /* 1: a URL with any other host is refused, too */
 } sessile_url_options;
 SESSILE_API void sessile_url_options_init(sessile_url_options *options);
+
+/* What a store does with URLs that sessile_url_check() refuses: see sessile_guard.h. */
+typedef struct sessile_url_rules {
+    unsigned refuse; /* SESSILE_SCREEN_… bits: texts of these kinds are not written */
+    unsigned flag;   /* these are written and labelled */
+    sessile_url_options options;
+} sessile_url_rules;
 
 /* The first URL that is refused. */
 typedef struct sessile_url_found {

@@ -52,6 +52,12 @@ static sessile_status consent(memory_core *m, int given, int once, sessile_slice
         status = memory_check_text(text, "consent", SESSILE_MEMORY_VALUE_MAX, NULL, err);
     if (!status)
         status = memory_check_text(scope, "scope", SESSILE_MEMORY_VALUE_MAX, NULL, err);
+    if (!status)
+        status = memory_screen_fixed(m->store, "the consent", text,
+                                     SESSILE_SCREEN_BY_HOST, err);
+    if (!status)
+        status = memory_screen_fixed(m->store, "the scope", scope, SESSILE_SCREEN_BY_HOST,
+                                     err);
     if (status)
         return status;
     buf_init(&c.data, &m->store->alloc);

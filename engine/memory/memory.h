@@ -24,6 +24,7 @@
 #include "base/counted.h"
 #include "log/log.h"
 #include "memory/fold.h"
+#include "sessile_screen.h"
 #include "session/write.h"
 
 struct memory_core {
@@ -110,6 +111,26 @@ sessile_id memory_add(memory_core *m, batch *b, entry_type type, entry_source so
 sessile_status memory_check_entry(const memory_core *m,
                                   const sessile_memory_write_entry *e,
                                   sessile_error *err);
+/* ---- screens.c: the rules of the store. No lock is held. DENIED, with the rule. */
+
+/* What an entry says instead of words that were removed. */
+typedef struct memory_words {
+    buf value, also;
+} memory_words;
+void memory_words_init(memory_words *w, const allocator *a);
+void memory_words_deinit(memory_words *w);
+/* Screens the texts of a checked entry and its checked metadata. Where words were
+ * removed, e then points into `words`. What is flagged has its rules in the metadata, as
+ * "flagged". */
+sessile_status memory_screen_entry(const store_core *st, sessile_memory_write_entry *e,
+                                   memory_words *words, buf *metadata,
+                                   sessile_error *err);
+sessile_screen_source memory_screen_source(sessile_memory_source source);
+/* Screens a text that nothing can be removed from. A flag of it is not kept. */
+sessile_status memory_screen_fixed(const store_core *st, const char *what,
+                                   sessile_slice text, sessile_screen_source source,
+                                   sessile_error *err);
+
 /* Checks `was` and `replaces` of an entry. The mutex is held. NOTFOUND, CONFLICT. */
 sessile_status memory_check_was(const memory_core *m, const sessile_memory_write_entry *e,
                                 int64_t now_ms, sessile_error *err);

@@ -22,7 +22,9 @@ sessile_status memory_check_verdict(const memory_core *m, sessile_memory_verdict
             memory_check_text(by, "name of who decides", m->store->limits.id, "id", err);
     if (!status && !memory_verdict_name(to))
         status = fail(err, SESSILE_INVALID, "there is no such verdict");
-    return status;
+    return status ? status
+                  : memory_screen_fixed(m->store, "the reason", reason,
+                                        SESSILE_SCREEN_BY_HOST, err);
 }
 
 typedef struct judging {

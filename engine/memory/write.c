@@ -234,9 +234,15 @@ sessile_id memory_add_entry(memory_core *m, batch *b, const sessile_memory_write
     return id;
 }
 
+/* What is written of an entry of the caller's. */
+typedef struct written {
+    sessile_memory_write_entry entry; /* as screens left it */
+    memory_words words;
+    buf metadata; /* checked */
+} written;
+
 typedef struct writing {
-    const sessile_memory_write_entry *entries;
-    const buf *metadata; /* checked */
+    written *entries;
     size_t count;
     sessile_id *ids;
     const sessile_memory_change *change; /* NULL: entries alone */
@@ -322,13 +328,13 @@ static sessile_status build_entries(void *arg, memory_core *m, batch *b,
                     ": erase ended ones",
                     m->fold->states.count, m->store->limits.memory_entries);
     for (size_t i = 0; !status && i < w->count; i++) {
-        const sessile_memory_write_entry *e = &w->entries[i];
+        const sessile_memory_write_entry *e = &w->entries[i].entry;
+        const buf *metadata = &w->entries[i].metadata;
         status = memory_check_was(m, e, b->now_ms, err);
         if (status)
             return status;
         w->ids[i] = memory_add_entry(
-            m, b, e, (sessile_slice){w->metadata[i].data, w->metadata[i].size},
-            no_policy);
+            m, b, e, (sessile_slice){metadata->data, metadata->size}, no_policy);
         if (e->pinned)
             add_pin(m, b, w->ids[i], w->change);
     }
@@ -339,15 +345,19 @@ static sessile_status build_entries(void *arg, memory_core *m, batch *b,
     return status;
 }
 
-static sessile_status check_entries(memory_core *m, const writing *w, buf *metadata,
-                                    sessile_error *err)
+/* Checks all of them, then screens them. */
+static sessile_status check_entries(memory_core *m, const writing *w, sessile_error *err)
 {
     sessile_status status = SESSILE_OK;
     for (size_t i = 0; !status && i < w->count; i++) {
-        status = memory_check_entry(m, &w->entries[i], err);
+        written *to = &w->entries[i];
+        status = memory_check_entry(m, &to->entry, err);
         if (!status)
-            status = session_check_metadata(&metadata[i], m->store,
-                                            w->entries[i].metadata, err);
+            status =
+                session_check_metadata(&to->metadata, m->store, to->entry.metadata, err);
+        if (!status)
+            status =
+                memory_screen_entry(m->store, &to->entry, &to->words, &to->metadata, err);
         if (status && w->count > 1)
             fail_prefix(err, "entry %zu of %zu", i + 1, w->count);
     }
@@ -359,23 +369,28 @@ static sessile_status write_all(memory_core *m, const sessile_memory_write_entry
                                 sessile_id *ids, sessile_error *err)
 {
     const allocator *a = &m->store->alloc;
-    buf *metadata = mem_alloc(a, (count + 1) * sizeof *metadata);
+    written *own = mem_alloc(a, (count + 1) * sizeof *own);
     sessile_id *made = mem_alloc(a, (count + 1) * sizeof *made);
-    writing w = {entries, metadata, count, made, change};
-    sessile_status status = metadata && made ? SESSILE_OK : fail_nomem(err);
+    writing w = {own, count, made, change};
+    sessile_status status = own && made ? SESSILE_OK : fail_nomem(err);
 
-    for (size_t i = 0; !status && i < count; i++)
-        buf_init(&metadata[i], a);
+    for (size_t i = 0; !status && i < count; i++) {
+        own[i].entry = entries[i];
+        memory_words_init(&own[i].words, a);
+        buf_init(&own[i].metadata, a);
+    }
     if (!status) {
-        status = check_entries(m, &w, metadata, err);
+        status = check_entries(m, &w, err);
         if (!status && (count || change))
             status = memory_commit(m, build_entries, &w, err);
         if (!status && ids)
             memcpy(ids, made, count * sizeof *ids);
-        for (size_t i = 0; i < count; i++)
-            buf_wipe(&metadata[i]);
+        for (size_t i = 0; i < count; i++) {
+            memory_words_deinit(&own[i].words);
+            buf_wipe(&own[i].metadata);
+        }
     }
-    mem_free(a, metadata, (count + 1) * sizeof *metadata);
+    mem_free(a, own, (count + 1) * sizeof *own);
     mem_free(a, made, (count + 1) * sizeof *made);
     return status;
 }

@@ -14,6 +14,7 @@
 #include "base/names.h"
 #include "base/text.h"
 #include "codec/json.h"
+#include "screen/write.h"
 
 /* Bytes of a host's reason that are kept. */
 #define REASON_MOST 400
@@ -76,10 +77,55 @@ sessile_status memory_ask_embed(memory_run_core *run, const char *purpose,
     return SESSILE_NEEDS;
 }
 
+/* What is left of a reply by the rules of the store; a refusal is an answer that failed.
+ */
+static sessile_status take_text(memory_run_core *run, const sessile_answer *answer,
+                                sessile_error *err)
+{
+    memory_ask *ask = &run->ask;
+    sessile_slice text = answer->text;
+    sessile_screen_item item = {.kind = SESSILE_SCREEN_ANSWER,
+                                .source = ask->out == SESSILE_NEED_HOOK
+                                              ? SESSILE_SCREEN_BY_HOST
+                                              : SESSILE_SCREEN_BY_AGENT,
+                                .text = text};
+    sessile_error why = {0};
+    sessile_status status = SESSILE_OK;
+    buf left;
+
+    buf_init(&left, run->alloc);
+    ask->status = answer->status;
+    if (text.size && text.size <= run->store->limits.policy_result &&
+        utf8_valid(text.data, text.size))
+        status = write_screen(run->store, &item, &left, NULL, 0, &why);
+    if (left.size)
+        text = (sessile_slice){left.data, left.size};
+    if (status == SESSILE_DENIED) {
+        ask->status = SESSILE_POLICY;
+        fail_prefix(&why, "the answer");
+        text = slice_of(why.message);
+    } else if (status) {
+        buf_wipe(&left);
+        return fail(err, status, "%s", why.message);
+    }
+    buf_clear(&ask->text);
+    if (ask->status) { /* a reason, which is told and written into the log */
+        utf8_put_lossy(&ask->text, text.data ? text.data : "",
+                       text.size < REASON_MOST ? text.size : REASON_MOST);
+        if (!ask->text.failed && ask->text.size > REASON_MOST)
+            ask->text.size = utf8_floor(ask->text.data, ask->text.size, REASON_MOST);
+    } else {
+        buf_put(&ask->text, text.data, text.size);
+    }
+    buf_wipe(&left);
+    return ask->text.failed ? fail_nomem(err) : SESSILE_OK;
+}
+
 sessile_status memory_run_reply(memory_run_core *run, const sessile_answer *answer,
                                 sessile_error *err)
 {
     memory_ask *ask = &run->ask;
+    sessile_status status;
 
     if (!ask->out)
         return fail(err, SESSILE_INVALID, "nothing was asked: step the run first");
@@ -87,18 +133,9 @@ sessile_status memory_run_reply(memory_run_core *run, const sessile_answer *answ
         return fail(err, SESSILE_INVALID,
                     "the run asks for vectors: give them to "
                     "sessile_memory_run_reply_vectors()");
-    buf_clear(&ask->text);
-    if (answer->status) { /* a reason, which is told and written into the log */
-        utf8_put_lossy(&ask->text, answer->text.data ? answer->text.data : "",
-                       answer->text.size < REASON_MOST ? answer->text.size : REASON_MOST);
-        if (!ask->text.failed && ask->text.size > REASON_MOST)
-            ask->text.size = utf8_floor(ask->text.data, ask->text.size, REASON_MOST);
-    } else {
-        buf_put(&ask->text, answer->text.data, answer->text.size);
-    }
-    if (ask->text.failed)
-        return fail_nomem(err);
-    ask->status = answer->status;
+    status = take_text(run, answer, err);
+    if (status)
+        return status;
     ask->replied = ask->out;
     ask->out = SESSILE_NEED_NONE;
     return SESSILE_OK;

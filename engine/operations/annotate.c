@@ -14,6 +14,7 @@
 
 #include "base/alloc.h"
 #include "base/text.h"
+#include "screen/write.h"
 #include "session/fold.h"
 
 typedef struct stated {
@@ -22,12 +23,14 @@ typedef struct stated {
     sessile_slice name;
     int off;
     buf text;
+    write_labels labels;
 } stated;
 
 static void put_fact(const session_core *s, const stated *w, batch *b)
 {
-    batch_put(b, w->about == SESSILE_NO_ID ? s->tree.head : w->about, w->type,
-              SOURCE_HOST, w->text.data, w->text.size);
+    sessile_id id = batch_put(b, w->about == SESSILE_NO_ID ? s->tree.head : w->about,
+                              w->type, SOURCE_HOST, w->text.data, w->text.size);
+    write_labels_put(&w->labels, b, 0, id);
 }
 
 /* ------------------------------------------------------------------ labels */
@@ -212,6 +215,10 @@ sessile_status session_state_members(session_core *s, const char *kind,
     } else if (json_of(checked.data, checked.size).type != JSON_OBJECT) {
         status = fail(err, SESSILE_INVALID, "%s: a JSON object is wanted", kind);
     } else {
+        status = write_screen_json(s->store, screen_kind_of(kind), &checked, 0, &w.labels,
+                                   0, err);
+    }
+    if (!status) {
         buf_printf(&w.text, "{\"%s\":", kind);
         buf_put(&w.text, checked.data, checked.size);
         buf_putc(&w.text, '}');
@@ -219,6 +226,7 @@ sessile_status session_state_members(session_core *s, const char *kind,
         if (!status)
             status = session_write(s, build_members, &w, NULL, err);
     }
+    write_labels_deinit(&w.labels, &s->store->alloc);
     buf_deinit(&checked);
     buf_deinit(&w.text);
     return status;

@@ -15,6 +15,7 @@
 #include "base/names.h"
 #include "base/text.h"
 #include "codec/compress.h"
+#include "screen/write.h"
 #include "session/agent_info.h"
 #include "session/fold.h"
 
@@ -27,6 +28,7 @@ typedef struct checkpoint_write {
     const sessile_checkpoint_options *options;
     buf state, metadata, zstd; /* checked */
     buf data;
+    write_labels labels;
     sessile_id at; /* its subject; SESSILE_NO_ID: the head */
     sessile_id id;
 } checkpoint_write;
@@ -188,7 +190,28 @@ static sessile_status build_checkpoint(void *arg, session_core *s, batch *b,
         return status;
     w->id = batch_put(b, w->at == SESSILE_NO_ID ? s->tree.head : w->at, ENTRY_CHECKPOINT,
                       SOURCE_HOST, w->data.data, w->data.size);
+    write_labels_put(&w->labels, b, 0, w->id);
     return SESSILE_OK;
+}
+
+/* Checks and screens the texts of its options. */
+static sessile_status check_texts(checkpoint_write *w, const session_core *s,
+                                  sessile_error *err)
+{
+    const sessile_checkpoint_options *o = w->options;
+    sessile_status status = session_check_json(&w->state, s, o->state, "state", 0, err);
+
+    if (!status)
+        status = session_check_json(&w->metadata, s, o->metadata, "metadata", 1, err);
+    if (!status)
+        status = write_screen_json(s->store, SESSILE_SCREEN_STATE, &w->state, 0,
+                                   &w->labels, 0, err);
+    if (!status)
+        status = write_screen_json(s->store, SESSILE_SCREEN_METADATA, &w->metadata, 0,
+                                   &w->labels, 0, err);
+    if (!status && w->state.size >= COMPRESSED_FROM)
+        status = compress_put(&w->zstd, w->state.data, w->state.size, err);
+    return status;
 }
 
 sessile_status session_checkpoint(session_core *s,
@@ -215,17 +238,13 @@ sessile_status session_checkpoint_at(session_core *s, sessile_id at,
     buf_init(&w.metadata, a);
     buf_init(&w.zstd, a);
     buf_init(&w.data, a);
-    status = session_check_json(&w.state, s, options->state, "state", 0, err);
-    if (!status)
-        status =
-            session_check_json(&w.metadata, s, options->metadata, "metadata", 1, err);
-    if (!status && w.state.size >= COMPRESSED_FROM)
-        status = compress_put(&w.zstd, w.state.data, w.state.size, err);
+    status = check_texts(&w, s, err);
     if (!status)
         status =
             session_write(s, build_checkpoint, &w, &(session_writing){.known = 1}, err);
     if (!status)
         *out = w.id;
+    write_labels_deinit(&w.labels, a);
     buf_deinit(&w.state);
     buf_deinit(&w.metadata);
     buf_deinit(&w.zstd);

@@ -16,6 +16,8 @@
 #include <string.h>
 
 #include "base/text.h"
+#include "operations/append.h"
+#include "operations/create.h"
 #include "session/fold.h"
 #include "session/life.h"
 
@@ -27,7 +29,8 @@ typedef struct child_write {
     const buf *message;
     message columns;
     token_count tokens;
-    sessile_id id; /* out: of the message */
+    write_labels labels; /* of the message */
+    sessile_id id;       /* out: of the message */
 } child_write;
 
 static void put_names(buf *out, sessile_slice id, sessile_slice agent, sessile_slice user)
@@ -57,6 +60,7 @@ static sessile_status build(void *arg, session_core *s, batch *b, sessile_error 
             return status;
         w->id = parent = batch_message(b, s->tree.head, w->message->data,
                                        w->message->size, &w->columns, w->tokens);
+        write_labels_put(&w->labels, b, 0, w->id);
     }
     buf_init(&data, &s->store->alloc);
     buf_put(&data, w->data.data, w->data.size);
@@ -99,7 +103,7 @@ static sessile_status make_empty(session_core *parent, sessile_session_options *
         session_choose_names(&names, parent->store, parent, options, 1, err);
 
     if (!status)
-        status = session_create_at(parent->store, options, link, NULL, err, new_id);
+        status = session_make(parent->store, options, link, NULL, err, new_id);
     if (!status && !options->id.size)
         options->id = (sessile_slice){new_id, UUID_SIZE - 1};
     return status;
@@ -177,7 +181,8 @@ sessile_status session_child_merged(session_core *parent, const session_core *ch
         return status;
     buf_init(&checked, &parent->store->alloc);
     buf_init(&w.data, &parent->store->alloc);
-    status = session_check_message(parent, text, &checked, &w.columns, &w.tokens, err);
+    status = session_check_message(parent, text, &checked, &w.columns, &w.tokens,
+                                   &w.labels, 0, err);
     if (!status) {
         w.message = &checked;
         put_child(&w.data, child);
@@ -185,6 +190,7 @@ sessile_status session_child_merged(session_core *parent, const session_core *ch
     }
     if (!status && out)
         *out = w.id;
+    write_labels_deinit(&w.labels, &parent->store->alloc);
     buf_deinit(&w.data);
     buf_deinit(&checked);
     return status;

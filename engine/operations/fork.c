@@ -13,6 +13,7 @@
 
 #include "base/text.h"
 #include "log/copy.h"
+#include "operations/create.h"
 #include "operations/fork_facts.h"
 #include "session/fold.h"
 #include "session/quota.h"
@@ -191,6 +192,7 @@ typedef struct fork_wish {
     sessile_id entry;
     sessile_slice title; /* data NULL: the session's */
     json metadata;
+    const write_labels *labels; /* of the header */
     const sessile_link *parent;
 } fork_wish;
 
@@ -226,6 +228,7 @@ static sessile_status plan_fork(fork_plan *p, void *arg, sessile_error *err)
     p->facts.first = p->last + 1;
     p->facts.now_ms = now_ms;
     status = fork_put_facts(p, title, w->metadata, err);
+    write_labels_put(w->labels, &p->facts, 0, 0);
     if (!status && p->facts.count > SESSILE_NO_ID - p->facts.first - (size_t)1)
         status = fail(err, SESSILE_LIMIT, "the fork would have no ids left");
     return status;
@@ -236,28 +239,29 @@ sessile_status session_fork(session_core *s, sessile_id entry,
                             char new_id[UUID_SIZE], sessile_error *err)
 {
     store_core *st = s->store;
-    fork_wish wish = {.entry = entry, .title = options->title, .parent = parent};
+    sessile_session_options given = *options;
+    given_texts texts;
     session_names names;
-    sessile_status status;
-    buf metadata;
+    sessile_status status = given_texts_screen(&texts, st, &given, err);
 
-    buf_init(&metadata, &st->alloc);
-    status = session_choose_names(&names, st, s, options, 1, err);
-    if (!status && options->title.data)
-        status = session_check_title(st, options->title, err);
     if (!status)
-        status = session_check_metadata(&metadata, st, options->metadata, err);
+        status = session_choose_names(&names, st, s, options, 1, err);
     if (!status && !names.id.size) {
         store_handle_uuid(st, options->uuid_v4, new_id);
         names.id = options->id = (sessile_slice){new_id, UUID_SIZE - 1};
     }
     if (!status) {
-        wish.names = &names;
-        wish.metadata = metadata.size ? json_of(metadata.data, metadata.size)
-                                      : (json){NULL, 0, JSON_NONE};
+        fork_wish wish = {.names = &names,
+                          .entry = entry,
+                          .title = given.title,
+                          .metadata = {NULL, 0, JSON_NONE},
+                          .labels = &texts.labels,
+                          .parent = parent};
+        if (texts.metadata.size)
+            wish.metadata = json_of(texts.metadata.data, texts.metadata.size);
         status = copy_session(s, st, &names, plan_fork, &wish, err);
     }
-    buf_deinit(&metadata);
+    given_texts_deinit(&texts);
     return status;
 }
 

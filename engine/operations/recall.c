@@ -15,10 +15,10 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "base/text.h"
 #include "context/laws.h"
 #include "memory/quote.h"
 #include "memory/memory.h"
+#include "operations/recall_screen.h"
 #include "session/count.h"
 #include "session/fold.h"
 #include "session/life.h"
@@ -48,6 +48,7 @@ typedef struct recall {
     const sessile_recall_item *items; /* to be written */
     size_t item_count, most;
     uint64_t budget;
+    recall_screened screened; /* of items */
     buf text, of, message, scratch;
     sessile_recall_outcome *out;
 } recall;
@@ -283,7 +284,8 @@ static sessile_status add_item(recall *r, const sessile_recall_item *item, int64
         return memory_name_error(
             m, fail(err, SESSILE_NOTFOUND, "%08" PRIx32 " is no entry here", item->id),
             err);
-    if (!memory_may_recall(m, record, now_ms, r->options->trust) ||
+    if (recall_is_refused(&r->screened, (size_t)(item - r->items)) ||
+        !memory_may_recall(m, record, now_ms, r->options->trust) ||
         knows(&r->known, place, item->id)) {
         r->out->not_allowed++;
         return SESSILE_OK;
@@ -294,6 +296,7 @@ static sessile_status add_item(recall *r, const sessile_recall_item *item, int64
         status = fail_nomem(err);
     if (status)
         return status;
+    recall_replace(&r->screened, (size_t)(item - r->items), &r->rows.at[0].value);
     if (!text)
         buf_puts(&r->text, QUOTE_OPENING);
     quote_put_entry(&r->text, &r->rows.at[0]);
@@ -316,7 +319,6 @@ static sessile_status check_place(session_core *s, const context *c, sessile_err
 {
     pairing pairs;
     sessile_status status = SESSILE_OK;
-
     pairing_init(&pairs, &s->store->alloc);
     if (pairing_make(&pairs, c))
         status = fail_nomem(err);
@@ -337,7 +339,6 @@ static sessile_status build(void *arg, session_core *s, batch *b, sessile_error 
     message columns;
     const context *c;
     sessile_status status = session_check_running_locked(s, err);
-
     buf_clear(&r->text);
     buf_clear(&r->of);
     out->recalled = out->not_fitting = out->not_allowed = 0;
@@ -365,6 +366,7 @@ static sessile_status build(void *arg, session_core *s, batch *b, sessile_error 
     out->tokens = (uint64_t)tokens.tokens;
     out->entry = batch_message_from(b, s->tree.head, SOURCE_POLICY, r->message.data,
                                     r->message.size, &columns, tokens);
+    write_labels_put(&r->screened.labels, b, 0, out->entry);
     return SESSILE_OK;
 }
 
@@ -384,6 +386,7 @@ static sessile_status begin(recall *r, session_core *s, memory_core *const *memo
     r->known.alloc = a;
     buf_init(&r->question, a);
     rows_init(&r->rows, a);
+    buf_init(&r->screened.text, a);
     buf_init(&r->text, a);
     buf_init(&r->of, a);
     buf_init(&r->message, a);
@@ -408,6 +411,7 @@ static void end(recall *r)
                  r->known.capacity[i] * sizeof **r->known.ids);
     buf_wipe(&r->question);
     rows_deinit(&r->rows);
+    recall_screened_deinit(&r->screened, r->known.alloc);
     buf_wipe(&r->text);
     buf_wipe(&r->of);
     buf_wipe(&r->message);
@@ -484,6 +488,9 @@ sessile_status session_recall(session_core *s, memory_core *const *memories,
         r.items = items;
     }
     out->found = status ? 0 : r.item_count;
+    if (!status)
+        status =
+            recall_screen(&r.screened, s->store, memories, r.items, r.item_count, err);
     if (!status && r.item_count)
         status = session_write(s, build, &r, &(session_writing){.known = 1}, err);
     out->denied = r.denied;

@@ -11,6 +11,7 @@
  * records than the engine has seen, and new ones would be appended after those.
  */
 #include "session/fold.h"
+#include "operations/create.h"
 #include "operations/records.h"
 #include "store/ram.h"
 
@@ -95,7 +96,7 @@ sessile_status session_records_open(session_core **out, store_core *st,
     if (count)
         status = take_in(st, &at, records, count, err);
     else
-        status = session_create_at(st, options, NULL, &at, err, id);
+        status = session_make(st, options, NULL, &at, err, id);
     if (status)
         return status;
     if (!count && !named.id.size)

@@ -14,6 +14,7 @@
 
 #include "base/alloc.h"
 #include "base/text.h"
+#include "operations/append.h"
 #include "session/fold.h"
 #include "session/life.h"
 
@@ -23,8 +24,9 @@ typedef struct suspension_write {
     const message *columns;
     const token_count *tokens;
     size_t count;
-    sessile_id id;    /* out: of the suspend entry, or of the first message */
-    int pending_runs; /* 1: close pending runs as well */
+    write_labels labels; /* of each message; 0, when there are none, of the entry */
+    sessile_id id;       /* out: of the suspend entry, or of the first message */
+    int pending_runs;    /* 1: close pending runs as well */
 } suspension_write;
 
 static const fact *find_suspension(const session_core *s)
@@ -46,9 +48,11 @@ static sessile_status build_suspend(void *arg, session_core *s, batch *b,
     suspension_write *w = arg;
     sessile_status status = session_check_running_locked(s, err);
 
-    if (!status)
-        w->id = put_host_fact(s, b, ENTRY_SUSPEND, &w->text);
-    return status;
+    if (status)
+        return status;
+    w->id = put_host_fact(s, b, ENTRY_SUSPEND, &w->text);
+    write_labels_put(&w->labels, b, 0, w->id);
+    return SESSILE_OK;
 }
 
 static sessile_status close_pending_runs(session_core *s, batch *b, size_t *closed,
@@ -100,9 +104,11 @@ static sessile_status build_end(void *arg, session_core *s, batch *b, sessile_er
             err);
     sessile_id parent = s->tree.head;
     w->id = w->count ? batch_next(b) : SESSILE_NO_ID;
-    for (size_t i = 0; !status && i < w->count; i++)
+    for (size_t i = 0; !status && i < w->count; i++) {
         parent = batch_message(b, parent, w->messages[i].data, w->messages[i].size,
                                &w->columns[i], w->tokens[i]);
+        write_labels_put(&w->labels, b, i, parent);
+    }
     return status;
 }
 
@@ -126,6 +132,44 @@ static sessile_status put_reason(buf *out, sessile_slice reason, const session_c
     return SESSILE_OK;
 }
 
+static sessile_status put_suspended_state(suspension_write *w, const session_core *s,
+                                          sessile_slice state, sessile_error *err)
+{
+    sessile_status status;
+    buf checked;
+
+    buf_init(&checked, &s->store->alloc);
+    status = json_check(&checked, state.data, state.size, s->store->limits.depth, err);
+    if (status)
+        fail_prefix(err, "state");
+    else
+        status = write_screen_json(s->store, SESSILE_SCREEN_STATE, &checked, 0,
+                                   &w->labels, 0, err);
+    buf_puts(&w->text, ",\"state\":");
+    buf_put(&w->text, checked.data, checked.size);
+    buf_deinit(&checked);
+    return status;
+}
+
+/* A reason is kept with the state, and is looked at as one. */
+static sessile_status put_screened_reason(suspension_write *w, const session_core *s,
+                                          sessile_slice reason, sessile_error *err)
+{
+    sessile_screen_item item = {.kind = SESSILE_SCREEN_STATE, .text = reason};
+    sessile_status status = SESSILE_OK;
+    buf left;
+
+    buf_init(&left, &s->store->alloc);
+    if (reason.size && utf8_valid(reason.data, reason.size))
+        status = write_screen(s->store, &item, &left, &w->labels, 0, err);
+    if (left.size)
+        reason = (sessile_slice){left.data, left.size};
+    if (!status)
+        status = put_reason(&w->text, reason, s, err);
+    buf_deinit(&left);
+    return status;
+}
+
 sessile_status session_suspend(session_core *s, sessile_slice reason, sessile_slice state,
                                sessile_id *out, sessile_error *err)
 {
@@ -139,22 +183,15 @@ sessile_status session_suspend(session_core *s, sessile_slice reason, sessile_sl
                     limits->message);
     buf_init(&w.text, &s->store->alloc);
     buf_putc(&w.text, '{');
-    status = put_reason(&w.text, reason, s, err);
-    if (!status && state.size) {
-        buf checked;
-        buf_init(&checked, &s->store->alloc);
-        status = json_check(&checked, state.data, state.size, limits->depth, err);
-        if (status)
-            fail_prefix(err, "state");
-        buf_puts(&w.text, ",\"state\":");
-        buf_put(&w.text, checked.data, checked.size);
-        buf_deinit(&checked);
-    }
+    status = put_screened_reason(&w, s, reason, err);
+    if (!status && state.size)
+        status = put_suspended_state(&w, s, state, err);
     buf_putc(&w.text, '}');
     if (!status)
         status = write_suspension(s, build_suspend, &w, err);
     if (!status)
         *out = w.id;
+    write_labels_deinit(&w.labels, &s->store->alloc);
     buf_deinit(&w.text);
     return status;
 }
@@ -186,7 +223,7 @@ sessile_status session_resume_with(session_core *s, const sessile_slice *message
         buf_init(&texts[i], a);
     for (size_t i = 0; !status && i < count; i++) {
         status = session_check_message(s, messages[i], &texts[i], &columns[i], &tokens[i],
-                                       err);
+                                       &w.labels, i, err);
         if (status && count > 1)
             fail_prefix(err, "message %zu", i + 1);
         checked[i] = (sessile_slice){texts[i].data, texts[i].size};
@@ -200,6 +237,7 @@ sessile_status session_resume_with(session_core *s, const sessile_slice *message
         *first = w.id;
     for (size_t i = 0; texts && i < count; i++)
         buf_deinit(&texts[i]);
+    write_labels_deinit(&w.labels, a);
     mem_free(a, checked, count * sizeof *checked);
     mem_free(a, columns, count * sizeof *columns);
     mem_free(a, tokens, count * sizeof *tokens);

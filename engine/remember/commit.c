@@ -83,8 +83,9 @@ static void put_author(buf *out, const proposal_author *author)
                author->hash);
 }
 
-static void add_refusal(memory_core *m, batch *b, memory_law law, const char *message,
-                        const proposal_author *author)
+/* rule: of the screen that refused an entry, or "". */
+static void add_refusal(memory_core *m, batch *b, memory_law law, const char *rule,
+                        const char *message, const proposal_author *author)
 {
     buf data;
 
@@ -95,6 +96,8 @@ static void add_refusal(memory_core *m, batch *b, memory_law law, const char *me
         buf_printf(&data, ",\"hook\":\"%s\"", author->hook);
     if (law)
         buf_printf(&data, ",\"law\":%d", (int)law);
+    if (rule[0])
+        buf_printf(&data, ",\"rule\":\"%s\"", rule);
     buf_puts(&data, ",\"message\":");
     json_put_string(&data, message, utf8_floor(message, strlen(message), 4000));
     buf_putc(&data, '}');
@@ -185,6 +188,10 @@ static sessile_status add_all(committing *c, size_t memory, memory_core *m, batc
 
     for (size_t i = 0; !status && i < c->p->count; i++) {
         proposed *x = &c->p->at[i];
+        if (x->memory == memory && x->rule[0] && !c->dry) {
+            proposal_author author = c->author(c->arg, x->step);
+            add_refusal(m, b, MEMORY_LAW_NONE, x->rule, x->why.data, &author);
+        }
         if (x->memory != memory || x->state != PROPOSED_GOOD)
             continue;
         x->entry.pending = x->waits || x->contradicts;
@@ -242,7 +249,7 @@ static sessile_status build(void *arg, memory_core *m, batch *b, sessile_error *
         proposal_author author = culprit(c);
         p->refusal = c->dry ? SESSILE_NO_ID : batch_next(b);
         if (!c->dry)
-            add_refusal(m, b, p->broken, p->message, &author);
+            add_refusal(m, b, p->broken, "", p->message, &author);
         return SESSILE_OK;
     }
     status = add_all(c, p->target, m, b, err);
@@ -253,6 +260,42 @@ static sessile_status build(void *arg, memory_core *m, batch *b, sessile_error *
 
 /* ------------------------------------------------------------------ all of it */
 
+/* What a screen refuses is left out and recorded, and the rest is written: a text that
+ * is refused each time must not keep a session from being heard. */
+static sessile_status leave_out(proposed *x, const sessile_error *why, sessile_error *err)
+{
+    x->state = PROPOSED_NOT_ADMITTED;
+    memcpy(x->rule, why->rule, sizeof x->rule);
+    buf_clear(&x->why);
+    buf_puts(&x->why, why->message);
+    buf_putc(&x->why, 0);
+    if (x->why.failed)
+        return fail_nomem(err);
+    x->why.size--;
+    return SESSILE_OK;
+}
+
+static sessile_status screen_one(committing *c, size_t i, sessile_error *err)
+{
+    proposed *x = &c->p->at[i];
+    sessile_error why = {0};
+    sessile_status status;
+
+    if (x->state == PROPOSED_NOT_ADMITTED)
+        return SESSILE_OK;
+    status = x->kind == PROPOSED_WRITE
+                 ? memory_screen_entry(c->p->store, &x->entry, &x->words, &c->metadata[i],
+                                       &why)
+                 : memory_screen_fixed(c->p->store, "the reason",
+                                       (sessile_slice){x->why.data, x->why.size},
+                                       SESSILE_SCREEN_BY_AGENT, &why);
+    if (status == SESSILE_DENIED && !x->is_host)
+        return leave_out(x, &why, err);
+    if (status && err)
+        *err = why;
+    return status;
+}
+
 static sessile_status check_entries(committing *c, sessile_error *err)
 {
     proposal *p = c->p;
@@ -260,16 +303,17 @@ static sessile_status check_entries(committing *c, sessile_error *err)
 
     for (size_t i = 0; !status && i < p->count; i++) {
         const proposed *x = &p->at[i];
-        if (x->kind != PROPOSED_WRITE)
-            continue;
-        status = memory_check_entry(p->memories[x->memory], &x->entry, err);
-        if (!status)
+        if (x->kind == PROPOSED_WRITE)
+            status = memory_check_entry(p->memories[x->memory], &x->entry, err);
+        if (!status && x->kind == PROPOSED_WRITE)
             status =
                 session_check_metadata(&c->metadata[i], p->store, x->entry.metadata, err);
         if (status && status != SESSILE_NOMEM && !x->is_host) {
             proposal_break(p, MEMORY_LAW_BOUNDS, i, "%s", err ? err->message : "");
             return SESSILE_OK;
         }
+        if (!status)
+            status = screen_one(c, i, err);
     }
     return status;
 }
@@ -327,7 +371,7 @@ static sessile_status build_refusal(void *arg, memory_core *m, batch *b,
     if (status)
         return status;
     r->id = batch_next(b);
-    add_refusal(m, b, r->law, r->message, r->author);
+    add_refusal(m, b, r->law, "", r->message, r->author);
     return SESSILE_OK;
 }
 

@@ -98,6 +98,7 @@ static void deinit_proposed(proposed *x, const allocator *a)
 {
     buf_wipe(&x->text);
     buf_wipe(&x->source_text);
+    memory_words_deinit(&x->words);
     buf_deinit(&x->why);
     mem_free(a, x->from.at, x->from.capacity * sizeof *x->from.at);
     mem_free(a, x->of.at, x->of.capacity * sizeof *x->of.at);
@@ -178,6 +179,7 @@ proposed *proposal_add(proposal *p, proposed_kind kind, size_t memory, size_t st
     x->id = x->holder = SESSILE_NO_ID;
     buf_init(&x->text, p->alloc);
     buf_init(&x->source_text, p->alloc);
+    memory_words_init(&x->words, p->alloc);
     buf_init(&x->why, p->alloc);
     return x;
 }

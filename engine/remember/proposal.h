@@ -71,6 +71,8 @@ typedef struct proposed {
     sessile_memory_from *sources; /* WRITE: for entry.from; texts are in source_text */
     size_t source_count;
     buf source_text;
+    memory_words words;   /* WRITE: what screens left; entry's slices may be into them */
+    char rule[64];        /* of a screen that refused it; why says it; "": none did */
     int is_host;          /* 1: the host's own entry: of the laws only 5 holds */
     int lowered;          /* law 2 made the user's words the agent's or a tool's */
     int waits;            /* `admit` or a source wants a person to approve it */

@@ -118,7 +118,7 @@ static int is_taken(json name)
     return json_is(name, "metadata") || json_is(name, "memory");
 }
 
-/* What the engine says of an entry that waits is not copied from another one. */
+/* What the engine says of an entry is not copied from another one. */
 static void put_metadata(buf *out, json metadata)
 {
     const char *before = "{";
@@ -127,7 +127,7 @@ static void put_metadata(buf *out, json metadata)
         return;
     for (json_iter it = json_begin(metadata); json_next(&it);) {
         if (json_is(it.key, "pending_because") || json_is(it.key, "contradicts") ||
-            json_is(it.key, "lowered"))
+            json_is(it.key, "lowered") || json_is(it.key, "flagged"))
             continue;
         buf_puts(out, before);
         buf_put(out, it.key.at, it.key.size);

@@ -39,10 +39,9 @@ sessile_status run_ask_host(run_core *run, sessile_need *need, sessile_error *er
     return SESSILE_NEEDS;
 }
 
-sessile_status run_reply(run_core *run, const sessile_answer *answer, sessile_error *err)
+sessile_status run_keep_reply(run_core *run, const sessile_answer *answer,
+                              sessile_error *err)
 {
-    if (!run->ask.out)
-        return fail(err, SESSILE_INVALID, "nothing was asked: step the run first");
     char *text = mem_dup(run->alloc, answer->text.size ? answer->text.data : "",
                          answer->text.size);
     if (!text)
@@ -63,6 +62,34 @@ sessile_status run_reply(run_core *run, const sessile_answer *answer, sessile_er
     run->ask.out = 0;
     run->ask.replied = 1;
     return SESSILE_OK;
+}
+
+sessile_status run_reply(run_core *run, const sessile_answer *answer, sessile_error *err)
+{
+    sessile_answer own = *answer;
+    sessile_error why = {0};
+    sessile_status status;
+    const policy_step_info *step;
+    buf left;
+
+    if (!run->ask.out)
+        return fail(err, SESSILE_INVALID, "nothing was asked: step the run first");
+    buf_init(&left, run->alloc);
+    step = run_policy_step(run);
+    status = run->checkpoint.asked /* a state is screened when it is written */
+                 ? SESSILE_OK
+                 : run_screen_answer(run, step && step->is_host, &own.text, &left, &why);
+    if (status == SESSILE_DENIED) { /* the policy is told, and the turn stands */
+        own.status = SESSILE_POLICY;
+        own.text = slice_of(why.message);
+        status = SESSILE_OK;
+    } else if (status && err) {
+        *err = why;
+    }
+    if (!status)
+        status = run_keep_reply(run, &own, err);
+    buf_wipe(&left);
+    return status;
 }
 
 sessile_status run_take_reply(run_core *run, sessile_error *err)

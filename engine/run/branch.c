@@ -64,6 +64,7 @@ static sessile_status add_summary(branch_write *w, batch *b, sessile_error *err)
                       .token_source = token_unit_name(n.unit)};
     run->result.outcome.branch_summary = batch_next(b);
     batch_add(b, &f);
+    write_labels_put(&run->labels, b, 0, run->result.outcome.branch_summary);
     return SESSILE_OK;
 }
 
@@ -117,6 +118,7 @@ sessile_status run_branch(run_core *run, const sessile_run_options *options,
     branch_write w = {
         .run = run, .options = options, .text = options->summary, .source = SOURCE_HOST};
     sessile_status status;
+    buf left;
 
     if (!utf8_valid(w.text.data, w.text.size))
         return fail(err, SESSILE_INVALID, "the summary of the branch is not UTF-8");
@@ -126,20 +128,24 @@ sessile_status run_branch(run_core *run, const sessile_run_options *options,
                     "it, or raise the limit",
                     w.text.size, (unsigned long long)limits->message);
     buf_init(&w.data, run->alloc);
-    status = session_write(
-        run->session, build_branch, &w,
-        &(session_writing){.wait = &run->wait, .count = &run->log.written}, err);
+    buf_init(&left, run->alloc);
+    status = run_screen_summary(run, SESSILE_SCREEN_BY_HOST, &w.text, &left, err);
+    if (!status)
+        status = session_write(
+            run->session, build_branch, &w,
+            &(session_writing){.wait = &run->wait, .count = &run->log.written}, err);
+    if (!status && w.text.size) {
+        run->result.summary = mem_dup(run->alloc, w.text.data, w.text.size);
+        run->result.summary_size = run->result.summary ? w.text.size : 0;
+    }
     buf_deinit(&w.data);
+    buf_deinit(&left);
     if (status)
         return status;
     run->result.outcome.from = run->branch.from;
     run->result.outcome.head = run->result.outcome.branch_summary == SESSILE_NO_ID
                                    ? run->branch.to
                                    : run->result.outcome.branch_summary;
-    if (w.text.size) {
-        run->result.summary = mem_dup(run->alloc, w.text.data, w.text.size);
-        run->result.summary_size = run->result.summary ? w.text.size : 0;
-    }
     return SESSILE_OK;
 }
 
@@ -240,9 +246,17 @@ static sessile_status accept_summary(run_core *run, int *done, sessile_error *er
         return fail(err, SESSILE_POLICY,
                     "the summary has %zu bytes and the limit [policy_result] is %llu",
                     text.size, (unsigned long long)limit);
-    run->result.summary = mem_dup(run->alloc, text.data, text.size);
-    if (!run->result.summary)
-        return fail_nomem(err);
+    buf left;
+    buf_init(&left, run->alloc);
+    sessile_status status =
+        run_screen_summary(run, SESSILE_SCREEN_BY_AGENT, &text, &left, err);
+    if (!status) {
+        run->result.summary = mem_dup(run->alloc, text.data, text.size);
+        status = run->result.summary ? SESSILE_OK : fail_nomem(err);
+    }
+    buf_deinit(&left);
+    if (status)
+        return status;
     run->result.summary_size = text.size;
     report_summary(run, 0, "");
     *done = 1;

@@ -107,6 +107,7 @@ static sessile_status build_compaction(void *arg, session_core *s, batch *b,
     if (status)
         return status;
     batch_put(b, parent, ENTRY_COMPACTION, SOURCE_POLICY, w->data.data, w->data.size);
+    write_labels_put(&run->labels, b, 0, self);
     if (parent != s->tree.head) {
         batch_move_head(b, s->tree.head, s->tree.head);
         b->base = self;

@@ -136,6 +136,7 @@ void run_free(run_core *run)
     run_release_worker(run);
     state_free(run->state);
     run_memory_deinit(run);
+    write_labels_deinit(&run->labels, a);
     buf_deinit(&run->journal);
     buf_deinit(&run->branch.prompt);
     if (run->options.model)

@@ -87,7 +87,7 @@ int run_memory_answer(run_core *run, sessile_error *err, sessile_status *status)
                         : (sessile_slice){text.data, text.size};
     if (!*status) {
         run->ask.out = 1;
-        *status = run_reply(run, &answer, err);
+        *status = run_keep_reply(run, &answer, err);
         run->ask.out = 0;
     }
     buf_wipe(&text);

@@ -202,9 +202,11 @@ static sessile_status build_pending_run(void *arg, session_core *s, batch *b,
     sessile_status status = run_close_pending(w->run, s, b, err);
 
     w->id = batch_next(b);
-    if (!status)
-        put_fact(s, b, &w->data);
-    return status;
+    if (status)
+        return status;
+    put_fact(s, b, &w->data);
+    write_labels_put(&w->run->labels, b, 0, w->id);
+    return SESSILE_OK;
 }
 
 static sessile_status build_close(void *arg, session_core *s, batch *b,

@@ -345,13 +345,22 @@ sessile_status run_begin_answer(run_core **out, session_core *s, sessile_id pend
                                 const sessile_run_options *options,
                                 const memory_cores *memories, sessile_error *err)
 {
+    sessile_answer own;
     run_core *run;
     sessile_status status = run_new(&run, s, RUN_COMPACT, options, memories, err);
+    buf left;
 
     if (status)
         return status;
     run->replay.runs = 1;
-    status = read_pending_run(run, pending_run, answer, err);
+    buf_init(&left, run->alloc);
+    if (answer) {
+        own = *answer;
+        status = run_screen_answer(run, 0, &own.text, &left, err);
+    }
+    if (!status)
+        status = read_pending_run(run, pending_run, answer ? &own : NULL, err);
+    buf_wipe(&left);
     if (!status) {
         run->schedule.stage = run->kind == RUN_TURN ? STAGE_MERGE : STAGE_COMPACT;
         status = run_snapshot(run, err);

@@ -13,6 +13,7 @@
  *   schedule.c       decides which hook of which policy runs next
  *   ask.c            asks the host, and uses its reply
  *   answers.c        what models answered, now and before the run was pending
+ *   screen.c         answers and summaries meet the rules of the store
  *   vars.c           the policies' notes
  *   isolation.c      the process that isolated policies run in
  *   commit.c         checks the proposal on the head as it is now, and writes it
@@ -30,6 +31,7 @@
 #include "policy/policy.h"
 #include "remember/proposal.h"
 #include "context/laws.h"
+#include "screen/write.h"
 #include "session/write.h"
 #include "proposal/state.h"
 #include "session/triggers.h"
@@ -238,8 +240,22 @@ struct run_core {
     run_log log;
     run_branching branch;
     run_memory memory;
+    write_labels labels; /* of answers and summaries that were flagged: of the entry that
+                            is made from them */
     run_result result;
 };
+
+/* ask.c: keeps a reply for the stage that asked: what the engine itself answers, and what
+ * screens left of the host's. */
+sessile_status run_keep_reply(run_core *run, const sessile_answer *answer,
+                              sessile_error *err);
+
+/* screen.c: *text, which then may be in left (empty before), is what may be used. DENIED,
+ * with the rule. is_host: it is from a hook of the host's. */
+sessile_status run_screen_answer(run_core *run, int is_host, sessile_slice *text,
+                                 buf *left, sessile_error *err);
+sessile_status run_screen_summary(run_core *run, sessile_screen_source source,
+                                  sessile_slice *text, buf *left, sessile_error *err);
 
 /* life.c: creates a run with its policies and configuration. */
 sessile_status run_new(run_core **out, session_core *s, run_kind kind,

@@ -262,7 +262,7 @@ static int was_answered(run_core *run, sessile_error *why, sessile_status *statu
         return 0;
     sessile_answer answer = {.status = known->status, .text = {known->text, known->size}};
     run->ask.out = 1;
-    *status = run_reply(run, &answer, why);
+    *status = run_keep_reply(run, &answer, why);
     run->ask.out = 0;
     return *status == SESSILE_OK;
 }

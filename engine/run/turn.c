@@ -21,6 +21,7 @@ typedef struct turn_message {
     size_t at, size;
     token_count tokens;
     message columns; /* read when text no longer grows */
+    sessile_id id;
 } turn_message;
 
 typedef struct turn_write {
@@ -30,6 +31,8 @@ typedef struct turn_write {
     turn_message *messages;
     size_t count;
     buf usage, metadata, data; /* checked */
+    write_labels labels;       /* of each message, and, as that of text `count`, of the
+                                  turn's metadata */
     int64_t time_ms;
     size_t previous; /* context messages before the turn */
 } turn_write;
@@ -66,6 +69,9 @@ static sessile_status check_messages(turn_write *w, const sessile_slice *message
             m->at = w->text.size;
             status = json_check(&w->text, messages[i].data, messages[i].size,
                                 limits->depth, err);
+            if (!status)
+                status = write_screen_message(w->run->session->store, &w->text, m->at,
+                                              &w->labels, i, err);
             m->size = w->text.size - m->at;
         }
         if (status && w->count > 1)
@@ -177,9 +183,9 @@ static sessile_status build_turn(void *arg, session_core *s, batch *b, sessile_e
     w->time_ms = b->now_ms;
 
     for (size_t i = 0; i < w->count; i++) {
-        const turn_message *m = &w->messages[i];
-        parent = batch_message(b, parent, w->text.data + m->at, m->size, &m->columns,
-                               m->tokens);
+        turn_message *m = &w->messages[i];
+        parent = m->id = batch_message(b, parent, w->text.data + m->at, m->size,
+                                       &m->columns, m->tokens);
     }
     char first[9];
     id_print(w->run->turn.first, first);
@@ -204,6 +210,9 @@ static sessile_status build_turn(void *arg, session_core *s, batch *b, sessile_e
         return fail_nomem(err);
     w->run->turn.last =
         batch_put(b, parent, ENTRY_TURN, SOURCE_HOST, w->data.data, w->data.size);
+    for (size_t i = 0; i <= w->count; i++)
+        write_labels_put(&w->labels, b, i,
+                         i < w->count ? w->messages[i].id : w->run->turn.last);
     if (w->run->turn.beside) {
         batch_move_head(b, s->tree.head, s->tree.head);
         b->base = w->run->turn.last;
@@ -244,6 +253,9 @@ sessile_status run_turn(run_core *run, const sessile_slice *messages, size_t cou
         status =
             check_object(&w.metadata, options->metadata, "metadata", limits->depth, err);
     if (!status)
+        status = write_screen_json(run->session->store, SESSILE_SCREEN_METADATA,
+                                   &w.metadata, 0, &w.labels, count, err);
+    if (!status)
         status =
             session_write(run->session, build_turn, &w,
                           &(session_writing){
@@ -261,6 +273,7 @@ sessile_status run_turn(run_core *run, const sessile_slice *messages, size_t cou
 out:
     if (w.messages)
         mem_free(run->alloc, w.messages, count * sizeof *w.messages);
+    write_labels_deinit(&w.labels, run->alloc);
     buf_deinit(&w.text);
     buf_deinit(&w.usage);
     buf_deinit(&w.metadata);

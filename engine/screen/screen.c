@@ -12,6 +12,7 @@
 
 #include "base/text.h"
 #include "codec/message.h"
+#include "screen/url.h"
 
 struct screen_schema {
     sessile_screen_kind kind;
@@ -29,6 +30,7 @@ struct sessile_screens {
     size_t schema_count;
     screen_url_check urls;
     void *urls_arg;
+    sessile_screens *of; /* owns the screens and schemas; NULL: this list does */
 };
 
 /* ------------------------------------------------------------------ names */
@@ -96,14 +98,15 @@ static void list_free(void *object)
     allocator a = list->alloc;
     size_t i;
 
-    for (i = 0; i < list->count; i++) {
+    screens_release(list->of);
+    for (i = 0; !list->of && i < list->count; i++) {
         screen *s = list->list[i];
         pattern_set_free(s->patterns);
         if (s->function.release)
             s->function.release(s->function.ref);
         mem_free(&a, s, sizeof *s);
     }
-    for (i = 0; i < list->schema_count; i++)
+    for (i = 0; !list->of && i < list->schema_count; i++)
         schema_free(list->schemas[i].schema);
     mem_free(&a, list, sizeof *list);
 }
@@ -118,6 +121,23 @@ sessile_status screens_new(sessile_screens **out, const os_table *os, const allo
     counted_init(&list->references, list_free);
     list->alloc = *a;
     list->os = os;
+    return SESSILE_OK;
+}
+
+sessile_status screens_new_over(sessile_screens **out, sessile_screens *of,
+                                const os_table *os, const allocator *a,
+                                sessile_error *err)
+{
+    sessile_status status = screens_new(out, os, a, err);
+
+    if (status || !of)
+        return status;
+    memcpy((*out)->list, of->list, sizeof of->list);
+    memcpy((*out)->schemas, of->schemas, sizeof of->schemas);
+    (*out)->count = of->count;
+    (*out)->schema_count = of->schema_count;
+    (*out)->of = of;
+    screens_retain(of);
     return SESSILE_OK;
 }
 
@@ -171,6 +191,18 @@ void screens_set_urls(sessile_screens *list, screen_url_check check, void *arg)
     list->urls_arg = arg;
 }
 
+unsigned screens_kinds(const sessile_screens *list)
+{
+    unsigned kinds = 0;
+    size_t i;
+
+    for (i = 0; i < list->count; i++)
+        kinds |= list->list[i]->kinds;
+    for (i = 0; i < list->schema_count; i++)
+        kinds |= (unsigned)list->schemas[i].kind;
+    return kinds;
+}
+
 int screen_has_rule(const screen *s, const char *rule)
 {
     size_t i;
@@ -189,7 +221,8 @@ typedef struct running {
     sessile_slice text; /* what is left of the item's */
     screen_result *result;
     view first; /* of the item's own text, which the URLs are in */
-    screen_urls urls;
+    sessile_slice urls[SCREEN_URLS];
+    size_t url_count;
     sessile_error *err;
 } running;
 
@@ -239,7 +272,8 @@ static const schema *schema_for(const running *r)
 
 static sessile_status run_schema(running *r)
 {
-    const schema *wanted = r->list->schema_count ? schema_for(r) : NULL;
+    const schema *wanted =
+        r->list->schema_count && r->item->is_json ? schema_for(r) : NULL;
     schema_fault fault = {0};
     sessile_error why;
     sessile_status status;
@@ -259,29 +293,6 @@ static sessile_status run_schema(running *r)
     return SESSILE_OK;
 }
 
-static sessile_status run_urls(running *r)
-{
-    sessile_error why;
-    sessile_status status;
-
-    if (!r->list->urls)
-        return SESSILE_OK;
-    status = view_make(&r->first, r->text, r->item->is_json, &r->list->alloc, r->err);
-    if (!status) {
-        sessile_status found =
-            r->list->urls(r->list->urls_arg, r->item, r->first.text, &r->urls, &why);
-        if (is_fatal(found))
-            status = fail_nomem(r->err);
-        else if (found)
-            add_failure(r, "urls", SESSILE_SCREEN_REFUSE, why.message);
-        else if (r->urls.verdict)
-            add_finding(r, "urls", r->urls.rule, r->urls.verdict);
-    }
-    return status;
-}
-
-/* ------------------------------------------------------------------ one screen */
-
 static int is_for(const screen *s, const sessile_screen_item *item)
 {
     if (!(s->kinds & (unsigned)item->kind))
@@ -289,6 +300,43 @@ static int is_for(const screen *s, const sessile_screen_item *item)
     return item->kind != SESSILE_SCREEN_MESSAGE || !s->roles ||
            (s->roles >> item->role & 1);
 }
+
+/* 1: a function will be shown the URLs. */
+static int has_reader(const running *r)
+{
+    size_t i;
+    for (i = 0; i < r->list->count; i++)
+        if (r->list->list[i]->function.run && is_for(r->list->list[i], r->item))
+            return 1;
+    return 0;
+}
+
+static sessile_status run_urls(running *r)
+{
+    screen_urls found = {.verdict = SESSILE_SCREEN_PASS};
+    sessile_error why;
+    sessile_status status, checked = SESSILE_OK;
+    int reads = has_reader(r);
+
+    if (!r->list->urls && !reads)
+        return SESSILE_OK;
+    status = view_make(&r->first, r->text, r->item->is_json, &r->list->alloc, r->err);
+    if (status)
+        return status;
+    if (reads)
+        r->url_count = url_list(r->first.text, r->urls, SCREEN_URLS);
+    if (r->list->urls)
+        checked = r->list->urls(r->list->urls_arg, r->item, r->first.text, &found, &why);
+    if (is_fatal(checked))
+        return fail_nomem(r->err);
+    if (checked)
+        add_failure(r, "urls", SESSILE_SCREEN_REFUSE, why.message);
+    else if (found.verdict)
+        add_finding(r, "urls", found.rule, found.verdict);
+    return SESSILE_OK;
+}
+
+/* ------------------------------------------------------------------ one screen */
 
 /* The rule of an answer that names none: the first expression that matched. */
 static const char *first_rule(const screen *s, const pattern_hits *hits)
@@ -373,8 +421,8 @@ static sessile_status ask(const running *r, const screen *s, const view *seen,
                           .text = seen->text,
                           .patterns = s->patterns,
                           .hits = hits,
-                          .urls = r->urls.list,
-                          .url_count = r->urls.count};
+                          .urls = r->urls,
+                          .url_count = r->url_count};
     sessile_status status = SESSILE_OK;
 
     if (s->patterns)
@@ -462,18 +510,24 @@ sessile_status screen_refusal(const screen_result *result, sessile_error *err)
         return SESSILE_OK;
     space = f->message[0] ? ": " : "";
     if (strcmp(f->screen, "schema") == 0)
-        return fail(err, SESSILE_DENIED,
-                    "the schema refuses it at '%s'%s%s: correct it, and write it again",
-                    f->pointer, space, f->message);
-    return fail(err, SESSILE_DENIED,
-                "the screen %s refuses it by its rule %s%s%s: nothing was written",
-                f->screen, f->rule, space, f->message);
+        return fail_rule(
+            err, SESSILE_DENIED, f->rule,
+            "the schema refuses it at '%s'%s%s: correct it, and write it again",
+            f->pointer, space, f->message);
+    if (strcmp(f->screen, "urls") == 0 && !f->message[0])
+        return fail_rule(err, SESSILE_DENIED, f->rule,
+                         "it has a URL that is refused [%s]: leave the URL out, or allow "
+                         "its host",
+                         f->rule);
+    return fail_rule(err, SESSILE_DENIED, f->rule,
+                     "the screen %s refuses it by its rule %s%s%s: nothing was written",
+                     f->screen, f->rule, space, f->message);
 }
 
-int screen_label(const screen_finding *finding, char out[SCREEN_RULE_MAX + 8])
+int screen_label(const screen_finding *finding, char out[SCREEN_LABEL])
 {
     if (finding->verdict != SESSILE_SCREEN_FLAG)
         return 0;
-    snprintf(out, SCREEN_RULE_MAX + 8, "screen:%s", finding->rule);
+    snprintf(out, SCREEN_LABEL, "screen:%s", finding->rule);
     return 1;
 }

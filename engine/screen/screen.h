@@ -36,7 +36,8 @@
 #define SCREEN_NAME_MAX PATTERN_NAME_MAX
 #define SCREEN_RULE_MAX PATTERN_NAME_MAX
 #define SCREEN_RULES    64
-#define SCREEN_URLS     64 /* URLs that a function is shown */
+#define SCREEN_URLS     64                    /* URLs that a function is shown */
+#define SCREEN_LABEL    (SCREEN_RULE_MAX + 8) /* "screen:RULE" and a NUL */
 
 /* What a function is shown. Borrowed for the call. */
 typedef struct screen_sight {
@@ -79,12 +80,10 @@ typedef struct screen {
     size_t rule_count;
 } screen;
 
-/* URLs of a text. NULL functions find none. */
+/* What is said of the URLs of a text, decoded: PASS, or another verdict and its rule. */
 typedef struct screen_urls {
     sessile_screen_verdict verdict;
     char rule[SCREEN_RULE_MAX + 1];
-    size_t count;
-    sessile_slice list[SCREEN_URLS]; /* in the text */
 } screen_urls;
 typedef sessile_status (*screen_url_check)(void *arg, const sessile_screen_item *item,
                                            sessile_slice text, screen_urls *out,
@@ -95,6 +94,11 @@ typedef sessile_status (*screen_url_check)(void *arg, const sessile_screen_item 
 /* An empty list with one reference; see base/counted.h. */
 sessile_status screens_new(sessile_screens **out, const os_table *os, const allocator *a,
                            sessile_error *err);
+/* Another list with the screens and schemas of one (NULL: none), which it keeps a
+ * reference to: for a check of URLs of its own. It takes no more of them. */
+sessile_status screens_new_over(sessile_screens **out, sessile_screens *of,
+                                const os_table *os, const allocator *a,
+                                sessile_error *err);
 void screens_retain(sessile_screens *list);
 void screens_release(sessile_screens *list); /* NULL is ignored */
 const allocator *screens_allocator(const sessile_screens *list);
@@ -108,6 +112,10 @@ sessile_status screens_add_schema(sessile_screens *list, sessile_screen_kind kin
                                   const char *key, schema *s, sessile_error *err);
 /* Sets the check of URLs; arg is borrowed by the list. */
 void screens_set_urls(sessile_screens *list, screen_url_check check, void *arg);
+
+/* The kinds of texts that a screen or a schema of the list is for: SESSILE_SCREEN_…
+ * bits. */
+unsigned screens_kinds(const sessile_screens *list);
 
 /* Whether the screen has this rule: its name, a pattern, or one it declares. */
 int screen_has_rule(const screen *s, const char *rule);
@@ -134,10 +142,11 @@ sessile_status screens_run(const sessile_screens *list, const sessile_screen_ite
                            screen_result *result, sessile_error *err);
 void screen_result_deinit(screen_result *result);
 
-/* DENIED, with screen and rule, when the result is REFUSE; else OK. */
+/* DENIED, with the rule in err->rule and the screen in the message, when the result is
+ * REFUSE; else OK. */
 sessile_status screen_refusal(const screen_result *result, sessile_error *err);
 /* The label that an entry gets for a finding, "screen:RULE"; 0: none. */
-int screen_label(const screen_finding *finding, char out[SCREEN_RULE_MAX + 8]);
+int screen_label(const screen_finding *finding, char out[SCREEN_LABEL]);
 
 const char *screen_kind_name(sessile_screen_kind kind);
 const char *screen_source_name(sessile_screen_source source);

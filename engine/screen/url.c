@@ -431,3 +431,42 @@ sessile_status url_check(sessile_slice text, const sessile_url_options *options,
         "host",
         found->offset, f.why.what, f.why.rule);
 }
+
+/* The URL whose scheme ends at `colon`; size 0: what is there is none. */
+static sessile_slice url_around(const finder *f, const char *colon)
+{
+    static const sessile_slice none = {NULL, 0};
+    const char *at = colon + 1, *end;
+    int slashes = 0;
+
+    for (; at < f->end && is_slash(*at); at++)
+        slashes++;
+    if (at == f->end || (unsigned char)*at <= ' ')
+        return none;
+    scheme before = read_before(f, colon, slashes, at);
+    if (!before.refused && (before.doubtful || (slashes < 2 && !before.port) || !slashes))
+        return none;
+    for (end = at; end < f->end && (is_slash(*end) || !ends_run(*end)); end++)
+        ;
+    return (sessile_slice){before.from, (size_t)(end - before.from)};
+}
+
+size_t url_list(sessile_slice text, sessile_slice *out, size_t most)
+{
+    finder f = {0};
+    size_t count = 0;
+
+    if (!text.size)
+        return 0;
+    f.begin = text.data;
+    f.end = text.data + text.size;
+    for (const char *at = f.begin; count < most && (at = next_mark(at, f.end)) < f.end;) {
+        sessile_slice found = {NULL, 0};
+        if (*at == ':')
+            found = url_around(&f, at);
+        if (found.size)
+            out[count++] = found;
+        at = found.size ? found.data + found.size : at + 1;
+    }
+    return count;
+}

@@ -20,6 +20,10 @@ sessile_status url_check(sessile_slice text, const sessile_url_options *options,
                          const char *idn_library, sessile_url_found *found,
                          sessile_error *err);
 
+/* The URLs of a text that are written with a scheme, up to white space or a quote: the
+ * first `most` of them, into out. Nothing is judged. Returns how many. */
+size_t url_list(sessile_slice text, sessile_slice *out, size_t most);
+
 /* ------------------------------------------------------------------ url_host.c */
 
 /* How sure it is that a part of a text is a host. */

@@ -209,10 +209,6 @@ sessile_status session_create(store_core *st, const sessile_session_options *opt
                               sessile_error *err, char *new_id /* UUID_SIZE, or NULL */);
 sessile_status session_open(session_core **out, store_core *st,
                             const sessile_session_options *options, sessile_error *err);
-/* Opens it, and creates it first when it is not there. */
-sessile_status session_open_or_create(session_core **out, store_core *st,
-                                      const sessile_session_options *options,
-                                      sessile_error *err);
 /* As session_open(), also when it was deleted softly. */
 sessile_status session_open_any(session_core **out, store_core *st,
                                 const sessile_session_options *options,

@@ -165,25 +165,6 @@ sessile_status session_open(session_core **out, store_core *st,
     return session_open_at(out, st, options, NULL, err);
 }
 
-sessile_status session_open_or_create(session_core **out, store_core *st,
-                                      const sessile_session_options *options,
-                                      sessile_error *err)
-{
-    enum { TRIES = 4 };
-
-    for (int i = 0;; i++) {
-        sessile_status status = session_open(out, st, options, err);
-        if (status != SESSILE_NOTFOUND || i == TRIES)
-            return status;
-        error_clear(err);
-        status = session_create(st, options, err, NULL);
-        /* Somebody made it in between: then it is there to be opened; or removed it. */
-        if (status && status != SESSILE_EXISTS && status != SESSILE_NOTFOUND)
-            return status;
-        error_clear(err);
-    }
-}
-
 sessile_status session_open_at(session_core **out, store_core *st,
                                const sessile_session_options *options,
                                const session_place *at, sessile_error *err)

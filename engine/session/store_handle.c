@@ -8,6 +8,7 @@
 
 #include <string.h>
 
+#include "base/counted.h"
 #include "base/text.h"
 #include "codec/entry.h"
 #include "session/limits.h"
@@ -244,6 +245,7 @@ void store_handle_close(store_core *s)
     free_text(&a, s->policy_path);
     free_text(&a, s->model);
     counters_free(s->counters);
+    counted_release(s->rules);
     mem_free(&a, s->forgotten, s->forgotten_capacity * sizeof *s->forgotten);
     free_text(&a, s->worker);
     pthread_mutex_destroy(&s->mutex);

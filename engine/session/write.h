@@ -81,22 +81,6 @@ sessile_id batch_put(batch *b, sessile_id parent, entry_type type, entry_source 
 /* Adds the fact that moves the head from `was` to `to`. */
 void batch_move_head(batch *b, sessile_id to, sessile_id was);
 
-/* ---- small writes, each synced (write.c) */
-
-/* See the functions of these names in sessile.h. Arguments are not NULL. */
-sessile_status session_append_message(session_core *s, sessile_slice text,
-                                      sessile_id *out, sessile_error *err);
-/* Checks a message's text into out, and sets its columns (spans into out) and tokens. */
-sessile_status session_check_message(session_core *s, sessile_slice text, buf *out,
-                                     message *columns, token_count *tokens,
-                                     sessile_error *err);
-sessile_status session_append_custom(session_core *s, sessile_slice data,
-                                     entry_source source, sessile_id *out,
-                                     sessile_error *err);
-sessile_status session_set_title(session_core *s, sessile_slice title,
-                                 sessile_error *err);
-sessile_status session_clear(session_core *s, sessile_error *err);
-
 /* ---- checks of a new session (open.c) */
 
 /* LIMIT [title]; INVALID: not UTF-8. */

@@ -10,6 +10,7 @@
 #include "support/logs.h"
 #include "support/sessions.h"
 #include "run/begin.h"
+#include "operations/append.h"
 #include "operations/messages.h"
 #include "session/write.h"
 

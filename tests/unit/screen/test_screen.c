@@ -215,8 +215,6 @@ static sessile_status find_urls(void *arg, const sessile_screen_item *item,
     const char *at = strstr(text.data, "http");
     (void)item, (void)err;
     if (at) {
-        out->list[out->count++] =
-            (sessile_slice){at, text.size - (size_t)(at - text.data)};
         out->verdict = *(sessile_screen_verdict *)arg;
         snprintf(out->rule, sizeof out->rule, "loopback");
     }

@@ -17,6 +17,7 @@
 #include "log/copy.h"
 #include "log/internal.h"
 #include "session/fold.h"
+#include "operations/append.h"
 #include "operations/messages.h"
 #include "support/check.h"
 #include "support/logs.h"
