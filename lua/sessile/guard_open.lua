@@ -11,7 +11,7 @@ local guard_open = {}
 -- The keys of a guard in sessile.open, with what options.check expects of each.
 local keys = options.shape("sessile.open: guard", {
   profile = "string", require_principal = "boolean", plain = "boolean", roles = "table",
-  rate_limits = "table|no", audit = "table|boolean",
+  rate_limits = "table|no", audit = "table|boolean", consent = "boolean",
 })
 
 local reader = {
@@ -81,7 +81,7 @@ function guard_open.set(store, wanted, given)
   rawset(store, "_closes", kept)
   local done
   done, message, code = store:guard { roles = wanted.roles, limits = wanted.rate_limits,
-    require_principal = wanted.require_principal, audit = audit }
+    require_principal = wanted.require_principal, audit = audit, consent = wanted.consent }
   if not done then
     return nil, message, code
   end

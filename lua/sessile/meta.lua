@@ -250,6 +250,7 @@ function sessile.address_check(address, options) end
 ---@field plain? boolean false: a store that is not sealed does not open, but for "ram:" (EDENIED)
 ---@field roles? table<string, table> NAME = { "view_session", …, all = true }
 ---@field rate_limits? sessile.GuardLimits|false a rule replaces that of the profile
+---@field consent? boolean as that of Store:guard
 ---@field audit? boolean|table as that of Store:guard, but `store` is the URL of another store
 
 ---@class sessile.OpenOptions: sessile.Inherited, sessile.LoopSettings

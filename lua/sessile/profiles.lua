@@ -23,6 +23,7 @@ profiles.standard = {
   plain = true,
   rate_limits = rates,
   audit = true,
+  consent = true,
 }
 
 profiles.strict = {
@@ -31,6 +32,7 @@ profiles.strict = {
   plain = false,
   rate_limits = closed,
   audit = { sync = true, closed = true },
+  consent = true,
 }
 
 --- The rules of limits, as a set.

@@ -158,6 +158,9 @@ schema.keys = {
     about = "whether calls leave events: `true`, `false`, or `{ store = URL, sync = true, reads = "
       .. "false, closed = true }`: kept in another store; synced before a call returns; not of "
       .. "reads; nothing is read either while none can be written" },
+  { name = "guard.consent", kind = "guard", default = "the profile's", own = true,
+    about = "`true`: a search finds nothing in the memory of a user who does not consent, and only "
+      .. "the user consents, or who has `manage_privacy`" },
   { name = "agents", kind = "agents", default = "none", project = true,
     about = "settings of single agents: `{ coder = { policy = …, window = … } }`" },
 }

@@ -136,7 +136,8 @@ commands["guard status"] = {
     if app.json then
       app:print_json { on = true, profile = wanted.profile, roles = wanted.roles,
         require_principal = wanted.require_principal, plain = wanted.plain,
-        rate_limits = wanted.rate_limits, audit = wanted.audit }
+        rate_limits = wanted.rate_limits, audit = wanted.audit,
+        consent = wanted.consent }
       return
     end
     print_rows(app, {
@@ -150,6 +151,7 @@ commands["guard status"] = {
         or "a store that is not sealed does not open" },
       { "limits", limits_of(wanted) },
       { "audit", audit_of(wanted) },
+      { "consent", wanted.consent and "memory of a user is for those who consent" or "not asked" },
     })
   end,
 }
