@@ -109,6 +109,8 @@ CORE := $(if $(BINDING),$(BUILD)/lua/sessile/core.so)
 BIN  := $(if $(COMMAND),$(BUILD)/bin/sessile)
 # The executable with a clock that specs set.
 CLOCKED := $(if $(COMMAND),$(BUILD)/clock/sessile)
+# What writes events for specs.
+AUDITOR := $(if $(ENGINE),$(BUILD)/audit/write)
 WORKER := $(if $(WORKERS),$(BUILD)/libexec/sessile-worker)
 # JSON Schema, where a C++ compiler and the headers are.
 VALIJSON    ?= /usr/include/valijson
@@ -129,7 +131,7 @@ all: build
 always:
 build: $(A) $(if $(ENGINE),$(SO)) $(CORE) $(BIN) $(WORKER) $(SCHEMA) $(ENCODINGS) $(BUILD)/sessile.pc
 	$(if $(SCHEMA),,@echo 'Built without JSON Schema, which needs: $(SCHEMA_PACKAGES)')
-everything: build $(BUILD)/internal.a $(TESTS) $(CLOCKED) $(STORE_OBJECTS) $(FUZZERS) $(BENCHES) $(SAMPLES) \
+everything: build $(BUILD)/internal.a $(TESTS) $(CLOCKED) $(AUDITOR) $(STORE_OBJECTS) $(FUZZERS) $(BENCHES) $(SAMPLES) \
             $(BUILD)/accuracy/retrieval
 
 # ---- objects -------------------------------------------------------------------------
@@ -215,6 +217,10 @@ $(BIN): $(COMMAND) $(BINDING) $(BUILD)/internal.a
 $(CLOCKED): $(OBJ)/tests/clock/clock.o $(COMMAND) $(BINDING) $(BUILD)/internal.a
 	@mkdir -p $(@D)
 	$(LINK) -Wl,-E -o $@ $^ $(LIBS) -Wl,--as-needed $(COMMAND_LIBS)
+
+$(AUDITOR): $(OBJ)/tests/audit/write_audit.o $(BUILD)/internal.a
+	@mkdir -p $(@D)
+	$(LINK) -o $@ $^ $(LIBS)
 
 $(WORKER): $(WORKERS) $(BUILD)/internal.a
 	@mkdir -p $(@D)

@@ -19,6 +19,7 @@
 #include "admin/list_cache.h"
 #include "admin/places.h"
 #include "audit/audit.h"
+#include "guard/control.h"
 #include "operations/deletion.h"
 #include "session/fold.h"
 
@@ -265,8 +266,10 @@ static sessile_status deal_with(reseal_core *r, const place *at, sessile_error *
     }
     if (log.key.epoch == now.epoch && log.key.suite == now.suite)
         return SESSILE_OK;
-    status = log_reseal(&st->backend, st->keys, at->folder, at->name,
-                        st->config.timeout_ms, &callbacks, &done, &st->alloc, &why);
+    status = !strcmp(at->folder, CONTROL_FOLDER)
+                 ? control_reseal(st, at->folder, at->name, &done, &why)
+                 : log_reseal(&st->backend, st->keys, at->folder, at->name,
+                              st->config.timeout_ms, &callbacks, &done, &st->alloc, &why);
     r->state.resealed += done != 0;
     switch (status) {
     case SESSILE_OK:
@@ -350,7 +353,7 @@ out:
 
 /* ------------------------------------------------------------------ forgetting */
 
-/* Counts the logs of a user that can be opened. */
+/* Counts the logs of a user that can be opened. DENIED: one is under a hold. */
 static sessile_status count_open(store_core *st, const char *user, uint64_t *out,
                                  sessile_error *err)
 {
@@ -363,9 +366,13 @@ static sessile_status count_open(store_core *st, const char *user, uint64_t *out
     for (size_t i = 0; !status && i < logs.count; i++) {
         const place *at = &logs.list[i];
         log_about log;
+        const store_removal what = {at->folder, at->name, user, {NULL, 0}};
         if (log_read_about(&st->backend, at->folder, at->name, 0, 0, &log, NULL) ||
             strcmp(log.key.user, user))
             continue;
+        status = store_check_removal(st, &what, err);
+        if (status)
+            break;
         buf_clear(&text);
         *out += !log_peek(&st->backend, st->keys, at->folder, at->name,
                           session_read_depth(st), st->config.timeout_ms, &text,
@@ -400,6 +407,7 @@ sessile_status forget_user(store_core *st, sessile_slice user, uint64_t *session
                            sessile_error *err)
 {
     char name[NAME_SIZE];
+    const store_removal all = {"", "", name, user};
     uint64_t open = 0, removed;
     sessile_status status, noted;
 
@@ -410,7 +418,9 @@ sessile_status forget_user(store_core *st, sessile_slice user, uint64_t *session
                     "this store is plain: users have no secrets here. Delete their "
                     "sessions instead");
     keyring_user_name(st->keys, user, name);
-    status = count_open(st, name, &open, err);
+    status = store_check_removal(st, &all, err);
+    if (!status)
+        status = count_open(st, name, &open, err);
     if (status)
         return status;
     status = keyring_forget(st->keys, name, &removed, err);

@@ -45,6 +45,8 @@ sessile_status sessile_memory_open(sessile_memory **out, sessile_store *store,
     API_TEXT(options->language);
     GUARD_ENTER(memory_open, store);
     GUARD_NAMES(sessile_memory_options, options, guard_own_memory);
+    if (options->consent.size)
+        GUARD_REFUSE_IF(GUARD_WHO, guard_check_consent(GUARD_WHO, options->user, err));
     GUARD_MAKE(out, &core->alloc);
     (*out)->shared = !options->user.size;
     GUARD_MADE(out, memory_open(GUARD_INTO(out), core, options, err));
@@ -155,6 +157,8 @@ sessile_status sessile_memory_consent(sessile_memory *memory, int given, sessile
     API_TEXT(text);
     API_TEXT(scope);
     GUARD_ENTER(memory_consent, memory);
+    const sessile_slice user = {core->user, core->user_size};
+    GUARD_REFUSE_IF(GUARD_WHO, guard_check_consent(GUARD_WHO, user, err));
     return GUARD_LEAVE(memory_consent(core, given, by, text, scope, err));
 }
 

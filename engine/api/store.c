@@ -2,6 +2,7 @@
 #include "api/api.h"
 
 #include "admin/list.h"
+#include "guard/hold.h"
 #include "policy/policy.h"
 #include "session/limits.h"
 #include "session/store_handle.h"
@@ -48,10 +49,11 @@ sessile_status api_give_store(sessile_store **out, sessile_status status,
 {
     if (status)
         return status;
-    *out = mem_zalloc(&core->alloc, sizeof **out);
+    status = holds_attach(core, err);
+    *out = status ? NULL : mem_zalloc(&core->alloc, sizeof **out);
     if (!*out) {
         store_handle_close(core);
-        return fail_nomem(err);
+        return status ? status : fail_nomem(err);
     }
     (*out)->alloc = core->alloc;
     *GUARD_INTO(out) = core;

@@ -509,6 +509,11 @@ sessile_status audit_root(audit_log *a, char out[SEAL_HEX], sessile_error *err)
     return status;
 }
 
+uint64_t audit_part_bytes(const audit_log *a)
+{
+    return a->lanes.part_bytes;
+}
+
 sessile_status audit_reseal(store_core *st, sessile_error *err)
 {
     return lane_seeds_reseal(st, err);

@@ -28,6 +28,9 @@ typedef enum audit_outcome {
     AUDIT_UNKNOWN
 } audit_outcome;
 
+/* The outcome of that name; -1: there is none. */
+int audit_outcome_of(sessile_slice name);
+
 /* One event. Every text may be empty, and is left out then. */
 typedef struct audit_event {
     struct {
@@ -81,6 +84,9 @@ sessile_status audit_close(audit_log *a, sessile_error *err);
 /* The public key that vouches for the audit, in hex: to be kept elsewhere. Makes the
  * audit when there is none. */
 sessile_status audit_root(audit_log *a, char out[SEAL_HEX], sessile_error *err);
+
+/* The bytes after which a log is followed by the next: all who write must agree. */
+uint64_t audit_part_bytes(const audit_log *a);
 
 /* The seeds of all lanes under the newest master key, before others are dropped. */
 sessile_status audit_reseal(store_core *st, sessile_error *err);

@@ -27,6 +27,15 @@ void audit_event_init(audit_event *e)
     e->operation.entry = SESSILE_NO_ID;
 }
 
+int audit_outcome_of(sessile_slice name)
+{
+    for (int i = 0; i <= AUDIT_UNKNOWN; i++)
+        if (strlen(outcome_names[i]) == name.size &&
+            !memcmp(outcome_names[i], name.data, name.size))
+            return i;
+    return -1;
+}
+
 /* Cut at TEXT_MOST bytes; what is not UTF-8 is replaced. */
 static void put(buf *out, const char *name, sessile_slice text)
 {

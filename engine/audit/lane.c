@@ -6,7 +6,7 @@
  * sealer evolves it to where the log is. Must never give a lane's lock a place in another
  * lane's: of two locks, none is waited for while the other is held.
  */
-#include "audit/lane.h"
+#include "audit/parts.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -185,27 +185,6 @@ static sessile_status visit(void *arg, sessile_id id, const char *text, size_t s
 
 /* ------------------------------------------------------------------ opening */
 
-static int part_exists(store_core *st, uint32_t number, uint32_t part, sessile_error *err)
-{
-    char name[LANE_NAME];
-    sessile_backend_log *log;
-    sessile_status status;
-
-    lane_part_name(number, part, name);
-    status = st->backend.table->open(st->backend.self, AUDIT_FOLDER, name, &log, err);
-    if (!status)
-        st->backend.table->close(log);
-    if (status != SESSILE_NOTFOUND)
-        return status ? -1 : 1;
-    error_clear(err);
-    return 0;
-}
-
-int lane_exists(store_core *st, uint32_t number, sessile_error *err)
-{
-    return part_exists(st, number, 0, err);
-}
-
 /* Opens a part in the place of what is open. */
 static sessile_status open_part(lane *l, uint32_t part, sessile_error *err)
 {
@@ -233,7 +212,7 @@ static sessile_status open_last(lane *l, sessile_error *err)
     uint32_t part = l->head.part;
     int there;
 
-    while ((there = part_exists(l->store, l->head.lane, part + 1, err)) == 1)
+    while ((there = lane_part_exists(l->store, l->head.lane, part + 1, err)) == 1)
         part++;
     return there < 0 ? err->code : open_part(l, part, err);
 }
@@ -244,6 +223,7 @@ sessile_status lane_open(lane **out, store_core *st, uint32_t number, uint64_t b
     sessile_error local = {0};
     lane *l = mem_zalloc(&st->alloc, sizeof *l);
     unsigned char *seed = seed_new();
+    lane_parts parts;
     sessile_status status;
     uint64_t epoch = 0;
     char *blob = NULL;
@@ -263,6 +243,9 @@ sessile_status lane_open(lane **out, store_core *st, uint32_t number, uint64_t b
     map_init(&l->who, &st->alloc);
     /* The seed first: it is never ahead of the log, which others go on sealing. */
     status = lane_seed_read(st, number, &epoch, seed, &blob, &size, err);
+    if (!status)
+        status = lane_parts_find(&parts, st, err);
+    l->head.part = !status && parts.there[number] ? parts.last[number] : 0;
     if (!status)
         status = open_last(l, err);
     if (!status)

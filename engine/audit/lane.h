@@ -49,8 +49,6 @@ typedef struct lane {
     int stale; /* its fold is not that of the log: it is opened again */
 } lane;
 
-/* 1: there is a log of that number; 0; -1: err. */
-int lane_exists(store_core *st, uint32_t number, sessile_error *err);
 /* Opens the last part of a lane. NOTFOUND: there is none, or its seed is not here: it is
  * a copy, and cannot be written on. DAMAGED: the log was cut, or is not the seed's. */
 sessile_status lane_open(lane **out, store_core *st, uint32_t number, uint64_t bytes_most,

@@ -16,17 +16,20 @@
 #include "base/text.h"
 #include "codec/entry.h"
 #include "audit/audit.h"
+#include "audit/parts.h"
 
 /* Adds the lanes that are there, and have a seed here. */
 static sessile_status find_lanes(audit_lanes *a, sessile_error *err)
 {
     store_core *st = a->store;
-    int there;
+    lane_parts parts;
+    sessile_status status = lane_parts_find(&parts, st, err);
 
-    while ((there = lane_exists(st, a->next, err)) == 1) {
+    if (status)
+        return status;
+    while (parts.there[a->next]) {
         char name[LANE_NAME], *blob;
         size_t size;
-        sessile_status status;
         lane_seed_name(a->next, name);
         status = st->backend.table->blob_get(st->backend.self, name, &blob, &size, err);
         if (!status)
@@ -40,8 +43,6 @@ static sessile_status find_lanes(audit_lanes *a, sessile_error *err)
             return fail(err, SESSILE_LIMIT, "the audit has %d lanes: no more can be made",
                         LANE_MOST);
     }
-    if (there < 0)
-        return err->code;
     a->found = 1;
     return SESSILE_OK;
 }

@@ -1,12 +1,12 @@
 /*
- * verify.c: reads every entry of the audit and compares it with the seals.
+ * verify.c: which lanes are verified, and from where: the root lane, then those that it
+ * names.
  *
- * Trusts nothing but the root key: a lane's first key is that key, or one that a sealed
- * entry of the root lane names. From there each seal gives the key of the next one, so
- * what is proven ends with the last seal. Whether that is really the last one, the seed
- * tells, if it is here: a seed cannot be set back.
+ * A lane's first key is the root key, or one that a sealed entry of the root lane names.
+ * Whether what is there ends with the last seal that was made, the seed tells, if it is
+ * here: a seed cannot be set back.
  */
-#include "audit/verify.h"
+#include "audit/verify_internal.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -14,183 +14,16 @@
 
 #include "base/alloc.h"
 #include "base/text.h"
-#include "codec/entry.h"
-#include "audit/lane.h"
 #include "session/handle.h"
 #include "session/header.h"
 
-/* What the root says of a lane. */
-typedef struct vouched {
-    int is; /* 1: named by a sealed entry; 2: by one that is not sealed yet */
-    unsigned char key[SIGN_PUBLIC];
-} vouched;
+enum { STEP = 1 << 20 };
 
-typedef struct verifier {
-    store_core *store;
-    const audit_verify_options *options;
-    audit_verdict *out;
-    unsigned char root[SIGN_PUBLIC];
-    vouched lanes[LANE_MOST];
-    uint64_t anchors_found;
-    lane now; /* the lane that is read: its head and its chain */
-    int is_root;
-    sessile_id at;             /* the entry that is looked at */
-    uint64_t events;           /* since the last seal, headers left out */
-    int64_t oldest_ms;         /* of those */
-    uint32_t named[LANE_MOST]; /* since the last seal */
-    size_t named_count;
-    audit_head *heads; /* where to put what was found last of each lane; or NULL */
-    size_t head_room, head_count;
-} verifier;
+/* ------------------------------------------------------------------ seeds */
 
-/* The first thing that is wrong, if it is the first. */
-static void wrong(verifier *v, sessile_id at, const char *why)
+static sessile_status read_seed(audit_verifier *v, sessile_error *err)
 {
-    char part[LANE_NAME];
-
-    if (!v->out->holds)
-        return;
-    v->out->holds = 0;
-    lane_part_name(v->now.head.lane, v->now.head.part, part);
-    if (at != SESSILE_NO_ID)
-        snprintf(v->out->where, sizeof v->out->where, "%.12s/%08" PRIx32, part, at);
-    snprintf(v->out->why, sizeof v->out->why, "lane %" PRIu32 ": %s", v->now.head.lane,
-             why);
-}
-
-/* ------------------------------------------------------------------ entries */
-
-/* The header of a part must stand where the part before it ended. */
-static sessile_status begin_part(verifier *v, const char *text, size_t size,
-                                 sessile_error *err)
-{
-    seal_chain *c = &v->now.chain;
-    uint32_t lane = v->now.head.lane, part = v->now.head.part;
-    lane_head h;
-    sessile_status status = lane_head_read(&h, text, size, &v->store->alloc, err);
-
-    if (status)
-        return status;
-    if (h.lane != lane || h.part != part)
-        return fail(err, SESSILE_DAMAGED, "it is another log of the audit");
-    if (part && c->tree.count)
-        return fail(err, SESSILE_DAMAGED,
-                    "the log before this one does not end with a "
-                    "seal");
-    if (h.epoch != c->epoch || memcmp(h.key, c->key, sizeof h.key) != 0 ||
-        memcmp(h.before, c->before, sizeof h.before) != 0 ||
-        memcmp(h.root, v->root, sizeof h.root) != 0)
-        return fail(err, SESSILE_DAMAGED,
-                    part ? "it does not begin where the log before it ended"
-                         : "its first key is not the one that was vouched for");
-    c->first = 0;
-    return SESSILE_OK;
-}
-
-static void note_lane(verifier *v, const entry *e)
-{
-    const char *key;
-    uint64_t number;
-    size_t size;
-
-    if (json_uint(json_get(e->data, "lane"), &number) || number >= LANE_MOST ||
-        !json_plain(json_get(e->data, "key"), &key, &size) || size != 2 * SIGN_PUBLIC ||
-        v->lanes[number].is || hex_decode(v->lanes[number].key, key, SIGN_PUBLIC))
-        return;
-    v->lanes[number].is = 2;
-    v->named[v->named_count++] = (uint32_t)number;
-}
-
-static void note_seal(verifier *v)
-{
-    const seal_chain *c = &v->now.chain;
-    const audit_verify_options *o = v->options;
-
-    v->out->counts.seals++;
-    v->out->counts.events += v->events;
-    v->events = 0;
-    v->oldest_ms = 0;
-    if (c->sealed_ms > v->out->sealed_ms)
-        v->out->sealed_ms = c->sealed_ms;
-    while (v->named_count)
-        v->lanes[v->named[--v->named_count]].is = 1;
-    for (size_t i = 0; o && i < o->anchor_count; i++)
-        v->anchors_found += o->anchors[i].lane == c->lane &&
-                            o->anchors[i].epoch == c->epoch - 1 &&
-                            !memcmp(o->anchors[i].hash, c->before, MERKLE_HASH);
-}
-
-static sessile_status look(verifier *v, sessile_id id, const char *text, size_t size,
-                           sessile_error *err)
-{
-    sessile_status status;
-    entry e;
-
-    if (id && seal_is_type(text, size, "seal")) {
-        status = seal_chain_follow(&v->now.chain, text, size, 1, err);
-        if (!status)
-            note_seal(v);
-        return status;
-    }
-    if (id == 0) {
-        status = begin_part(v, text, size, err);
-        if (status)
-            return status;
-    } else {
-        if (!v->events++ && !entry_read(&e, text, size, NULL))
-            v->oldest_ms = e.time_ms;
-        if (v->is_root && seal_is_type(text, size, "lane") &&
-            !entry_read(&e, text, size, NULL))
-            note_lane(v, &e);
-    }
-    return seal_chain_add(&v->now.chain, text, size, err);
-}
-
-/* After the first wrong entry of a lane nothing of it is worth a look. */
-static sessile_status visit(void *arg, sessile_id id, const char *text, size_t size,
-                            sessile_error *err)
-{
-    verifier *v = arg;
-
-    v->at = id;
-    return look(v, id, text, size, err);
-}
-
-/* ------------------------------------------------------------------ lanes */
-
-static sessile_status read_part(verifier *v, sessile_error *err)
-{
-    store_core *st = v->store;
-    char name[LANE_NAME];
-    log_tail tail;
-    log_t *log = NULL;
-    sessile_status status;
-
-    lane_part_name(v->now.head.lane, v->now.head.part, name);
-    v->at = SESSILE_NO_ID;
-    status = log_inspect(&log, &st->backend, st->keys, AUDIT_FOLDER, name,
-                         session_read_depth(st), st->config.timeout_ms, NULL, visit, v,
-                         &tail, &st->alloc, err);
-    if (!status && log_damage(log, err)) {
-        const log_flaw *flaws;
-        uint64_t left;
-        size_t count = log_flaws(log, &flaws, &left);
-        v->at = count ? flaws[0].first : log_count(log);
-        status = err->code;
-    }
-    log_close(log);
-    return status;
-}
-
-/* A lane's seed as it was before the log was read: the log has all its seals by then. */
-typedef struct seed_before {
-    unsigned char *seed;
-    uint64_t epoch;
-    sessile_error why; /* it cannot be had */
-} seed_before;
-
-static sessile_status read_seed(verifier *v, seed_before *s, sessile_error *err)
-{
+    seed_before *s = &v->seed;
     char *blob = NULL;
     size_t size;
 
@@ -207,9 +40,10 @@ static sessile_status read_seed(verifier *v, seed_before *s, sessile_error *err)
 }
 
 /* It is of the epoch that comes next, or was so when a sealer was killed. */
-static sessile_status check_seed(const verifier *v, const seed_before *s,
-                                 sessile_error *err)
+static sessile_status check_seed(const audit_verifier *v, sessile_error *err)
 {
+    const seed_before *s = &v->seed;
+
     if (s->why.code == SESSILE_NOTFOUND)
         return fail(err, SESSILE_DAMAGED,
                     "its seed is gone, so seals may have been cut off its end (say so if "
@@ -223,6 +57,77 @@ static sessile_status check_seed(const verifier *v, const seed_before *s,
     return SESSILE_OK;
 }
 
+/* ------------------------------------------------------------------ one lane */
+
+/* key: its first. */
+static sessile_status begin_lane(audit_verifier *v, uint32_t number,
+                                 const unsigned char key[SIGN_PUBLIC], sessile_error *err)
+{
+    const lane_cut *cut;
+    seal_chain *c = &v->now.chain;
+
+    memset(&v->now.head, 0, sizeof v->now.head);
+    v->now.head.lane = number;
+    seal_chain_init(c, number, &v->store->alloc);
+    memcpy(c->key, key, SIGN_PUBLIC);
+    v->in_lane = 1;
+    v->is_root = number == v->root_lane;
+    v->first = v->parts.there[number] ? v->parts.first[number] : 0;
+    v->now.head.part = v->first;
+    v->is_cut = v->first > 0;
+    v->is_anchored = 0;
+    cut = vouched_cut(&v->lanes[number], v->first);
+    if (cut && !v->is_root) {
+        c->epoch = cut->epoch;
+        memcpy(c->key, cut->key, sizeof c->key);
+        memcpy(c->before, cut->before, sizeof c->before);
+    }
+    v->events = 0;
+    v->oldest_ms = 0;
+    v->named_count = 0;
+    v->at = SESSILE_NO_ID;
+    return v->options.is_copy ? SESSILE_OK : read_seed(v, err);
+}
+
+static void end_lane(audit_verifier *v)
+{
+    sessile_audit_report *out = &v->report;
+    const seal_chain *c = &v->now.chain;
+
+    out->lanes++;
+    out->unsealed += v->events;
+    if (v->oldest_ms && (!out->unsealed_ms || v->oldest_ms < out->unsealed_ms))
+        out->unsealed_ms = v->oldest_ms;
+    out->cut_lanes += v->is_cut && !v->is_anchored;
+    if (v->heads && c->epoch && v->head_count < v->head_room) {
+        sessile_audit_anchor *h = &v->heads[v->head_count++];
+        h->lane = c->lane;
+        h->epoch = c->epoch - 1;
+        hex_encode(h->hash, c->before, MERKLE_HASH);
+    }
+}
+
+static void leave_lane(audit_verifier *v)
+{
+    log_close(v->log);
+    v->log = NULL;
+    seed_free(v->seed.seed);
+    v->seed.seed = NULL;
+    if (v->in_lane)
+        seal_chain_deinit(&v->now.chain);
+    v->in_lane = 0;
+}
+
+/* What is to be true of a lane as a whole. */
+static sessile_status check_lane(const audit_verifier *v, sessile_error *err)
+{
+    if (v->is_cut && !vouched_cut(&v->lanes[v->now.head.lane], v->first))
+        return fail(err, SESSILE_DAMAGED,
+                    "its first logs are gone, and nothing says that they were removed "
+                    "for their age");
+    return v->options.is_copy ? SESSILE_OK : check_seed(v, err);
+}
+
 static int is_verdict(sessile_status status)
 {
     return status == SESSILE_DAMAGED || status == SESSILE_TRUNCATED ||
@@ -230,210 +135,183 @@ static int is_verdict(sessile_status status)
            status == SESSILE_INVALID || status == SESSILE_LIMIT;
 }
 
-static void end_lane(verifier *v)
+/* The root lane was cut where one of its entries says, by the seal before it. */
+static sessile_status check_cut_root(const audit_verifier *v, const lane_head *begin,
+                                     sessile_error *err)
 {
-    audit_verdict *out = v->out;
-    const seal_chain *c = &v->now.chain;
+    const lane_cut *cut = vouched_cut(&v->lanes[v->root_lane], v->first);
 
-    out->counts.lanes++;
-    out->counts.unsealed += v->events;
-    if (v->oldest_ms && (!out->unsealed_ms || v->oldest_ms < out->unsealed_ms))
-        out->unsealed_ms = v->oldest_ms;
-    if (v->heads && c->epoch && v->head_count < v->head_room) {
-        audit_head *h = &v->heads[v->head_count++];
-        h->lane = c->lane;
-        h->epoch = c->epoch - 1;
-        memcpy(h->hash, c->before, sizeof h->hash);
-    }
+    if (cut && (cut->epoch != begin->epoch ||
+                memcmp(cut->key, begin->key, sizeof begin->key) != 0 ||
+                memcmp(cut->before, begin->before, sizeof begin->before) != 0))
+        return fail(err, SESSILE_DAMAGED,
+                    "it does not begin where the logs that were removed ended");
+    return SESSILE_OK;
 }
 
-/* key: its first. */
-static sessile_status verify_lane(verifier *v, uint32_t number,
-                                  const unsigned char key[SIGN_PUBLIC],
-                                  sessile_error *err)
+/* *more 0: the lane was read to its end. */
+static sessile_status read_lane(audit_verifier *v, int *more, sessile_error *err)
 {
-    int there = 1, has_seed = !v->options || !v->options->is_copy;
-    seed_before seed = {NULL, 0, {0}};
-    sessile_status status;
+    store_core *st = v->store;
+    uint64_t before = v->log ? log_bytes(v->log) : 0;
+    char name[LANE_NAME];
+    sessile_status status = SESSILE_OK;
+    log_tail tail;
 
-    memset(&v->now.head, 0, sizeof v->now.head);
-    v->now.head.lane = number;
-    seal_chain_init(&v->now.chain, number, &v->store->alloc);
-    memcpy(v->now.chain.key, key, SIGN_PUBLIC);
-    v->events = 0;
-    v->oldest_ms = 0;
-    status = has_seed ? read_seed(v, &seed, err) : SESSILE_OK;
-    for (uint32_t part = 0; !status && there == 1; part++) {
-        v->now.head.part = part;
-        status = read_part(v, err);
-        if (part && status == SESSILE_NOTFOUND && v->at == SESSILE_NO_ID) {
-            status = SESSILE_OK;
-            there = 0;
+    *more = 1;
+    if (!v->log) {
+        lane_part_name(v->now.head.lane, v->now.head.part, name);
+        status = log_open_unread(&v->log, &st->backend, st->keys, AUDIT_FOLDER, name,
+                                 session_read_depth(st), st->config.timeout_ms,
+                                 &st->alloc, err);
+        if (status == SESSILE_NOTFOUND && v->now.head.part != v->first) {
+            error_clear(err);
+            *more = 0; /* the part before was the last one */
+            return SESSILE_OK;
         }
-    }
-    if (!there)
-        error_clear(err);
-    if (!status && has_seed) {
         v->at = SESSILE_NO_ID;
-        status = check_seed(v, &seed, err);
+        if (status)
+            return status;
     }
-    seed_free(seed.seed);
+    status = log_inspect_step(v->log, STEP, verify_entry, v, more, &tail, err);
+    v->report.bytes += log_bytes(v->log) - before;
+    if (!status && log_damage(v->log, err)) {
+        const log_flaw *flaws;
+        uint64_t left;
+        size_t count = log_flaws(v->log, &flaws, &left);
+        v->at = count ? flaws[0].first : log_count(v->log);
+        status = err->code;
+    }
+    if (!status && !*more) {
+        log_close(v->log);
+        v->log = NULL;
+        v->now.head.part++;
+        *more = 1;
+    }
+    return status;
+}
+
+static sessile_status step_lane(audit_verifier *v, sessile_error *err)
+{
+    int more;
+    sessile_status status = read_lane(v, &more, err);
+
+    if (!status && more)
+        return SESSILE_OK;
+    if (!status) {
+        lane_head begin = {0};
+        v->at = SESSILE_NO_ID;
+        if (v->is_cut && v->is_root)
+            status = lane_part_peek(&begin, v->store, v->now.head.lane, v->first, err);
+        if (!status && v->is_cut && v->is_root)
+            status = check_cut_root(v, &begin, err);
+        if (!status)
+            status = check_lane(v, err);
+    }
     if (is_verdict(status)) {
-        wrong(v, v->at,
-              status == SESSILE_NOTFOUND ? "it is gone: its log was removed"
-                                         : err->message);
+        verify_wrong(v, v->at,
+                     status == SESSILE_NOTFOUND ? "it is gone: its log was removed"
+                                                : err->message);
         error_clear(err);
         status = SESSILE_OK;
     }
     if (!status)
         end_lane(v);
-    seal_chain_deinit(&v->now.chain);
+    leave_lane(v);
     return status;
 }
 
 /* ------------------------------------------------------------------ the store */
 
-typedef struct numbers {
-    unsigned char there[LANE_MOST];
-    int any;
-} numbers;
-
-static int add_number(void *arg, const char *folder, const char *name)
+/* The root lane is the one that begins with the root key, or did. */
+static sessile_status find_root(audit_verifier *v, sessile_error *err)
 {
-    numbers *n = arg;
-    uint32_t lane, part;
-
-    (void)folder;
-    if (!lane_part_parse(name, &lane, &part)) {
-        n->there[lane] = 1;
-        n->any = 1;
-    }
-    return 0;
-}
-
-static sessile_status take_head(void *arg, sessile_id id, const char *text, size_t size,
-                                sessile_error *err)
-{
-    return id == 0 ? lane_head_read(arg, text, size, &allocator_default, err)
-                   : SESSILE_OK;
-}
-
-/* The header of a lane's first part. What cannot be read is left to verify_lane(). */
-static sessile_status peek(store_core *st, uint32_t number, lane_head *out,
-                           sessile_error *err)
-{
-    char name[LANE_NAME];
-    sessile_status status;
-    buf text;
-
-    lane_part_name(number, 0, name);
-    buf_init(&text, &st->alloc);
-    status = log_peek(&st->backend, st->keys, AUDIT_FOLDER, name, session_read_depth(st),
-                      st->config.timeout_ms, &text, &st->alloc, err);
-    if (!status)
-        status = take_head(out, 0, text.data, text.size, err);
-    buf_deinit(&text);
-    return status;
-}
-
-/* The root lane is the one whose own first key is the root. */
-static sessile_status find_root(verifier *v, const numbers *n, uint32_t *out,
-                                sessile_error *err)
-{
+    const lane_parts *p = &v->parts;
     sessile_error why;
     lane_head h;
 
-    *out = LANE_MOST;
-    for (uint32_t i = 0; i < LANE_MOST && *out == LANE_MOST; i++) {
-        if (!n->there[i])
+    v->root_lane = LANE_MOST;
+    for (uint32_t i = 0; i < LANE_MOST && v->root_lane == LANE_MOST; i++) {
+        if (!p->there[i])
             continue;
-        sessile_status status = peek(v->store, i, &h, &why);
+        sessile_status status = lane_part_peek(&h, v->store, i, p->first[i], &why);
         if (status == SESSILE_NOMEM || status == SESSILE_IO)
             return fail(err, status, "%s", why.message);
-        if (!status && h.lane == i && !memcmp(h.key, v->root, SIGN_PUBLIC))
-            *out = i;
+        if (!status && h.lane == i && h.root_lane == i &&
+            !memcmp(p->first[i] ? h.root : h.key, v->root, SIGN_PUBLIC))
+            v->root_lane = i;
     }
     return SESSILE_OK;
 }
 
-/* Lanes that nobody vouched for: another root's, or nobody's. */
-static void judge_strangers(verifier *v, const numbers *n, uint32_t root)
+static sessile_status pass(void *arg, sessile_id id, const char *text, size_t size,
+                           sessile_error *err)
 {
+    (void)arg, (void)id, (void)text, (void)size, (void)err;
+    return SESSILE_OK;
+}
+
+/* Lanes that nobody vouched for: another root's, or nobody's. */
+static void judge_strangers(audit_verifier *v)
+{
+    store_core *st = v->store;
     sessile_error why;
     lane_head h;
 
     for (uint32_t i = 0; i < LANE_MOST; i++) {
-        if (!n->there[i] || i == root || v->lanes[i].is)
+        if (!v->parts.there[i] || i == v->root_lane || v->lanes[i].is)
             continue;
-        if (!peek(v->store, i, &h, &why) && memcmp(h.root, v->root, SIGN_PUBLIC) != 0) {
-            v->out->counts.other_lanes++;
+        uint32_t part = v->parts.first[i];
+        if (!lane_part_peek(&h, st, i, part, &why) &&
+            memcmp(h.root, v->root, SIGN_PUBLIC) != 0) {
+            v->report.other_lanes++;
             continue;
         }
         /* its maker may have been killed before it was named; then nothing is in it */
         char name[LANE_NAME];
         log_tail tail;
         log_t *log = NULL;
-        lane_part_name(i, 0, name);
-        if (!log_inspect(&log, &v->store->backend, v->store->keys, AUDIT_FOLDER, name,
-                         session_read_depth(v->store), v->store->config.timeout_ms, NULL,
-                         take_head, &h, &tail, &v->store->alloc, &why) &&
+        lane_part_name(i, part, name);
+        if (!log_inspect(&log, &st->backend, st->keys, AUDIT_FOLDER, name,
+                         session_read_depth(st), st->config.timeout_ms, NULL, pass, NULL,
+                         &tail, &st->alloc, &why) &&
             log_count(log) == 1 && !log_damage(log, NULL)) {
             log_close(log);
             continue;
         }
         log_close(log);
         v->now.head.lane = i;
-        wrong(v, SESSILE_NO_ID, "it has events, and the root never named it");
+        verify_wrong(v, SESSILE_NO_ID, "it has events, and the root never named it");
     }
 }
 
-static sessile_status verify_all(verifier *v, sessile_error *err)
+/* An anchor of what the retention removed since it was taken says nothing. */
+static int is_before_cut(const audit_verifier *v, const sessile_audit_anchor *a)
 {
-    store_core *st = v->store;
-    numbers n = {{0}, 0};
-    uint32_t root = LANE_MOST;
-    sessile_status status =
-        st->backend.table->list(st->backend.self, AUDIT_FOLDER, add_number, &n, err);
+    const lane_cut *cut = a->lane < LANE_MOST && v->parts.there[a->lane]
+                              ? vouched_cut(&v->lanes[a->lane], v->parts.first[a->lane])
+                              : NULL;
 
-    if (status == SESSILE_NOTFOUND || (!status && !n.any))
-        return fail(err, SESSILE_NOTFOUND, "there is no audit in this store");
-    if (!status)
-        status = find_root(v, &n, &root, err);
-    if (status)
-        return status;
-    if (root == LANE_MOST) {
-        wrong(v, SESSILE_NO_ID,
-              "none begins with this key: the root lane was removed or "
-              "replaced, or it is the key of another audit");
-        return SESSILE_OK;
-    }
-    v->is_root = 1;
-    status = verify_lane(v, root, v->root, err);
-    v->is_root = 0;
-    for (uint32_t i = 0; !status && i < LANE_MOST; i++)
-        if (i != root && v->lanes[i].is && (v->lanes[i].is == 1 || n.there[i]))
-            status = verify_lane(v, i, v->lanes[i].key, err);
-    if (!status)
-        judge_strangers(v, &n, root);
-    return status;
+    return cut && a->epoch + 1 < cut->epoch;
 }
 
 /* What the options ask for beside. */
-static void judge_options(verifier *v)
+static void judge_options(audit_verifier *v)
 {
-    const audit_verify_options *o = v->options;
-    audit_verdict *out = v->out;
+    const sessile_audit_verify_options *o = &v->options;
+    sessile_audit_report *out = &v->report;
     int64_t now_ms = v->store->os->now_ms(v->store->os->ud);
+    size_t missing = 0;
 
-    if (!o || !out->holds)
-        return;
-    if (v->anchors_found < o->anchor_count) {
+    for (size_t i = 0; i < o->anchor_count; i++)
+        missing += !v->found[i] && !is_before_cut(v, &v->anchors[i]);
+    if (out->holds && missing) {
         out->holds = 0;
         snprintf(out->why, sizeof out->why,
-                 "%" PRIu64 " of %zu anchors are not there: seals that existed were cut "
-                 "off or replaced",
-                 o->anchor_count - v->anchors_found, o->anchor_count);
-    } else if (o->max_age_ms && out->unsealed_ms &&
+                 "%zu of %zu anchors are not there: seals that existed were cut off or "
+                 "replaced",
+                 missing, o->anchor_count);
+    } else if (out->holds && o->max_age_ms && out->unsealed_ms &&
                now_ms - out->unsealed_ms > o->max_age_ms) {
         out->holds = 0;
         snprintf(out->why, sizeof out->why,
@@ -442,43 +320,210 @@ static void judge_options(verifier *v)
     }
 }
 
-static sessile_status run(verifier *v, const char *root, sessile_error *err)
+/* How much there is to read. */
+static void measure(audit_verifier *v)
+{
+    store_core *st = v->store;
+    const sessile_backend *table = st->backend.table;
+    sessile_error ignored;
+
+    for (uint32_t i = 0; i < LANE_MOST; i++)
+        for (uint32_t part = v->parts.first[i];
+             v->parts.there[i] && part <= v->parts.last[i]; part++) {
+            char name[LANE_NAME];
+            sessile_backend_log *log;
+            uint64_t bytes;
+            int64_t mtime_ms;
+            lane_part_name(i, part, name);
+            if (table->open(st->backend.self, AUDIT_FOLDER, name, &log, &ignored))
+                continue;
+            if (!table->size(log, &bytes, &mtime_ms, &ignored))
+                v->report.bytes_of += bytes;
+            table->close(log);
+        }
+}
+
+/* The next lane; OK with stage DONE: there is none. */
+static sessile_status next_lane(audit_verifier *v, sessile_error *err)
+{
+    if (v->stage == VERIFY_ROOT) {
+        v->stage = VERIFY_LANES;
+        return begin_lane(v, v->root_lane, v->root, err);
+    }
+    for (; v->next_lane < LANE_MOST; v->next_lane++) {
+        const vouched *l = &v->lanes[v->next_lane];
+        if (v->next_lane != v->root_lane && l->is &&
+            (l->is == 1 || v->parts.there[v->next_lane]))
+            return begin_lane(v, v->next_lane++, l->key, err);
+    }
+    judge_strangers(v);
+    judge_options(v);
+    v->stage = VERIFY_DONE;
+    return SESSILE_OK;
+}
+
+/* ------------------------------------------------------------------ in steps */
+
+static sessile_status
+copy_options(audit_verifier *v, const sessile_audit_verify_options *o, sessile_error *err)
+{
+    size_t count = o ? o->anchor_count : 0;
+
+    if (!o)
+        return SESSILE_OK;
+    v->options = *o;
+    v->options.anchor_count = 0;
+    if (!count)
+        return SESSILE_OK;
+    v->anchors = (sessile_audit_anchor *)(void *)mem_dup(&v->store->alloc, o->anchors,
+                                                         count * sizeof *o->anchors);
+    v->found = mem_zalloc(&v->store->alloc, count);
+    if (!v->anchors || !v->found) {
+        mem_free(&v->store->alloc, v->anchors, count * sizeof *v->anchors + 1);
+        mem_free(&v->store->alloc, v->found, count);
+        return fail_nomem(err);
+    }
+    v->options.anchor_count = count;
+    for (size_t i = 0; i < count; i++) {
+        unsigned char hash[MERKLE_HASH];
+        if (memchr(v->anchors[i].hash, 0, SEAL_HEX) !=
+                v->anchors[i].hash + SEAL_HEX - 1 ||
+            hex_decode(hash, v->anchors[i].hash, sizeof hash))
+            return fail(err, SESSILE_INVALID, "the hash of an anchor has 64 hex digits");
+        hex_encode(v->anchors[i].hash, hash, sizeof hash);
+    }
+    return SESSILE_OK;
+}
+
+static sessile_status begin(audit_verifier *v, const char *root,
+                            const sessile_audit_verify_options *options,
+                            sessile_error *err)
 {
     sessile_status status;
 
-    memset(v->out, 0, sizeof *v->out);
-    v->out->holds = 1;
+    v->report.holds = 1;
+    v->root_lane = LANE_MOST;
     if (strlen(root) != 2 * SIGN_PUBLIC || hex_decode(v->root, root, SIGN_PUBLIC))
         return fail(err, SESSILE_INVALID, "the key of an audit has 64 hex digits");
-    status = verify_all(v, err);
+    status = copy_options(v, options, err);
     if (!status)
-        judge_options(v);
+        status = lane_parts_find(&v->parts, v->store, err);
+    if (!status && !v->parts.lanes)
+        status = fail(err, SESSILE_NOTFOUND, "there is no audit in this store");
+    if (!status)
+        status = find_root(v, err);
+    if (status)
+        return status;
+    measure(v);
+    if (v->root_lane == LANE_MOST) {
+        verify_wrong(v, SESSILE_NO_ID,
+                     "none begins with this key: the root lane was removed or "
+                     "replaced, or it is the key of another audit");
+        v->stage = VERIFY_DONE;
+    }
+    return SESSILE_OK;
+}
+
+sessile_status audit_verify_begin(audit_verifier **out, store_core *st, const char *root,
+                                  const sessile_audit_verify_options *options,
+                                  sessile_error *err)
+{
+    sessile_error local = {0};
+    audit_verifier *v = mem_zalloc(&st->alloc, sizeof *v);
+    sessile_status status;
+
+    *out = NULL;
+    err = err ? err : &local;
+    if (!v)
+        return fail_nomem(err);
+    v->store = st;
+    status = begin(v, root, options, err);
+    if (status)
+        audit_verify_free(v);
+    else
+        *out = v;
+    return status;
+}
+
+sessile_status audit_verify_step(audit_verifier *v, sessile_audit_report *report,
+                                 sessile_error *err)
+{
+    sessile_error local = {0};
+    sessile_status status = SESSILE_OK;
+
+    err = err ? err : &local;
+    if (v->stage != VERIFY_DONE)
+        status = v->in_lane ? step_lane(v, err) : next_lane(v, err);
+    *report = v->report;
+    return status || v->stage == VERIFY_DONE ? status : SESSILE_NEEDS;
+}
+
+void audit_verify_free(audit_verifier *v)
+{
+    const allocator *a;
+    size_t count;
+
+    if (!v)
+        return;
+    a = &v->store->alloc;
+    count = v->options.anchor_count;
+    leave_lane(v);
+    for (uint32_t i = 0; i < LANE_MOST; i++)
+        for (size_t k = 0; k < 2; k++)
+            if (v->lanes[i].cuts[k].from.alloc)
+                buf_deinit(&v->lanes[i].cuts[k].from);
+    if (count) {
+        mem_free(a, v->anchors, count * sizeof *v->anchors + 1);
+        mem_free(a, v->found, count);
+    }
+    mem_free(a, v, sizeof *v);
+}
+
+static sessile_status run(audit_verifier *v, sessile_audit_report *report,
+                          sessile_error *err)
+{
+    sessile_status status;
+
+    do
+        status = audit_verify_step(v, report, err);
+    while (status == SESSILE_NEEDS);
     return status;
 }
 
 sessile_status audit_verify(store_core *st, const char *root,
-                            const audit_verify_options *options, audit_verdict *out,
-                            sessile_error *err)
+                            const sessile_audit_verify_options *options,
+                            sessile_audit_report *report, sessile_error *err)
 {
-    sessile_error local = {0};
-    verifier v = {.store = st, .options = options, .out = out};
+    audit_verifier *v;
+    sessile_status status = audit_verify_begin(&v, st, root, options, err);
 
-    return run(&v, root, err ? err : &local);
+    memset(report, 0, sizeof *report);
+    if (!status)
+        status = run(v, report, err);
+    audit_verify_free(v);
+    return status;
 }
 
-sessile_status audit_heads(store_core *st, const char *root, audit_head *out, size_t room,
-                           size_t *count, sessile_error *err)
+sessile_status audit_heads(store_core *st, const char *root, int is_copy,
+                           sessile_audit_anchor *out, size_t room, size_t *count,
+                           sessile_error *err)
 {
-    sessile_error local = {0};
-    audit_verdict verdict = {0};
-    verifier v = {.store = st, .out = &verdict, .heads = out, .head_room = room};
-    sessile_status status = run(&v, root, err ? err : &local);
+    sessile_audit_verify_options options = {.is_copy = is_copy};
+    sessile_audit_report report;
+    audit_verifier *v;
+    sessile_status status = audit_verify_begin(&v, st, root, &options, err);
 
     *count = 0;
-    if (!status && !verdict.holds)
+    if (status)
+        return status;
+    v->heads = out;
+    v->head_room = room;
+    status = run(v, &report, err);
+    if (!status && !report.holds)
         status =
-            fail(err, SESSILE_DAMAGED, "the audit does not verify: %.200s", verdict.why);
+            fail(err, SESSILE_DAMAGED, "the audit does not verify: %.200s", report.why);
     if (!status)
-        *count = v.head_count;
+        *count = v->head_count;
+    audit_verify_free(v);
     return status;
 }

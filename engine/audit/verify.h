@@ -2,53 +2,36 @@
  * verify.h: whether the audit is what was sealed; proofs of single events.
  *
  * Needs the store's key, to read the records, and of the audit itself only the public key
- * that audit_root() once told. Changes nothing.
+ * that audit_root() once told. Changes nothing. Options, report and anchors are those of
+ * sessile_audit.h.
  */
 #ifndef AUDIT_VERIFY_H
 #define AUDIT_VERIFY_H
 
 #include "audit/audit.h"
+#include "sessile_audit.h"
 
-/* A place that was seen before: what audit_heads() told then. */
-typedef struct audit_head {
-    uint32_t lane;
-    uint64_t epoch;                  /* of the last seal */
-    unsigned char hash[MERKLE_HASH]; /* of its text */
-} audit_head;
+typedef struct audit_verifier audit_verifier;
 
-typedef struct audit_verify_options {
-    int64_t max_age_ms;        /* of what is not sealed; 0: any */
-    int is_copy;               /* 1: the seeds are not here, as in a backup */
-    const audit_head *anchors; /* each must be one of the seals */
-    size_t anchor_count;
-} audit_verify_options;
-
-/* What was found. */
-typedef struct audit_verdict {
-    int holds; /* 1: everything that was sealed is as it was */
-    struct {
-        uint64_t lanes, seals, events; /* sealed by this key */
-        uint64_t unsealed;             /* events since the last seals: anything may have
-                                          been done to them */
-        uint64_t other_lanes;          /* that another key vouches for: begun in a copy */
-    } counts;
-    int64_t unsealed_ms;  /* when the oldest of the unsealed was written; 0: none */
-    int64_t sealed_ms;    /* when the newest seal was made; 0: none */
-    char where[AUDIT_ID]; /* the first that is wrong; "": a lane as a whole, or nothing */
-    char why[300];
-} audit_verdict;
-
-/*
- * Verifies all lanes that `root` (64 hex digits) vouches for. What is wrong is in *out,
- * with OK. INVALID: root is no key; NOTFOUND: there is no audit; IO, NOMEM.
- */
+/* Verifies all lanes that `root` (64 hex digits) vouches for, in steps. options: copied;
+ * may be NULL. INVALID: root or an anchor is none; NOTFOUND: there is no audit. */
+sessile_status audit_verify_begin(audit_verifier **out, store_core *st, const char *root,
+                                  const sessile_audit_verify_options *options,
+                                  sessile_error *err);
+/* Reads about a megabyte. NEEDS: there is more; OK: all was read. *report: what was found
+ * so far; what is wrong is in it. IO, NOMEM. */
+sessile_status audit_verify_step(audit_verifier *v, sessile_audit_report *report,
+                                 sessile_error *err);
+void audit_verify_free(audit_verifier *v);
+/* All steps. */
 sessile_status audit_verify(store_core *st, const char *root,
-                            const audit_verify_options *options, audit_verdict *out,
-                            sessile_error *err);
+                            const sessile_audit_verify_options *options,
+                            sessile_audit_report *report, sessile_error *err);
 /* The last seal of each lane of that root, verified: anchors to keep elsewhere. *count:
- * at most room. DAMAGED: the audit does not verify. */
-sessile_status audit_heads(store_core *st, const char *root, audit_head *out, size_t room,
-                           size_t *count, sessile_error *err);
+ * at most room. DAMAGED: the audit does not hold. */
+sessile_status audit_heads(store_core *st, const char *root, int is_copy,
+                           sessile_audit_anchor *out, size_t room, size_t *count,
+                           sessile_error *err);
 
 /*
  * Appends a proof, JSON on one line: {"event":TEXT,"seal":TEXT,"hashes":[…],"key":HEX}.

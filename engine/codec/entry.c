@@ -39,6 +39,8 @@ static const char *const type_names[] = {
     [ENTRY_SEAL] = "seal",
     [ENTRY_LANE] = "lane",
     [ENTRY_WHO] = "who",
+    [ENTRY_CONTROL] = "control",
+    [ENTRY_FACT] = "fact",
 };
 
 static const char *const source_names[] = {

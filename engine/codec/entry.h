@@ -32,7 +32,10 @@ typedef enum entry_type {
     ENTRY_EVENT,
     ENTRY_SEAL,
     ENTRY_LANE,
-    ENTRY_WHO
+    ENTRY_WHO,
+    /* of the guard's control log, whose header is of type control */
+    ENTRY_CONTROL,
+    ENTRY_FACT
 } entry_type;
 
 typedef enum entry_source {

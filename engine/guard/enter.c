@@ -13,6 +13,8 @@
 
 /* A bit beyond all permissions: the call goes on with what another began. */
 #define STEP ((permissions)1 << 30)
+/* The same: one of read_audit and check_store is enough. */
+#define CHECK_AUDIT ((permissions)1 << 29)
 
 typedef struct operation {
     permissions need;
@@ -32,9 +34,12 @@ typedef struct operation {
 #define NEED_CREATE_CHECKPOINT PERMISSION(CREATE_CHECKPOINT)
 #define NEED_READ_MEMORY       PERMISSION(READ_MEMORY)
 #define NEED_WRITE_MEMORY      PERMISSION(WRITE_MEMORY)
+#define NEED_READ_AUDIT        PERMISSION(READ_AUDIT)
+#define NEED_CHECK_AUDIT       CHECK_AUDIT
 #define NEED_CHECK_STORE       PERMISSION(CHECK_STORE)
 #define NEED_MOVE_STORE        PERMISSION(MOVE_STORE)
 #define NEED_MANAGE_KEYS       PERMISSION(MANAGE_KEYS)
+#define NEED_MANAGE_PRIVACY    PERMISSION(MANAGE_PRIVACY)
 #define NEED_ERASE_USER        PERMISSION(ERASE_USER)
 
 #define OF_ALL_NONE    0
@@ -87,6 +92,10 @@ sessile_status guard_check(const guard_call *call, sessile_error *err)
     const operation *o = &operations[call->op];
     permissions missing = o->need & ~p->may & ~STEP;
 
+    if (missing & CHECK_AUDIT)
+        missing = p->may & (PERMISSION(READ_AUDIT) | PERMISSION(CHECK_STORE))
+                      ? missing & ~CHECK_AUDIT
+                      : missing ^ CHECK_AUDIT ^ PERMISSION(READ_AUDIT);
     if (!principal_stands(p) || (!(o->need & STEP) && !principal_lives(p)))
         return fail(err, SESSILE_DENIED, "the credential is not accepted");
     if (missing && (p->may & PERMISSION_HOST))
@@ -151,6 +160,37 @@ sessile_status guard_own_memory(const principal *p, const store_core *store,
         options->user.size ? principal_sees(p, &names) : principal_sees_agent(p, agent);
 
     return sees ? SESSILE_OK : refuse_foreign(err);
+}
+
+sessile_status guard_own_user(const principal *p, sessile_slice *user, sessile_error *err)
+{
+    if (p->agent_count || p->session.size)
+        return fail(err, SESSILE_DENIED,
+                    "this concerns every agent, and this view is of some");
+    if (p->all)
+        return SESSILE_OK;
+    if (user->size && (user->size != p->user.size ||
+                       memcmp(user->data, p->user.data, p->user.size) != 0))
+        return refuse_foreign(err);
+    *user = p->user;
+    return p->user.size ? SESSILE_OK : refuse_foreign(err);
+}
+
+sessile_status guard_may_consent(const principal *p, sessile_slice user,
+                                 sessile_error *err)
+{
+    if (!user.size || p->may & (PERMISSION(MANAGE_PRIVACY) | PERMISSION_HOST))
+        return SESSILE_OK; /* of nobody: no consent is needed */
+    if (p->user.size == user.size && !memcmp(p->user.data, user.data, user.size))
+        return SESSILE_OK;
+    return fail_rule(err, SESSILE_DENIED, "consent",
+                     "only the user consents, or whoever may manage_privacy");
+}
+
+sessile_status guard_check_consent(const principal *p, sessile_slice user,
+                                   sessile_error *err)
+{
+    return p->guard->consent ? guard_may_consent(p, user, err) : SESSILE_OK;
 }
 
 sessile_status guard_own_list(const principal *p, const store_core *store,

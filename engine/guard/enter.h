@@ -20,6 +20,7 @@
 #include "base/alloc.h"
 #include "base/error.h"
 #include "session/cores.h"
+#include "sessile_audit.h"
 #include "sessile_guard.h"
 #include "sessile_memory.h"
 
@@ -44,6 +45,8 @@ GUARD_HANDLE(search);
 GUARD_HANDLE(check);
 GUARD_HANDLE(reseal);
 GUARD_HANDLE(migration);
+GUARD_HANDLE(audit_reader);
+GUARD_HANDLE(audit_verification);
 
 typedef enum guard_op {
 #define OPERATION(name, permission, also, limit, event, screens, object) OP_##name,
@@ -74,6 +77,15 @@ sessile_status guard_own_memory(const principal *p, const store_core *store,
                                 sessile_error *err);
 sessile_status guard_own_list(const principal *p, const store_core *store,
                               sessile_list_options *options, sessile_error *err);
+/* A call about all that there is of a user: an empty name becomes the caller's own. */
+sessile_status guard_own_user(const principal *p, sessile_slice *user,
+                              sessile_error *err);
+/* DENIED: it is neither that user nor may manage_privacy. */
+sessile_status guard_may_consent(const principal *p, sessile_slice user,
+                                 sessile_error *err);
+/* The same, where the guard asks for consent (sessile_guard_options). */
+sessile_status guard_check_consent(const principal *p, sessile_slice user,
+                                   sessile_error *err);
 /* 1 if a memory that a call is given may be read, or written to (writes). */
 int guard_gives_memory(const principal *p, const sessile_memory *memory, int writes);
 /* 1 if the principal (NULL: any) may make sessions. */

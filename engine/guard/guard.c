@@ -88,6 +88,7 @@ sessile_status guard_set(sessile_store *store, const sessile_guard_options *opti
     g->os = store->core->os;
     g->store = store->core;
     g->require_principal = options->require_principal;
+    g->consent = options->consent;
     status = roles_init(&g->roles, options->roles, options->role_count, a, err);
     if (!status)
         status = open_limiter(g, &options->limits, err);
@@ -106,7 +107,9 @@ sessile_status guard_set(sessile_store *store, const sessile_guard_options *opti
     if (status) { /* with it goes the guard */
         principal_release(store->who);
         store->who = NULL;
+        return status;
     }
+    atomic_store(&store->core->consent, options->consent != 0);
     return status;
 }
 

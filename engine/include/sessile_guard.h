@@ -125,6 +125,10 @@ typedef struct sessile_guard_options {
                                              takes its place */
     size_t role_count;
     int require_principal; /* 1: the host's own handle may make views, and nothing else */
+    /* 1: a search finds nothing in the memory of a user who does not consent, and only
+     * the user consents, or who may manage_privacy (sessile_privacy.h). Nothing is
+     * written or recalled without consent in any case. */
+    int consent;
     sessile_limit_options limits;
     sessile_audit_options audit;
 
@@ -146,10 +150,10 @@ SESSILE_API void sessile_guard_options_init(sessile_guard_options *options);
  * that were opened through `store` before are not guarded: call this right after the
  * store was opened.
  *
- * INVALID: the store has a guard already, or is a view; a role, a rule, a rate, a URL or
- * a host in urls.options.allow that cannot be: the message names it. UNSUPPORTED: the
- * store cannot keep an audit: give another one; the client library of Redis is not
- * installed. NOMEM.
+ * INVALID: the store has a guard already, or is a view; a role, a rule, a rate, a URL or a
+ * host in urls.options.allow that cannot be: the message names it. UNSUPPORTED: the store
+ * cannot keep an audit: give another one; the client library of Redis is not installed.
+ * NOMEM.
  */
 SESSILE_API sessile_status sessile_store_guard(sessile_store *store,
                                                const sessile_guard_options *options,

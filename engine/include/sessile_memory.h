@@ -228,6 +228,7 @@ typedef struct sessile_memory_erase_options {
     sessile_slice session_agent; /* empty: the memory's */
     int64_t ended_before_ms; /* what was replaced, deleted or rejected, or expired, before
                               */
+    int64_t written_before_ms; /* what was written before, whatever became of it */
 } sessile_memory_erase_options;
 /*
  * Takes the texts of entries out of the log: value, key, also, author, sources, metadata,

@@ -83,6 +83,29 @@ static sessile_status check_fence(log_t *log, sessile_error *err)
                 log->name);
 }
 
+/* What was read to its end, with that status, is a log that holds together. */
+static sessile_status judge_end(log_t *log, sessile_status status, uint64_t size,
+                                log_tail *tail, sessile_error *err)
+{
+    if (!status && log->end.count == 0) {
+        status =
+            fail(err, SESSILE_DAMAGED,
+                 "%s is damaged at byte 0, entry 00000000, its header: nothing of it "
+                 "can be opened. Nothing was changed: bring back a backup",
+                 log->name);
+    }
+    if (!status)
+        status = log_check_proof(log, size, err);
+    if (!status)
+        status = check_fence(log, err);
+    status = log_record_damage(log, status, err);
+    if (!status && !log->damage && size > log->end.bytes) {
+        tail->offset = log->end.bytes;
+        tail->bytes = size - log->end.bytes;
+    }
+    return status;
+}
+
 static sessile_status inspect_once(log_t **out, store *st, const keyring *k,
                                    const char *folder, const char *name, unsigned depth,
                                    int timeout_ms, const log_index_callbacks *callbacks,
@@ -109,29 +132,13 @@ static sessile_status inspect_once(log_t **out, store *st, const keyring *k,
         status = read_on(log, visit, arg, &size, err);
     if (!status && size > log->end.bytes)
         status = look_at_tail(log, timeout_ms, visit, arg, &size, tail, err);
-    if (!status && log->end.count == 0) {
-        status =
-            fail(err, SESSILE_DAMAGED,
-                 "%s is damaged at byte 0, entry 00000000, its header: nothing of it "
-                 "can be opened. Nothing was changed: bring back a backup",
-                 log->name);
-    }
-    if (!status)
-        status = log_check_proof(log, size, err);
-    if (!status)
-        status = check_fence(log, err);
-    status = log_record_damage(log, status, err);
+    status = judge_end(log, status, size, tail, err);
     if (status) {
         status = log_check_moved(log, status, moved, err);
         *out = NULL;
         log_close(log);
-        return status;
     }
-    if (!log->damage && size > log->end.bytes) {
-        tail->offset = log->end.bytes;
-        tail->bytes = size - log->end.bytes;
-    }
-    return SESSILE_OK;
+    return status;
 }
 
 sessile_status log_inspect(log_t **out, store *st, const keyring *k, const char *folder,
@@ -153,4 +160,31 @@ sessile_status log_inspect(log_t **out, store *st, const keyring *k, const char 
         moved = moved && callbacks; /* else what was shown cannot be taken back */
     }
     return status;
+}
+
+sessile_status log_inspect_step(log_t *log, uint64_t bytes, log_visit visit, void *arg,
+                                int *more, log_tail *tail, sessile_error *err)
+{
+    sessile_error local = {0};
+    uint64_t size = 0, begin = log->end.bytes, limit;
+    sessile_status status = SESSILE_OK;
+    err = err ? err : &local;
+    *more = 0;
+    *tail = (log_tail){0, 0, 0, 0};
+    if (log->damage)
+        return SESSILE_OK;
+    status = log_size(log, &size, err);
+    /* A write may be larger than that, and then more is read until it ends. */
+    for (limit = begin; !status && log->end.bytes == begin && limit < size; bytes *= 2) {
+        limit = bytes < size - begin ? begin + bytes : size;
+        status = log_scan(log, limit, visit, arg, err);
+    }
+    *more = !status && log->end.bytes > begin && log->end.bytes < size;
+    if (*more)
+        return SESSILE_OK;
+    if (!status)
+        status = read_on(log, visit, arg, &size, err);
+    if (!status && size > log->end.bytes)
+        status = look_at_tail(log, log->timeout_ms, visit, arg, &size, tail, err);
+    return judge_end(log, status, size, tail, err);
 }

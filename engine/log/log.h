@@ -289,6 +289,13 @@ sessile_status log_inspect(log_t **out, store *st, const keyring *k, const char 
                            const log_index_callbacks *callbacks, log_visit visit,
                            void *arg, log_tail *tail, const allocator *a,
                            sessile_error *err);
+/*
+ * The same in steps, of a log that log_open_unread() has opened, and without an index:
+ * reads about `bytes` more. *more 0: that was the end, which was judged. May be called
+ * again when the log has grown. The handle keeps the offsets of what was read.
+ */
+sessile_status log_inspect_step(log_t *log, uint64_t bytes, log_visit visit, void *arg,
+                                int *more, log_tail *tail, sessile_error *err);
 /* Marks the log as damaged: from now on it can only be read. */
 sessile_status log_set_damage(log_t *log, const sessile_error *why, sessile_error *err);
 

@@ -8,10 +8,16 @@
 sessile_status memory_check_consent(const memory_core *m, sessile_error *err)
 {
     if (m->user_size && !m->fold->consented)
-        return fail(err, SESSILE_DENIED,
-                    "the user has not consented%s: nothing is written until a consent is",
-                    m->fold->consent ? ", or does no longer" : "");
+        return fail_rule(
+            err, SESSILE_DENIED, "consent",
+            "the user has not consented%s: nothing is written until a consent is",
+            m->fold->consent ? ", or does no longer" : "");
     return SESSILE_OK;
+}
+
+int memory_is_hidden(const memory_core *m)
+{
+    return m->user_size && !m->fold->consented && atomic_load(&m->store->consent);
 }
 
 typedef struct consenting {

@@ -170,6 +170,18 @@ static sessile_status choose_ended(erasing *e, sessile_error *err)
     return status;
 }
 
+static int is_before(const memory_record *r, int64_t before_ms)
+{
+    return !(r->flags & RECORD_ERASED) && r->time_ms < before_ms;
+}
+
+static void choose_written(erasing *e)
+{
+    for (uint32_t i = 0; i < e->count; i++)
+        if (is_before(&e->m->fold->states.records[i], e->wanted->written_before_ms))
+            add_target(e, i);
+}
+
 /* What a target replaces by its key and was written after it. */
 static sessile_status choose_beneath(erasing *e, sessile_error *err)
 {
@@ -253,6 +265,8 @@ static sessile_status choose(erasing *e, sessile_error *err)
     }
     if (!status && w->ended_before_ms)
         status = choose_ended(e, err);
+    if (!status && w->written_before_ms)
+        choose_written(e);
     if (!status)
         status = choose_beneath(e, err);
     memory_unlock(e->m);
@@ -292,6 +306,8 @@ sessile_status memory_erase(memory_core *m, const sessile_memory_erase_options *
 
     begin(&e, m, options);
     status = choose(&e, err);
+    if (!status && e.target_count)
+        status = memory_check_removal(m, err);
     if (!status && e.target_count) {
         status = judge_all(m, &e.rejected, SESSILE_MEMORY_REJECT, nothing, nothing,
                            &changed, err);
@@ -303,6 +319,35 @@ sessile_status memory_erase(memory_core *m, const sessile_memory_erase_options *
     }
     if (!status)
         *erased = e.target_count;
+    end(&e);
+    return status;
+}
+
+sessile_status memory_count_before(memory_core *m, int64_t before_ms, uint64_t *count,
+                                   sessile_error *err)
+{
+    sessile_status status = memory_lock_fresh(m, err);
+
+    *count = 0;
+    if (status)
+        return status;
+    for (uint32_t i = 0; i < m->fold->states.count; i++)
+        *count += is_before(&m->fold->states.records[i], before_ms);
+    memory_unlock(m);
+    return SESSILE_OK;
+}
+
+sessile_status memory_count_from(memory_core *m, sessile_slice agent,
+                                 sessile_slice session, size_t *count, sessile_error *err)
+{
+    const sessile_memory_erase_options from = {.session = session,
+                                               .session_agent = agent};
+    sessile_status status;
+    erasing e;
+
+    begin(&e, m, &from);
+    status = choose(&e, err);
+    *count = e.target_count;
     end(&e);
     return status;
 }

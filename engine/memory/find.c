@@ -389,7 +389,8 @@ sessile_status memory_search(memory_core *m, sessile_slice question,
     if (status)
         return status;
     rows_init(&l, &m->store->alloc);
-    status = search_locked(m, question, options, &l, &v, err);
+    if (!memory_is_hidden(m))
+        status = search_locked(m, question, options, &l, &v, err);
     return finish(m, &l, status, rows, count, err);
 }
 

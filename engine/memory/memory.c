@@ -35,6 +35,12 @@ void memory_place(const memory_core *m, char folder[NAME_SIZE], char name[NAME_S
     names_place(m->store, &names, folder, name);
 }
 
+sessile_status memory_check_removal(const memory_core *m, sessile_error *err)
+{
+    session_names names = own_names(m);
+    return memory_name_error(m, names_check_removal(m->store, &names, err), err);
+}
+
 sessile_status memory_name_error(const memory_core *m, sessile_status status,
                                  sessile_error *err)
 {

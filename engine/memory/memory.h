@@ -52,6 +52,9 @@ sessile_status memory_damage(memory_core *m, sessile_error *err);
 /* The folder and name of its log. */
 void memory_place(const memory_core *m, char folder[NAME_SIZE], char name[NAME_SIZE]);
 
+/* DENIED when a hold keeps its texts from being removed. */
+sessile_status memory_check_removal(const memory_core *m, sessile_error *err);
+
 /* FORKED in a process that did not open the memory, where the mutex may be held by a
  * thread that does not exist. */
 sessile_status memory_check_process(const memory_core *m, sessile_error *err);
@@ -82,6 +85,9 @@ sessile_status memory_consent_once(memory_core *m, sessile_slice text,
                                    sessile_error *err);
 /* DENIED when the user does not consent. The mutex is held. */
 sessile_status memory_check_consent(const memory_core *m, sessile_error *err);
+/* 1: a search must find nothing, since the user does not consent and the store's guard
+ * asks for it. The mutex is held. */
+int memory_is_hidden(const memory_core *m);
 
 /* ---- write.c */
 sessile_status memory_write(memory_core *m, const sessile_memory_write_entry *entries,
@@ -167,6 +173,13 @@ sessile_status memory_models(memory_core *m, sessile_memory_model **out, size_t 
 /* ---- erase.c */
 sessile_status memory_erase(memory_core *m, const sessile_memory_erase_options *options,
                             size_t *erased, sessile_error *err);
+/* How many entries, erased ones left out, were written before that. */
+sessile_status memory_count_before(memory_core *m, int64_t before_ms, uint64_t *count,
+                                   sessile_error *err);
+/* How many entries are from a session, erased ones left out. */
+sessile_status memory_count_from(memory_core *m, sessile_slice agent,
+                                 sessile_slice session, size_t *count,
+                                 sessile_error *err);
 sessile_status memory_delete_from(memory_core *m, sessile_slice agent,
                                   sessile_slice session, sessile_slice by,
                                   size_t *changed, sessile_error *err);

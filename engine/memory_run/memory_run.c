@@ -207,7 +207,8 @@ sessile_status memory_run_step(memory_run_core *run, sessile_need *need,
     if (run->ask.out)
         return fail(err, SESSILE_INVALID, "the run waits for an answer: reply first");
     if (run->result.failed.code)
-        return fail(err, run->result.failed.code, "%s", run->result.failed.message);
+        return fail_rule(err, run->result.failed.code, run->result.failed.rule, "%s",
+                         run->result.failed.message);
     switch (run->kind) {
     case MEMORY_RUN_RECALL:
         status = memory_step_recall(run, need, &why);
@@ -222,5 +223,5 @@ sessile_status memory_run_step(memory_run_core *run, sessile_need *need,
         return status;
     run->result.failed = why;
     run->result.failed.code = status;
-    return fail(err, status, "%s", why.message);
+    return fail_rule(err, status, why.rule, "%s", why.message);
 }

@@ -217,6 +217,8 @@ sessile_status session_remove(store_core *st, const session_names *names,
     sessile_status status = hash_names(names, out->id_hash, &st->alloc, err);
 
     if (!status)
+        status = names_check_removal(st, names, err);
+    if (!status)
         status = look(st, names, &out->bytes, err);
     if (status)
         return status;

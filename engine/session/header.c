@@ -60,20 +60,34 @@ void names_place(const store_core *st, const session_names *names, char folder[N
         memcpy(folder + strlen(folder), MEMORY_FOLDER, sizeof MEMORY_FOLDER);
     else if (names->kind == NAMES_AUDIT)
         memcpy(folder, AUDIT_FOLDER, sizeof AUDIT_FOLDER);
+    else if (names->kind == NAMES_CONTROL)
+        memcpy(folder, CONTROL_FOLDER, sizeof CONTROL_FOLDER);
     keyring_log_name(st->keys, names->user, names->id, name);
 }
 
 int folder_has_sessions(const char *folder)
 {
     size_t size = strlen(folder), end = sizeof MEMORY_FOLDER - 1;
-    return strcmp(folder, AUDIT_FOLDER) != 0 &&
+    return strcmp(folder, AUDIT_FOLDER) != 0 && strcmp(folder, CONTROL_FOLDER) != 0 &&
            (size <= end || strcmp(folder + size - end, MEMORY_FOLDER) != 0);
+}
+
+sessile_status names_check_removal(store_core *st, const session_names *names,
+                                   sessile_error *err)
+{
+    char folder[NAME_SIZE], name[NAME_SIZE], secret[NAME_SIZE];
+    const store_removal what = {folder, name, secret, names->user};
+
+    names_place(st, names, folder, name);
+    keyring_user_name(st->keys, names->user, secret);
+    return store_check_removal(st, &what, err);
 }
 
 /* The type of the header of each kind. */
 static const entry_type header_types[] = {[NAMES_SESSION] = ENTRY_SESSION,
                                           [NAMES_MEMORY] = ENTRY_MEMORY,
-                                          [NAMES_AUDIT] = ENTRY_AUDIT};
+                                          [NAMES_AUDIT] = ENTRY_AUDIT,
+                                          [NAMES_CONTROL] = ENTRY_CONTROL};
 
 void name_show(sessile_slice name, char out[NAME_SHOWN])
 {
@@ -300,9 +314,10 @@ sessile_status header_read(header *h, const entry *e, sessile_error *err)
 
     json language = json_get(e->data, "language");
 
-    h->kind = e->type == ENTRY_MEMORY  ? NAMES_MEMORY
-              : e->type == ENTRY_AUDIT ? NAMES_AUDIT
-                                       : NAMES_SESSION;
+    h->kind = e->type == ENTRY_MEMORY    ? NAMES_MEMORY
+              : e->type == ENTRY_AUDIT   ? NAMES_AUDIT
+              : e->type == ENTRY_CONTROL ? NAMES_CONTROL
+                                         : NAMES_SESSION;
     if (e->type != header_types[h->kind] || e->id != 0)
         return fail(err, SESSILE_DAMAGED,
                     "its first entry is no session header: restore it from a backup");

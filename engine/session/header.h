@@ -9,7 +9,8 @@
 typedef enum names_kind {
     NAMES_SESSION = 0,
     NAMES_MEMORY, /* a long-term memory, in a folder beside its agent's */
-    NAMES_AUDIT   /* a part of the audit, in AUDIT_FOLDER, whatever the agent is */
+    NAMES_AUDIT,  /* a part of the audit, in AUDIT_FOLDER, whatever the agent is */
+    NAMES_CONTROL /* the guard's control log, in CONTROL_FOLDER */
 } names_kind;
 
 /* Three byte strings, borrowed. They may hold any byte. */
@@ -25,7 +26,10 @@ typedef struct session_names {
 #define MEMORY_ID "memory"
 /* The folder of the audit's logs, which is no agent's either. */
 #define AUDIT_FOLDER "guard.audit"
-/* 0: the folder holds memories, or the audit. Lists of sessions skip it. */
+/* That of the guard's control log. */
+#define CONTROL_FOLDER "guard.control"
+/* 0: the folder holds memories, the audit or the control log. Lists of sessions skip it.
+ */
 int folder_has_sessions(const char *folder);
 
 /* The names that options ask for: an empty agent is the store's. LIMIT [id]; INVALID: an
@@ -37,6 +41,10 @@ sessile_status names_from_options(session_names *out, const store_core *st,
 /* Where the store keeps a session or a memory of these names. */
 void names_place(const store_core *st, const session_names *names, char folder[NAME_SIZE],
                  char name[NAME_SIZE]);
+
+/* DENIED when a hold keeps what has these names from being removed. */
+sessile_status names_check_removal(store_core *st, const session_names *names,
+                                   sessile_error *err);
 
 /* A name for a sentence: as it is, cut when long, in hex when it is not UTF-8. */
 #define NAME_SHOWN 96

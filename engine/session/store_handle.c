@@ -234,6 +234,8 @@ void store_handle_close(store_core *s)
     if (!s)
         return;
     a = s->alloc;
+    if (s->holds)
+        s->holds->free(s->holds);
     config_free(&s->config, &a);
     config_free(&s->policies, &a);
     keyring_free(s->keys);
@@ -273,4 +275,10 @@ int store_handle_forgot(store_core *s, sessile_slice user, size_t since)
         found = s->forgotten[i] == hash64(user.data, user.size);
     pthread_mutex_unlock(&s->mutex);
     return found;
+}
+
+sessile_status store_check_removal(store_core *s, const store_removal *what,
+                                   sessile_error *err)
+{
+    return s->holds ? s->holds->check(s->holds, what, err) : SESSILE_OK;
 }

@@ -10,6 +10,20 @@
 #include "tokens/counters.h"
 #include "vault/vault.h"
 
+/* A log that is about to be removed for good, or to lose entries. */
+typedef struct store_removal {
+    const char *folder, *name;
+    const char *secret; /* keyring_user_name() of whose it is; "": see user */
+    sessile_slice user; /* where users have no secrets */
+} store_removal;
+/* What must not be removed (guard/hold.c). */
+typedef struct store_holds {
+    /* DENIED: a hold is in force. Other errors: that is not known. */
+    sessile_status (*check)(struct store_holds *h, const store_removal *what,
+                            sessile_error *err);
+    void (*free)(struct store_holds *h);
+} store_holds;
+
 struct store_core {
     allocator alloc;
     const os_table *os;
@@ -24,10 +38,12 @@ struct store_core {
     sessile_durability durability;
     int64_t ttl_ms;
     struct write_rules *rules; /* counted: of screen/write.h; NULL: none */
-    int over_records;          /* the host keeps the records of its sessions */
-    sessile_config config;     /* with the defaults; without policies */
-    pthread_mutex_t mutex;     /* guards what follows */
-    sessile_config policies;   /* its policy and fallback, and nothing else */
+    int over_records;        /* the host keeps the records of its sessions */
+    store_holds *holds;      /* NULL: there are none */
+    atomic_int consent;      /* 1: what users have not consented to is not found either */
+    sessile_config config;   /* with the defaults; without policies */
+    pthread_mutex_t mutex;   /* guards what follows */
+    sessile_config policies; /* its policy and fallback, and nothing else */
     uint64_t records_opened;
     unsigned char uuid_last[16];
     uint64_t *forgotten; /* hash64 of users forgotten through this handle */
@@ -60,6 +76,11 @@ void store_handle_close(store_core *s);
 
 /* 1 when that user was forgotten through this handle after the first `since` were. */
 int store_handle_forgot(store_core *s, sessile_slice user, size_t since);
+
+/* DENIED when a hold keeps a log from being removed. Whoever removes what a person or a
+ * policy wrote asks here first. */
+sessile_status store_check_removal(store_core *s, const store_removal *what,
+                                   sessile_error *err);
 
 /* A new id into out, by version. */
 void store_handle_uuid(store_core *s, int v4, char out[37]);

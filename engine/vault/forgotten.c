@@ -186,11 +186,12 @@ sessile_status user_fail_forgotten(sessile_error *err)
                 "the secret of this user was forgotten: it cannot be read any more");
 }
 
-#define MISSING ", a user's secret, is missing, and "
+/* The rule of the error, by which it is known from others. */
+#define MISSING "user_secret_missing"
 
 int user_secret_is_missing(const sessile_error *err)
 {
-    return err->code == SESSILE_DAMAGED && strstr(err->message, MISSING);
+    return err->code == SESSILE_DAMAGED && !strcmp(err->rule, MISSING);
 }
 
 sessile_status user_fail_gone(const keyring *k, const char *user, uint64_t epoch,
@@ -209,15 +210,15 @@ sessile_status user_fail_gone(const keyring *k, const char *user, uint64_t epoch
         status = found == UNKNOWN ? fail(err, why.code, "%s", why.message)
                  : found == PROVED
                      ? user_fail_forgotten(err)
-                     : fail(err, SESSILE_DAMAGED,
-                            "the blob %s" MISSING
-                            "%s: bring back a copy of it. If the user was "
-                            "forgotten, also by an earlier version: forget "
-                            "the user again",
-                            secret.data,
-                            found == BAD ? "its marker does not open"
-                                         : "nothing records that the user was "
-                                           "forgotten");
+                     : fail_rule(err, SESSILE_DAMAGED, MISSING,
+                                 "the blob %s, a user's secret, is missing, and %s: "
+                                 "bring back a copy of it. If the user was "
+                                 "forgotten, also by an earlier version: forget "
+                                 "the user again",
+                                 secret.data,
+                                 found == BAD ? "its marker does not open"
+                                              : "nothing records that the user was "
+                                                "forgotten");
     }
     buf_deinit(&secret);
     return status;

@@ -75,6 +75,44 @@ sessile_status pseudonym_make(const keyring *k, sessile_slice user,
     return status;
 }
 
+sessile_status pseudonym_find(const keyring *k, sessile_slice user,
+                              char (*out)[PSEUDONYM_SIZE], size_t room, size_t *count,
+                              sessile_error *err)
+{
+    enum { EPOCHS = 64 };
+    uint64_t epochs[EPOCHS];
+    unsigned char *secret;
+    char name[NAME_SIZE];
+    size_t n;
+    sessile_status status = SESSILE_OK;
+    *count = 0;
+    keyring_user_name(k, user, name);
+    if (name[0] == '\0') {
+        if (room)
+            print(out[(*count)++], keyring_name_key(k), user);
+        return SESSILE_OK;
+    }
+    secret = sodium_malloc(VAULT_KEY);
+    if (!secret)
+        return fail_nomem(err);
+    n = keyring_epochs(k, epochs, EPOCHS);
+    for (size_t i = 0; !status && i < n && i < EPOCHS && *count < room; i++) {
+        const unsigned char *master_key = keyring_master(k, epochs[i]);
+        int again;
+        if (!master_key)
+            continue;
+        status = user_secret_open(k, name, epochs[i], master_key, secret, &again, err);
+        if (!status)
+            print(out[(*count)++], secret, user);
+        if (status == SESSILE_SEALED || status == SESSILE_DAMAGED) {
+            error_clear(err); /* none, or it was forgotten */
+            status = SESSILE_OK;
+        }
+    }
+    sodium_free(secret);
+    return status;
+}
+
 sessile_status pseudonym_open(const keyring *k, const char *pseudonym,
                               const char *secret_name, sessile_slice sealed, buf *out,
                               sessile_error *err)

@@ -247,6 +247,11 @@ int keyring_blob_is_old(const keyring *k, const void *blob, size_t size);
 sessile_status pseudonym_make(const keyring *k, sessile_slice user,
                               char out[PSEUDONYM_SIZE], char secret_name[NAME_SIZE],
                               buf *sealed, sessile_error *err);
+/* The pseudonyms that a user has had, one for each epoch of the keyring that has a secret
+ * of theirs, newest first; *count of them, at most room. Nothing is made. */
+sessile_status pseudonym_find(const keyring *k, sessile_slice user,
+                              char (*out)[PSEUDONYM_SIZE], size_t room, size_t *count,
+                              sessile_error *err);
 /* Appends the name. SEALED: the user was forgotten, or the keys that sealed it were
  * dropped. */
 sessile_status pseudonym_open(const keyring *k, const char *pseudonym,

@@ -99,13 +99,14 @@ void binding_child_close(struct binding_child *child);
 extern const struct binding_child_class binding_check_class, binding_search_class,
     binding_encoding_class, binding_reseal_class, binding_migration_class,
     binding_policy_class, binding_entries_class, binding_memory_class,
-    binding_memory_run_class, binding_screens_class;
+    binding_memory_run_class, binding_screens_class, binding_audit_class,
+    binding_verification_class;
 
 /* store.c. The check functions raise for a wrong type; *_live return NULL and push the
  * three values of a closed handle. */
 void binding_store_open(lua_State *L);
 binding_function binding_open, binding_limits, binding_schemes, binding_scheme,
-    binding_sorts;
+    binding_sorts, binding_permissions;
 struct binding_store *binding_store_live(lua_State *L, int index);
 void binding_store_release(struct binding_store *store);
 /* Options of open at `table` (nil: the defaults); text is anchored by the table. */
@@ -131,6 +132,17 @@ binding_store_method binding_store_keys, binding_store_rotate, binding_store_res
 /* guard.c */
 binding_store_method binding_store_guard, binding_store_as, binding_store_renew,
     binding_store_revoke, binding_store_who, binding_store_can;
+
+/* privacy.c */
+binding_store_method binding_store_consent, binding_store_consents, binding_store_hold,
+    binding_store_holds, binding_store_release_hold, binding_store_purge_retention,
+    binding_store_erase_user;
+
+/* audit.c */
+binding_function binding_audit_check;
+binding_store_method binding_store_audit, binding_store_audit_verify,
+    binding_store_audit_root, binding_store_audit_head, binding_store_audit_seal,
+    binding_store_audit_prove;
 
 /* migrate.c */
 binding_function binding_migrate;

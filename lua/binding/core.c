@@ -69,6 +69,7 @@ static const luaL_Reg functions[] = {
     {"schemes", binding_schemes},
     {"scheme", binding_scheme},
     {"sorts", binding_sorts},
+    {"permissions", binding_permissions},
     {"keys_init", binding_keys_init},
     {"migrate", binding_migrate},
     {"open_records", binding_open_records},
@@ -83,6 +84,7 @@ static const luaL_Reg functions[] = {
     {"count", core_count},
     {"encoding", binding_encoding},
     {"screens", binding_screens},
+    {"audit_check", binding_audit_check},
     {"url_check", binding_url_check},
     {"address_check", binding_address_check},
     {"http_library", binding_http_library},
@@ -95,7 +97,7 @@ static const struct binding_child_class *const children[] = {
     &binding_check_class,     &binding_search_class, &binding_encoding_class,
     &binding_reseal_class,    &binding_policy_class, &binding_entries_class,
     &binding_migration_class, &binding_memory_class, &binding_memory_run_class,
-    &binding_screens_class,
+    &binding_screens_class,   &binding_audit_class,  &binding_verification_class,
 };
 
 BINDING_EXPORT int luaopen_sessile_core(lua_State *L)

@@ -60,6 +60,17 @@ static void read_roles(lua_State *L, int table, sessile_guard_options *out)
     }
 }
 
+/* permissions() -> their names */
+int binding_permissions(lua_State *L)
+{
+    lua_newtable(L);
+    for (int i = 0; i < SESSILE_PERMISSION_COUNT; i++) {
+        lua_pushstring(L, sessile_permission_name((sessile_permission)i));
+        lua_rawseti(L, -2, i + 1);
+    }
+    return 1;
+}
+
 /* The table at a field, if there is one: pushes it, or nothing. */
 static int push_table(lua_State *L, int table, const char *name)
 {
@@ -120,7 +131,7 @@ static int read_audit(lua_State *L, int table, sessile_audit_options *out,
     return 0;
 }
 
-/* store:guard({roles, require_principal, limits, audit}) -> true; nil, message, code */
+/* store:guard({roles, require_principal, limits, audit, consent}) -> true; nil, message, code */
 int binding_store_guard(lua_State *L, struct binding_store *store)
 {
     sessile_guard_options options;
@@ -130,6 +141,7 @@ int binding_store_guard(lua_State *L, struct binding_store *store)
     luaL_checktype(L, 2, LUA_TTABLE);
     sessile_guard_options_init(&options);
     options.require_principal = binding_field_boolean(L, 2, "require_principal");
+    options.consent = binding_field_boolean(L, 2, "consent");
     read_roles(L, 2, &options);
     read_limits(L, 2, &options.limits);
     if (read_audit(L, 2, &options.audit, &audit))

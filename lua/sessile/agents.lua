@@ -82,7 +82,7 @@ function agents.resolve(store, who, name, opts)
   end
   local own
   if theirs then
-    own, message, code = inherited.resolve(who, store._core, opts)
+    own, message, code = inherited.resolve(who, store._loader or store._core, opts)
   end
   if not own then
     return nil, nil, message, code

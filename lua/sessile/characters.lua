@@ -125,6 +125,19 @@ function characters.without_hidden(text, by)
   end))
 end
 
+--- JSON with what nobody sees, and what ends a line, as escapes: the same value on one line.
+---@param json string
+---@return string
+function characters.inert(json)
+  return characters.without_hidden(json, function(code)
+    if code < 0x10000 then
+      return ("\\u%04x"):format(code)
+    end
+    code = code - 0x10000
+    return ("\\u%04x\\u%04x"):format(0xD800 + (code >> 10), 0xDC00 + (code & 0x3FF))
+  end)
+end
+
 --- A text as a JSON string: one line, in which <, > and hidden characters are escaped, as the
 --- engine quotes entries of memories.
 ---@param text string  UTF-8
@@ -133,13 +146,7 @@ function characters.quoted(text)
   local json = core.text(characters.repaired(text)):gsub("[<>\x7F]", function(one)
     return ("\\u%04x"):format(one:byte())
   end)
-  return characters.without_hidden(json, function(code)
-    if code < 0x10000 then
-      return ("\\u%04x"):format(code)
-    end
-    code = code - 0x10000
-    return ("\\u%04x\\u%04x"):format(0xD800 + (code >> 10), 0xDC00 + (code & 0x3FF))
-  end)
+  return characters.inert(json)
 end
 
 return characters

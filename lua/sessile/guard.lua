@@ -9,7 +9,7 @@ local options = require "sessile.options"
 local guard = { methods = {} }
 
 local guard_options = options.shape("store:guard",
-  { roles = "table", require_principal = "boolean", limits = "table|boolean",
+  { roles = "table", require_principal = "boolean", consent = "boolean", limits = "table|boolean",
     audit = "table|boolean" })
 local limit_options = options.shape("store:guard: limits", {
   session_creation = "string", checkpoint_writes = "string", memory_reads = "string",

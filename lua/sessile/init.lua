@@ -12,8 +12,10 @@ local agent = require "sessile.interaction.agent"
 local agents = require "sessile.agents"
 local adapter = require "sessile.adapter"
 local answers = require "sessile.answers"
+local audit = require "sessile.audit"
 local core = require "sessile.core"
 local encoding = require "sessile.encoding"
+local guard_open = require "sessile.guard_open"
 local host = require "sessile.host"
 local inherited = require "sessile.inherited"
 local key = require "sessile.key"
@@ -53,7 +55,7 @@ local open_options = options.shape("sessile.open", inherited.kinds, settings.kin
   model_name = "string", encoding = "string", encoding_path = "string|strings",
   count = "callable", worker = "string", limits = "table", ttl = "span|table",
   agent_info = "table", store = "string", user = "string", agents = "table",
-  memory = "table",
+  memory = "table", guard = "string|table",
   on_policy_error = "callable",
 })
 
@@ -120,6 +122,7 @@ function sessile.open(url, opts)
   given.agents = agents.check("sessile.open", given.agents)
   given.memory = memory_settings.check("sessile.open", given.memory)
   given.ttl = life.check_default("sessile.open: option 'ttl'", given.ttl)
+  local wanted = guard_open.wanted(given.guard)
   if url == nil then
     url = given.store
   end
@@ -130,12 +133,33 @@ function sessile.open(url, opts)
   if not where then
     return nil, why, missing
   end
-  local handle, message, code = open_core(where, given)
+  local called = type(where) == "table" and "adapter" or where
+  local handle, message, code
+  if guard_open.refuses_plain(wanted, called, given.key == false) then
+    return nil, guard_open.plain_refusal, "EDENIED"
+  end
+  handle, message, code = open_core(where, given)
   if not handle then
     return nil, message, code
   end
-  return store.wrap(handle, type(where) == "table" and "adapter" or where, given)
+  local opened
+  opened, message, code = store.wrap(handle, called, given)
+  if not opened then
+    return nil, message, code
+  end
+  if guard_open.refuses_plain(wanted, called, not opened.sealed) then
+    message, code = guard_open.plain_refusal, "EDENIED"
+  else
+    message, code = select(2, guard_open.set(opened, wanted, given))
+  end
+  if message then
+    opened:close()
+    return nil, message, code
+  end
+  return opened
 end
+
+guard_open.open = sessile.open
 
 --- The configuration as options of sessile.open. path: one file in place of the user's own and
 --- ./sessile.lua; default: $SESSILE_CONFIG. Nothing else in the library reads these files.
@@ -192,6 +216,13 @@ sessile.url_check = urls.check
 
 --- Whether an address is public: true; nil, message, code.
 sessile.address_check = urls.address_check
+
+--- Checks a proof of store:audit_prove, without a store: the event, and the public key that signed
+--- it. nil, message, code.
+sessile.audit_check = audit.check
+
+--- An event of store:audit as one line: in "jsonl", "ecs", "ocsf", "cef" or "syslog".
+sessile.audit_export = audit.export
 
 --- A value as JSON text, written as messages are. nil, message, code.
 function sessile.encode(value)

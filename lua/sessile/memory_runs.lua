@@ -17,7 +17,7 @@ local loaded = setmetatable({}, { __mode = "k" })
 --- there is none; nil, message, code.
 function runs.policy(who, store, agent, given)
   if given then
-    return policy.resolve(who, store._core, given)
+    return policy.resolve(who, store._loader or store._core, given)
   end
   local spec = given == nil and settings.of(store, agent).policy
   if not spec then

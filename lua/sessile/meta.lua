@@ -243,6 +243,16 @@ function sessile.address_check(address, options) end
 ---{"compact", "close", turns = 10}; nil: after compactions and on closing
 ---@field trust? {tool: "pending"|"live"} what becomes of entries with a tool's words: "pending"
 
+---The guard of a store. A key replaces that of the profile.
+---@class sessile.GuardSettings
+---@field profile? "standard"|"strict"|"off" "standard"
+---@field require_principal? boolean the store's own handle makes views, and nothing else
+---@field plain? boolean false: a store that is not sealed does not open, but for "ram:" (EDENIED)
+---@field roles? table<string, table> NAME = { "view_session", …, all = true }
+---@field rate_limits? sessile.GuardLimits|false a rule replaces that of the profile
+---@field consent? boolean as that of Store:guard
+---@field audit? boolean|table as that of Store:guard, but `store` is the URL of another store
+
 ---@class sessile.OpenOptions: sessile.Inherited, sessile.LoopSettings
 ---@field agent? string default agent of sessions; "main"
 ---@field key? sessile.Key|string|false false: a plain store; nil: $SESSILE_KEY or a key file, and
@@ -268,6 +278,8 @@ function sessile.address_check(address, options) end
 ---@field user? string default user of sessions
 ---@field agents? table<string, sessile.AgentSettings> overrides for the sessions of an agent
 ---@field memory? sessile.MemorySettings
+---@field guard? "standard"|"strict"|"off"|sessile.GuardSettings sets a guard on the store; "off":
+---none, though the store may have had one; nil: none
 ---@field on_policy_error? fun(message: string, code: string, key: string) told of a policy that
 ---cannot be loaded; key: "policy", "fallback" or "memory.policy", of an agent after "agents.NAME.".
 ---The store then opens, and a run that needs the policy fails. nil: the store, or that agent's

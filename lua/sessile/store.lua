@@ -4,6 +4,7 @@
 -- is closed. It does not keep sessions alive.
 
 local agents = require "sessile.agents"
+local audit = require "sessile.audit"
 local core = require "sessile.core"
 local guard = require "sessile.guard"
 local inherited = require "sessile.inherited"
@@ -15,6 +16,7 @@ local migrate = require "sessile.migrate"
 local named = require "sessile.named"
 local object = require "sessile.object"
 local pool = require "sessile.memory_pool"
+local privacy = require "sessile.privacy"
 local options = require "sessile.options"
 local session = require "sessile.session"
 local settings = require "sessile.interaction.settings"
@@ -36,7 +38,8 @@ end
 -- A core session of this store as a session. defaults: policy, fallback, triggers, model,
 -- settings, as session.wrap takes them.
 local function adopt(self, handle, defaults)
-  defaults.store, defaults.store_core, defaults.adopt = self, self._core, adopt
+  defaults.store, defaults.adopt = self, adopt
+  defaults.store_core = self._loader or self._core
   local made = session.wrap(handle, defaults)
   self._sessions[made] = true
   return made
@@ -282,7 +285,8 @@ function methods:check(given)
   return report
 end
 
-for _, more in ipairs { keys, migrate.methods, life.store, guard.methods } do
+for _, more in ipairs { keys, migrate.methods, life.store, guard.methods, privacy.methods,
+  audit.methods } do
   options.add(methods, more)
 end
 
@@ -298,6 +302,9 @@ function methods:close()
   rawset(self, "_closed", true)
   pool.close(self)
   self._core:close()
+  if self._closes then
+    self._closes:close()
+  end
   if failure then
     return nil, failure[1], failure[2]
   end
@@ -324,6 +331,7 @@ function guard.view(self, handle)
   end
   made._core, made._user, made._closed = handle, false, false
   made._host = self._host or self -- loads the policies that are configured
+  made._loader, made._closes = nil, nil
   made._pool = pool.new(self._memory and self._memory.open)
   made._sessions = setmetatable({}, { __mode = "k" })
   return setmetatable(made, meta)

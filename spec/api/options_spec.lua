@@ -44,6 +44,7 @@ local calls = {
   ["sessile.open: memory: trust"] = function(o)
     sessile.open("ram:", { memory = { trust = o } })
   end,
+  ["sessile.open: guard"] = function(o) sessile.open("ram:", { guard = o }) end,
   ["sessile.open: limits"] = function(o) sessile.open("ram:", { limits = o }) end,
   ["sessile.open: triggers"] = function(o) sessile.open("ram:", { triggers = o }) end,
   ["sessile.open: checkpoint"] = function(o) sessile.open("ram:", { checkpoint = o }) end,

@@ -6,6 +6,7 @@ local busted = require "busted"
 local decode = require("sessile").decode
 local elsewhere = require "spec.support.elsewhere"
 local expect = require "spec.support.expect"
+local guarded = require "spec.support.guarded"
 local shell = require "spec.support.shell"
 local span = require("sessile.core").span
 
@@ -29,6 +30,9 @@ end
 --- Makes the home; call it before each test.
 function cli.begin()
   home = shell.line "mktemp -d"
+  if guarded.profile then
+    cli.configure "return {}"
+  end
   return home
 end
 
@@ -63,7 +67,7 @@ end
 function cli.configure(text, mode)
   assert(os.execute(("mkdir -p -m 700 %s/config/sessile"):format(cli.quote(home))))
   local path = home .. "/config/sessile/config.lua"
-  cli.write(path, text)
+  cli.write(path, guarded.configuration(text))
   assert(os.execute(("chmod %s %s"):format(mode or "600", cli.quote(path))))
   return path
 end

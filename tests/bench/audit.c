@@ -115,7 +115,7 @@ static void bench_verify(sessile_store *store, audit_log *a, int count)
     static samples ours, bare;
     audit_event e = an_event();
     char root[SEAL_HEX], label[64];
-    audit_verdict v;
+    sessile_audit_report v;
     sessile_error err;
 
     must(audit_root(a, root, &err), &err);
@@ -129,7 +129,7 @@ static void bench_verify(sessile_store *store, audit_log *a, int count)
         t = now_us() - t;
         if (!v.holds)
             broken(v.why);
-        sample(&ours, t / (double)v.counts.events * count);
+        sample(&ours, t / (double)v.events * count);
         sample(&bare, floor_log_read("verify", (size_t)count));
     }
     snprintf(label, sizeof label, "verify %d events", count);

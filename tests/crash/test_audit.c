@@ -55,15 +55,15 @@ static void expect(sessile_status status, const sessile_error *err, uint64_t num
 
 static void verify(store_core *st, const char *root, uint64_t least, uint64_t number)
 {
-    audit_verdict v;
+    sessile_audit_report v;
     sessile_error err;
 
     expect(audit_verify(st, root, NULL, &v, &err), &err, number, "verify");
     if (!v.holds)
         fail_msg("before change %" PRIu64 ": %s %s", number, v.where, v.why);
-    if (v.counts.events + v.counts.unsealed < least)
+    if (v.events + v.unsealed < least)
         fail_msg("before change %" PRIu64 ": %" PRIu64 " events of %" PRIu64, number,
-                 v.counts.events + v.counts.unsealed, least);
+                 v.events + v.unsealed, least);
 }
 
 /* fs: what was left. */

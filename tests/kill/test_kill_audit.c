@@ -132,7 +132,7 @@ static unsigned check(killed_round *k, const char *root)
     sessile_store *store;
     sessile_status status;
     sessile_error err;
-    audit_verdict v;
+    sessile_audit_report v;
     unsigned lanes = 0;
     audit_log *a;
 
@@ -165,7 +165,7 @@ static unsigned check(killed_round *k, const char *root)
     }
     v = verdict_of(st, root);
     assert_true(v.holds);
-    assert_int_equal(v.counts.unsealed, 0);
+    assert_int_equal(v.unsealed, 0);
     sessile_store_close(store);
     return lanes;
 }

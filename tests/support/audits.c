@@ -50,9 +50,9 @@ void audit_closed(audit_log *a)
     must(audit_close(a, &err), &err);
 }
 
-audit_verdict verdict_of(store_core *st, const char *root)
+sessile_audit_report verdict_of(store_core *st, const char *root)
 {
-    audit_verdict v;
+    sessile_audit_report v;
     sessile_error err;
 
     must(audit_verify(st, root, NULL, &v, &err), &err);
@@ -61,7 +61,7 @@ audit_verdict verdict_of(store_core *st, const char *root)
 
 void assert_holds(store_core *st, const char *root)
 {
-    audit_verdict v = verdict_of(st, root);
+    sessile_audit_report v = verdict_of(st, root);
 
     if (!v.holds)
         fail_msg("%s %s", v.where, v.why);
@@ -69,7 +69,7 @@ void assert_holds(store_core *st, const char *root)
 
 void assert_found_out(store_core *st, const char *root, const char *part)
 {
-    audit_verdict v = verdict_of(st, root);
+    sessile_audit_report v = verdict_of(st, root);
 
     if (v.holds)
         fail_msg("not found out: %s", part);

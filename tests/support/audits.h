@@ -14,7 +14,7 @@ void audit_say(audit_log *a, const char *operation);
 audit_log *audit_opened(store_core *st);
 void audit_closed(audit_log *a);
 /* Whether the audit verifies; what: of the message, "" if it does. */
-audit_verdict verdict_of(store_core *st, const char *root);
+sessile_audit_report verdict_of(store_core *st, const char *root);
 void assert_holds(store_core *st, const char *root);
 /* It does not, and the reason has this part. */
 void assert_found_out(store_core *st, const char *root, const char *part);

@@ -9,6 +9,7 @@ local hints = require "sessile.cli.hints"
 local json = require "sessile.cli.json"
 local options = require "sessile.cli.options"
 local registry = require "sessile.cli.registry"
+local show = require "sessile.config.show"
 local stores = require "sessile.cli.stores"
 local terminal = require "sessile.cli.terminal"
 
@@ -55,6 +56,9 @@ local function fail(view, message, code, step)
   local command
   message, command = split_command(message)
   message = terminal.cut(hints.fill(message, view.globals), LONGEST)
+  if type(step) == "number" then
+    step = ("Try again in %s."):format(show.time(step))
+  end
   step = step or command and "To rewrite it with everything that can be read: " .. command
   local has_step = code == "EDENIED" and (message:find("chmod", 1, true)
     or message:find("enable it", 1, true) or of_a_server(view))
@@ -62,7 +66,8 @@ local function fail(view, message, code, step)
     step = step or "Check how the path is written." -- it is in the message
   end
   if step == nil and not has_step then
-    step = NEXT[code]
+    step = code == "EDENIED" and view.globals and view.globals.guarded
+      and "See who you are, and what you may: sessile whoami" or NEXT[code]
   end
   step = step and terminal.safe(hints.fill(step, view.globals))
   if view.json then

@@ -18,6 +18,7 @@ options.global = {
   { "--store URL", "a folder, " .. paths.store_forms() .. " (else $SESSILE_STORE)" },
   { "--key-file FILE", "the store's key (else $SESSILE_KEY, else your key file)" },
   { "--plain", "the store is not encrypted" },
+  { "--token-file FILE", "who you are, if the store has a guard (else $SESSILE_TOKEN)" },
   { "--agent NAME", "only sessions of this agent (new sessions: default main)", is = "agent" },
   { "--user NAME", "only sessions of this user (new sessions: theirs; see forget)", is = "user" },
   { "--timeout TIME", "wait for another writer at most: 90, 500ms, 2m (default 5)",

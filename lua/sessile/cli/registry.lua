@@ -22,12 +22,16 @@ local GROUPS = {
   { "What the model sees", "context", "tokens", "compact", "uncompact", "why", "log", "pin",
     "unpin", "policy list", "policy show", "policy new", "policy test", "policy try",
     "policy replay", "policy bench", "fixture" },
+  { "Who may do what", "whoami", "guard status", "guard init", "access grant", "access revoke",
+    "access list", "access explain", "access key", "access lock", "access unlock" },
   { "What may be written", "screen try", "screen test" },
   { "Long-term memory", "memory show", "memory search", "memory add", "memory rm",
     "memory edit", "memory restore", "memory history", "memory why", "memory pin", "memory unpin",
     "memory review", "memory consent", "memory audit", "memory clear", "memory erase",
     "memory remember", "memory recall", "memory tidy", "memory embed",
     "memory export", "memory import", "memory stats" },
+  { "The audit", "audit tail", "audit show", "audit verify", "audit root", "audit head",
+    "audit seal", "audit prove" },
   { "Stores and keys", "check", "backup", "backup restore", "migrate", "forget", "keys init",
     "keys status", "keys rotate", "keys reseal" },
   { "Configuration", "config", "config show", "config init", "config path", "config trust",
@@ -55,6 +59,10 @@ local FAMILIES = {
   config = { "config", "config show", "config path" },
   program = { "version", "completions", "man" },
   screen = { "screen try", "screen test" },
+  guard = { "guard status", "whoami" },
+  access = { "access grant", "access revoke", "access list", "access lock", "access unlock" },
+  audit = { "audit tail", "audit show" },
+  audit_verify = { "audit verify", "audit root", "audit head", "audit seal", "audit prove" },
   memory = { "memory show", "memory search", "memory add", "memory rm", "memory restore",
     "memory history" },
   memory_erase = { "memory erase" },
@@ -78,8 +86,6 @@ local ABSENT = {
   ls = "Did you mean `sessile list`?",
   rm = "Did you mean `sessile delete`?",
   undo = "`sessile uncompact` undoes a compaction; `sessile branch` continues from an older entry.",
-  audit = "There is no audit trail yet. A session's log records every change to it: "
-    .. "sessile tree ID --all",
 }
 
 -- Commands that open no store: hints show them without --store.

@@ -7,6 +7,7 @@
 local core = require "sessile.core"
 local disk = require "sessile.disk"
 local hints = require "sessile.cli.hints"
+local identity = require "sessile.cli.identity"
 local paths = require "sessile.paths"
 local sessile = require "sessile"
 local system = require "sessile.system"
@@ -220,7 +221,7 @@ function stores.open(globals, create, more)
   end
   local store, message, code = sessile.open(url, options)
   if store then
-    return store
+    return identity.view(store, globals)
   elseif code == "EINVALID" and message:find("secret", 1, true) then
     return nil, ("%s holds no usable key: %s"):format((stores.key_source(globals)), message),
       "ESEALED",

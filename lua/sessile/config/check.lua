@@ -4,6 +4,7 @@
 -- key; a value that may be a secret never appears in it.
 
 local core = require "sessile.core"
+local guard_options = require "sessile.guard_options"
 local memories = require "sessile.memory_settings"
 local models = require "sessile.config.models"
 local policies = require "sessile.policy"
@@ -379,15 +380,31 @@ function kinds.agents(at, value, from)
   return made
 end
 
+-- ---------------------------------------------------------------- the guard
+
+function kinds.guard(_, value, from, row)
+  return guard_options.part({
+    fail = function(at, what, code)
+      wrong("guard." .. at, what, code)
+    end,
+    path = function(at, path)
+      return read.path("guard." .. at, path, from)
+    end,
+  }, row.name:match "^guard%.(.+)$", value)
+end
+
 -- ---------------------------------------------------------------- all of it
 
 --- Converts a value to what the library takes. Raises {at, what, code}.
 ---@param row sessile.config.key
 ---@param at string      the key, as written
 ---@param value any
----@param from {folder: string, trusted: boolean}
+---@param from {folder: string, trusted: boolean, own: boolean}
 function check.value(row, at, value, from)
-  if not from.trusted and not row.project then
+  if row.own and not from.own then
+    error({ at = at:match "^%a+", code = "EDENIED", own = true, what = "a project's file "
+      .. "cannot set it, trusted or not: it is taken from your own configuration only" }, 0)
+  elseif not from.trusted and not row.project then
     wrong(at, "it is taken from your own configuration only", "EDENIED")
   end
   return kinds[row.kind](at, value, from, row)
@@ -395,10 +412,15 @@ end
 
 --- Reads all values of a file: {["limits.message"] = 1024, ["agents"] = {…}, …}. Raises.
 ---@param values table
----@param from {folder: string, trusted: boolean}
+---@param from {folder: string, trusted: boolean, own: boolean}
 function check.file(values, from)
   local made = {}
   among(nil, values, schema.top)
+  if type(values.guard) == "string" then
+    values = setmetatable({ guard = { profile = values.guard } }, { __index = values })
+  elseif type(values.guard) == "table" and values.guard.profile == nil then
+    made["guard.profile"] = from.own and "standard" or nil
+  end
   for _, row in ipairs(schema.keys) do
     local group, name = row.name:match "^(%a+)%.(.+)$"
     local value = values[row.name]

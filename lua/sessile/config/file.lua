@@ -58,6 +58,7 @@ end
 ---@field lines table<string, integer>
 ---@field has_functions boolean
 ---@field trusted boolean   it may name programs, keys and functions
+---@field own boolean       it is no project's
 
 -- The engine's messages contain only the last part of a path.
 local function with_path(message, path)

@@ -66,7 +66,7 @@ local function read(path, trusted)
     return nil, message, code
   end
   local changed
-  one.trusted = trusted
+  one.trusted, one.own = trusted, trusted
   if not trusted then
     one.trusted, changed = file.is_trusted(one)
   end
@@ -85,7 +85,9 @@ local function read(path, trusted)
     error(made, 0)
   end
   local step = KEYS
-  if made.code == "EDENIED" then
+  if made.own then
+    step = "Take it out of that file, and set it in yours: sessile config path"
+  elseif made.code == "EDENIED" then
     step = changed and "It has changed since you trusted it. " .. TRUST or TRUST
   end
   return nil, sentence(one, made), made.code, step

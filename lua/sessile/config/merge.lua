@@ -10,10 +10,10 @@ local schema = require "sessile.config.schema"
 local merge = {}
 
 ---@class sessile.config.origin
----@field from "default"|"file"|"env"|"flag"
+---@field from "default"|"profile"|"file"|"env"|"flag"
 ---@field file string?
 ---@field line integer?
----@field name string?  of the variable or the option
+---@field name string?  of the variable, the option or the profile
 
 local methods = {}
 
@@ -258,6 +258,12 @@ local function fill(self, options)
     if values["limits." .. name] then
       options.limits = options.limits or {}
       options.limits[name] = values["limits." .. name]
+    end
+  end
+  for name in pairs(schema.groups.guard) do
+    if values["guard." .. name] ~= nil then
+      options.guard = options.guard or {}
+      options.guard[name] = values["guard." .. name]
     end
   end
   for agent in pairs(values.agents or {}) do

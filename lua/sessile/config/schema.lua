@@ -14,6 +14,7 @@ local schema = {}
 ---@field default string   in words
 ---@field about string
 ---@field project boolean? an untrusted project's file may set it
+---@field own boolean?     no project's file may set it, trusted or not
 ---@field agent boolean?   may be set for one agent
 ---@field only_agent boolean?  is set for single agents only
 ---@field values string[]? of a choice
@@ -137,6 +138,29 @@ schema.keys = {
     about = "what becomes of entries with a tool's words: `{ tool = \"pending\" }`: a person has "
       .. "to approve them; `\"live\"`: they are found at once, and recalled if "
       .. "`memory.recall.trust` says so" },
+  { name = "guard.profile", kind = "guard", default = "none", own = true,
+    about = "who may do what: `guard = \"standard\"`, `\"strict\"`, or a table with this and the "
+      .. "keys below, each of which replaces that of the profile; `\"off\"`: a store that had a "
+      .. "guard is opened without one" },
+  { name = "guard.require_principal", kind = "guard", default = "the profile's", own = true,
+    about = "`true`: the store's own handle may make views, and nothing else" },
+  { name = "guard.plain", kind = "guard", default = "the profile's", own = true,
+    about = "`false`: a store that is not sealed does not open" },
+  { name = "guard.roles", kind = "guard", default = "viewer, editor, admin, auditor", own = true,
+    about = "more roles: `{ support = { \"view_session\", \"read_memory\", all = true } }`; `all`: "
+      .. "for the sessions of all users" },
+  { name = "guard.rate_limits", kind = "guard", default = "the profile's", own = true,
+    about = "how often: `{ session_creation = \"10/minute\" }`, a `second`, `hour` or `day`, or "
+      .. "`\"off\"`; the others are `checkpoint_writes`, `memory_reads`, `memory_writes`, "
+      .. "`branch_operations`, `searches`, `exports` and `failures`; `shared`: a Redis that all "
+      .. "nodes count in; `deny`: refuse what cannot be counted there; `false`: no limits" },
+  { name = "guard.audit", kind = "guard", default = "the profile's", own = true,
+    about = "whether calls leave events: `true`, `false`, or `{ store = URL, sync = true, reads = "
+      .. "false, closed = true }`: kept in another store; synced before a call returns; not of "
+      .. "reads; nothing is read either while none can be written" },
+  { name = "guard.consent", kind = "guard", default = "the profile's", own = true,
+    about = "`true`: a search finds nothing in the memory of a user who does not consent, and only "
+      .. "the user consents, or who has `manage_privacy`" },
   { name = "agents", kind = "agents", default = "none", project = true,
     about = "settings of single agents: `{ coder = { policy = …, window = … } }`" },
 }

@@ -5,6 +5,7 @@
 
 local models = require "sessile.config.models"
 local paths = require "sessile.paths"
+local profiles = require "sessile.profiles"
 local schema = require "sessile.config.schema"
 local times = require "sessile.times"
 
@@ -134,6 +135,7 @@ local kinds = {
   model = show.model,
   store = show.url, checkpoint = when,
   recall = show.literal,
+  guard = function(v) return v == false and "off" or type(v) == "string" and v or literal(v) end,
   remember = show.literal,
   trust = show.literal,
   triggers = function(v) return v and when(v) or "off: nothing is compacted automatically" end,
@@ -151,6 +153,10 @@ local UNITS = { time = "ms", timeout = "ms", ms = "ms", ttl = "ms", size = "byte
 local function row_of(cfg, name, key)
   local value = cfg:value(name)
   local origin = cfg:origin(name)
+  local profile = key.kind == "guard" and profiles[cfg:value "guard.profile"]
+  if profile and value == nil and profile[name:match "%.(.*)$"] ~= nil then
+    value, origin = profile[name:match "%.(.*)$"], { from = "profile", name = profile.name }
+  end
   local row = { name = name, origin = origin, unit = UNITS[key.kind], about = key.about }
   if key.kind == "key" and origin.from == "env" then
     row.text = "in the variable " .. origin.name
@@ -165,7 +171,7 @@ local function row_of(cfg, name, key)
       row.value = value
     end
   end
-  row.is_default = origin.from == "default"
+  row.is_default = origin.from == "default" or origin.from == "profile"
   return row
 end
 
@@ -202,6 +208,8 @@ function show.origin(origin)
     return "$" .. origin.name
   elseif origin.from == "flag" then
     return origin.name
+  elseif origin.from == "profile" then
+    return "the profile " .. origin.name
   end
   return "default"
 end

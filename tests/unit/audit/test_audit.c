@@ -93,13 +93,13 @@ enum {
 static void what_is_sealed_verifies(void **state)
 {
     store_core *st = filled(state);
-    audit_verdict v = verdict_of(st, root);
+    sessile_audit_report v = verdict_of(st, root);
 
     assert_true(v.holds);
-    assert_int_equal(v.counts.lanes, 1);
-    assert_int_equal(v.counts.seals, SEALS);
-    assert_int_equal(v.counts.events, SEALS * EVENTS);
-    assert_int_equal(v.counts.unsealed, 2);
+    assert_int_equal(v.lanes, 1);
+    assert_int_equal(v.seals, SEALS);
+    assert_int_equal(v.events, SEALS * EVENTS);
+    assert_int_equal(v.unsealed, 2);
     assert_true(v.sealed_ms > 0 && v.unsealed_ms > 0);
 }
 
@@ -115,7 +115,7 @@ static void an_audit_goes_on_after_it_was_closed(void **state)
     audit_say(a, "turn");
     must(audit_seal(a, &err), &err);
     audit_closed(a);
-    assert_int_equal(verdict_of(st, root).counts.events, SEALS * EVENTS + 3);
+    assert_int_equal(verdict_of(st, root).events, SEALS * EVENTS + 3);
     assert_holds(st, root);
 }
 
@@ -182,7 +182,7 @@ static void a_lane_that_is_taken_is_not_waited_for(void **state)
     audit_event e = event_of("turn", NULL);
     char id[AUDIT_ID];
     stolen first, second;
-    audit_verdict v;
+    sessile_audit_report v;
     lane *l;
 
     must(lane_open(&l, st, 0, LANE_BYTES, &err), &err);
@@ -203,8 +203,8 @@ static void a_lane_that_is_taken_is_not_waited_for(void **state)
     audit_closed(a);
     v = verdict_of(st, root);
     assert_true(v.holds);
-    assert_int_equal(v.counts.lanes, 2);
-    assert_int_equal(v.counts.unsealed, 0);
+    assert_int_equal(v.lanes, 2);
+    assert_int_equal(v.unsealed, 0);
     /* the seal of one lane in the other, and no lane at all */
     steal(st, "00-000", &first);
     steal(st, "01-000", &second);
@@ -263,9 +263,9 @@ static void a_full_log_is_followed_by_another(void **state)
         must(audit_seal(a, &err), &err);
         audit_closed(a);
     }
-    audit_verdict v = verdict_of(st, root);
+    sessile_audit_report v = verdict_of(st, root);
     assert_true(v.holds);
-    assert_int_equal(v.counts.events, 30);
+    assert_int_equal(v.events, 30);
     stolen s;
     steal(st, "00-002", &s);
     stolen_free(&s);
@@ -395,14 +395,14 @@ static void each_bit_is_found_out(void **state)
 static void an_anchor_finds_a_cut_in_a_copy(void **state)
 {
     store_core *st = filled(state);
-    audit_verify_options copy = {.is_copy = 1};
-    audit_head heads[4];
-    audit_verdict v;
+    sessile_audit_verify_options copy = {.is_copy = 1};
+    sessile_audit_anchor heads[4];
+    sessile_audit_report v;
     sessile_error err;
     size_t count;
     stolen s, was;
 
-    must(audit_heads(st, root, heads, 4, &count, &err), &err);
+    must(audit_heads(st, root, 0, heads, 4, &count, &err), &err);
     assert_int_equal(count, 1);
     assert_int_equal(heads[0].epoch, SEALS - 1);
     steal(st, "00-000", &s);
@@ -426,7 +426,7 @@ static void another_key_verifies_nothing(void **state)
 {
     store_core *st = filled(state);
     char other[SEAL_HEX];
-    audit_verdict v;
+    sessile_audit_report v;
     sessile_error err;
 
     memcpy(other, root, sizeof other);

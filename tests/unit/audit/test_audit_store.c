@@ -117,7 +117,7 @@ static void it_goes_on_when_keys_rotate(void **state)
     sessile_reseal_state done;
     sessile_error err;
     audit_log *a = audit_opened(f->store->core);
-    audit_verdict v;
+    sessile_audit_report v;
 
     say_as(a, "turn", NULL, NULL); /* it has the lane open */
     must(sessile_keys_rotate(f->store, NULL, NULL, &err), &err);
@@ -136,21 +136,21 @@ static void it_goes_on_when_keys_rotate(void **state)
     audit_closed(a);
     v = verdict_of(f->store->core, root);
     assert_true(v.holds);
-    assert_int_equal(v.counts.seals, 3);
-    assert_int_equal(v.counts.lanes, 1);
+    assert_int_equal(v.seals, 3);
+    assert_int_equal(v.lanes, 1);
 }
 
 static void a_copy_verifies_and_begins_lanes_of_its_own(void **state)
 {
     files *f = *state;
-    audit_verify_options copy = {.is_copy = 1};
+    sessile_audit_verify_options copy = {.is_copy = 1};
     char to[700], again[SEAL_HEX], id[AUDIT_ID];
     sessile_place from = {0}, there = {0};
     sessile_migrate_state step;
     sessile_migration *m;
     sessile_store *other;
     sessile_error err;
-    audit_verdict v;
+    sessile_audit_report v;
     audit_log *a;
     sessile_status status;
 
@@ -176,7 +176,7 @@ static void a_copy_verifies_and_begins_lanes_of_its_own(void **state)
     must(audit_seal(a, &err), &err);
     audit_closed(a);
     must(audit_verify(other->core, root, &copy, &v, &err), &err);
-    assert_true(v.holds && v.counts.other_lanes == 1 && v.counts.lanes == 1);
+    assert_true(v.holds && v.other_lanes == 1 && v.lanes == 1);
     assert_holds(other->core, again);
     sessile_store_close(other);
 }

@@ -16,6 +16,8 @@
 #include "guard/guard.h"
 #include "session/store_handle.h"
 #include "sessile_memory.h"
+#include "sessile_privacy.h"
+#include "support/audits.h"
 #include "support/sessions.h"
 
 #include <cmocka.h>
@@ -29,6 +31,8 @@ typedef struct world {
     sessile_memory_run *memory_run;
     sessile_search *search;
     sessile_check *check;
+    sessile_audit_reader *audit;
+    sessile_audit_verification *verification;
     sessile_entries *entries;
     sessile_reseal *reseal;
     sessile_migration *migration;
@@ -114,6 +118,18 @@ GIVES_BLOCK(purge, sessile_listed, sessile_purge(w->view, NULL, &out, &w->count,
 DOOR(purge_forgotten, uint64_t bytes;
      return sessile_purge_forgotten(w->view, sessile_text(NULL), 0, &w->u64, &bytes,
                                     ERR);)
+DOOR(consent, sessile_consent_options o = {.user = w->view->who->user, .given = 1};
+     return sessile_consent(w->view, &o, NULL, ERR);)
+GIVES_BLOCK(consents, sessile_consent_row,
+            sessile_consents(w->view, sessile_text(NULL), &out, &w->count, ERR))
+DOOR(hold, sessile_hold_options o = {.agent = sessile_text("x")};
+     return sessile_hold(w->view, &o, &w->id, ERR);)
+GIVES_BLOCK(holds, sessile_hold_row, sessile_holds(w->view, &out, &w->count, ERR))
+DOOR(hold_release, return sessile_hold_release(w->view, 7, sessile_text(NULL), ERR);)
+DOOR(purge_retention, sessile_retention_options o = {.count = 0};
+     return sessile_purge_retention(w->view, &o, NULL, ERR);)
+DOOR(user_erase,
+     return sessile_user_erase(w->view, sessile_text("zoe"), NULL, NULL, ERR);)
 DOOR(session_life, sessile_life_info out; return sessile_session_life(w->s, &out, ERR);)
 DOOR(set_ttl, return sessile_set_ttl(w->s, 1000000, ERR);)
 DOOR(set_archived, return sessile_set_archived(w->s, 0, ERR);)
@@ -192,6 +208,25 @@ DOOR(check_open, sessile_check *out;
      sessile_status status = sessile_check_open(&out, w->view, NULL, 0, ERR);
      sessile_check_close(out); return status;)
 DOOR(check_next, sessile_checked out; return sessile_check_next(w->check, &out, ERR);)
+#define ROOT "0000000000000000000000000000000000000000000000000000000000000000"
+DOOR(audit_open, sessile_audit_reader *out;
+     sessile_status status = sessile_audit_open(&out, w->view, NULL, ERR);
+     sessile_audit_close(out); return status;)
+DOOR(audit_next, sessile_audit_event out; return sessile_audit_next(w->audit, &out, ERR);)
+DOOR(audit_wait, return sessile_audit_wait(w->audit, 0, NULL, ERR);)
+GIVES_BLOCK(audit_cursor, char, sessile_audit_cursor(w->audit, &out, ERR))
+DOOR(audit_verify_begin, sessile_audit_verification *out;
+     sessile_status status = sessile_audit_verify_begin(&out, w->view, ROOT, NULL, ERR);
+     sessile_audit_verify_free(out); return status;)
+DOOR(audit_verify_step, sessile_audit_report out;
+     return sessile_audit_verify_step(w->verification, &out, ERR);)
+DOOR(audit_root, char out[SESSILE_AUDIT_KEY];
+     return sessile_audit_root(w->view, out, ERR);)
+GIVES_BLOCK(audit_head, sessile_audit_anchor,
+            sessile_audit_head(w->view, ROOT, 0, &out, &w->count, ERR))
+DOOR(audit_seal, return sessile_audit_seal(w->view, ERR);)
+GIVES_BLOCK(audit_prove, char,
+            sessile_audit_prove(w->view, "00-000/00000001", &out, NULL, ERR))
 DOOR(policy_load, sessile_policy *out; sessile_policy_step step = {.name = "none"};
      sessile_status status = sessile_policy_load(&out, w->view, &step, 1, ERR);
      sessile_policy_free(out); return status;)
@@ -294,13 +329,15 @@ typedef struct door {
     sessile_status (*call)(world *w);
     int is_step, is_host;
     const char *permission, *also;
+    const char *either; /* opens it as well */
 } door;
 
 #define ROW_NOTHING(name, ...)
 #define ROW_KEY(name, ...)
-#define ROW_STEP(name, ...)               {#name, call_##name, 1, 0, NULL, NULL},
-#define ROW_HOST(name, ...)               {#name, call_##name, 0, 1, NULL, NULL},
-#define ROW(name, permission, also)       {#name, call_##name, 0, 0, #permission, #also},
+#define ROW_STEP(name, ...) {#name, call_##name, 1, 0, NULL, NULL, NULL},
+#define ROW_HOST(name, ...) {#name, call_##name, 0, 1, NULL, NULL, NULL},
+#define ROW(name, permission, also) \
+    {#name, call_##name, 0, 0, #permission, #also, "NONE"},
 #define ROW_VIEW_SESSION(name, also)      ROW(name, VIEW_SESSION, also)
 #define ROW_MODIFY_SESSION(name, also)    ROW(name, MODIFY_SESSION, also)
 #define ROW_CREATE_SESSION(name, also)    ROW(name, CREATE_SESSION, also)
@@ -311,7 +348,11 @@ typedef struct door {
 #define ROW_CHECK_STORE(name, also)       ROW(name, CHECK_STORE, also)
 #define ROW_MOVE_STORE(name, also)        ROW(name, MOVE_STORE, also)
 #define ROW_MANAGE_KEYS(name, also)       ROW(name, MANAGE_KEYS, also)
+#define ROW_MANAGE_PRIVACY(name, also)    ROW(name, MANAGE_PRIVACY, also)
 #define ROW_ERASE_USER(name, also)        ROW(name, ERASE_USER, also)
+#define ROW_READ_AUDIT(name, also)        ROW(name, READ_AUDIT, also)
+#define ROW_CHECK_AUDIT(name, also) \
+    {#name, call_##name, 0, 0, "READ_AUDIT", #also, "CHECK_STORE"},
 #define OPERATION(name, permission, also, limit, event, screens, object) \
     ROW_##permission(name, also)
 static const door doors[] = {
@@ -359,6 +400,7 @@ static int open_world(void **state)
     sessile_memory_run_options ro;
     sessile_search_options so;
     sessile_credential c;
+    char root[SEAL_HEX];
 
     assert_non_null(w);
     w->folders[0] = folder_make();
@@ -384,6 +426,14 @@ static int open_world(void **state)
     so.text = sessile_text("hello");
     assert_int_equal(sessile_search_open(&w->search, w->view, &so, ERR), SESSILE_OK);
     assert_int_equal(sessile_check_open(&w->check, w->view, NULL, 0, ERR), SESSILE_OK);
+    audit_log *audit = audit_opened(w->store->core);
+    audit_say(audit, "open");
+    assert_int_equal(audit_root(audit, root, ERR), SESSILE_OK);
+    audit_closed(audit);
+    assert_int_equal(sessile_audit_open(&w->audit, w->view, NULL, ERR), SESSILE_OK);
+    assert_int_equal(
+        sessile_audit_verify_begin(&w->verification, w->view, root, NULL, ERR),
+        SESSILE_OK);
     assert_int_equal(sessile_turn_begin(&w->run, w->s, NULL, 0, NULL, ERR), SESSILE_OK);
     sessile_memory_run_options_init(&ro);
     ro.embed_model = sessile_text("model");
@@ -399,6 +449,8 @@ static int close_world(void **state)
     sessile_memory_run_free(w->memory_run);
     sessile_run_free(w->run);
     sessile_check_close(w->check);
+    sessile_audit_close(w->audit);
+    sessile_audit_verify_free(w->verification);
     sessile_search_close(w->search);
     sessile_entries_close(w->entries);
     sessile_reseal_free(w->reseal);
@@ -479,7 +531,7 @@ static void its_permission_alone_opens_each_door(void **state)
             fail_msg("sessile_%s() with %s and %s: %s", d->name, d->permission, d->also,
                      w->err.message);
         /* and each other permission together does not */
-        become(w, PERMISSIONS_ALL & ~bit(d->permission));
+        become(w, PERMISSIONS_ALL & ~bit(d->permission) & ~bit(d->either));
         status = d->call(w);
         if (status != SESSILE_DENIED)
             fail_msg("sessile_%s() without %s: %s", d->name, d->permission,

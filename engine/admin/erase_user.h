@@ -1,0 +1,13 @@
+/* erase_user.h: erases a user from a store. */
+#ifndef ADMIN_ERASE_USER_H
+#define ADMIN_ERASE_USER_H
+
+#include "session/store_handle.h"
+#include "sessile_privacy.h"
+
+/* As sessile_privacy.h says of sessile_user_erase(). */
+sessile_status user_erase(store_core *st, sessile_slice user,
+                          const sessile_erase_options *options, sessile_receipt **out,
+                          sessile_error *err);
+
+#endif

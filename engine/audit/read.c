@@ -1,0 +1,602 @@
+/*
+ * read.c: reads the events of all lanes, in the order of their times.
+ *
+ * Each lane is read in steps of a few hundred entries, and of the lanes' next events the
+ * oldest is returned. So memory does not grow with the audit, and a lane that others
+ * write to holds up nobody. A log that is damaged is reported once and passed over.
+ */
+#include "audit/read.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "audit/audit.h"
+#include "base/alloc.h"
+#include "base/text.h"
+#include "codec/entry.h"
+#include "session/handle.h"
+#include "session/header.h"
+
+enum {
+    STEP = 64 << 10,          /* bytes that are read of a lane at a time */
+    POLL_MS = 50,             /* how often lanes are looked at by who waits */
+    LANES_MS = 1000,          /* and whether there are new ones */
+    CLOCK_MS = 60 * 60 * 1000 /* clocks of the writers are not further apart */
+};
+
+/* An entry that was read and not returned yet. */
+typedef struct waiting {
+    sessile_id id;
+    int64_t time_ms;
+    size_t at, size; /* in texts */
+} waiting;
+
+typedef struct lane_reader {
+    audit_reader_core *of;
+    uint32_t lane, part, last; /* last: the newest part that is known */
+    log_t *log;
+    sessile_id pass; /* entries before this were returned, or shown in an earlier log */
+    buf texts;
+    waiting *list;
+    size_t count, capacity, next;
+    uint64_t seen_bytes; /* of the log, when its end was read */
+    int at_end;          /* there was no more when it was last looked at */
+    int broken;          /* the log cannot be read on: only a next one is looked at */
+    sessile_error why;   /* to be told when what was read before it was returned */
+} lane_reader;
+
+struct audit_reader_core {
+    store_core *store;
+    sessile_audit_filter filter; /* its texts are in `kept` */
+    buf kept;
+    char pseudonyms[64][PSEUDONYM_SIZE];
+    size_t pseudonym_count;
+    lane_reader *lanes[LANE_MOST];
+    audit_cursor cursor; /* of the entries that were taken; before: where it began */
+    audit_names names;
+    uint64_t returned;
+    int ended;    /* the last call found nothing */
+    buf text, id; /* of the event that was returned last; its texts, decoded */
+};
+
+/* ------------------------------------------------------------------ one lane */
+
+static void lane_reader_free(lane_reader *l)
+{
+    const allocator *a = &l->of->store->alloc;
+
+    log_close(l->log);
+    buf_deinit(&l->texts);
+    mem_free(a, l->list, l->capacity * sizeof *l->list);
+    mem_free(a, l, sizeof *l);
+}
+
+static sessile_status take(void *arg, sessile_id id, const char *text, size_t size,
+                           sessile_error *err)
+{
+    lane_reader *l = arg;
+    audit_reader_core *r = l->of;
+    int64_t time_ms;
+
+    if (r->filter.names && seal_is_type(text, size, "who"))
+        return audit_names_add(&r->names, text, size, err);
+    if (id < l->pass || !seal_is_type(text, size, "event"))
+        return SESSILE_OK;
+    /* {"id":"00000000","parent_id":"00000000","timestamp":" */
+    if (time_parse(text + 53, TIME_SIZE - 1, &time_ms))
+        return SESSILE_OK;
+    if (mem_grow(&r->store->alloc, (void **)&l->list, &l->capacity, l->count + 1,
+                 sizeof *l->list))
+        return fail_nomem(err);
+    l->list[l->count++] = (waiting){id, time_ms, l->texts.size, size};
+    buf_put(&l->texts, text, size);
+    return l->texts.failed ? fail_nomem(err) : SESSILE_OK;
+}
+
+static sessile_status open_log(lane_reader *l, sessile_error *err)
+{
+    store_core *st = l->of->store;
+    char name[LANE_NAME];
+
+    lane_part_name(l->lane, l->part, name);
+    return log_open_unread(&l->log, &st->backend, st->keys, AUDIT_FOLDER, name,
+                           session_read_depth(st), 0, &st->alloc, err);
+}
+
+static void leave_log(lane_reader *l)
+{
+    log_close(l->log);
+    l->log = NULL;
+}
+
+/* 1: a part follows this one, and its number is in *part; 0: this is the last one; -1. */
+static int next_part(lane_reader *l, uint32_t *part, sessile_error *err)
+{
+    int there;
+
+    *part = l->part;
+    do
+        there = lane_part_exists(l->of->store, l->lane, ++*part, err);
+    while (!there && *part < l->last);
+    return there;
+}
+
+static void begin_part(lane_reader *l, uint32_t part)
+{
+    leave_log(l);
+    l->part = part;
+    l->last = part > l->last ? part : l->last;
+    l->pass = 0;
+    l->broken = 0;
+}
+
+/* A log was read to its end: goes on with the part that follows, if it was there before
+ * (*followed), since its writer may have been at work in this one until then. */
+static sessile_status end_log(lane_reader *l, uint32_t *followed, sessile_error *err)
+{
+    uint32_t part;
+    int there;
+
+    if (*followed) {
+        begin_part(l, *followed);
+        *followed = 0;
+        return SESSILE_OK;
+    }
+    if (log_replaced(l->log)) { /* it was sealed again, with a new key */
+        leave_log(l);
+        return SESSILE_OK;
+    }
+    there = next_part(l, &part, err);
+    if (there > 0)
+        *followed = part;
+    l->at_end = !there;
+    return there < 0 ? err->code : SESSILE_OK;
+}
+
+static sessile_status read_on(lane_reader *l, sessile_error *err)
+{
+    sessile_status status = SESSILE_OK;
+    uint32_t followed = 0;
+    log_tail tail;
+    int more;
+
+    while (!status && !l->count && !l->at_end) {
+        if (!l->log)
+            status = open_log(l, err);
+        if (status)
+            break;
+        status = log_inspect_step(l->log, STEP, take, l, &more, &tail, err);
+        if (!status && !more)
+            status = log_damage(l->log, err);
+        if (status || more)
+            continue;
+        l->seen_bytes = log_bytes(l->log) + tail.bytes;
+        if (!l->count)
+            status = end_log(l, &followed, err);
+    }
+    return status;
+}
+
+/* Tells why a log cannot be read on, and goes to the one that follows. */
+static sessile_status pass_over(lane_reader *l, sessile_error *err)
+{
+    sessile_error why = l->why;
+    uint32_t part;
+
+    error_clear(&l->why);
+    if (next_part(l, &part, NULL) > 0)
+        begin_part(l, part);
+    else
+        l->broken = l->at_end = 1;
+    if (why.code == SESSILE_NOTFOUND) /* the retention removed it meanwhile */
+        return SESSILE_OK;
+    return fail(err, why.code, "%s", why.message);
+}
+
+/* Reads on until an event waits, or this was the end for now. */
+static sessile_status fill(lane_reader *l, sessile_error *err)
+{
+    sessile_status status = SESSILE_OK;
+
+    l->count = l->next = 0;
+    buf_clear(&l->texts);
+    while (!status && !l->count && !l->at_end) {
+        if (l->why.code) {
+            status = pass_over(l, err);
+            continue;
+        }
+        status = read_on(l, &l->why);
+        if (status == SESSILE_NOMEM)
+            return fail_nomem(err);
+        if (status)
+            leave_log(l);
+        status = SESSILE_OK;
+    }
+    return status;
+}
+
+/* ------------------------------------------------------------------ all lanes */
+
+/* The first part that may have events since then: a header says when its log began. */
+static sessile_status find_begin(audit_reader_core *r, uint32_t lane,
+                                 const lane_parts *parts, uint32_t *out,
+                                 sessile_error *err)
+{
+    lane_head head;
+
+    *out = parts->first[lane];
+    if (!r->filter.since_ms)
+        return SESSILE_OK;
+    for (uint32_t part = parts->last[lane]; part > parts->first[lane]; part--) {
+        sessile_error why;
+        sessile_status status = lane_part_peek(&head, r->store, lane, part, &why);
+        if (status == SESSILE_NOMEM || status == SESSILE_IO)
+            return fail(err, status, "%s", why.message);
+        if (!status && head.created_ms <= r->filter.since_ms - CLOCK_MS) {
+            *out = part;
+            break;
+        }
+    }
+    return SESSILE_OK;
+}
+
+static sessile_status add_lane(audit_reader_core *r, uint32_t lane,
+                               const lane_parts *parts, sessile_error *err)
+{
+    const audit_cursor *c = &r->cursor;
+    lane_reader *l = mem_zalloc(&r->store->alloc, sizeof *l);
+    sessile_status status = l ? SESSILE_OK : fail_nomem(err);
+
+    if (status)
+        return status;
+    l->of = r;
+    l->lane = lane;
+    l->last = parts->last[lane];
+    buf_init(&l->texts, &r->store->alloc);
+    if (c->is[lane] && c->part[lane] >= parts->first[lane]) {
+        l->part = c->part[lane];
+        l->pass = c->entry[lane] + 1;
+    } else {
+        status = find_begin(r, lane, parts, &l->part, err);
+    }
+    if (status)
+        lane_reader_free(l);
+    else
+        r->lanes[lane] = l;
+    return status;
+}
+
+/* Lanes that are new, and all of them to be looked at again. */
+static sessile_status find_lanes(audit_reader_core *r, sessile_error *err)
+{
+    lane_parts parts;
+    sessile_status status = lane_parts_find(&parts, r->store, err);
+
+    for (uint32_t i = 0; !status && i < LANE_MOST; i++) {
+        if (!parts.there[i])
+            continue;
+        if (!r->lanes[i])
+            status = add_lane(r, i, &parts, err);
+        if (status)
+            break;
+        lane_reader *l = r->lanes[i];
+        l->last = l->last < parts.last[i] ? parts.last[i] : l->last;
+        if (l->broken && l->part < l->last && l->next == l->count)
+            begin_part(l, l->part + 1);
+        l->at_end = l->broken;
+    }
+    r->ended = 0;
+    return status;
+}
+
+/* The lane whose next event is the oldest; NULL: there is none now. */
+static sessile_status oldest(audit_reader_core *r, lane_reader **out, sessile_error *err)
+{
+    *out = NULL;
+    for (uint32_t i = 0; i < LANE_MOST; i++) {
+        lane_reader *l = r->lanes[i];
+        if (l && l->next == l->count && !l->at_end) {
+            sessile_status status = fill(l, err);
+            if (status)
+                return status;
+        }
+        if (l && l->next < l->count &&
+            (!*out || l->list[l->next].time_ms < (*out)->list[(*out)->next].time_ms))
+            *out = l;
+    }
+    return SESSILE_OK;
+}
+
+/* ------------------------------------------------------------------ events */
+
+static int is_text(const audit_reader_core *r, sessile_slice wanted, json value)
+{
+    const char *text;
+    size_t size;
+    buf decoded;
+    int is;
+
+    if (!wanted.size)
+        return 1;
+    if (value.type != JSON_STRING)
+        return 0;
+    if (json_plain(value, &text, &size))
+        return size == wanted.size && !memcmp(text, wanted.data, size);
+    buf_init(&decoded, &r->store->alloc);
+    is = !json_string(&decoded, value) && decoded.size == wanted.size &&
+         !memcmp(decoded.data, wanted.data, decoded.size);
+    buf_deinit(&decoded);
+    return is;
+}
+
+static int is_of_user(const audit_reader_core *r, json user)
+{
+    if (is_text(r, r->filter.user, user))
+        return 1;
+    for (size_t i = 0; i < r->pseudonym_count; i++)
+        if (json_is(user, r->pseudonyms[i]))
+            return 1;
+    return 0;
+}
+
+static int is_wanted(const audit_reader_core *r, const entry *e)
+{
+    const sessile_audit_filter *o = &r->filter;
+
+    return (!o->since_ms || e->time_ms >= o->since_ms) &&
+           (!o->until_ms || e->time_ms < o->until_ms) &&
+           is_text(r, o->operation, json_get(e->data, "operation")) &&
+           is_text(r, o->outcome, json_get(e->data, "outcome")) &&
+           is_text(r, o->session, json_get(e->data, "session")) &&
+           is_text(r, o->agent, json_get(e->data, "agent")) &&
+           is_of_user(r, json_get(e->data, "user"));
+}
+
+/* Appends a member, decoded, with a NUL; *size: of it. */
+static void decode(buf *out, json data, const char *member, size_t *size)
+{
+    size_t before = out->size;
+
+    if (json_string(out, json_get(data, member)))
+        out->size = before;
+    *size = out->size - before;
+    buf_putc(out, 0);
+}
+
+static sessile_status give(audit_reader_core *r, const lane_reader *l, const entry *e,
+                           sessile_audit_event *out, sessile_error *err)
+{
+    static const char *const members[] = {"operation", "outcome", "user",
+                                          "agent",     "session", "code"};
+    sessile_slice *to[] = {&out->operation, &out->outcome, &out->user,
+                           &out->agent,     &out->session, &out->code};
+    enum { MEMBERS = sizeof members / sizeof *members };
+    size_t sizes[MEMBERS], json_at, at = 0;
+    char part[LANE_NAME];
+    sessile_status status = SESSILE_OK;
+
+    buf_clear(&r->text);
+    buf_clear(&r->id);
+    lane_part_name(l->lane, l->part, part);
+    buf_printf(&r->id, "%s/%08" PRIx32, part, e->id);
+    for (size_t i = 0; i < MEMBERS; i++)
+        decode(&r->text, e->data, members[i], &sizes[i]);
+    json_at = r->text.size;
+    buf_put(&r->text, e->data.at, e->data.size);
+    if (r->text.failed || r->id.failed)
+        return fail_nomem(err);
+    for (size_t i = 0; i < MEMBERS; at += sizes[i++] + 1)
+        *to[i] = (sessile_slice){r->text.data + at, sizes[i]};
+    out->id = (sessile_slice){r->id.data, r->id.size};
+    out->json = (sessile_slice){r->text.data + json_at, e->data.size};
+    out->time_ms = e->time_ms;
+    if (json_uint(json_get(e->data, "count"), &out->count) || !out->count)
+        out->count = 1;
+    if (r->filter.names && out->user.size)
+        status = audit_names_find(&r->names, out->user, &out->name, err);
+    return status;
+}
+
+sessile_status audit_read_next(audit_reader_core *r, sessile_audit_event *out,
+                               sessile_error *err)
+{
+    sessile_status status = r->ended ? find_lanes(r, err) : SESSILE_OK;
+
+    memset(out, 0, sizeof *out);
+    while (!status && (!r->filter.limit || r->returned < r->filter.limit)) {
+        lane_reader *l;
+        const waiting *w;
+        entry e;
+        status = oldest(r, &l, err);
+        if (status || !l)
+            break;
+        w = &l->list[l->next];
+        if (!entry_read(&e, l->texts.data + w->at, w->size, NULL) && is_wanted(r, &e)) {
+            status = give(r, l, &e, out, err);
+            r->returned += !status;
+        }
+        if (status)
+            break;
+        l->next++;
+        l->pass = w->id + 1;
+        r->cursor.is[l->lane] = 1;
+        r->cursor.part[l->lane] = l->part;
+        r->cursor.entry[l->lane] = w->id;
+        if (out->id.size)
+            return SESSILE_OK;
+    }
+    r->ended = !status;
+    return status;
+}
+
+/* ------------------------------------------------------------------ waiting */
+
+static int never(void *arg)
+{
+    (void)arg;
+    return 0;
+}
+
+/* 1: a lane has more bytes than were read of it, or another log. */
+static sessile_status look(const lane_reader *l, int timeout_ms, int *changed,
+                           sessile_error *err)
+{
+    store_core *st = l->of->store;
+    char name[LANE_NAME];
+    sessile_status status;
+
+    if (!l->log || l->next < l->count) {
+        *changed = 1;
+        return SESSILE_OK;
+    }
+    lane_part_name(l->lane, l->part, name);
+    status = log_watch(&st->backend, AUDIT_FOLDER, name, l->seen_bytes, st->os,
+                       timeout_ms, never, NULL, changed, err);
+    if (status == SESSILE_NOTFOUND) {
+        error_clear(err);
+        *changed = 1;
+        status = SESSILE_OK;
+    }
+    return status;
+}
+
+/* What listing the logs again shows that is new. */
+static sessile_status look_for_lanes(const audit_reader_core *r, int *changed,
+                                     sessile_error *err)
+{
+    lane_parts parts;
+    sessile_status status = lane_parts_find(&parts, r->store, err);
+
+    for (uint32_t i = 0; !status && i < LANE_MOST; i++)
+        if (parts.there[i] && (!r->lanes[i] || r->lanes[i]->last < parts.last[i]))
+            *changed = 1;
+    return status;
+}
+
+sessile_status audit_read_wait(audit_reader_core *r, int timeout_ms, int *changed,
+                               sessile_error *err)
+{
+    const os_table *os = r->store->os;
+    const uint64_t begin = os->clock_us(os->ud);
+    sessile_status status = SESSILE_OK;
+    uint64_t listed_ms = 0;
+
+    audit_names_reset(&r->names);
+    *changed = !r->ended;
+    while (!status && !*changed) {
+        uint64_t gone_ms = (os->clock_us(os->ud) - begin) / 1000;
+        int left = gone_ms < (uint64_t)timeout_ms ? timeout_ms - (int)gone_ms : 0;
+        for (uint32_t i = 0; !status && !*changed && i < LANE_MOST; i++)
+            if (r->lanes[i])
+                status = look(r->lanes[i], 0, changed, err);
+        if (!status && !*changed && (!left || gone_ms - listed_ms >= LANES_MS)) {
+            status = look_for_lanes(r, changed, err);
+            listed_ms = gone_ms;
+        }
+        if (status || *changed || !left)
+            break;
+        os->sleep_ms(os->ud, left < POLL_MS ? left : POLL_MS);
+    }
+    return status;
+}
+
+/* ------------------------------------------------------------------ opening */
+
+static void keep(buf *kept, sessile_slice text)
+{
+    buf_put(kept, text.data, text.size);
+}
+
+/* Copies the texts of the options. */
+static sessile_status keep_filter(audit_reader_core *r, const sessile_audit_filter *from,
+                                  sessile_error *err)
+{
+    sessile_audit_filter *o = &r->filter;
+    sessile_slice *texts[] = {&o->user, &o->operation, &o->outcome, &o->session,
+                              &o->agent};
+    size_t at = 0;
+
+    *o = *from;
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
+        keep(&r->kept, *texts[i]);
+    buf_putc(&r->kept, 0);
+    if (r->kept.failed)
+        return fail_nomem(err);
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; at += texts[i++]->size)
+        texts[i]->data = r->kept.data + at;
+    if (o->outcome.size && audit_outcome_of(o->outcome) < 0)
+        return fail(err, SESSILE_INVALID,
+                    "an outcome is success, failure, intent or unknown");
+    if (o->user.size)
+        return pseudonym_find(r->store->keys, o->user, r->pseudonyms,
+                              sizeof r->pseudonyms / sizeof *r->pseudonyms,
+                              &r->pseudonym_count, err);
+    return SESSILE_OK;
+}
+
+static sessile_status begin(audit_reader_core *r, const sessile_audit_filter *options,
+                            sessile_error *err)
+{
+    sessile_status status = keep_filter(r, options, err);
+
+    if (!status && options->cursor.size)
+        status = audit_cursor_parse(&r->cursor, options->cursor, err);
+    if (!status)
+        status = find_lanes(r, err);
+    for (uint32_t i = 0; !status && i < LANE_MOST; i++)
+        if (r->lanes[i])
+            return SESSILE_OK;
+    return status
+               ? status
+               : fail(err, SESSILE_NOTFOUND,
+                      "there is no audit in this store: nothing was written to it yet");
+}
+
+sessile_status audit_read_open(audit_reader_core **out, store_core *st,
+                               const sessile_audit_filter *options, sessile_error *err)
+{
+    audit_reader_core *r;
+    sessile_status status;
+
+    *out = NULL;
+    if (st->over_records)
+        return fail(err, SESSILE_UNSUPPORTED,
+                    "this store is opened over records, and has no audit");
+    r = mem_zalloc(&st->alloc, sizeof *r);
+    if (!r)
+        return fail_nomem(err);
+    r->store = st;
+    buf_init(&r->kept, &st->alloc);
+    buf_init(&r->text, &st->alloc);
+    buf_init(&r->id, &st->alloc);
+    audit_names_init(&r->names, st);
+    status = begin(r, options, err);
+    if (status)
+        audit_read_close(r);
+    else
+        *out = r;
+    return status;
+}
+
+sessile_status audit_read_cursor(const audit_reader_core *r, buf *out, sessile_error *err)
+{
+    audit_cursor_print(&r->cursor, out);
+    return out->failed ? fail_nomem(err) : SESSILE_OK;
+}
+
+void audit_read_close(audit_reader_core *r)
+{
+    const allocator *a;
+
+    if (!r)
+        return;
+    a = &r->store->alloc;
+    for (uint32_t i = 0; i < LANE_MOST; i++)
+        if (r->lanes[i])
+            lane_reader_free(r->lanes[i]);
+    audit_names_deinit(&r->names);
+    buf_deinit(&r->kept);
+    buf_deinit(&r->text);
+    buf_deinit(&r->id);
+    mem_free(a, r, sizeof *r);
+}

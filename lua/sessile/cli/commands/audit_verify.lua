@@ -1,0 +1,240 @@
+--- audit verify, audit root, audit head, audit seal, audit prove: whether the audit is what was
+--- written.
+--
+-- Owns: where the root key and the anchors come from, and how they are written and read back.
+
+local hints = require "sessile.cli.hints"
+local progress = require "sessile.cli.progress"
+local sessile = require "sessile"
+local terminal = require "sessile.cli.terminal"
+
+local commands = {}
+
+local NO_AUDIT = "There are no events yet: an audit begins with the first one, in a store with a guard"
+local STEPS = { ENOTFOUND = NO_AUDIT }
+
+-- ---------------------------------------------------------------- keys and anchors
+
+local ROOT = { "--root KEY", "the root key: 64 hex digits, or a file that has them" }
+
+-- All of a file.
+local function read(app, path)
+  local file, message = io.open(path, "rb")
+  if not file then
+    app.fail(("cannot read %s"):format(terminal.line(message)), "EIO")
+  end
+  local text = file:read "a" or ""
+  file:close()
+  return text
+end
+
+-- The root key that was given, or that of the store (nil), and where it is from.
+local function root_of(app, args)
+  local given, from = args.root, "--root"
+  if not given then
+    given, from = os.getenv "SESSILE_AUDIT_ROOT", "$SESSILE_AUDIT_ROOT"
+  end
+  if not given or given == "" then
+    return nil, "the store itself"
+  elseif given:find "^%x+$" and #given == 64 then
+    return given:lower(), from
+  end
+  local key = (read(app, given)):match "^%s*(%x+)%s*$"
+  if not key or #key ~= 64 then
+    app.fail(("%s is no root key: that has 64 hex digits"):format(hints.shown(given)), "EUSAGE",
+      "Where the audit is written: sessile audit root")
+  end
+  return key:lower(), terminal.line(given)
+end
+
+-- The anchors of a file that `audit head` wrote: lines with lane, epoch and hash.
+local function anchors_of(app, path)
+  local list = {}
+  for line in (path and read(app, path) or ""):gmatch "[^\n]+" do
+    local lane, epoch, hash = line:match '^%D*(%d+)%D+(%d+)[^%x]+(%x+)%W*$'
+    if hash and #hash == 64 then
+      list[#list + 1] = { lane = tonumber(lane), epoch = tonumber(epoch), hash = hash:lower() }
+    end
+  end
+  if path and #list == 0 then
+    app.fail(("%s has no anchors"):format(hints.shown(path)), "EUSAGE",
+      "They are made by: sessile audit head > FILE")
+  end
+  return path and list or nil
+end
+
+-- ---------------------------------------------------------------- verify
+
+local function ago(app, ms)
+  return terminal.ago(ms, app.now())
+end
+
+local function tell(app, report, from)
+  local function line(label, text)
+    app:out(("%-12s %s\n"):format(label, text))
+  end
+  line("audit", app.paint(report.holds and "chain intact" or "DOES NOT HOLD",
+    report.holds and "green" or "red"))
+  if not report.holds then
+    if report.where then
+      line("first bad", report.where)
+    end
+    line("why", terminal.line(report.why))
+  end
+  line("sealed", ("%s in %s, %s%s"):format(terminal.plural(report.events, "event"),
+    terminal.plural(report.seals, "seal"), terminal.plural(report.lanes, "lane"),
+    report.sealed and ", last " .. ago(app, report.sealed) or ""))
+  line("not sealed", report.unsealed == 0 and "0 events"
+    or ("%s, the oldest %s"):format(terminal.plural(report.unsealed, "event"),
+      ago(app, report.unsealed_since)))
+  if report.other_lanes > 0 then
+    line("other keys", ("%s of a copy, not verified by this key"):format(
+      terminal.plural(report.other_lanes, "lane")))
+  end
+  line("root key", from)
+end
+
+local function advise(app, report)
+  if report.own_root and report.holds then
+    app:note "The key was taken from the store itself, where it can be replaced together with the "
+    app:note "audit. Keep it elsewhere, and give it: sessile audit verify --root KEY"
+  end
+  if report.cut_lanes > 0 and report.holds then
+    app:note(("Old logs of %s were removed by the retention. What is left fits together; that it "
+      .. "is what was written, only an anchor from elsewhere proves: --anchor FILE"):format(
+      terminal.plural(report.cut_lanes, "lane")))
+  end
+end
+
+commands["audit verify"] = {
+  summary = "read all of the audit, and compare it with its seals",
+  usage = "audit verify [--root KEY] [--anchor FILE] [--copy] [--max-age TIME]",
+  examples = [[
+    sessile audit verify --root 1f0c…             with the key that was kept elsewhere
+    sessile audit verify --anchor head.txt        and nothing that head.txt has seen is missing
+    sessile audit verify --max-age 1h             and nothing older than an hour is unsealed
+    sessile audit verify --copy --store backup    a backup, where no seeds are]],
+  options = {
+    ROOT,
+    { "--anchor FILE", "what `sessile audit head` printed, kept elsewhere" },
+    { "--copy", "this is a copy of the store, which has no seeds" },
+    { "--max-age TIME", "fail if events that are older are not sealed: 90, 5m, 1h",
+      time = true },
+  },
+  about = [[
+    The key comes from --root, else from $SESSILE_AUDIT_ROOT, else from the store itself,
+    which proves less. Nothing is changed, and others may write meanwhile. The exit code
+    is 5 if the audit does not hold; the first event that is wrong is named. What came
+    since the last seal can be changed by who has the keys of the store.]],
+  run = function(app, args)
+    local store = app:need_store()
+    local root, from = root_of(app, args)
+    local anchors = anchors_of(app, args.anchor)
+    local show, finish = progress.bar(app, "verifying")
+    local report, message, code = store:audit_verify {
+      root = root, anchors = anchors, copy = args.copy, max_age = args.max_age
+        and args.max_age / 1000, progress = function(at) show(at.bytes, at.bytes_of) end,
+    }
+    finish()
+    app.try_or(STEPS, report, message, code)
+    if app.json then
+      report.root_from = from
+      app:print_json(report)
+    else
+      tell(app, report, from)
+      app:flush()
+      advise(app, report)
+    end
+    return report.holds and 0 or 5
+  end,
+}
+
+-- ---------------------------------------------------------------- the rest
+
+commands["audit root"] = {
+  summary = "print the public key that vouches for the audit",
+  usage = "audit root",
+  examples = [[sessile audit root > /elsewhere/audit.key  to be kept where the store is not]],
+  about = [[
+    It is no secret. Who has it can verify the audit, and cannot forge it. Write it down
+    when the audit is made: later, nothing tells whether it is still the same.]],
+  run = function(app)
+    local root = app.try_or(STEPS, app:need_store():audit_root())
+    app:result({ root = root }, root .. "\n")
+  end,
+}
+
+commands["audit head"] = {
+  summary = "print the last seals: anchors, to be kept elsewhere",
+  usage = "audit head [--root KEY] [--copy]",
+  examples = [[
+    sessile audit head > /elsewhere/head.txt                  once a day
+    sessile audit verify --anchor /elsewhere/head.txt  later: nothing of that is missing]],
+  options = { ROOT, { "--copy", "this is a copy of the store, which has no seeds" } },
+  about = [[
+    The audit is verified first. A seal is 64 hex digits for each lane; whoever has the
+    store and all its keys cannot remove or replace what came before it unseen.]],
+  run = function(app, args)
+    local root = root_of(app, args)
+    local heads = app.try_or(STEPS, app:need_store():audit_head { root = root,
+      copy = args.copy })
+    if app.json then
+      return app:print_json(app.array(heads))
+    elseif #heads == 0 then
+      return app:note "Nothing is sealed yet: sessile audit seal"
+    end
+    local rows = {}
+    for i, head in ipairs(heads) do
+      rows[i] = { tostring(head.lane), tostring(head.epoch), head.hash }
+    end
+    app:print_table({ "LANE>", "EPOCH>", "HASH" }, rows)
+  end,
+}
+
+commands["audit seal"] = {
+  summary = "seal what was written to the audit",
+  usage = "audit seal",
+  examples = [[sessile audit seal && sessile audit head  before a backup]],
+  about = [[
+    Events are sealed a minute after the last seal, with the next event. This seals them
+    now: from then on nobody can change them unseen.]],
+  run = function(app)
+    app.try_or(STEPS, app:need_store():audit_seal())
+    app:result({ sealed = true }, "Everything is sealed.\n")
+  end,
+}
+
+commands["audit prove"] = {
+  summary = "make a proof that an event is in the audit, or check one",
+  usage = "audit prove EVENT | audit prove --check FILE",
+  examples = [[
+    sessile audit prove 00-000/0000002a > proof.json  for somebody without the store
+    sessile audit prove --check proof.json            the event, and the key that signed it]],
+  arguments = { { "event", "the id of an event, as `sessile audit tail --json` has it", "?" } },
+  options = { { "--check FILE", "check a proof; no store is opened" } },
+  about = [[
+    A proof shows one event, and nothing of others. The key is the root key, or one that
+    the audit has for that time.]],
+  run = function(app, args)
+    if (args.event ~= nil) == (args.check ~= nil) then
+      return nil, "an event to be proven, or --check FILE", "EUSAGE"
+    elseif args.check then
+      local event, key = sessile.audit_check(read(app, args.check))
+      if not event then
+        app.fail(key, "EDAMAGED", "It proves nothing. Make another: sessile audit prove EVENT")
+      end
+      if app.json then
+        return app:print_json { key = key, event = event }
+      end
+      app:out("The event is in the audit that this key signed.\n")
+      app:out(("%-9s %s\n%-9s %s\n"):format("key", key, "event", terminal.safe(
+        app.raw and require("sessile.cli.json").line(event) or "")))
+      return
+    end
+    app:out(app.try_or({ ESUSPENDED = "Seal it first: sessile audit seal",
+      ENOTFOUND = "Their ids: sessile audit tail --json" },
+      app:need_store():audit_prove(args.event)) .. "\n")
+  end,
+}
+
+return commands

@@ -1,0 +1,159 @@
+--- guard: guard status, whoami: whether a store has a guard, what it consists of, and
+--- who is asking.
+--
+-- Must never show a credential.
+
+local guard_open = require "sessile.guard_open"
+local profiles = require "sessile.profiles"
+local show = require "sessile.config.show"
+local terminal = require "sessile.cli.terminal"
+
+local commands = {}
+
+-- Rows of a name and a text, which is broken at the width of a terminal.
+local function print_rows(app, rows)
+  local widest = 0
+  for _, row in ipairs(rows) do
+    widest = math.max(widest, #row[1])
+  end
+  local columns = terminal.columns()
+  for _, row in ipairs(rows) do
+    app:out(("%-" .. widest .. "s  %s\n"):format(row[1], terminal.wrap(row[2],
+      columns and math.max(columns - widest - 2, 30), (" "):rep(widest + 2))))
+  end
+end
+
+-- ---------------------------------------------------------------- whoami
+
+local METHODS = {
+  os = "os: whom the system lets open this store",
+  key = "an access key", token = "a token",
+}
+
+local function words(list, none)
+  return list and #list > 0 and terminal.line(table.concat(list, ", ")) or none
+end
+
+commands.whoami = {
+  summary = "show who you are to the store, and what you may",
+  usage = "whoami",
+  examples = [[
+    sessile whoami                     whom the store takes you for
+    sessile whoami --token-file ./tok  the same for a token, or an access key
+    sessile whoami --json | jq .permissions]],
+  about = [[
+    Who you are is said by a token or an access key in $SESSILE_TOKEN or in the file of
+    --token-file, which others may not read. Without one you are whoever the system lets
+    open the store, and may do everything.]],
+  run = function(app)
+    local store = app:need_store()
+    if not guard_open.is_on(store) then
+      app:result({ guard = false, host = true },
+        "There is no guard: whoever has the key of the store may do everything.\n")
+      return
+    end
+    local who = app.try(store:who())
+    local method = app.globals.method
+    local roles = method == "os" and { "admin" } or nil
+    if app.json then
+      app:print_json { guard = true, host = false, user = who.user, actor = who.actor,
+        roles = roles and app.array(roles), permissions = app.array(who.permissions),
+        agents = who.agents and app.array(who.agents) or nil, session = who.session,
+        scope = who.all and "all" or "own", method = method, expires = who.expires }
+      return
+    end
+    print_rows(app, {
+      { "user", who.user and terminal.line(who.user) or "none" },
+      { "acting", who.actor and terminal.line(who.actor) or "nobody for you" },
+      { "by", METHODS[method] or terminal.line(method) },
+      { "role", words(roles, "those of the credential, and of grants") },
+      { "may", words(who.permissions, "nothing") },
+      { "agents", words(who.agents, "all") },
+      { "sessions", who.session and "only " .. terminal.line(who.session)
+        or who.all and "of all users" or "your own" },
+      { "until", who.expires and terminal.exact(who.expires) .. " UTC" or "no end" },
+      { "guard", app:config():value "guard.profile" },
+    })
+  end,
+}
+
+-- ---------------------------------------------------------------- guard status
+
+local SEAT_BELT = "whoever has the key of the store has the data. On the command line, and in a "
+  .. "program that opens the store, a guard is a seat belt. For those whom a service serves it is "
+  .. "a wall."
+
+local function roles_of(wanted)
+  local names = { "viewer", "editor", "admin", "auditor" }
+  for name in pairs(wanted.roles or {}) do
+    names[#names + 1] = name
+  end
+  table.sort(names)
+  return table.concat(names, ", ")
+end
+
+local function limits_of(wanted)
+  local rates = {}
+  for rule, rate in pairs(wanted.rate_limits or {}) do
+    rates[#rates + 1] = profiles.is_rule[rule] and ("%s %s"):format(rule, rate) or nil
+  end
+  table.sort(rates)
+  return #rates > 0 and table.concat(rates, ", ") or "none"
+end
+
+local function audit_of(wanted)
+  local audit = wanted.audit
+  if not audit then
+    return "none"
+  end
+  local opts = type(audit) == "table" and audit or {}
+  return ("%s; %s%s%s"):format(
+    opts.store and "in " .. terminal.line(show.url(opts.store)) or "in the store itself",
+    opts.sync and "synced before a call returns" or "it survives a kill of the process",
+    opts.reads == false and "; not of reads" or "",
+    opts.closed and "; nothing is read while it cannot be written" or "")
+end
+
+commands["guard status"] = {
+  summary = "show whether the store has a guard, and what it consists of",
+  usage = "guard status",
+  examples = [[
+    sessile guard status
+    sessile guard status --json | jq -r .profile]],
+  about = [[
+    A guard is set by `guard` in your configuration: see `sessile guard init`.]],
+  run = function(app)
+    local cfg = app.try(app:config())
+    local wanted = guard_open.wanted(cfg.guard)
+    if type(wanted) ~= "table" then
+      app:result({ on = false, profile = wanted or nil },
+        "There is no guard: whoever has the key of the store may do everything.\n")
+      if not app.json then
+        app:note "Set one: sessile guard init"
+      end
+      return
+    end
+    if app.json then
+      app:print_json { on = true, profile = wanted.profile, roles = wanted.roles,
+        require_principal = wanted.require_principal, plain = wanted.plain,
+        rate_limits = wanted.rate_limits, audit = wanted.audit,
+        consent = wanted.consent }
+      return
+    end
+    print_rows(app, {
+      { "guard", ("%s, from %s"):format(wanted.profile,
+        terminal.line(show.origin(cfg:origin "guard.profile"))) },
+      { "means", SEAT_BELT },
+      { "roles", terminal.line(roles_of(wanted)) },
+      { "host", wanted.require_principal and "the store's own handle makes views, and nothing else"
+        or "the store's own handle may do everything" },
+      { "plain", wanted.plain and "a store that is not sealed opens"
+        or "a store that is not sealed does not open" },
+      { "limits", limits_of(wanted) },
+      { "audit", audit_of(wanted) },
+      { "consent", wanted.consent and "memory of a user is for those who consent" or "not asked" },
+    })
+  end,
+}
+
+return commands

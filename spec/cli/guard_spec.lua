@@ -1,0 +1,152 @@
+-- A guard on the command line: who a command acts for, what it may, and where a guard is set.
+
+local cli = require "spec.support.cli"
+local expect = require "spec.support.expect"
+local sessile, done, fails = cli.sessile, cli.done, cli.fails
+local has = expect.has
+
+local function guarded(text)
+  return cli.configure(('return { guard = %s }'):format(text or '"standard"'))
+end
+
+cli.each_test()
+
+describe("a command on a store with a guard", function()
+  it("may all, for whoever has the store", function()
+    guarded '"strict"'
+    done "new --id a"
+    done("append a -", "hello")
+    has(done "show a", "hello")
+    done "compact a --policy sliding_window" -- it loads the policy, as the owner of the store
+    done "memory add main 'tests run with make' --key tests"
+    done "memory tidy main --policy memory"
+    done "check"
+    done "keys status"
+    done "delete a --yes"
+  end)
+
+  it("does the same for the sessions of users", function()
+    guarded()
+    done "new --id a --user ann"
+    done "append a hello --user ann"
+    assert.equal("ann", cli.json("info a").user)
+  end)
+end)
+
+describe("a credential", function()
+  local function file(mode, text)
+    local path = cli.home() .. "/token"
+    cli.write(path, text or "sesk_not_one")
+    assert(os.execute(("chmod %s %s"):format(mode, cli.quote(path))))
+    return path
+  end
+
+  it("is read from a file that nobody else may read", function()
+    guarded()
+    done "new"
+    for _, mode in ipairs { "640", "604", "660" } do
+      fails(7, "list --token-file " .. file(mode), "others than you can read", "chmod 600")
+    end
+    assert(os.execute(("ln -sf token %s/link"):format(cli.home())))
+    fails(7, ("list --token-file %s/link"):format(cli.home()), "others than you can read")
+    fails(2, "list --token-file nowhere", "nowhere", "--token-file FILE")
+    fails(2, "list --token-file .", "no file")
+  end)
+
+  it("is one word", function()
+    guarded()
+    done "new"
+    for _, text in ipairs { "", " \n", "two words", ("x"):rep(20000) } do
+      fails(7, "list --token-file " .. file("600", text), "holds no credential")
+    end
+  end)
+
+  it("is refused where no guard would ask for it", function()
+    done "new"
+    local _, err, code = sessile("list", nil, "env SESSILE_TOKEN=sesk_x")
+    assert.equal(7, code)
+    has(err, "SESSILE_TOKEN names who you are, and this store has no guard to ask")
+    has(err, "sessile guard init")
+    expect.has_not(err, "sesk_x")
+    assert.equal(0, select(3, sessile("list", nil, "env SESSILE_TOKEN=")))
+  end)
+end)
+
+describe("whoami", function()
+  it("is the owner of the store without a credential", function()
+    guarded '"strict"'
+    done "new"
+    local who = cli.json "whoami"
+    assert.same({ true, "os", "all" }, { who.guard, who.method, who.scope })
+    assert.equal(14, #who.permissions)
+    assert.is_nil(who.user)
+    local text = done "whoami"
+    has(text, "delete_session")
+    expect.has_not(text, "impersonate")
+    has(text, "strict")
+  end)
+
+  it("says that nobody asks, without a guard", function()
+    done "new"
+    has(done "whoami", "There is no guard")
+    assert.is_false(cli.json("whoami").guard)
+  end)
+end)
+
+describe("guard init", function()
+  local function text_of(path) return cli.read(path) end
+
+  it("writes a configuration where there is none", function()
+    local path = cli.home() .. "/config/sessile/config.lua"
+    has(done "guard init", path)
+    has(text_of(path), 'guard = "standard"')
+    assert.equal("standard", cli.json("guard status").profile)
+    has(done "guard init", "says already")
+    fails(1, "guard init --profile strict", "config.lua", 'guard = "standard" on line 3')
+    assert.equal("standard", cli.json("guard status").profile)
+  end)
+
+  it("adds a line to one that is there, and changes nothing else", function()
+    done "config init"
+    local path = cli.home() .. "/config/sessile/config.lua"
+    local was = text_of(path)
+    assert.is_true(cli.json("guard init --profile strict").written)
+    local now = text_of(path)
+    assert.equal(was, (now:gsub('  guard = "strict",\n', "", 1)))
+    assert.equal("strict", cli.json("guard status").profile)
+    has(done "config --set", "tiered")
+  end)
+
+  it("leaves a file alone that is made in another way", function()
+    for _, text in ipairs { "local t = {}\nreturn t\n",
+      "local t = [[\nreturn {\n]]\nreturn { window = 100, agent = t:sub(1, 0) .. 'x' }\n" } do
+      local path = cli.configure(text)
+      has(fails(2, "guard init"), 'Write this line into it yourself: guard = "standard",')
+      assert.equal(text, text_of(path))
+    end
+  end)
+
+  it("does not add to a file that says the guard is off", function()
+    local path = cli.configure 'return { guard = "off" }'
+    fails(1, "guard init", 'guard = "off"', "Change that line yourself")
+    assert.equal('return { guard = "off" }', text_of(path))
+  end)
+end)
+
+describe("guard status", function()
+  it("says what a guard is, and is not", function()
+    guarded '{ profile = "standard", roles = { support = { "view_session" } } }'
+    local text = done "guard status"
+    has(text, "seat belt")
+    has(text, "support")
+    has(text, "session_creation 10/minute")
+    has(text, "config.lua:1")
+  end)
+
+  it("says that there is none", function()
+    has(done "guard status", "There is no guard")
+    assert.is_false(cli.json("guard status").on)
+    guarded '"off"'
+    assert.equal("off", cli.json("guard status").profile)
+  end)
+end)
