@@ -414,6 +414,15 @@ static const struct binding_method store_methods[] = {
     {"revoke", .store = binding_store_revoke},
     {"who", .store = binding_store_who},
     {"can", .store = binding_store_can},
+    {"grant", .store = binding_store_grant},
+    {"grants", .store = binding_store_grants},
+    {"ungrant", .store = binding_store_ungrant},
+    {"access_key", .store = binding_store_access_key},
+    {"access_keys", .store = binding_store_access_keys},
+    {"revoke_key", .store = binding_store_revoke_key},
+    {"lock", .store = binding_store_lock},
+    {"unlock", .store = binding_store_unlock},
+    {"locks", .store = binding_store_locks},
     {NULL},
 };
 

@@ -6,6 +6,7 @@
 local agents = require "sessile.agents"
 local core = require "sessile.core"
 local guard = require "sessile.guard"
+local access = require "sessile.access"
 local inherited = require "sessile.inherited"
 local keys = require "sessile.keys"
 local life = require "sessile.life"
@@ -282,7 +283,7 @@ function methods:check(given)
   return report
 end
 
-for _, more in ipairs { keys, migrate.methods, life.store, guard.methods } do
+for _, more in ipairs { keys, migrate.methods, life.store, guard.methods, access.methods } do
   options.add(methods, more)
 end
 
