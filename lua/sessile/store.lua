@@ -4,6 +4,7 @@
 -- is closed. It does not keep sessions alive.
 
 local agents = require "sessile.agents"
+local access = require "sessile.access"
 local audit = require "sessile.audit"
 local core = require "sessile.core"
 local guard = require "sessile.guard"
@@ -286,7 +287,7 @@ function methods:check(given)
 end
 
 for _, more in ipairs { keys, migrate.methods, life.store, guard.methods, privacy.methods,
-  audit.methods } do
+  audit.methods, access.methods } do
   options.add(methods, more)
 end
 
