@@ -10,8 +10,7 @@ local terminal = require "sessile.cli.terminal"
 
 local commands = {}
 
-local NO_AUDIT = "There are no events yet: an audit begins with the first one, in a store with a guard"
-local STEPS = { ENOTFOUND = NO_AUDIT }
+local STEPS = { ENOTFOUND = "An audit begins with the first event, in a store with a guard" }
 
 -- ---------------------------------------------------------------- keys and anchors
 
@@ -96,8 +95,8 @@ end
 
 local function advise(app, report)
   if report.own_root and report.holds then
-    app:note "The key was taken from the store itself, where it can be replaced together with the "
-    app:note "audit. Keep it elsewhere, and give it: sessile audit verify --root KEY"
+    app:note("The key was taken from the store itself, where it can be replaced together with "
+      .. "the audit. Keep it elsewhere, and give it: sessile audit verify --root KEY")
   end
   if report.cut_lanes > 0 and report.holds then
     app:note(("Old logs of %s were removed by the retention. What is left fits together; that it "
