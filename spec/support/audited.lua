@@ -1,5 +1,5 @@
--- audited.lua: events in the audit of a store, written by a program of the build: any event, also of
--- hostile names.
+-- audited.lua: events in the audit of a store, written by a program of the build: any event, also
+-- of hostile names.
 
 local built = require "spec.support.built"
 local shell = require "spec.support.shell"

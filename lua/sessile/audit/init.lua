@@ -149,15 +149,18 @@ function audit.methods:audit_prove(id)
   return self._core:audit_prove(id)
 end
 
---- Checks a proof, without a store: returns the event and the public key that signed it. nil,
---- message, code.
+--- Checks a proof, without a store: returns the event, with its `timestamp`, and the public key
+--- that signed it. nil, message, code.
 function audit.check(proof)
   options.expect("string", proof, "sessile.audit_check: a proof")
   local key, event, code = core.audit_check(proof)
   if not key then
     return nil, event, code
   end
-  return core.plain(core.json(event)), key
+  local entry = core.plain(core.json(event))
+  local made = type(entry.data) == "table" and entry.data or {}
+  made.timestamp = entry.timestamp
+  return made, key
 end
 
 -- ---------------------------------------------------------------- formats

@@ -38,9 +38,12 @@ local function root_of(app, args)
   elseif given:find "^%x+$" and #given == 64 then
     return given:lower(), from
   end
-  local key = (read(app, given)):match "^%s*(%x+)%s*$"
+  local file = io.open(given, "rb")
+  local key = file and (file:read(1000) or ""):match "^%s*(%x+)%s*$"
+  if file then file:close() end
   if not key or #key ~= 64 then
-    app.fail(("%s is no root key: that has 64 hex digits"):format(hints.shown(given)), "EUSAGE",
+    app.fail(("%s is neither a root key, which has 64 hex digits, nor a file with one"):format(
+      hints.shown(given)), "EUSAGE",
       "Where the audit is written: sessile audit root")
   end
   return key:lower(), terminal.line(given)
@@ -48,9 +51,15 @@ end
 
 -- The anchors of a file that `audit head` wrote: lines with lane, epoch and hash.
 local function anchors_of(app, path)
-  local list = {}
-  for line in (path and read(app, path) or ""):gmatch "[^\n]+" do
-    local lane, epoch, hash = line:match '^%D*(%d+)%D+(%d+)[^%x]+(%x+)%W*$'
+  local list, text = {}, path and read(app, path) or ""
+  if text:find "^%s*%[" then -- as --json has them
+    text = text:gsub("%s+", ""):gsub("{(.-)}", function(one)
+      return ("%s %s %s\n"):format(one:match '"lane":(%d+)' or "?",
+        one:match '"epoch":(%d+)' or "?", one:match '"hash":"(%x+)"' or "?")
+    end):gsub("[%[%],]", "")
+  end
+  for line in text:gmatch "[^\n]+" do
+    local lane, epoch, hash = line:match "^%s*(%d+)%s+(%d+)%s+(%x+)%s*$"
     if hash and #hash == 64 then
       list[#list + 1] = { lane = tonumber(lane), epoch = tonumber(epoch), hash = hash:lower() }
     end
