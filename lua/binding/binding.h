@@ -18,6 +18,7 @@
 #include <lauxlib.h>
 #include "sessile.h"
 #include "sessile_guard.h"
+#include "sessile_guard.h"
 #include "sessile_memory.h"
 
 #if LUA_VERSION_NUM < 504
@@ -130,6 +131,13 @@ binding_store_method binding_store_keys, binding_store_rotate, binding_store_res
 /* guard.c */
 binding_store_method binding_store_guard, binding_store_as, binding_store_renew,
     binding_store_revoke, binding_store_who, binding_store_can;
+
+/* screen.c */
+binding_store_method binding_store_screen;
+/* Fills in what may be written: screens (a list of the core) and urls ({refuse = {kinds},
+ * flag = {kinds}, allow =, only_allowed =}) of the table at `table`. What is borrowed is
+ * left on the stack. */
+void binding_write_rules(lua_State *L, int table, sessile_guard_options *out);
 
 /* migrate.c */
 binding_function binding_migrate;

@@ -60,7 +60,7 @@ static void read_roles(lua_State *L, int table, sessile_guard_options *out)
     }
 }
 
-/* store:guard({roles, require_principal}) -> true; nil, message, code */
+/* store:guard({roles, require_principal, screens, urls}) -> true; nil, message, code */
 int binding_store_guard(lua_State *L, struct binding_store *store)
 {
     sessile_guard_options options;
@@ -69,6 +69,7 @@ int binding_store_guard(lua_State *L, struct binding_store *store)
     sessile_guard_options_init(&options);
     options.require_principal = binding_field_boolean(L, 2, "require_principal");
     read_roles(L, 2, &options);
+    binding_write_rules(L, 2, &options);
     return binding_done(L, sessile_store_guard(store->handle, &options, &err), &err);
 }
 

@@ -4,12 +4,14 @@
 -- policies and settings of the store that it was made from.
 
 local options = require "sessile.options"
+local screens = require "sessile.screens"
 
 -- view(store, core): a store over the core of a view; set by store.lua.
 local guard = { methods = {} }
 
 local guard_options = options.shape("store:guard",
-  { roles = "table", require_principal = "boolean" })
+  { roles = "table", require_principal = "boolean", screens = "table", urls = "table|no",
+    schemas = "table" })
 local role_options = { all = "boolean" }
 local credential_options = options.shape("store:as", {
   user = "string", actor = "string", roles = "string|strings", agents = "string|strings",
@@ -42,11 +44,22 @@ local function roles_of(given)
 end
 
 --- Sets a guard on the store; the handle stays the host's. EINVALID: it has one, or a role names a
---- permission that there is not. roles: { NAME = { "view_session", …, all = true } }.
+--- permission that there is not. roles: { NAME = { "view_session", …, all = true } }. screens, urls,
+--- schemas: what may be written.
 function guard.methods:guard(given)
   local opts = options.check("store:guard", given, guard_options)
-  return self._core:guard { roles = roles_of(opts.roles),
-    require_principal = opts.require_principal }
+  local rules, message, code = screens.rules(opts.screens, opts.schemas)
+  if not rules then
+    return nil, message, code
+  end
+  return self._core:guard { roles = roles_of(opts.roles), screens = rules[1],
+    require_principal = opts.require_principal, urls = screens.urls(opts.urls) }
+end
+
+--- What the rules of the store say of an item, which is not written: see screens:run. nil, message,
+--- code.
+function guard.methods:screen(item)
+  return self._core:screen(screens.item("store:screen", item))
 end
 
 --- A view of the store for a user: a store that may what its roles give, for the sessions of that

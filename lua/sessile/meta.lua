@@ -1434,12 +1434,34 @@ function Store:undelete(which, opts) end
 
 ---Sets a guard: from now on `store:as` makes views that may less. Handles that were opened before
 ---are not guarded. EINVALID: the store has a guard, or a role names a permission that there is not.
----@param opts? {roles: table<string, table>?, require_principal: boolean?} roles: NAME = {
----"view_session", …, all = true }, beside viewer, editor, admin and auditor
+---@class sessile.GuardOptions
+---@field roles? table<string, table> NAME = { "view_session", …, all = true }, beside viewer, editor,
+---  admin and auditor
+---@field require_principal? boolean the store's own handle may make views, and nothing else
+---@field screens? sessile.ScreenList|sessile.Screens what each write of the store meets, whoever
+---  makes it
+---@field schemas? table<string, table|string> a JSON Schema by kind, as in sessile.screen
+---@field urls? sessile.UrlRules|false what is done with URLs that sessile.url_check refuses; nil:
+---  memories and states are refused
+
+---By kind of text ("message", "custom", "title", "metadata", "settings", "state", "memory",
+---"answer"): "refuse", "flag" or "pass". memory and state: "refuse" when they are not given
+---@class sessile.UrlRules: sessile.UrlOptions
+---@field [string] "refuse"|"flag"|"pass"
+
+---@param opts? sessile.GuardOptions
 ---@return true? done
 ---@return string? message
 ---@return string? code
 function Store:guard(opts) end
+
+---Runs the store's rules over an item, as a write of it would, and writes nothing. A store without
+---rules lets all pass
+---@param item sessile.ScreenItem
+---@return sessile.ScreenOutcome?
+---@return string? message
+---@return string? code
+function Store:screen(item) end
 
 ---A view of a store with a guard: a store for a user, which may what its roles give. Close it
 ---before the store. A view of a view only narrows, and is of the same user (EDENIED).
