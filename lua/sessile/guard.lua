@@ -4,13 +4,15 @@
 -- policies and settings of the store that it was made from.
 
 local options = require "sessile.options"
+local screens = require "sessile.screens"
 
 -- view(store, core): a store over the core of a view; set by store.lua.
 local guard = { methods = {} }
 
 local guard_options = options.shape("store:guard",
   { roles = "table", require_principal = "boolean", consent = "boolean", limits = "table|boolean",
-    audit = "table|boolean", token = "table", profile = "string", off = "boolean" })
+    audit = "table|boolean", token = "table", profile = "string", off = "boolean",
+    screens = "table", urls = "table|no", schemas = "table" })
 local token_options = options.shape("store:guard: token", {
   issuer = "string", audience = "string", keys = "string", user = "string", roles = "string",
   agents = "string", actor = "string",
@@ -89,10 +91,15 @@ end
 --- or { searches = "100/minute", …, shared = URL of Redis, deny = true }. audit: true, or { store =
 --- another store that keeps it, sync = true, reads = false, closed = true }. token: { issuer,
 --- audience, keys = file, … }: JWTs are accepted. profile: a name, and the store stays guarded.
---- off = true: no guard.
+--- off = true: no guard. screens, urls, schemas: what may be written.
 function guard.methods:guard(given)
   local opts = options.check("store:guard", given, guard_options)
-  return self._core:guard { roles = roles_of(opts.roles),
+  local rules, message, code = screens.rules(opts.screens, opts.schemas)
+  if not rules then
+    return nil, message, code
+  end
+  return self._core:guard { roles = roles_of(opts.roles), screens = rules[1],
+    urls = screens.urls(opts.urls), consent = opts.consent,
     require_principal = opts.require_principal, limits = limits_of(opts.limits),
     audit = audit_of(opts.audit), profile = opts.profile, off = opts.off,
     token = opts.token and options.check("store:guard: token", opts.token, token_options) }
@@ -102,6 +109,12 @@ local function credential_of(given)
   local opts = options.check("store:as", given, credential_options)
   opts.roles, opts.agents = list(opts.roles), list(opts.agents)
   return opts
+end
+
+--- What the rules of the store say of an item, which is not written: see screens:run. nil, message,
+--- code.
+function guard.methods:screen(item)
+  return self._core:screen(screens.item("store:screen", item))
 end
 
 --- A view of the store for a user: a store that may what its roles give, for the sessions of that
