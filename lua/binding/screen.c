@@ -49,8 +49,9 @@ static int screens_run(lua_State *L, struct binding_child *screens)
     item.is_json = binding_field_boolean(L, 2, "json");
     struct binding_result got = binding_result(L);
     got.status = sessile_screen(&outcome, screens->handle, &item, &got.err);
-    if (binding_result_failed(L, &got, outcome))
-        return 3;
+    int failed = binding_result_failed(L, &got, outcome);
+    if (failed)
+        return failed;
     lua_createtable(L, 0, 3);
     binding_set_text(L, "verdict", sessile_screen_verdict_name(outcome->verdict));
     if (outcome->verdict == SESSILE_SCREEN_REDACT) {
