@@ -429,8 +429,8 @@ function sessile.json(text) end
 ---@class sessile.Json
 ---@field json string
 
----Checks a proof of store:audit_prove, without a store. The key is the root key of the audit, or one
----that the audit has for that time. EDAMAGED: it proves nothing.
+---Checks a proof of store:audit_prove, without a store. The key is the root key of the audit, or
+---one that the audit has for that time. EDAMAGED: it proves nothing.
 ---@param proof string
 ---@return table? event  with its `timestamp`
 ---@return string key_or_message
@@ -1716,8 +1716,8 @@ function Store:locks() end
 function Store:revoke() end
 
 ---The events of the audit, oldest first: `for event in store:audit { outcome = "failure" } do`. The
----reader has `cursor()`, a text from which another reader goes on, `wait(timeout_ms)`, which returns
----whether something was written meanwhile, and `close()`. Without `follow` it ends with the newest
+---reader has `cursor()`, a text from which another reader goes on, `wait(timeout_ms)`, which
+---returns whether something was written meanwhile, and `close()`. Without `follow` it ends with the newest
 ---event, and can be called again. It raises if the audit cannot be read, unless `on_damage` takes
 ---that: the rest is read then. What is read was not verified: `store:audit_verify`.
 ---
@@ -1745,8 +1745,8 @@ function Store:audit_verify(opts) end
 ---@return string? code
 function Store:audit_root() end
 
----The last seals, as `anchors` of store:audit_verify. Everything is verified first. EDAMAGED: it does
----not hold.
+---The last seals, as `anchors` of store:audit_verify. Everything is verified first. EDAMAGED: it
+---does not hold.
 ---@param opts? {root: string?, copy: boolean?}
 ---@return sessile.AuditAnchor[]? anchors
 ---@return string? message
@@ -1759,8 +1759,8 @@ function Store:audit_head(opts) end
 ---@return string? code
 function Store:audit_seal() end
 
----A proof that an event is in the audit, for sessile.audit_check: JSON. ESUSPENDED: it is not sealed
----yet.
+---A proof that an event is in the audit, for sessile.audit_check: JSON. ESUSPENDED: it is not
+---sealed yet.
 ---@param id string  of the event
 ---@return string? proof
 ---@return string? message
