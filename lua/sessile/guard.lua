@@ -44,8 +44,8 @@ local function roles_of(given)
 end
 
 --- Sets a guard on the store; the handle stays the host's. EINVALID: it has one, or a role names a
---- permission that there is not. roles: { NAME = { "view_session", …, all = true } }. screens, urls,
---- schemas: what may be written.
+--- permission that there is not. roles: { NAME = { "view_session", …, all = true } }. screens,
+--- urls, schemas: what may be written.
 function guard.methods:guard(given)
   local opts = options.check("store:guard", given, guard_options)
   local rules, message, code = screens.rules(opts.screens, opts.schemas)

@@ -1435,8 +1435,8 @@ function Store:undelete(which, opts) end
 ---Sets a guard: from now on `store:as` makes views that may less. Handles that were opened before
 ---are not guarded. EINVALID: the store has a guard, or a role names a permission that there is not.
 ---@class sessile.GuardOptions
----@field roles? table<string, table> NAME = { "view_session", …, all = true }, beside viewer, editor,
----  admin and auditor
+---@field roles? table<string, table> NAME = { "view_session", …, all = true }, beside viewer,
+---  editor, admin and auditor
 ---@field require_principal? boolean the store's own handle may make views, and nothing else
 ---@field screens? sessile.ScreenList|sessile.Screens what each write of the store meets, whoever
 ---  makes it
