@@ -144,6 +144,13 @@ binding_store_method binding_store_audit, binding_store_audit_verify,
     binding_store_audit_root, binding_store_audit_head, binding_store_audit_seal,
     binding_store_audit_prove;
 
+/* screen.c */
+binding_store_method binding_store_screen;
+/* Fills in what may be written: screens (a list of the core) and urls ({refuse = {kinds},
+ * flag = {kinds}, allow =, only_allowed =}) of the table at `table`. What is borrowed is
+ * left on the stack. */
+void binding_write_rules(lua_State *L, int table, sessile_guard_options *out);
+
 /* migrate.c */
 binding_function binding_migrate;
 

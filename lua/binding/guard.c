@@ -131,7 +131,8 @@ static int read_audit(lua_State *L, int table, sessile_audit_options *out,
     return 0;
 }
 
-/* store:guard({roles, require_principal, limits, audit, consent}) -> true; nil, message, code */
+/* store:guard({roles, require_principal, consent, screens, urls, limits, audit}) -> true;
+ * nil, message, code */
 int binding_store_guard(lua_State *L, struct binding_store *store)
 {
     sessile_guard_options options;
@@ -143,6 +144,7 @@ int binding_store_guard(lua_State *L, struct binding_store *store)
     options.require_principal = binding_field_boolean(L, 2, "require_principal");
     options.consent = binding_field_boolean(L, 2, "consent");
     read_roles(L, 2, &options);
+    binding_write_rules(L, 2, &options);
     read_limits(L, 2, &options.limits);
     if (read_audit(L, 2, &options.audit, &audit))
         return 3;

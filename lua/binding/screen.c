@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-#include "sessile_screen.h"
+#include "sessile_guard.h"
 
 /* The names of an enum, for fields that are one of them. */
 static const char *const verdicts[] = {"pass", "flag", "redact", "refuse", NULL};
@@ -31,25 +31,25 @@ static const struct binding_row finding_row =
                 FINDING("removed", INTEGER, removed), FINDING("message", TEXT, message),
                 FINDING("pointer", TEXT, pointer));
 
-/* screens:run{kind=, text=, source=, role=, author=, key=, json=} -> {verdict=, text=,
- * findings=}; nil, message, code */
-static int screens_run(lua_State *L, struct binding_child *screens)
+/* The item in the table at 2. */
+static void read_item(lua_State *L, sessile_screen_item *item)
 {
-    sessile_screen_outcome *outcome = NULL;
-    sessile_screen_item item;
-
     luaL_checktype(L, 2, LUA_TTABLE);
-    memset(&item, 0, sizeof item);
-    item.kind = kind_field(L, 2, "kind");
-    item.source = (sessile_screen_source)binding_one_of(L, 2, "source", sources);
-    item.role = binding_field_role(L, 2, "role");
-    item.author = binding_field_bytes(L, 2, "author");
-    item.key = binding_field_bytes(L, 2, "key");
-    item.text = binding_field_bytes(L, 2, "text");
-    item.is_json = binding_field_boolean(L, 2, "json");
-    struct binding_result got = binding_result(L);
-    got.status = sessile_screen(&outcome, screens->handle, &item, &got.err);
-    if (binding_result_failed(L, &got, outcome))
+    memset(item, 0, sizeof *item);
+    item->kind = kind_field(L, 2, "kind");
+    item->source = (sessile_screen_source)binding_one_of(L, 2, "source", sources);
+    item->role = binding_field_role(L, 2, "role");
+    item->author = binding_field_bytes(L, 2, "author");
+    item->key = binding_field_bytes(L, 2, "key");
+    item->text = binding_field_bytes(L, 2, "text");
+    item->is_json = binding_field_boolean(L, 2, "json");
+}
+
+/* What was said of an item, which is freed. */
+static int give_outcome(lua_State *L, struct binding_result *got,
+                        sessile_screen_outcome *outcome)
+{
+    if (binding_result_failed(L, got, outcome))
         return 3;
     lua_createtable(L, 0, 3);
     binding_set_text(L, "verdict", sessile_screen_verdict_name(outcome->verdict));
@@ -59,7 +59,66 @@ static int screens_run(lua_State *L, struct binding_child *screens)
     }
     binding_push_rows(L, &finding_row, outcome->findings, outcome->count);
     lua_setfield(L, -2, "findings");
-    return binding_result_done(&got);
+    return binding_result_done(got);
+}
+
+/* screens:run{kind=, text=, source=, role=, author=, key=, json=} -> {verdict=, text=,
+ * findings=}; nil, message, code */
+static int screens_run(lua_State *L, struct binding_child *screens)
+{
+    sessile_screen_outcome *outcome = NULL;
+    sessile_screen_item item;
+
+    read_item(L, &item);
+    struct binding_result got = binding_result(L);
+    got.status = sessile_screen(&outcome, screens->handle, &item, &got.err);
+    return give_outcome(L, &got, outcome);
+}
+
+/* store:screen{…}: the same with the rules of a store. */
+int binding_store_screen(lua_State *L, struct binding_store *store)
+{
+    sessile_screen_outcome *outcome = NULL;
+    sessile_screen_item item;
+
+    read_item(L, &item);
+    struct binding_result got = binding_result(L);
+    got.status = sessile_store_screen(&outcome, store->handle, &item, &got.err);
+    return give_outcome(L, &got, outcome);
+}
+
+/* SESSILE_SCREEN_… bits of the kinds in a list. */
+static unsigned kinds_of(lua_State *L, int table, const char *name)
+{
+    unsigned kinds = 0;
+    int top = lua_gettop(L);
+    if (binding_raw_field(L, table, name) == LUA_TTABLE) {
+        int list = lua_gettop(L);
+        lua_newtable(L);
+        for (lua_Integer i = 1; lua_rawgeti(L, list, i) != LUA_TNIL; i++) {
+            lua_setfield(L, list + 1, "kind");
+            kinds |= (unsigned)kind_field(L, list + 1, "kind");
+        }
+    }
+    lua_settop(L, top);
+    return kinds;
+}
+
+void binding_write_rules(lua_State *L, int table, sessile_guard_options *out)
+{
+    if (binding_raw_field(L, table, "screens") != LUA_TNIL) {
+        struct binding_child *screens =
+            luaL_checkudata(L, -1, binding_screens_class.name);
+        if (!screens->handle)
+            luaL_error(L, "the list of screens is closed");
+        out->screens = screens->handle;
+    }
+    if (binding_raw_field(L, table, "urls") == LUA_TNIL)
+        return;
+    int urls = lua_gettop(L);
+    out->urls.refuse = kinds_of(L, urls, "refuse");
+    out->urls.flag = kinds_of(L, urls, "flag");
+    binding_url_options(L, urls, &out->urls.options);
 }
 
 BINDING_FREE(screens_free, sessile_screens_free)

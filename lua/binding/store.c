@@ -409,6 +409,7 @@ static const struct binding_method store_methods[] = {
     {"forget", .store = binding_store_forget},
     {"put", .store = binding_store_put},
     {"guard", .store = binding_store_guard},
+    {"screen", .store = binding_store_screen},
     {"as", .store = binding_store_as},
     {"renew", .store = binding_store_renew},
     {"revoke", .store = binding_store_revoke},

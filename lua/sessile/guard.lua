@@ -4,13 +4,14 @@
 -- policies and settings of the store that it was made from.
 
 local options = require "sessile.options"
+local screens = require "sessile.screens"
 
 -- view(store, core): a store over the core of a view; set by store.lua.
 local guard = { methods = {} }
 
 local guard_options = options.shape("store:guard",
   { roles = "table", require_principal = "boolean", consent = "boolean", limits = "table|boolean",
-    audit = "table|boolean" })
+    audit = "table|boolean", screens = "table", urls = "table|no", schemas = "table" })
 local limit_options = options.shape("store:guard: limits", {
   session_creation = "string", checkpoint_writes = "string", memory_reads = "string",
   memory_writes = "string", branch_operations = "string", searches = "string",
@@ -82,12 +83,23 @@ end
 --- Sets a guard on the store; the handle stays the host's. EINVALID: it has one, or a role names a
 --- permission that there is not. roles: { NAME = { "view_session", …, all = true } }. limits: true,
 --- or { searches = "100/minute", …, shared = URL of Redis, deny = true }. audit: true, or { store =
---- another store that keeps it, sync = true, reads = false, closed = true }.
+--- another store that keeps it, sync = true, reads = false, closed = true }. screens, urls, schemas:
+--- what may be written.
 function guard.methods:guard(given)
   local opts = options.check("store:guard", given, guard_options)
-  return self._core:guard { roles = roles_of(opts.roles),
-    require_principal = opts.require_principal, limits = limits_of(opts.limits),
-    audit = audit_of(opts.audit) }
+  local rules, message, code = screens.rules(opts.screens, opts.schemas)
+  if not rules then
+    return nil, message, code
+  end
+  return self._core:guard { roles = roles_of(opts.roles), screens = rules[1],
+    require_principal = opts.require_principal, urls = screens.urls(opts.urls),
+    consent = opts.consent, limits = limits_of(opts.limits), audit = audit_of(opts.audit) }
+end
+
+--- What the rules of the store say of an item, which is not written: see screens:run. nil, message,
+--- code.
+function guard.methods:screen(item)
+  return self._core:screen(screens.item("store:screen", item))
 end
 
 --- A view of the store for a user: a store that may what its roles give, for the sessions of that

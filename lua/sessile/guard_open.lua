@@ -12,6 +12,7 @@ local guard_open = {}
 local keys = options.shape("sessile.open: guard", {
   profile = "string", require_principal = "boolean", plain = "boolean", roles = "table",
   rate_limits = "table|no", audit = "table|boolean", consent = "boolean",
+  screens = "table|no", schemas = "table|no", urls = "table|no",
 })
 
 local reader = {
@@ -68,6 +69,21 @@ local function audit_of(wanted, url, given)
   return copy, store
 end
 
+-- The schemas with the texts of their files. nil, message, code.
+local function schemas_of(given)
+  local read = {}
+  for kind, schema in pairs(given or {}) do
+    local file <close> = type(schema) == "string" and not schema:find "^%s*{"
+      and io.open(schema, "rb") or nil
+    read[kind] = file and file:read "a" or schema
+    if type(read[kind]) == "string" and not read[kind]:find "^%s*{" then
+      return nil, ("guard: schemas.%s: there is no JSON Schema in %s"):format(kind, schema),
+        file and "EINVALID" or "ENOTFOUND"
+    end
+  end
+  return next(read) and read or false
+end
+
 --- Sets the guard that is wanted on a store that was just opened with the options `given`. nil,
 --- message, code.
 function guard_open.set(store, wanted, given)
@@ -79,9 +95,14 @@ function guard_open.set(store, wanted, given)
     return nil, message, code
   end
   rawset(store, "_closes", kept)
-  local done
+  local schemas, done
+  schemas, message, code = schemas_of(wanted.schemas)
+  if schemas == nil then
+    return nil, message, code
+  end
   done, message, code = store:guard { roles = wanted.roles, limits = wanted.rate_limits,
-    require_principal = wanted.require_principal, audit = audit, consent = wanted.consent }
+    require_principal = wanted.require_principal, audit = audit, consent = wanted.consent,
+    screens = wanted.screens or nil, schemas = schemas or nil, urls = wanted.urls }
   if not done then
     return nil, message, code
   end

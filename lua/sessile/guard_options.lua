@@ -241,7 +241,8 @@ function parts.schemas(reader, at, value)
   for name, one in pairs(expect(reader, "table", at, value)) do
     local where = at .. "." .. tostring(name)
     choice(reader, where, tostring(name):match "^(custom):." or name, KINDS)
-    copy[name] = type(one) == "table" and one or reader.path(where, text(reader, where, one))
+    copy[name] = type(one) ~= "table" and not text(reader, where, one):find "^%s*{"
+      and reader.path(where, one) or one
   end
   return copy
 end

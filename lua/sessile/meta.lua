@@ -251,6 +251,9 @@ function sessile.address_check(address, options) end
 ---@field roles? table<string, table> NAME = { "view_session", …, all = true }
 ---@field rate_limits? sessile.GuardLimits|false a rule replaces that of the profile
 ---@field consent? boolean as that of Store:guard
+---@field screens? sessile.ScreenList|false
+---@field schemas? table<string, table|string>|false a schema, its JSON text, or a file, by kind
+---@field urls? sessile.UrlRules|false
 ---@field audit? boolean|table as that of Store:guard, but `store` is the URL of another store
 
 ---@class sessile.OpenOptions: sessile.Inherited, sessile.LoopSettings
@@ -1470,6 +1473,18 @@ function Store:undelete(which, opts) end
 ---@field require_principal? boolean the store's own handle makes views, and nothing else
 ---@field limits? boolean|sessile.GuardLimits
 ---@field audit? boolean|sessile.GuardAudit
+---@field consent? boolean a search finds nothing in the memory of a user who does not consent, and
+---only the user consents, or who has manage_privacy
+---@field screens? sessile.ScreenList|sessile.Screens what each write of the store meets, whoever
+---makes it
+---@field schemas? table<string, table|string> a JSON Schema by kind, as in sessile.screen
+---@field urls? sessile.UrlRules|false what is done with URLs that sessile.url_check refuses; nil:
+---memories and states are refused
+
+---By kind of text ("message", "custom", "title", "metadata", "settings", "state", "memory",
+---"answer"): "refuse", "flag" or "pass". memory and state: "refuse" when they are not given
+---@class sessile.UrlRules: sessile.UrlOptions
+---@field [string] "refuse"|"flag"|"pass"
 
 ---Sets a guard: from now on `store:as` makes views that may less. Handles that were opened before
 ---are not guarded. EINVALID: the store has a guard, or a role names a permission that there is not.
@@ -1478,6 +1493,14 @@ function Store:undelete(which, opts) end
 ---@return string? message
 ---@return string? code
 function Store:guard(opts) end
+
+---Runs the store's rules over an item, as a write of it would, and writes nothing. A store without
+---rules lets all pass
+---@param item sessile.ScreenItem
+---@return sessile.ScreenOutcome?
+---@return string? message
+---@return string? code
+function Store:screen(item) end
 
 ---A view of a store with a guard: a store for a user, which may what its roles give. Close it
 ---before the store. A view of a view only narrows, and is of the same user (EDENIED).

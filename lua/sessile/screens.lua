@@ -14,8 +14,11 @@ local methods = {}
 local kinds = { "message", "custom", "title", "metadata", "settings", "state", "memory",
   "answer" }
 
-local item_fields = options.shape("screens:run", { kind = "string", text = "string",
-  source = "string", role = "string", author = "string", key = "string", json = "boolean" })
+local item_fields = { kind = "string", text = "string",
+  source = "string", role = "string", author = "string", key = "string", json = "boolean" }
+for _, who in ipairs { "screens:run", "store:screen" } do
+  options.shape(who, item_fields)
+end
 
 local function check_name(who, value, names)
   for _, name in ipairs(names) do
@@ -26,16 +29,20 @@ local function check_name(who, value, names)
   options.misuse(("%s is one of %s"):format(who, table.concat(names, ", ")))
 end
 
+--- An item as the core takes it. who: the function that is called.
+function screens.item(who, item)
+  local given = options.check(who, item, item_fields)
+  check_name(who .. ": kind", given.kind, kinds)
+  options.expect("string", given.text, who .. ": text")
+  if given.source then
+    check_name(who .. ": source", given.source, { "host", "user", "agent", "tool", "system" })
+  end
+  return given
+end
+
 --- See meta.lua.
 function methods:run(item)
-  local given = options.check("screens:run", item, item_fields)
-  check_name("screens:run: kind", given.kind, kinds)
-  options.expect("string", given.text, "screens:run: text")
-  if given.source then
-    check_name("screens:run: source", given.source,
-      { "host", "user", "agent", "tool", "system" })
-  end
-  return self._core:run(given)
+  return self._core:run(screens.item("screens:run", item))
 end
 
 local meta = object.class { name = "sessile.Screens", methods = methods }
@@ -109,6 +116,52 @@ function screens.load(given)
     return nil, message, code
   end
   return setmetatable({ _core = handle }, meta)
+end
+
+--- What may be written, of the options of a guard, as the core takes it: a list of screens, and what
+--- is done with URLs, by kind. nil, message, code.
+function screens.rules(given, schemas)
+  if not given and not schemas then
+    return {}
+  end
+  if getmetatable(given) == meta then
+    if schemas then
+      options.misuse "store:guard: schemas belong to the list when `screens` is a loaded one"
+    end
+    return { given._core }
+  end
+  local list = {}
+  for name, value in pairs(given or {}) do
+    list[name] = value
+  end
+  list.schemas = list.schemas or schemas
+  local loaded, message, code = screens.load(list)
+  if not loaded then
+    return nil, message, code
+  end
+  return { loaded._core }
+end
+
+local url_fields = { allow = "strings", only_allowed = "boolean" }
+for _, kind in ipairs(kinds) do
+  url_fields[kind] = { "refuse", "flag", "pass" }
+end
+local by_default = { memory = "refuse", state = "refuse" }
+
+--- The rules for URLs as the core takes them. false: none; nil: the usual ones.
+function screens.urls(given)
+  if given == false then
+    return { refuse = {}, flag = {} }
+  end
+  local opts = options.check("store:guard: urls", given, url_fields)
+  local rules = { refuse = {}, flag = {}, allow = opts.allow, only_allowed = opts.only_allowed }
+  for _, kind in ipairs(kinds) do
+    local list = rules[opts[kind] or by_default[kind]]
+    if list then
+      list[#list + 1] = kind
+    end
+  end
+  return rules
 end
 
 return screens

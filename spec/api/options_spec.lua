@@ -127,6 +127,10 @@ local calls = {
   ["store:check"] = function(o) store:check(o) end,
   ["store:delete"] = function(o) store:delete("nobody", o) end,
   ["store:undelete"] = function(o) store:undelete("nobody", o) end,
+  ["store:screen"] = function(o)
+    o.kind, o.text = o.kind or "memory", o.text or "x"
+    store:screen(o)
+  end,
   ["store:guard"] = function(o) store:guard(o) end,
   ["store:guard: limits"] = function(o) store:guard { limits = o } end,
   ["store:guard: audit"] = function(o) store:guard { audit = o } end,

@@ -161,6 +161,16 @@ schema.keys = {
   { name = "guard.consent", kind = "guard", default = "the profile's", own = true,
     about = "`true`: a search finds nothing in the memory of a user who does not consent, and only "
       .. "the user consents, or who has `manage_privacy`" },
+  { name = "guard.screens", kind = "guard", default = "the profile's", own = true,
+    about = "what each text that is written meets: `{ \"no_orders\", { \"secrets\", action = "
+      .. "\"redact\", on = { \"message\" } } }`; `false`: none" },
+  { name = "guard.schemas", kind = "guard", default = "none", own = true,
+    about = "JSON Schemas that JSON has to fit, files or tables, by kind: `{ metadata = "
+      .. "\"./metadata.json\", [\"custom:ticket\"] = { … } }`" },
+  { name = "guard.urls", kind = "guard", default = "the profile's", own = true,
+    about = "what becomes of texts that name local or private machines, by kind: `{ memory = "
+      .. "\"refuse\", state = \"refuse\", message = \"flag\", allow = { \"localhost:3000\" } }`, also "
+      .. "`only_allowed`; `false`: nothing" },
   { name = "agents", kind = "agents", default = "none", project = true,
     about = "settings of single agents: `{ coder = { policy = …, window = … } }`" },
 }
