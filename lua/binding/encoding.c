@@ -33,8 +33,9 @@ static int encoding_encode(lua_State *L, struct binding_child *encoding)
     struct binding_result got = binding_result(L);
     got.status =
         sessile_encoding_encode(encoding->handle, text, &ids, &got.count, &got.err);
-    if (binding_result_failed(L, &got, ids))
-        return 3;
+    int failed = binding_result_failed(L, &got, ids);
+    if (failed)
+        return failed;
     lua_createtable(L, got.count < INT32_MAX ? (int)got.count : 0, 0);
     for (k = 0; k < got.count; k++) {
         lua_pushinteger(L, (lua_Integer)ids[k]);

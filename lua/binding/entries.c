@@ -40,8 +40,9 @@ int binding_session_context(lua_State *L, struct binding_session *session)
     sessile_message *list = NULL;
     struct binding_result got = binding_result(L);
     got.status = sessile_context(session->handle, at, &list, &got.count, &info, &got.err);
-    if (binding_result_failed(L, &got, list))
-        return 3;
+    int failed = binding_result_failed(L, &got, list);
+    if (failed)
+        return failed;
     binding_push_messages(L, list, got.count);
     binding_push_tokens(L, &info.tokens);
     binding_set_fields(L, context_fields, &info);

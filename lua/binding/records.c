@@ -75,8 +75,9 @@ int binding_session_records(lua_State *L, struct binding_session *session)
     struct binding_result got = binding_result(L);
     got.status = sessile_records_read(session->handle, (uint64_t)from, &rows, &got.count,
                                       &got.err);
-    if (binding_result_failed(L, &got, rows))
-        return 3;
+    int failed = binding_result_failed(L, &got, rows);
+    if (failed)
+        return failed;
     lua_createtable(L, got.count < INT32_MAX ? (int)got.count : 0, 0);
     for (i = 0; i < got.count; i++) {
         binding_push_slice(L, rows[i]);

@@ -192,8 +192,9 @@ int binding_result_done(struct binding_result *result)
 int binding_result_rows(lua_State *L, struct binding_result *result,
                         const struct binding_row *type, void *rows)
 {
-    if (binding_result_failed(L, result, rows))
-        return 3;
+    int failed = binding_result_failed(L, result, rows);
+    if (failed)
+        return failed;
     binding_push_rows(L, type, rows, result->count);
     return binding_result_done(result);
 }
@@ -201,8 +202,9 @@ int binding_result_rows(lua_State *L, struct binding_result *result,
 int binding_result_row(lua_State *L, struct binding_result *result,
                        const struct binding_row *type, void *row)
 {
-    if (binding_result_failed(L, result, row))
-        return 3;
+    int failed = binding_result_failed(L, result, row);
+    if (failed)
+        return failed;
     if (row)
         binding_push_row(L, type, row);
     else
@@ -213,16 +215,18 @@ int binding_result_row(lua_State *L, struct binding_result *result,
 int binding_result_messages(lua_State *L, struct binding_result *result,
                             sessile_message *list)
 {
-    if (binding_result_failed(L, result, list))
-        return 3;
+    int failed = binding_result_failed(L, result, list);
+    if (failed)
+        return failed;
     binding_push_messages(L, list, result->count);
     return binding_result_done(result);
 }
 
 int binding_result_ids(lua_State *L, struct binding_result *result, sessile_id *ids)
 {
-    if (binding_result_failed(L, result, ids))
-        return 3;
+    int failed = binding_result_failed(L, result, ids);
+    if (failed)
+        return failed;
     lua_createtable(L, result->count < INT32_MAX ? (int)result->count : 0, 0);
     for (size_t i = 0; i < result->count; i++) {
         binding_push_id(L, ids[i]);
@@ -233,8 +237,9 @@ int binding_result_ids(lua_State *L, struct binding_result *result, sessile_id *
 
 int binding_result_text(lua_State *L, struct binding_result *result, char *text)
 {
-    if (binding_result_failed(L, result, text))
-        return 3;
+    int failed = binding_result_failed(L, result, text);
+    if (failed)
+        return failed;
     lua_pushlstring(L, text ? text : "", result->count);
     return binding_result_done(result);
 }
@@ -242,8 +247,9 @@ int binding_result_text(lua_State *L, struct binding_result *result, char *text)
 int binding_result_object(lua_State *L, struct binding_result *result, const char *class,
                           char *json)
 {
-    if (binding_result_failed(L, result, json))
-        return 3;
+    int failed = binding_result_failed(L, result, json);
+    if (failed)
+        return failed;
     binding_push_object(L, class, json, result->count);
     return binding_result_done(result);
 }

@@ -49,8 +49,9 @@ static void read_item(lua_State *L, sessile_screen_item *item)
 static int give_outcome(lua_State *L, struct binding_result *got,
                         sessile_screen_outcome *outcome)
 {
-    if (binding_result_failed(L, got, outcome))
-        return 3;
+    int failed = binding_result_failed(L, got, outcome);
+    if (failed)
+        return failed;
     lua_createtable(L, 0, 3);
     binding_set_text(L, "verdict", sessile_screen_verdict_name(outcome->verdict));
     if (outcome->verdict == SESSILE_SCREEN_REDACT) {

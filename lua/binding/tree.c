@@ -169,8 +169,9 @@ int binding_session_tree(lua_State *L, struct binding_session *session)
     options.types = read_types(L, 2, &options.type_count);
     struct binding_result got = binding_result(L);
     got.status = sessile_tree(session->handle, &options, &rows, &got.count, &got.err);
-    if (binding_result_failed(L, &got, rows))
-        return 3;
+    int failed = binding_result_failed(L, &got, rows);
+    if (failed)
+        return failed;
     binding_push_rows(L, &node_row, rows, got.count);
     link_nodes(L, rows, got.count);
     return binding_result_done(&got);

@@ -83,8 +83,8 @@ end
 --- Sets a guard on the store; the handle stays the host's. EINVALID: it has one, or a role names a
 --- permission that there is not. roles: { NAME = { "view_session", …, all = true } }. limits: true,
 --- or { searches = "100/minute", …, shared = URL of Redis, deny = true }. audit: true, or { store =
---- another store that keeps it, sync = true, reads = false, closed = true }. screens, urls, schemas:
---- what may be written.
+--- another store that keeps it, sync = true, reads = false, closed = true }. screens, urls,
+--- schemas: what may be written.
 function guard.methods:guard(given)
   local opts = options.check("store:guard", given, guard_options)
   local rules, message, code = screens.rules(opts.screens, opts.schemas)

@@ -5,6 +5,7 @@
 local core = require "sessile.core"
 local options = require "sessile.options"
 local pool = require "sessile.memory_pool"
+local times = require "sessile.times"
 
 local privacy = { methods = {} }
 local methods = privacy.methods
@@ -38,13 +39,26 @@ end
 
 local hold_options = options.shape("store:hold", {
   agent = "string", user = "string", session = "string", reason = "string", by = "string",
-  ["until"] = "moment|span",
+  ["until"] = "string|count",
 })
 
+-- When a hold ends, in ms since 1970: a moment, or a time from now.
+local function end_of(value)
+  if type(value) ~= "string" then
+    return value
+  end
+  local span = times.ms(value)
+  return span and core.now() + span or times.moment(value, core.now())
+    or options.misuse(("store:hold: option 'until': a date as \"2027-02-01\", a time as \"90d\" or "
+      .. "milliseconds since 1970 expected, got %q"):format(value:sub(1, 60)))
+end
+
 --- Keeps all of a user, of an agent, or one session from being removed for good, until it is
---- released or `until` (ms since 1970, or a date). Returns its id.
+--- released or `until`: ms since 1970, a date, or a time from now, as "90d". Returns its id.
 function methods:hold(given)
-  return self._core:hold(options.check("store:hold", given, hold_options))
+  local opts = options.check("store:hold", given, hold_options)
+  opts["until"] = end_of(opts["until"])
+  return self._core:hold(opts)
 end
 
 --- The holds in force, oldest first.

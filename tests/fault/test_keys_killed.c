@@ -1,18 +1,20 @@
 /*
  * test_keys_killed.c: whatever changes keys, ended at every step.
  *
- * Owns the proof that rotate, reseal, forget and init may be interrupted anywhere: the
- * first N changing calls of the system are made, all others fail, for every N; then the
- * store is opened with a system that works. It has to open with the old secret or the new
- * one, hold every entry, and the same command, run again, has to finish. The same with
- * each single call failing once.
- * And of two commands, the one in the middle of the other, at every step of it.
+ * Owns the proof that rotate, reseal, forget, erase and init may be interrupted anywhere:
+ * the first N changing calls of the system are made, all others fail, for every N; then
+ * the store is opened with a system that works. It has to open with the old secret or the
+ * new one, hold every entry, and the same command, run again, has to finish. The same
+ * with each single call failing once. And of two commands, the one in the middle of the
+ * other, at every step of it.
  */
 #include "base/os.h"
 #include "support/check.h"
 #include "support/faulty.h"
 #include "support/keyed.h"
+#include "support/memories.h"
 #include "support/sessions.h"
+#include "sessile_privacy.h"
 
 #include <stdarg.h>
 #include <stddef.h>
@@ -232,6 +234,76 @@ static void user_is_gone(void)
     assert_int_equal(keyed_files_with(root, "sessile_user"), 1); /* the other user's */
     sessile_store_close(st);
     others_are_there();
+}
+
+static void with_a_session_of_the_new_epoch(void);
+
+/* The user's sessions and memory, and what the agent keeps for all of one of them. */
+static void with_memories(void)
+{
+    with_a_session_of_the_new_epoch();
+    sessile_store *st = keyed_open(root, KEYED_OLD);
+    sessile_memory_from from = {.session = sessile_text("a"),
+                                .agent = sessile_text("main"),
+                                .first = 1,
+                                .last = 1};
+    sessile_memory_options options;
+    sessile_memory_write_entry e;
+    sessile_memory *m;
+    sessile_error err;
+    sessile_memory_options_init(&options);
+    sessile_memory_write_init(&e);
+    e.value = sessile_text("of all " KEYED_CANARY);
+    e.from = &from;
+    e.from_count = 1;
+    must(sessile_memory_open(&m, st, &options, &err), &err);
+    must(sessile_memory_write(m, &e, 1, NULL, &err), &err);
+    sessile_memory_close(m);
+    m = memory_of(st, KEYED_USER);
+    remember(m, NULL, "of one " KEYED_CANARY, NULL);
+    sessile_memory_close(m);
+    sessile_store_close(st);
+}
+
+static sessile_status erase(sessile_error *err)
+{
+    sessile_store *st;
+    sessile_status status = keyed_try(&st, root, KEYED_OLD, NULL, err);
+    if (!status)
+        status = sessile_user_erase(st, sessile_text(KEYED_USER), NULL, NULL, err);
+    sessile_store_close(st);
+    return status;
+}
+
+/* Those of others are there; each of the user's may be gone before the next one is. */
+static void others_are_untouched(void)
+{
+    sessile_store *st = keyed_open(root, KEYED_OLD);
+    char *now = keyed_read_all(st, KEYED_USER);
+    assert_string_equal(now, of_others);
+    free(now);
+    sessile_store_close(st);
+}
+
+static void user_is_erased(void)
+{
+    sessile_store *st = keyed_open(root, KEYED_OLD);
+    sessile_erase_options o = {.dry_run = 1};
+    sessile_receipt *left;
+    sessile_memory_options options;
+    sessile_memory *m;
+    sessile_error err;
+    must(sessile_user_erase(st, sessile_text(KEYED_USER), &o, &left, &err), &err);
+    assert_int_equal(left->sessions + left->memories + left->shared_entries, 0);
+    sessile_free(left);
+    sessile_memory_options_init(&options);
+    must(sessile_memory_open(&m, st, &options, &err), &err);
+    expect_text(found(m, "of all"), "");
+    sessile_memory_close(m);
+    assert_int_equal(keyed_files_with(root, "sessile_user"), 1); /* the other user's */
+    assert_int_equal(keyed_files_with(root, "\"user\":\"user-"), 1);
+    sessile_store_close(st);
+    others_are_untouched();
 }
 
 static sessile_status init(sessile_error *err)
@@ -542,6 +614,7 @@ static job jobs[] = {
     {"reseal", reseal, all_is_there, is_all_new, with_two_epochs},
     {"suite", reseal_xchacha, all_is_there, is_all_new, NULL},
     {"forget", forget, others_are_there, user_is_gone, with_a_session_of_the_new_epoch},
+    {"erase", erase, others_are_untouched, user_is_erased, with_memories},
 };
 
 #define INTERRUPTED(name, i)                           \
@@ -558,6 +631,7 @@ int main(void)
         INTERRUPTED("reseal_interrupted", 2),
         INTERRUPTED("change_of_the_suite_interrupted", 3),
         INTERRUPTED("forgetting_interrupted", 4),
+        INTERRUPTED("erasure_interrupted", 5),
         TEST(init_interrupted),
         TEST(user_forgotten_during_a_reseal_stays_forgotten),
         TEST(user_stays_forgotten_after_a_reseal_meanwhile),

@@ -169,8 +169,8 @@ schema.keys = {
       .. "\"./metadata.json\", [\"custom:ticket\"] = { … } }`" },
   { name = "guard.urls", kind = "guard", default = "the profile's", own = true,
     about = "what becomes of texts that name local or private machines, by kind: `{ memory = "
-      .. "\"refuse\", state = \"refuse\", message = \"flag\", allow = { \"localhost:3000\" } }`, also "
-      .. "`only_allowed`; `false`: nothing" },
+      .. "\"refuse\", state = \"refuse\", message = \"flag\", allow = { \"localhost:3000\" } }`, "
+      .. "also `only_allowed`; `false`: nothing" },
   { name = "agents", kind = "agents", default = "none", project = true,
     about = "settings of single agents: `{ coder = { policy = …, window = … } }`" },
 }

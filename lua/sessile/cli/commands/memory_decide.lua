@@ -108,7 +108,8 @@ commands["memory consent"] = {
     { "--scope TEXT", "to what" } },
   about = [[
     Without consent nothing is written for a user. What is there stays: it can be shown,
-    deleted, and made unreadable for ever with `sessile forget USER`.]],
+    deleted, and made unreadable for ever with `sessile forget USER`. `sessile consent
+    withdraw` erases it as well.]],
   run = function(app, args)
     if not args.user then
       app.fail("a consent is a user's: --user is missing", "EUSAGE",

@@ -42,23 +42,66 @@ local function forgotten(app, args)
       terminal.bytes(found.bytes), args.dry_run and ": nothing was changed (--dry-run)" or ""))
 end
 
+-- What is older than the configured retention says.
+local function old(app, args)
+  local store = app:need_store()
+  local guard = app:config().guard or {}
+  local rules = {}
+  for name, value in pairs(type(guard) == "table" and guard.retention or {}) do
+    rules[name] = value
+  end
+  for _, name in ipairs { "sessions", "memory" } do
+    rules[name] = args["keep_" .. name] and args["keep_" .. name] .. "ms" or rules[name]
+  end
+  rules.audit = nil -- goes with the audit's own command
+  if next(rules) == nil then
+    return nil, "no retention is configured", "EUSAGE",
+      "Say it here: sessile purge --old --keep-sessions 90d; or in the configuration."
+  elseif app.globals.user or app.globals.agent then
+    return nil, "a retention has its own rules for agents and users", "EUSAGE",
+      "Leave out --user and --agent."
+  end
+  rules.dry_run = true
+  local found = app.try(store:purge_retention(rules))
+  if found.sessions + found.entries > 0 and not args.dry_run then
+    ask.must(app, args, ("Remove %s and %s of memories permanently"):format(
+      terminal.plural(found.sessions, "session"), terminal.plural(found.entries, "entry", "entries")))
+    rules.dry_run = nil
+    found = app.try(store:purge_retention(rules))
+  end
+  app:result({ sessions = found.sessions, entries = found.entries, bytes = found.bytes,
+    held = found.held, closed = found.closed, dry_run = args.dry_run or false },
+    ("%s, %s of memories%s%s\n"):format(terminal.plural(found.sessions, "session"),
+      terminal.plural(found.entries, "entry", "entries"),
+      found.held > 0 and (", %d kept by a hold"):format(found.held) or "",
+      args.dry_run and ": nothing was changed (--dry-run)" or ""))
+end
+
 return {
   summary = "remove expired sessions, and those deleted softly long ago",
-  usage = "purge [--forgotten] [--dry-run] [--retention TIME] [--yes]",
+  usage = "purge [--forgotten | --old] [--dry-run] [--retention TIME] [--keep-sessions TIME] "
+    .. "[--keep-memory TIME] [--yes]",
   examples = [[
     sessile purge --dry-run             show what would be removed
     sessile purge --retention 7d --yes  remove deleted sessions after a week
+    sessile purge --old --dry-run       what is older than the retention of the configuration
     sessile purge --forgotten           remove what `sessile forget` made unreadable]],
   options = {
     { "--forgotten", "remove what is left of the sessions of forgotten users instead" },
     { "--dry-run", "only say show what would be removed" },
     { "--retention TIME", "how long a deleted session is kept (else as configured, default 90d)",
       time = true },
+    { "--old", "remove sessions and entries of memories that are older than `guard.retention` says" },
+    { "--keep-sessions TIME", "with --old: how long after its newest entry a session is kept",
+      time = true },
+    { "--keep-memory TIME", "with --old: how long an entry of a memory is kept", time = true },
     ask.option,
   },
   run = function(app, args)
     if args.forgotten then
       return forgotten(app, args)
+    elseif args.old then
+      return old(app, args)
     end
     local store = app:need_store()
     local retention = args.retention or app:config().retention
