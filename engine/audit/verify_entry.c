@@ -172,7 +172,8 @@ sessile_status verify_entry(void *verifier, sessile_id id, const char *text, siz
         if (status)
             return status;
     } else {
-        if (!v->events++ && !entry_read(&e, text, size, NULL))
+        v->events += seal_is_type(text, size, "event");
+        if (!v->oldest_ms && v->events && !entry_read(&e, text, size, NULL))
             v->oldest_ms = e.time_ms;
         if (v->is_root && seal_is_type(text, size, "lane") &&
             !entry_read(&e, text, size, NULL))

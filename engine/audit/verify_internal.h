@@ -56,7 +56,7 @@ struct audit_verifier {
     int is_cut, is_anchored; /* its first logs are gone; an anchor is one of its seals */
     uint32_t first;          /* the part that it begins with */
     sessile_id at;           /* the entry that is looked at */
-    uint64_t events;         /* since the last seal, headers left out */
+    uint64_t events;         /* since the last seal */
     int64_t oldest_ms;       /* of those */
     uint32_t named[LANE_MOST]; /* since the last seal */
     size_t named_count;

@@ -56,6 +56,7 @@ static int reader_cursor(lua_State *L, struct binding_child *reader)
     struct binding_result got = binding_result(L);
     char *text = NULL;
     got.status = sessile_audit_cursor(reader->handle, &text, &got.err);
+    got.count = text ? strlen(text) : 0;
     return binding_result_text(L, &got, text);
 }
 
@@ -211,7 +212,7 @@ int binding_store_audit_prove(lua_State *L, struct binding_store *store)
     const char *id = luaL_checkstring(L, 2);
     struct binding_result got = binding_result(L);
     char *text = NULL;
-    got.status = sessile_audit_prove(store->handle, id, &text, NULL, &got.err);
+    got.status = sessile_audit_prove(store->handle, id, &text, &got.count, &got.err);
     return binding_result_text(L, &got, text);
 }
 
@@ -221,7 +222,7 @@ int binding_audit_check(lua_State *L)
     sessile_slice proof = binding_check_bytes(L, 1);
     struct binding_result got = binding_result(L);
     char key[SESSILE_AUDIT_KEY], *event = NULL;
-    got.status = sessile_audit_check_proof(proof, key, &event, NULL, &got.err);
+    got.status = sessile_audit_check_proof(proof, key, &event, &got.count, &got.err);
     int pushed = binding_result_text(L, &got, event);
     if (got.status)
         return pushed;

@@ -129,7 +129,7 @@ end
 ---@param json string
 ---@return string
 function characters.inert(json)
-  return characters.without_hidden(json, function(code)
+  return characters.without_hidden(json:gsub("\127", "\\u007f"), function(code)
     if code < 0x10000 then
       return ("\\u%04x"):format(code)
     end

@@ -432,6 +432,22 @@ function sessile.json(text) end
 ---@class sessile.Json
 ---@field json string
 
+---Checks a proof of store:audit_prove, without a store. The key is the root key of the audit, or one
+---that the audit has for that time. EDAMAGED: it proves nothing.
+---@param proof string
+---@return table? event  with its `timestamp`
+---@return string key_or_message
+---@return string? code
+function sessile.audit_check(proof) end
+
+---An event of store:audit as one line, without its newline. `host` is the name of this machine, for
+---syslog.
+---@param event sessile.AuditEvent
+---@param format "jsonl"|"ecs"|"ocsf"|"cef"|"syslog"
+---@param options? {host: string?}
+---@return string line
+function sessile.audit_export(event, format, options) end
+
 ---A value as JSON text, by the rules of messages: sorted keys, {} is an object.
 ---@param value any
 ---@return string? text
@@ -711,6 +727,79 @@ function State:turns() end
 function State:pairs_of(i) end
 
 -- ---------------------------------------------------------------- stores
+
+---@class sessile.AuditOptions
+---@field since integer|string|nil  ms since 1970, a date or an age: events written at or after that
+---@field until integer|string|nil  before that
+---@field user string?       a user's name, or the pseudonym that events have of them
+---@field operation string?  as "append"
+---@field outcome string?    "success", "failure", "intent" or "unknown"
+---@field session string?
+---@field agent string?
+---@field limit integer?     events at most
+---@field names boolean?     false: users have pseudonyms alone (default: true)
+---@field cursor string?     of another reader: goes on behind it
+---@field follow boolean?    waits for events that are still to come
+---@field timeout_ms integer|string|nil  of one wait; without it it waits for ever
+---@field on_damage fun(message: string, code: string)?
+
+---An event of the audit. Members that it does not say are nil.
+---@class sessile.AuditEvent
+---@field id string          as "00-000/0000002a"
+---@field time integer       ms since 1970
+---@field operation string
+---@field outcome string     "success", "failure", "intent" or "unknown"
+---@field code string?       of the error, as "DENIED"
+---@field rule string?       that refused it
+---@field user string?       a pseudonym
+---@field name string?       of the user, who was not forgotten
+---@field actor string?
+---@field agent string?
+---@field role string?
+---@field method string?     how the user was known
+---@field key string?
+---@field permission string?
+---@field session string?
+---@field entry string?
+---@field count integer?     how many equal events it stands for
+---@field request string?    the host's words
+---@field source string?
+---@field details table?     sizes, ids, options; never content
+---@field json string        all of it
+
+---@class sessile.AuditReader
+---@field cursor fun(self): string
+---@field wait fun(self, timeout_ms: integer): boolean
+---@field close fun(self)
+
+---@class sessile.AuditAnchor
+---@field lane integer
+---@field epoch integer
+---@field hash string  64 hex digits
+
+---@class sessile.AuditVerifyOptions
+---@field root string?  64 hex digits
+---@field anchors sessile.AuditAnchor[]?  of store:audit_head, kept elsewhere
+---@field max_age integer|string|nil  events that are older must be sealed
+---@field copy boolean?  this is a copy of the store, which has no seeds
+---@field progress fun(report: sessile.AuditReport)?
+
+---@class sessile.AuditReport
+---@field holds boolean
+---@field root string
+---@field own_root boolean  the key is of the store itself
+---@field lanes integer
+---@field seals integer
+---@field events integer    sealed
+---@field unsealed integer
+---@field unsealed_since integer?  when the oldest of them was written
+---@field sealed integer?   when the newest seal was made
+---@field cut_lanes integer  whose beginning the retention removed, and no anchor proves
+---@field other_lanes integer
+---@field bytes integer
+---@field bytes_of integer
+---@field where string?
+---@field why string?
 
 ---@class sessile.Store
 ---@field url string
@@ -1522,6 +1611,58 @@ function Store:renew(expires) end
 ---@return string? message
 ---@return string? code
 function Store:revoke() end
+
+---The events of the audit, oldest first: `for event in store:audit { outcome = "failure" } do`. The
+---reader has `cursor()`, a text from which another reader goes on, `wait(timeout_ms)`, which returns
+---whether something was written meanwhile, and `close()`. Without `follow` it ends with the newest
+---event, and can be called again. It raises if the audit cannot be read, unless `on_damage` takes
+---that: the rest is read then. What is read was not verified: `store:audit_verify`.
+---
+---ENOTFOUND: the store has no audit. EINVALID: no cursor. EDENIED: no permission `read_audit`.
+---@param opts? sessile.AuditOptions
+---@return sessile.AuditReader? reader
+---@return string? message
+---@return string? code
+function Store:audit(opts) end
+
+---Reads all of the audit, and compares it with its seals. `holds` says whether it is what was
+---sealed; else `where` and `why` name the first event that is not. Without `root`, the key that was
+---kept elsewhere, the one in the store itself is used, and the report has `own_root`.
+---
+---ENOTFOUND: the store has no audit. EINVALID: no key. EDENIED.
+---@param opts? sessile.AuditVerifyOptions
+---@return sessile.AuditReport? report
+---@return string? message
+---@return string? code
+function Store:audit_verify(opts) end
+
+---The public key that vouches for the audit: 64 hex digits. Keep it where the store is not.
+---@return string? root
+---@return string? message
+---@return string? code
+function Store:audit_root() end
+
+---The last seals, as `anchors` of store:audit_verify. Everything is verified first. EDAMAGED: it does
+---not hold.
+---@param opts? {root: string?, copy: boolean?}
+---@return sessile.AuditAnchor[]? anchors
+---@return string? message
+---@return string? code
+function Store:audit_head(opts) end
+
+---Seals what was written to the audit.
+---@return true? done
+---@return string? message
+---@return string? code
+function Store:audit_seal() end
+
+---A proof that an event is in the audit, for sessile.audit_check: JSON. ESUSPENDED: it is not sealed
+---yet.
+---@param id string  of the event
+---@return string? proof
+---@return string? message
+---@return string? code
+function Store:audit_prove(id) end
 
 ---Who uses the store. EINVALID: it has no guard.
 ---@return sessile.Principal? principal

@@ -136,6 +136,12 @@ local calls = {
   ["store:guard: audit"] = function(o) store:guard { audit = o } end,
   ["store:as"] = function(o) store:as(o) end,
   ["store:can"] = function(o) store:can("view_session", o) end,
+  ["store:audit"] = function(o) store:audit(o) end,
+  ["store:audit_verify"] = function(o) store:audit_verify(o) end,
+  ["store:audit_head"] = function(o) store:audit_head(o) end,
+  ["sessile.audit_export"] = function(o)
+    sessile.audit_export({ id = "00-000/00000001", time = 0, operation = "x" }, "cef", o)
+  end,
   ["store:purge"] = function(o) store:purge(o) end,
   ["store:purge_forgotten"] = function(o) store:purge_forgotten(o) end,
   ["store:rotate"] = function(o) store:rotate(o) end,

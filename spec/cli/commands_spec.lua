@@ -10,6 +10,7 @@
 -- `mark` on 00000001, a checkpoint `here`), `small` (two messages), `child` of
 -- `talk`, `paused` (suspended), `gone` (deleted softly); the files that `setup` writes.
 
+local audited = require "spec.support.audited"
 local cli = require "spec.support.cli"
 local decode = require("sessile").decode
 local expect = require "spec.support.expect"
@@ -83,6 +84,9 @@ setup(function()
   cli.done "suspend paused 'approval by ann'"
   cli.done "new --id gone"
   cli.done "delete gone --soft"
+  audited.write(cli.url(home .. "/data/sessile"), "file:" .. home .. "/config/sessile/key",
+    "create user=ann session=bug-42\nappend user=ann session=bug-42\nseal\nturn user=ann\n")
+  cli.write(home .. "/proof", (cli.done "audit prove 00-000/00000002"))
   template = home
 end)
 
@@ -496,6 +500,41 @@ local ENTRIES = {
     plain = { "screen test secrets", "order, plain" },
     json = { "screen test no_orders", "screen", "attacks[1].name", "ordinary", "caught[1].text" },
     wrong = { "screen test no_such", 3, "no_orders, secrets, injection" },
+  },
+  ["audit tail"] = {
+    plain = { "audit tail -n 1", "turn" },
+    json = { "audit tail", "[1].id", "[1].operation", "[1].name", "[1].time" },
+    wrong = { "audit tail --for 3", 2, "--follow" },
+  },
+  ["audit show"] = {
+    plain = { "audit show --no-pager", "bug-42" },
+    json = { "audit show 00-000/00000002", "id", "operation", "user" },
+    wrong = { "audit show 00-000/00000fff", 3, "audit tail --json" },
+  },
+  ["audit verify"] = {
+    plain = { "audit verify", "chain intact" },
+    json = { "audit verify", "holds", "root_from", "events", "unsealed" },
+    wrong = { "audit verify --root 12", 2, "sessile audit root" },
+  },
+  ["audit root"] = {
+    plain = { "audit root", "\n" },
+    json = { "audit root", "root" },
+    wrong = { "audit root --store HOME/none", 3, "sessile new" },
+  },
+  ["audit head"] = {
+    plain = { "audit head", "EPOCH" },
+    json = { "audit head", "[1].hash", "[1].lane", "[1].epoch" },
+    wrong = { "audit head --root 12", 2, "sessile audit root" },
+  },
+  ["audit seal"] = {
+    plain = { "audit seal", "sealed" },
+    json = { "audit seal", "sealed" },
+    wrong = { "audit seal --store HOME/none", 3, "sessile new" },
+  },
+  ["audit prove"] = {
+    plain = { "audit prove --check HOME/proof", "signed" },
+    json = { "audit prove --check HOME/proof", "key", "event.operation" },
+    wrong = { "audit prove 00-000/00000fff", 3, "audit tail --json" },
   },
   ["policy replay"] = {
     plain = { "policy replay sliding_window HOME/talk.jsonl --window 3000", "TURNS",

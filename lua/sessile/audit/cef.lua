@@ -1,7 +1,7 @@
 -- audit/cef.lua: events in the Common Event Format, version 0, of ArcSight: one line each.
 --
--- In the header `|` and `\` are escaped, in the extension `=` and `\`, and a newline is written `\n`.
--- Every other control character becomes a space, so no text ends a line or begins a field.
+-- In the header `|` and `\` are escaped, in the extension `=` and `\`, and a newline is written
+-- `\n`. Every other control character becomes a space, so no text ends a line or begins a field.
 
 local characters = require "sessile.characters"
 local core = require "sessile.core"
@@ -13,9 +13,8 @@ local cef = {}
 local function clean(text)
   text = characters.repaired(text):gsub("\r\n", "\n"):gsub("\r", "\n")
     :gsub("\u{85}", "\n"):gsub("\u{2028}", "\n"):gsub("\u{2029}", "\n")
-  return (characters.without_hidden(text, function(code)
-    return code == 10 and "\n" or " "
-  end))
+  return characters.without_hidden(text:gsub("[\0-\9\11-\31\127]", " "),
+    function() return " " end)
 end
 
 --- A text of the header.

@@ -1,8 +1,8 @@
--- audit/event.lua: what the formats say of an event in common: its texts, its time, what its operation
--- does.
+-- audit/event.lua: what the formats say of an event in common: its texts, its time, what its
+-- operation does.
 --
--- Must never let a text of somebody end a line, or begin a field: each format escapes what it writes,
--- and gets its texts from here, as valid UTF-8.
+-- Must never let a text of somebody end a line, or begin a field: each format escapes what it
+-- writes, and gets its texts from here, as valid UTF-8.
 
 local characters = require "sessile.characters"
 

@@ -1,5 +1,5 @@
--- audit/init.lua: the audit of a store: its events, whether it is what was written, and its events in
--- the formats of others: methods of stores.
+-- audit/init.lua: the audit of a store: its events, whether it is what was written, and its events
+-- in the formats of others: methods of stores.
 
 local characters = require "sessile.characters"
 local core = require "sessile.core"
@@ -52,6 +52,11 @@ function reader:cursor()
   return self._core:cursor()
 end
 
+--- Waits until something was written, at most `timeout_ms`: whether it was. nil, message, code.
+function reader:wait(timeout_ms)
+  return self._core:wait(options.value("reader:wait: how long", timeout_ms, "count"))
+end
+
 local reader_meta = object.class { name = "sessile.AuditReader", methods = reader }
 reader_meta.__call = next_event
 
@@ -78,6 +83,14 @@ end
 
 -- ---------------------------------------------------------------- verifying
 
+-- The key that was given, else the store's own. nil, message, code.
+local function root_of(self, given)
+  if given then
+    return given
+  end
+  return self._core:audit_root()
+end
+
 local verify_options = options.shape("store:audit_verify", {
   root = "string", anchors = "table", max_age = "span", copy = "boolean", progress = "callable",
 })
@@ -87,12 +100,9 @@ local verify_options = options.shape("store:audit_verify", {
 --- has replaced the audit has replaced as well: the report has `own_root`. nil, message, code.
 function audit.methods:audit_verify(given)
   local opts = options.check("store:audit_verify", given, verify_options)
-  local root, message, code = opts.root, nil, nil
+  local root, message, code = root_of(self, opts.root)
   if not root then
-    root, message, code = self._core:audit_root()
-    if not root then
-      return nil, message, code
-    end
+    return nil, message, code
   end
   local work
   work, message, code = self._core:audit_verify(root,
@@ -109,7 +119,8 @@ function audit.methods:audit_verify(given)
   return report
 end
 
---- The public key that vouches for the audit: 64 hex digits, to be kept elsewhere. nil, message, code.
+--- The public key that vouches for the audit: 64 hex digits, to be kept elsewhere. nil, message,
+--- code.
 function audit.methods:audit_root()
   return self._core:audit_root()
 end
@@ -120,12 +131,9 @@ local head_options = options.shape("store:audit_head", { root = "string", copy =
 --- { lane, epoch, hash }. Everything is verified first. nil, message, code.
 function audit.methods:audit_head(given)
   local opts = options.check("store:audit_head", given, head_options)
-  local root, message, code = opts.root, nil, nil
+  local root, message, code = root_of(self, opts.root)
   if not root then
-    root, message, code = self._core:audit_root()
-    if not root then
-      return nil, message, code
-    end
+    return nil, message, code
   end
   return self._core:audit_head(root, opts.copy)
 end
@@ -141,15 +149,18 @@ function audit.methods:audit_prove(id)
   return self._core:audit_prove(id)
 end
 
---- Checks a proof, without a store: returns the event and the public key that signed it. nil,
---- message, code.
+--- Checks a proof, without a store: returns the event, with its `timestamp`, and the public key
+--- that signed it. nil, message, code.
 function audit.check(proof)
   options.expect("string", proof, "sessile.audit_check: a proof")
   local key, event, code = core.audit_check(proof)
   if not key then
     return nil, event, code
   end
-  return core.plain(core.json(event)), key
+  local entry = core.plain(core.json(event))
+  local made = type(entry.data) == "table" and entry.data or {}
+  made.timestamp = entry.timestamp
+  return made, key
 end
 
 -- ---------------------------------------------------------------- formats

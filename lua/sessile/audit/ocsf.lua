@@ -19,7 +19,8 @@ local KINDS = {
   revoke = { 3, 3005, 2, ACCESS, "Revoke Privileges" },
 }
 local CATEGORIES = { [3] = "Identity & Access Management", [6] = "Application Activity" }
-local STATUS = { success = { 1, "Success" }, failure = { 2, "Failure" }, unknown = { 0, "Unknown" } }
+local STATUS = { success = { 1, "Success" }, failure = { 2, "Failure" },
+  unknown = { 0, "Unknown" } }
 
 local function user_of(e)
   local uid, name = event.text(e.user), event.text(e.name)
@@ -46,7 +47,8 @@ function ocsf.make(e)
     activity_id = kind[3], activity_name = kind[5],
     type_uid = kind[2] * 100 + kind[3], type_name = kind[4] .. ": " .. kind[5],
     time = e.time, count = e.count,
-    severity_id = event.failed(e) and 2 or 1, severity = event.failed(e) and "Low" or "Informational",
+    severity_id = event.failed(e) and 2 or 1,
+    severity = event.failed(e) and "Low" or "Informational",
     status_id = status[1], status = status[2], status_code = event.text(e.code),
     status_detail = event.text(e.rule),
     metadata = {

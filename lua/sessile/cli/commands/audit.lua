@@ -14,7 +14,7 @@ local terminal = require "sessile.cli.terminal"
 local commands = {}
 
 local TAIL = 10
-local NONE = "There are no events yet: an audit begins with the first one, in a store with a guard"
+local NONE = "An audit begins with the first event, in a store with a guard"
 
 local FILTERS = {
   { "--since WHEN", "from a date (2026-02-01) or an age (24h, 7d) on" },
@@ -188,7 +188,7 @@ local function tail(app, args)
   while args.follow do
     io.stdout:flush()
     local left = ends and math.max(ends - os.time() * 1000, 0)
-    app.try(events._core:wait(left and math.min(left, 1000) or 1000))
+    app.try(events:wait(left and math.min(left, 1000) or 1000))
     print_all(app, events, print, args.cursor)
     if left == 0 then
       break

@@ -10,8 +10,7 @@ local terminal = require "sessile.cli.terminal"
 
 local commands = {}
 
-local NO_AUDIT = "There are no events yet: an audit begins with the first one, in a store with a guard"
-local STEPS = { ENOTFOUND = NO_AUDIT }
+local STEPS = { ENOTFOUND = "An audit begins with the first event, in a store with a guard" }
 
 -- ---------------------------------------------------------------- keys and anchors
 
@@ -39,9 +38,12 @@ local function root_of(app, args)
   elseif given:find "^%x+$" and #given == 64 then
     return given:lower(), from
   end
-  local key = (read(app, given)):match "^%s*(%x+)%s*$"
+  local file = io.open(given, "rb")
+  local key = file and (file:read(1000) or ""):match "^%s*(%x+)%s*$"
+  if file then file:close() end
   if not key or #key ~= 64 then
-    app.fail(("%s is no root key: that has 64 hex digits"):format(hints.shown(given)), "EUSAGE",
+    app.fail(("%s is neither a root key, which has 64 hex digits, nor a file with one"):format(
+      hints.shown(given)), "EUSAGE",
       "Where the audit is written: sessile audit root")
   end
   return key:lower(), terminal.line(given)
@@ -49,9 +51,15 @@ end
 
 -- The anchors of a file that `audit head` wrote: lines with lane, epoch and hash.
 local function anchors_of(app, path)
-  local list = {}
-  for line in (path and read(app, path) or ""):gmatch "[^\n]+" do
-    local lane, epoch, hash = line:match '^%D*(%d+)%D+(%d+)[^%x]+(%x+)%W*$'
+  local list, text = {}, path and read(app, path) or ""
+  if text:find "^%s*%[" then -- as --json has them
+    text = text:gsub("%s+", ""):gsub("{(.-)}", function(one)
+      return ("%s %s %s\n"):format(one:match '"lane":(%d+)' or "?",
+        one:match '"epoch":(%d+)' or "?", one:match '"hash":"(%x+)"' or "?")
+    end):gsub("[%[%],]", "")
+  end
+  for line in text:gmatch "[^\n]+" do
+    local lane, epoch, hash = line:match "^%s*(%d+)%s+(%d+)%s+(%x+)%s*$"
     if hash and #hash == 64 then
       list[#list + 1] = { lane = tonumber(lane), epoch = tonumber(epoch), hash = hash:lower() }
     end
@@ -96,8 +104,8 @@ end
 
 local function advise(app, report)
   if report.own_root and report.holds then
-    app:note "The key was taken from the store itself, where it can be replaced together with the "
-    app:note "audit. Keep it elsewhere, and give it: sessile audit verify --root KEY"
+    app:note("The key was taken from the store itself, where it can be replaced together with "
+      .. "the audit. Keep it elsewhere, and give it: sessile audit verify --root KEY")
   end
   if report.cut_lanes > 0 and report.holds then
     app:note(("Old logs of %s were removed by the retention. What is left fits together; that it "
