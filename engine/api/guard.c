@@ -36,24 +36,35 @@ void sessile_credential_init(sessile_credential *credential)
         memset(credential, 0, sizeof *credential);
 }
 
+#define API_CREDENTIAL(c)                         \
+    do {                                          \
+        API_NEED(c);                              \
+        API_TEXT((c)->user);                      \
+        API_TEXT((c)->actor);                     \
+        API_TEXT((c)->session);                   \
+        API_TEXT((c)->key);                       \
+        API_TEXT((c)->token);                     \
+        API_TEXT((c)->source);                    \
+        API_TEXT((c)->device);                    \
+        API_NEED_IF((c)->role_count, (c)->roles); \
+        API_TEXTS((c)->agents, (c)->agent_count); \
+    } while (0)
+
 sessile_status sessile_store_as(sessile_store **out, sessile_store *store,
                                 const sessile_credential *credential, sessile_error *err)
 {
     API_MAKE(out, store);
-    API_NEED(credential);
-    API_TEXT(credential->user);
-    API_TEXT(credential->actor);
-    API_TEXT(credential->session);
-    API_NEED_IF(credential->role_count, credential->roles);
-    API_TEXTS(credential->agents, credential->agent_count);
+    API_CREDENTIAL(credential);
     return guard_view(out, store, credential, err);
 }
 
-sessile_status sessile_store_renew(sessile_store *view, int64_t expires_ms,
+sessile_status sessile_store_renew(sessile_store *view,
+                                   const sessile_credential *credential,
                                    sessile_error *err)
 {
     API_USE(view);
-    return guard_renew(view, expires_ms, err);
+    API_CREDENTIAL(credential);
+    return guard_renew(view, credential, err);
 }
 
 sessile_status sessile_store_revoke(sessile_store *view, sessile_error *err)

@@ -57,7 +57,12 @@ sessile_status api_give_store(sessile_store **out, sessile_status status,
     }
     (*out)->alloc = core->alloc;
     *GUARD_INTO(out) = core;
-    return SESSILE_OK;
+    status = guard_opened(*out, err);
+    if (status) {
+        store_handle_close(core);
+        GUARD_FREE(out);
+    }
+    return status;
 }
 
 sessile_status sessile_open(sessile_store **out, const char *url,
@@ -93,7 +98,7 @@ void sessile_store_close(sessile_store *store)
     if (!store)
         return;
     int is_view = store->is_view;
-    guard_end(store->who);
+    guard_end(GUARD_PRINCIPAL(store));
     GUARD_CLOSE(store);
     if (!is_view)
         store_handle_close(core);

@@ -1,11 +1,10 @@
 /*
- * control.c: the control log: opened, folded, written to, resealed.
+ * control.c: the control log: opened, folded, written to.
  *
  * Owns what a fact looks like in the log, and that the fold is that of the whole log or
- * of nothing: after a failure it is read again from the first entry. Must never keep a
- * name in the log that is not sealed with the secret of its user, in a sealed store.
+ * of nothing: after a failure it is read again from the first entry.
  */
-#include "guard/control.h"
+#include "guard/control_names.h"
 
 #include <inttypes.h>
 #include <stdatomic.h>
@@ -15,7 +14,6 @@
 #include "base/alloc.h"
 #include "codec/entry.h"
 #include "log/log.h"
-#include "session/fold.h"
 #include "session/handle.h"
 #include "session/header.h"
 
@@ -48,7 +46,7 @@ struct control {
     log_t *log;                 /* NULL: not open, or there is none */
     int stale;                  /* the fold is not that of the log */
     sessile_id most;            /* entries that it had once: it never has fewer */
-    uint64_t version;
+    _Atomic uint64_t version;
     held_fact *facts;
     size_t count, capacity;
     buf texts;
@@ -97,73 +95,7 @@ void control_close(control *c)
     mem_free(&c->store->alloc, c, sizeof *c);
 }
 
-/* ------------------------------------------------------------------ names of users */
-
-/* A member that control_put_user() sealed. */
-static int is_sealed_user(json value, sessile_slice *id, char secret[NAME_SIZE],
-                          sessile_slice *name)
-{
-    sessile_slice s;
-
-    if (value.type != JSON_OBJECT ||
-        !json_plain(json_get(value, "id"), &id->data, &id->size) ||
-        !json_plain(json_get(value, "secret"), &s.data, &s.size) ||
-        !json_plain(json_get(value, "name"), &name->data, &name->size) ||
-        s.size >= NAME_SIZE || id->size >= PSEUDONYM_SIZE)
-        return 0;
-    memcpy(secret, s.data, s.size);
-    secret[s.size] = 0;
-    return 1;
-}
-
-static sessile_status put_user(const store_core *st, buf *out, sessile_slice user,
-                               sessile_error *err)
-{
-    char id[PSEUDONYM_SIZE], secret[NAME_SIZE] = "";
-    sessile_status status = SESSILE_OK;
-    buf name;
-
-    buf_init(&name, &st->alloc);
-    if (user.size)
-        status = pseudonym_make(st->keys, user, id, secret, &name, err);
-    if (!status && secret[0])
-        buf_printf(out, "{\"id\":\"%s\",\"secret\":\"%s\",\"name\":\"%.*s\"}", id, secret,
-                   (int)name.size, name.data);
-    else if (!status)
-        header_put_name(out, user);
-    if (!status && out->failed)
-        status = fail_nomem(err);
-    buf_deinit(&name);
-    return status;
-}
-
-sessile_status control_put_user(control *c, buf *out, sessile_slice user,
-                                sessile_error *err)
-{
-    return put_user(c->store, out, user, err);
-}
-
-/* Appends the name of a sealed user to out, as bytes. *lost: nothing opens it any more.
- * Other errors: it is not known. */
-static sessile_status open_user(const store_core *st, json value, buf *out, int *lost,
-                                sessile_error *err)
-{
-    char secret[NAME_SIZE], id[PSEUDONYM_SIZE];
-    sessile_slice pseudonym, name;
-    sessile_status status;
-
-    *lost = 1;
-    if (!is_sealed_user(value, &pseudonym, secret, &name))
-        return SESSILE_OK;
-    memcpy(id, pseudonym.data, pseudonym.size);
-    id[pseudonym.size] = 0;
-    status = pseudonym_open(st->keys, id, secret, name, out, err);
-    *lost = status != SESSILE_OK;
-    if (!status || status == SESSILE_NOMEM || status == SESSILE_IO)
-        return status;
-    error_clear(err);
-    return SESSILE_OK;
-}
+/* ------------------------------------------------------------------ the fold */
 
 /* The name of a user whose pseudonym was opened before, as JSON, or NULL. */
 static const char *known_name(const control *c, sessile_slice id)
@@ -182,14 +114,13 @@ static const char *known_name(const control *c, sessile_slice id)
 /* Appends a user's name as JSON, or null. */
 static sessile_status put_open(control *c, json value, buf *out, sessile_error *err)
 {
-    char secret[NAME_SIZE];
-    sessile_slice id, sealed;
+    sessile_slice id = control_pseudonym(value);
     const char *known;
     sessile_status status = SESSILE_OK;
     int lost;
     buf name;
 
-    if (!is_sealed_user(value, &id, secret, &sealed)) {
+    if (!id.size) {
         buf_puts(out, "null");
         return SESSILE_OK;
     }
@@ -199,7 +130,7 @@ static sessile_status put_open(control *c, json value, buf *out, sessile_error *
         return SESSILE_OK;
     }
     buf_init(&name, &c->store->alloc);
-    status = open_user(c->store, value, &name, &lost, err);
+    status = control_open_user(c->store, value, &name, &lost, err);
     if (!status && lost) {
         buf_puts(out, "null");
     } else if (!status) {
@@ -214,34 +145,6 @@ static sessile_status put_open(control *c, json value, buf *out, sessile_error *
             status = fail_nomem(err);
     }
     buf_wipe(&name);
-    return status;
-}
-
-/* ------------------------------------------------------------------ the fold */
-
-/* Appends an object, each sealed user in it replaced by what put gives for it. */
-typedef sessile_status (*put_member)(void *arg, json user, buf *out, sessile_error *err);
-static sessile_status put_data(buf *out, json data, put_member put, void *arg,
-                               sessile_error *err)
-{
-    sessile_status status = SESSILE_OK;
-    char between = '{';
-    json_iter it;
-
-    for (it = json_begin(data); !status && json_next(&it); between = ',') {
-        buf_putc(out, between);
-        buf_put(out, it.key.at, it.key.size);
-        buf_putc(out, ':');
-        if (json_get(it.value, "secret").type == JSON_STRING)
-            status = put(arg, it.value, out, err);
-        else
-            buf_put(out, it.value.at, it.value.size);
-    }
-    if (between == '{')
-        buf_putc(out, between);
-    buf_putc(out, '}');
-    if (!status && out->failed)
-        status = fail_nomem(err);
     return status;
 }
 
@@ -267,7 +170,7 @@ static sessile_status add_fact(control *c, const entry *e, sessile_error *err)
     if (mem_grow(&c->store->alloc, (void **)&c->facts, &c->capacity, c->count + 1,
                  sizeof *c->facts))
         return fail_nomem(err);
-    status = put_data(&c->texts, data, open_member, c, err);
+    status = control_put_data(&c->texts, data, open_member, c, err);
     if (status)
         return status;
     c->facts[c->count++] = (held_fact){e->id, kind, e->time_ms, at, c->texts.size - at};
@@ -366,6 +269,12 @@ static sessile_status look_if(control *c, int now, uint64_t *version, sessile_er
     uint64_t looked;
 
     err = err ? err : &local;
+    looked = atomic_load(&c->looked_us);
+    if (!now && looked && os->clock_us(os->ud) - looked < CONTROL_LOOK_US) {
+        if (version)
+            *version = atomic_load(&c->version);
+        return SESSILE_OK;
+    }
     pthread_mutex_lock(&c->mutex);
     looked = atomic_load(&c->looked_us);
     if (now || !looked || os->clock_us(os->ud) - looked >= CONTROL_LOOK_US)
@@ -460,6 +369,12 @@ static sessile_status begin(control *c, sessile_error *err)
     return fail(err, SESSILE_BUSY, "the control log is sealed again all the time");
 }
 
+sessile_status control_put_user(control *c, buf *out, sessile_slice user,
+                                sessile_error *err)
+{
+    return control_seal_user(c->store, out, user, err);
+}
+
 static sessile_status append(control *c, const buf *text_data, sessile_id *id,
                              sessile_error *err)
 {
@@ -545,56 +460,5 @@ sessile_status control_append(control *c, control_kind kind, const buf *data, in
     buf_deinit(&whole);
     if (id)
         *id = own;
-    return status;
-}
-
-/* ------------------------------------------------------------------ resealing */
-
-/* A user's name under the newest secret. What does not open any more stays as it is. */
-static sessile_status seal_member(void *arg, json user, buf *out, sessile_error *err)
-{
-    const store_core *st = arg;
-    sessile_status status;
-    int lost;
-    buf name;
-
-    buf_init(&name, &st->alloc);
-    status = open_user(st, user, &name, &lost, err);
-    if (!status && lost)
-        buf_put(out, user.at, user.size);
-    else if (!status)
-        status = put_user(st, out, (sessile_slice){name.data, name.size}, err);
-    buf_wipe(&name);
-    return status;
-}
-
-static sessile_status seal_names(void *arg, sessile_id id, const char *text, size_t size,
-                                 buf *out, sessile_error *err)
-{
-    sessile_status status;
-    json data;
-    entry e;
-
-    if (id == 0)
-        return SESSILE_OK;
-    status = entry_read(&e, text, size, err);
-    data = status ? (json){NULL, 0, JSON_NONE} : json_get(e.data, "data");
-    if (status || e.type != ENTRY_FACT || data.type != JSON_OBJECT)
-        return status;
-    buf_put(out, text, (size_t)(data.at - text));
-    status = put_data(out, data, seal_member, arg, err);
-    buf_put(out, data.at + data.size, size - (size_t)(data.at - text) - data.size);
-    return status;
-}
-
-sessile_status control_reseal(store_core *st, const char *folder, const char *name,
-                              int *done, sessile_error *err)
-{
-    log_index_callbacks callbacks = session_index_callbacks(NULL, 1);
-    sessile_status status =
-        log_change_entries(&st->backend, st->keys, folder, name, st->config.timeout_ms,
-                           &callbacks, seal_names, st, &st->alloc, err);
-
-    *done = status == SESSILE_OK;
     return status;
 }

@@ -9,6 +9,7 @@
 
 #include <string.h>
 
+#include "guard/access.h"
 #include "session/handle.h"
 
 /* A bit beyond all permissions: the call goes on with what another began. */
@@ -39,6 +40,7 @@ typedef struct operation {
 #define NEED_CHECK_STORE       PERMISSION(CHECK_STORE)
 #define NEED_MOVE_STORE        PERMISSION(MOVE_STORE)
 #define NEED_MANAGE_KEYS       PERMISSION(MANAGE_KEYS)
+#define NEED_MANAGE_ACCESS     PERMISSION(MANAGE_ACCESS)
 #define NEED_MANAGE_PRIVACY    PERMISSION(MANAGE_PRIVACY)
 #define NEED_ERASE_USER        PERMISSION(ERASE_USER)
 
@@ -55,6 +57,13 @@ static const operation operations[OP_COUNT] = {
 #include "guard/operations.def"
 };
 #undef OPERATION
+
+/* Those that go on with guard_own_names(), so that a grant on the names may give what is
+ * missing. */
+static const unsigned char has_names[OP_COUNT] = {
+    [OP_create] = 1, [OP_resume] = 1,   [OP_session_open] = 1,
+    [OP_delete] = 1, [OP_undelete] = 1, [OP_records_open] = 1,
+};
 
 int guard_gives_memory(const principal *p, const sessile_memory *memory, int writes)
 {
@@ -86,18 +95,31 @@ static sessile_status refuse_first(permissions missing, sessile_error *err)
     return fail(err, SESSILE_DENIED, "only the host's own handle may do this, no view");
 }
 
-sessile_status guard_check(const guard_call *call, sessile_error *err)
+sessile_status guard_check(guard_call *call, sessile_error *err)
 {
-    const principal *p = call->who;
+    principal *p = call->who;
     const operation *o = &operations[call->op];
-    permissions missing = o->need & ~p->may & ~STEP;
+    permissions missing;
+    sessile_status status;
 
+    if (!principal_stands(p) || (!(o->need & STEP) && !principal_lives(p)))
+        return fail(err, SESSILE_DENIED, "the credential is not accepted");
+    status = access_check(p, err);
+    if (status)
+        return status;
+    missing = o->need & ~p->may & ~STEP;
     if (missing & CHECK_AUDIT)
         missing = p->may & (PERMISSION(READ_AUDIT) | PERMISSION(CHECK_STORE))
                       ? missing & ~CHECK_AUDIT
                       : missing ^ CHECK_AUDIT ^ PERMISSION(READ_AUDIT);
-    if (!principal_stands(p) || (!(o->need & STEP) && !principal_lives(p)))
-        return fail(err, SESSILE_DENIED, "the credential is not accepted");
+    if (missing && has_names[call->op] && access_is_narrow(p)) {
+        call->missing = missing;
+        missing = 0;
+    }
+    if (missing && p->guard->is_waiting)
+        return fail(err, SESSILE_DENIED,
+                    "this store is guarded: set its guard with sessile_store_guard(), or "
+                    "say there that it is off");
     if (missing && (p->may & PERMISSION_HOST))
         return fail(err, SESSILE_DENIED,
                     "this store wants a principal for everything: make a view with "
@@ -124,9 +146,36 @@ static sessile_status refuse_foreign(sessile_error *err)
     return fail(err, SESSILE_DENIED, "this is not yours, or there is no such session");
 }
 
-sessile_status guard_own_names(const principal *p, const store_core *store,
+/* What grants on these names add. sees: they are p's own. */
+static sessile_status take_granted(guard_call *call, const guard_names *names, int sees,
+                                   sessile_error *err)
+{
+    principal *p = call->who;
+    int64_t until_ms;
+    permissions more = access_on(p, names, sees, &until_ms), missing;
+
+    missing = (sees ? call->missing : operations[call->op].need) & ~more;
+    if (!sees && !more)
+        return refuse_foreign(err);
+    if (missing)
+        return refuse_first(missing, err);
+    if (sees && !(more & ~p->may))
+        return SESSILE_OK;
+    if (principal_make_granted(&call->granted, p, names, sees, more, until_ms, err))
+        return SESSILE_NOMEM;
+    if (!principal_sees(call->granted, names)) { /* p is narrowed to others */
+        principal_release(call->granted);
+        call->granted = NULL;
+        return refuse_foreign(err);
+    }
+    call->who = call->granted;
+    return SESSILE_OK;
+}
+
+sessile_status guard_own_names(guard_call *call, const store_core *store,
                                sessile_session_options *options, sessile_error *err)
 {
+    principal *p = call->who;
     guard_names names;
 
     if (!p->all && !options->user.data)
@@ -134,7 +183,7 @@ sessile_status guard_own_names(const principal *p, const store_core *store,
     names = (guard_names){options->agent, options->user, options->id};
     if (!names.agent.size)
         names.agent = own_agent(store);
-    return principal_sees(p, &names) ? SESSILE_OK : refuse_foreign(err);
+    return take_granted(call, &names, principal_sees(p, &names), err);
 }
 
 sessile_status guard_made_names(const principal *p, const session_core *from,
@@ -151,9 +200,10 @@ sessile_status guard_made_names(const principal *p, const session_core *from,
     return principal_sees(p, &names) ? SESSILE_OK : refuse_foreign(err);
 }
 
-sessile_status guard_own_memory(const principal *p, const store_core *store,
+sessile_status guard_own_memory(guard_call *call, const store_core *store,
                                 const sessile_memory_options *options, sessile_error *err)
 {
+    const principal *p = call->who;
     sessile_slice agent = options->agent.size ? options->agent : own_agent(store);
     guard_names names = {agent, options->user, p->session};
     int sees =
@@ -193,9 +243,11 @@ sessile_status guard_check_consent(const principal *p, sessile_slice user,
     return p->guard->consent ? guard_may_consent(p, user, err) : SESSILE_OK;
 }
 
-sessile_status guard_own_list(const principal *p, const store_core *store,
+sessile_status guard_own_list(guard_call *call, const store_core *store,
                               sessile_list_options *options, sessile_error *err)
 {
+    const principal *p = call->who;
+
     (void)store; /* a list is of every agent where none is named */
     if (options->agent.data && !principal_sees_agent(p, options->agent))
         return refuse_foreign(err);

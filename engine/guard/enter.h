@@ -60,22 +60,24 @@ typedef struct guard_call {
     principal *who;
     guard_op op;
     int shared;
+    uint32_t missing;   /* permissions that a grant on its names may give */
+    principal *granted; /* what grants on its names give: it takes the place of who */
 } guard_call;
 
 /* enter.c. DENIED: the principal may not. */
-sessile_status guard_check(const guard_call *call, sessile_error *err);
+sessile_status guard_check(guard_call *call, sessile_error *err);
 /* DENIED: names of others. They say the same whether there is such a session or not.
  * Those that a caller left out become its own. */
-sessile_status guard_own_names(const principal *p, const store_core *store,
+sessile_status guard_own_names(guard_call *call, const store_core *store,
                                sessile_session_options *options, sessile_error *err);
 /* As those of a session that is made of another: what is left out is as of that. */
 sessile_status guard_made_names(const principal *p, const session_core *from,
                                 const sessile_session_options *options,
                                 sessile_error *err);
-sessile_status guard_own_memory(const principal *p, const store_core *store,
+sessile_status guard_own_memory(guard_call *call, const store_core *store,
                                 const sessile_memory_options *options,
                                 sessile_error *err);
-sessile_status guard_own_list(const principal *p, const store_core *store,
+sessile_status guard_own_list(guard_call *call, const store_core *store,
                               sessile_list_options *options, sessile_error *err);
 /* A call about all that there is of a user: an empty name becomes the caller's own. */
 sessile_status guard_own_user(const principal *p, sessile_slice *user,
@@ -93,16 +95,23 @@ int guard_creates(const principal *p);
 /* DENIED: that permission is missing. */
 sessile_status guard_refuse(sessile_permission permission, sessile_error *err);
 
-void guard_end(principal *p);         /* guard.h */
+/* guard.h */
+sessile_status guard_opened(sessile_store *store, sessile_error *err);
+void guard_end(principal *p);
+
 void principal_retain(principal *p);  /* NULL is ignored */
 void principal_release(principal *p); /* NULL is ignored */
+static inline void guard_drop(principal **p)
+{
+    principal_release(*p);
+}
 
 /* ------------------------------------------------------------------ calls */
 
 /* Enters op with a handle that is not NULL. Declares `core`. */
-#define GUARD_ENTER(op_, handle)                                    \
-    guard_call call_ = {(handle)->who, OP_##op_, (handle)->shared}; \
-    GUARD_REFUSE_IF(call_.who, guard_check(&call_, err));           \
+#define GUARD_ENTER(op_, handle)                                             \
+    guard_call call_ = {(handle)->who, OP_##op_, (handle)->shared, 0, NULL}; \
+    GUARD_REFUSE_IF(call_.who, guard_check(&call_, err));                    \
     __typeof__((handle)->core) core = (handle)->core
 #define GUARD_REFUSE_IF(who, check)                        \
     do {                                                   \
@@ -111,9 +120,11 @@ void principal_release(principal *p); /* NULL is ignored */
             return no_;                                    \
     } while (0)
 /* The names in options, which become a copy with the caller's own names. */
-#define GUARD_NAMES(type, options, check)                                 \
-    type own_names_ = *(options);                                         \
-    GUARD_REFUSE_IF(call_.who, check(call_.who, core, &own_names_, err)); \
+#define GUARD_NAMES(type, options, check)                                     \
+    type own_names_ = *(options);                                             \
+    GUARD_REFUSE_IF(call_.who, check(&call_, core, &own_names_, err));        \
+    principal *granted_ __attribute__((cleanup(guard_drop))) = call_.granted; \
+    (void)granted_;                                                           \
     (options) = &own_names_
 /* Who calls; NULL: nothing is filtered. */
 #define GUARD_WHO (call_.who)
@@ -121,16 +132,19 @@ void principal_release(principal *p); /* NULL is ignored */
 /* The status of the function: the end of the call. */
 #define GUARD_LEAVE(status) guard_leave(&call_, status, err)
 
+/* The principal of a handle, for functions that ask more than its permission. */
+#define GUARD_PRINCIPAL(handle) ((handle)->who)
+
 /* The core of one more handle that the call reads from, not NULL. */
 #define GUARD_ALSO(handle) ((handle)->core)
 
 /* Enters op with up to two stores, which may be NULL: each has its own principal. */
-#define GUARD_BETWEEN(op_, from_, to_)                               \
-    guard_call call_ = {(from_) ? (from_)->who : NULL, OP_##op_, 0}; \
-    GUARD_REFUSE_IF(call_.who, guard_check(&call_, err));            \
-    if ((to_) && (to_)->who) {                                       \
-        call_.who = (to_)->who;                                      \
-        GUARD_REFUSE_IF(call_.who, guard_check(&call_, err));        \
+#define GUARD_BETWEEN(op_, from_, to_)                                        \
+    guard_call call_ = {(from_) ? (from_)->who : NULL, OP_##op_, 0, 0, NULL}; \
+    GUARD_REFUSE_IF(call_.who, guard_check(&call_, err));                     \
+    if ((to_) && (to_)->who) {                                                \
+        call_.who = (to_)->who;                                               \
+        GUARD_REFUSE_IF(call_.who, guard_check(&call_, err));                 \
     }
 
 /* The core, or NULL, for what a handle itself is: nothing of a store is touched. */

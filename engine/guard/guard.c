@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/names.h"
+#include "guard/credential.h"
 #include "screen/write.h"
 #include "session/store_handle.h"
 
@@ -15,6 +16,8 @@ void guard_end(principal *p)
     limiter_close(p->guard->limiter);
     p->guard->audit = NULL;
     p->guard->limiter = NULL;
+    access_close(p->guard->access);
+    p->guard->access = NULL;
 }
 
 void guard_free(guard *g)
@@ -23,8 +26,34 @@ void guard_free(guard *g)
 
     (void)audit_close(g->audit, NULL);
     limiter_close(g->limiter);
+    access_close(g->access);
+    jws_close(g->verifier);
     roles_deinit(&g->roles, &a);
     mem_free(&a, g, sizeof *g);
+}
+
+/* ------------------------------------------------------------------ made */
+
+static guard *new_guard(const sessile_store *store)
+{
+    guard *g = mem_zalloc(&store->core->alloc, sizeof *g);
+
+    if (!g)
+        return NULL;
+    g->alloc = store->core->alloc;
+    g->os = store->core->os;
+    g->store = store->core;
+    return g;
+}
+
+static sessile_status open_verifier(guard *g, const sessile_token_options *token,
+                                    sessile_error *err)
+{
+    const jws_options options = {token->keys, token->issuer, token->audience,
+                                 token->user, token->roles,  token->agents,
+                                 token->actor};
+
+    return jws_open(&g->verifier, &options, g->os, &g->alloc, err);
 }
 
 static sessile_status invalid_rate(const char *rule, sessile_error *err)
@@ -72,45 +101,117 @@ static sessile_status open_audit(guard *g, const sessile_audit_options *options,
     return audit_open(&g->audit, of, NULL, err);
 }
 
+/* Writes down that the store is guarded. One whose control log is DAMAGED was: principals
+ * are DENIED, and the host can repair it. */
+static sessile_status note_guarded(const guard *g, const char *profile,
+                                   sessile_error *err)
+{
+    sessile_status status =
+        access_set_guarded(g->access->control, 1, profile, &g->alloc, err);
+
+    if (status == SESSILE_DAMAGED || status == SESSILE_TRUNCATED ||
+        status == SESSILE_SEALED) {
+        error_clear(err);
+        status = SESSILE_OK;
+    }
+    return status;
+}
+
+/* The store is not guarded any more: its handle is as it was. */
+static sessile_status switch_off(sessile_store *store, sessile_error *err)
+{
+    control *c;
+    sessile_status status = control_open(&c, store->core, err);
+
+    if (!status)
+        status = access_set_guarded(c, 0, NULL, &store->core->alloc, err);
+    control_close(c);
+    if (status)
+        return status;
+    principal_release(store->who);
+    store->who = NULL;
+    return SESSILE_OK;
+}
+
 sessile_status guard_set(sessile_store *store, const sessile_guard_options *options,
                          sessile_error *err)
 {
-    const allocator *a = &store->core->alloc;
+    principal *host = NULL;
     sessile_status status;
     guard *g;
 
-    if (store->who)
+    if (store->who && !store->who->guard->is_waiting)
         return fail(err, SESSILE_INVALID, "this store has a guard already");
-    g = mem_zalloc(a, sizeof *g);
+    if (options->off)
+        return switch_off(store, err);
+    g = new_guard(store);
     if (!g)
         return fail_nomem(err);
-    g->alloc = *a;
-    g->os = store->core->os;
-    g->store = store->core;
     g->require_principal = options->require_principal;
     g->consent = options->consent;
-    status = roles_init(&g->roles, options->roles, options->role_count, a, err);
+    status = roles_init(&g->roles, options->roles, options->role_count, &g->alloc, err);
+    if (!status)
+        status = access_open(&g->access, g, g->store, err);
     if (!status)
         status = open_limiter(g, &options->limits, err);
     if (!status)
         status = open_audit(g, &options->audit, err);
+    if (!status && options->token)
+        status = open_verifier(g, options->token, err);
+    if (!status && options->profile)
+        status = note_guarded(g, options->profile, err);
     if (!status) {
-        store->who = principal_host(g, a);
-        status = store->who ? SESSILE_OK : fail_nomem(err);
+        host = principal_host(g, &g->alloc);
+        status = host ? SESSILE_OK : fail_nomem(err);
     }
     if (status) {
         guard_free(g);
         return status;
     }
     status = write_rules_new(&store->core->rules, options->screens, &options->urls,
-                             store->core->os, a, err);
+                             store->core->os, &g->alloc, err);
     if (status) { /* with it goes the guard */
-        principal_release(store->who);
-        store->who = NULL;
+        principal_release(host);
         return status;
     }
+    principal_release(store->who);
+    store->who = host;
     atomic_store(&store->core->consent, options->consent != 0);
-    return status;
+    return SESSILE_OK;
+}
+
+/* ------------------------------------------------------------------ opened */
+
+/* The handle may set the guard of its store, and nothing else. */
+static sessile_status wait_for_guard(sessile_store *store, sessile_error *err)
+{
+    guard *g = new_guard(store);
+
+    if (!g)
+        return fail_nomem(err);
+    g->is_waiting = 1;
+    g->require_principal = 1;
+    store->who = principal_host(g, &g->alloc);
+    if (store->who)
+        return SESSILE_OK;
+    guard_free(g);
+    return fail_nomem(err);
+}
+
+sessile_status guard_opened(sessile_store *store, sessile_error *err)
+{
+    int on = 0;
+    control *c;
+    sessile_status status;
+
+    if (store->core->over_records)
+        return SESSILE_OK;
+    status = control_open(&c, store->core, err);
+    if (status)
+        return status;
+    status = access_guarded(c, &on, NULL, err);
+    control_close(c);
+    return status || !on ? status : wait_for_guard(store, err);
 }
 
 int64_t guard_now_ms(const guard *g)
@@ -126,27 +227,44 @@ static sessile_status check_expiry(const principal *p, int64_t expires_ms,
     return SESSILE_OK;
 }
 
+static sessile_status refuse(sessile_error *err)
+{
+    return fail(err, SESSILE_DENIED, "the credential is not accepted");
+}
+
 sessile_status guard_view(sessile_store **out, sessile_store *store,
                           const sessile_credential *credential, sessile_error *err)
 {
     const allocator *a = &store->core->alloc;
-    principal *p;
+    principal *p = NULL;
+    accepted by;
     sessile_status status;
 
-    if (!store->who)
+    if (!store->who || store->who->guard->is_waiting)
         return fail(err, SESSILE_INVALID,
                     "this store has no guard: set one with sessile_store_guard()");
     if (!principal_stands(store->who) || !principal_lives(store->who))
-        return fail(err, SESSILE_DENIED, "the credential is not accepted");
-    status = check_expiry(store->who, credential->expires_ms, err);
+        return refuse(err);
+    status = access_check(store->who, err);
     if (!status)
-        status = principal_make(&p, store->who, credential, err);
+        status = check_expiry(store->who, credential->expires_ms, err);
+    if (!status)
+        status = credential_open(&by, store->who->guard, credential, err);
     if (status)
         return status;
-    *out = mem_zalloc(a, sizeof **out);
-    if (!*out) {
+    status = principal_make(&p, store->who, &by.about, err);
+    if (status == SESSILE_DENIED && by.about.is_lenient)
+        status = refuse(err); /* of another user */
+    credential_close(&by);
+    if (!status)
+        status = access_check(p, err);
+    if (!status) {
+        *out = mem_zalloc(a, sizeof **out);
+        status = *out ? SESSILE_OK : fail_nomem(err);
+    }
+    if (status) {
         principal_release(p);
-        return fail_nomem(err);
+        return status;
     }
     **out = (sessile_store){.core = store->core, .who = p, .alloc = *a, .is_view = 1};
     return SESSILE_OK;
@@ -158,14 +276,62 @@ static sessile_status check_view(const sessile_store *view, sessile_error *err)
                          : fail(err, SESSILE_INVALID, "this is no view of a store");
 }
 
-sessile_status guard_renew(sessile_store *view, int64_t expires_ms, sessile_error *err)
+static int same(sessile_slice a, sessile_slice b)
 {
+    return a.size == b.size && (!a.size || !memcmp(a.data, b.data, a.size));
+}
+
+/* The view goes on under what both credentials give. */
+static sessile_status renew(principal *p, const principal_about *about,
+                            sessile_error *err)
+{
+    permissions may;
+    sessile_status status;
+    int all, narrows = p->agent_count == about->agent_count;
+
+    for (size_t i = 0; narrows && i < p->agent_count; i++)
+        narrows = same(p->agents[i], about->agents[i]);
+    if (!same(p->user, about->user) || !same(p->actor, about->actor))
+        return refuse(err);
+    if (!narrows)
+        return fail(err, SESSILE_INVALID,
+                    "the new credential is for other agents: make a view with it");
+    status = principal_roles(&p->guard->roles, about, &may, &all, err);
+    if (status)
+        return status;
+    if (about->role_count || about->is_lenient) {
+        atomic_store(&p->base, atomic_load(&p->base) & may);
+        atomic_store(&p->base_all, atomic_load(&p->base_all) & all);
+        atomic_store(&p->version, UINT64_MAX); /* it is compared again */
+    }
+    atomic_store(&p->expires_ms, about->expires_ms);
+    return SESSILE_OK;
+}
+
+sessile_status guard_renew(sessile_store *view, const sessile_credential *credential,
+                           sessile_error *err)
+{
+    sessile_credential own = *credential;
+    accepted by;
     sessile_status status = check_view(view, err);
 
     if (!status)
-        status = check_expiry(view->who, expires_ms, err);
-    if (!status)
-        atomic_store(&view->who->expires_ms, expires_ms);
+        status = check_expiry(view->who, credential->expires_ms, err);
+    if (status)
+        return status;
+    if (!own.key.size && !own.token.size && !own.os) { /* the host's word: the same one */
+        own.user = own.user.size ? own.user : view->who->user;
+        own.actor = own.actor.size ? own.actor : view->who->actor;
+        if (!own.agent_count) {
+            own.agents = view->who->agents;
+            own.agent_count = view->who->agent_count;
+        }
+    }
+    status = credential_open(&by, view->who->guard, &own, err);
+    if (status)
+        return status;
+    status = renew(view->who, &by.about, err);
+    credential_close(&by);
     return status;
 }
 
@@ -181,10 +347,11 @@ sessile_status guard_revoke(sessile_store *view, sessile_error *err)
 sessile_status guard_who(const sessile_store *store, sessile_principal *out,
                          sessile_error *err)
 {
-    const principal *p = store->who;
+    principal *p = store->who;
 
-    if (!p)
+    if (!p || p->guard->is_waiting)
         return fail(err, SESSILE_INVALID, "this store has no guard");
+    (void)access_check(p, NULL); /* what it may now */
     out->user = p->user;
     out->actor = p->actor;
     out->session = p->session;
@@ -194,19 +361,28 @@ sessile_status guard_who(const sessile_store *store, sessile_principal *out,
     out->all = p->all;
     out->host = (p->may & PERMISSION_HOST) != 0;
     out->expires_ms = atomic_load(&p->expires_ms);
+    out->method = p->method.data;
+    out->key = p->key;
     return SESSILE_OK;
 }
 
 int guard_can(const sessile_store *view, sessile_permission permission,
               const sessile_session_options *names)
 {
-    const principal *p = view->who;
+    principal *p = view->who;
+    guard_call call = {.who = p, .op = OP_can};
     sessile_session_options own = *names;
+    int can;
 
     if (!p)
         return 1;
+    if (!principal_stands(p) || !principal_lives(p) || access_check(p, NULL))
+        return 0;
     if (!own.id.size) /* a memory, which a view of one session has as well */
         own.id = p->session;
-    return principal_stands(p) && principal_lives(p) && (p->may >> permission & 1) &&
-           !guard_own_names(p, view->core, &own, NULL);
+    call.missing = PERMISSION_OF(permission) & ~p->may;
+    can = !guard_own_names(&call, view->core, &own, NULL) &&
+          (call.who->may & PERMISSION_OF(permission));
+    principal_release(call.granted);
+    return can;
 }

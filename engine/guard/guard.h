@@ -8,8 +8,10 @@
 
 #include "audit/audit.h"
 #include "base/os.h"
+#include "guard/access.h"
 #include "guard/principal.h"
 #include "limit/limit.h"
+#include "vault/jws.h"
 
 struct guard {
     allocator alloc;
@@ -21,6 +23,9 @@ struct guard {
     limiter *limiter;           /* NULL: nothing is counted */
     audit_log *audit;           /* NULL: nothing is written */
     int sync, no_reads, closed; /* sessile_audit_options */
+    int is_waiting;         /* the store is guarded, and nobody has set its guard yet */
+    access_fold *access;    /* grants, keys, locks */
+    jws_verifier *verifier; /* NULL: no tokens */
 };
 
 /* sessile_store_guard(), _as(), _renew() and _revoke(); arguments are not NULL. */
@@ -28,14 +33,18 @@ sessile_status guard_set(sessile_store *store, const sessile_guard_options *opti
                          sessile_error *err);
 sessile_status guard_view(sessile_store **out, sessile_store *store,
                           const sessile_credential *credential, sessile_error *err);
-sessile_status guard_renew(sessile_store *view, int64_t expires_ms, sessile_error *err);
+sessile_status guard_renew(sessile_store *view, const sessile_credential *credential,
+                           sessile_error *err);
 sessile_status guard_revoke(sessile_store *view, sessile_error *err);
 sessile_status guard_who(const sessile_store *store, sessile_principal *out,
                          sessile_error *err);
 int guard_can(const sessile_store *view, sessile_permission permission,
               const sessile_session_options *names);
-/* What the store's own handle does when it is closed, before its core is: the audit and
- * the limiter go, whoever else holds the guard. p may be NULL. */
+/* A handle was opened: whoever opens a store that is guarded may nothing before its guard
+ * is set. IO, BUSY, NOMEM. */
+sessile_status guard_opened(sessile_store *store, sessile_error *err);
+/* What the store's own handle does when it is closed, before its core is: what has logs
+ * open goes, whoever else holds the guard. p may be NULL. */
 void guard_end(principal *p);
 void guard_free(guard *g);
 int64_t guard_now_ms(const guard *g);

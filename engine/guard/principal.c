@@ -14,6 +14,7 @@ static void free_principal(void *object)
     principal *parent = p->parent;
 
     mem_free(&a, p->agents, p->agent_count * sizeof *p->agents);
+    mem_free(&a, p->roles, p->role_count * sizeof *p->roles);
     mem_free(&a, p->text, p->text_size);
     if (!parent && p->guard)
         guard_free(p->guard);
@@ -57,55 +58,63 @@ void principal_release(principal *p)
 
 /* ------------------------------------------------------------------ made */
 
-/* Without roles it has its parent's. */
-static void copy_roles(principal *p, const sessile_credential *c, char *at)
+static int copy_list(principal *p, const sessile_slice *from, size_t count,
+                     sessile_slice **to, size_t *to_count)
 {
-    p->role = c->role_count ? (sessile_slice){at, 0} : p->parent->role;
-    for (size_t i = 0; i < c->role_count; i++) {
-        size_t size = c->roles[i] ? strlen(c->roles[i]) : 0;
-        if (p->role.size)
-            *at++ = ',';
-        memcpy(at, size ? c->roles[i] : "", size);
-        at += size;
-        p->role.size = (size_t)(at - p->role.data);
-    }
+    if (!count)
+        return 0;
+    *to = mem_zalloc(&p->alloc, count * sizeof **to);
+    if (!*to)
+        return -1;
+    *to_count = count;
+    memcpy(*to, from, count * sizeof **to);
+    return 0;
 }
 
-/* Copies the texts of a credential into one block. 0, or -1: no memory. */
-static int copy_texts(principal *p, const sessile_credential *c)
+/* Copies what is known into one block. 0, or -1: no memory. */
+static int copy_texts(principal *p, const principal_about *c)
 {
-    size_t size = c->user.size + c->actor.size + c->session.size;
+    sessile_slice *texts[] = {&p->user, &p->actor,  &p->session, &p->owner,
+                              &p->key,  &p->source, &p->device};
+    const sessile_slice from[] = {c->user, c->actor,  c->session, c->owner,
+                                  c->key,  c->source, c->device};
+    enum { TEXTS = sizeof texts / sizeof *texts };
+    size_t size = 0;
     char *at;
 
-    for (size_t i = 0; i < c->agent_count; i++)
-        size += c->agents[i].size;
-    for (size_t i = 0; i < c->role_count; i++)
-        size += c->roles[i] ? strlen(c->roles[i]) + 1 : 0;
-    p->text = mem_alloc(&p->alloc, size + 1);
-    if (!p->text)
+    if (copy_list(p, c->agents, c->agent_count, &p->agents, &p->agent_count) ||
+        copy_list(p, c->roles, c->role_count, &p->roles, &p->role_count))
+        return -1;
+    for (size_t i = 0; i < TEXTS; i++) {
+        *texts[i] = from[i];
+        size += from[i].size;
+    }
+    for (size_t i = 0; i < p->agent_count; i++)
+        size += p->agents[i].size;
+    for (size_t i = 0; i < p->role_count; i++)
+        size += 2 * p->roles[i].size + 1;
+    p->text = at = mem_alloc(&p->alloc, size + 1);
+    if (!at)
         return -1;
     p->text_size = size + 1;
-    if (c->agent_count) {
-        p->agents = mem_zalloc(&p->alloc, c->agent_count * sizeof *p->agents);
-        if (!p->agents)
-            return -1;
-        p->agent_count = c->agent_count;
+    for (size_t i = 0; i < TEXTS + p->agent_count + p->role_count; i++) {
+        sessile_slice *s = i < TEXTS ? texts[i]
+                           : i < TEXTS + p->agent_count
+                               ? &p->agents[i - TEXTS]
+                               : &p->roles[i - TEXTS - p->agent_count];
+        if (s->size)
+            memcpy(at, s->data, s->size);
+        s->data = at;
+        at += s->size;
     }
-    at = p->text;
-#define COPY(to, from)                            \
-    do {                                          \
-        if ((from).size)                          \
-            memcpy(at, (from).data, (from).size); \
-        (to) = (sessile_slice){at, (from).size};  \
-        at += (from).size;                        \
-    } while (0)
-    COPY(p->user, c->user);
-    COPY(p->actor, c->actor);
-    COPY(p->session, c->session);
-    for (size_t i = 0; i < c->agent_count; i++)
-        COPY(p->agents[i], c->agents[i]);
-#undef COPY
-    copy_roles(p, c, at);
+    p->role = p->role_count ? (sessile_slice){at, 0} : p->parent->role;
+    for (size_t i = 0; i < p->role_count; i++) {
+        if (i)
+            *at++ = ',';
+        memcpy(at, p->roles[i].data, p->roles[i].size);
+        at += p->roles[i].size;
+        p->role.size = (size_t)(at - p->role.data);
+    }
     return 0;
 }
 
@@ -114,60 +123,113 @@ static int same(sessile_slice a, sessile_slice b)
     return a.size == b.size && (!a.size || !memcmp(a.data, b.data, a.size));
 }
 
-static sessile_status take_roles(principal *p, const roles *known,
-                                 const sessile_credential *c, sessile_error *err)
+sessile_status principal_roles(const roles *known, const principal_about *about,
+                               permissions *may, int *all, sessile_error *err)
 {
-    int is_host = (p->parent->may & PERMISSION_HOST) != 0;
-
-    if (!c->role_count && !is_host) {
-        p->may = p->parent->may;
-        p->all = p->parent->all;
-        return SESSILE_OK;
-    }
-    for (size_t i = 0; i < c->role_count; i++) {
-        const char *name = c->roles[i] ? c->roles[i] : "";
-        const role *r = roles_find(known, name);
+    *may = 0;
+    *all = 0;
+    for (size_t i = 0; i < about->role_count; i++) {
+        const role *r = roles_find_slice(known, about->roles[i]);
+        if (!r && about->is_lenient)
+            continue;
         if (!r)
             return fail(err, SESSILE_INVALID,
-                        "there is no role \"%.63s\": define it in "
-                        "the guard's options",
-                        name);
-        p->may |= r->may;
-        p->all |= r->all;
-    }
-    if (!is_host) {
-        p->may &= p->parent->may;
-        p->all &= p->parent->all;
+                        "there is no role \"%.*s\": define it in the guard's options",
+                        (int)(about->roles[i].size < 63 ? about->roles[i].size : 63),
+                        about->roles[i].data ? about->roles[i].data : "");
+        *may |= r->may;
+        *all |= r->all;
     }
     return SESSILE_OK;
 }
 
+static sessile_status take_roles(principal *p, const principal_about *about,
+                                 sessile_error *err)
+{
+    principal *parent = p->parent;
+    permissions may;
+    int all, is_host = (parent->may & PERMISSION_HOST) != 0;
+    sessile_status status = principal_roles(&p->guard->roles, about, &may, &all, err);
+
+    p->inherits = !about->role_count && !is_host;
+    p->base = may;
+    p->base_all = all;
+    if (p->inherits) {
+        p->may = parent->may;
+        p->all = parent->all;
+    } else {
+        p->may = is_host ? may : may & parent->may;
+        p->all = is_host ? all : all & parent->all;
+    }
+    return status;
+}
+
+static principal *new_child(principal *parent, const principal_about *about)
+{
+    principal *p = new_principal(&parent->alloc);
+
+    if (!p)
+        return NULL;
+    principal_retain(parent);
+    p->parent = parent;
+    p->guard = parent->guard;
+    p->method = about->method ? slice_of(about->method) : parent->method;
+    p->is_by_key = about->is_by_key;
+    atomic_init(&p->expires_ms, about->expires_ms);
+    atomic_init(&p->version, UINT64_MAX);
+    if (!copy_texts(p, about))
+        return p;
+    principal_release(p);
+    return NULL;
+}
+
 sessile_status principal_make(principal **out, principal *parent,
-                              const sessile_credential *credential, sessile_error *err)
+                              const principal_about *about, sessile_error *err)
 {
     principal *p;
     sessile_status status;
 
     if (!(parent->may & (PERMISSION_HOST | PERMISSION(IMPERSONATE))) &&
-        !same(credential->user, parent->user))
+        !same(about->user, parent->user))
         return fail(err, SESSILE_DENIED,
                     "a view of a view is of the same user: ask the host for another");
-    p = new_principal(&parent->alloc);
+    p = new_child(parent, about);
     if (!p)
         return fail_nomem(err);
-    principal_retain(parent);
-    p->parent = parent;
-    p->guard = parent->guard;
-    p->method = parent->method;
-    atomic_init(&p->expires_ms, credential->expires_ms);
-    status = copy_texts(p, credential) ? fail_nomem(err) : SESSILE_OK;
-    if (!status)
-        status = take_roles(p, &p->guard->roles, credential, err);
+    status = take_roles(p, about, err);
     if (status)
         principal_release(p);
     else
         *out = p;
     return status;
+}
+
+sessile_status principal_make_granted(principal **out, principal *p,
+                                      const guard_names *names, int is_own,
+                                      permissions may, int64_t until_ms,
+                                      sessile_error *err)
+{
+    const principal_about about = {.user = p->user,
+                                   .actor = p->actor,
+                                   .session = is_own ? p->session : names->id,
+                                   .owner = names->user,
+                                   .key = p->key,
+                                   .source = p->source,
+                                   .device = p->device,
+                                   .agents = &names->agent,
+                                   .agent_count = 1,
+                                   .is_by_key = p->is_by_key};
+    principal *made = new_child(p, &about);
+
+    if (!made)
+        return fail_nomem(err);
+    made->is_granted = 1;
+    made->is_own = is_own;
+    made->may = (is_own ? (permissions)p->may : 0) | may;
+    made->all = is_own && p->all;
+    made->until_ms = until_ms;
+    *out = made;
+    return SESSILE_OK;
 }
 
 /* ------------------------------------------------------------------ asked */
@@ -199,15 +261,20 @@ static int matches(sessile_slice pattern, sessile_slice name)
     return same(pattern, name);
 }
 
+int names_match(const sessile_slice *patterns, size_t count, sessile_slice name)
+{
+    size_t i = 0;
+
+    while (i < count && !matches(patterns[i], name))
+        i++;
+    return i < count;
+}
+
 int principal_sees_agent(const principal *p, sessile_slice agent)
 {
-    for (; p; p = p->parent) {
-        size_t i = 0;
-        while (i < p->agent_count && !matches(p->agents[i], agent))
-            i++;
-        if (p->agent_count && i == p->agent_count)
+    for (; p; p = p->parent)
+        if (p->agent_count && !names_match(p->agents, p->agent_count, agent))
             return 0;
-    }
     return 1;
 }
 
@@ -218,8 +285,23 @@ static int sees_user(const principal *p, const principal *by, sessile_slice user
            (p->user.size && same(p->user, user));
 }
 
+/* The one session, or those of its own with that one agent. */
+static int granted_sees(const principal *by, const guard_names *names)
+{
+    if (!same(by->agents[0], names->agent) ||
+        !principal_sees_agent(by->parent, names->agent) ||
+        !(same(by->owner, names->user) || (by->is_own && by->all)))
+        return 0;
+    for (const principal *p = by; p; p = p->parent)
+        if (p->session.size && !same(p->session, names->id))
+            return 0;
+    return 1;
+}
+
 int principal_sees(const principal *by, const guard_names *names)
 {
+    if (by && by->is_granted)
+        return granted_sees(by, names);
     if (!principal_sees_agent(by, names->agent))
         return 0;
     for (const principal *p = by; p; p = p->parent)

@@ -58,6 +58,15 @@ const role *roles_find(const roles *r, const char *name)
     return NULL;
 }
 
+const role *roles_find_slice(const roles *r, sessile_slice name)
+{
+    for (size_t i = 0; i < r->count; i++)
+        if (name.size && strlen(r->list[i].name) == name.size &&
+            !memcmp(r->list[i].name, name.data, name.size))
+            return &r->list[i];
+    return NULL;
+}
+
 static sessile_status read_one(role *out, const sessile_role_definition *own,
                                sessile_error *err)
 {

@@ -10,6 +10,7 @@
 /* Bits 1 << SESSILE_MAY_…; HOST is beyond them: no role gives it. */
 typedef uint32_t permissions;
 #define PERMISSION(name) ((permissions)1 << SESSILE_MAY_##name)
+#define PERMISSION_OF(p) ((permissions)1 << (p))
 #define PERMISSIONS_ALL  (((permissions)1 << SESSILE_PERMISSION_COUNT) - 1)
 #define PERMISSION_HOST  ((permissions)1 << 31)
 
@@ -31,6 +32,7 @@ sessile_status roles_init(roles *r, const sessile_role_definition *own, size_t c
                           const allocator *a, sessile_error *err);
 void roles_deinit(roles *r, const allocator *a);
 const role *roles_find(const roles *r, const char *name); /* NULL: there is none */
+const role *roles_find_slice(const roles *r, sessile_slice name);
 
 /* SESSILE_PERMISSION_COUNT: there is none of that name. */
 sessile_permission permission_of(const char *name, size_t size);

@@ -120,6 +120,16 @@ typedef struct sessile_audit_options {
     int closed;           /* 1: nothing is read, either, while no event can be written */
 } sessile_audit_options;
 
+/* Which JWTs are accepted: see engine/vault/README.md, "Tokens". A claim is named by its
+ * member, or by a JSON pointer such as "/realm_access/roles". */
+typedef struct sessile_token_options {
+    const char *issuer, *audience; /* what iss and aud must be; required */
+    const char *keys;              /* a JWKS file; required */
+    const char *user;              /* claim of the user; NULL: "sub" */
+    const char *roles, *agents;    /* NULL: "roles", "agents" */
+    const char *actor;             /* NULL: "/act/sub" */
+} sessile_token_options;
+
 typedef struct sessile_guard_options {
     const sessile_role_definition *roles; /* own roles; one of the name of a built-in role
                                              takes its place */
@@ -131,6 +141,11 @@ typedef struct sessile_guard_options {
     int consent;
     sessile_limit_options limits;
     sessile_audit_options audit;
+    const sessile_token_options *token; /* NULL: no tokens are accepted */
+    const char *profile; /* not NULL: a name, and the store stays guarded. Handles that
+                            are opened later may do nothing before they set a guard */
+    int off;             /* 1: no guard, also of a store that stayed guarded: it does not
+                            any more */
 
     /*
      * What may be written (sessile_screen.h). Every write of the store meets it, whoever
@@ -151,9 +166,10 @@ SESSILE_API void sessile_guard_options_init(sessile_guard_options *options);
  * store was opened.
  *
  * INVALID: the store has a guard already, or is a view; a role, a rule, a rate, a URL or a
- * host in urls.options.allow that cannot be: the message names it. UNSUPPORTED: the store
- * cannot keep an audit: give another one; the client library of Redis is not installed.
- * NOMEM.
+ * host in urls.options.allow that cannot be: the message names it. UNSUPPORTED: the store cannot keep an audit: give
+ * another one; the client library of Redis is not installed. DENIED, INVALID: the file of
+ * the tokens' keys, or a token option that is missing. With a profile or `off`: BUSY,
+ * FULL, IO, as of any write. NOMEM.
  */
 SESSILE_API sessile_status sessile_store_guard(sessile_store *store,
                                                const sessile_guard_options *options,
@@ -170,7 +186,17 @@ SESSILE_API sessile_status sessile_store_screen(sessile_screen_outcome **out,
 
 /* ------------------------------------------------------------------ views */
 
-/* Who uses a view, and what they are given. */
+/*
+ * Who uses a view, and what they are given: one of
+ *
+ *   user, actor, roles, agents   the host has authenticated whom it names
+ *   key                          an access key: sessile_access.h
+ *   token                        a JWT, if the guard has token options. Roles that nobody
+ *                                defined give nothing
+ *   os                           whom the system lets open the store: no user, role admin
+ *
+ * session and expires_ms narrow it.
+ */
 typedef struct sessile_credential {
     sessile_slice user;  /* whose sessions are its own; empty: nobody's, so that scope
                              own is of no use */
@@ -181,31 +207,43 @@ typedef struct sessile_credential {
     const sessile_slice *agents; /* names, or beginnings of names that end with `*`;
                                     none: every agent */
     size_t agent_count;
-    sessile_slice session; /* the id of the one session that it may use; empty: any */
-    int64_t expires_ms;    /* Unix time in milliseconds; 0: never */
+    sessile_slice session;    /* the id of the one session that it may use; empty: any */
+    int64_t expires_ms;       /* Unix time in milliseconds; 0: never */
+    sessile_slice key, token; /* borrowed for the call */
+    int os;
+    sessile_slice source; /* where it comes from, such as an address: for the audit; and
+                             refused keys and tokens of a source are counted (rule
+                             failures, LIMIT). Empty: they are not */
+    sessile_slice device; /* compared if the key names one */
 } sessile_credential;
 SESSILE_API void sessile_credential_init(sessile_credential *credential);
 
 /*
  * Makes a view of a guarded store: a handle whose calls are checked against what the
- * credential gives. The host has authenticated whom it names. The view shares the store:
- * close it with sessile_store_close() before the store, and its sessions before it.
+ * credential gives, and what was granted to its user (sessile_access.h). The view shares
+ * the store: close it with sessile_store_close() before the store, and its sessions
+ * before it.
  *
  * A view of a view only narrows. It has the permissions that both give, the agents and
  * the session that both allow, and the earlier expiry. Its user is the same, unless the
  * other view may impersonate.
  *
- * DENIED: the credential is of another user than the view's. INVALID: the store has no
- * guard; a role that nobody defined (it is named); an expiry in the past. NOMEM.
+ * DENIED: the credential is not accepted, whatever is wrong with it; of a host's word:
+ * the user is locked, or another one than the view's. INVALID: the store has no guard;
+ * more than one kind of credential; a role that nobody defined (it is named); an expiry
+ * in the past. IO, NOMEM.
  */
 SESSILE_API sessile_status sessile_store_as(sessile_store **out, sessile_store *store,
                                             const sessile_credential *credential,
                                             sessile_error *err);
 
-/* Sets another expiry on a view (0: never), as when a token was renewed: calls that are
- * DENIED because it expired pass again. A view of another view stays bound by that one's.
- * INVALID: not a view, or a time in the past. */
-SESSILE_API sessile_status sessile_store_renew(sessile_store *view, int64_t expires_ms,
+/* Gives a view a newer credential of the same user: calls that are DENIED because it
+ * expired pass again, until the new one expires. The view goes on with the permissions
+ * that both give. Without a key or token it is the host's word, and what it leaves out
+ * stays. A view of another view stays bound by that one's. DENIED: the credential is not
+ * accepted. INVALID: not a view, other agents, or a time in the past. */
+SESSILE_API sessile_status sessile_store_renew(sessile_store *view,
+                                               const sessile_credential *credential,
                                                sessile_error *err);
 
 /* Ends what a view and its views may, in all threads: the next call through each of their
@@ -221,6 +259,8 @@ typedef struct sessile_principal {
     int all;              /* 1: scope all */
     int host;             /* 1: the host's own handle: everything is allowed */
     int64_t expires_ms;   /* 0: never */
+    const char *method;   /* "host", "os", "key", "token". Static */
+    sessile_slice key;    /* the id of its access key, or the token's, or empty */
 } sessile_principal;
 /* INVALID: the store has no guard. */
 SESSILE_API sessile_status sessile_store_who(const sessile_store *store,

@@ -17,6 +17,7 @@
 #include <lua.h>
 #include <lauxlib.h>
 #include "sessile.h"
+#include "sessile_access.h"
 #include "sessile_guard.h"
 #include "sessile_memory.h"
 
@@ -129,7 +130,16 @@ binding_function binding_keys_init;
 binding_store_method binding_store_keys, binding_store_rotate, binding_store_reseal,
     binding_store_forget;
 
+/* access.c */
+binding_store_method binding_store_grant, binding_store_grants, binding_store_ungrant,
+    binding_store_access_key, binding_store_access_keys, binding_store_revoke_key,
+    binding_store_lock, binding_store_unlock, binding_store_locks;
+
 /* guard.c */
+/* The texts of the list in a field, which anchors them, as an array on the stack; NULL:
+ * none. slices: as slices, not as texts. */
+void *binding_field_texts(lua_State *L, int table, const char *name, int slices,
+                          size_t *count);
 binding_store_method binding_store_guard, binding_store_as, binding_store_renew,
     binding_store_revoke, binding_store_who, binding_store_can;
 

@@ -7,10 +7,8 @@
 #include "binding.h"
 #include "sessile_guard.h"
 
-/* The texts of the list in a field, which anchors them, as an array on the stack; NULL:
- * none. slices: as slices, not as texts. */
-static void *field_texts(lua_State *L, int table, const char *name, int slices,
-                         size_t *count)
+void *binding_field_texts(lua_State *L, int table, const char *name, int slices,
+                          size_t *count)
 {
     void *list;
     *count = 0;
@@ -56,7 +54,7 @@ static void read_roles(lua_State *L, int table, sessile_guard_options *out)
         roles[i].name = binding_field_string(L, one, "name");
         roles[i].all = binding_field_boolean(L, one, "all");
         roles[i].permissions =
-            field_texts(L, one, "permissions", 0, &roles[i].permission_count);
+            binding_field_texts(L, one, "permissions", 0, &roles[i].permission_count);
     }
 }
 
@@ -131,11 +129,19 @@ static int read_audit(lua_State *L, int table, sessile_audit_options *out,
     return 0;
 }
 
-/* store:guard({roles, require_principal, consent, screens, urls, limits, audit}) -> true;
+#define TOKEN(...) BINDING_FIELD(sessile_token_options, __VA_ARGS__)
+static const struct binding_field token_fields[] = BINDING_FIELDS(
+    TOKEN("issuer", TEXT, issuer), TOKEN("audience", TEXT, audience),
+    TOKEN("keys", TEXT, keys), TOKEN("user", TEXT, user), TOKEN("roles", TEXT, roles),
+    TOKEN("agents", TEXT, agents), TOKEN("actor", TEXT, actor));
+
+/* store:guard({roles, require_principal, consent, screens, urls, limits, audit, token,
+ * profile, off}) -> true;
  * nil, message, code */
 int binding_store_guard(lua_State *L, struct binding_store *store)
 {
     sessile_guard_options options;
+    sessile_token_options token = {0};
     struct binding_store *audit = NULL;
     sessile_error err;
     lua_settop(L, 2);
@@ -143,6 +149,12 @@ int binding_store_guard(lua_State *L, struct binding_store *store)
     sessile_guard_options_init(&options);
     options.require_principal = binding_field_boolean(L, 2, "require_principal");
     options.consent = binding_field_boolean(L, 2, "consent");
+    options.off = binding_field_boolean(L, 2, "off");
+    options.profile = binding_field_string(L, 2, "profile");
+    if (push_table(L, 2, "token")) {
+        binding_get_fields(L, lua_absindex(L, -1), token_fields, &token);
+        options.token = &token;
+    }
     read_roles(L, 2, &options);
     binding_write_rules(L, 2, &options);
     read_limits(L, 2, &options.limits);
@@ -162,21 +174,30 @@ int binding_store_guard(lua_State *L, struct binding_store *store)
 #define CREDENTIAL(...) BINDING_FIELD(sessile_credential, __VA_ARGS__)
 static const struct binding_field credential_fields[] = BINDING_FIELDS(
     CREDENTIAL("user", SLICE, user), CREDENTIAL("actor", SLICE, actor),
-    CREDENTIAL("session", SLICE, session), CREDENTIAL("expires", INTEGER, expires_ms));
+    CREDENTIAL("session", SLICE, session), CREDENTIAL("expires", INTEGER, expires_ms),
+    CREDENTIAL("key", SLICE, key), CREDENTIAL("token", SLICE, token),
+    CREDENTIAL("os", BOOLEAN, os), CREDENTIAL("source", SLICE, source),
+    CREDENTIAL("device", SLICE, device));
 
-/* store:as({user, actor, roles, agents, session, expires}) -> store; nil, message, code
- */
+/* The credential at index 2; what it leaves on the stack anchors its texts. */
+static void read_credential(lua_State *L, sessile_credential *out)
+{
+    lua_settop(L, 2);
+    luaL_checktype(L, 2, LUA_TTABLE);
+    sessile_credential_init(out);
+    binding_get_fields(L, 2, credential_fields, out);
+    out->roles = binding_field_texts(L, 2, "roles", 0, &out->role_count);
+    out->agents = binding_field_texts(L, 2, "agents", 1, &out->agent_count);
+}
+
+/* store:as({user, actor, roles, agents, session, expires, key, token, os, source,
+ * device}) -> store; nil, message, code */
 int binding_store_as(lua_State *L, struct binding_store *store)
 {
     sessile_credential credential;
     struct binding_store *view;
     sessile_error err;
-    lua_settop(L, 2);
-    luaL_checktype(L, 2, LUA_TTABLE);
-    sessile_credential_init(&credential);
-    binding_get_fields(L, 2, credential_fields, &credential);
-    credential.roles = field_texts(L, 2, "roles", 0, &credential.role_count);
-    credential.agents = field_texts(L, 2, "agents", 1, &credential.agent_count);
+    read_credential(L, &credential);
     view = binding_new(L, sizeof *view, 1, BINDING_STORE);
     lua_pushvalue(L, 1);
     lua_setiuservalue(L, -2, 1);
@@ -189,12 +210,13 @@ int binding_store_as(lua_State *L, struct binding_store *store)
     return 1;
 }
 
-/* store:renew(expires) -> true; nil, message, code */
+/* store:renew(credential) -> true; nil, message, code */
 int binding_store_renew(lua_State *L, struct binding_store *store)
 {
+    sessile_credential credential;
     sessile_error err;
-    int64_t expires = luaL_checkinteger(L, 2);
-    return binding_done(L, sessile_store_renew(store->handle, expires, &err), &err);
+    read_credential(L, &credential);
+    return binding_done(L, sessile_store_renew(store->handle, &credential, &err), &err);
 }
 
 /* store:revoke() -> true; nil, message, code */
@@ -230,10 +252,11 @@ static const struct binding_row principal_row =
     BINDING_ROW(sessile_principal, more_of_principal, PRINCIPAL("user", SLICE, user),
                 PRINCIPAL("actor", SLICE, actor), PRINCIPAL("session", SLICE, session),
                 PRINCIPAL("all", BOOLEAN, all), PRINCIPAL("host", BOOLEAN, host),
-                PRINCIPAL("expires", TIME, expires_ms));
+                PRINCIPAL("expires", TIME, expires_ms), PRINCIPAL("key", SLICE, key),
+                PRINCIPAL("method", TEXT, method));
 
-/* store:who() -> {user, actor, session, agents, permissions, all, host, expires}; nil,
- * message, code */
+/* store:who() -> {user, actor, session, agents, permissions, all, host, expires, method,
+ * key}; nil, message, code */
 int binding_store_who(lua_State *L, struct binding_store *store)
 {
     sessile_principal who;

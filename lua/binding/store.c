@@ -428,6 +428,15 @@ static const struct binding_method store_methods[] = {
     {"audit_head", .store = binding_store_audit_head},
     {"audit_seal", .store = binding_store_audit_seal},
     {"audit_prove", .store = binding_store_audit_prove},
+    {"grant", .store = binding_store_grant},
+    {"grants", .store = binding_store_grants},
+    {"ungrant", .store = binding_store_ungrant},
+    {"access_key", .store = binding_store_access_key},
+    {"access_keys", .store = binding_store_access_keys},
+    {"revoke_key", .store = binding_store_revoke_key},
+    {"lock", .store = binding_store_lock},
+    {"unlock", .store = binding_store_unlock},
+    {"locks", .store = binding_store_locks},
     {NULL},
 };
 

@@ -11,7 +11,12 @@ local guard = { methods = {} }
 
 local guard_options = options.shape("store:guard",
   { roles = "table", require_principal = "boolean", consent = "boolean", limits = "table|boolean",
-    audit = "table|boolean", screens = "table", urls = "table|no", schemas = "table" })
+    audit = "table|boolean", screens = "table", urls = "table|no", schemas = "table",
+    token = "table", profile = "string", off = "boolean" })
+local token_options = options.shape("store:guard: token", {
+  issuer = "string", audience = "string", keys = "string", user = "string", roles = "string",
+  agents = "string", actor = "string",
+})
 local limit_options = options.shape("store:guard: limits", {
   session_creation = "string", checkpoint_writes = "string", memory_reads = "string",
   memory_writes = "string", branch_operations = "string", searches = "string",
@@ -22,7 +27,8 @@ local audit_options = options.shape("store:guard: audit",
 local role_options = { all = "boolean" }
 local credential_options = options.shape("store:as", {
   user = "string", actor = "string", roles = "string|strings", agents = "string|strings",
-  session = "string", expires = "count",
+  session = "string", expires = "count", key = "string", token = "string", os = "boolean",
+  source = "string", device = "string",
 })
 
 local function list(given)
@@ -84,7 +90,8 @@ end
 --- permission that there is not. roles: { NAME = { "view_session", …, all = true } }. limits: true,
 --- or { searches = "100/minute", …, shared = URL of Redis, deny = true }. audit: true, or { store =
 --- another store that keeps it, sync = true, reads = false, closed = true }. screens, urls,
---- schemas: what may be written.
+--- schemas: what may be written. token: { issuer, audience, keys = file, … }: JWTs are accepted.
+--- profile: a name, and the store stays guarded. off = true: no guard.
 function guard.methods:guard(given)
   local opts = options.check("store:guard", given, guard_options)
   local rules, message, code = screens.rules(opts.screens, opts.schemas)
@@ -93,7 +100,9 @@ function guard.methods:guard(given)
   end
   return self._core:guard { roles = roles_of(opts.roles), screens = rules[1],
     require_principal = opts.require_principal, urls = screens.urls(opts.urls),
-    consent = opts.consent, limits = limits_of(opts.limits), audit = audit_of(opts.audit) }
+    consent = opts.consent, limits = limits_of(opts.limits), audit = audit_of(opts.audit),
+    profile = opts.profile, off = opts.off,
+    token = opts.token and options.check("store:guard: token", opts.token, token_options) }
 end
 
 --- What the rules of the store say of an item, which is not written: see screens:run. nil, message,
@@ -102,22 +111,30 @@ function guard.methods:screen(item)
   return self._core:screen(screens.item("store:screen", item))
 end
 
---- A view of the store for a user: a store that may what its roles give, for the sessions of that
---- user, or of all. Close it before the store. A view of a view only narrows. nil, message, code.
-function guard.methods:as(given)
+local function credential_of(given)
   local opts = options.check("store:as", given, credential_options)
   opts.roles, opts.agents = list(opts.roles), list(opts.agents)
-  local handle, message, code = self._core:as(opts)
+  return opts
+end
+
+--- A view of the store for a user: a store that may what its roles give, for the sessions of that
+--- user, or of all. Give a user with roles and agents, or a key, or a token, or os = true. Close it
+--- before the store. A view of a view only narrows. nil, message, code.
+function guard.methods:as(given)
+  local handle, message, code, retry_ms, rule = self._core:as(credential_of(given))
   if not handle then
-    return nil, message, code
+    return nil, message, code, retry_ms, rule
   end
   return guard.view(self, handle)
 end
 
---- Lets a view live until `expires`, in ms since 1970; 0: without an end. nil, message, code.
-function guard.methods:renew(expires)
-  options.expect("number", expires, "store:renew: when it expires")
-  return self._core:renew(expires)
+--- Lets a view live on: until a time, in ms since 1970 (0: without an end), or with a newer
+--- credential of the same user. nil, message, code.
+function guard.methods:renew(given)
+  if type(given) == "number" then
+    given = { expires = given }
+  end
+  return self._core:renew(credential_of(given))
 end
 
 --- Ends what a view, and its views, may: each later call is EDENIED. nil, message, code.

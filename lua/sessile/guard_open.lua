@@ -12,7 +12,7 @@ local guard_open = {}
 local keys = options.shape("sessile.open: guard", {
   profile = "string", require_principal = "boolean", plain = "boolean", roles = "table",
   rate_limits = "table|no", audit = "table|boolean", consent = "boolean",
-  screens = "table|no", schemas = "table|no", urls = "table|no",
+  screens = "table|no", schemas = "table|no", urls = "table|no", identity = "table",
 })
 
 local reader = {
@@ -45,8 +45,8 @@ function guard_open.refuses_plain(wanted, url, plain)
   return type(wanted) == "table" and wanted.plain == false and plain and url ~= "ram:"
 end
 
--- Whether a store has a place for an audit of its own.
-local function keeps_audit(url)
+-- Whether a store has a place for an audit, and for what was decided about it.
+local function keeps_logs(url)
   return url ~= "ram:" and url ~= "adapter"
 end
 
@@ -54,7 +54,7 @@ end
 -- audit where there is no place for one; whoever asks by name is told. nil, nil, message, code.
 local function audit_of(wanted, url, given)
   local audit = wanted.audit
-  if not audit or not wanted.asks_for_audit and not keeps_audit(url) then
+  if not audit or not wanted.asks_for_audit and not keeps_logs(url) then
     return false
   elseif audit == true or not audit.store then
     return audit
@@ -87,8 +87,10 @@ end
 --- Sets the guard that is wanted on a store that was just opened with the options `given`. nil,
 --- message, code.
 function guard_open.set(store, wanted, given)
-  if wanted == nil or wanted == "off" then
+  if wanted == nil then
     return true
+  elseif wanted == "off" then
+    return store:guard { off = true }
   end
   local audit, kept, message, code = audit_of(wanted, store.url, given)
   if audit == nil then
@@ -102,6 +104,8 @@ function guard_open.set(store, wanted, given)
   end
   done, message, code = store:guard { roles = wanted.roles, limits = wanted.rate_limits,
     require_principal = wanted.require_principal, audit = audit, consent = wanted.consent,
+    token = (wanted.identity or {}).token,
+    profile = keeps_logs(store.url) and wanted.profile or nil, -- the store stays guarded
     screens = wanted.screens or nil, schemas = schemas or nil, urls = wanted.urls }
   if not done then
     return nil, message, code

@@ -250,6 +250,7 @@ function sessile.address_check(address, options) end
 ---@field plain? boolean false: a store that is not sealed does not open, but for "ram:" (EDENIED)
 ---@field roles? table<string, table> NAME = { "view_session", …, all = true }
 ---@field rate_limits? sessile.GuardLimits|false a rule replaces that of the profile
+---@field identity? {token: sessile.GuardToken?}
 ---@field consent? boolean as that of Store:guard
 ---@field screens? sessile.ScreenList|false
 ---@field schemas? table<string, table|string>|false a schema, its JSON text, or a file, by kind
@@ -1525,6 +1526,11 @@ function Store:undelete(which, opts) end
 ---@field agents? string|string[] names, or beginnings of names that end with `*`; nil: every agent
 ---@field session? string the only session that it may use
 ---@field expires? integer ms since 1970; nil: never
+---@field key? string an access key, instead of user, roles and agents
+---@field token? string a JWT, instead of these
+---@field os? boolean whom the system lets open the store: no user, role admin
+---@field source? string where it comes from, for the audit and for counting failures
+---@field device? string compared if the key names one
 
 ---@class sessile.Principal
 ---@field user? string
@@ -1534,6 +1540,8 @@ function Store:undelete(which, opts) end
 ---@field permissions string[]
 ---@field all boolean the sessions of all users; false: those of `user`
 ---@field host boolean the host's own handle: everything is allowed
+---@field method string "host", "os", "key" or "token"
+---@field key? string the id of its access key, or of its token
 ---@field expires? integer ms since 1970
 
 ---How often each user may do what: "10/minute", with second, minute, hour or day, or "off". A call
@@ -1556,6 +1564,15 @@ function Store:undelete(which, opts) end
 ---@field reads? boolean false: reads leave no event
 ---@field closed? boolean read nothing, either, while no event can be written
 
+---@class sessile.GuardToken
+---@field issuer string what `iss` must be
+---@field audience string what `aud` must be or contain
+---@field keys string a JWKS file, which nobody else may write
+---@field user? string the claim of the user, or a JSON pointer to it; nil: "sub"
+---@field roles? string nil: "roles"
+---@field agents? string nil: "agents"
+---@field actor? string nil: "/act/sub"
+
 ---@class sessile.GuardOptions
 ---@field roles? table<string, table> NAME = { "view_session", …, all = true }, beside viewer,
 ---editor, admin and auditor
@@ -1569,6 +1586,10 @@ function Store:undelete(which, opts) end
 ---@field schemas? table<string, table|string> a JSON Schema by kind, as in sessile.screen
 ---@field urls? sessile.UrlRules|false what is done with URLs that sessile.url_check refuses; nil:
 ---memories and states are refused
+---@field token? sessile.GuardToken JWTs are accepted
+---@field profile? string a name, and the store stays guarded: who opens it later may do nothing
+---before they set a guard
+---@field off? boolean no guard, also of a store that stayed guarded: it does not any more
 
 ---By kind of text ("message", "custom", "title", "metadata", "settings", "state", "memory",
 ---"answer"): "refuse", "flag" or "pass". memory and state: "refuse" when they are not given
@@ -1599,12 +1620,98 @@ function Store:screen(item) end
 ---@return string? code
 function Store:as(credential) end
 
----Lets a view live until `expires`, in ms since 1970; 0: without an end.
----@param expires integer
+---Lets a view live on: until a time in ms since 1970 (0: without an end), or with a newer
+---credential of the same user; it goes on with what both give.
+---@param with integer|sessile.Credential
 ---@return true? done
 ---@return string? message
 ---@return string? code
-function Store:renew(expires) end
+function Store:renew(with) end
+
+---@class sessile.Grant
+---@field id? string
+---@field user? string who is given it
+---@field holders? string or: all who have this role, or are in a group of this name by their token
+---@field role string
+---@field agents? string|string[] names, or beginnings that end with `*`; nil: every agent
+---@field session? string the id of one session, of `agent` and `owner`
+---@field agent? string
+---@field owner? string its user; nil: one's own
+---@field until? integer ms since 1970; nil: until it is ended
+---@field by? string who granted it
+---@field created? integer ms since 1970
+
+---Gives somebody a role, beside those of their credentials. It is in force within a second, in
+---other processes too. Needs manage_access; without it a user shares a session of its own.
+---@param grant sessile.Grant
+---@return string? id
+---@return string? message
+---@return string? code
+function Store:grant(grant) end
+
+---The grants in force; without manage_access those to oneself, and on one's own sessions.
+---@return sessile.Grant[]? grants
+---@return string? message
+---@return string? code
+function Store:grants() end
+
+---Ends a grant. ENOTFOUND: it is not in force.
+---@param id string
+---@return true? done
+---@return string? message
+---@return string? code
+function Store:ungrant(id) end
+
+---@class sessile.AccessKey
+---@field id? string
+---@field user? string
+---@field roles? string|string[]
+---@field agents? string|string[]
+---@field device? string what the credential must name, too
+---@field label? string for people
+---@field expires? integer ms since 1970; nil: never
+---@field by? string who made it
+---@field created? integer ms since 1970
+
+---Makes an access key. Its text is shown once: the store keeps a hash.
+---@param what sessile.AccessKey
+---@return string? text
+---@return string? message
+---@return string? code
+function Store:access_key(what) end
+
+---The access keys that were not revoked.
+---@return sessile.AccessKey[]? keys
+---@return string? message
+---@return string? code
+function Store:access_keys() end
+
+---Revokes an access key by its id, for ever.
+---@param id string
+---@return true? done
+---@return string? message
+---@return string? code
+function Store:revoke_key(id) end
+
+---Locks a user or a key out: within a second each view of it is EDENIED.
+---@param lock {user: string?, key: string?, reason: string?}
+---@return true? done
+---@return string? message
+---@return string? code
+function Store:lock(lock) end
+
+---Ends a lock. ENOTFOUND: there is none.
+---@param lock {user: string?, key: string?}
+---@return true? done
+---@return string? message
+---@return string? code
+function Store:unlock(lock) end
+
+---The locks in force.
+---@return {user: string?, key: string?, reason: string?, by: string?, created: integer}[]? locks
+---@return string? message
+---@return string? code
+function Store:locks() end
 
 ---Ends what a view, and each view of it, may: later calls are EDENIED.
 ---@return true? done

@@ -7,6 +7,7 @@ local agents = require "sessile.agents"
 local audit = require "sessile.audit"
 local core = require "sessile.core"
 local guard = require "sessile.guard"
+local access = require "sessile.access"
 local inherited = require "sessile.inherited"
 local keys = require "sessile.keys"
 local life = require "sessile.life"
@@ -286,7 +287,7 @@ function methods:check(given)
 end
 
 for _, more in ipairs { keys, migrate.methods, life.store, guard.methods, privacy.methods,
-  audit.methods } do
+  audit.methods, access.methods } do
   options.add(methods, more)
 end
 

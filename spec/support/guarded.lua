@@ -45,7 +45,7 @@ function guarded.install()
     if not store then
       return nil, message, code
     end
-    return guard_open.own(store, { roles = "admin" }, true)
+    return guard_open.own(store, { os = true }, true)
   end
 end
 

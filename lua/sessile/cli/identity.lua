@@ -88,7 +88,7 @@ function identity.view(store, globals)
   elseif credential then
     view, message, code = guard_open.own(store, guard_open.credential(credential))
   else
-    view, message, code = guard_open.own(store, { roles = "admin" }, true)
+    view, message, code = guard_open.own(store, { os = true }, true)
   end
   if not view then
     store:close()

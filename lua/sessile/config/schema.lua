@@ -149,6 +149,10 @@ schema.keys = {
   { name = "guard.roles", kind = "guard", default = "viewer, editor, admin, auditor", own = true,
     about = "more roles: `{ support = { \"view_session\", \"read_memory\", all = true } }`; `all`: "
       .. "for the sessions of all users" },
+  { name = "guard.identity", kind = "guard", default = "none", own = true,
+    about = "whose tokens are believed: `{ token = { issuer = \"https://id.example\", audience = "
+      .. "\"sessile\", keys = \"./jwks.json\" } }`, and the claims in `user`, `roles`, `agents`, "
+      .. "`actor`" },
   { name = "guard.rate_limits", kind = "guard", default = "the profile's", own = true,
     about = "how often: `{ session_creation = \"10/minute\" }`, a `second`, `hour` or `day`, or "
       .. "`\"off\"`; the others are `checkpoint_writes`, `memory_reads`, `memory_writes`, "

@@ -15,6 +15,7 @@
 
 #include "guard/guard.h"
 #include "session/store_handle.h"
+#include "sessile_access.h"
 #include "sessile_memory.h"
 #include "sessile_privacy.h"
 #include "support/audits.h"
@@ -322,6 +323,25 @@ DOOR(memory_run_reply_vectors, float v[2] = {1, 0};
 DOOR(memory_run_outcome, sessile_memory_outcome out;
      return sessile_memory_run_outcome(w->memory_run, &out, ERR);)
 
+DOOR(grant, sessile_grant_options o; sessile_grant_options_init(&o); o.role = "none";
+     o.user = sessile_text("ann"); return sessile_grant(w->view, &o, &w->id, ERR);)
+GIVES_BLOCK(grants, sessile_grant_row, sessile_grants(w->view, &out, &w->count, ERR))
+DOOR(grant_end, return sessile_grant_end(w->view, 7, ERR);)
+DOOR(access_key, sessile_access_key_options o; sessile_access_key_options_init(&o);
+     sessile_status status = sessile_access_key(w->view, &o, &w->text, ERR);
+     sessile_free(w->text); return status;)
+GIVES_BLOCK(access_keys, sessile_access_key_row,
+            sessile_access_keys(w->view, &out, &w->count, ERR))
+DOOR(access_key_revoke,
+     return sessile_access_key_revoke(w->view, sessile_text("none"), ERR);)
+DOOR(access_lock,
+     return sessile_access_lock(w->view, sessile_text("zoe"), sessile_text(NULL),
+                                sessile_text(NULL), ERR);)
+DOOR(access_unlock,
+     return sessile_access_unlock(w->view, sessile_text("bob"), sessile_text(NULL), ERR);)
+GIVES_BLOCK(access_locks, sessile_access_lock_row,
+            sessile_access_locks(w->view, &out, &w->count, ERR))
+
 /* ------------------------------------------------------------------ the rows */
 
 typedef struct door {
@@ -349,6 +369,7 @@ typedef struct door {
 #define ROW_MOVE_STORE(name, also)        ROW(name, MOVE_STORE, also)
 #define ROW_MANAGE_KEYS(name, also)       ROW(name, MANAGE_KEYS, also)
 #define ROW_MANAGE_PRIVACY(name, also)    ROW(name, MANAGE_PRIVACY, also)
+#define ROW_MANAGE_ACCESS(name, also)     ROW(name, MANAGE_ACCESS, also)
 #define ROW_ERASE_USER(name, also)        ROW(name, ERASE_USER, also)
 #define ROW_READ_AUDIT(name, also)        ROW(name, READ_AUDIT, also)
 #define ROW_CHECK_AUDIT(name, also) \
@@ -490,6 +511,7 @@ static void look(world *w, char out[200])
 /* All handles are of the view's principal, which may these. */
 static void become(world *w, permissions may)
 {
+    w->view->who->base = may;
     w->view->who->may = may;
 }
 
