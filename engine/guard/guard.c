@@ -4,8 +4,8 @@
 #include <string.h>
 
 #include "base/names.h"
-#include "guard/credential.h"
 #include "screen/write.h"
+#include "guard/credential.h"
 #include "session/store_handle.h"
 
 void guard_end(principal *p)
@@ -170,13 +170,13 @@ sessile_status guard_set(sessile_store *store, const sessile_guard_options *opti
     }
     status = write_rules_new(&store->core->rules, options->screens, &options->urls,
                              store->core->os, &g->alloc, err);
-    if (status) { /* with it goes the guard */
-        principal_release(host);
+    if (status) {
+        principal_release(host); /* with it goes the guard */
         return status;
     }
+    atomic_store(&store->core->consent, options->consent != 0);
     principal_release(store->who);
     store->who = host;
-    atomic_store(&store->core->consent, options->consent != 0);
     return SESSILE_OK;
 }
 

@@ -141,11 +141,6 @@ typedef struct sessile_guard_options {
     int consent;
     sessile_limit_options limits;
     sessile_audit_options audit;
-    const sessile_token_options *token; /* NULL: no tokens are accepted */
-    const char *profile; /* not NULL: a name, and the store stays guarded. Handles that
-                            are opened later may do nothing before they set a guard */
-    int off;             /* 1: no guard, also of a store that stayed guarded: it does not
-                            any more */
 
     /*
      * What may be written (sessile_screen.h). Every write of the store meets it, whoever
@@ -157,6 +152,11 @@ typedef struct sessile_guard_options {
     sessile_screens *screens; /* with their schemas; NULL: none. The store keeps a
                                  reference: free yours when you like */
     sessile_url_rules urls;   /* init(): URLs refuse memories and states; copied */
+    const sessile_token_options *token; /* NULL: no tokens are accepted */
+    const char *profile; /* not NULL: a name, and the store stays guarded. Handles that
+                            are opened later may do nothing before they set a guard */
+    int off;             /* 1: no guard, also of a store that stayed guarded: it does not
+                            any more */
 } sessile_guard_options;
 SESSILE_API void sessile_guard_options_init(sessile_guard_options *options);
 
@@ -166,8 +166,9 @@ SESSILE_API void sessile_guard_options_init(sessile_guard_options *options);
  * store was opened.
  *
  * INVALID: the store has a guard already, or is a view; a role, a rule, a rate, a URL or a
- * host in urls.options.allow that cannot be: the message names it. UNSUPPORTED: the store cannot keep an audit: give
- * another one; the client library of Redis is not installed. DENIED, INVALID: the file of
+ * host in urls.options.allow that cannot be: the message names it. UNSUPPORTED: the store
+ * cannot keep an audit: give another one; the client library of Redis is not installed.
+ * DENIED, INVALID: the file of
  * the tokens' keys, or a token option that is missing. With a profile or `off`: BUSY,
  * FULL, IO, as of any write. NOMEM.
  */

@@ -153,7 +153,6 @@ binding_function binding_audit_check;
 binding_store_method binding_store_audit, binding_store_audit_verify,
     binding_store_audit_root, binding_store_audit_head, binding_store_audit_seal,
     binding_store_audit_prove;
-
 /* screen.c */
 binding_store_method binding_store_screen;
 /* Fills in what may be written: screens (a list of the core) and urls ({refuse = {kinds},
@@ -456,7 +455,7 @@ struct binding_result {
     size_t count;
 };
 struct binding_result binding_result(lua_State *L);
-/* 0; or pushes the values of a failure, and returns how many. */
+/* 0; or pushes the three values of a failure: 3. */
 int binding_result_failed(lua_State *L, struct binding_result *result, void *block);
 /* Frees the block; 1, the value on top. */
 int binding_result_done(struct binding_result *result);

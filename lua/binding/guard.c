@@ -135,9 +135,8 @@ static const struct binding_field token_fields[] = BINDING_FIELDS(
     TOKEN("keys", TEXT, keys), TOKEN("user", TEXT, user), TOKEN("roles", TEXT, roles),
     TOKEN("agents", TEXT, agents), TOKEN("actor", TEXT, actor));
 
-/* store:guard({roles, require_principal, consent, screens, urls, limits, audit, token,
- * profile, off}) -> true;
- * nil, message, code */
+/* store:guard({roles, require_principal, limits, audit, consent, token, profile, off,
+ * screens, urls}) -> true; nil, message, code */
 int binding_store_guard(lua_State *L, struct binding_store *store)
 {
     sessile_guard_options options;
@@ -156,8 +155,8 @@ int binding_store_guard(lua_State *L, struct binding_store *store)
         options.token = &token;
     }
     read_roles(L, 2, &options);
-    binding_write_rules(L, 2, &options);
     read_limits(L, 2, &options.limits);
+    binding_write_rules(L, 2, &options);
     if (read_audit(L, 2, &options.audit, &audit))
         return 3;
     int kept = lua_absindex(L, -1); /* the store of the audit, if there is one */

@@ -11,8 +11,8 @@ local guard = { methods = {} }
 
 local guard_options = options.shape("store:guard",
   { roles = "table", require_principal = "boolean", consent = "boolean", limits = "table|boolean",
-    audit = "table|boolean", screens = "table", urls = "table|no", schemas = "table",
-    token = "table", profile = "string", off = "boolean" })
+    audit = "table|boolean", token = "table", profile = "string", off = "boolean",
+    screens = "table", urls = "table|no", schemas = "table" })
 local token_options = options.shape("store:guard: token", {
   issuer = "string", audience = "string", keys = "string", user = "string", roles = "string",
   agents = "string", actor = "string",
@@ -89,9 +89,9 @@ end
 --- Sets a guard on the store; the handle stays the host's. EINVALID: it has one, or a role names a
 --- permission that there is not. roles: { NAME = { "view_session", …, all = true } }. limits: true,
 --- or { searches = "100/minute", …, shared = URL of Redis, deny = true }. audit: true, or { store =
---- another store that keeps it, sync = true, reads = false, closed = true }. screens, urls,
---- schemas: what may be written. token: { issuer, audience, keys = file, … }: JWTs are accepted.
---- profile: a name, and the store stays guarded. off = true: no guard.
+--- another store that keeps it, sync = true, reads = false, closed = true }. token: { issuer,
+--- audience, keys = file, … }: JWTs are accepted. profile: a name, and the store stays guarded.
+--- off = true: no guard. screens, urls, schemas: what may be written.
 function guard.methods:guard(given)
   local opts = options.check("store:guard", given, guard_options)
   local rules, message, code = screens.rules(opts.screens, opts.schemas)
@@ -99,22 +99,22 @@ function guard.methods:guard(given)
     return nil, message, code
   end
   return self._core:guard { roles = roles_of(opts.roles), screens = rules[1],
-    require_principal = opts.require_principal, urls = screens.urls(opts.urls),
-    consent = opts.consent, limits = limits_of(opts.limits), audit = audit_of(opts.audit),
-    profile = opts.profile, off = opts.off,
+    urls = screens.urls(opts.urls), consent = opts.consent,
+    require_principal = opts.require_principal, limits = limits_of(opts.limits),
+    audit = audit_of(opts.audit), profile = opts.profile, off = opts.off,
     token = opts.token and options.check("store:guard: token", opts.token, token_options) }
-end
-
---- What the rules of the store say of an item, which is not written: see screens:run. nil, message,
---- code.
-function guard.methods:screen(item)
-  return self._core:screen(screens.item("store:screen", item))
 end
 
 local function credential_of(given)
   local opts = options.check("store:as", given, credential_options)
   opts.roles, opts.agents = list(opts.roles), list(opts.agents)
   return opts
+end
+
+--- What the rules of the store say of an item, which is not written: see screens:run. nil, message,
+--- code.
+function guard.methods:screen(item)
+  return self._core:screen(screens.item("store:screen", item))
 end
 
 --- A view of the store for a user: a store that may what its roles give, for the sessions of that

@@ -1573,28 +1573,28 @@ function Store:undelete(which, opts) end
 ---@field agents? string nil: "agents"
 ---@field actor? string nil: "/act/sub"
 
+---By kind of text ("message", "custom", "title", "metadata", "settings", "state", "memory",
+---"answer"): "refuse", "flag" or "pass". memory and state: "refuse" when they are not given
+---@class sessile.UrlRules: sessile.UrlOptions
+---@field [string] "refuse"|"flag"|"pass"
+
 ---@class sessile.GuardOptions
 ---@field roles? table<string, table> NAME = { "view_session", …, all = true }, beside viewer,
 ---editor, admin and auditor
 ---@field require_principal? boolean the store's own handle makes views, and nothing else
 ---@field limits? boolean|sessile.GuardLimits
 ---@field audit? boolean|sessile.GuardAudit
----@field consent? boolean a search finds nothing in the memory of a user who does not consent, and
----only the user consents, or who has manage_privacy
----@field screens? sessile.ScreenList|sessile.Screens what each write of the store meets, whoever
----makes it
----@field schemas? table<string, table|string> a JSON Schema by kind, as in sessile.screen
----@field urls? sessile.UrlRules|false what is done with URLs that sessile.url_check refuses; nil:
----memories and states are refused
 ---@field token? sessile.GuardToken JWTs are accepted
 ---@field profile? string a name, and the store stays guarded: who opens it later may do nothing
 ---before they set a guard
+---@field consent? boolean a search finds nothing in the memory of a user who does not consent, and only
+---the user consents, or who may manage_privacy
 ---@field off? boolean no guard, also of a store that stayed guarded: it does not any more
-
----By kind of text ("message", "custom", "title", "metadata", "settings", "state", "memory",
----"answer"): "refuse", "flag" or "pass". memory and state: "refuse" when they are not given
----@class sessile.UrlRules: sessile.UrlOptions
----@field [string] "refuse"|"flag"|"pass"
+---@field screens? sessile.ScreenList|sessile.Screens what each write of the store meets, whoever
+---  makes it
+---@field schemas? table<string, table|string> a JSON Schema by kind, as in sessile.screen
+---@field urls? sessile.UrlRules|false what is done with URLs that sessile.url_check refuses; nil:
+---  memories and states are refused
 
 ---Sets a guard: from now on `store:as` makes views that may less. Handles that were opened before
 ---are not guarded. EINVALID: the store has a guard, or a role names a permission that there is not.

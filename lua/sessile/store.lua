@@ -4,10 +4,10 @@
 -- is closed. It does not keep sessions alive.
 
 local agents = require "sessile.agents"
+local access = require "sessile.access"
 local audit = require "sessile.audit"
 local core = require "sessile.core"
 local guard = require "sessile.guard"
-local access = require "sessile.access"
 local inherited = require "sessile.inherited"
 local keys = require "sessile.keys"
 local life = require "sessile.life"

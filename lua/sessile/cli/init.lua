@@ -67,7 +67,7 @@ local function fail(view, message, code, step)
   end
   if code == "EDENIED" and message:find("this store is guarded", 1, true) then
     message = "this store is guarded, and your configuration sets no guard"
-    step = "Set it: sessile guard init. guard = \"off\" opens the store without, and is in its audit."
+    step = "Set one: sessile guard init. With guard = \"off\" the store opens without."
   end
   if step == nil and not has_step then
     step = code == "EDENIED" and view.globals and view.globals.guarded
