@@ -34,7 +34,9 @@ function guarded.install()
   local sessile = require "sessile"
   local open = sessile.open
   sessile.open = function(where, options)
-    if options ~= nil and (type(options) ~= "table" or options.guard ~= nil) then
+    -- what is called wrongly, sets a guard of its own, or is kept by the host, which has no views
+    if options ~= nil and (type(options) ~= "table" or options.guard ~= nil)
+      or type(where) == "table" then
       return open(where, options)
     end
     local given = { guard = guarded.profile }
