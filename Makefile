@@ -123,7 +123,7 @@ ENCODINGS := $(patsubst engine/tokens/data/%.zst,$(BUILD)/share/sessile/encoding
 
 .PHONY: always all build demo test check asan tsan valgrind bench coverage install clean help deps
 .PHONY: deps-build deps-test deps-check deps-bench deps-soak
-.PHONY: format accuracy mutants everything stores threaded warnings headers lint fuzz fuzzers benches promises soak
+.PHONY: format accuracy mutants everything stores guarded threaded warnings headers lint fuzz fuzzers benches promises soak
 .DELETE_ON_ERROR:
 .SECONDARY:
 
@@ -338,6 +338,15 @@ stores: deps-test
 	@BUILD=$(BUILD) tests/run --store sqlite $(OVER_SQLITE:%='%')
 	@BUILD=$(BUILD) tests/run --store postgres $(OVER_POSTGRES:%='%')
 
+# Specs with a guard on each store, which have to hold as without one: those that do most with
+# stores. `make soak` runs them all.
+UNDER_GUARD := spec/agent/loop spec/agent/memory_tools spec/cli/basics spec/cli/sessions spec/cli/memory$$ \
+    spec/cli/messages $(addprefix spec/api/,branch checkpoint child fork label lifecycle list memory$$ recall$$ \
+    remember search session$$ turn uncompact writers)
+guarded: deps-test
+	@+$(again) --quiet everything
+	@BUILD=$(BUILD) tests/run --guard standard $(UNDER_GUARD:%='%')
+
 # Every source once with -Werror, in a folder of its own.
 warnings:
 	@+$(again) --quiet BUILD=build-werror WERROR=1 everything
@@ -499,6 +508,7 @@ help:
 	@echo 'make asan      C tests and specs under AddressSanitizer and UBSan'
 	@echo 'make tsan | valgrind   C tests under ThreadSanitizer, valgrind'
 	@echo 'make stores    the tests of sessions over SQLite and PostgreSQL'
+	@echo 'make guarded   specs with a guard on each store'
 	@echo 'make promises  each promise, what proves it, and the figures: the short form'
 	@echo 'make soak      the same at full size: hours (SOAK="kill crash" SOAK_MINUTES=10)'
 	@echo 'make mutants    bugs planted one by one: do the tests see them?'

@@ -455,7 +455,7 @@ struct binding_result {
     size_t count;
 };
 struct binding_result binding_result(lua_State *L);
-/* 0; or pushes the values of a failure, and returns how many. */
+/* 0; or pushes the three values of a failure: 3. */
 int binding_result_failed(lua_State *L, struct binding_result *result, void *block);
 /* Frees the block; 1, the value on top. */
 int binding_result_done(struct binding_result *result);

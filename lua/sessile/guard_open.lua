@@ -12,6 +12,7 @@ local guard_open = {}
 local keys = options.shape("sessile.open: guard", {
   profile = "string", require_principal = "boolean", plain = "boolean", roles = "table",
   rate_limits = "table|no", audit = "table|boolean", consent = "boolean",
+  screens = "table|no", schemas = "table|no", urls = "table|no", identity = "table",
 })
 
 local reader = {
@@ -44,8 +45,8 @@ function guard_open.refuses_plain(wanted, url, plain)
   return type(wanted) == "table" and wanted.plain == false and plain and url ~= "ram:"
 end
 
--- Whether a store has a place for an audit of its own.
-local function keeps_audit(url)
+-- Whether a store has a place for an audit, and for what was decided about it.
+local function keeps_logs(url)
   return url ~= "ram:" and url ~= "adapter"
 end
 
@@ -53,7 +54,7 @@ end
 -- audit where there is no place for one; whoever asks by name is told. nil, nil, message, code.
 local function audit_of(wanted, url, given)
   local audit = wanted.audit
-  if not audit or not wanted.asks_for_audit and not keeps_audit(url) then
+  if not audit or not wanted.asks_for_audit and not keeps_logs(url) then
     return false
   elseif audit == true or not audit.store then
     return audit
@@ -68,20 +69,44 @@ local function audit_of(wanted, url, given)
   return copy, store
 end
 
+-- The schemas with the texts of their files. nil, message, code.
+local function schemas_of(given)
+  local read = {}
+  for kind, schema in pairs(given or {}) do
+    local file <close> = type(schema) == "string" and not schema:find "^%s*{"
+      and io.open(schema, "rb") or nil
+    read[kind] = file and file:read "a" or schema
+    if type(read[kind]) == "string" and not read[kind]:find "^%s*{" then
+      return nil, ("guard: schemas.%s: there is no JSON Schema in %s"):format(kind, schema),
+        file and "EINVALID" or "ENOTFOUND"
+    end
+  end
+  return next(read) and read or false
+end
+
 --- Sets the guard that is wanted on a store that was just opened with the options `given`. nil,
 --- message, code.
 function guard_open.set(store, wanted, given)
-  if wanted == nil or wanted == "off" then
+  if wanted == nil then
     return true
+  elseif wanted == "off" then
+    return store:guard { off = true }
   end
   local audit, kept, message, code = audit_of(wanted, store.url, given)
   if audit == nil then
     return nil, message, code
   end
   rawset(store, "_closes", kept)
-  local done
+  local schemas, done
+  schemas, message, code = schemas_of(wanted.schemas)
+  if schemas == nil then
+    return nil, message, code
+  end
   done, message, code = store:guard { roles = wanted.roles, limits = wanted.rate_limits,
-    require_principal = wanted.require_principal, audit = audit, consent = wanted.consent }
+    require_principal = wanted.require_principal, audit = audit, consent = wanted.consent,
+    token = (wanted.identity or {}).token,
+    profile = keeps_logs(store.url) and wanted.profile or nil, -- the store stays guarded
+    screens = wanted.screens or nil, schemas = schemas or nil, urls = wanted.urls }
   if not done then
     return nil, message, code
   end

@@ -9,7 +9,6 @@
 local core = require "sessile.core"
 local nearest = require "sessile.nearest"
 local profiles = require "sessile.profiles"
-local times = require "sessile.times"
 
 local guard_options = {}
 
@@ -102,14 +101,6 @@ local function strings(reader, at, value)
   return copy
 end
 
--- A time as text, as "90d", or seconds.
-local function time(reader, at, value)
-  if not times.ms(value) then
-    reader.fail(at, ("a time expected, as \"90d\" or \"24h\", got %s"):format(shown(value)))
-  end
-  return value
-end
-
 -- ---------------------------------------------------------------- the keys
 
 local parts = {}
@@ -121,10 +112,6 @@ end
 parts.require_principal = boolean
 parts.consent = boolean
 parts.plain = boolean
-
-function parts.authorize(reader, at, value)
-  return value ~= false and reader.path(at, text(reader, at, value))
-end
 
 -- { support = { "view_session", …, all = true } }
 function parts.roles(reader, at, value)
@@ -187,6 +174,28 @@ function parts.rate_limits(reader, at, value)
   return copy
 end
 
+local token_keys = set_of { "issuer", "audience", "keys", "user", "roles", "agents", "actor" }
+
+-- { token = { issuer = "https://…", audience = "…", keys = FILE, roles = "roles", … } }
+function parts.identity(reader, at, value)
+  local copy = among(reader, at, value, { token = true })
+  if copy.token == nil then
+    return copy
+  end
+  local where = at .. ".token"
+  local token = among(reader, where, copy.token, token_keys)
+  for name, one in pairs(token) do
+    token[name] = text(reader, where .. "." .. name, one)
+  end
+  for _, name in ipairs { "issuer", "audience", "keys" } do
+    if not token[name] then
+      reader.fail(where .. "." .. name, "a token is compared with it: it is missing")
+    end
+  end
+  token.keys = reader.path(where .. ".keys", token.keys)
+  return { token = token }
+end
+
 local audit_keys = set_of { "store", "sync", "reads", "closed" }
 
 -- true, or { store = URL, sync = true, reads = false, closed = true }; false: none.
@@ -241,7 +250,8 @@ function parts.schemas(reader, at, value)
   for name, one in pairs(expect(reader, "table", at, value)) do
     local where = at .. "." .. tostring(name)
     choice(reader, where, tostring(name):match "^(custom):." or name, KINDS)
-    copy[name] = type(one) == "table" and one or reader.path(where, text(reader, where, one))
+    copy[name] = type(one) ~= "table" and not text(reader, where, one):find "^%s*{"
+      and reader.path(where, one) or one
   end
   return copy
 end
@@ -266,37 +276,6 @@ function parts.urls(reader, at, value)
     end
   end
   return copy
-end
-
-local periods = set_of { "sessions", "memory", "deleted", "audit" }
-
--- { sessions = "90d", agents = { coder = { … } }, users = { … } }; false: none.
-local function retention(reader, at, value, known)
-  if value == false then
-    return false
-  end
-  local copy = among(reader, at, value, known)
-  for name, one in pairs(copy) do
-    local where = at .. "." .. name
-    if name == "agents" or name == "users" then
-      copy[name] = {}
-      for who, own in pairs(expect(reader, "table", where, one)) do
-        text(reader, where, who)
-        copy[name][who] = retention(reader, where .. "." .. who, own, periods)
-      end
-    elseif one ~= false then
-      time(reader, where, one)
-    end
-  end
-  return copy
-end
-
-function parts.retention(reader, at, value)
-  local known = set_of { "agents", "users" }
-  for name in pairs(periods) do
-    known[name] = true
-  end
-  return retention(reader, at, value, known)
 end
 
 -- ---------------------------------------------------------------- all of it

@@ -250,7 +250,11 @@ function sessile.address_check(address, options) end
 ---@field plain? boolean false: a store that is not sealed does not open, but for "ram:" (EDENIED)
 ---@field roles? table<string, table> NAME = { "view_session", …, all = true }
 ---@field rate_limits? sessile.GuardLimits|false a rule replaces that of the profile
+---@field identity? {token: sessile.GuardToken?}
 ---@field consent? boolean as that of Store:guard
+---@field screens? sessile.ScreenList|false
+---@field schemas? table<string, table|string>|false a schema, its JSON text, or a file, by kind
+---@field urls? sessile.UrlRules|false
 ---@field audit? boolean|table as that of Store:guard, but `store` is the URL of another store
 
 ---@class sessile.OpenOptions: sessile.Inherited, sessile.LoopSettings

@@ -24,6 +24,8 @@ profiles.standard = {
   rate_limits = rates,
   audit = true,
   consent = true,
+  screens = { "no_orders", "secrets" },
+  urls = { memory = "refuse", state = "refuse" },
 }
 
 profiles.strict = {
@@ -33,6 +35,8 @@ profiles.strict = {
   rate_limits = closed,
   audit = { sync = true, closed = true },
   consent = true,
+  screens = { "no_orders", "secrets", { "injection", on = { "message", "memory", "state" } } },
+  urls = { memory = "refuse", state = "refuse", message = "flag" },
 }
 
 --- The rules of limits, as a set.

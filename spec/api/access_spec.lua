@@ -1,4 +1,5 @@
 -- What is given to users in Lua: roles, grants, access keys, locks.
+-- Own guard: it sets them.
 
 local expect = require "spec.support.expect"
 local sessile = require "sessile"

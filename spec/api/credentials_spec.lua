@@ -1,4 +1,5 @@
 -- Tokens in Lua: JWTs of an identity provider say who a view is of.
+-- Own guard: it sets them.
 
 local expect = require "spec.support.expect"
 local jwt = require "spec.support.jwt"

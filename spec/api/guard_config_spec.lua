@@ -1,6 +1,7 @@
 -- The guard of a configuration and of sessile.open: profiles, what replaces their keys, who may set
 -- them, and how each mistake is named.
 -- Files only: whose configuration it is.
+-- Own guard: it sets them.
 
 local cli = require "spec.support.cli"
 local expect = require "spec.support.expect"

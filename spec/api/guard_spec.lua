@@ -1,4 +1,5 @@
 -- The guard of a store in Lua: views, what they may, and whose sessions they see.
+-- Own guard: it sets them.
 
 local expect = require "spec.support.expect"
 local sessile = require "sessile"

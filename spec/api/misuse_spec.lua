@@ -1,6 +1,7 @@
 -- A call that is wrong raises at the line that made it, and says which function it was; a text
 -- that is no entry is no mistake of the program: nil, a sentence, ENOTFOUND.
 -- Files only: wrong calls do not come to a store.
+-- Own guard: which line is blamed, and a wrapper has a line.
 
 local sessile = require "sessile"
 local stores = require "spec.support.stores"

@@ -2,6 +2,7 @@
 -- unknown name, of a wrong type or out of range, and an argument too many. meta.lua and the
 -- functions name the same options, so that a new function or option cannot be forgotten here.
 -- Files only: wrong calls do not come to a store.
+-- Own guard: which line is blamed, and a wrapper has a line.
 
 local guides = require "spec.support.guides"
 local memories = require "sessile.memories"

@@ -1,4 +1,5 @@
 -- A guard on the command line: who a command acts for, what it may, and where a guard is set.
+-- Own guard: it sets them.
 
 local cli = require "spec.support.cli"
 local expect = require "spec.support.expect"

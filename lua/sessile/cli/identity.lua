@@ -87,8 +87,10 @@ function identity.view(store, globals)
     step = "Set guard = \"standard\" in your configuration (sessile guard init), or unset it."
   elseif credential then
     view, message, code = guard_open.own(store, guard_open.credential(credential))
+    step = ("It may be expired, revoked or mistyped; it came from %s. The audit says which: "
+      .. "sessile audit tail"):format(said_by)
   else
-    view, message, code = guard_open.own(store, { roles = "admin" }, true)
+    view, message, code = guard_open.own(store, { os = true }, true)
   end
   if not view then
     store:close()

@@ -65,6 +65,10 @@ local function fail(view, message, code, step)
   if code == "ENOTFOUND" and message:find("No such file or directory", 1, true) then
     step = step or "Check how the path is written." -- it is in the message
   end
+  if code == "EDENIED" and message:find("this store is guarded", 1, true) then
+    message = "this store is guarded, and your configuration sets no guard"
+    step = "Set one: sessile guard init. With guard = \"off\" the store opens without."
+  end
   if step == nil and not has_step then
     step = code == "EDENIED" and view.globals and view.globals.guarded
       and "See who you are, and what you may: sessile whoami" or NEXT[code]

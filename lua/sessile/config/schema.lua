@@ -149,6 +149,10 @@ schema.keys = {
   { name = "guard.roles", kind = "guard", default = "viewer, editor, admin, auditor", own = true,
     about = "more roles: `{ support = { \"view_session\", \"read_memory\", all = true } }`; `all`: "
       .. "for the sessions of all users" },
+  { name = "guard.identity", kind = "guard", default = "none", own = true,
+    about = "whose tokens are believed: `{ token = { issuer = \"https://id.example\", audience = "
+      .. "\"sessile\", keys = \"./jwks.json\" } }`, and the claims in `user`, `roles`, `agents`, "
+      .. "`actor`" },
   { name = "guard.rate_limits", kind = "guard", default = "the profile's", own = true,
     about = "how often: `{ session_creation = \"10/minute\" }`, a `second`, `hour` or `day`, or "
       .. "`\"off\"`; the others are `checkpoint_writes`, `memory_reads`, `memory_writes`, "
@@ -161,6 +165,16 @@ schema.keys = {
   { name = "guard.consent", kind = "guard", default = "the profile's", own = true,
     about = "`true`: a search finds nothing in the memory of a user who does not consent, and only "
       .. "the user consents, or who has `manage_privacy`" },
+  { name = "guard.screens", kind = "guard", default = "the profile's", own = true,
+    about = "what each text that is written meets: `{ \"no_orders\", { \"secrets\", action = "
+      .. "\"redact\", on = { \"message\" } } }`; `false`: none" },
+  { name = "guard.schemas", kind = "guard", default = "none", own = true,
+    about = "JSON Schemas that JSON has to fit, files or tables, by kind: `{ metadata = "
+      .. "\"./metadata.json\", [\"custom:ticket\"] = { … } }`" },
+  { name = "guard.urls", kind = "guard", default = "the profile's", own = true,
+    about = "what becomes of texts that name local or private machines, by kind: `{ memory = "
+      .. "\"refuse\", state = \"refuse\", message = \"flag\", allow = { \"localhost:3000\" } }`, "
+      .. "also `only_allowed`; `false`: nothing" },
   { name = "agents", kind = "agents", default = "none", project = true,
     about = "settings of single agents: `{ coder = { policy = …, window = … } }`" },
 }

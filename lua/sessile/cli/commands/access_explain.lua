@@ -147,8 +147,8 @@ return {
       app:print_json { allowed = allowed, locked = lock ~= nil, sources = app.array(rows) }
       return
     end
-    app:out(("%s: %s %s\n"):format(app.paint(allowed and "yes" or "no", allowed and "green"
-      or "red"), terminal.line(args.who), about(asked)))
+    app:out(("%s: %s %s %s\n"):format(app.paint(allowed and "yes" or "no", allowed and "green"
+      or "red"), terminal.line(args.who), allowed and "may" or "may not", about(asked)))
     if lock then
       app:out(("  lock  %s\n"):format(lock.reason and terminal.line(lock.reason) or "no reason"))
     end
