@@ -247,6 +247,9 @@ int keyring_blob_is_old(const keyring *k, const void *blob, size_t size);
 sessile_status pseudonym_make(const keyring *k, sessile_slice user,
                               char out[PSEUDONYM_SIZE], char secret_name[NAME_SIZE],
                               buf *sealed, sessile_error *err);
+/* "o_" and a hash under the name key: of somebody whose secret is not asked for. */
+void pseudonym_under_name_key(const keyring *k, sessile_slice user,
+                              char out[PSEUDONYM_SIZE]);
 /* Appends the name. SEALED: the user was forgotten, or the keys that sealed it were
  * dropped. */
 sessile_status pseudonym_open(const keyring *k, const char *pseudonym,
