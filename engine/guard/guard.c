@@ -8,7 +8,7 @@
 #include "guard/credential.h"
 #include "session/store_handle.h"
 
-void guard_end(principal *p)
+void guard_close(principal *p)
 {
     if (!p || p->parent)
         return;
@@ -370,7 +370,7 @@ int guard_can(const sessile_store *view, sessile_permission permission,
               const sessile_session_options *names)
 {
     principal *p = view->who;
-    guard_call call = {.who = p, .op = OP_can};
+    guard_call call = {.who = p};
     sessile_session_options own = *names;
     int can;
 
@@ -380,6 +380,7 @@ int guard_can(const sessile_store *view, sessile_permission permission,
         return 0;
     if (!own.id.size) /* a memory, which a view of one session has as well */
         own.id = p->session;
+    guard_begin(&call, OP_can);
     call.missing = PERMISSION_OF(permission) & ~p->may;
     can = !guard_own_names(&call, view->core, &own, NULL) &&
           (call.who->may & PERMISSION_OF(permission));

@@ -165,12 +165,11 @@ SESSILE_API void sessile_guard_options_init(sessile_guard_options *options);
  * that were opened through `store` before are not guarded: call this right after the
  * store was opened.
  *
- * INVALID: the store has a guard already, or is a view; a role, a rule, a rate, a URL or a
- * host in urls.options.allow that cannot be: the message names it. UNSUPPORTED: the store
- * cannot keep an audit: give another one; the client library of Redis is not installed.
- * DENIED, INVALID: the file of
- * the tokens' keys, or a token option that is missing. With a profile or `off`: BUSY,
- * FULL, IO, as of any write. NOMEM.
+ * INVALID: the store has a guard already, or is a view; a role, a rule, a rate, a URL or
+ * a host in urls.options.allow that cannot be: the message names it. UNSUPPORTED: the
+ * store cannot keep an audit: give another one; the client library of Redis is not
+ * installed. DENIED, INVALID: the file of the tokens' keys, or a token option that is
+ * missing. With a profile or `off`: BUSY, FULL, IO, as of any write. NOMEM.
  */
 SESSILE_API sessile_status sessile_store_guard(sessile_store *store,
                                                const sessile_guard_options *options,
