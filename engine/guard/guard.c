@@ -293,6 +293,12 @@ static sessile_status renew(principal *p, const principal_about *about,
         narrows = same(p->agents[i], about->agents[i]);
     if (!same(p->user, about->user) || !same(p->actor, about->actor))
         return refuse(err);
+    /* else what is revoked would not be what the view stands on */
+    if (p->is_lenient != about->is_lenient || p->is_by_key != about->is_by_key ||
+        (p->is_by_key && !same(p->key, about->key)))
+        return fail(err, SESSILE_INVALID,
+                    "the new credential is of another kind, or another key: make a view "
+                    "with it");
     if (!narrows)
         return fail(err, SESSILE_INVALID,
                     "the new credential is for other agents: make a view with it");

@@ -182,6 +182,7 @@ static principal *new_child(principal *parent, const principal_about *about)
     p->method = about->method ? slice_of(about->method) : parent->method;
     p->is_by_key = about->is_by_key;
     p->number = 1 + atomic_fetch_add(&p->guard->made, 1);
+    p->is_lenient = about->is_lenient;
     atomic_init(&p->expires_ms, about->expires_ms);
     atomic_init(&p->version, UINT64_MAX);
     if (!copy_texts(p, about))

@@ -39,6 +39,7 @@ struct principal {
     sessile_slice *roles;  /* as in its credential: also those that nobody defined */
     size_t role_count;
     int is_by_key;  /* key is that of an access key */
+    int is_lenient; /* by a key or a token, which is not the host's word */
     int is_granted; /* what grants give on names: agents[0], owner, session */
     int is_own;     /* … which are its parent's own */
     sessile_slice owner;

@@ -237,11 +237,12 @@ SESSILE_API sessile_status sessile_store_as(sessile_store **out, sessile_store *
                                             const sessile_credential *credential,
                                             sessile_error *err);
 
-/* Gives a view a newer credential of the same user: calls that are DENIED because it
- * expired pass again, until the new one expires. The view goes on with the permissions
- * that both give. Without a key or token it is the host's word, and what it leaves out
- * stays. A view of another view stays bound by that one's. DENIED: the credential is not
- * accepted. INVALID: not a view, other agents, or a time in the past. */
+/* Gives a view a newer credential of the same user and kind: calls that are DENIED
+ * because it expired pass again, until the new one expires. The view goes on with the
+ * permissions that both give. Without a key or token it is the host's word, and what it
+ * leaves out stays. A view of another view stays bound by that one's. DENIED: the
+ * credential is not accepted. INVALID: not a view, another kind of credential or another
+ * access key, other agents, or a time in the past. */
 SESSILE_API sessile_status sessile_store_renew(sessile_store *view,
                                                const sessile_credential *credential,
                                                sessile_error *err);
