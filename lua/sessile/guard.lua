@@ -86,7 +86,8 @@ end
 function guard.methods:guard(given)
   local opts = options.check("store:guard", given, guard_options)
   return self._core:guard { roles = roles_of(opts.roles),
-    require_principal = opts.require_principal, limits = limits_of(opts.limits),
+    require_principal = opts.require_principal, consent = opts.consent,
+    limits = limits_of(opts.limits),
     audit = audit_of(opts.audit) }
 end
 
