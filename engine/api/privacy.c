@@ -131,7 +131,7 @@ sessile_status sessile_user_erase(sessile_store *store, sessile_slice user,
     API_TEXT(user);
     API_OPTIONS(sessile_erase_options, options);
     GUARD_ENTER(user_erase, store);
-    GUARD_REFUSE_IF(GUARD_WHO, guard_own_user(GUARD_WHO, &user, err));
+    GUARD_REFUSE_IF(GUARD_WHO, guard_ends_user(GUARD_WHO, user, err));
     sessile_status status = user_erase(core, user, options, &receipt, err);
     if (out)
         *out = receipt;

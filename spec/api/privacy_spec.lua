@@ -32,7 +32,8 @@ local function rule(...)
 end
 
 stores.each_test(function()
-  store = stores.open("file:" .. temp.dir() .. "/store", { key = false, memory = { enabled = true, remember = false, policy = NOTES } })
+  store = stores.open("file:" .. temp.dir() .. "/store", { key = false,
+    memory = { enabled = true, remember = false, policy = NOTES } })
 end)
 
 describe("consent, where the guard asks for it", function()
@@ -85,7 +86,6 @@ describe("consent, where the guard asks for it", function()
           expect.refused("EDENIED", done, message, code)
         end
       end
-      -- and no flush of a policy writes either
       s:compact { policy = nil }
       entries = memory():stats().entries
       for name, find in pairs(finding) do
