@@ -267,6 +267,16 @@ sessile_status guard_own_user(const principal *p, sessile_slice *user, sessile_e
     return p->user.size ? SESSILE_OK : refuse_foreign(err);
 }
 
+sessile_status guard_ends_user(const principal *p, sessile_slice user, sessile_error *err)
+{
+    if (p->user.size && p->user.size == user.size &&
+        !memcmp(p->user.data, user.data, user.size))
+        return fail(err, SESSILE_INVALID,
+                    "nobody erases oneself, since the record of it would name the user "
+                    "again: use the host's handle, or a view of another user");
+    return guard_own_user(p, &user, err);
+}
+
 sessile_status guard_may_consent(const principal *p, sessile_slice user,
                                  sessile_error *err)
 {

@@ -110,6 +110,10 @@ sessile_status guard_own_list(guard_call *call, const store_core *store,
 /* A call about all that there is of a user: an empty name becomes the caller's own. */
 sessile_status guard_own_user(const principal *p, sessile_slice *user,
                               sessile_error *err);
+/* A call that ends all that there is of a user. INVALID: the caller is that user, whom
+ * the record of the call would name again. DENIED: the view is of some agents. */
+sessile_status guard_ends_user(const principal *p, sessile_slice user,
+                               sessile_error *err);
 /* DENIED: it is neither that user nor may manage_privacy. */
 sessile_status guard_may_consent(const principal *p, sessile_slice user,
                                  sessile_error *err);
