@@ -151,7 +151,8 @@ describe("sessile fork", function()
 
   it("info shows a child and its parent", function()
     cli.write(home .. "/child.lua", [[
-      local store <close> = assert(require "sessile".open(os.getenv "SESSILE_STORE"))
+      local sessile = require "sessile"
+      local store <close> = assert(sessile.open(nil, assert(sessile.config())))
       local parent = assert(store:session "p")
       assert(assert(parent:child { id = "c", agent = "searcher" }):discard())
     ]])

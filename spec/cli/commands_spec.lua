@@ -21,7 +21,7 @@ local template, home
 
 local CHILD = [[
   local sessile = require "sessile"
-  local store = assert(sessile.open(...))
+  local store = assert(sessile.open((...), { guard = os.getenv "TEST_GUARD" }))
   local session = assert(store:resume "talk")
   local child = assert(session:child { agent = "searcher", id = "child" })
   assert(child:append { role = "user", content = "look it up" })

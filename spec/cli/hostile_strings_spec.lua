@@ -79,7 +79,7 @@ local function fill(ids)
   end
   local lines = { [[
     local sessile = require "sessile"
-    local store = assert(sessile.open(...))
+    local store = assert(sessile.open((...), { guard = os.getenv "TEST_GUARD" }))
     local function try(f, ...) pcall(f, ...) end
   ]] }
   local function add(format, ...)

@@ -121,7 +121,7 @@ describe("sessile forget", function()
     local script = home .. "/make.lua"
     cli.write(script, [[
       local sessile = require "sessile"
-      local store <close> = assert(sessile.open(os.getenv "SESSILE_STORE"))
+      local store <close> = assert(sessile.open(nil, assert(sessile.config())))
       for _, user in ipairs { "ann", "bob" } do
         local s <close> = assert(store:create { id = "of-" .. user, user = user })
         assert(s:append { role = "user", content = "words of " .. user })

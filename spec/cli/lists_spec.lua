@@ -15,7 +15,7 @@ cli.each_test(function(path) home = path end)
 -- Runs Lua in the store of this home.
 local function run(text)
   cli.write(home .. "/run.lua", 'local sessile = require "sessile"\n'
-    .. 'local store = assert(sessile.open(os.getenv "SESSILE_STORE"))\n'
+    .. 'local store = assert(sessile.open(nil, assert(sessile.config())))\n'
     .. text .. "\nstore:close()")
   return done("run " .. home .. "/run.lua")
 end

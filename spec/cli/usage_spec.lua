@@ -12,7 +12,7 @@ cli.each_test(function(path) home = path end)
 -- A session with a turn of each usage: {model, usage as Lua text}.
 local function turns(...)
   local lines = { 'local sessile = require "sessile"',
-    'local store = assert(sessile.open(os.getenv "SESSILE_STORE"))',
+    'local store = assert(sessile.open(nil, assert(sessile.config())))',
     'local s = store:session "talk"' }
   for _, turn in ipairs { ... } do
     lines[#lines + 1] = ('assert(s:turn({ { role = "user", content = "?" }, { role = "assistant", '

@@ -121,7 +121,7 @@ local function hostile(id, seed, messages)
     local span = require("sessile.core").span
 local payloads = dofile(%q)
     local sessile = require "sessile"
-    local store = assert(sessile.open(os.getenv "SESSILE_STORE"))
+    local store = assert(sessile.open(nil, assert(sessile.config())))
     local next_one = payloads.generator(%d)
     -- Where it has to be short, what leaves any element and any attribute stands at its end.
     local function clean(most)

@@ -540,6 +540,8 @@ static void one_credential_at_a_time(void **state)
     view = accepted_view(w, &c);
     assert_user(view, "", "os");
     sessile_store_close(view);
+    c.user = sessile_text("ann");
+    assert_int_equal(sessile_store_as(&view, w->store, &c, &w->err), SESSILE_INVALID);
     sessile_credential_init(&c);
     c.user = sessile_text("ann");
     view = accepted_view(w, &c);

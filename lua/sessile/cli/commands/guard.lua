@@ -114,6 +114,31 @@ local function audit_of(wanted)
     opts.closed and "; nothing is read while it cannot be written" or "")
 end
 
+local function screens_of(wanted)
+  local names = {}
+  for i, step in ipairs(wanted.screens or {}) do
+    names[i] = type(step) == "table" and step[1] or step
+  end
+  return words(names, "none")
+end
+
+local function urls_of(wanted)
+  local kinds = {}
+  for kind, verdict in pairs(wanted.urls or {}) do
+    if type(verdict) == "string" then
+      kinds[#kinds + 1] = ("%s %s"):format(kind, verdict)
+    end
+  end
+  table.sort(kinds)
+  return #kinds > 0 and "that lead inwards: " .. table.concat(kinds, ", ") or "all pass"
+end
+
+local function tokens_of(wanted)
+  local token = (wanted.identity or {}).token
+  return token and ("of %s, keys in %s"):format(terminal.line(token.issuer),
+    terminal.line(token.keys)) or "none are accepted; access keys are"
+end
+
 commands["guard status"] = {
   summary = "show whether the store has a guard, and what it consists of",
   usage = "guard status",
@@ -125,6 +150,8 @@ commands["guard status"] = {
   run = function(app)
     local cfg = app.try(app:config())
     local wanted = guard_open.wanted(cfg.guard)
+    local store = type(wanted) == "table" and wanted.audit and app:store_if_any()
+    local root = store and store:audit_root() or nil
     if type(wanted) ~= "table" then
       app:result({ on = false, profile = wanted or nil },
         "There is no guard: whoever has the key of the store may do everything.\n")
@@ -137,7 +164,8 @@ commands["guard status"] = {
       app:print_json { on = true, profile = wanted.profile, roles = wanted.roles,
         require_principal = wanted.require_principal, plain = wanted.plain,
         rate_limits = wanted.rate_limits, audit = wanted.audit,
-        consent = wanted.consent }
+        consent = wanted.consent, screens = wanted.screens, urls = wanted.urls,
+        tokens = wanted.identity ~= nil and wanted.identity.token ~= nil, audit_root = root }
       return
     end
     print_rows(app, {
@@ -151,6 +179,10 @@ commands["guard status"] = {
         or "a store that is not sealed does not open" },
       { "limits", limits_of(wanted) },
       { "audit", audit_of(wanted) },
+      { "root key", root or "none yet: the audit begins with the first event" },
+      { "screens", screens_of(wanted) },
+      { "URLs", urls_of(wanted) },
+      { "tokens", tokens_of(wanted) },
       { "consent", wanted.consent and "memory of a user is for those who consent" or "not asked" },
     })
   end,

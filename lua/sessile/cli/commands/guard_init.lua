@@ -57,6 +57,15 @@ local function write(path, profile)
   return true
 end
 
+-- Opens the store, if there is one, with the guard that was just written; the public key that
+-- vouches for its audit, if that has begun.
+local function root_of(app)
+  app.globals.configured = nil
+  app.try(app:config())
+  local store = app:store_if_any()
+  return store and store:audit_root() or nil
+end
+
 return {
   summary = "set a guard on your stores, in your configuration",
   usage = "guard init [--profile NAME]",
@@ -88,10 +97,14 @@ return {
     elseif not is_set then
       app.try(write(path, args.profile))
     end
-    app:result({ path = path, profile = args.profile, written = not is_set },
+    local root = root_of(app)
+    app:result({ path = path, profile = args.profile, written = not is_set, audit_root = root },
       ("%s %s guard = %q.\n"):format(terminal.line(path), is_set and "says already" or "says now",
         args.profile))
     if not app.json then
+      app:out(root and ("The root key of the audit: %s\n"):format(root) or "")
+      app:note(root and "Write it down elsewhere: it shows whether the audit is what was written."
+        or "The audit begins with the first event: then write down what `sessile audit root` says.")
       app:note "See what it consists of: sessile guard status"
     end
   end,
