@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/names.h"
+#include "guard/event.h"
 #include "session/store_handle.h"
 
 void guard_close(principal *p)
@@ -75,6 +76,7 @@ sessile_status guard_set(sessile_store *store, const sessile_guard_options *opti
                          sessile_error *err)
 {
     const allocator *a = &store->core->alloc;
+    const sessile_error none = {0};
     sessile_status status;
     guard *g;
 
@@ -98,6 +100,8 @@ sessile_status guard_set(sessile_store *store, const sessile_guard_options *opti
     }
     if (status)
         guard_free(g);
+    else
+        guard_view_event(store->who, OP_store_guard, &none);
     return status;
 }
 
@@ -114,23 +118,35 @@ static sessile_status check_expiry(const principal *p, int64_t expires_ms,
     return SESSILE_OK;
 }
 
+static sessile_status make_view(principal **out, sessile_store *store,
+                                const sessile_credential *credential, sessile_error *err)
+{
+    sessile_status status;
+
+    if (!principal_stands(store->who) || !principal_lives(store->who))
+        return fail(err, SESSILE_DENIED, "the credential is not accepted");
+    status = check_expiry(store->who, credential->expires_ms, err);
+    return status ? status : principal_make(out, store->who, credential, err);
+}
+
 sessile_status guard_view(sessile_store **out, sessile_store *store,
                           const sessile_credential *credential, sessile_error *err)
 {
     const allocator *a = &store->core->alloc;
+    sessile_error why = {0};
     principal *p;
     sessile_status status;
 
     if (!store->who)
         return fail(err, SESSILE_INVALID,
                     "this store has no guard: set one with sessile_store_guard()");
-    if (!principal_stands(store->who) || !principal_lives(store->who))
-        return fail(err, SESSILE_DENIED, "the credential is not accepted");
-    status = check_expiry(store->who, credential->expires_ms, err);
-    if (!status)
-        status = principal_make(&p, store->who, credential, err);
-    if (status)
+    status = make_view(&p, store, credential, &why);
+    guard_view_event(status ? store->who : p, OP_store_as, &why);
+    if (status) {
+        if (err)
+            *err = why;
         return status;
+    }
     *out = mem_zalloc(a, sizeof **out);
     if (!*out) {
         principal_release(p);
@@ -148,21 +164,27 @@ static sessile_status check_view(const sessile_store *view, sessile_error *err)
 
 sessile_status guard_renew(sessile_store *view, int64_t expires_ms, sessile_error *err)
 {
+    const sessile_error none = {0};
     sessile_status status = check_view(view, err);
 
     if (!status)
         status = check_expiry(view->who, expires_ms, err);
-    if (!status)
+    if (!status) {
         atomic_store(&view->who->expires_ms, expires_ms);
+        guard_view_event(view->who, OP_store_renew, &none);
+    }
     return status;
 }
 
 sessile_status guard_revoke(sessile_store *view, sessile_error *err)
 {
+    const sessile_error none = {0};
     sessile_status status = check_view(view, err);
 
-    if (!status)
+    if (!status) {
         atomic_store(&view->who->revoked, 1);
+        guard_view_event(view->who, OP_store_revoke, &none);
+    }
     return status;
 }
 

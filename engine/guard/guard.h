@@ -39,6 +39,11 @@ sessile_status guard_check_names(const principal *p, const store_core *store,
                                  sessile_error *err);
 int guard_can(const sessile_store *view, sessile_permission permission,
               const sessile_session_options *names);
+/* sessile_may() and sessile_audit_note(). */
+sessile_status guard_may(sessile_store *view, const sessile_operation *o,
+                         sessile_error *err);
+sessile_status guard_note(sessile_store *view, sessile_slice name, sessile_slice details,
+                          sessile_error *err);
 /* What the store's own handle does when it is closed, before its core is: the audit and
  * the limiter go, whoever else holds the guard. p may be NULL. */
 void guard_close(principal *p);

@@ -130,7 +130,8 @@ binding_store_method binding_store_keys, binding_store_rotate, binding_store_res
 
 /* guard.c */
 binding_store_method binding_store_guard, binding_store_as, binding_store_renew,
-    binding_store_revoke, binding_store_who, binding_store_can;
+    binding_store_revoke, binding_store_who, binding_store_can, binding_store_may,
+    binding_store_note;
 
 /* migrate.c */
 binding_function binding_migrate;

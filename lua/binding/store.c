@@ -414,6 +414,8 @@ static const struct binding_method store_methods[] = {
     {"revoke", .store = binding_store_revoke},
     {"who", .store = binding_store_who},
     {"can", .store = binding_store_can},
+    {"may", .store = binding_store_may},
+    {"note", .store = binding_store_note},
     {NULL},
 };
 

@@ -68,8 +68,8 @@ local function open_session(self, kind, opts)
     ttl = theirs.ttl
   end
   local open = self._core[enabled and kind or "resume"]
-  local handle
-  handle, message, code = open(self._core, {
+  local handle, retry_ms, rule
+  handle, message, code, retry_ms, rule = open(self._core, {
     id = opts.id, agent = opts.agent, user = opts.user or self._user or nil, title = opts.title,
     metadata = opts.metadata, uuid = opts.uuid,
     window = opts.window, reserve = opts.reserve, keep_min = opts.keep_min,
@@ -80,7 +80,7 @@ local function open_session(self, kind, opts)
   if not handle and not enabled and kind == "session" and code == "ENOTFOUND" then
     return nil, why, denied -- it would be created now
   elseif not handle then
-    return nil, message, code
+    return nil, message, code, retry_ms, rule
   end
   local defaults = inherited.merge(own, theirs, self)
   defaults.settings = settings.over(self._settings, settings.take(who, opts))
@@ -129,10 +129,10 @@ function methods:put(source, given)
     return nil, message, code
   end
   inherited.fill(opts, theirs)
-  local handle
-  handle, message, code = self._core:put(source._core.core or source._core, opts)
+  local handle, retry_ms, rule
+  handle, message, code, retry_ms, rule = self._core:put(source._core.core or source._core, opts)
   if not handle then
-    return nil, message, code
+    return nil, message, code, retry_ms, rule
   end
   local defaults = inherited.merge(own, theirs, self)
   defaults.settings = taken
@@ -183,12 +183,12 @@ function methods:search(text, given)
     options.value("store:search: option 'roles'", role, options.roles)
   end
   opts.limit, opts.on_step, opts.roles, opts.role = nil, nil, nil, nil
-  local search, message, code = self._core:search {
+  local search, message, code, retry_ms, rule = self._core:search {
     text = text, exact = opts.exact, head_only = opts.head_only, roles = roles,
     limit = limit, sessions = core_list("store:search", opts),
   }
   if not search then
-    return nil, message, code
+    return nil, message, code, retry_ms, rule
   end
   local function next_hit()
     while true do

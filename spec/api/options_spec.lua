@@ -130,6 +130,10 @@ local calls = {
   ["store:guard: limits"] = function(o) store:guard { limits = o } end,
   ["store:guard: audit"] = function(o) store:guard { audit = o } end,
   ["store:as"] = function(o) store:as(o) end,
+  ["store:may"] = function(o)
+    o.permission = o.permission or "view_session"
+    store:may("deploy", o)
+  end,
   ["store:can"] = function(o) store:can("view_session", o) end,
   ["store:purge"] = function(o) store:purge(o) end,
   ["store:purge_forgotten"] = function(o) store:purge_forgotten(o) end,
