@@ -96,3 +96,27 @@ int sessile_can(const sessile_store *view, sessile_permission permission,
     names.id = id;
     return guard_can(view, permission, &names);
 }
+
+sessile_status sessile_may(sessile_store *view, const sessile_operation *operation,
+                           sessile_error *err)
+{
+    API_USE(view);
+    API_NEED(operation);
+    API_TEXT(operation->name);
+    API_TEXT(operation->agent);
+    API_TEXT(operation->user);
+    API_TEXT(operation->id);
+    if ((unsigned)operation->permission >= SESSILE_PERMISSION_COUNT)
+        return fail(err, SESSILE_INVALID, "there is no such permission: %d",
+                    (int)operation->permission);
+    return guard_may(view, operation, err);
+}
+
+sessile_status sessile_audit_note(sessile_store *view, sessile_slice name,
+                                  sessile_slice details, sessile_error *err)
+{
+    API_USE(view);
+    API_TEXT(name);
+    API_TEXT(details);
+    return guard_note(view, name, details, err);
+}

@@ -397,15 +397,21 @@ static sessile_status make_room(audit_log *a, sessile_error *err)
     return status;
 }
 
-/* 1: an event with that number was counted already, and is counted once more. */
+/* 1: an event with that number was counted already, and is counted once more. The process
+ * is not asked for, which costs more than all of this: what was read was read by a handle
+ * that has asked. */
 static int count_same(audit_log *a, uint64_t same)
 {
-    for (size_t i = 0; i < a->count_count; i++)
+    int found = 0;
+
+    pthread_mutex_lock(&a->mutex);
+    for (size_t i = 0; i < a->count_count && !found; i++)
         if (a->counts[i].same == same) {
             a->counts[i].count++;
-            return 1;
+            found = 1;
         }
-    return 0;
+    pthread_mutex_unlock(&a->mutex);
+    return found;
 }
 
 sessile_status audit_write(audit_log *a, audit_class class, const audit_event *e,
@@ -416,16 +422,14 @@ sessile_status audit_write(audit_log *a, audit_class class, const audit_event *e
     char own[AUDIT_ID] = "";
     sessile_status status;
 
+    if (id)
+        id[0] = 0;
+    if (class == AUDIT_READ && e->same && count_same(a, e->same))
+        return SESSILE_OK;
     err = err ? err : &local;
     status = enter(a, err);
     if (status)
         return status;
-    if (e->same && class == AUDIT_READ && count_same(a, e->same)) {
-        pthread_mutex_unlock(&a->mutex);
-        if (id)
-            id[0] = 0;
-        return SESSILE_OK;
-    }
     if (e->who.user.size)
         status = make_room(a, err);
     if (!status && e->who.user.size)

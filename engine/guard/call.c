@@ -120,6 +120,12 @@ static sessile_status take(principal *p, limit_rule rule, const guard_names *nam
     return status;
 }
 
+sessile_status guard_take(principal *p, limit_rule rule, const guard_names *names,
+                          sessile_error *err)
+{
+    return take(p, rule, names, NULL, err);
+}
+
 sessile_status guard_count(guard_call *call, sessile_error *err)
 {
     return take(call->who, guard_rows[call->op].limit, &call->names, call->counted, err);
@@ -202,7 +208,7 @@ audit_class guard_event_row(audit_event *e, unsigned op, char name[GUARD_EVENT_N
     return class;
 }
 
-static void name_object(audit_event *e, const principal *p, const guard_names *names)
+void guard_name_object(audit_event *e, const principal *p, const guard_names *names)
 {
     int own =
         names->user.size == p->user.size &&
@@ -232,7 +238,7 @@ static sessile_status record(guard_call *call, audit_class class, audit_outcome 
     buf details;
 
     (void)guard_event_row(&e, call->event_of, name);
-    name_object(&e, call->who, &call->names);
+    guard_name_object(&e, call->who, &call->names);
     e.outcome.is = is;
     if (failed) {
         e.outcome.status = failed->code;
@@ -402,12 +408,26 @@ void guard_abandon(principal *who, const guard_names *names, unsigned op)
 
 /* ------------------------------------------------------------------ what is no call */
 
+void guard_view_event(const principal *p, unsigned op, const sessile_error *failed)
+{
+    char name[GUARD_EVENT_NAME];
+    audit_event e;
+    audit_class class = guard_event_row(&e, op, name);
+
+    e.operation.session = p->session;
+    e.outcome.is = failed->code ? AUDIT_FAILURE : AUDIT_SUCCESS;
+    e.outcome.status = failed->code;
+    e.outcome.rule = slice_of(failed->rule);
+    if (guard_event(p, class, &e, NULL, NULL))
+        atomic_store(&p->guard->broken, 1);
+}
+
 sessile_status guard_checkpoint_begin(principal *who, const session_core *s,
                                       sessile_error *err)
 {
     const guard_names names = guard_names_of(s);
 
-    return who ? take(who, LIMIT_CHECKPOINT_WRITES, &names, NULL, err) : SESSILE_OK;
+    return who ? guard_take(who, LIMIT_CHECKPOINT_WRITES, &names, err) : SESSILE_OK;
 }
 
 void guard_checkpoint_end(principal *who, const session_core *s, sessile_id checkpoint,

@@ -9,6 +9,7 @@
 
 #include "audit/audit.h"
 #include "guard/principal.h"
+#include "limit/limit.h"
 
 /*
  * Writes an event of p, and fills in who it is: user, actor, role, method, key. The
@@ -18,6 +19,16 @@
  */
 sessile_status guard_event(const principal *p, audit_class class, audit_event *e,
                            char id[AUDIT_ID], sessile_error *err);
+
+/* Says what an event is about, and of whom, if that is not the principal's own user. */
+void guard_name_object(audit_event *e, const principal *p, const guard_names *names);
+/* Counts a call of p's. LIMIT. */
+sessile_status guard_take(principal *p, limit_rule rule, const guard_names *names,
+                          sessile_error *err);
+
+/* The event of what is done with a view, by a row of operations.def. It refuses nothing:
+ * views are made while the audit cannot be written, for those who look after it. */
+void guard_view_event(const principal *p, unsigned op, const sessile_error *failed);
 
 /* A checkpoint that the engine makes by itself: counted as one of the caller's (LIMIT),
  * and recorded. who: may be NULL. failed: its code is OK if it was made. */

@@ -4,8 +4,9 @@
 #include <string.h>
 
 #include "base/names.h"
-#include "screen/write.h"
 #include "guard/credential.h"
+#include "guard/event.h"
+#include "screen/write.h"
 #include "session/store_handle.h"
 
 void guard_close(principal *p)
@@ -136,6 +137,7 @@ static sessile_status switch_off(sessile_store *store, sessile_error *err)
 sessile_status guard_set(sessile_store *store, const sessile_guard_options *options,
                          sessile_error *err)
 {
+    const sessile_error none = {0};
     principal *host = NULL;
     sessile_status status;
     guard *g;
@@ -177,6 +179,7 @@ sessile_status guard_set(sessile_store *store, const sessile_guard_options *opti
     atomic_store(&store->core->consent, options->consent != 0);
     principal_release(store->who);
     store->who = host;
+    guard_view_event(host, OP_store_guard, &none);
     return SESSILE_OK;
 }
 
@@ -232,37 +235,56 @@ static sessile_status refuse(sessile_error *err)
     return fail(err, SESSILE_DENIED, "the credential is not accepted");
 }
 
-sessile_status guard_view(sessile_store **out, sessile_store *store,
-                          const sessile_credential *credential, sessile_error *err)
+/* *told: 1: the audit has the refusal already. */
+static sessile_status make_view(principal **out, const sessile_store *store,
+                                const sessile_credential *credential, int *told,
+                                sessile_error *err)
 {
-    const allocator *a = &store->core->alloc;
-    principal *p = NULL;
     accepted by;
     sessile_status status;
 
-    if (!store->who || store->who->guard->is_waiting)
-        return fail(err, SESSILE_INVALID,
-                    "this store has no guard: set one with sessile_store_guard()");
     if (!principal_stands(store->who) || !principal_lives(store->who))
         return refuse(err);
     status = access_check(store->who, err);
     if (!status)
         status = check_expiry(store->who, credential->expires_ms, err);
-    if (!status)
-        status = credential_open(&by, store->who->guard, credential, err);
     if (status)
         return status;
-    status = principal_make(&p, store->who, &by.about, err);
+    status = credential_open(&by, store->who->guard, credential, err);
+    *told = status != SESSILE_OK;
+    if (status)
+        return status;
+    status = principal_make(out, store->who, &by.about, err);
     if (status == SESSILE_DENIED && by.about.is_lenient)
         status = refuse(err); /* of another user */
     credential_close(&by);
     if (!status)
-        status = access_check(p, err);
+        status = access_check(*out, err);
+    return status;
+}
+
+sessile_status guard_view(sessile_store **out, sessile_store *store,
+                          const sessile_credential *credential, sessile_error *err)
+{
+    const allocator *a = &store->core->alloc;
+    principal *p = NULL;
+    sessile_error why = {0};
+    int told = 0;
+    sessile_status status;
+
+    if (!store->who || store->who->guard->is_waiting)
+        return fail(err, SESSILE_INVALID,
+                    "this store has no guard: set one with sessile_store_guard()");
+    status = make_view(&p, store, credential, &told, &why);
+    if (!told)
+        guard_view_event(status ? store->who : p, OP_store_as, &why);
     if (!status) {
         *out = mem_zalloc(a, sizeof **out);
-        status = *out ? SESSILE_OK : fail_nomem(err);
+        status = *out ? SESSILE_OK : fail_nomem(&why);
     }
     if (status) {
+        if (err)
+            *err = why;
         principal_release(p);
         return status;
     }
@@ -317,6 +339,7 @@ static sessile_status renew(principal *p, const principal_about *about,
 sessile_status guard_renew(sessile_store *view, const sessile_credential *credential,
                            sessile_error *err)
 {
+    const sessile_error none = {0};
     sessile_credential own = *credential;
     accepted by;
     sessile_status status = check_view(view, err);
@@ -338,15 +361,20 @@ sessile_status guard_renew(sessile_store *view, const sessile_credential *creden
         return status;
     status = renew(view->who, &by.about, err);
     credential_close(&by);
+    if (!status)
+        guard_view_event(view->who, OP_store_renew, &none);
     return status;
 }
 
 sessile_status guard_revoke(sessile_store *view, sessile_error *err)
 {
+    const sessile_error none = {0};
     sessile_status status = check_view(view, err);
 
-    if (!status)
+    if (!status) {
         atomic_store(&view->who->revoked, 1);
+        guard_view_event(view->who, OP_store_revoke, &none);
+    }
     return status;
 }
 

@@ -45,6 +45,11 @@ int guard_can(const sessile_store *view, sessile_permission permission,
 /* A handle was opened: whoever opens a store that is guarded may nothing before its guard
  * is set. IO, BUSY, NOMEM. */
 sessile_status guard_opened(sessile_store *store, sessile_error *err);
+/* sessile_may() and sessile_audit_note(). */
+sessile_status guard_may(sessile_store *view, const sessile_operation *o,
+                         sessile_error *err);
+sessile_status guard_note(sessile_store *view, sessile_slice name, sessile_slice details,
+                          sessile_error *err);
 /* What the store's own handle does when it is closed, before its core is: what has logs
  * open goes, whoever else holds the guard. p may be NULL. */
 void guard_close(principal *p);

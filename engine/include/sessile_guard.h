@@ -273,6 +273,45 @@ SESSILE_API sessile_status sessile_store_who(const sessile_store *store,
 SESSILE_API int sessile_can(const sessile_store *view, sessile_permission permission,
                             sessile_slice agent, sessile_slice user, sessile_slice id);
 
+/* ------------------------------------------------------------------ the host's own
+ * operations
+ */
+
+/* An operation of the host's own, such as a tool that an agent calls. */
+typedef struct sessile_operation {
+    sessile_slice name; /* 1 to 63 bytes; events call it "host:NAME" */
+    sessile_permission permission;
+    const char *limit; /* the rule that counts it, or NULL */
+    sessile_slice agent, user,
+        id;    /* of the session that it concerns, as of sessile_can() */
+    int reads; /* 1: it changes nothing, and is only counted */
+} sessile_operation;
+
+/*
+ * Whether a view may do an operation now. It is checked, counted and recorded as a call
+ * of the engine's is: ask right before it is done, once. OK: it may. A store without a
+ * guard: OK.
+ *
+ * DENIED: the permission is missing, or the names are not the view's. LIMIT: too often;
+ * see err->rule and retry_ms. INVALID: a name or a rule that cannot be. IO, FULL, BUSY:
+ * it changes something and cannot be recorded, so it may not be done.
+ */
+SESSILE_API sessile_status sessile_may(sessile_store *view,
+                                       const sessile_operation *operation,
+                                       sessile_error *err);
+
+/*
+ * Writes an event of the host's own into the audit, by the name "host:NAME". details: a
+ * JSON object of at most 4,096 bytes, or empty; never content or a credential. Whoever
+ * reads the audit sees it.
+ *
+ * INVALID: the store has no audit; a name or details that cannot be. DENIED: the view was
+ * revoked or has expired. LIMIT: the details are too long. IO, FULL, BUSY: it is not
+ * written.
+ */
+SESSILE_API sessile_status sessile_audit_note(sessile_store *view, sessile_slice name,
+                                              sessile_slice details, sessile_error *err);
+
 #ifdef __cplusplus
 }
 #endif

@@ -141,7 +141,8 @@ binding_store_method binding_store_grant, binding_store_grants, binding_store_un
 void *binding_field_texts(lua_State *L, int table, const char *name, int slices,
                           size_t *count);
 binding_store_method binding_store_guard, binding_store_as, binding_store_renew,
-    binding_store_revoke, binding_store_who, binding_store_can;
+    binding_store_revoke, binding_store_who, binding_store_can, binding_store_may,
+    binding_store_note;
 
 /* privacy.c */
 binding_store_method binding_store_consent, binding_store_consents, binding_store_hold,

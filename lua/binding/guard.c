@@ -264,23 +264,56 @@ int binding_store_who(lua_State *L, struct binding_store *store)
     return binding_done_row(L, status, &principal_row, &who, &err);
 }
 
-/* store:can(permission, agent, user, id) -> boolean; raises for another permission */
-int binding_store_can(lua_State *L, struct binding_store *store)
+static sessile_permission check_permission(lua_State *L, const char *name)
 {
-    const char *name = luaL_checkstring(L, 2);
-    sessile_slice of[3];
     int i = 0;
     while (i < SESSILE_PERMISSION_COUNT &&
            strcmp(name, sessile_permission_name((sessile_permission)i)) != 0)
         i++;
     if (i == SESSILE_PERMISSION_COUNT)
-        return binding_misuse(L, "there is no permission '%s'", name);
+        binding_misuse(L, "there is no permission '%s'", name);
+    return (sessile_permission)i;
+}
+
+#define OPERATION(...) BINDING_FIELD(sessile_operation, __VA_ARGS__)
+static const struct binding_field operation_fields[] =
+    BINDING_FIELDS(OPERATION("name", SLICE, name), OPERATION("agent", SLICE, agent),
+                   OPERATION("user", SLICE, user), OPERATION("id", SLICE, id));
+
+/* store:may({name, permission, limit, agent, user, id, reads}) -> true; nil, message,
+ * code, retry_ms, rule */
+int binding_store_may(lua_State *L, struct binding_store *store)
+{
+    sessile_operation o = {.name = {NULL, 0}};
+    sessile_error err;
+    lua_settop(L, 2);
+    luaL_checktype(L, 2, LUA_TTABLE);
+    binding_get_fields(L, 2, operation_fields, &o);
+    const char *permission = binding_field_string(L, 2, "permission");
+    o.permission = check_permission(L, permission ? permission : "");
+    o.limit = binding_field_string(L, 2, "limit");
+    o.reads = binding_field_boolean(L, 2, "reads");
+    return binding_done(L, sessile_may(store->handle, &o, &err), &err);
+}
+
+/* store:note(name, details) -> true; nil, message, code */
+int binding_store_note(lua_State *L, struct binding_store *store)
+{
+    sessile_slice name = binding_check_bytes(L, 2), details = binding_check_bytes(L, 3);
+    sessile_error err;
+    return binding_done(L, sessile_audit_note(store->handle, name, details, &err), &err);
+}
+
+/* store:can(permission, agent, user, id) -> boolean; raises for another permission */
+int binding_store_can(lua_State *L, struct binding_store *store)
+{
+    sessile_permission permission = check_permission(L, luaL_checkstring(L, 2));
+    sessile_slice of[3];
     for (int k = 0; k < 3; k++) {
         of[k] = sessile_text(NULL);
         of[k].data = luaL_optlstring(L, 3 + k, NULL, &of[k].size);
         of[k].size = of[k].data ? of[k].size : 0;
     }
-    lua_pushboolean(
-        L, sessile_can(store->handle, (sessile_permission)i, of[0], of[1], of[2]));
+    lua_pushboolean(L, sessile_can(store->handle, permission, of[0], of[1], of[2]));
     return 1;
 }

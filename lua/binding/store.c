@@ -437,6 +437,8 @@ static const struct binding_method store_methods[] = {
     {"lock", .store = binding_store_lock},
     {"unlock", .store = binding_store_unlock},
     {"locks", .store = binding_store_locks},
+    {"may", .store = binding_store_may},
+    {"note", .store = binding_store_note},
     {NULL},
 };
 

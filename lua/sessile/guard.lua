@@ -3,6 +3,7 @@
 -- A view is a store whose calls the engine checks against what its credential gives. It has the
 -- policies and settings of the store that it was made from.
 
+local core = require "sessile.core"
 local options = require "sessile.options"
 local screens = require "sessile.screens"
 
@@ -157,6 +158,28 @@ function guard.methods:can(permission, on)
   options.expect("string", permission, "store:can: a permission")
   local of = options.check("store:can", on, can_options)
   return self._core:can(permission, of.agent, of.user, of.id)
+end
+
+local may_options = options.shape("store:may", { permission = "string", limit = "string",
+  agent = "string", user = "string", id = "string", reads = "boolean" })
+
+--- Whether an operation of your own may be done now: it is checked, counted and recorded as the
+--- engine's are. Ask once, right before it. EDENIED; ELIMIT, with retry_ms and the rule; an error
+--- of the audit: it may not.
+function guard.methods:may(name, given)
+  options.expect("string", name, "store:may: the name of an operation")
+  local opts = options.check("store:may", given, may_options)
+  options.expect("string", opts.permission, "store:may: option 'permission'")
+  opts.name = name
+  return self._core:may(opts)
+end
+
+--- Writes an event of your own into the audit, as "host:NAME". details: names and numbers, never
+--- content. EINVALID: the store has no audit.
+function guard.methods:note(name, details)
+  options.expect("string", name, "store:note: a name")
+  options.expect("table?", details, "store:note: details")
+  return self._core:note(name, details and core.text(details) or "")
 end
 
 return guard

@@ -1908,6 +1908,32 @@ function Store:export_user(user, write) end
 ---@return string? message
 ---@return string? code
 function Store:erase_user(user, opts) end
+---@class sessile.OwnOperation
+---@field permission string that it needs
+---@field limit? string the rule that counts it
+---@field agent? string of the session that it concerns
+---@field user? string
+---@field id? string
+---@field reads? boolean it changes nothing, and is only counted
+
+---Whether an operation of your own may be done now: it is checked, counted and recorded as the
+---engine's are. Ask once, right before it. EDENIED, ELIMIT, or an error of the audit.
+---@param name string 1 to 63 bytes; events call it "host:NAME"
+---@param opts sessile.OwnOperation
+---@return true? done
+---@return string? message
+---@return string? code
+---@return integer? retry_ms
+---@return string? rule
+function Store:may(name, opts) end
+
+---Writes an event of your own into the audit, as "host:NAME". EINVALID: the store has no audit.
+---@param name string
+---@param details? table of names, numbers and booleans: never content
+---@return true? done
+---@return string? message
+---@return string? code
+function Store:note(name, details) end
 
 ---Deletes expired sessions, and those deleted softly longer ago than `retention` ("90d").
 ---@param opts? {agent: string?, user: string?, retention: number|string|nil, dry_run: boolean?}

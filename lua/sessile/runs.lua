@@ -156,8 +156,8 @@ function starters.branch(self, id, given)
   if not chosen then
     return nil, message, code
   end
-  local run
-  run, message, code = self._core:branch(entry, {
+  local run, retry_ms, rule
+  run, message, code, retry_ms, rule = self._core:branch(entry, {
     summary = type(summary) == "string" and summary or nil, summarize = summary == true,
     instructions = opts.instructions, model = opts.model_name, base = opts.base,
     on_conflict = opts.on_conflict, policy = chosen.handle, no_policy = chosen.none,
@@ -165,7 +165,7 @@ function starters.branch(self, id, given)
     timeout_ms = opts.timeout_ms, isolation = opts.isolation,
   })
   if not run then
-    return nil, message, code
+    return nil, message, code, retry_ms, rule
   end
   return host.wrap(run, self, "branch", chosen, opts.model or self._model)
 end

@@ -133,10 +133,10 @@ function methods:put(source, given)
     return nil, message, code
   end
   inherited.fill(opts, theirs)
-  local handle
-  handle, message, code = self._core:put(source._core.core or source._core, opts)
+  local handle, retry_ms, rule
+  handle, message, code, retry_ms, rule = self._core:put(source._core.core or source._core, opts)
   if not handle then
-    return nil, message, code
+    return nil, message, code, retry_ms, rule
   end
   local defaults = inherited.merge(own, theirs, self)
   defaults.settings = taken
@@ -187,12 +187,12 @@ function methods:search(text, given)
     options.value("store:search: option 'roles'", role, options.roles)
   end
   opts.limit, opts.on_step, opts.roles, opts.role = nil, nil, nil, nil
-  local search, message, code = self._core:search {
+  local search, message, code, retry_ms, rule = self._core:search {
     text = text, exact = opts.exact, head_only = opts.head_only, roles = roles,
     limit = limit, sessions = core_list("store:search", opts),
   }
   if not search then
-    return nil, message, code
+    return nil, message, code, retry_ms, rule
   end
   local function next_hit()
     while true do

@@ -141,6 +141,10 @@ local calls = {
   ["store:access_key"] = function(o) store:access_key(o) end,
   ["store:lock"] = function(o) store:lock(o) end,
   ["store:unlock"] = function(o) store:unlock(o) end,
+  ["store:may"] = function(o)
+    o.permission = o.permission or "view_session"
+    store:may("deploy", o)
+  end,
   ["store:can"] = function(o) store:can("view_session", o) end,
   ["store:audit"] = function(o) store:audit(o) end,
   ["store:audit_verify"] = function(o) store:audit_verify(o) end,

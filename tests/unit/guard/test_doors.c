@@ -352,32 +352,35 @@ typedef struct door {
     const char *permission, *also;
     const char *either; /* opens it as well */
     const char *event;
+    limit_rule limit;
 } door;
 
 #define ROW_NOTHING(name, ...)
 #define ROW_KEY(name, ...)
-#define ROW_STEP(name, also, event) {#name, call_##name, 1, 0, NULL, NULL, NULL, #event},
-#define ROW_HOST(name, also, event) {#name, call_##name, 0, 1, NULL, NULL, NULL, #event},
-#define ROW(name, permission, also, event) \
-    {#name, call_##name, 0, 0, #permission, #also, "NONE", #event},
-#define ROW_VIEW_SESSION(name, also, event)      ROW(name, VIEW_SESSION, also, event)
-#define ROW_MODIFY_SESSION(name, also, event)    ROW(name, MODIFY_SESSION, also, event)
-#define ROW_CREATE_SESSION(name, also, event)    ROW(name, CREATE_SESSION, also, event)
-#define ROW_DELETE_SESSION(name, also, event)    ROW(name, DELETE_SESSION, also, event)
-#define ROW_CREATE_CHECKPOINT(name, also, event) ROW(name, CREATE_CHECKPOINT, also, event)
-#define ROW_READ_MEMORY(name, also, event)       ROW(name, READ_MEMORY, also, event)
-#define ROW_WRITE_MEMORY(name, also, event)      ROW(name, WRITE_MEMORY, also, event)
-#define ROW_CHECK_STORE(name, also, event)       ROW(name, CHECK_STORE, also, event)
-#define ROW_MOVE_STORE(name, also, event)        ROW(name, MOVE_STORE, also, event)
-#define ROW_MANAGE_KEYS(name, also, event)       ROW(name, MANAGE_KEYS, also, event)
-#define ROW_MANAGE_PRIVACY(name, also, event)    ROW(name, MANAGE_PRIVACY, also, event)
-#define ROW_MANAGE_ACCESS(name, also, event)     ROW(name, MANAGE_ACCESS, also, event)
-#define ROW_ERASE_USER(name, also, event)        ROW(name, ERASE_USER, also, event)
-#define ROW_READ_AUDIT(name, also, event)        ROW(name, READ_AUDIT, also, event)
-#define ROW_CHECK_AUDIT(name, also, event) \
-    {#name, call_##name, 0, 0, "READ_AUDIT", #also, "CHECK_STORE", #event},
+#define ROW_STEP(name, also, event, limit) \
+    {#name, call_##name, 1, 0, NULL, NULL, NULL, #event, LIMIT_NONE},
+#define ROW_HOST(name, also, event, limit) \
+    {#name, call_##name, 0, 1, NULL, NULL, NULL, #event, LIMIT_NONE},
+#define ROW(name, permission, also, event, limit) \
+    {#name, call_##name, 0, 0, #permission, #also, "NONE", #event, LIMIT_##limit},
+#define ROW_VIEW_SESSION(name, also, event, limit) ROW(name, VIEW_SESSION, also, event, limit)
+#define ROW_MODIFY_SESSION(name, also, event, limit) ROW(name, MODIFY_SESSION, also, event, limit)
+#define ROW_CREATE_SESSION(name, also, event, limit) ROW(name, CREATE_SESSION, also, event, limit)
+#define ROW_DELETE_SESSION(name, also, event, limit) ROW(name, DELETE_SESSION, also, event, limit)
+#define ROW_CREATE_CHECKPOINT(name, also, event, limit) ROW(name, CREATE_CHECKPOINT, also, event, limit)
+#define ROW_READ_MEMORY(name, also, event, limit) ROW(name, READ_MEMORY, also, event, limit)
+#define ROW_WRITE_MEMORY(name, also, event, limit) ROW(name, WRITE_MEMORY, also, event, limit)
+#define ROW_CHECK_STORE(name, also, event, limit) ROW(name, CHECK_STORE, also, event, limit)
+#define ROW_MOVE_STORE(name, also, event, limit) ROW(name, MOVE_STORE, also, event, limit)
+#define ROW_MANAGE_KEYS(name, also, event, limit) ROW(name, MANAGE_KEYS, also, event, limit)
+#define ROW_MANAGE_PRIVACY(name, also, event, limit) ROW(name, MANAGE_PRIVACY, also, event, limit)
+#define ROW_MANAGE_ACCESS(name, also, event, limit) ROW(name, MANAGE_ACCESS, also, event, limit)
+#define ROW_ERASE_USER(name, also, event, limit) ROW(name, ERASE_USER, also, event, limit)
+#define ROW_READ_AUDIT(name, also, event, limit) ROW(name, READ_AUDIT, also, event, limit)
+#define ROW_CHECK_AUDIT(name, also, event, limit)                              \
+    {#name, call_##name, 0, 0, "READ_AUDIT", #also, "CHECK_STORE", #event, LIMIT_##limit},
 #define OPERATION(name, permission, also, limit, event, screens, object) \
-    ROW_##permission(name, also, event)
+    ROW_##permission(name, also, event, limit)
 static const door doors[] = {
 #include "guard/operations.def"
 };
@@ -622,6 +625,41 @@ static void its_permission_alone_opens_each_door(void **state)
     }
 }
 
+/* The second call of a minute, where one is allowed. */
+static void each_door_with_a_rule_is_counted(void **state)
+{
+    limit_options once;
+
+    (void)state;
+    limit_options_init(&once);
+    for (int i = LIMIT_NONE + 1; i < LIMIT_RULES; i++)
+        once.rates[i] = (limit_rate){1, 60000};
+    for (size_t i = 0; i < DOORS; i++) {
+        const door *d = &doors[i];
+        void *made;
+        events e;
+        /* what is there is opened without end */
+        if (d->limit == LIMIT_NONE || !strcmp(d->name, "session_open") ||
+            !strcmp(d->name, "records_open"))
+            continue;
+        open_world(&made);
+        world *w = made;
+        assert_int_equal(
+            limiter_open(&w->store->who->guard->limiter, w->store->core, &once, ERR),
+            SESSILE_OK);
+        sessile_status first = d->call(w);
+        if (first == SESSILE_LIMIT)
+            fail_msg("sessile_%s(): %s", d->name, w->err.message);
+        if (d->call(w) != SESSILE_LIMIT || w->err.retry_ms <= 0)
+            fail_msg("sessile_%s() a second time: %s", d->name, w->err.message);
+        assert_string_equal(w->err.rule, limit_rule_name(d->limit));
+        look_at_events(w, &e);
+        assert_events(&e, 0, 1, "\"code\":\"LIMIT\"", limit_rule_name(d->limit));
+        events_free(&e);
+        close_world(&made);
+    }
+}
+
 static void the_host_alone_opens_its_own(void **state)
 {
     world *w = *state;
@@ -668,6 +706,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(nobody_gets_through_a_door, open_world,
                                         close_world),
         cmocka_unit_test(its_permission_alone_opens_each_door),
+        cmocka_unit_test(each_door_with_a_rule_is_counted),
         cmocka_unit_test_setup_teardown(the_host_alone_opens_its_own, open_world,
                                         close_world),
         cmocka_unit_test_setup_teardown(a_step_is_refused_once_the_view_is_revoked,

@@ -1,0 +1,121 @@
+/* own.c: operations of the host's own, which are asked, counted and recorded as the
+ * engine's are. */
+#include "guard/guard.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/names.h"
+#include "codec/json.h"
+#include "guard/event.h"
+
+enum { NAME_MOST = 63, DETAILS_MOST = 4096, DETAILS_DEPTH = 8 };
+
+/* "host:NAME", so that nobody takes it for one of the engine's. */
+static sessile_status read_name(char out[NAME_MOST + 6], sessile_slice name,
+                                sessile_error *err)
+{
+    if (!name.size || name.size > NAME_MOST || memchr(name.data, 0, name.size))
+        return fail(err, SESSILE_INVALID,
+                    "the name of an operation has 1 to %d bytes, and none is zero",
+                    NAME_MOST);
+    snprintf(out, NAME_MOST + 6, "host:%.*s", (int)name.size, name.data);
+    return SESSILE_OK;
+}
+
+static sessile_status check(const sessile_store *view, const sessile_operation *o,
+                            guard_names *names, sessile_error *err)
+{
+    const principal *p = view->who;
+    sessile_session_options options = {.agent = o->agent, .user = o->user, .id = o->id};
+
+    if (!options.id.size) /* a memory, which a view of one session has as well */
+        options.id = p->session;
+    sessile_status status = guard_check_names(p, view->core, &options, names, err);
+    names->id = o->id;
+    if (!principal_stands(p) || !principal_lives(p))
+        return fail(err, SESSILE_DENIED, "the credential is not accepted");
+    if (!(p->may >> o->permission & 1))
+        return guard_refuse(o->permission, err);
+    return status;
+}
+
+static limit_rule rule_of(const char *name)
+{
+    int rule = LIMIT_NONE;
+
+    while (rule < LIMIT_RULES && name && strcmp(limit_rule_name((limit_rule)rule), name))
+        rule++;
+    return (limit_rule)rule;
+}
+
+sessile_status guard_may(sessile_store *view, const sessile_operation *o,
+                         sessile_error *err)
+{
+    char name[NAME_MOST + 6];
+    limit_rule rule = rule_of(o->limit);
+    sessile_error why = {0}, unwritten;
+    guard_names names;
+    audit_event e;
+    sessile_status status = read_name(name, o->name, err);
+
+    if (!status && rule == LIMIT_RULES)
+        status = fail(err, SESSILE_INVALID, "there is no rate limit \"%.40s\"", o->limit);
+    if (status || !view->who)
+        return status;
+    status = check(view, o, &names, &why);
+    if (!status)
+        status = guard_take(view->who, rule, &names, &why);
+    audit_event_init(&e);
+    e.operation.name = slice_of(name);
+    e.operation.permission = slice_of(permission_name(o->permission));
+    guard_name_object(&e, view->who, &names);
+    e.outcome.is = status ? AUDIT_FAILURE : AUDIT_SUCCESS;
+    e.outcome.status = status;
+    e.outcome.rule = slice_of(why.rule);
+    sessile_status written = guard_event(
+        view->who, o->reads && !status ? AUDIT_READ : AUDIT_WRITE, &e, NULL, &unwritten);
+    if (written)
+        atomic_store(&view->who->guard->broken, 1);
+    if (!status && written && !o->reads)
+        return fail_rule(err, written, "audit",
+                         "this may not be done, because it cannot be recorded: %s",
+                         unwritten.message);
+    if (status && err)
+        *err = why;
+    return status;
+}
+
+sessile_status guard_note(sessile_store *view, sessile_slice name, sessile_slice details,
+                          sessile_error *err)
+{
+    char own[NAME_MOST + 6];
+    audit_event e;
+    buf checked;
+    sessile_status status = read_name(own, name, err);
+
+    if (status)
+        return status;
+    if (!view->who || !view->who->guard->audit)
+        return fail(err, SESSILE_INVALID,
+                    "this store has no audit: set a guard with one");
+    if (!principal_stands(view->who) || !principal_lives(view->who))
+        return fail(err, SESSILE_DENIED, "the credential is not accepted");
+    if (details.size > DETAILS_MOST)
+        return fail(err, SESSILE_LIMIT, "the details of a note have at most %d bytes",
+                    DETAILS_MOST);
+    audit_event_init(&e);
+    e.operation.name = slice_of(own);
+    e.operation.session = view->who->session;
+    buf_init(&checked, &view->alloc);
+    if (details.size)
+        status = json_check(&checked, details.data, details.size, DETAILS_DEPTH, err);
+    if (!status && details.size &&
+        json_of(checked.data, checked.size).type != JSON_OBJECT)
+        status = fail(err, SESSILE_INVALID, "the details of a note are a JSON object");
+    e.details = (sessile_slice){checked.data, checked.size};
+    if (!status)
+        status = guard_event(view->who, AUDIT_WRITE, &e, NULL, err);
+    buf_deinit(&checked);
+    return status;
+}
