@@ -38,8 +38,9 @@ end
 
 --- Ends a grant by its id. ENOTFOUND: it is not in force. nil, message, code.
 function access.methods:ungrant(id)
-  if type(id) ~= "string" or not id:find("^" .. ("[0-9a-f]"):rep(8) .. "$") then
-    options.misuse "store:ungrant: the id of a grant expected, 8 hex digits"
+  options.expect("string", id, "store:ungrant: the id of a grant")
+  if not id:find("^" .. ("[0-9a-f]"):rep(8) .. "$") then
+    return nil, ("no grant has the id %q"):format(id:sub(1, 40)), "ENOTFOUND"
   end
   return self._core:ungrant(id)
 end

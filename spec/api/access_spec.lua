@@ -99,6 +99,7 @@ describe("a grant", function()
     assert(store:ungrant(id))
     refusal("EDENIED", "view_session", bob:list())
     refusal("ENOTFOUND", "in force", store:ungrant(id))
+    refusal("ENOTFOUND", "no grant has the id", store:ungrant "bug-42")
     assert.same({}, store:grants())
   end)
 

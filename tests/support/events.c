@@ -42,15 +42,17 @@ void events_read(events *out, struct guard *g, store_core *st)
     memset(out, 0, sizeof *out);
     if (g)
         must(audit_flush(g->audit, &err), &err);
-    for (uint32_t lane = 0; lane_exists(st, lane, &err) == 1; lane++) {
+    for (uint32_t lane = 0;; lane++) {
         char name[LANE_NAME];
         log_tail tail;
         log_t *log;
         lane_part_name(lane, 0, name);
-        must(log_inspect(&log, &st->backend, st->keys, AUDIT_FOLDER, name,
-                         session_read_depth(st), 1000, NULL, take, out, &tail, &st->alloc,
-                         &err),
-             &err);
+        sessile_status status = log_inspect(&log, &st->backend, st->keys, AUDIT_FOLDER,
+                                            name, session_read_depth(st), 1000, NULL,
+                                            take, out, &tail, &st->alloc, &err);
+        if (status == SESSILE_NOTFOUND) /* there are no more lanes */
+            break;
+        must(status, &err);
         log_close(log);
     }
 }
