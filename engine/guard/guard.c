@@ -6,7 +6,7 @@
 #include "base/names.h"
 #include "session/store_handle.h"
 
-void guard_end(principal *p)
+void guard_close(principal *p)
 {
     if (!p || p->parent)
         return;
@@ -190,11 +190,12 @@ int guard_can(const sessile_store *view, sessile_permission permission,
 {
     const principal *p = view->who;
     sessile_session_options own = *names;
+    guard_names all;
 
     if (!p)
         return 1;
     if (!own.id.size) /* a memory, which a view of one session has as well */
         own.id = p->session;
     return principal_stands(p) && principal_lives(p) && (p->may >> permission & 1) &&
-           !guard_own_names(p, view->core, &own, NULL);
+           !guard_check_names(p, view->core, &own, &all, NULL);
 }

@@ -20,6 +20,8 @@ struct guard {
     limiter *limiter;           /* NULL: nothing is counted */
     audit_log *audit;           /* NULL: nothing is written */
     int sync, no_reads, closed; /* sessile_audit_options */
+    atomic_int broken;          /* an event could not be written */
+    atomic_uint made;           /* principals and handles, which are numbered */
 };
 
 /* sessile_store_guard(), _as(), _renew() and _revoke(); arguments are not NULL. */
@@ -31,11 +33,15 @@ sessile_status guard_renew(sessile_store *view, int64_t expires_ms, sessile_erro
 sessile_status guard_revoke(sessile_store *view, sessile_error *err);
 sessile_status guard_who(const sessile_store *store, sessile_principal *out,
                          sessile_error *err);
+/* OK or DENIED: the names in options, which the principal's own fill in; *names: all. */
+sessile_status guard_check_names(const principal *p, const store_core *store,
+                                 sessile_session_options *options, guard_names *names,
+                                 sessile_error *err);
 int guard_can(const sessile_store *view, sessile_permission permission,
               const sessile_session_options *names);
 /* What the store's own handle does when it is closed, before its core is: the audit and
  * the limiter go, whoever else holds the guard. p may be NULL. */
-void guard_end(principal *p);
+void guard_close(principal *p);
 void guard_free(guard *g);
 int64_t guard_now_ms(const guard *g);
 

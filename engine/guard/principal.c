@@ -50,6 +50,12 @@ void principal_retain(principal *p)
     counted_retain(p);
 }
 
+uint32_t principal_hold(principal *p)
+{
+    counted_retain(p);
+    return 1 + atomic_fetch_add(&p->guard->made, 1);
+}
+
 void principal_release(principal *p)
 {
     counted_release(p);
@@ -159,6 +165,7 @@ sessile_status principal_make(principal **out, principal *parent,
     p->parent = parent;
     p->guard = parent->guard;
     p->method = parent->method;
+    p->number = 1 + atomic_fetch_add(&p->guard->made, 1);
     atomic_init(&p->expires_ms, credential->expires_ms);
     status = copy_texts(p, credential) ? fail_nomem(err) : SESSILE_OK;
     if (!status)

@@ -31,6 +31,8 @@ struct principal {
     sessile_slice key;          /* what names its credential, or empty */
     sessile_slice *agents;      /* names, or beginnings of names that end with `*` */
     size_t agent_count;         /* 0: every agent */
+    _Atomic uint64_t counted;   /* who is counted for its user; 0: not worked out */
+    uint32_t number;            /* of the principals of this guard */
     _Atomic int64_t expires_ms; /* 0: never */
     atomic_int revoked;
     char *text; /* of the slices */
@@ -51,12 +53,8 @@ int principal_stands(const principal *p);
 /* 1 unless it, or a parent, has expired. */
 int principal_lives(const principal *p);
 
-/* Names of a session, or of a memory (id empty). agent: resolved, not empty. */
-typedef struct guard_names {
-    sessile_slice agent, user, id;
-} guard_names;
-
-/* 1: the names are in its scope. Nothing is looked up. NULL: all names are. */
+/* 1: the names are in its scope. agent: resolved, not empty. Nothing is looked up. NULL:
+ * all names are. */
 int principal_sees(const principal *p, const guard_names *names);
 int principal_sees_agent(const principal *p, sessile_slice agent);
 
