@@ -55,7 +55,7 @@ schemas.ecs = object("@timestamp ecs event service sessile", {
   sessile = object("outcome", {
     actor = any_text(), agent = any_text(), session = any_text(), entry = any_text(),
     method = any_text(), key = any_text(), permission = any_text(), outcome = any_text(),
-    count = COUNT, details = any_text(),
+    count = COUNT, details = any_text(), owner = any_text(),
   }),
 })
 
