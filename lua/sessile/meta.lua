@@ -754,6 +754,7 @@ function State:pairs_of(i) end
 ---@field rule string?       that refused it
 ---@field user string?       a pseudonym
 ---@field name string?       of the user, who was not forgotten
+---@field owner string?      whose session was named by somebody else: a hash
 ---@field actor string?
 ---@field agent string?
 ---@field role string?
@@ -1721,9 +1722,9 @@ function Store:revoke() end
 
 ---The events of the audit, oldest first: `for event in store:audit { outcome = "failure" } do`. The
 ---reader has `cursor()`, a text from which another reader goes on, `wait(timeout_ms)`, which
----returns whether something was written meanwhile, and `close()`. Without `follow` it ends with the newest
----event, and can be called again. It raises if the audit cannot be read, unless `on_damage` takes
----that: the rest is read then. What is read was not verified: `store:audit_verify`.
+---returns whether something was written meanwhile, and `close()`. Without `follow` it ends with the
+---newest event, and can be called again. It raises if the audit cannot be read, unless `on_damage`
+---takes that: the rest is read then. What is read was not verified: `store:audit_verify`.
 ---
 ---ENOTFOUND: the store has no audit. EINVALID: no cursor. EDENIED: no permission `read_audit`.
 ---@param opts? sessile.AuditOptions

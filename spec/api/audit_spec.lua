@@ -180,6 +180,31 @@ describe("an audit", function()
   end)
 end)
 
+describe("a store with a guard that keeps an audit", function()
+  temp.each_test()
+
+  it("has what was done through its views, and what was refused", function()
+    local guarded <close> = assert(sessile.open(temp.dir(), { key = audited.key() }))
+    assert(guarded:guard { audit = true })
+    do
+      local ann <close> = assert(guarded:as { user = "ann", roles = "editor" })
+      local s <close> = assert(ann:session "bug-42")
+      assert(s:append { role = "user", content = "canary" })
+      expect.refused("EDENIED", ann:resume { id = "x", user = "bob" })
+    end
+    local seen = {}
+    for event in assert(guarded:audit { user = "ann" }) do
+      seen[event.operation .. " " .. event.outcome] = event
+      expect.has_not(event.json, "canary")
+    end
+    assert.equal("bug-42", seen["append success"].session)
+    assert.equal("EDENIED", "E" .. seen["resume failure"].code)
+    assert.truthy(seen["create success"])
+    assert(guarded:audit_seal())
+    assert.is_true(guarded:audit_verify().holds)
+  end)
+end)
+
 describe("a store without an audit", function()
   it("says so", function()
     local empty <close> = assert(sessile.open("ram:", { key = false }))

@@ -2,7 +2,8 @@
 --
 -- ECS: www.elastic.co/guide/en/ecs/8.17: fields `event`, `user`, `source`, `service`, `error`,
 -- `related` and the values allowed of event.kind, category, type and outcome. `sessile` is a field
--- set of our own, as the schema lets everybody have. OCSF: schema.ocsf.io/1.6.0, classes 6003, 3002 and 3005:
+-- set of our own, as the schema lets everybody have. OCSF: schema.ocsf.io/1.6.0, classes 6003, 3002
+-- and 3005:
 -- attributes, which are required, and their enumerations.
 
 local function text() return { type = "string", minLength = 1 } end
@@ -54,7 +55,7 @@ schemas.ecs = object("@timestamp ecs event service sessile", {
   sessile = object("outcome", {
     actor = any_text(), agent = any_text(), session = any_text(), entry = any_text(),
     method = any_text(), key = any_text(), permission = any_text(), outcome = any_text(),
-    count = COUNT, details = any_text(),
+    count = COUNT, details = any_text(), owner = any_text(),
   }),
 })
 

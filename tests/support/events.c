@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "audit/lane.h"
+#include "audit/parts.h"
 #include "guard/guard.h"
 #include "log/log.h"
 #include "session/handle.h"

@@ -43,6 +43,7 @@ function cef.make(e)
   put("outcome", e.outcome)
   put("suid", e.user)
   put("suser", e.name)
+  put("duid", e.owner)
   put("sproc", e.actor)
   put("reason", e.code)
   if e.source and event.address(e.source) == 1 then

@@ -39,7 +39,8 @@ function ecs.make(e)
     sessile = {
       actor = event.text(e.actor), agent = event.text(e.agent), session = event.text(e.session),
       entry = event.text(e.entry), method = event.text(e.method), key = event.text(e.key),
-      permission = event.text(e.permission), outcome = event.text(e.outcome),
+      permission = event.text(e.permission), owner = event.text(e.owner),
+      outcome = event.text(e.outcome),
       count = e.count, details = event.details(e),
     },
   }

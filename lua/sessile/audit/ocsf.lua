@@ -58,7 +58,8 @@ function ocsf.make(e)
     unmapped = {
       agent = event.text(e.agent), session = event.text(e.session), entry = event.text(e.entry),
       permission = event.text(e.permission), method = event.text(e.method), key = event.text(e.key),
-      role = event.text(e.role), outcome = event.text(e.outcome), details = event.details(e),
+      role = event.text(e.role), owner = event.text(e.owner),
+      outcome = event.text(e.outcome), details = event.details(e),
     },
   }
   local actor = { user = user_of(e), app_name = event.text(e.actor) }
