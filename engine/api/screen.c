@@ -208,6 +208,6 @@ sessile_status sessile_store_screen(sessile_screen_outcome **out,
     API_TEXT(item->text);
     API_TEXT(item->author);
     API_TEXT(item->key);
-    const store_core *core = GUARD_OWN(store);
+    const store_core *core = GUARD_ALSO(store);
     return run_list(out, write_rules_list(core), item, &core->alloc, err);
 }
