@@ -17,7 +17,7 @@ struct guard {
     store_core *store;
     roles roles;
     int require_principal;
-    int consent; /* a user's consent is given by nobody else */
+    int consent;                /* a user's consent is given by nobody else */
     limiter *limiter;           /* NULL: nothing is counted */
     audit_log *audit;           /* NULL: nothing is written */
     int sync, no_reads, closed; /* sessile_audit_options */

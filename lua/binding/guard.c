@@ -120,7 +120,8 @@ static int read_audit(lua_State *L, int table, sessile_audit_options *out,
     return 0;
 }
 
-/* store:guard({roles, require_principal, limits, audit, consent}) -> true; nil, message, code */
+/* store:guard({roles, require_principal, limits, audit, consent}) -> true; nil, message,
+ * code */
 int binding_store_guard(lua_State *L, struct binding_store *store)
 {
     sessile_guard_options options;
