@@ -32,6 +32,10 @@ sessile_status sessile_grant(sessile_store *store, const sessile_grant_options *
     API_TEXT(options->owner);
     API_TEXTS(options->agents, options->agent_count);
     API_ACCESS(grant, store);
+    GUARD_SAY(call_.names.user = options->user);
+    GUARD_SAY(call_.names.id = options->session);
+    GUARD_TEXT("role", sessile_text(options->role));
+    GUARD_INTENT;
     return GUARD_LEAVE(access_grant_make(who, core, options, id, err));
 }
 
@@ -47,6 +51,8 @@ sessile_status sessile_grant_end(sessile_store *store, sessile_id id, sessile_er
 {
     API_USE(store);
     API_ACCESS(grant_end, store);
+    GUARD_NUMBER("grant", id);
+    GUARD_INTENT;
     return GUARD_LEAVE(access_grant_end(who, id, err));
 }
 
@@ -69,6 +75,8 @@ sessile_status sessile_access_key(sessile_store *store,
     API_NEED_IF(options->role_count, options->roles);
     API_TEXTS(options->agents, options->agent_count);
     API_ACCESS(access_key, store);
+    GUARD_SAY(call_.names.user = options->user);
+    GUARD_INTENT;
     return GUARD_LEAVE(access_key_make(who, core, options, key, err));
 }
 
@@ -86,6 +94,8 @@ sessile_status sessile_access_key_revoke(sessile_store *store, sessile_slice id,
     API_USE(store);
     API_TEXT(id);
     API_ACCESS(access_key_revoke, store);
+    GUARD_TEXT("access_key", id);
+    GUARD_INTENT;
     return GUARD_LEAVE(access_key_revoke(who, id, err));
 }
 
@@ -98,6 +108,9 @@ sessile_status sessile_access_lock(sessile_store *store, sessile_slice user,
     API_TEXT(key);
     API_TEXT(reason);
     API_ACCESS(access_lock, store);
+    GUARD_SAY(call_.names.user = user);
+    GUARD_TEXT("access_key", key);
+    GUARD_INTENT;
     return GUARD_LEAVE(access_lock_set(who, user, key, reason, err));
 }
 
@@ -108,6 +121,9 @@ sessile_status sessile_access_unlock(sessile_store *store, sessile_slice user,
     API_TEXT(user);
     API_TEXT(key);
     API_ACCESS(access_unlock, store);
+    GUARD_SAY(call_.names.user = user);
+    GUARD_TEXT("access_key", key);
+    GUARD_INTENT;
     return GUARD_LEAVE(access_lock_end(who, user, key, err));
 }
 

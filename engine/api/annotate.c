@@ -1,6 +1,7 @@
 /* annotate.c: the public functions for labels, settings, metadata and suspensions. */
 #include "api/api.h"
 
+#include "base/names.h"
 #include "operations/annotate.h"
 
 sessile_status sessile_label(sessile_session *session, sessile_id entry,
@@ -9,6 +10,8 @@ sessile_status sessile_label(sessile_session *session, sessile_id entry,
     API_USE(session);
     API_TEXT(name);
     GUARD_ENTER(label, session);
+    GUARD_TEXT("set", slice_of("label"));
+    GUARD_ENTRY(&entry);
     return GUARD_LEAVE(session_label(core, entry, name, 0, err));
 }
 
@@ -18,6 +21,8 @@ sessile_status sessile_unlabel(sessile_session *session, sessile_id entry,
     API_USE(session);
     API_TEXT(name);
     GUARD_ENTER(unlabel, session);
+    GUARD_TEXT("set", slice_of("label"));
+    GUARD_ENTRY(&entry);
     return GUARD_LEAVE(session_label(core, entry, name, 1, err));
 }
 
@@ -35,6 +40,8 @@ sessile_status sessile_set_settings(sessile_session *session, sessile_slice obje
     API_USE(session);
     API_TEXT(object);
     GUARD_ENTER(set_settings, session);
+    GUARD_TEXT("set", slice_of("settings"));
+    GUARD_NUMBER("bytes", object.size);
     return GUARD_LEAVE(session_state_members(core, "settings", object, err));
 }
 
@@ -52,6 +59,8 @@ sessile_status sessile_set_metadata(sessile_session *session, sessile_slice obje
     API_USE(session);
     API_TEXT(object);
     GUARD_ENTER(set_metadata, session);
+    GUARD_TEXT("set", slice_of("metadata"));
+    GUARD_NUMBER("bytes", object.size);
     return GUARD_LEAVE(session_state_members(core, "metadata", object, err));
 }
 
@@ -72,6 +81,8 @@ sessile_status sessile_suspend(sessile_session *session, sessile_slice reason,
     API_TEXT(reason);
     API_TEXT(state);
     GUARD_ENTER(suspend, session);
+    GUARD_ENTRY(out);
+    GUARD_NUMBER("bytes", state.size);
     return GUARD_LEAVE(session_suspend(core, reason, state, out, err));
 }
 
@@ -92,6 +103,8 @@ sessile_status sessile_resume_with(sessile_session *session,
     API_NEED(session);
     API_TEXTS(messages, count);
     GUARD_ENTER(resume_with, session);
+    GUARD_ENTRY(first);
+    GUARD_NUMBER("messages", count);
     return GUARD_LEAVE(session_resume_with(core, messages, count, first, err));
 }
 

@@ -21,6 +21,9 @@ sessile_status sessile_checkpoint(sessile_session *session,
         return fail(err, SESSILE_INVALID, "no such reason of a checkpoint: %d",
                     (int)options->reason);
     GUARD_ENTER(checkpoint, session);
+    GUARD_ENTRY(out);
+    GUARD_NUMBER("bytes", options->state.size);
+    GUARD_COUNT;
     return GUARD_LEAVE(session_checkpoint(core, options, out, err));
 }
 
@@ -41,6 +44,8 @@ sessile_status sessile_restore(sessile_session *session, sessile_id checkpoint, 
 {
     API_MAKE(out, session);
     GUARD_ENTER(restore, session);
+    GUARD_ENTRY(&checkpoint);
+    GUARD_GIVES(out, NULL);
     return GUARD_LEAVE(session_restore(core, checkpoint, force, out, err));
 }
 
@@ -49,5 +54,6 @@ sessile_status sessile_checkpoint_delete(sessile_session *session, sessile_id ch
 {
     API_USE(session);
     GUARD_ENTER(checkpoint_delete, session);
+    GUARD_ENTRY(&checkpoint);
     return GUARD_LEAVE(session_withdraw_checkpoint(core, checkpoint, err));
 }

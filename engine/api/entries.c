@@ -16,6 +16,8 @@ sessile_status sessile_append(sessile_session *session, sessile_slice message,
     API_NEED(session);
     API_TEXT(message);
     GUARD_ENTER(append, session);
+    GUARD_ENTRY(out);
+    GUARD_NUMBER("bytes", message.size);
     return GUARD_LEAVE(session_append_message(core, message, out, err));
 }
 
@@ -32,6 +34,8 @@ sessile_status sessile_append_custom(sessile_session *session, sessile_slice dat
         return fail(err, SESSILE_INVALID,
                     "the source of a custom entry is user, agent, system, tool or host");
     GUARD_ENTER(append_custom, session);
+    GUARD_ENTRY(out);
+    GUARD_NUMBER("bytes", data.size);
     return GUARD_LEAVE(session_append_custom(core, data, from, out, err));
 }
 

@@ -28,8 +28,12 @@ sessile_status sessile_uncompact(sessile_session *session, sessile_id which, int
         *out = NULL;
     API_NEED(session);
     GUARD_ENTER(uncompact, session);
+    GUARD_ENTRY(&which);
+    GUARD_NUMBER("dry_run", dry_run != 0);
+    GUARD_GIVES(out ? out : &unwanted, NULL);
     sessile_status status =
         session_uncompact(core, which, dry_run, out ? out : &unwanted, err);
     sessile_free(unwanted);
+    unwanted = NULL;
     return GUARD_LEAVE(status);
 }

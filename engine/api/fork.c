@@ -1,6 +1,7 @@
 /* fork.c: the public functions that make sessions of other sessions. */
 #include "api/api.h"
 
+#include "base/names.h"
 #include "guard/principal.h"
 #include "operations/fork.h"
 #include "operations/records.h"
@@ -12,6 +13,12 @@ static sessile_status open_made(session_core **out, store_core *store,
     sessile_status status = session_open(out, store, chosen, err);
     session_records_own(store, chosen, *out);
     return status;
+}
+
+/* The id of what was made, which was chosen for it or by the caller. */
+static sessile_slice made_id(const sessile_session_options *chosen, const char *id)
+{
+    return chosen->id.size ? chosen->id : slice_of(id);
 }
 
 /* A copy of the options, which will have the id that is made. */
@@ -42,12 +49,16 @@ sessile_status sessile_fork(sessile_session **out, sessile_session *session,
         return fail(err, SESSILE_INVALID,
                     "a fork that is not opened wants an id: nobody would know it");
     GUARD_ENTER(fork, session);
-    GUARD_REFUSE_IF(GUARD_WHO, guard_made_names(GUARD_WHO, core, &chosen, err));
+    GUARD_REFUSE_IF(GUARD_WHO, guard_made_names(&call_, core, &chosen, err));
+    GUARD_ENTRY(&entry);
+    GUARD_COUNT;
     status = session_fork(core, entry, &chosen, NULL, id, err);
+    GUARD_TEXT("made", made_id(&chosen, id));
     if (status || !out)
         return GUARD_LEAVE(status);
     GUARD_MAKE(out, &core->store->alloc);
-    GUARD_MADE(out, open_made(GUARD_INTO(out), core->store, &chosen, err));
+    status = open_made(GUARD_INTO(out), core->store, &chosen, err);
+    GUARD_MADE_SESSION(out, status);
 }
 
 sessile_status sessile_put(sessile_session **out, sessile_store *store,
@@ -65,12 +76,14 @@ sessile_status sessile_put(sessile_session **out, sessile_store *store,
         return status;
     GUARD_ENTER(put, store);
     GUARD_REFUSE_IF(GUARD_WHO,
-                    guard_made_names(GUARD_WHO, GUARD_ALSO(session), &chosen, err));
+                    guard_made_names(&call_, GUARD_ALSO(session), &chosen, err));
+    GUARD_COUNT;
     status = session_put(core, GUARD_ALSO(session), &chosen, err);
     if (status || !out)
         return GUARD_LEAVE(status);
     GUARD_MAKE(out, &core->alloc);
-    GUARD_MADE(out, open_made(GUARD_INTO(out), core, &chosen, err));
+    status = open_made(GUARD_INTO(out), core, &chosen, err);
+    GUARD_MADE_SESSION(out, status);
 }
 
 /* The names of others are left out. */
@@ -117,12 +130,14 @@ sessile_status sessile_child(sessile_session **out, sessile_session *parent,
     if (status)
         return status;
     GUARD_ENTER(child, parent);
-    GUARD_REFUSE_IF(GUARD_WHO, guard_made_names(GUARD_WHO, core, &chosen, err));
+    GUARD_REFUSE_IF(GUARD_WHO, guard_made_names(&call_, core, &chosen, err));
+    GUARD_COUNT;
     GUARD_MAKE(out, &core->store->alloc);
     status = session_child(core, with_context, &chosen, id, err);
+    GUARD_TEXT("made", made_id(&chosen, id));
     if (!status)
         status = open_made(GUARD_INTO(out), core->store, &chosen, err);
-    GUARD_MADE(out, status);
+    GUARD_MADE_SESSION(out, status);
 }
 
 sessile_status sessile_child_merged(sessile_session *parent, const sessile_session *child,
@@ -136,6 +151,8 @@ sessile_status sessile_child_merged(sessile_session *parent, const sessile_sessi
     API_NEED(child);
     API_TEXT(message);
     GUARD_ENTER(child_merged, parent);
+    GUARD_ENTRY(out);
+    GUARD_TEXT("child", guard_names_of(GUARD_ALSO(child)).id);
     return GUARD_LEAVE(session_child_merged(core, GUARD_ALSO(child), message, out, err));
 }
 
@@ -147,6 +164,8 @@ sessile_status sessile_child_discarded(sessile_session *parent,
     API_NEED(child);
     API_TEXT(reason);
     GUARD_ENTER(child_discarded, parent);
+    GUARD_TEXT("child", guard_names_of(GUARD_ALSO(child)).id);
+    GUARD_TEXT("reason", reason);
     return GUARD_LEAVE(session_child_discarded(core, GUARD_ALSO(child), reason, err));
 }
 

@@ -20,6 +20,7 @@ sessile_status sessile_keys_rotate(sessile_store *store,
     API_NEED(store);
     API_NEED_IF(options && options->new_secret, options->key);
     GUARD_ENTER(keys_rotate, store);
+    GUARD_INTENT;
     return GUARD_LEAVE(keys_rotate(core, options, epoch, err));
 }
 
@@ -36,6 +37,8 @@ sessile_status sessile_reseal_begin(sessile_reseal **out, sessile_store *store,
 {
     API_MAKE(out, store);
     GUARD_ENTER(reseal_begin, store);
+    GUARD_GOES_ON;
+    GUARD_INTENT;
     GUARD_MAKE(out, &core->alloc);
     GUARD_MADE(out, reseal_begin(GUARD_INTO(out), core, suite, err));
 }
@@ -48,7 +51,7 @@ sessile_status sessile_reseal_step(sessile_reseal *reseal, sessile_reseal_state 
         memset(state, 0, sizeof *state);
     API_NEED(reseal);
     GUARD_ENTER(reseal_step, reseal);
-    return GUARD_LEAVE(reseal_step(core, state, err));
+    return GUARD_STEP(reseal, reseal_step(core, state, err));
 }
 
 void sessile_reseal_free(sessile_reseal *reseal)
@@ -68,5 +71,7 @@ sessile_status sessile_forget(sessile_store *store, sessile_slice user,
     API_NEED(store);
     API_TEXT(user);
     GUARD_ENTER(forget, store);
+    GUARD_SAY(call_.names.user = user);
+    GUARD_INTENT;
     return GUARD_LEAVE(forget_user(core, user, sessions, err));
 }

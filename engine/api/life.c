@@ -2,6 +2,7 @@
 #include "api/api.h"
 
 #include "admin/purge.h"
+#include "base/names.h"
 #include "operations/deletion.h"
 #include "operations/life.h"
 
@@ -20,6 +21,7 @@ sessile_status sessile_set_ttl(sessile_session *session, int64_t ttl_ms,
 {
     API_USE(session);
     GUARD_ENTER(set_ttl, session);
+    GUARD_TEXT("set", slice_of("ttl"));
     return GUARD_LEAVE(session_set_ttl(core, ttl_ms, err));
 }
 
@@ -28,6 +30,7 @@ sessile_status sessile_set_archived(sessile_session *session, int archived,
 {
     API_USE(session);
     GUARD_ENTER(set_archived, session);
+    GUARD_TEXT("set", slice_of(archived ? "archived" : "not archived"));
     return GUARD_LEAVE(session_set_archived(core, archived, err));
 }
 
@@ -57,6 +60,10 @@ sessile_status sessile_delete(sessile_store *store, const sessile_session_option
         return status;
     GUARD_ENTER(delete, store);
     GUARD_NAMES(sessile_session_options, which, guard_own_names);
+    GUARD_TEXT("reason", options->reason);
+    GUARD_TEXT("by", options->actor);
+    GUARD_NUMBER("soft", options->soft != 0);
+    GUARD_INTENT;
     return GUARD_LEAVE(session_delete(core, which, options, out, err));
 }
 
@@ -72,6 +79,7 @@ sessile_status sessile_undelete(sessile_store *store,
         return status;
     GUARD_ENTER(undelete, store);
     GUARD_NAMES(sessile_session_options, which, guard_own_names);
+    GUARD_TEXT("by", actor);
     return GUARD_LEAVE(session_undelete(core, which, actor, err));
 }
 
@@ -103,6 +111,10 @@ sessile_status sessile_purge(sessile_store *store, const sessile_purge_options *
     }
     API_TEXT(options->agent);
     GUARD_ENTER(purge, store);
+    GUARD_SAY(call_.names.agent = options->agent);
+    GUARD_NUMBER("dry_run", options->dry_run != 0);
+    GUARD_GIVES(out, count);
+    GUARD_INTENT;
     return GUARD_LEAVE(session_purge(core, options, out, count, err));
 }
 
@@ -116,6 +128,9 @@ sessile_status sessile_purge_forgotten(sessile_store *store, sessile_slice agent
     API_NEED(store);
     API_TEXT(agent);
     GUARD_ENTER(purge_forgotten, store);
+    GUARD_SAY(call_.names.agent = agent);
+    GUARD_NUMBER("dry_run", dry_run != 0);
+    GUARD_INTENT;
     return GUARD_LEAVE(purge_forgotten(core, agent, dry_run, count, bytes, err));
 }
 

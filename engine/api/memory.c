@@ -1,6 +1,7 @@
 /* memory.c: the functions of sessile_memory.h. */
 #include "sessile_memory.h"
 #include "api/api.h"
+#include "base/names.h"
 #include "memory/kinds.h"
 #include "memory/memory.h"
 #include "operations/recall.h"
@@ -33,6 +34,26 @@ void sessile_memory_options_init(sessile_memory_options *options)
         memset(options, 0, sizeof *options);
 }
 
+static guard_names names_of(const memory_core *m)
+{
+    return (guard_names){{m->agent, m->agent_size}, {m->user, m->user_size}, {NULL, 0}};
+}
+
+/* The keys that entries are written under, the first ones. */
+static void say_keys(guard_call *call, const sessile_memory_write_entry *entries,
+                     size_t count)
+{
+    enum { MOST = 8 };
+    sessile_slice keys[MOST];
+    size_t n = 0;
+
+    for (size_t i = 0; i < count && n < MOST; i++)
+        if (entries[i].key.size)
+            keys[n++] = entries[i].key;
+    guard_number(call, "entries", count);
+    guard_texts(call, "keys", keys, n);
+}
+
 sessile_status sessile_memory_open(sessile_memory **out, sessile_store *store,
                                    const sessile_memory_options *options,
                                    sessile_error *err)
@@ -49,7 +70,10 @@ sessile_status sessile_memory_open(sessile_memory **out, sessile_store *store,
         GUARD_REFUSE_IF(GUARD_WHO, guard_check_consent(GUARD_WHO, options->user, err));
     GUARD_MAKE(out, &core->alloc);
     (*out)->shared = !options->user.size;
-    GUARD_MADE(out, memory_open(GUARD_INTO(out), core, options, err));
+    sessile_status status = memory_open(GUARD_INTO(out), core, options, err);
+    if (GUARD_WHO && !status)
+        (*out)->names = names_of(*GUARD_INTO(out));
+    GUARD_MADE(out, status);
 }
 
 void sessile_memory_close(sessile_memory *memory)
@@ -109,6 +133,10 @@ sessile_status sessile_memory_write(sessile_memory *memory,
             return status;
     }
     GUARD_ENTER(memory_write, memory);
+    GUARD_SAY(say_keys(&call_, entries, count));
+    if (count && ids)
+        GUARD_ENTRY(ids);
+    GUARD_COUNT;
     return GUARD_LEAVE(memory_write(core, entries, count, ids, err));
 }
 
@@ -130,6 +158,9 @@ sessile_status sessile_memory_apply(sessile_memory *memory,
             return status;
     }
     GUARD_ENTER(memory_apply, memory);
+    GUARD_SAY(say_keys(&call_, change->entries, change->count));
+    GUARD_NUMBER("ends", change->end_count);
+    GUARD_COUNT;
     return GUARD_LEAVE(memory_change(core, change, ids, err));
 }
 
@@ -144,6 +175,11 @@ sessile_status sessile_memory_verdict(sessile_memory *memory, const sessile_id *
     API_TEXT(reason);
     API_TEXT(by);
     GUARD_ENTER(memory_verdict, memory);
+    GUARD_TEXT("verdict", slice_of(memory_verdict_name(verdict)));
+    GUARD_NUMBER("entries", count);
+    if (count)
+        GUARD_ENTRY(ids);
+    GUARD_COUNT;
     return GUARD_LEAVE(
         memory_verdict(core, ids, count, verdict, reason, by, changed, err));
 }
@@ -159,6 +195,8 @@ sessile_status sessile_memory_consent(sessile_memory *memory, int given, sessile
     GUARD_ENTER(memory_consent, memory);
     const sessile_slice user = {core->user, core->user_size};
     GUARD_REFUSE_IF(GUARD_WHO, guard_check_consent(GUARD_WHO, user, err));
+    GUARD_NUMBER("given", given != 0);
+    GUARD_INTENT;
     return GUARD_LEAVE(memory_consent(core, given, by, text, scope, err));
 }
 
@@ -172,6 +210,8 @@ sessile_status sessile_memory_embed(sessile_memory *memory, sessile_slice model,
     API_NEED_IF(count, ids);
     API_NEED_IF(count, vectors);
     GUARD_ENTER(memory_embed, memory);
+    GUARD_NUMBER("entries", count);
+    GUARD_COUNT;
     return GUARD_LEAVE(memory_embed(core, model, dims, ids, vectors, count, err));
 }
 
@@ -185,6 +225,8 @@ sessile_status sessile_memory_delete_from(sessile_memory *memory, sessile_slice 
     API_TEXT(session);
     API_TEXT(by);
     GUARD_ENTER(memory_delete_from, memory);
+    GUARD_TEXT("session", session);
+    GUARD_COUNT;
     return GUARD_LEAVE(memory_delete_from(core, agent, session, by, changed, err));
 }
 
@@ -199,6 +241,10 @@ sessile_status sessile_memory_erase(sessile_memory *memory,
     API_TEXT(options->session);
     API_TEXT(options->session_agent);
     GUARD_ENTER(memory_erase, memory);
+    GUARD_TEXT("session", options->session);
+    GUARD_NUMBER("entries", options->id_count);
+    GUARD_COUNT;
+    GUARD_INTENT;
     return GUARD_LEAVE(memory_erase(core, options, erased, err));
 }
 
@@ -210,6 +256,7 @@ sessile_status sessile_memory_read(sessile_memory *memory, sessile_slice key,
     API_MAKE(out, memory);
     API_TEXT(key);
     GUARD_ENTER(memory_read, memory);
+    GUARD_COUNT;
     return GUARD_LEAVE(memory_read(core, key, out, err));
 }
 
@@ -218,6 +265,7 @@ sessile_status sessile_memory_get(sessile_memory *memory, sessile_id id,
 {
     API_MAKE(out, memory);
     GUARD_ENTER(memory_get, memory);
+    GUARD_COUNT;
     return GUARD_LEAVE(memory_get(core, id, out, err));
 }
 
@@ -226,6 +274,7 @@ sessile_status sessile_memory_entry(sessile_memory *memory, sessile_id id, char 
 {
     API_LIST(out, size, memory);
     GUARD_ENTER(memory_entry, memory);
+    GUARD_COUNT;
     return GUARD_LEAVE(memory_entry_text(core, id, out, size, err));
 }
 
@@ -254,6 +303,7 @@ sessile_status sessile_memory_list(sessile_memory *memory,
     if (status)
         return status;
     GUARD_ENTER(memory_list, memory);
+    GUARD_COUNT;
     return GUARD_LEAVE(memory_list(core, options, rows, count, err));
 }
 
@@ -264,6 +314,7 @@ sessile_status sessile_memory_history(sessile_memory *memory, sessile_slice key,
     API_LIST(rows, count, memory);
     API_TEXT(key);
     GUARD_ENTER(memory_history, memory);
+    GUARD_COUNT;
     return GUARD_LEAVE(memory_history(core, key, id, rows, count, err));
 }
 
@@ -293,6 +344,7 @@ sessile_status sessile_memory_search(sessile_memory *memory, sessile_slice quest
     if (status)
         return status;
     GUARD_ENTER(memory_search, memory);
+    GUARD_COUNT;
     return GUARD_LEAVE(memory_search(core, question, options, rows, count, err));
 }
 
@@ -391,6 +443,7 @@ sessile_status sessile_recall_find(sessile_session *session,
     if (status)
         return status;
     GUARD_ENTER(recall_find, session);
+    GUARD_COUNT;
     API_MEMORIES(cores, memories, memory_count, 0);
     return GUARD_LEAVE(
         session_recall_find(core, cores.at, cores.count, options, rows, count, err));
@@ -411,6 +464,8 @@ sessile_status sessile_recall(sessile_session *session, sessile_memory *const *m
     if (status)
         return status;
     GUARD_ENTER(recall, session);
+    GUARD_ENTRY(&out->entry);
+    GUARD_COUNT;
     API_MEMORIES(cores, memories, memory_count, 0);
     return GUARD_LEAVE(session_recall(core, cores.at, cores.count, options, out, err));
 }

@@ -45,6 +45,8 @@ sessile_status sessile_remember_begin(sessile_memory_run **out, sessile_session 
 {
     API_MEMORY_RUN(session);
     GUARD_ENTER(remember_begin, session);
+    GUARD_GOES_ON;
+    GUARD_COUNT;
     API_MEMORIES(cores, memories, memory_count, 1);
     GUARD_MAKE(out, &core->store->alloc);
     GUARD_MADE(out, memory_run_remember(GUARD_INTO(out), core, cores.at, cores.count,
@@ -57,6 +59,8 @@ sessile_status sessile_tidy_begin(sessile_memory_run **out, sessile_memory *memo
 {
     API_MEMORY_RUN(memory);
     GUARD_ENTER(tidy_begin, memory);
+    GUARD_GOES_ON;
+    GUARD_COUNT;
     GUARD_MAKE(out, &memory->alloc);
     GUARD_MADE(out, memory_run_tidy(GUARD_INTO(out), core, options, err));
 }
@@ -96,6 +100,8 @@ sessile_status sessile_admit_begin(sessile_memory_run **out, sessile_memory *mem
     if (status)
         return status;
     GUARD_ENTER(admit_begin, memory);
+    GUARD_GOES_ON;
+    GUARD_COUNT;
     GUARD_MAKE(out, &memory->alloc);
     GUARD_MADE(out,
                memory_run_admit(GUARD_INTO(out), core, entries, count, options, err));
@@ -113,6 +119,8 @@ sessile_status sessile_recall_begin(sessile_memory_run **out, sessile_session *s
     if (status)
         return status;
     GUARD_ENTER(recall_begin, session);
+    GUARD_GOES_ON;
+    GUARD_COUNT;
     API_MEMORIES(cores, memories, memory_count, 0);
     GUARD_MAKE(out, &core->store->alloc);
     GUARD_MADE(out, memory_run_recall(GUARD_INTO(out), core, cores.at, cores.count,
@@ -125,6 +133,8 @@ sessile_status sessile_embed_begin(sessile_memory_run **out, sessile_memory *mem
 {
     API_MEMORY_RUN(memory);
     GUARD_ENTER(embed_begin, memory);
+    GUARD_GOES_ON;
+    GUARD_COUNT;
     GUARD_MAKE(out, &memory->alloc);
     GUARD_MADE(out, memory_run_embed(GUARD_INTO(out), core, options, err));
 }
@@ -135,7 +145,7 @@ sessile_status sessile_memory_run_step(sessile_memory_run *run, sessile_need *ne
     API_USE(run);
     API_NEED(need);
     GUARD_ENTER(memory_run_step, run);
-    return GUARD_LEAVE(memory_run_step(core, need, err));
+    return GUARD_STEP(run, memory_run_step(core, need, err));
 }
 
 sessile_status sessile_memory_run_reply(sessile_memory_run *run,

@@ -18,6 +18,8 @@ sessile_status sessile_migrate_begin(sessile_migration **out, const sessile_plac
         (!to->url && !to->store && !to->backend))
         return api_missing(err, __func__, "url, store and backend of from or to");
     GUARD_BETWEEN(migrate_begin, from->store, to->store);
+    GUARD_GOES_ON;
+    GUARD_INTENT;
     GUARD_MAKE(out, &allocator_default);
     GUARD_MADE(out, migrate_begin(GUARD_INTO(out), from, GUARD_OWN(from->store), to,
                                   GUARD_OWN(to->store), options, err));
@@ -33,7 +35,7 @@ sessile_status sessile_migrate_step(sessile_migration *migration,
     memset(state, 0, sizeof *state);
     API_NEED(migration);
     GUARD_ENTER(migrate_step, migration);
-    return GUARD_LEAVE(migrate_step(core, state, err));
+    return GUARD_STEP(migration, migrate_step(core, state, err));
 }
 
 void sessile_migrate_free(sessile_migration *migration)

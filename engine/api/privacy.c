@@ -32,6 +32,7 @@ sessile_status sessile_consent(sessile_store *store,
     const sessile_memory_options which = {.agent = own.agent, .user = own.user};
     GUARD_REFUSE_IF(GUARD_WHO, guard_own_memory(&call_, core, &which, err));
     GUARD_REFUSE_IF(GUARD_WHO, guard_may_consent(GUARD_WHO, own.user, err));
+    GUARD_INTENT;
     return GUARD_LEAVE(consent_set(core, &own, erased, err));
 }
 
@@ -66,6 +67,8 @@ sessile_status sessile_hold(sessile_store *store, const sessile_hold_options *op
     API_TEXT(options->reason);
     API_TEXT(options->by);
     GUARD_ENTER(hold, store);
+    GUARD_SAY((call_.names = (guard_names){options->agent, options->user, options->session}));
+    GUARD_INTENT;
     return GUARD_LEAVE(hold_add(core, options, id, err));
 }
 
@@ -83,6 +86,8 @@ sessile_status sessile_hold_release(sessile_store *store, sessile_id id, sessile
     API_USE(store);
     API_TEXT(by);
     GUARD_ENTER(hold_release, store);
+    GUARD_NUMBER("hold", id);
+    GUARD_INTENT;
     return GUARD_LEAVE(hold_release(core, id, by, err));
 }
 
@@ -107,6 +112,7 @@ sessile_status sessile_purge_retention(sessile_store *store,
         API_TEXT(options->rules[i].user);
     }
     GUARD_ENTER(purge_retention, store);
+    GUARD_INTENT;
     return GUARD_LEAVE(purge_retention(core, options, out, err));
 }
 
@@ -131,7 +137,9 @@ sessile_status sessile_user_erase(sessile_store *store, sessile_slice user,
     API_TEXT(user);
     API_OPTIONS(sessile_erase_options, options);
     GUARD_ENTER(user_erase, store);
-    GUARD_REFUSE_IF(GUARD_WHO, guard_own_user(GUARD_WHO, &user, err));
+    GUARD_REFUSE_IF(GUARD_WHO, guard_ends_user(GUARD_WHO, user, err));
+    GUARD_SAY(call_.names.user = user);
+    GUARD_INTENT;
     sessile_status status = user_erase(core, user, options, &receipt, err);
     if (out)
         *out = receipt;

@@ -35,9 +35,13 @@ sessile_status sessile_records_open(sessile_session **out, sessile_store *store,
     GUARD_NAMES(sessile_session_options, options, guard_own_names);
     GUARD_REFUSE_IF(!count && !guard_creates(GUARD_WHO),
                     guard_refuse(SESSILE_MAY_CREATE_SESSION, err));
+    if (count)
+        GUARD_AS(resume);
+    else
+        GUARD_COUNT;
     GUARD_MAKE(out, &core->alloc);
-    GUARD_MADE(out,
-               session_records_open(GUARD_INTO(out), core, options, records, count, err));
+    status = session_records_open(GUARD_INTO(out), core, options, records, count, err);
+    GUARD_MADE_SESSION(out, status);
 }
 
 sessile_status sessile_records_read(sessile_session *session, uint64_t from,

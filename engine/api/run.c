@@ -1,9 +1,11 @@
 /* run.c: the public functions of policies and runs. */
 #include "api/api.h"
 
+#include "base/names.h"
 #include "base/text.h"
 #include "policy/policy.h"
 #include "run/begin.h"
+#include "run/run.h"
 #include "operations/pending.h"
 #include "session/handle.h"
 
@@ -75,10 +77,17 @@ sessile_status sessile_turn_begin(sessile_run **out, sessile_session *session,
     API_RUN;
     API_TEXTS(messages, count);
     GUARD_ENTER(turn_begin, session);
+    GUARD_GOES_ON;
+    GUARD_NUMBER("messages", count);
     API_MEMORIES(cores, options->memories, options->memory_count, 1);
     GUARD_MAKE(out, &core->store->alloc);
-    GUARD_MADE(out, run_begin_turn(GUARD_INTO(out), core, messages, count, options,
-                                   &cores, err));
+    status = run_begin_turn(GUARD_INTO(out), core, messages, count, options, &cores, err);
+    if (GUARD_WHO && !status) {
+        run_core *run = *GUARD_INTO(out);
+        run->who = (*out)->who; /* which lives as long */
+        call_.entry = &run->result.outcome.last;
+    }
+    GUARD_MADE(out, status);
 }
 
 sessile_status sessile_compact_begin(sessile_run **out, sessile_session *session,
@@ -87,6 +96,7 @@ sessile_status sessile_compact_begin(sessile_run **out, sessile_session *session
 {
     API_RUN;
     GUARD_ENTER(compact_begin, session);
+    GUARD_GOES_ON;
     API_MEMORIES(cores, options->memories, options->memory_count, 1);
     GUARD_MAKE(out, &core->store->alloc);
     GUARD_MADE(out, run_begin_compact(GUARD_INTO(out), core, 0, options, &cores, err));
@@ -111,6 +121,9 @@ sessile_status sessile_branch_begin(sessile_run **out, sessile_session *session,
         return fail(err, SESSILE_INVALID,
                     "on_conflict of a branch is \"fail\" or \"append\": it is a branch");
     GUARD_ENTER(branch_begin, session);
+    GUARD_GOES_ON;
+    GUARD_ENTRY(&entry);
+    GUARD_COUNT;
     API_MEMORIES(cores, options->memories, options->memory_count, 1);
     GUARD_MAKE(out, &core->store->alloc);
     GUARD_MADE(out, run_begin_branch(GUARD_INTO(out), core, entry, options, &cores, err));
@@ -130,6 +143,8 @@ sessile_status sessile_branch(sessile_session *session, sessile_id entry,
     sessile_run_options_init(&options);
     options.summary = summary;
     GUARD_ENTER(branch, session);
+    GUARD_ENTRY(&entry);
+    GUARD_COUNT;
     sessile_status status = run_begin_branch(&run, core, entry, &options, NULL, err);
     if (!status)
         status = run_step(run, &need, err);
@@ -141,12 +156,23 @@ sessile_status sessile_branch(sessile_session *session, sessile_id entry,
     return GUARD_LEAVE(status);
 }
 
+/* What the event of a run's end says of it: the entry that it ended with. */
+static void say_outcome(guard_call *call, const run_core *run)
+{
+    const sessile_outcome *o = &run->result.outcome;
+
+    call->entry = o->compaction != SESSILE_NO_ID ? &o->compaction : &o->head;
+    guard_text(call, "run", slice_of("ended"));
+}
+
 sessile_status sessile_run_step(sessile_run *run, sessile_need *need, sessile_error *err)
 {
     API_USE(run);
     API_NEED(need);
     GUARD_ENTER(run_step, run);
-    return GUARD_LEAVE(run_step(core, need, err));
+    sessile_status status = run_step(core, need, err);
+    GUARD_SAY(say_outcome(&call_, core));
+    return GUARD_STEP(run, status);
 }
 
 sessile_status sessile_run_reply(sessile_run *run, const sessile_answer *answer,
@@ -183,7 +209,9 @@ sessile_status sessile_run_defer(sessile_run *run, sessile_id *out, sessile_erro
     API_OPTIONAL(sessile_id, out, SESSILE_NO_ID);
     API_NEED(run);
     GUARD_ENTER(run_defer, run);
-    return GUARD_LEAVE(run_defer(core, out, err));
+    GUARD_ENTRY(out);
+    GUARD_TEXT("run", slice_of("deferred"));
+    return GUARD_STEP(run, run_defer(core, out, err));
 }
 
 sessile_status sessile_pending_runs(sessile_session *session, sessile_pending_run **out,
@@ -203,6 +231,7 @@ sessile_status sessile_answer_begin(sessile_run **out, sessile_session *session,
     if (answer)
         API_TEXT(answer->text);
     GUARD_ENTER(answer_begin, session);
+    GUARD_GOES_ON;
     API_MEMORIES(cores, options->memories, options->memory_count, 1);
     GUARD_MAKE(out, &core->store->alloc);
     GUARD_MADE(out, run_begin_answer(GUARD_INTO(out), core, pending_run, answer, options,

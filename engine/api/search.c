@@ -28,6 +28,7 @@ sessile_status sessile_search_open(sessile_search **out, sessile_store *store,
         sessions = &all;
     GUARD_ENTER(search_open, store);
     GUARD_NAMES(sessile_list_options, sessions, guard_own_list);
+    GUARD_COUNT;
     GUARD_MAKE(out, &core->alloc);
     GUARD_MADE(out,
                search_open(GUARD_INTO(out), core, GUARD_WHO, options, sessions, err));

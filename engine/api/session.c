@@ -50,6 +50,7 @@ sessile_status sessile_create(sessile_session **out, sessile_store *store,
     API_SESSION;
     GUARD_ENTER(create, store);
     GUARD_NAMES(sessile_session_options, options, guard_own_names);
+    GUARD_COUNT;
     GUARD_MAKE(out, &core->alloc);
     status = session_make(core, options, NULL, NULL, err, id);
     sessile_session_options named = *options;
@@ -57,7 +58,8 @@ sessile_status sessile_create(sessile_session **out, sessile_store *store,
         named.id = sessile_text(id);
     if (!status)
         status = session_open(GUARD_INTO(out), core, &named, err);
-    GUARD_MADE(out, status);
+    GUARD_SAY(call_.names.id = named.id);
+    GUARD_MADE_SESSION(out, status);
 }
 
 sessile_status sessile_resume(sessile_session **out, sessile_store *store,
@@ -70,7 +72,28 @@ sessile_status sessile_resume(sessile_session **out, sessile_store *store,
     GUARD_ENTER(resume, store);
     GUARD_NAMES(sessile_session_options, options, guard_own_names);
     GUARD_MAKE(out, &core->alloc);
-    GUARD_MADE(out, session_open(GUARD_INTO(out), core, options, err));
+    status = session_open(GUARD_INTO(out), core, options, err);
+    GUARD_MADE_SESSION(out, status);
+}
+
+/* What is there is opened, as by resume. Making it is counted first: two who make one at
+ * the same time are counted twice, so never more are made than the limit allows. */
+static sessile_status open_counted(guard_call *call, session_core **out,
+                                   store_core *store,
+                                   const sessile_session_options *options,
+                                   sessile_error *err)
+{
+    sessile_status status = session_open(out, store, options, err);
+
+    if (status != SESSILE_NOTFOUND) {
+        call->event_of = OP_resume;
+        return status;
+    }
+    error_clear(err);
+    if (!guard_creates(call->who))
+        return guard_refuse(SESSILE_MAY_CREATE_SESSION, err);
+    status = guard_count(call, err);
+    return status ? status : session_open_or_make(out, store, options, err);
 }
 
 sessile_status sessile_session_open(sessile_session **out, sessile_store *store,
@@ -84,14 +107,11 @@ sessile_status sessile_session_open(sessile_session **out, sessile_store *store,
     GUARD_ENTER(session_open, store);
     GUARD_NAMES(sessile_session_options, options, guard_own_names);
     GUARD_MAKE(out, &core->alloc);
-    if (guard_creates(GUARD_WHO)) {
+    if (GUARD_WHO)
+        status = open_counted(&call_, GUARD_INTO(out), core, options, err);
+    else
         status = session_open_or_make(GUARD_INTO(out), core, options, err);
-    } else {
-        status = session_open(GUARD_INTO(out), core, options, err);
-        if (status == SESSILE_NOTFOUND)
-            status = guard_refuse(SESSILE_MAY_CREATE_SESSION, err);
-    }
-    GUARD_MADE(out, status);
+    GUARD_MADE_SESSION(out, status);
 }
 
 sessile_status sessile_session_close(sessile_session *session, sessile_error *err)
@@ -276,6 +296,8 @@ sessile_status sessile_set_title(sessile_session *session, sessile_slice title,
     API_NEED(session);
     API_TEXT(title);
     GUARD_ENTER(set_title, session);
+    GUARD_TEXT("set", sessile_text("title"));
+    GUARD_NUMBER("bytes", title.size);
     return GUARD_LEAVE(session_set_title(core, title, err));
 }
 

@@ -98,7 +98,7 @@ void sessile_store_close(sessile_store *store)
     if (!store)
         return;
     int is_view = store->is_view;
-    guard_end(GUARD_PRINCIPAL(store));
+    guard_close(GUARD_PRINCIPAL(store));
     GUARD_CLOSE(store);
     if (!is_view)
         store_handle_close(core);
@@ -119,16 +119,32 @@ static void set_policy(store_core *store, sessile_policy **own, sessile_policy *
     policy_release(before);
 }
 
+static sessile_status set_first(sessile_store *store, sessile_policy *policy,
+                                sessile_error *err)
+{
+    GUARD_ENTER(store_set_policy, store);
+    set_policy(core, &core->policies.policy, policy);
+    return GUARD_LEAVE(SESSILE_OK);
+}
+
+static sessile_status set_second(sessile_store *store, sessile_policy *fallback,
+                                 sessile_error *err)
+{
+    GUARD_ENTER(store_set_fallback, store);
+    set_policy(core, &core->policies.fallback, fallback);
+    return GUARD_LEAVE(SESSILE_OK);
+}
+
 void sessile_store_set_policy(sessile_store *store, sessile_policy *policy)
 {
-    if (store && !store->is_view)
-        set_policy(GUARD_OWN(store), &GUARD_OWN(store)->policies.policy, policy);
+    if (store)
+        (void)set_first(store, policy, NULL);
 }
 
 void sessile_store_set_fallback(sessile_store *store, sessile_policy *fallback)
 {
-    if (store && !store->is_view)
-        set_policy(GUARD_OWN(store), &GUARD_OWN(store)->policies.fallback, fallback);
+    if (store)
+        (void)set_second(store, fallback, NULL);
 }
 
 void sessile_list_options_init(sessile_list_options *options)

@@ -26,8 +26,8 @@ enum {
 
 /* Events that are equal, and not all written. */
 typedef struct counted {
-    uint64_t hash;
-    buf data; /* up to the count */
+    uint64_t hash, same; /* same: as of the event */
+    buf data;            /* up to the count */
     uint64_t count;
     int64_t since_ms;
     int is_failure; /* the first EQUAL_MOST of a minute were written */
@@ -307,7 +307,7 @@ static counted *count_of(audit_log *a, const buf *data, const char *user, int is
     if (c->data.failed)
         return NULL;
     c->hash = hash;
-    c->count = 0;
+    c->count = c->same = 0;
     c->is_failure = is_failure;
     c->since_ms = a->store->os->now_ms(a->store->os->ud);
     snprintf(c->user, sizeof c->user, "%s", user);
@@ -339,13 +339,16 @@ static sessile_status write_all(audit_log *a, const buf *data, const char *user,
 static sessile_status write_event(audit_log *a, audit_class class, const audit_event *e,
                                   const char *user, char id[AUDIT_ID], sessile_error *err)
 {
-    int is_failure = e->outcome.is == AUDIT_FAILURE;
+    int is_failure = e->outcome.is == AUDIT_FAILURE && class == AUDIT_WRITE;
     sessile_status status = SESSILE_OK;
+    char owner[PSEUDONYM_SIZE] = "";
     counted *c = NULL;
     buf data;
 
     buf_init(&data, &a->store->alloc);
-    audit_event_begin(&data, e, user);
+    if (e->operation.owner.size)
+        pseudonym_under_name_key(a->store->keys, e->operation.owner, owner);
+    audit_event_begin(&data, e, user, owner);
     if (data.failed) {
         buf_deinit(&data);
         return fail_nomem(err);
@@ -365,8 +368,10 @@ static sessile_status write_event(audit_log *a, audit_class class, const audit_e
             c = status ? NULL : count_of(a, &data, user, is_failure);
             id[0] = 0;
         }
-        if (c)
+        if (c) {
             c->count++;
+            c->same = class == AUDIT_READ ? e->same : 0;
+        }
     }
     if (!status && class != AUDIT_READ && (!c || c->count <= EQUAL_MOST)) {
         audit_event_end(&data, 1);
@@ -392,6 +397,17 @@ static sessile_status make_room(audit_log *a, sessile_error *err)
     return status;
 }
 
+/* 1: an event with that number was counted already, and is counted once more. */
+static int count_same(audit_log *a, uint64_t same)
+{
+    for (size_t i = 0; i < a->count_count; i++)
+        if (a->counts[i].same == same) {
+            a->counts[i].count++;
+            return 1;
+        }
+    return 0;
+}
+
 sessile_status audit_write(audit_log *a, audit_class class, const audit_event *e,
                            char id[AUDIT_ID], sessile_error *err)
 {
@@ -404,6 +420,12 @@ sessile_status audit_write(audit_log *a, audit_class class, const audit_event *e
     status = enter(a, err);
     if (status)
         return status;
+    if (e->same && class == AUDIT_READ && count_same(a, e->same)) {
+        pthread_mutex_unlock(&a->mutex);
+        if (id)
+            id[0] = 0;
+        return SESSILE_OK;
+    }
     if (e->who.user.size)
         status = make_room(a, err);
     if (!status && e->who.user.size)

@@ -39,7 +39,8 @@ typedef struct audit_event {
     struct {
         sessile_slice name, permission; /* name: the operation's */
         sessile_slice session;
-        sessile_id entry; /* SESSILE_NO_ID: none */
+        sessile_slice owner; /* whose it is, if not the user's: kept as a hash */
+        sessile_id entry;    /* SESSILE_NO_ID: none */
     } operation;
     struct {
         audit_outcome is;
@@ -50,6 +51,8 @@ typedef struct audit_event {
         sessile_slice request, source; /* the host's words */
     } from;
     sessile_slice details; /* JSON of an object, built by the engine */
+    uint64_t same; /* of AUDIT_READ: a number that equal events have, which are counted
+                      without being built; 0: none */
 } audit_event;
 void audit_event_init(audit_event *e);
 
@@ -94,8 +97,9 @@ sessile_status audit_reseal(store_core *st, sessile_error *err);
 /* ---- texts (audit_event.c) */
 
 /* Appends the data of an event up to its count, which audit_event_end() appends: equal
- * events have equal beginnings. user: the pseudonym. */
-void audit_event_begin(buf *out, const audit_event *e, const char *user);
+ * events have equal beginnings. user, owner: what stands for them, or "". */
+void audit_event_begin(buf *out, const audit_event *e, const char *user,
+                       const char *owner);
 void audit_event_end(buf *out, uint64_t count);
 
 #endif

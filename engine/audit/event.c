@@ -51,7 +51,8 @@ static void put(buf *out, const char *name, sessile_slice text)
     buf_deinit(&clean);
 }
 
-void audit_event_begin(buf *out, const audit_event *e, const char *user)
+void audit_event_begin(buf *out, const audit_event *e, const char *user,
+                       const char *owner)
 {
     buf_puts(out, "{\"operation\":");
     json_put_string(out, e->operation.name.data, e->operation.name.size);
@@ -64,6 +65,8 @@ void audit_event_begin(buf *out, const audit_event *e, const char *user)
     put(out, "key", e->who.key);
     put(out, "permission", e->operation.permission);
     put(out, "session", e->operation.session);
+    if (owner[0])
+        buf_printf(out, ",\"owner\":\"%s\"", owner);
     if (e->operation.entry != SESSILE_NO_ID)
         buf_printf(out, ",\"entry\":\"%08" PRIx32 "\"", e->operation.entry);
     buf_printf(out, ",\"outcome\":\"%s\"", outcome_names[e->outcome.is]);

@@ -13,11 +13,14 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/names.h"
 #include "base/text.h"
 #include "codec/entry.h"
 #include "audit/verify_internal.h"
 #include "session/handle.h"
 #include "session/header.h"
+
+static const char event_name[] = "audit_retain";
 
 typedef struct retention {
     audit_log *audit;
@@ -144,8 +147,8 @@ static sessile_status write_event(retention *r, uint32_t number, uint32_t part,
              ",\"anchor\":\"%s\"}",
              name, number, s->epoch, hex);
     audit_event_init(&e);
-    e.operation.name = sessile_text("audit_retain");
-    e.details = sessile_text(details);
+    e.operation.name = (sessile_slice){event_name, sizeof event_name - 1};
+    e.details = (sessile_slice){details, strlen(details)};
     return audit_write(r->audit, AUDIT_SYNCED, &e, NULL, err);
 }
 

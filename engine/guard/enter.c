@@ -9,24 +9,16 @@
 
 #include <string.h>
 
+#include "base/names.h"
 #include "guard/access.h"
+#include "guard/event.h"
+#include "guard/rows.h"
 #include "session/handle.h"
-
-/* A bit beyond all permissions: the call goes on with what another began. */
-#define STEP ((permissions)1 << 30)
-/* The same: one of read_audit and check_store is enough. */
-#define CHECK_AUDIT ((permissions)1 << 29)
-
-typedef struct operation {
-    permissions need;
-    int of_all; /* it touches what belongs to no single user: scope all */
-} operation;
 
 /* The columns of operations.def. */
 #define NEED_NONE              0
 #define NEED_NOTHING           0
 #define NEED_KEY               0
-#define NEED_STEP              STEP
 #define NEED_HOST              PERMISSION_HOST
 #define NEED_VIEW_SESSION      PERMISSION(VIEW_SESSION)
 #define NEED_MODIFY_SESSION    PERMISSION(MODIFY_SESSION)
@@ -36,7 +28,6 @@ typedef struct operation {
 #define NEED_READ_MEMORY       PERMISSION(READ_MEMORY)
 #define NEED_WRITE_MEMORY      PERMISSION(WRITE_MEMORY)
 #define NEED_READ_AUDIT        PERMISSION(READ_AUDIT)
-#define NEED_CHECK_AUDIT       CHECK_AUDIT
 #define NEED_CHECK_STORE       PERMISSION(CHECK_STORE)
 #define NEED_MOVE_STORE        PERMISSION(MOVE_STORE)
 #define NEED_MANAGE_KEYS       PERMISSION(MANAGE_KEYS)
@@ -51,9 +42,10 @@ typedef struct operation {
 #define OF_ALL_LINK    0
 #define OF_ALL_STORE   1
 
-#define OPERATION(name, permission, also, limit, event, screens, object) \
-    [OP_##name] = {NEED_##permission | NEED_##also, OF_ALL_##object},
-static const operation operations[OP_COUNT] = {
+#define OPERATION(name, permission, also, limit, event, screens, object)            \
+    [OP_##name] = {NEED_##permission | NEED_##also, OF_ALL_##object, LIMIT_##limit, \
+                   #event},
+const guard_row guard_rows[OP_COUNT] = {
 #include "guard/operations.def"
 };
 #undef OPERATION
@@ -64,6 +56,49 @@ static const unsigned char has_names[OP_COUNT] = {
     [OP_create] = 1, [OP_resume] = 1,   [OP_session_open] = 1,
     [OP_delete] = 1, [OP_undelete] = 1, [OP_records_open] = 1,
 };
+int guard_changes(unsigned op)
+{
+    const permissions reads = PERMISSION(VIEW_SESSION) | PERMISSION(READ_MEMORY) |
+                              PERMISSION(CHECK_STORE) | PERMISSION(READ_AUDIT) |
+                              NEED_STEP | NEED_CHECK_AUDIT;
+
+    return (guard_rows[op].need & ~reads) != 0;
+}
+
+/* After an event could not be written, nothing is changed before one can. This one says
+ * that there may be a gap. */
+static sessile_status check_audit(const principal *p, sessile_error *err)
+{
+    sessile_error why;
+    audit_event e;
+    sessile_status status;
+
+    while (p->parent)
+        p = p->parent;
+    audit_event_init(&e);
+    e.operation.name = slice_of("audit_resumed");
+    status = guard_event(p, AUDIT_WRITE, &e, NULL, &why);
+    if (!status)
+        atomic_store(&p->guard->broken, 0);
+    return status ? fail_rule(err, status, "audit",
+                              "nothing was done, because the audit cannot be written: %s",
+                              why.message)
+                  : SESSILE_OK;
+}
+
+/* Of a call that may change something: whether it can be recorded. */
+static sessile_status check_recorded(const guard_call *call, sessile_error *err)
+{
+    const guard *g = call->who->guard;
+    const permissions looks =
+        PERMISSION(CHECK_STORE) | PERMISSION(READ_AUDIT) | NEED_CHECK_AUDIT;
+    permissions need = guard_rows[call->op].need;
+
+    if (!g->audit || !atomic_load_explicit(&g->broken, memory_order_relaxed) ||
+        need & (NEED_STEP | looks) || !(g->closed || guard_changes(call->op)))
+        return SESSILE_OK;
+    return check_audit(call->who, err);
+}
 
 int guard_gives_memory(const principal *p, const sessile_memory *memory, int writes)
 {
@@ -98,20 +133,20 @@ static sessile_status refuse_first(permissions missing, sessile_error *err)
 sessile_status guard_check(guard_call *call, sessile_error *err)
 {
     principal *p = call->who;
-    const operation *o = &operations[call->op];
+    const guard_row *o = &guard_rows[call->op];
     permissions missing;
     sessile_status status;
 
-    if (!principal_stands(p) || (!(o->need & STEP) && !principal_lives(p)))
+    if (!principal_stands(p) || (!(o->need & NEED_STEP) && !principal_lives(p)))
         return fail(err, SESSILE_DENIED, "the credential is not accepted");
     status = access_check(p, err);
     if (status)
         return status;
-    missing = o->need & ~p->may & ~STEP;
-    if (missing & CHECK_AUDIT)
+    missing = o->need & ~p->may & ~NEED_STEP;
+    if (missing & NEED_CHECK_AUDIT)
         missing = p->may & (PERMISSION(READ_AUDIT) | PERMISSION(CHECK_STORE))
-                      ? missing & ~CHECK_AUDIT
-                      : missing ^ CHECK_AUDIT ^ PERMISSION(READ_AUDIT);
+                      ? missing & ~NEED_CHECK_AUDIT
+                      : missing ^ NEED_CHECK_AUDIT ^ PERMISSION(READ_AUDIT);
     if (missing && has_names[call->op] && access_is_narrow(p)) {
         call->missing = missing;
         missing = 0;
@@ -133,7 +168,7 @@ sessile_status guard_check(guard_call *call, sessile_error *err)
         return fail(err, SESSILE_DENIED,
                     "what an agent keeps for all users is written with a role of scope "
                     "all: write to the user's own memory");
-    return SESSILE_OK;
+    return check_recorded(call, err);
 }
 
 static sessile_slice own_agent(const store_core *store)
@@ -154,7 +189,7 @@ static sessile_status take_granted(guard_call *call, const guard_names *names, i
     int64_t until_ms;
     permissions more = access_on(p, names, sees, &until_ms), missing;
 
-    missing = (sees ? call->missing : operations[call->op].need) & ~more;
+    missing = (sees ? call->missing : guard_rows[call->op].need) & ~more;
     if (!sees && !more)
         return refuse_foreign(err);
     if (missing)
@@ -183,21 +218,26 @@ sessile_status guard_own_names(guard_call *call, const store_core *store,
     names = (guard_names){options->agent, options->user, options->id};
     if (!names.agent.size)
         names.agent = own_agent(store);
+    call->names = names;
     return take_granted(call, &names, principal_sees(p, &names), err);
 }
 
-sessile_status guard_made_names(const principal *p, const session_core *from,
+sessile_status guard_made_names(guard_call *call, const session_core *from,
                                 const sessile_session_options *options,
                                 sessile_error *err)
 {
     const session_identity *own = &from->identity;
     guard_names names = {options->agent, options->user, options->id};
+    int sees;
 
     if (!names.agent.size)
         names.agent = (sessile_slice){own->agent, own->agent_size};
     if (!names.user.size)
         names.user = (sessile_slice){own->user, own->user_size};
-    return principal_sees(p, &names) ? SESSILE_OK : refuse_foreign(err);
+    sees = principal_sees(call->who, &names);
+    if (!sees || !call->names.id.size)
+        call->names = names;
+    return sees ? SESSILE_OK : refuse_foreign(err);
 }
 
 sessile_status guard_own_memory(guard_call *call, const store_core *store,
@@ -209,6 +249,7 @@ sessile_status guard_own_memory(guard_call *call, const store_core *store,
     int sees =
         options->user.size ? principal_sees(p, &names) : principal_sees_agent(p, agent);
 
+    call->names = (guard_names){agent, options->user, {NULL, 0}};
     return sees ? SESSILE_OK : refuse_foreign(err);
 }
 
@@ -224,6 +265,16 @@ sessile_status guard_own_user(const principal *p, sessile_slice *user, sessile_e
         return refuse_foreign(err);
     *user = p->user;
     return p->user.size ? SESSILE_OK : refuse_foreign(err);
+}
+
+sessile_status guard_ends_user(const principal *p, sessile_slice user, sessile_error *err)
+{
+    if (p->user.size && p->user.size == user.size &&
+        !memcmp(p->user.data, user.data, user.size))
+        return fail(err, SESSILE_INVALID,
+                    "nobody erases oneself, since the record of it would name the user "
+                    "again: use the host's handle, or a view of another user");
+    return guard_own_user(p, &user, err);
 }
 
 sessile_status guard_may_consent(const principal *p, sessile_slice user,
@@ -249,6 +300,7 @@ sessile_status guard_own_list(guard_call *call, const store_core *store,
     const principal *p = call->who;
 
     (void)store; /* a list is of every agent where none is named */
+    call->names = (guard_names){options->agent, options->user, {NULL, 0}};
     if (options->agent.data && !principal_sees_agent(p, options->agent))
         return refuse_foreign(err);
     if (p->all)

@@ -19,4 +19,11 @@
 sessile_status guard_event(const principal *p, audit_class class, audit_event *e,
                            char id[AUDIT_ID], sessile_error *err);
 
+/* A checkpoint that the engine makes by itself: counted as one of the caller's (LIMIT),
+ * and recorded. who: may be NULL. failed: its code is OK if it was made. */
+sessile_status guard_checkpoint_begin(principal *who, const session_core *s,
+                                      sessile_error *err);
+void guard_checkpoint_end(principal *who, const session_core *s, sessile_id checkpoint,
+                          const sessile_error *failed);
+
 #endif

@@ -8,7 +8,7 @@
 #include "guard/credential.h"
 #include "session/store_handle.h"
 
-void guard_end(principal *p)
+void guard_close(principal *p)
 {
     if (!p || p->parent)
         return;
@@ -293,6 +293,12 @@ static sessile_status renew(principal *p, const principal_about *about,
         narrows = same(p->agents[i], about->agents[i]);
     if (!same(p->user, about->user) || !same(p->actor, about->actor))
         return refuse(err);
+    /* else what is revoked would not be what the view stands on */
+    if (p->is_lenient != about->is_lenient || p->is_by_key != about->is_by_key ||
+        (p->is_by_key && !same(p->key, about->key)))
+        return fail(err, SESSILE_INVALID,
+                    "the new credential is of another kind, or another key: make a view "
+                    "with it");
     if (!narrows)
         return fail(err, SESSILE_INVALID,
                     "the new credential is for other agents: make a view with it");
@@ -370,7 +376,7 @@ int guard_can(const sessile_store *view, sessile_permission permission,
               const sessile_session_options *names)
 {
     principal *p = view->who;
-    guard_call call = {.who = p, .op = OP_can};
+    guard_call call = {.who = p};
     sessile_session_options own = *names;
     int can;
 
@@ -380,6 +386,7 @@ int guard_can(const sessile_store *view, sessile_permission permission,
         return 0;
     if (!own.id.size) /* a memory, which a view of one session has as well */
         own.id = p->session;
+    guard_begin(&call, OP_can);
     call.missing = PERMISSION_OF(permission) & ~p->may;
     can = !guard_own_names(&call, view->core, &own, NULL) &&
           (call.who->may & PERMISSION_OF(permission));

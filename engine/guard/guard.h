@@ -19,13 +19,15 @@ struct guard {
     store_core *store;
     roles roles;
     int require_principal;
-    int consent; /* a user's consent is given by nobody else */
+    int consent;                /* a user's consent is given by nobody else */
     limiter *limiter;           /* NULL: nothing is counted */
     audit_log *audit;           /* NULL: nothing is written */
     int sync, no_reads, closed; /* sessile_audit_options */
     int is_waiting;         /* the store is guarded, and nobody has set its guard yet */
     access_fold *access;    /* grants, keys, locks */
     jws_verifier *verifier; /* NULL: no tokens */
+    atomic_int broken;      /* an event could not be written */
+    atomic_uint made;       /* principals and handles, which are numbered */
 };
 
 /* sessile_store_guard(), _as(), _renew() and _revoke(); arguments are not NULL. */
@@ -45,7 +47,7 @@ int guard_can(const sessile_store *view, sessile_permission permission,
 sessile_status guard_opened(sessile_store *store, sessile_error *err);
 /* What the store's own handle does when it is closed, before its core is: what has logs
  * open goes, whoever else holds the guard. p may be NULL. */
-void guard_end(principal *p);
+void guard_close(principal *p);
 void guard_free(guard *g);
 int64_t guard_now_ms(const guard *g);
 

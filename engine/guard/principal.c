@@ -51,6 +51,12 @@ void principal_retain(principal *p)
     counted_retain(p);
 }
 
+uint32_t principal_hold(principal *p)
+{
+    counted_retain(p);
+    return 1 + atomic_fetch_add(&p->guard->made, 1);
+}
+
 void principal_release(principal *p)
 {
     counted_release(p);
@@ -175,6 +181,8 @@ static principal *new_child(principal *parent, const principal_about *about)
     p->guard = parent->guard;
     p->method = about->method ? slice_of(about->method) : parent->method;
     p->is_by_key = about->is_by_key;
+    p->number = 1 + atomic_fetch_add(&p->guard->made, 1);
+    p->is_lenient = about->is_lenient;
     atomic_init(&p->expires_ms, about->expires_ms);
     atomic_init(&p->version, UINT64_MAX);
     if (!copy_texts(p, about))

@@ -39,9 +39,12 @@ struct principal {
     sessile_slice *roles;  /* as in its credential: also those that nobody defined */
     size_t role_count;
     int is_by_key;  /* key is that of an access key */
+    int is_lenient; /* by a key or a token, which is not the host's word */
     int is_granted; /* what grants give on names: agents[0], owner, session */
     int is_own;     /* … which are its parent's own */
     sessile_slice owner;
+    _Atomic uint64_t counted;   /* who is counted for its user; 0: not worked out */
+    uint32_t number;            /* of the principals of this guard */
     _Atomic int64_t expires_ms; /* 0: never */
     atomic_int revoked;
     _Atomic uint64_t version; /* of the control log with which it was compared */
@@ -88,12 +91,8 @@ int principal_lives(const principal *p);
 /* 1: one of the patterns is that name, or ends with `*` and is its beginning. */
 int names_match(const sessile_slice *patterns, size_t count, sessile_slice name);
 
-/* Names of a session, or of a memory (id empty). agent: resolved, not empty. */
-typedef struct guard_names {
-    sessile_slice agent, user, id;
-} guard_names;
-
-/* 1: the names are in its scope. Nothing is looked up. NULL: all names are. */
+/* 1: the names are in its scope. agent: resolved, not empty. Nothing is looked up. NULL:
+ * all names are. */
 int principal_sees(const principal *p, const guard_names *names);
 int principal_sees_agent(const principal *p, sessile_slice agent);
 

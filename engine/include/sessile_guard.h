@@ -165,12 +165,11 @@ SESSILE_API void sessile_guard_options_init(sessile_guard_options *options);
  * that were opened through `store` before are not guarded: call this right after the
  * store was opened.
  *
- * INVALID: the store has a guard already, or is a view; a role, a rule, a rate, a URL or a
- * host in urls.options.allow that cannot be: the message names it. UNSUPPORTED: the store
- * cannot keep an audit: give another one; the client library of Redis is not installed.
- * DENIED, INVALID: the file of
- * the tokens' keys, or a token option that is missing. With a profile or `off`: BUSY,
- * FULL, IO, as of any write. NOMEM.
+ * INVALID: the store has a guard already, or is a view; a role, a rule, a rate, a URL or
+ * a host in urls.options.allow that cannot be: the message names it. UNSUPPORTED: the
+ * store cannot keep an audit: give another one; the client library of Redis is not
+ * installed. DENIED, INVALID: the file of the tokens' keys, or a token option that is
+ * missing. With a profile or `off`: BUSY, FULL, IO, as of any write. NOMEM.
  */
 SESSILE_API sessile_status sessile_store_guard(sessile_store *store,
                                                const sessile_guard_options *options,
@@ -238,11 +237,12 @@ SESSILE_API sessile_status sessile_store_as(sessile_store **out, sessile_store *
                                             const sessile_credential *credential,
                                             sessile_error *err);
 
-/* Gives a view a newer credential of the same user: calls that are DENIED because it
- * expired pass again, until the new one expires. The view goes on with the permissions
- * that both give. Without a key or token it is the host's word, and what it leaves out
- * stays. A view of another view stays bound by that one's. DENIED: the credential is not
- * accepted. INVALID: not a view, other agents, or a time in the past. */
+/* Gives a view a newer credential of the same user and kind: calls that are DENIED
+ * because it expired pass again, until the new one expires. The view goes on with the
+ * permissions that both give. Without a key or token it is the host's word, and what it
+ * leaves out stays. A view of another view stays bound by that one's. DENIED: the
+ * credential is not accepted. INVALID: not a view, another kind of credential or another
+ * access key, other agents, or a time in the past. */
 SESSILE_API sessile_status sessile_store_renew(sessile_store *view,
                                                const sessile_credential *credential,
                                                sessile_error *err);

@@ -173,8 +173,8 @@ typedef struct sessile_receipt {
  *
  * Each step can be repeated: after an error or a crash, call it again. DENIED, rule
  * `hold:ID`: a hold keeps something of the user; nothing was removed. INVALID: user is
- * empty. UNSUPPORTED: the store cannot remove logs. BUSY: somebody writes to one of the
- * sessions.
+ * empty, or the one whose view this is. UNSUPPORTED: the store cannot remove logs. BUSY:
+ * somebody writes to one of the sessions.
  */
 SESSILE_API sessile_status sessile_user_erase(sessile_store *store, sessile_slice user,
                                               const sessile_erase_options *options,

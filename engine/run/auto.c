@@ -7,6 +7,7 @@
  */
 #include "run/run.h"
 
+#include "guard/event.h"
 #include "operations/checkpoint.h"
 #include "session/count.h"
 
@@ -114,8 +115,12 @@ static void write_checkpoint(run_core *run, sessile_slice state)
                                     .keep = run->config.checkpoint.keep};
     if (o.reason == SESSILE_CHECKPOINT_EVENT)
         o.event = (sessile_slice){run->options.event, run->options.event_size};
-    if (session_checkpoint_at(run->session, run->result.outcome.head, &o,
-                              &run->result.outcome.checkpoint, &why))
+    sessile_status status = guard_checkpoint_begin(run->who, run->session, &why);
+    if (!status)
+        status = session_checkpoint_at(run->session, run->result.outcome.head, &o,
+                                       &run->result.outcome.checkpoint, &why);
+    guard_checkpoint_end(run->who, run->session, run->result.outcome.checkpoint, &why);
+    if (status)
         run->checkpoint.why = why;
 }
 

@@ -216,6 +216,8 @@ typedef struct run_memory {
 
 struct run_core {
     const allocator *alloc;
+    struct principal
+        *who; /* whose checkpoints are counted and recorded, or NULL; borrowed */
     session_core *session;
     run_kind kind;
     sessile_policy *policy;    /* a reference, or NULL */

@@ -38,8 +38,8 @@ struct store_core {
     sessile_durability durability;
     int64_t ttl_ms;
     struct write_rules *rules; /* counted: of screen/write.h; NULL: none */
-    int over_records;        /* the host keeps the records of its sessions */
-    store_holds *holds;      /* NULL: there are none */
+    int over_records;          /* the host keeps the records of its sessions */
+    store_holds *holds;        /* NULL: there are none */
     atomic_int consent;      /* 1: what users have not consented to is not found either */
     sessile_config config;   /* with the defaults; without policies */
     pthread_mutex_t mutex;   /* guards what follows */

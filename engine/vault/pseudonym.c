@@ -113,6 +113,13 @@ sessile_status pseudonym_find(const keyring *k, sessile_slice user,
     return status;
 }
 
+void pseudonym_under_name_key(const keyring *k, sessile_slice user,
+                              char out[PSEUDONYM_SIZE])
+{
+    print(out, keyring_name_key(k), user);
+    out[0] = 'o';
+}
+
 sessile_status pseudonym_open(const keyring *k, const char *pseudonym,
                               const char *secret_name, sessile_slice sealed, buf *out,
                               sessile_error *err)

@@ -252,6 +252,9 @@ sessile_status pseudonym_make(const keyring *k, sessile_slice user,
 sessile_status pseudonym_find(const keyring *k, sessile_slice user,
                               char (*out)[PSEUDONYM_SIZE], size_t room, size_t *count,
                               sessile_error *err);
+/* "o_" and a hash under the name key: of somebody whose secret is not asked for. */
+void pseudonym_under_name_key(const keyring *k, sessile_slice user,
+                              char out[PSEUDONYM_SIZE]);
 /* Appends the name. SEALED: the user was forgotten, or the keys that sealed it were
  * dropped. */
 sessile_status pseudonym_open(const keyring *k, const char *pseudonym,

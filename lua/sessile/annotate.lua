@@ -109,10 +109,9 @@ function methods:suspend(given)
   if not head then
     return nil, message, code
   end
-  local id
-  id, message, code = self._core:suspend(opts.reason, opts.state)
+  local id, why, failed, retry, rule = self._core:suspend(opts.reason, opts.state)
   if not id then
-    return nil, message, code
+    return nil, why, failed, retry, rule
   end
   return outcome.paused(self, head, id)
 end
@@ -133,9 +132,9 @@ function methods:resume_with(messages)
   if #list == 0 and next(list) ~= nil then
     list = { messages }
   end
-  local first, message, code = self._core:resume_with(list)
+  local first, message, code, retry, rule = self._core:resume_with(list)
   if not first then
-    return nil, message, code
+    return nil, message, code, retry, rule
   end
   local ids = {}
   for i = 1, #list do

@@ -1,10 +1,13 @@
 -- memory_audit.lua: entries of a memory that a person should look at.
 --
--- It finds what looks like an order to the model, an address or a secret, what the engine trusts
--- less than the policy that proposed it, and sessions from which far more was remembered than from
--- others. It is a help, not a proof: what it does not find may still be one.
+-- It finds what looks like an order to the model, an address or a secret, what the screens that
+-- ship say of it today, what the engine trusts less than the policy that proposed it, and sessions
+-- from which far more was remembered than from others. It is a help, not a proof: what it does not
+-- find may still be one.
 
 local redact = require "sessile.redact"
+local screens = require "sessile.screens"
+local url = require "sessile.url"
 
 local audit = {}
 
@@ -47,6 +50,45 @@ local function looks_like(text)
   return found
 end
 
+-- What a screen that ships finds, in the words of an audit; of another one: "screen".
+local OF_SCREEN = { no_orders = "order", secrets = "secret" }
+
+--- A function that says what today's screens find in a row: a list of {what, screen, rule}. They
+--- were perhaps not there when it was written. nil, message, code.
+function audit.judge()
+  local list, message, code = screens.load { "no_orders", "secrets", "injection" }
+  if not list then
+    return nil, message, code
+  end
+  return function(row)
+    local found = {}
+    for _, text in ipairs { row.value, row.also or "" } do
+      local said = list:run { kind = "memory", source = row.source, key = row.key, text = text }
+      for _, one in ipairs(said and said.findings or {}) do
+        found[#found + 1] = { what = OF_SCREEN[one.screen] or "screen", screen = one.screen,
+          rule = one.rule }
+      end
+      local ok, _, _, leads = url.check(text)
+      if not ok and leads then
+        found[#found + 1] = { what = "address", screen = "urls", rule = leads.rule }
+      end
+    end
+    return found
+  end
+end
+
+-- The sessions that an entry is from, each once.
+local function sessions_of(row)
+  local names, seen = {}, {}
+  for _, from in ipairs(row.from or {}) do
+    if not seen[from.session] then
+      seen[from.session] = true
+      names[#names + 1] = from.session
+    end
+  end
+  return names[1] and names or nil
+end
+
 local LEAST, TIMES = 10, 5 -- entries of a session, and how often as many as the median of all
 
 -- Sessions from which far more entries are than from the others.
@@ -81,18 +123,24 @@ local function busy(rows)
   return found
 end
 
---- What a person should look at in these entries: {what = "order", "address", "secret" or
---- "lowered", row, part} of an entry, {what = "session", session, agent, entries, usual} of a
---- session. A secret is never in `part`.
-function audit.of(rows)
+--- What a person should look at in these entries: {what = "order", "address", "secret", "screen" or
+--- "lowered", row, part, screen, rule, sessions} of an entry, {what = "session", session, agent,
+--- entries, usual} of a session. A secret is never in `part`. judge: of audit.judge(), or nil.
+function audit.of(rows, judge)
   local list = {}
   for _, row in ipairs(rows) do
     local found = looks_like(table.concat({ row.key or "", row.value, row.also or "" }, "\n"))
     found.lowered = type(row.metadata) == "table" and row.metadata.lowered == true
       and not row.approved
-    for _, what in ipairs { "order", "secret", "address", "lowered" } do
-      if found[what] then
-        list[#list + 1] = { what = what, row = row,
+    local by = {}
+    for _, one in ipairs(judge and judge(row) or {}) do
+      by[one.what] = by[one.what] or one
+    end
+    for _, what in ipairs { "order", "secret", "address", "screen", "lowered" } do
+      local screen = by[what] or {}
+      if found[what] or by[what] then
+        list[#list + 1] = { what = what, row = row, screen = screen.screen, rule = screen.rule,
+          sessions = sessions_of(row),
           part = (what == "order" or what == "address") and found[what] or nil }
       end
     end

@@ -177,14 +177,18 @@ function methods:why(entry)
   return why.of(self, row)
 end
 
---- What a person should look at: a list of {what = "order", "address" or "secret", row, part} and
---- {what = "session", session, agent, entries, usual}.
+--- What a person should look at: see memory_audit.lua.
 function methods:audit()
   local rows, message, code = self._core:list { states = { "live", "pending" } }
   if not rows then
     return nil, message, code
   end
-  return audit.of(rows)
+  local judge
+  judge, message, code = audit.judge()
+  if not judge then
+    return nil, message, code
+  end
+  return audit.of(rows, judge)
 end
 
 local markdown_options = options.shape("memory:markdown", { day = "string" })

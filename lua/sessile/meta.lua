@@ -433,8 +433,8 @@ function sessile.json(text) end
 ---@class sessile.Json
 ---@field json string
 
----Checks a proof of store:audit_prove, without a store. The key is the root key of the audit, or one
----that the audit has for that time. EDAMAGED: it proves nothing.
+---Checks a proof of store:audit_prove, without a store. The key is the root key of the audit, or
+---one that the audit has for that time. EDAMAGED: it proves nothing.
 ---@param proof string
 ---@return table? event  with its `timestamp`
 ---@return string key_or_message
@@ -1720,8 +1720,8 @@ function Store:locks() end
 function Store:revoke() end
 
 ---The events of the audit, oldest first: `for event in store:audit { outcome = "failure" } do`. The
----reader has `cursor()`, a text from which another reader goes on, `wait(timeout_ms)`, which returns
----whether something was written meanwhile, and `close()`. Without `follow` it ends with the newest
+---reader has `cursor()`, a text from which another reader goes on, `wait(timeout_ms)`, which
+---returns whether something was written meanwhile, and `close()`. Without `follow` it ends with the newest
 ---event, and can be called again. It raises if the audit cannot be read, unless `on_damage` takes
 ---that: the rest is read then. What is read was not verified: `store:audit_verify`.
 ---
@@ -1749,8 +1749,8 @@ function Store:audit_verify(opts) end
 ---@return string? code
 function Store:audit_root() end
 
----The last seals, as `anchors` of store:audit_verify. Everything is verified first. EDAMAGED: it does
----not hold.
+---The last seals, as `anchors` of store:audit_verify. Everything is verified first. EDAMAGED: it
+---does not hold.
 ---@param opts? {root: string?, copy: boolean?}
 ---@return sessile.AuditAnchor[]? anchors
 ---@return string? message
@@ -1763,8 +1763,8 @@ function Store:audit_head(opts) end
 ---@return string? code
 function Store:audit_seal() end
 
----A proof that an event is in the audit, for sessile.audit_check: JSON. ESUSPENDED: it is not sealed
----yet.
+---A proof that an event is in the audit, for sessile.audit_check: JSON. ESUSPENDED: it is not
+---sealed yet.
 ---@param id string  of the event
 ---@return string? proof
 ---@return string? message
@@ -1782,6 +1782,132 @@ function Store:who() end
 ---@param on? {agent: string?, user: string?, id: string?}
 ---@return boolean
 function Store:can(permission, on) end
+
+---@class sessile.StoreConsent
+---@field agent? string who remembers; nil: the store's agent
+---@field user? string who is remembered
+---@field given? boolean false: the consent is withdrawn; nil: it is given
+---@field keep? boolean withdrawn: what is remembered stays
+---@field by? string who says so
+---@field text? string the words in which it was given
+---@field scope? string to what
+
+---Writes that a user consents to be remembered by an agent, or does no longer: then what is
+---remembered is erased. ENOTFOUND: there is no memory to withdraw it from. EDENIED with the rule
+---`hold:ID`: it is withdrawn, and what is remembered stays under that hold.
+---@param opts sessile.StoreConsent
+---@return integer? erased entries
+---@return string? message
+---@return string? code
+function Store:consent(opts) end
+
+---@class sessile.ConsentRow
+---@field agent string
+---@field user string
+---@field given boolean
+---@field time? integer ms since 1970, of the newest word about it; nil: the user was never asked
+---@field by? string
+---@field text? string
+---@field text_hash? string BLAKE2b-256 of the text, in hex
+---@field scope? string
+---@field entries integer that are kept
+
+---The memories of a user, or of all users, and whether they consent to them; by agent.
+---@param user? string
+---@return sessile.ConsentRow[]? rows
+---@return string? message
+---@return string? code
+function Store:consents(user) end
+
+---@class sessile.HoldOptions
+---@field reason? string why; needed
+---@field user? string all of this user
+---@field agent? string all of this agent, or what it has of the user
+---@field session? string this session alone, of the agent (nil: the store's) and the user
+---@field by? string who wants it
+---@field until? string|integer when it ends: "90d" from now, "2027-01-01", or ms since 1970
+
+---Keeps data from being removed for good: each deletion of it is EDENIED, with the rule `hold:ID`,
+---and a purge passes it over. A soft deletion is let. It binds whoever opens the store.
+---@param opts sessile.HoldOptions
+---@return string? id
+---@return string? message
+---@return string? code
+function Store:hold(opts) end
+
+---@class sessile.HoldRow
+---@field id string
+---@field reason string
+---@field user? string
+---@field agent? string
+---@field session? string
+---@field by? string
+---@field time integer ms since 1970
+---@field until? integer ms since 1970
+
+---The holds in force, oldest first.
+---@return sessile.HoldRow[]? rows
+---@return string? message
+---@return string? code
+function Store:holds() end
+
+---Ends a hold. ENOTFOUND: it is not in force.
+---@param id string
+---@param opts? {by: string?}
+---@return true? done
+---@return string? message
+---@return string? code
+function Store:release(id, opts) end
+
+---@class sessile.RetentionOptions
+---@field sessions? number|string|false a session, after its newest entry; nil, false: for ever
+---@field deleted? number|string|false a session that was deleted softly; nil: "90d"
+---@field memory? number|string|false an entry of a memory, after it was written; nil: for ever
+---@field agents? table<string, table> the same three for an agent: they go before those above
+---@field users? table<string, table> the same for a user: they go before those of agents
+---@field dry_run? boolean remove nothing
+
+---Removes what is kept longer than it says. Nothing else removes anything by itself: run it from a
+---timer. held: sessions and memories that a hold keeps; closed: memories that do not open.
+---@param opts sessile.RetentionOptions
+---@return table<"sessions"|"bytes"|"entries"|"held"|"closed", integer>? removed
+---@return string? message
+---@return string? code
+function Store:purge_retention(opts) end
+
+---Hands out all that the store keeps of a user: each session and memory as JSON and as Markdown,
+---the consents, and last manifest.json with the SHA-256 of the others. write(name, text) is called
+---for each file (names have a `/`) and returns true, or nil, message, code, which end the export.
+---failed: sessions that could not be read, which the manifest names. ENOTFOUND: there is nothing.
+---@param user string
+---@param write fun(name: string, text: string): boolean?, string?, string?
+---@return {sessions: integer, memories: integer, files: integer, failed: integer}? done
+---@return string? message
+---@return string? code
+function Store:export_user(user, write) end
+
+---@class sessile.Receipt
+---@field time integer ms since 1970
+---@field subject string the user: a hash under a key of the store
+---@field shredded boolean the user's secret was destroyed; false: a plain store
+---@field sessions integer removed
+---@field memories integer removed
+---@field bytes integer
+---@field shared_entries integer erased from what agents keep for all
+---@field forks integer not reached: sessions of others with entries of the user's
+---@field without_user integer not reached: sessions of no user
+---@field unreadable integer logs that do not say whose they are
+---@field json string all of it, with what else was not reached
+
+---Erases a user: destroys the user's secret, removes every session and memory of the user, and what
+---agents keep for all from these sessions. After an error or a crash, call it again. EDENIED with
+---the rule `hold:ID`: a hold keeps something of the user, and nothing was removed.
+---@param user string
+---@param opts? {dry_run: boolean?}
+---@return sessile.Receipt? receipt
+---@return string? message
+---@return string? code
+function Store:erase_user(user, opts) end
 
 ---Deletes expired sessions, and those deleted softly longer ago than `retention` ("90d").
 ---@param opts? {agent: string?, user: string?, retention: number|string|nil, dry_run: boolean?}

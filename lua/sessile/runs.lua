@@ -91,8 +91,8 @@ function starters.turn(self, messages, given)
     name, model = name or model, nil
   end
   local checkpoint = triggers.checkpoints("session:turn", opts.checkpoint) or self._checkpoint
-  local run
-  run, message, code = self._core:turn(messages, {
+  local run, retry, rule
+  run, message, code, retry, rule = self._core:turn(messages, {
     usage = opts.usage, model = name, metadata = opts.metadata, base = opts.base,
     on_conflict = opts.on_conflict, policy = chosen.handle, no_policy = chosen.none,
     fallback = chosen.fallback.handle, no_fallback = chosen.fallback.none, event = opts.event,
@@ -104,7 +104,7 @@ function starters.turn(self, messages, given)
     memories = chosen.handle and remember.of_policies(self),
   })
   if not run then
-    return nil, message, code
+    return nil, message, code, retry, rule
   end
   return host.wrap(run, self, "turn", chosen, model or self._model,
     checkpoint and checkpoint.state)
@@ -207,19 +207,18 @@ end
 -- ---------------------------------------------------------------- methods
 
 -- Steps a run to its end.
-local function driven(run, message, code)
+local function driven(run, ...)
   if not run then
-    return nil, message, code
+    return nil, ...
   end
   return host.drive(run)
 end
 
 -- The same; what was said may be remembered after it.
-local function driven_and_heard(self, run, message, code)
-  local result
-  result, message, code = driven(run, message, code)
+local function driven_and_heard(self, ...)
+  local result, message, code, retry, rule = driven(...)
   if not result then
-    return nil, message, code
+    return nil, message, code, retry, rule
   end
   return remember.after(self, result)
 end

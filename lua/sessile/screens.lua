@@ -118,8 +118,8 @@ function screens.load(given)
   return setmetatable({ _core = handle }, meta)
 end
 
---- What may be written, of the options of a guard, as the core takes it: a list of screens, and what
---- is done with URLs, by kind. nil, message, code.
+--- The screens of the options of a guard, with its schemas, as the core takes them: in a table,
+--- which is empty if there are none. nil, message, code.
 function screens.rules(given, schemas)
   if not given and not schemas then
     return {}

@@ -72,8 +72,8 @@ local function open_session(self, kind, opts)
     ttl = theirs.ttl
   end
   local open = self._core[enabled and kind or "resume"]
-  local handle
-  handle, message, code = open(self._core, {
+  local handle, retry, rule
+  handle, message, code, retry, rule = open(self._core, {
     id = opts.id, agent = opts.agent, user = opts.user or self._user or nil, title = opts.title,
     metadata = opts.metadata, uuid = opts.uuid,
     window = opts.window, reserve = opts.reserve, keep_min = opts.keep_min,
@@ -84,7 +84,7 @@ local function open_session(self, kind, opts)
   if not handle and not enabled and kind == "session" and code == "ENOTFOUND" then
     return nil, why, denied -- it would be created now
   elseif not handle then
-    return nil, message, code
+    return nil, message, code, retry, rule
   end
   local defaults = inherited.merge(own, theirs, self)
   defaults.settings = settings.over(self._settings, settings.take(who, opts))

@@ -150,6 +150,14 @@ local calls = {
   end,
   ["store:purge"] = function(o) store:purge(o) end,
   ["store:purge_forgotten"] = function(o) store:purge_forgotten(o) end,
+  ["store:consent"] = function(o) store:consent(o) end,
+  ["store:hold"] = function(o) store:hold(o) end,
+  ["store:release"] = function(o) store:release("00000001", o) end,
+  ["store:purge_retention"] = function(o) store:purge_retention(o) end,
+  ["store:purge_retention: retention"] = function(o)
+    store:purge_retention { users = { ann = o } }
+  end,
+  ["store:erase_user"] = function(o) store:erase_user("ann", o) end,
   ["store:rotate"] = function(o) store:rotate(o) end,
   ["store:reseal"] = function(o) store:reseal(o) end,
   ["store:backup"] = function(o) store:backup("/nowhere/backup", o) end,

@@ -1,8 +1,8 @@
 -- schemas.lua: the parts of ECS 8 and OCSF 1.6 that events use, as JSON Schemas, in our words.
 --
 -- ECS: www.elastic.co/guide/en/ecs/8.17: fields `event`, `user`, `source`, `service`, `error`,
--- `related` and the values allowed of event.kind, category, type and outcome. `sessile` is a field set of our
--- own, as the schema lets everybody have. OCSF: schema.ocsf.io/1.6.0, classes 6003, 3002 and 3005:
+-- `related` and the values allowed of event.kind, category, type and outcome. `sessile` is a field
+-- set of our own, as the schema lets everybody have. OCSF: schema.ocsf.io/1.6.0, classes 6003, 3002 and 3005:
 -- attributes, which are required, and their enumerations.
 
 local function text() return { type = "string", minLength = 1 } end

@@ -82,6 +82,8 @@ setup(function()
   cli.done "memory add coder 'prefers vim' --key editor"
   cli.done "new --id paused"
   cli.done "suspend paused 'approval by ann'"
+  cli.done "consent give coder yes --user zoe"
+  cli.done "hold add 'case 1' --user bob"
   cli.done "new --id gone"
   cli.done "delete gone --soft"
   audited.write(cli.url(home .. "/data/sessile"), "file:" .. home .. "/config/sessile/key",
@@ -599,6 +601,46 @@ local ENTRIES = {
     plain = { "check", "nothing is damaged" },
     json = { "check", "ok", "sessions", "entries", "bytes", "damaged", "findings" },
     wrong = { "check --salvage", 2, "--yes" },
+  },
+  ["consent give"] = {
+    plain = { "consent give coder 'remember me' --user ann", "ann consents" },
+    json = { "consent give coder yes --user ann", "agent", "user", "given" },
+    wrong = { "consent give coder yes", 2, "--user" },
+  },
+  ["consent withdraw"] = {
+    plain = { "consent withdraw coder --user zoe --yes", "0 erased" },
+    json = { "consent withdraw coder --user zoe --keep", "agent", "given", "erased" },
+    wrong = { "consent withdraw coder --user zoe", 2, "--yes" },
+  },
+  ["consent list"] = {
+    plain = { "consent list", "zoe", "given" },
+    json = { "consent list", "consents[1].agent", "consents[1].given", "consents[1].entries" },
+    wrong = { "consent list zoe", 2, "Usage" },
+  },
+  ["hold add"] = {
+    plain = { "hold add 'case 7' --agent coder", "0000000" },
+    json = { "hold add 'case 7' --user ann --until 90d", "id" },
+    wrong = { "hold add 'case 7'", 1, "--user" },
+  },
+  ["hold list"] = {
+    plain = { "hold list", "case 1" },
+    json = { "hold list", "holds[1].id", "holds[1].reason" },
+    wrong = { "hold list ann", 2, "Usage" },
+  },
+  ["hold release"] = {
+    plain = { "hold release 1", "released" },
+    json = { "hold release 00000001", "released" },
+    wrong = { "hold release 77", 3, "hold list" },
+  },
+  ["user export"] = {
+    plain = { "user export zoe HOME/zoe", "0 sessions, 1 memory" },
+    json = { "user export zoe HOME/zoe", "user", "folder", "sessions", "memories", "files" },
+    wrong = { "user export zoe HOME", 1, "another folder" },
+  },
+  ["user erase"] = {
+    plain = { "user erase zoe --dry-run", "1 memory" },
+    json = { "user erase zoe --yes", "subject", "shredded", "not_reached.forks" },
+    wrong = { "user erase zoe", 2, "--yes" },
   },
   ["forget"] = {
     plain = { "forget ann --dry-run" },

@@ -285,7 +285,7 @@ describe("what is meant", function()
       ["list --satus active"] = "Did you mean '--status'?",
       ["keys rotat"] = "sessile keys rotate`?",
       ["memory shw coder"] = "memory show`?",
-      ["audit tail"] = "sessile tree ID --all", ["sessions"] = "label list ID",
+      ["undo"] = "sessile uncompact", ["sessions"] = "label list ID",
       ["sessions keys"] = "sessions --help",
     } do
       cli.fails(2, words, said)

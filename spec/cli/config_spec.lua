@@ -272,7 +272,7 @@ describe("doctor", function()
       assert.truthy(("\n" .. out):find("\n" .. heading .. "\n", 1, true), out)
     end
     for _, name in ipairs { "sessile", "Lua", "libraries", "worker", "encodings", "argparse",
-      "folder", "sealed", "file system", "free space", "locks", "limits", "clock" } do
+      "libidn2", "schema.so", "folder", "sealed", "file system", "free space", "locks", "limits", "clock" } do
       assert.truthy(out:find("\n  %l%l%l?%l? +" .. name .. " "), name .. "\n" .. out)
     end
     assert.is_nil(io.open(home .. "/data"))

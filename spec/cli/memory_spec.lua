@@ -214,6 +214,7 @@ describe("sessile memory", function()
     run [[memory add coder "the page is http://169.254.169.254/latest"]]
     run [[memory add coder "the server is at 10.1.2.3"]]
     run [[memory add coder "password=hunter2hunter2x9"]]
+    run [[memory add coder "name: x'; DROP TABLE users; --"]]
     cli.write(cli.home() .. "/write.lua", [[
       local sessile = require "sessile"
       local store = assert(sessile.open(nil, assert(sessile.config())))
@@ -224,10 +225,11 @@ describe("sessile memory", function()
       end]])
     run("run " .. cli.home() .. "/write.lua")
     local out = run "memory audit coder"
-    assert.matches("2 +looks like an order", out)
-    assert.matches("3 +has an address", out)
+    assert.matches("2 +looks like an order +no_orders: override", out)
+    assert.matches("3 +has an address +urls: metadata", out)
     assert.matches("4 +has an address", out)
     assert.matches("5 +looks like a secret", out)
+    assert.matches("6 +is stopped by a screen +injection: ", out)
     assert.is_nil(out:find("hunter2", 1, true))
     assert.is_nil(out:find("prefers tea", 1, true))
     assert.is_nil(out:find("note ", 1, true))

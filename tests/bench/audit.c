@@ -13,6 +13,7 @@
 #include "base/text.h"
 #include "audit/audit.h"
 #include "guard/enter.h"
+#include "audit/read.h"
 #include "audit/verify.h"
 
 enum { LEAF = 330, LINE = 700 }; /* bytes of an event, and of its line */
@@ -136,6 +137,31 @@ static void bench_verify(sessile_store *store, audit_log *a, int count)
     row_print(&(row){label, &ours, &bare, NULL, "as many lines read and opened", 1.5, 0});
 }
 
+/* The events that bench_verify() has written, and those before it. */
+static void bench_read(sessile_store *store, int count)
+{
+    static samples ours, bare;
+    sessile_audit_filter filter = {.names = 1};
+    char label[64];
+    sessile_error err;
+
+    for (int i = 0; i < (int)rounds(5); i++) {
+        sessile_audit_event e = {.id = {"", 1}};
+        audit_reader_core *r;
+        double t = now_us();
+        uint64_t read = 0;
+        must(audit_read_open(&r, store->core, &filter, &err), &err);
+        for (; e.id.size; read++)
+            must(audit_read_next(r, &e, &err), &err);
+        audit_read_close(r);
+        t = now_us() - t;
+        sample(&ours, t / (double)read * count);
+        sample(&bare, floor_log_read("verify", (size_t)count));
+    }
+    snprintf(label, sizeof label, "read %d events, with names", count);
+    row_print(&(row){label, &ours, &bare, NULL, "as many lines read and opened", 0, 0});
+}
+
 int main(int argc, char **argv)
 {
     sessile_store *store;
@@ -148,6 +174,7 @@ int main(int argc, char **argv)
     bench_event(a);
     bench_seal(a);
     bench_verify(store, a, bench_short() ? 10000 : 1000000);
+    bench_read(store, bench_short() ? 10000 : 1000000);
     must(audit_close(a, &err), &err);
     sessile_store_close(store);
     return bench_end();

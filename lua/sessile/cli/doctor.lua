@@ -135,6 +135,22 @@ local function modules(add, cfg)
   end
 end
 
+-- What screens and URLs need of other packages. Without them they refuse more than they need to.
+local function screening(add)
+  local ok = sessile.url_check "http://b\u{fc}cher.example/"
+  add("libidn2", ok and "ok" or "warn",
+    ok and "reads the names of hosts that are not ASCII"
+      or "missing: URLs with a host that is not ASCII are refused",
+    not ok and "Install it: apt-get install libidn2-0" or nil)
+  local library = paths.schema_library()
+  local list, message = sessile.screen { schemas = { metadata = "{}" } }
+  if list then
+    list:close()
+  end
+  add("schema.so", "ok", list and (library or "checks JSON Schema")
+    or ("missing: only schemas of a guard need it (%s)"):format(message))
+end
+
 local function installed(list, cfg)
   local add = under(list, "Installed")
   add("sessile", "ok", ("%s, %s"):format(sessile.version, system.executable))
@@ -145,6 +161,7 @@ local function installed(list, cfg)
   worker(add, cfg or {})
   encodings(add, cfg or {})
   modules(add, cfg)
+  screening(add)
 end
 
 -- ---------------------------------------------------------------- the configuration

@@ -25,7 +25,8 @@ local FORGOTTEN = "To remove what is left and start again: sessile purge --forgo
 
 --- What an audit finds, in words.
 memories.LOOKS = { order = "looks like an order", secret = "looks like a secret",
-  address = "has an address", lowered = "says more than its source" }
+  address = "has an address", screen = "is stopped by a screen",
+  lowered = "says more than its source" }
 
 --- Opens the memory; closed when the command ends. more: further options of store:memory.
 function memories.open(app, args, more)

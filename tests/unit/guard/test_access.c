@@ -603,9 +603,10 @@ static void a_damaged_control_log_lets_the_host_alone(void **state)
     FILE *file;
 
     put(w, ann, "main", "a");
-    must(sessile_access_lock(w->store, sessile_text("bob"), sessile_text(NULL),
-                             sessile_text(NULL), &w->err),
-         &w->err);
+    for (int i = 0; i < 2; i++) /* the second one is damaged next */
+        must(sessile_access_lock(w->store, sessile_text(i ? "bob" : "zoe"),
+                                 sessile_text(NULL), sessile_text(NULL), &w->err),
+             &w->err);
     sessile_store_close(ann);
     sessile_store_close(w->store);
     snprintf(path, sizeof path, "%s/agents/guard.control/000.jsonl", w->path);
@@ -628,6 +629,20 @@ static void a_damaged_control_log_lets_the_host_alone(void **state)
     c.user = sessile_text("ann");
     assert_int_equal(sessile_store_as(&ann, w->store, &c, &w->err), SESSILE_DENIED);
     assert_string_equal(w->err.rule, "control");
+
+    sessile_check *check; /* the host repairs it */
+    sessile_checked step;
+    must(sessile_check_open(&check, w->store, NULL, 1, &w->err), &w->err);
+    do {
+        must(sessile_check_next(check, &step, &w->err), &w->err);
+    } while (step.file);
+    sessile_check_close(check);
+    ann = view_of(w, "ann", "editor");
+    must(resumed(w, ann, "main", NULL, "a", NULL), &w->err);
+    sessile_store_close(ann);
+    c.user = sessile_text("zoe"); /* what could be read is in force */
+    assert_int_equal(sessile_store_as(&ann, w->store, &c, &w->err), SESSILE_DENIED);
+    assert_string_equal(w->err.rule, "");
 }
 
 int main(void)

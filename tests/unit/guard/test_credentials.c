@@ -22,6 +22,7 @@
 #include <unistd.h>
 
 #include "base/os.h"
+#include "base/text.h"
 #include "guard/guard.h"
 #include "sessile_access.h"
 
@@ -328,6 +329,17 @@ static void keys_that_are_none_are_refused(void **state)
     assert_true(w->tried >= 300);
 }
 
+/* The check letters of a key, as they should be. */
+static void put_check(char text[ACCESS_KEY_TEXT])
+{
+    unsigned char hash[32];
+    char letters[9];
+
+    hash256(hash, text, ACCESS_KEY_TEXT - 7, NULL, 0);
+    base32_encode(letters, hash, 5);
+    memcpy(text + ACCESS_KEY_TEXT - 6, letters, 6);
+}
+
 /* Right check letters, so that it is looked up: another secret, another id, two halves.
  */
 static void keys_of_others_are_refused(void **state)
@@ -339,6 +351,15 @@ static void keys_of_others_are_refused(void **state)
     access_key_draw(text); /* nobody made it here */
     c = of_key(text, ACCESS_KEY_TEXT);
     refused(w, &c, "an unknown key");
+    memcpy(text, w->key, 5 + ACCESS_KEY_ID); /* the id of another one */
+    put_check(text);
+    sessile_slice id;
+    assert_int_equal(access_key_read(c.key, &id), 0);
+    refused(w, &c, "a key with another secret");
+    memcpy(text, w->key, ACCESS_KEY_TEXT);
+    text[ACCESS_KEY_TEXT - 8] ^= 1; /* the last letter of the secret, if it stays one */
+    put_check(text);
+    refused(w, &c, "a key whose secret ends otherwise");
     c = of_key(w->revoked, ACCESS_KEY_TEXT);
     refused(w, &c, "a revoked key");
     c = of_key(w->on_device, ACCESS_KEY_TEXT);
@@ -402,6 +423,8 @@ static void a_view_is_renewed_by_a_token_of_its_user(void **state)
     c = of_token(bobs);
     assert_int_equal(sessile_store_renew(view, &c, &w->err), SESSILE_DENIED);
     assert_string_equal(w->err.message, SENTENCE);
+    c = of_key(w->key, ACCESS_KEY_TEXT); /* ann's too, but revoked by itself */
+    assert_int_equal(sessile_store_renew(view, &c, &w->err), SESSILE_INVALID);
     c = of_token("e30.e30.e30");
     assert_int_equal(sessile_store_renew(view, &c, &w->err), SESSILE_DENIED);
     assert_string_equal(w->err.message, SENTENCE);

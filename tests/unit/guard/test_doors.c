@@ -19,6 +19,7 @@
 #include "sessile_memory.h"
 #include "sessile_privacy.h"
 #include "support/audits.h"
+#include "support/events.h"
 #include "support/sessions.h"
 
 #include <cmocka.h>
@@ -350,32 +351,33 @@ typedef struct door {
     int is_step, is_host;
     const char *permission, *also;
     const char *either; /* opens it as well */
+    const char *event;
 } door;
 
 #define ROW_NOTHING(name, ...)
 #define ROW_KEY(name, ...)
-#define ROW_STEP(name, ...) {#name, call_##name, 1, 0, NULL, NULL, NULL},
-#define ROW_HOST(name, ...) {#name, call_##name, 0, 1, NULL, NULL, NULL},
-#define ROW(name, permission, also) \
-    {#name, call_##name, 0, 0, #permission, #also, "NONE"},
-#define ROW_VIEW_SESSION(name, also)      ROW(name, VIEW_SESSION, also)
-#define ROW_MODIFY_SESSION(name, also)    ROW(name, MODIFY_SESSION, also)
-#define ROW_CREATE_SESSION(name, also)    ROW(name, CREATE_SESSION, also)
-#define ROW_DELETE_SESSION(name, also)    ROW(name, DELETE_SESSION, also)
-#define ROW_CREATE_CHECKPOINT(name, also) ROW(name, CREATE_CHECKPOINT, also)
-#define ROW_READ_MEMORY(name, also)       ROW(name, READ_MEMORY, also)
-#define ROW_WRITE_MEMORY(name, also)      ROW(name, WRITE_MEMORY, also)
-#define ROW_CHECK_STORE(name, also)       ROW(name, CHECK_STORE, also)
-#define ROW_MOVE_STORE(name, also)        ROW(name, MOVE_STORE, also)
-#define ROW_MANAGE_KEYS(name, also)       ROW(name, MANAGE_KEYS, also)
-#define ROW_MANAGE_PRIVACY(name, also)    ROW(name, MANAGE_PRIVACY, also)
-#define ROW_MANAGE_ACCESS(name, also)     ROW(name, MANAGE_ACCESS, also)
-#define ROW_ERASE_USER(name, also)        ROW(name, ERASE_USER, also)
-#define ROW_READ_AUDIT(name, also)        ROW(name, READ_AUDIT, also)
-#define ROW_CHECK_AUDIT(name, also) \
-    {#name, call_##name, 0, 0, "READ_AUDIT", #also, "CHECK_STORE"},
+#define ROW_STEP(name, also, event) {#name, call_##name, 1, 0, NULL, NULL, NULL, #event},
+#define ROW_HOST(name, also, event) {#name, call_##name, 0, 1, NULL, NULL, NULL, #event},
+#define ROW(name, permission, also, event) \
+    {#name, call_##name, 0, 0, #permission, #also, "NONE", #event},
+#define ROW_VIEW_SESSION(name, also, event)      ROW(name, VIEW_SESSION, also, event)
+#define ROW_MODIFY_SESSION(name, also, event)    ROW(name, MODIFY_SESSION, also, event)
+#define ROW_CREATE_SESSION(name, also, event)    ROW(name, CREATE_SESSION, also, event)
+#define ROW_DELETE_SESSION(name, also, event)    ROW(name, DELETE_SESSION, also, event)
+#define ROW_CREATE_CHECKPOINT(name, also, event) ROW(name, CREATE_CHECKPOINT, also, event)
+#define ROW_READ_MEMORY(name, also, event)       ROW(name, READ_MEMORY, also, event)
+#define ROW_WRITE_MEMORY(name, also, event)      ROW(name, WRITE_MEMORY, also, event)
+#define ROW_CHECK_STORE(name, also, event)       ROW(name, CHECK_STORE, also, event)
+#define ROW_MOVE_STORE(name, also, event)        ROW(name, MOVE_STORE, also, event)
+#define ROW_MANAGE_KEYS(name, also, event)       ROW(name, MANAGE_KEYS, also, event)
+#define ROW_MANAGE_PRIVACY(name, also, event)    ROW(name, MANAGE_PRIVACY, also, event)
+#define ROW_MANAGE_ACCESS(name, also, event)     ROW(name, MANAGE_ACCESS, also, event)
+#define ROW_ERASE_USER(name, also, event)        ROW(name, ERASE_USER, also, event)
+#define ROW_READ_AUDIT(name, also, event)        ROW(name, READ_AUDIT, also, event)
+#define ROW_CHECK_AUDIT(name, also, event) \
+    {#name, call_##name, 0, 0, "READ_AUDIT", #also, "CHECK_STORE", #event},
 #define OPERATION(name, permission, also, limit, event, screens, object) \
-    ROW_##permission(name, also)
+    ROW_##permission(name, also, event)
 static const door doors[] = {
 #include "guard/operations.def"
 };
@@ -428,7 +430,10 @@ static int open_world(void **state)
     w->folders[1] = folder_make();
     w->store = open_store(w->folders[0], ERR);
     w->other = open_store(w->folders[1], ERR);
-    assert_int_equal(sessile_store_guard(w->store, NULL, ERR), SESSILE_OK);
+    sessile_guard_options go;
+    sessile_guard_options_init(&go);
+    go.audit.on = 1;
+    assert_int_equal(sessile_store_guard(w->store, &go, ERR), SESSILE_OK);
     sessile_credential_init(&c);
     c.roles = &admin;
     c.role_count = 1;
@@ -515,10 +520,31 @@ static void become(world *w, permissions may)
     w->view->who->may = may;
 }
 
+static size_t look_at_events(world *w, events *e)
+{
+    events_read(e, w->store->who->guard, w->store->core);
+    return e->count;
+}
+
+/* The last call left one event of failure, and no other that is not of reading. */
+static void assert_refused_once(world *w, size_t before, const char *event)
+{
+    char member[64];
+    events e;
+
+    look_at_events(w, &e);
+    event_member(member, event);
+    assert_events(&e, before, 1, "\"outcome\":\"failure\"", "\"code\":\"DENIED\"");
+    assert_events(&e, before, 1, "\"outcome\":\"failure\"", member);
+    assert_events(&e, before, 0, "\"outcome\":\"unknown\"", NULL);
+    events_free(&e);
+}
+
 static void nobody_gets_through_a_door(void **state)
 {
     world *w = *state;
     char before[200], after[200];
+    events e;
 
     look(w, before);
     for (size_t i = 0; i < DOORS; i++) {
@@ -526,10 +552,13 @@ static void nobody_gets_through_a_door(void **state)
         if (d->is_step)
             continue;
         become(w, 0);
+        size_t events_before = look_at_events(w, &e);
+        events_free(&e);
         sessile_status status = d->call(w);
         if (status != SESSILE_DENIED)
             fail_msg("sessile_%s() of nobody: %s %s", d->name,
                      sessile_status_name(status), w->err.message);
+        assert_refused_once(w, events_before, d->event);
         look(w, after);
         if (strcmp(before, after) != 0)
             fail_msg("sessile_%s() was DENIED and changed the store: %s, %s", d->name,
@@ -537,8 +566,35 @@ static void nobody_gets_through_a_door(void **state)
     }
 }
 
+/* The event of its row, with its outcome. What cannot be undone has one before it, too.
+ * Only a run that was freed is not known to have ended. */
+static void assert_recorded(world *w, size_t before, const door *d, sessile_status status)
+{
+    char member[64];
+    char class = d->event[strlen(d->event) - 1];
+    events e;
+
+    look_at_events(w, &e);
+    event_member(member, d->event);
+    /* what is there is resumed */
+    if (!strcmp(d->name, "session_open") || !strcmp(d->name, "records_open"))
+        event_member(member, "RESUME_W");
+    assert_true(events_with(&e, before, member, NULL) > 0);
+    if (class == 'M')
+        assert_events(&e, before, 1, member, "\"outcome\":\"intent\"");
+    if (status)
+        assert_events(&e, before, 1, member, "\"outcome\":\"failure\"");
+    if (!strstr(d->name, "_begin"))
+        assert_events(&e, before, 0, "\"outcome\":\"unknown\"", NULL);
+    if (!status && !strstr(d->name, "_begin"))
+        assert_true(events_with(&e, before, "\"outcome\":\"success\"", NULL) > 0);
+    events_free(&e);
+}
+
 static void its_permission_alone_opens_each_door(void **state)
 {
+    events e;
+
     (void)state;
     for (size_t i = 0; i < DOORS; i++) {
         const door *d = &doors[i];
@@ -548,10 +604,13 @@ static void its_permission_alone_opens_each_door(void **state)
         open_world(&made);
         world *w = made;
         become(w, bit(d->permission) | bit(d->also));
+        size_t before = look_at_events(w, &e);
+        events_free(&e);
         sessile_status status = d->call(w);
         if (status == SESSILE_DENIED)
             fail_msg("sessile_%s() with %s and %s: %s", d->name, d->permission, d->also,
                      w->err.message);
+        assert_recorded(w, before, d, status);
         /* and each other permission together does not */
         become(w, PERMISSIONS_ALL & ~bit(d->permission) & ~bit(d->either));
         status = d->call(w);
@@ -567,10 +626,14 @@ static void the_host_alone_opens_its_own(void **state)
 {
     world *w = *state;
     for (size_t i = 0; i < DOORS; i++) {
+        events e;
         if (!doors[i].is_host)
             continue;
         become(w, PERMISSIONS_ALL);
+        size_t before = look_at_events(w, &e);
+        events_free(&e);
         assert_int_equal(doors[i].call(w), SESSILE_DENIED);
+        assert_refused_once(w, before, doors[i].event);
     }
 }
 

@@ -66,6 +66,8 @@ commands["consent list"] = {
   summary = "list the memories of users, and whether they consent to them",
   usage = "consent list [--user USER]",
   examples = [[sessile consent list --user ann  one user's, by agent]],
+  about = [[
+    A consent is kept in the memory that it is about, so this lists memories of users.]],
   run = function(app)
     local rows = app.try(app:need_store():consents(app.globals.user))
     if app.json then

@@ -12,9 +12,9 @@ commands["hold add"] = {
   summary = "keep a user's, an agent's or a session's data from being removed",
   usage = "hold add REASON [--user USER] [--agent AGENT] [--session ID] [--until WHEN] [--by NAME]",
   examples = [[
-    sessile hold add "case 7" --user ann                          all of a user
-    sessile hold add "case 7" --agent coder --session bug-42      one session
-    sessile hold add "audit of May" --agent coder --until 2027-01-01]],
+    sessile hold add "case 7" --user ann                      all of a user
+    sessile hold add "case 7" --agent coder --session bug-42  one session
+    sessile hold add "audit" --agent coder --until 90d        until it ends by itself]],
   arguments = { { "reason", "why it is kept" } },
   options = { { "--session ID", "this session alone, of the agent and of the user" },
     { "--until WHEN", "when the hold ends by itself: 90d, or 2027-01-01" }, BY },
@@ -39,6 +39,8 @@ commands["hold list"] = {
   summary = "list what must not be removed",
   usage = "hold list",
   examples = [[sessile hold list  the holds in force, oldest first]],
+  about = [[
+    Holds that were released, or have ended, are not shown.]],
   run = function(app)
     local rows = app.try(app:need_store():holds())
     if app.json then
@@ -62,6 +64,8 @@ commands["hold release"] = {
   examples = [[sessile hold release 00000007  what was under it can be removed again]],
   arguments = { { "hold", "its id, as `sessile hold list` shows it" } },
   options = { { "--by NAME", "who decides" } },
+  about = [[
+    Nothing is removed by this; what was under the hold only can be again.]],
   run = function(app, args)
     local id = args.hold:match "^%x+$" and #args.hold <= 8
       and ("0"):rep(8 - #args.hold) .. args.hold:lower()

@@ -172,8 +172,9 @@ commands["memory audit"] = {
   options = { user },
   about = [[
     It looks at live and pending entries for what reads like an order to the model, an
-    address or a secret, and for what a policy remembered in other words than its source
-    has, so that it is trusted less. It names sessions that wrote at least 10 entries and
+    address or a secret, for what the screens that ship say of it today, and for what a
+    policy remembered in other words than its source has, so that it is trusted less. It
+    names sessions that wrote at least 10 entries and
     5 times as many as the median. A help, not a proof. `sessile memory rm` deletes.]],
   run = function(app, args)
     local memory = open(app, args)
@@ -181,18 +182,21 @@ commands["memory audit"] = {
     if app.json then
       for _, one in ipairs(findings) do
         one.row = one.row and { id = one.row.id, state = one.row.state, source = one.row.source }
+        one.sessions = one.sessions and app.array(one.sessions)
       end
       return app:print_json(app.array(findings))
     end
     local rows = {}
     for i, one in ipairs(findings) do
       local row = one.row
-      rows[i] = row and { short(row.id), memories.LOOKS[one.what], row.state, row.source,
+      rows[i] = row and { short(row.id), memories.LOOKS[one.what],
+        one.rule and one.screen .. ": " .. one.rule or "", row.state, row.source,
+        terminal.line(table.concat(one.sessions or {}, ", ")),
         one.what == "secret" and "" or terminal.line(row.value) }
         or { "", ("%d entries are from session %s; usual: %d"):format(one.entries,
-          terminal.line(one.session), one.usual), "", "", "" }
+          terminal.line(one.session), one.usual), "", "", "", "", "" }
     end
-    app:print_table({ "id", "why", "state", "source", "value" }, rows, true)
+    app:print_table({ "id", "why", "rule", "state", "source", "sessions", "value" }, rows, true)
   end,
 }
 

@@ -65,7 +65,8 @@ local function old(app, args)
   local found = app.try(store:purge_retention(rules))
   if found.sessions + found.entries > 0 and not args.dry_run then
     ask.must(app, args, ("Remove %s and %s of memories permanently"):format(
-      terminal.plural(found.sessions, "session"), terminal.plural(found.entries, "entry", "entries")))
+      terminal.plural(found.sessions, "session"),
+      terminal.plural(found.entries, "entry", "entries")))
     rules.dry_run = nil
     found = app.try(store:purge_retention(rules))
   end
@@ -91,7 +92,8 @@ return {
     { "--dry-run", "only say show what would be removed" },
     { "--retention TIME", "how long a deleted session is kept (else as configured, default 90d)",
       time = true },
-    { "--old", "remove sessions and entries of memories that are older than `guard.retention` says" },
+    { "--old", "remove sessions and entries of memories that are older than the configuration "
+      .. "keeps them" },
     { "--keep-sessions TIME", "with --old: how long after its newest entry a session is kept",
       time = true },
     { "--keep-memory TIME", "with --old: how long an entry of a memory is kept", time = true },

@@ -1,0 +1,189 @@
+-- Consents, holds, retention, export and erasure of users, through Lua.
+
+local decode = require("sessile").decode
+local expect = require "spec.support.expect"
+local sessile = require "sessile"
+local stores = require "spec.support.stores"
+local temp = require "spec.support.temp"
+
+local NOTES = { name = "notes", remember = function(said, ctx)
+  for _, message in ipairs(said) do
+    if message.source == "user" then
+      ctx.memory.write { value = message.content, from = { message.id } }
+    end
+  end
+end }
+
+local store
+
+local function user(text)
+  return { role = "user", content = text }
+end
+
+local function said(text)
+  local s = assert(store:session { id = "trip", agent = "coder", user = "ann" })
+  assert(s:append(user(text)))
+  return s
+end
+
+-- The fifth value of a call is the rule that refused it.
+local function rule(...)
+  return select(5, ...)
+end
+
+stores.each_test(function()
+  store = stores.open("file:" .. temp.dir() .. "/store", { key = false,
+    memory = { enabled = true, remember = false, policy = NOTES } })
+end)
+
+describe("consent, where the guard asks for it", function()
+  local view, s
+
+  before_each(function()
+    assert(store:guard { consent = true, roles = {
+      helper = { "read_memory", "write_memory", all = true },
+    } })
+    view = assert(store:as { user = "ann", roles = "editor" })
+    s = assert(view:session { id = "trip", agent = "coder" })
+    for i = 1, 4 do
+      assert(s:append(user("likes aisle seats " .. i)))
+    end
+  end)
+  after_each(function() view:close() end)
+
+  local function memory()
+    return assert(view:memory { agent = "coder", user = "ann" })
+  end
+
+  -- Each way in which something is written, or found.
+  local function ways()
+    local tools = sessile.tools.memory(s)
+    return {
+      write = function() return memory():write("seat", "aisle") end,
+      remember = function() return s:remember() end,
+      tool = function() return tools.memory_write.run({ key = "seat", value = "aisle" }, {}) end,
+    }, {
+      search = function() return memory():search "aisle seats" end,
+      recall = function()
+        local outcome = assert(s:recall())
+        return (outcome.recalled or 0) > 0 and { outcome } or {}
+      end,
+      tool = function()
+        local ok, text = pcall(tools.memory_search.run, { query = "aisle seats" }, {})
+        return ok and text:find("aisle", 1, true) and { text } or {}
+      end,
+    }
+  end
+
+  it("lets nothing be written or found before it is given, nor after it is withdrawn", function()
+    local entries
+    local function nothing_happens()
+      local writing, finding = ways()
+      for name, write in pairs(writing) do
+        local ok, done, message, code = pcall(write)
+        assert.is_true(not ok or not done or name == "tool", name)
+        if name == "write" then
+          expect.refused("EDENIED", done, message, code)
+        end
+      end
+      s:compact { policy = nil }
+      entries = memory():stats().entries
+      for name, find in pairs(finding) do
+        assert.same({}, (find()), name)
+      end
+    end
+    memory():close()
+    nothing_happens()
+    assert.equal(0, entries)
+    assert.equal(0, view:consent { agent = "coder", user = "ann", text = "yes" })
+    assert(memory():write("seat", "aisle seats"))
+    assert.equal(1, #memory():search "aisle seats")
+    assert.equal(0, view:consent { agent = "coder", user = "ann", given = false, keep = true })
+    nothing_happens()
+    assert.equal(1, entries) -- kept, and shown to who asks for it by name
+    assert.equal("aisle seats", memory():read "seat".value)
+    assert.equal(1, view:consent { agent = "coder", user = "ann", given = false })
+    assert.is_nil((memory():read "seat"))
+  end)
+
+  it("lets no flush of a policy save anything for a user who does not consent", function()
+    local outcome = assert(store:resume { id = "trip", agent = "coder", user = "ann" }
+      :compact { policy = "spec/support/flushes.lua" })
+    assert.is_nil(outcome.memory and outcome.memory[1] or nil)
+    assert.equal(0, memory():stats().entries)
+  end)
+
+  it("is given by the user, or by who may manage privacy", function()
+    local bot = assert(store:as { user = "bot", roles = "helper" })
+    finally(function() bot:close() end)
+    expect.refused("EDENIED", bot:consent { agent = "coder", user = "ann" })
+    expect.refused("EDENIED", bot:memory { agent = "coder", user = "ann", consent = "she said so" })
+    assert.equal(0, store:consent { agent = "coder", user = "ann" }) -- the host
+    local m = assert(bot:memory { agent = "coder", user = "ann" })
+    expect.refused("EDENIED", m:consent(false))
+    m:close()
+  end)
+end)
+
+describe("a hold", function()
+  it("keeps what it names until it is released", function()
+    said("hello"):close()
+    local id = assert(store:hold { user = "ann", reason = "case 7", by = "kim", ["until"] = "30d" })
+    expect.refused("EDENIED", store:delete { id = "trip", agent = "coder", user = "ann" })
+    assert.equal("hold:" .. id, rule(store:erase_user "ann"))
+    local row = assert(store:holds())[1]
+    assert.same({ id, "ann", "case 7", "kim" }, { row.id, row.user, row.reason, row.by })
+    assert.is_true(row["until"] > row.time)
+    assert(store:release(id, { by = "kim" }))
+    assert.same({}, assert(store:holds()))
+    assert(store:delete { id = "trip", agent = "coder", user = "ann" })
+    assert.is_false((pcall(store.hold, store, { user = "ann", reason = "x", ["until"] = "soon" })))
+  end)
+end)
+
+describe("a retention", function()
+  it("says what a purge removes, for all, for agents and for users", function()
+    said("hello"):close()
+    local function due(given)
+      given.dry_run = true
+      return assert(store:purge_retention(given)).sessions
+    end
+    require("sessile.core").sleep(20)
+    assert.equal(0, due {})
+    assert.equal(0, due { sessions = "90d" })
+    assert.equal(1, due { sessions = 0.001 })
+    assert.equal(0, due { sessions = 0.001, agents = { coder = { sessions = false } } })
+    assert.equal(1, due { agents = { coder = { sessions = "90d" } },
+      users = { ann = { sessions = 0.001 } } })
+    assert.equal(1, assert(store:purge_retention { sessions = 0.001 }).sessions)
+    assert.equal(0, #store:list())
+  end)
+end)
+
+describe("the export and the erasure of a user", function()
+  it("hand out all that is kept, and leave nothing of it", function()
+    local m = assert(store:memory { agent = "coder", user = "ann", consent = "yes" })
+    assert(m:write("seat", "aisle"))
+    m:close()
+    said("hello"):close()
+    local files = {}
+    local done = assert(store:export_user("ann", function(name, text)
+      files[name] = text
+      return true
+    end))
+    assert.same({ 1, 1, 5, 0 }, { done.sessions, done.memories, done.files, done.failed })
+    assert.matches("hello", files["sessions/0001-trip.md"])
+    assert.matches("aisle", files["memory/0001-coder.md"])
+    local manifest = assert(decode(files["manifest.json"]))
+    assert.equal(5, #manifest.files)
+    for _, one in ipairs(manifest.files) do
+      assert.equal(require("sessile.core").sha256(files[one.name]), one.sha256)
+    end
+    local _, message, code = store:export_user("ann", function() return nil, "disk", "EFULL" end)
+    assert.same({ "disk", "EFULL" }, { message, code })
+    local receipt = assert(store:erase_user "ann")
+    assert.same({ 1, 1, false }, { receipt.sessions, receipt.memories, receipt.shredded })
+    assert.equal(1, assert(decode(receipt.json)).sessions)
+    expect.refused("ENOTFOUND", store:export_user("ann", function() return true end))
+  end)
+end)
