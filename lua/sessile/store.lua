@@ -187,12 +187,12 @@ function methods:search(text, given)
     options.value("store:search: option 'roles'", role, options.roles)
   end
   opts.limit, opts.on_step, opts.roles, opts.role = nil, nil, nil, nil
-  local search, message, code = self._core:search {
+  local search, message, code, retry_ms, rule = self._core:search {
     text = text, exact = opts.exact, head_only = opts.head_only, roles = roles,
     limit = limit, sessions = core_list("store:search", opts),
   }
   if not search then
-    return nil, message, code
+    return nil, message, code, retry_ms, rule
   end
   local function next_hit()
     while true do
