@@ -67,7 +67,8 @@ sessile_status sessile_hold(sessile_store *store, const sessile_hold_options *op
     API_TEXT(options->reason);
     API_TEXT(options->by);
     GUARD_ENTER(hold, store);
-    GUARD_SAY((call_.names = (guard_names){options->agent, options->user, options->session}));
+    GUARD_SAY(
+        (call_.names = (guard_names){options->agent, options->user, options->session}));
     GUARD_INTENT;
     return GUARD_LEAVE(hold_add(core, options, id, err));
 }
