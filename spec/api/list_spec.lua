@@ -1,5 +1,6 @@
 -- Where sessions stand and how they are found: filters, order, ttl, archive, delete, purge.
 
+local guarded = require "spec.support.guarded"
 local lists = require "spec.support.lists"
 local stores = require "spec.support.stores"
 local temp = require "spec.support.temp"
@@ -201,6 +202,7 @@ describe("a deleted session", function()
   temp.each_test()
 
   it("leaves no word and no file but its record, nor what lay beside it", function()
+    guarded.unguarded_only "what was decided about a store, and its audit, are files, too"
     temp.files_only "which are left"
     local path = temp.dir() .. "/store"
     local store = assert(sessile.open(path, { key = false }))

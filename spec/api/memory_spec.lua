@@ -1,6 +1,7 @@
 -- Long-term memory, as a Lua program uses it. What entries mean is tested in tests/unit/memory.
 
 local fails = require("spec.support.expect").refused
+local guarded = require "spec.support.guarded"
 local stores = require "spec.support.stores"
 local temp = require "spec.support.temp"
 local sessile = require "sessile"
@@ -151,6 +152,7 @@ for name, open in pairs(stores.kinds()) do
     end)
 
     it("says where an entry is from, what waits, and clears it all", function()
+      guarded.unguarded_only "a screen refuses what it writes"
       local s = assert(store:session { id = "bug-42", agent = "coder", user = "ann" })
       assert(s:append { role = "user", content = "I prefer vim" })
       local id = assert(m:write("editor", "prefers vim",

@@ -1,5 +1,6 @@
 -- What a session refuses to do with facts, forks and checkpoints: each time a sentence that names
 -- the thing and says what to do, and nothing has changed. In Lua and at the command line.
+-- Own guard: with one, a refusal leaves an event.
 
 local cli = require "spec.support.cli"
 local temp = require "spec.support.temp"

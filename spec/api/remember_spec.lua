@@ -1,6 +1,7 @@
 -- What a policy remembers, tidies and admits, and when sessions do it by themselves. The laws are
 -- tested in tests/unit/remember.
 
+local guarded = require "spec.support.guarded"
 local sessile = require "sessile"
 local stores = require "spec.support.stores"
 
@@ -164,6 +165,7 @@ for name, open in pairs(stores.kinds()) do
     end)
 
     it("lets a tool's words wait, and lowers what users did not say", function()
+      guarded.unguarded_only "a screen refuses some of them"
       start { policy = { name = "all", remember = function(said, ctx)
         for _, message in ipairs(said) do
           ctx.memory.write { value = message.content, from = { message.id } }

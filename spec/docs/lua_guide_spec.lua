@@ -31,6 +31,12 @@ describe("lua/README.md", function()
     assert.matches("\nnil\t.*%[not%-allowed%].*\tEDENIED\t", out)
   end)
 
+  it("shows a store with a guard", function()
+    local out, err, status = run "Who may do what"
+    assert.equal(0, status, err)
+    assert.equal("", out)
+  end)
+
   it("shows a memory that finds, and is undone", function()
     local out, err, status = run "Long%-term memory"
     assert.equal(0, status, err)
