@@ -7,6 +7,7 @@
 
 #include "base/names.h"
 #include "codec/json.h"
+#include "guard/access.h"
 #include "guard/event.h"
 
 enum { NAME_MOST = 63, DETAILS_MOST = 4096, DETAILS_DEPTH = 8 };
@@ -26,18 +27,23 @@ static sessile_status read_name(char out[NAME_MOST + 6], sessile_slice name,
 static sessile_status check(const sessile_store *view, const sessile_operation *o,
                             guard_names *names, sessile_error *err)
 {
-    const principal *p = view->who;
+    principal *p = view->who;
+    const permissions need = PERMISSION_OF(o->permission);
     sessile_session_options options = {.agent = o->agent, .user = o->user, .id = o->id};
+    guard_call call = {.who = p};
 
     if (!options.id.size) /* a memory, which a view of one session has as well */
         options.id = p->session;
-    sessile_status status = guard_check_names(p, view->core, &options, names, err);
+    guard_begin(&call, OP_may);
+    call.missing = need & ~p->may;
+    sessile_status status = guard_own_names(&call, view->core, &options, err);
+    *names = call.names;
     names->id = o->id;
-    if (!principal_stands(p) || !principal_lives(p))
+    int may = (call.who->may & need) != 0;
+    principal_release(call.granted);
+    if (!principal_stands(p) || !principal_lives(p) || access_check(p, err))
         return fail(err, SESSILE_DENIED, "the credential is not accepted");
-    if (!(p->may >> o->permission & 1))
-        return guard_refuse(o->permission, err);
-    return status;
+    return status || may ? status : guard_refuse(o->permission, err);
 }
 
 static limit_rule rule_of(const char *name)

@@ -363,21 +363,32 @@ typedef struct door {
     {#name, call_##name, 0, 1, NULL, NULL, NULL, #event, LIMIT_NONE},
 #define ROW(name, permission, also, event, limit) \
     {#name, call_##name, 0, 0, #permission, #also, "NONE", #event, LIMIT_##limit},
-#define ROW_VIEW_SESSION(name, also, event, limit) ROW(name, VIEW_SESSION, also, event, limit)
-#define ROW_MODIFY_SESSION(name, also, event, limit) ROW(name, MODIFY_SESSION, also, event, limit)
-#define ROW_CREATE_SESSION(name, also, event, limit) ROW(name, CREATE_SESSION, also, event, limit)
-#define ROW_DELETE_SESSION(name, also, event, limit) ROW(name, DELETE_SESSION, also, event, limit)
-#define ROW_CREATE_CHECKPOINT(name, also, event, limit) ROW(name, CREATE_CHECKPOINT, also, event, limit)
-#define ROW_READ_MEMORY(name, also, event, limit) ROW(name, READ_MEMORY, also, event, limit)
-#define ROW_WRITE_MEMORY(name, also, event, limit) ROW(name, WRITE_MEMORY, also, event, limit)
-#define ROW_CHECK_STORE(name, also, event, limit) ROW(name, CHECK_STORE, also, event, limit)
+#define ROW_VIEW_SESSION(name, also, event, limit) \
+    ROW(name, VIEW_SESSION, also, event, limit)
+#define ROW_MODIFY_SESSION(name, also, event, limit) \
+    ROW(name, MODIFY_SESSION, also, event, limit)
+#define ROW_CREATE_SESSION(name, also, event, limit) \
+    ROW(name, CREATE_SESSION, also, event, limit)
+#define ROW_DELETE_SESSION(name, also, event, limit) \
+    ROW(name, DELETE_SESSION, also, event, limit)
+#define ROW_CREATE_CHECKPOINT(name, also, event, limit) \
+    ROW(name, CREATE_CHECKPOINT, also, event, limit)
+#define ROW_READ_MEMORY(name, also, event, limit) \
+    ROW(name, READ_MEMORY, also, event, limit)
+#define ROW_WRITE_MEMORY(name, also, event, limit) \
+    ROW(name, WRITE_MEMORY, also, event, limit)
+#define ROW_CHECK_STORE(name, also, event, limit) \
+    ROW(name, CHECK_STORE, also, event, limit)
 #define ROW_MOVE_STORE(name, also, event, limit) ROW(name, MOVE_STORE, also, event, limit)
-#define ROW_MANAGE_KEYS(name, also, event, limit) ROW(name, MANAGE_KEYS, also, event, limit)
-#define ROW_MANAGE_PRIVACY(name, also, event, limit) ROW(name, MANAGE_PRIVACY, also, event, limit)
-#define ROW_MANAGE_ACCESS(name, also, event, limit) ROW(name, MANAGE_ACCESS, also, event, limit)
+#define ROW_MANAGE_KEYS(name, also, event, limit) \
+    ROW(name, MANAGE_KEYS, also, event, limit)
+#define ROW_MANAGE_PRIVACY(name, also, event, limit) \
+    ROW(name, MANAGE_PRIVACY, also, event, limit)
+#define ROW_MANAGE_ACCESS(name, also, event, limit) \
+    ROW(name, MANAGE_ACCESS, also, event, limit)
 #define ROW_ERASE_USER(name, also, event, limit) ROW(name, ERASE_USER, also, event, limit)
 #define ROW_READ_AUDIT(name, also, event, limit) ROW(name, READ_AUDIT, also, event, limit)
-#define ROW_CHECK_AUDIT(name, also, event, limit)                              \
+#define ROW_CHECK_AUDIT(name, also, event, limit) \
     {#name, call_##name, 0, 0, "READ_AUDIT", #also, "CHECK_STORE", #event, LIMIT_##limit},
 #define OPERATION(name, permission, also, limit, event, screens, object) \
     ROW_##permission(name, also, event, limit)
