@@ -1588,8 +1588,8 @@ function Store:undelete(which, opts) end
 ---@field token? sessile.GuardToken JWTs are accepted
 ---@field profile? string a name, and the store stays guarded: who opens it later may do nothing
 ---before they set a guard
----@field consent? boolean a search finds nothing in the memory of a user who does not consent, and only
----the user consents, or who may manage_privacy
+---@field consent? boolean a search finds nothing in the memory of a user who does not consent, and
+---only the user consents, or who may manage_privacy
 ---@field off? boolean no guard, also of a store that stayed guarded: it does not any more
 ---@field screens? sessile.ScreenList|sessile.Screens what each write of the store meets, whoever
 ---  makes it
