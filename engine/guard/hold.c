@@ -110,7 +110,7 @@ static void holds_deinit(holds *h)
 static sessile_status read_holds(holds *h, store_core *st, control *log,
                                  sessile_error *err)
 {
-    int64_t now_ms = st->os->now_ms(st->os->ud);
+    int64_t now_ms;
     sessile_status status;
 
     memset(h, 0, sizeof *h);
@@ -119,6 +119,7 @@ static sessile_status read_holds(holds *h, store_core *st, control *log,
     status = control_look_now(log, NULL, err);
     if (!status)
         status = control_each(log, CONTROL_HOLD, visit, h, err);
+    now_ms = h->count ? st->os->now_ms(st->os->ud) : 0;
     for (size_t i = 0; i < h->count;)
         if (h->list[i].is_void || (h->list[i].until_ms && h->list[i].until_ms <= now_ms))
             h->list[i] = h->list[--h->count];

@@ -13,6 +13,7 @@ local keys = options.shape("sessile.open: guard", {
   profile = "string", require_principal = "boolean", plain = "boolean", roles = "table",
   rate_limits = "table|no", audit = "table|boolean", consent = "boolean",
   screens = "table|no", schemas = "table|no", urls = "table|no", identity = "table",
+  retention = "table|no",
 })
 
 local reader = {

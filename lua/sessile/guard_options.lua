@@ -9,6 +9,7 @@
 local core = require "sessile.core"
 local nearest = require "sessile.nearest"
 local profiles = require "sessile.profiles"
+local times = require "sessile.times"
 
 local guard_options = {}
 
@@ -194,6 +195,44 @@ function parts.identity(reader, at, value)
   end
   token.keys = reader.path(where .. ".keys", token.keys)
   return { token = token }
+end
+
+local span_keys = set_of { "sessions", "deleted", "memory" }
+
+-- A time as text, as "90d", or seconds.
+local function time(reader, at, value)
+  if not times.ms(value) then
+    reader.fail(at, ("a time expected, as \"90d\" or \"24h\", got %s"):format(shown(value)))
+  end
+end
+
+-- { sessions = "90d", deleted =, memory =, agents = { NAME = {…} }, users = { NAME = {…} } }: how
+-- long each is kept, false: for ever. false: nothing is removed for its age.
+function parts.retention(reader, at, value)
+  if value == false then
+    return false
+  end
+  local function spans(where, given, known)
+    local copy = among(reader, where, given, known)
+    for name, one in pairs(copy) do
+      if span_keys[name] and one ~= false then
+        time(reader, where .. "." .. name, one)
+      end
+    end
+    return copy
+  end
+  local copy = spans(at, value, { sessions = true, deleted = true, memory = true, agents = true,
+    users = true })
+  for _, kind in ipairs { "agents", "users" } do
+    local own = {}
+    for name, one in pairs(copy[kind] and expect(reader, "table", at .. "." .. kind, copy[kind])
+      or {}) do
+      local where = ("%s.%s.%s"):format(at, kind, tostring(name))
+      own[text(reader, where, name)] = spans(where, one, span_keys)
+    end
+    copy[kind] = next(own) and own or nil
+  end
+  return copy
 end
 
 local audit_keys = set_of { "store", "sync", "reads", "closed" }

@@ -26,6 +26,7 @@ profiles.standard = {
   consent = true,
   screens = { "no_orders", "secrets" },
   urls = { memory = "refuse", state = "refuse" },
+  retention = false,
 }
 
 profiles.strict = {
@@ -37,6 +38,7 @@ profiles.strict = {
   consent = true,
   screens = { "no_orders", "secrets", { "injection", on = { "message", "memory", "state" } } },
   urls = { memory = "refuse", state = "refuse", message = "flag" },
+  retention = { sessions = "90d", memory = "90d" },
 }
 
 --- The rules of limits, as a set.

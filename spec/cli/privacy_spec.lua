@@ -65,4 +65,13 @@ describe("the commands of privacy", function()
     has(cli.done "purge --old --keep-sessions 1d --dry-run", "0 sessions")
     has(cli.done "purge --old --keep-sessions 1ms --keep-memory 1ms --yes", "1 session, 1 entry")
   end)
+
+  it("purge what the configuration no longer keeps", function()
+    cli.configure [[return { guard = { profile = "standard", retention = { sessions = "90d",
+      users = { ann = { sessions = "1ms", memory = false } } } } }]]
+    has(cli.done "purge --old --dry-run", "1 session, 0 entries")
+    has(cli.fails(2, "purge --old --agent coder"), "rules for agents and users")
+    cli.configure 'return { guard = { retention = { sessions = "soon" } } }'
+    has(cli.fails(1, "purge --old"), "guard.retention.sessions")
+  end)
 end)

@@ -4,6 +4,7 @@
 -- Owns: the list of these sessions, and the confirmation.
 
 local ask = require "sessile.cli.ask"
+local guard_options = require "sessile.guard_options"
 local hints = require "sessile.cli.hints"
 local terminal = require "sessile.cli.terminal"
 
@@ -45,7 +46,7 @@ end
 -- What is older than the configured retention says.
 local function old(app, args)
   local store = app:need_store()
-  local guard = app:config().guard or {}
+  local guard = guard_options.whole(app:config().guard)
   local rules = {}
   for name, value in pairs(type(guard) == "table" and guard.retention or {}) do
     rules[name] = value
@@ -53,7 +54,6 @@ local function old(app, args)
   for _, name in ipairs { "sessions", "memory" } do
     rules[name] = args["keep_" .. name] and args["keep_" .. name] .. "ms" or rules[name]
   end
-  rules.audit = nil -- goes with the audit's own command
   if next(rules) == nil then
     return nil, "no retention is configured", "EUSAGE",
       "Say it here: sessile purge --old --keep-sessions 90d; or in the configuration."
