@@ -65,6 +65,8 @@ describe("a configured guard", function()
       ['{ rate_limits = { searches = "10/fortnight" } }'] = "'guard.rate_limits.searches': a rate "
         .. "expected, as \"10/minute\", a second, hour or day, or \"off\", got \"10/fortnight\"",
       ['{ rate_limits = { searches = "65536/day" } }'] = "'guard.rate_limits.searches': a rate",
+      ['{ retention = { sessions = "soon" } }'] = "'guard.retention.sessions': a time expected",
+      ['{ retention = { users = { ann = { forks = 1 } } } }'] = "'guard.retention.users.ann.forks'",
       ['{ rate_limits = { searches = 10 } }'] = "'guard.rate_limits.searches': a rate expected",
       ['{ rate_limits = { serches = "1/day" } }'] = "'guard.rate_limits.serches': there is no such "
         .. "key, did you mean 'searches'?",

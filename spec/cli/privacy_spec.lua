@@ -71,7 +71,5 @@ describe("the commands of privacy", function()
       users = { ann = { sessions = "1ms", memory = false } } } } }]]
     has(cli.done "purge --old --dry-run", "1 session, 0 entries")
     has(cli.fails(2, "purge --old --agent coder"), "rules for agents and users")
-    cli.configure 'return { guard = { retention = { sessions = "soon" } } }'
-    has(cli.fails(1, "purge --old"), "guard.retention.sessions")
   end)
 end)
