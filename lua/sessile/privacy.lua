@@ -71,6 +71,9 @@ local release_options = options.shape("store:release", { by = "string" })
 --- Ends a hold.
 function methods:release(id, given)
   options.expect("string", id, "store:release: the id of a hold")
+  if not id:find("^" .. ("[0-9a-f]"):rep(8) .. "$") then
+    return nil, ("no hold has the id %q"):format(id:sub(1, 40)), "ENOTFOUND"
+  end
   return self._core:release(id, options.check("store:release", given, release_options).by)
 end
 

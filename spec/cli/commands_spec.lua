@@ -493,14 +493,14 @@ local ENTRIES = {
   },
   ["access grant"] = {
     before = "guard init",
-    plain = { "access grant ann viewer --for 90d", "00000002\n" },
+    plain = { "access grant ann viewer --for 90d", "00000003\n" },
     json = { "access grant ann viewer --on talk", "id" },
     wrong = { "access grant ann", 2, "sessile access grant" },
   },
   ["access revoke"] = {
     before = { "guard init", "access grant ann viewer" },
-    plain = { "access revoke 00000002", "has ended" },
-    json = { "access revoke 00000002", "id", "revoked" },
+    plain = { "access revoke 00000003", "has ended" },
+    json = { "access revoke 00000003", "id", "revoked" },
     wrong = { "access revoke", 2, "sessile access revoke" },
   },
   ["access list"] = {
@@ -517,7 +517,7 @@ local ENTRIES = {
   },
   ["access explain"] = {
     before = { "guard init", "access grant ann viewer" },
-    plain = { "access explain ann view_session", "yes: ann may view_session", "grant 00000002" },
+    plain = { "access explain ann view_session", "yes: ann may view_session", "grant 00000003" },
     json = { "access explain ann delete_session", "allowed", "locked", "sources[1].because" },
     wrong = { "access explain ann view_sesion", 2, "view_session" },
   },
@@ -749,7 +749,7 @@ local function at(value, path)
   return value
 end
 
--- Everything in the store, by its bytes; in a database, what it says of its sessions.
+-- Everything in the store but its audit, by its bytes; in a database, what it says of its sessions.
 local function bytes_of_store()
   if cli.kind then
     local parts = { (cli.sessile "--json list") }
@@ -758,8 +758,8 @@ local function bytes_of_store()
     end
     return table.concat(parts, "\n")
   end
-  local pipe <close> = assert(io.popen(("cd %s/data && find . -type f | LC_ALL=C sort "
-    .. "| xargs sha256sum"):format(cli.quote(home))))
+  local pipe <close> = assert(io.popen(("cd %s/data && find . -type f ! -path '*/guard.audit/*' "
+    .. "| LC_ALL=C sort | xargs sha256sum"):format(cli.quote(home))))
   return pipe:read "a"
 end
 

@@ -40,9 +40,9 @@ commands["access grant"] = {
   summary = "give a user a role, everywhere or on one session",
   usage = "access grant WHO ROLE [--group] [--on ID] [--only AGENT] [--for TIME]",
   examples = [[
-    sessile access grant ann editor --only 'code*' --for 90d
-    sessile access grant bob viewer --on bug-42 --user ann  one session, which is ann's
-    sessile access grant support viewer --group             all whom a token puts into that group]],
+    sessile access grant ann editor --only 'code*' --for 90d  with some agents, for a while
+    sessile access grant bob viewer --on bug-42 --user ann    one session, which is ann's
+    sessile access grant support viewer --group               all of a token's group]],
   arguments = { { "who", "a user", is = "user" },
     { "role", "viewer, editor, admin, auditor, or one of yours" } },
   options = {
@@ -101,7 +101,7 @@ commands["access list"] = {
   summary = "show who was given what: grants, access keys and locks",
   usage = "access list [USER]",
   examples = [[
-    sessile access list
+    sessile access list      grants, keys and locks
     sessile access list ann  what is hers]],
   arguments = { { "who", "only of this user", "?", is = "user" } },
   run = function(app, args)
@@ -142,8 +142,8 @@ commands["access lock"] = {
   summary = "lock a user, or an access key, out",
   usage = "access lock WHO [--key] [--reason TEXT]",
   examples = [[
-    sessile access lock bob --reason "left us"
-    sessile access lock 3f2a --key  one access key]],
+    sessile access lock bob --reason "left us"  a user, whatever the credential
+    sessile access lock 3f2a --key              one access key]],
   arguments = { { "who", "a user", is = "user" } },
   options = { KEY, { "--reason TEXT", "why, for people" } },
   about = [[
@@ -161,7 +161,7 @@ commands["access lock"] = {
 commands["access unlock"] = {
   summary = "end a lock",
   usage = "access unlock WHO [--key]",
-  examples = "sessile access unlock bob",
+  examples = "sessile access unlock bob  and bob's credentials are accepted again",
   arguments = { { "who", "a user", is = "user" } },
   options = { KEY },
   run = function(app, args)

@@ -115,7 +115,7 @@ return {
   summary = "show whether a user may do something, and what decides",
   usage = "access explain WHO PERMISSION [ID] [--role ROLE]",
   examples = [[
-    sessile access explain ann delete_session
+    sessile access explain ann delete_session                  on ann's own sessions
     sessile access explain bob view_session bug-42 --user ann  a session of ann's
     sessile access explain ann view_session --role auditor     if a token gave that role]],
   arguments = {

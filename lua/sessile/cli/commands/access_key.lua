@@ -57,7 +57,7 @@ return {
   usage = "access key new|list|revoke [WHAT] [--role ROLE] [--for TIME] [--only AGENT]",
   examples = [[
     sessile access key new ann --role editor --for 90d  prints the key, once
-    sessile access key list
+    sessile access key list                             those that were not revoked
     sessile access key revoke 3f2a                      its id is that of the list]],
   arguments = {
     { "action", "new, list or revoke", choices = { "new", "list", "revoke" } },

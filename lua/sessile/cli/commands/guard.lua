@@ -38,9 +38,9 @@ commands.whoami = {
   summary = "show who you are to the store, and what you may",
   usage = "whoami",
   examples = [[
-    sessile whoami                     whom the store takes you for
-    sessile whoami --token-file ./tok  the same for a token, or an access key
-    sessile whoami --json | jq .permissions]],
+    sessile whoami                           whom the store takes you for
+    sessile whoami --token-file ./tok        the same for a token, or an access key
+    sessile whoami --json | jq .permissions  what you may, for a program]],
   about = [[
     Who you are is said by a token or an access key in $SESSILE_TOKEN or in the file of
     --token-file, which others may not read. Without one you are whoever the system lets
@@ -143,8 +143,8 @@ commands["guard status"] = {
   summary = "show whether the store has a guard, and what it consists of",
   usage = "guard status",
   examples = [[
-    sessile guard status
-    sessile guard status --json | jq -r .profile]],
+    sessile guard status                          what is on, and what is not
+    sessile guard status --json | jq -r .profile  the profile, for a program]],
   about = [[
     A guard is set by `guard` in your configuration: see `sessile guard init`.]],
   run = function(app)
