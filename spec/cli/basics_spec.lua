@@ -5,6 +5,7 @@ local terminal = require "sessile.cli.terminal"
 
 local cli = require "spec.support.cli"
 local expect = require "spec.support.expect"
+local guarded = require "spec.support.guarded"
 local binary, quote, read, write = cli.binary, cli.quote, cli.read, cli.write
 local sessile, done, json, no_traceback = cli.sessile, cli.done, cli.json, cli.no_traceback
 local home
@@ -13,6 +14,7 @@ cli.each_test(function(path) home = path end)
 
 describe("a bare sessile", function()
   it("says what is here and what to type next, and makes nothing", function()
+    guarded.unguarded_only "there is no configuration"
     cli.files_only "the default folder"
     local out = done ""
     assert.truthy(out:find("No sessions yet", 1, true))
@@ -305,6 +307,7 @@ end)
 
 describe("keys and stores", function()
   it("come from options and the environment", function()
+    guarded.unguarded_only "there is no configuration"
     cli.files_only "the default folder"
     write(home .. "/key", "hex:" .. ("0"):rep(64) .. "\n")
     write(home .. "/wrong", "hex:" .. ("1"):rep(64) .. "\n")

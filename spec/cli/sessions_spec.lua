@@ -5,6 +5,7 @@
 local cli = require "spec.support.cli"
 local decode = require("sessile").decode
 local expect = require "spec.support.expect"
+local guarded = require "spec.support.guarded"
 local lists = require "spec.support.lists"
 local has, has_not = expect.has, expect.has_not
 local sessile, done, fails, json = cli.sessile, cli.done, cli.fails, cli.json
@@ -289,6 +290,7 @@ describe("sessions delete", function()
   end)
 
   it("leaves no file behind", function()
+    guarded.unguarded_only "its audit is left"
     cli.files_only "which are left"
     done "keys init"
     local function files()

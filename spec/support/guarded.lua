@@ -1,6 +1,7 @@
 -- guarded.lua: the same specs with a guard. With TEST_GUARD=standard or strict (tests/run --guard)
 -- each store that a spec opens has a guard of that profile, and the spec gets what the command line
--- gets: a view of whoever has the store. So does the executable that it runs.
+-- gets: a view of whoever has the store. So does the executable that it runs. Nothing is counted: a
+-- spec does in a second what a person does in an hour.
 --
 -- Must never change what a spec expects: what holds without a guard alone says so, by
 -- unguarded_only().
@@ -15,7 +16,8 @@ function guarded.configuration(text)
   if not guarded.profile or text:find("guard", 1, true) then
     return text
   end
-  return (text:gsub("return%s*{", ("%%0 guard = %q,"):format(guarded.profile), 1))
+  return (text:gsub("return%s*{", ("%%0 guard = { profile = %q, rate_limits = false },")
+    :format(guarded.profile), 1))
 end
 
 --- In a test: it is about stores without a guard.
@@ -39,7 +41,7 @@ function guarded.install()
       or type(where) == "table" then
       return open(where, options)
     end
-    local given = { guard = guarded.profile }
+    local given = { guard = { profile = guarded.profile, rate_limits = false } }
     for name, value in pairs(options or {}) do
       given[name] = value
     end
