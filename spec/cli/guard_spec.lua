@@ -34,6 +34,20 @@ describe("a command on a store with a guard", function()
   end)
 end)
 
+describe("a text that a rule of the guard refuses", function()
+  it("is named by its rule, also for programs", function()
+    guarded()
+    done "new --id a"
+    local words = "memory add main 'see http://169.254.169.254/latest' --key docs"
+    local said = fails(7, words)
+    has(said, "metadata")
+    has(said, "guard status")
+    local _, err = sessile("--json " .. words)
+    assert.equal("metadata", require("sessile").decode(err).error.rule)
+    assert.same({}, cli.json "memory show main")
+  end)
+end)
+
 describe("a credential", function()
   local function file(mode, text)
     local path = cli.home() .. "/token"

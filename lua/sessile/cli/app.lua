@@ -242,15 +242,16 @@ function app:tell_damage(opened)
   end
 end
 
--- Raised by app.fail and app.stop, caught by dispatch: {message, code, step} or {exit = n}.
+-- Raised by app.fail and app.stop, caught by dispatch: {message, code, step, rule} or {exit = n}.
 local End = {}
 
 --- Ends the command with a failure.
 ---@param message string
 ---@param code string
 ---@param step string|false|nil  what to do next; false: nothing
-function app.fail(message, code, step)
-  error(setmetatable({ message = assert(message), code = code, step = step }, End), 0)
+---@param rule string?  the rule of a guard that refused
+function app.fail(message, code, step, rule)
+  error(setmetatable({ message = assert(message), code = code, step = step, rule = rule }, End), 0)
 end
 
 --- Ends the command with an exit code.
@@ -272,7 +273,7 @@ end
 ---@param steps table<string, string|false>
 function app.try_or(steps, value, message, code, step, ...)
   if not value then
-    app.fail(message, code, step or steps[code])
+    app.fail(message, code, step or steps[code], ...)
   end
   return value, message, code, step, ...
 end
@@ -346,6 +347,7 @@ end
 ---@return string? message
 ---@return string? code
 ---@return string|false|nil step
+---@return string? rule
 function app:run(command, args)
   local returned = table.pack(xpcall(command.run, caught, self, args))
   self:flush()
@@ -364,7 +366,7 @@ function app:run(command, args)
   elseif getmetatable(ending) ~= End then
     error(ending, 0)
   end
-  return ending.exit, ending.message, ending.code, ending.step
+  return ending.exit, ending.message, ending.code, ending.step, ending.rule
 end
 
 --- The app of one command.

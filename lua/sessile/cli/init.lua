@@ -50,8 +50,8 @@ local function of_a_server(view)
 end
 
 -- Prints a failure; returns the exit code. view: whether to print JSON, and the global options if
--- they are known.
-local function fail(view, message, code, step)
+-- they are known. rule: of a guard, that refused.
+local function fail(view, message, code, step, rule)
   message = terminal.safe(tostring(message)):gsub("[%s.]+$", "")
   local command
   message, command = split_command(message)
@@ -70,13 +70,14 @@ local function fail(view, message, code, step)
     step = "Set one: sessile guard init. With guard = \"off\" the store opens without."
   end
   if step == nil and not has_step then
-    step = code == "EDENIED" and view.globals and view.globals.guarded
-      and "See who you are, and what you may: sessile whoami" or NEXT[code]
+    local guarded = code == "EDENIED" and view.globals and view.globals.guarded
+    step = guarded and (rule and "See what the guard consists of: sessile guard status"
+      or "See who you are, and what you may: sessile whoami") or NEXT[code]
   end
   step = step and terminal.safe(hints.fill(step, view.globals))
   if view.json then
     io.stderr:write(json.line {
-      error = { code = code or "EFAILED", message = message, next = step or nil },
+      error = { code = code or "EFAILED", message = message, next = step or nil, rule = rule },
     }, "\n")
     return EXIT[code] or 1
   end
@@ -224,8 +225,8 @@ local function dispatch(words)
       or usage_step(command))
   end
   local self = app.new(args)
-  local result, step
-  result, message, code, step = self:run(command, args)
+  local result, step, rule
+  result, message, code, step, rule = self:run(command, args)
   if self.opened then
     self.opened:close()
   end
@@ -235,7 +236,7 @@ local function dispatch(words)
     elseif code == "EUSAGE" and step == nil and name then
       step = usage_step(command)
     end
-    return fail(self, message, code, step)
+    return fail(self, message, code, step, rule)
   elseif self.damage then
     io.stdout:flush()
     self:note(self.damage)

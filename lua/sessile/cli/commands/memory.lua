@@ -134,9 +134,10 @@ commands["memory add"] = {
     -- nothing can be added for a user who never consented, so that no memory is made either
     local memory = open(app, args, { consent = args.consent,
       must_exist = args.user ~= nil and not args.consent })
-    local id, message, code = memory:write(args.key, args.text, given)
+    local id, message, code, retry_ms, rule = memory:write(args.key, args.text, given)
     if not id then
-      app.fail(message, code, message:find("consent", 1, true) and CONSENT or UNWRITTEN[code])
+      app.fail(message, code, message:find("consent", 1, true) and CONSENT or retry_ms
+        or UNWRITTEN[code], rule)
     end
     app:result({ agent = args.agent, id = id }, short(id) .. "\n")
     local stats = app.try(memory:stats())
