@@ -34,10 +34,10 @@ local function make(self, who, opts, new)
     return nil, message, code
   end
   inherited.fill(opts, theirs)
-  local handle
-  handle, message, code = new()
+  local handle, retry_ms, rule
+  handle, message, code, retry_ms, rule = new()
   if not handle then
-    return nil, message, code
+    return nil, message, code, retry_ms, rule
   end
   local defaults = inherited.merge(own, theirs, self)
   defaults.settings = taken
@@ -70,13 +70,13 @@ local child_options = options.shape("session:child", fork_options, { context = "
 --- else it is empty.
 function methods:child(given)
   local opts = options.check("session:child", given, child_options)
-  local child, message, code = make(self, "session:child", opts, function()
+  local child, message, code, retry_ms, rule = make(self, "session:child", opts, function()
     return self._core:child(opts.context, opts)
   end)
   if child then
     rawset(child, "_parent", self)
   end
-  return child, message, code
+  return child, message, code, retry_ms, rule
 end
 
 -- Calls use(parent) with the handle that made this child, or with a new one.

@@ -115,17 +115,17 @@ function embed.search(memory, question, opts, found, limit)
     opts.outside, legs.why = search_outside(memory, vectors, found, limit)
     legs.vectors = opts.outside ~= nil
   end
-  local rows, message, code = memory._core:search(question, opts)
-  if not rows and found.vector and not found.given then
+  local rows, message, code, retry_ms, rule = memory._core:search(question, opts)
+  if not rows and found.vector and not found.given and not rule then
     -- the vector does not fit what is here: that costs its leg alone
     opts.vector, opts.outside, legs.vectors, legs.why = nil, nil, false, message
-    rows, message, code = memory._core:search(question, opts)
+    rows, message, code, retry_ms, rule = memory._core:search(question, opts)
   elseif rows and opts.vector then
     legs.why = why_none(memory, found, rows)
     legs.vectors = legs.why == nil
   end
   if not rows then
-    return nil, message, code
+    return nil, message, code, retry_ms, rule
   end
   return rows, { legs = legs }
 end

@@ -41,6 +41,31 @@ describe("limits of a guard", function()
     ann:close()
   end)
 
+  it("says rule and time, whatever was called too often", function()
+    local ann = guarded { limits = { branch_operations = "1/hour", memory_writes = "1/hour",
+      memory_reads = "2/hour", searches = "1/hour" } }
+    local s = assert(ann:create())
+    local m = assert(ann:memory { user = "ann", consent = "yes" })
+    assert(s:append { role = "user", content = "hello" })
+    local calls = {
+      branch_operations = { function() return s:fork() end, function() return s:child() end,
+        function() return s:branch(s:head()) end },
+      memory_writes = { function() return m:write("a", "b") end },
+      memory_reads = { function() return m:list() end, function() return m:search "b" end,
+        function() return m:read "a" end },
+      searches = { function() return ann:search "hello" end },
+    }
+    for rule, list in pairs(calls) do
+      for _ = 1, 2 do list[1]() end
+      for i, call in ipairs(list) do
+        local none, _, code, retry_ms, said = call()
+        assert.same({ nil, "ELIMIT", rule }, { none, code, said }, ("%s %d"):format(rule, i))
+        assert.is_true(retry_ms > 0)
+      end
+    end
+    ann:close()
+  end)
+
   it("counts nothing without being asked to", function()
     local ann = guarded {}
     for _ = 1, 20 do
