@@ -1877,7 +1877,8 @@ function Store:release(id, opts) end
 function Store:purge_retention(opts) end
 
 ---Hands out all that the store keeps of a user: each session and memory as JSON and as Markdown,
----the consents, and last manifest.json with the SHA-256 of the others. write(name, text) is called
+---the consents, the grants and events of a store with a guard, and last manifest.json with the
+---SHA-256 of the others and what was left out. write(name, text) is called
 ---for each file (names have a `/`) and returns true, or nil, message, code, which end the export.
 ---failed: sessions that could not be read, which the manifest names. ENOTFOUND: there is nothing.
 ---@param user string

@@ -2,6 +2,7 @@
 --
 -- What is exported is written by the caller, file by file: nothing here opens one.
 
+local audit = require "sessile.audit"
 local core = require "sessile.core"
 local options = require "sessile.options"
 local pool = require "sessile.memory_pool"
@@ -199,6 +200,36 @@ local function write_memories(self, user, consents, put)
   return true
 end
 
+-- Writes the grants of the user, and the events about them, where the store has a guard. What
+-- whoever exports may not see is named in `left_out`.
+local function write_guarded(self, user, put, left_out)
+  if not self:who() then
+    return true
+  end
+  local grants, message, code = self:grants()
+  local own = {}
+  for _, grant in ipairs(grants or {}) do
+    own[#own + 1] = grant.user == user and grant or nil
+  end
+  local ok = true
+  if #own > 0 then
+    ok, message, code = put("grants.json", assert(core.text(core.array(own))) .. "\n")
+  elseif not grants then
+    left_out[#left_out + 1] = "grants: " .. message
+  end
+  local reader, why = self:audit { user = user }
+  local lines = {}
+  for event in reader or function() end do
+    lines[#lines + 1] = audit.export(event, "jsonl")
+  end
+  if not reader then
+    left_out[#left_out + 1] = "events: " .. why
+  elseif ok and #lines > 0 then
+    ok, message, code = put("events.jsonl", table.concat(lines, "\n") .. "\n")
+  end
+  return ok, message, code
+end
+
 --- Hands out all that the store keeps of a user: write(name, text) is called for each file, and
 --- returns true, or nil, message, code. The last one is manifest.json, with the SHA-256 of the
 --- others. Returns {sessions, memories, files, failed}; failed: sessions that could not be read.
@@ -227,6 +258,10 @@ function methods:export_user(user, write)
   if ok then
     ok, message, code = put("consents.json", assert(core.text(core.array(consents))) .. "\n")
   end
+  local left_out = {}
+  if ok then
+    ok, message, code = write_guarded(self, user, put, left_out)
+  end
   if not ok then
     return nil, message, code
   end
@@ -237,7 +272,7 @@ function methods:export_user(user, write)
   local done = { sessions = #sessions, memories = #consents, files = #files, failed = failed }
   ok, message, code = write("manifest.json", assert(core.text {
     sessile_user_export = 1, user = user, time = core.now(), sessions = core.array(sessions),
-    files = core.array(files),
+    files = core.array(files), left_out = core.array(left_out),
   }) .. "\n")
   return ok and done, message, code
 end

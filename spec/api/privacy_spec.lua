@@ -186,4 +186,29 @@ describe("the export and the erasure of a user", function()
     assert.equal(1, assert(decode(receipt.json)).sessions)
     expect.refused("ENOTFOUND", store:export_user("ann", function() return true end))
   end)
+
+  it("are handed out with their grants and what the audit has of them", function()
+    local guarded = stores.open("file:" .. temp.dir() .. "/guarded", { key = false,
+      guard = "standard" })
+    local ann <close> = assert(guarded:as { user = "ann", roles = "editor" })
+    assert(ann:session "trip":append(user "to the sea"))
+    assert(guarded:grant { user = "ann", role = "viewer", agents = "coder" })
+    assert(guarded:grant { user = "bob", role = "viewer" })
+    local files = {}
+    local function keep(name, text)
+      files[name] = text
+      return true
+    end
+    assert(guarded:export_user("ann", keep))
+    local grants = decode(files["grants.json"])
+    assert.same({ 1, "ann" }, { #grants, grants[1].user })
+    expect.has(files["events.jsonl"], '"operation":"append"')
+    expect.has_not(files["events.jsonl"], "to the sea")
+    assert.same({}, decode(files["manifest.json"]).left_out)
+
+    files = {}
+    assert(ann:export_user("ann", keep))
+    assert.is_nil(files["events.jsonl"])
+    expect.has(decode(files["manifest.json"]).left_out[1], "events")
+  end)
 end)
