@@ -12,6 +12,22 @@
     GUARD_ENTER(op, store);                                                         \
     (void)core
 
+/* Whoever gives a whole key means its id: the secret goes no further. */
+static sessile_status take_key_id(sessile_slice *key, sessile_error *err)
+{
+    static const char begins[] = "sesk_";
+    sessile_slice id;
+
+    if (key->size < sizeof begins - 1 || memcmp(key->data, begins, sizeof begins - 1))
+        return SESSILE_OK;
+    if (access_key_read(*key, &id))
+        return fail(
+            err, SESSILE_INVALID,
+            "this is no whole access key: give its id, which the list of keys has");
+    *key = id;
+    return SESSILE_OK;
+}
+
 void sessile_grant_options_init(sessile_grant_options *options)
 {
     if (options)
@@ -93,6 +109,9 @@ sessile_status sessile_access_key_revoke(sessile_store *store, sessile_slice id,
 {
     API_USE(store);
     API_TEXT(id);
+    sessile_status status = take_key_id(&id, err);
+    if (status)
+        return status;
     API_ACCESS(access_key_revoke, store);
     GUARD_TEXT("access_key", id);
     GUARD_INTENT;
@@ -107,6 +126,9 @@ sessile_status sessile_access_lock(sessile_store *store, sessile_slice user,
     API_TEXT(user);
     API_TEXT(key);
     API_TEXT(reason);
+    sessile_status status = take_key_id(&key, err);
+    if (status)
+        return status;
     API_ACCESS(access_lock, store);
     GUARD_SAY(call_.names.user = user);
     GUARD_TEXT("access_key", key);
@@ -120,6 +142,9 @@ sessile_status sessile_access_unlock(sessile_store *store, sessile_slice user,
     API_USE(store);
     API_TEXT(user);
     API_TEXT(key);
+    sessile_status status = take_key_id(&key, err);
+    if (status)
+        return status;
     API_ACCESS(access_unlock, store);
     GUARD_SAY(call_.names.user = user);
     GUARD_TEXT("access_key", key);

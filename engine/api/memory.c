@@ -66,8 +66,11 @@ sessile_status sessile_memory_open(sessile_memory **out, sessile_store *store,
     API_TEXT(options->language);
     GUARD_ENTER(memory_open, store);
     GUARD_NAMES(sessile_memory_options, options, guard_own_memory);
-    if (options->consent.size)
+    if (options->consent.size) {
+        GUARD_REFUSE_IF(GUARD_WHO, guard_also(GUARD_WHO, &call_.names,
+                                              SESSILE_MAY_WRITE_MEMORY, err));
         GUARD_REFUSE_IF(GUARD_WHO, guard_check_consent(GUARD_WHO, options->user, err));
+    }
     GUARD_MAKE(out, &core->alloc);
     (*out)->shared = !options->user.size;
     sessile_status status = memory_open(GUARD_INTO(out), core, options, err);
@@ -422,7 +425,9 @@ sessile_status api_memory_cores(memory_cores *cores, sessile_memory *const *memo
         if (!memories || !memories[i])
             return api_missing(err, function,
                                memories ? "one of the memories" : "memories");
-        if (!guard_gives_memory(who, memories[i], writes))
+        if (!guard_gives_memory(who, memories[i], writes) ||
+            GUARD_MAY(memories[i], READ_MEMORY, NULL) ||
+            (writes && GUARD_MAY(memories[i], WRITE_MEMORY, NULL)))
             continue;
         cores->at[cores->count++] = GUARD_ALSO(memories[i]);
     }

@@ -37,25 +37,28 @@ int audit_outcome_of(sessile_slice name)
 }
 
 /* Cut at TEXT_MOST bytes; what is not UTF-8 is replaced. */
-static void put(buf *out, const char *name, sessile_slice text)
+static void put_member(buf *out, int first, const char *name, sessile_slice text)
 {
     buf clean;
 
-    if (!text.size)
-        return;
     buf_init(&clean, out->alloc);
     utf8_put_lossy(&clean, text.data, text.size < TEXT_MOST ? text.size : TEXT_MOST);
-    buf_printf(out, ",\"%s\":", name);
+    buf_printf(out, "%c\"%s\":", first ? '{' : ',', name);
     json_put_string(out, clean.data, clean.size);
     out->failed |= clean.failed;
     buf_deinit(&clean);
 }
 
+static void put(buf *out, const char *name, sessile_slice text)
+{
+    if (text.size)
+        put_member(out, 0, name, text);
+}
+
 void audit_event_begin(buf *out, const audit_event *e, const char *user,
                        const char *owner)
 {
-    buf_puts(out, "{\"operation\":");
-    json_put_string(out, e->operation.name.data, e->operation.name.size);
+    put_member(out, 1, "operation", e->operation.name);
     if (user[0])
         buf_printf(out, ",\"user\":\"%s\"", user);
     put(out, "actor", e->who.actor);

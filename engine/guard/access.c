@@ -449,6 +449,11 @@ sessile_status access_check(principal *p, sessile_error *err)
 
     if (!a || is_host(p))
         return SESSILE_OK;
+    if (p->parent && !is_host(p->parent)) { /* what p may rests on what it may */
+        sessile_status status = access_check(p->parent, err);
+        if (status)
+            return status;
+    }
     if (control_look(a->control, &version, &why))
         return fail_rule(err, SESSILE_DENIED, "control",
                          "the control log of this store cannot be trusted, so nobody but "

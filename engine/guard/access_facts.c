@@ -17,7 +17,7 @@
 
 static int manages(const principal *p)
 {
-    return (p->may & PERMISSION(MANAGE_ACCESS)) && p->all;
+    return (p->may & PERMISSION(MANAGE_ACCESS)) && p->all && principal_is_whole(p);
 }
 
 static sessile_status check_until(const principal *p, int64_t until_ms, const char *what,
@@ -319,6 +319,35 @@ sessile_status access_grant_end(principal *p, sessile_id id, sessile_error *err)
 
 /* ------------------------------------------------------------------ access keys */
 
+/* A key opens what is granted to its user: nobody makes one that gives more than they
+ * have themselves. */
+static sessile_status check_key_user(principal *p, sessile_slice user, sessile_error *err)
+{
+    access_fold *a = p->guard->access;
+    permissions more = 0;
+    int all = 0;
+    sessile_status status;
+
+    if (p->may & PERMISSION_HOST || !user.size || same(user, p->user))
+        return SESSILE_OK;
+    status = access_begin(a, 1, err);
+    if (status)
+        return status;
+    for (size_t i = 0; i < a->grant_count; i++) {
+        const access_grant *g = &a->grants[i];
+        if (!has_ended(p, g->is.until_ms) && same(g->is.user, user)) {
+            more |= g->may;
+            all |= g->all && !g->is.session.size;
+        }
+    }
+    access_end(a);
+    if (more & ~p->may || (all && !p->all))
+        return fail(err, SESSILE_DENIED,
+                    "this user was granted more than this view has: only who has it may "
+                    "make the key");
+    return SESSILE_OK;
+}
+
 sessile_status access_key_make(principal *p, const store_core *st,
                                const sessile_access_key_options *o, char **key,
                                sessile_error *err)
@@ -331,6 +360,8 @@ sessile_status access_key_make(principal *p, const store_core *st,
 
     for (size_t i = 0; !status && i < o->role_count; i++)
         status = check_role(p, o->roles[i], 0, err);
+    if (!status)
+        status = check_key_user(p, o->user, err);
     if (status)
         return status;
     access_key_draw(text);
@@ -450,8 +481,17 @@ static sessile_status check_lock(sessile_slice user, sessile_slice key,
 sessile_status access_lock_set(principal *p, sessile_slice user, sessile_slice key,
                                sessile_slice reason, sessile_error *err)
 {
+    access_fold *a = p->guard->access;
     sessile_status status = check_lock(user, key, err);
 
+    if (!status && key.size) { /* a part of an id would lock nothing, and say it did */
+        status = access_begin(a, 1, err);
+        if (status)
+            return status;
+        if (!access_find_key(a, key))
+            status = fail(err, SESSILE_NOTFOUND, "there is no such access key");
+        access_end(a);
+    }
     return status ? status : set_lock(p, 1, user, key, reason, err);
 }
 

@@ -321,7 +321,7 @@ sessile_status guard_end(guard_call *call, sessile_status status, sessile_error 
     call->left = 1;
     if (guard_rows[call->op].need & NEED_STEP)
         call->event_of = call->begun;
-    if (!is_recorded(call))
+    if (!is_recorded(call) || status == SESSILE_NEEDS) /* there is more to come */
         return status;
     class = guard_event_row(&e, call->event_of, name);
     if (status) {

@@ -42,7 +42,7 @@ static sessile_status refuse(const accepted *a, const sessile_credential *c,
 static sessile_status look_at_failures(const guard *g, const sessile_credential *c,
                                        sessile_error *err)
 {
-    if (!g->limiter || !c->source.size || (!c->key.size && !c->token.size))
+    if (!g->limiter || !c->source.size || (!c->key.data && !c->token.data))
         return SESSILE_OK;
     return limit_look(g->limiter, LIMIT_FAILURES, limiter_who(g->limiter, &c->source, 1),
                       err);
@@ -53,7 +53,9 @@ static sessile_status look_at_failures(const guard *g, const sessile_credential 
 static sessile_status check_form(const guard *g, const sessile_credential *c,
                                  sessile_error *err)
 {
-    int by_key = c->key.size > 0, by_token = c->token.size > 0, by_os = c->os != 0;
+    /* an empty one is a wrong one: it is not the host's word */
+    int by_key = c->key.data != NULL, by_token = c->token.data != NULL;
+    int by_os = c->os != 0;
     int by_word = c->user.size || c->actor.size || c->role_count || c->agent_count;
 
     if (by_key + by_token + by_os > 1 || ((by_key || by_token || by_os) && by_word))
@@ -206,15 +208,15 @@ sessile_status credential_open(accepted *out, guard *g, const sessile_credential
         status = look_at_failures(g, c, err);
     if (status)
         return status;
-    if (c->token.size)
+    if (c->token.data)
         status = take_token(out, c, &why, err);
     else if (c->os)
         take_os(out);
-    else if (!c->key.size)
+    else if (!c->key.data)
         status = take_word(out, c, err);
     if (!status)
         status = begin(out, err);
-    if (!status && c->key.size)
+    if (!status && c->key.data)
         why = take_key(out, g->store, c, guard_now_ms(g));
     if (!status && !why && access_is_locked(g->access, about->user, about->key))
         why = "locked";

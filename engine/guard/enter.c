@@ -130,19 +130,70 @@ static sessile_status refuse_first(permissions missing, sessile_error *err)
     return fail(err, SESSILE_DENIED, "only the host's own handle may do this, no view");
 }
 
+static sessile_status refuse_foreign(sessile_error *err)
+{
+    return fail(err, SESSILE_DENIED, "this is not yours, or there is no such session");
+}
+
+/* What a call needs now. A step of what only reads needs what its beginning needed; a run
+ * that writes ends under the permissions that it began with. */
+static permissions needed(const guard_call *call)
+{
+    permissions need = guard_rows[call->op].need;
+
+    if (need & NEED_STEP && !guard_changes(call->begun))
+        need |= guard_rows[call->begun].need;
+    return need & ~NEED_STEP;
+}
+
+/* A handle is of what its principal saw when it was opened, and must see still. */
+static int sees_still(const principal *p, const guard_names *of)
+{
+    guard_names names = *of;
+
+    if (!names.agent.size)
+        return 1; /* a store, or what is of all of it */
+    if (!names.id.size && !names.user.size)
+        return principal_sees_agent(p, names.agent);
+    if (!names.id.size)
+        names.id = p->session;
+    return principal_sees(p, &names);
+}
+
+static sessile_status refuse_credential(sessile_error *err)
+{
+    return fail(err, SESSILE_DENIED, "the credential is not accepted");
+}
+
+sessile_status guard_also(principal *who, const guard_names *names,
+                          sessile_permission permission, sessile_error *err)
+{
+    sessile_status status;
+
+    if (!who)
+        return SESSILE_OK;
+    if (!principal_stands(who) || !principal_lives(who))
+        return refuse_credential(err);
+    status = access_check(who, err);
+    if (!status && !(who->may & (permissions)1 << permission))
+        status = guard_refuse(permission, err);
+    return status || sees_still(who, names) ? status : refuse_foreign(err);
+}
+
 sessile_status guard_check(guard_call *call, sessile_error *err)
 {
     principal *p = call->who;
     const guard_row *o = &guard_rows[call->op];
+    int is_step = (o->need & NEED_STEP) != 0;
     permissions missing;
     sessile_status status;
 
-    if (!principal_stands(p) || (!(o->need & NEED_STEP) && !principal_lives(p)))
-        return fail(err, SESSILE_DENIED, "the credential is not accepted");
+    if (!principal_stands(p) || (!is_step && !principal_lives(p)))
+        return refuse_credential(err);
     status = access_check(p, err);
     if (status)
         return status;
-    missing = o->need & ~p->may & ~NEED_STEP;
+    missing = needed(call) & ~p->may;
     if (missing & NEED_CHECK_AUDIT)
         missing = p->may & (PERMISSION(READ_AUDIT) | PERMISSION(CHECK_STORE))
                       ? missing & ~NEED_CHECK_AUDIT
@@ -164,6 +215,13 @@ sessile_status guard_check(guard_call *call, sessile_error *err)
     if (o->of_all && !p->all)
         return fail(err, SESSILE_DENIED,
                     "this concerns all users of the store: it needs a role of scope all");
+    if (o->of_all && !principal_is_whole(p))
+        return fail(
+            err, SESSILE_DENIED,
+            "this concerns the whole store, and this view is of some agents or one "
+            "session");
+    if (!(is_step && guard_changes(call->begun)) && !sees_still(p, call->own))
+        return refuse_foreign(err);
     if (call->shared && !p->all && (o->need & PERMISSION(WRITE_MEMORY)))
         return fail(err, SESSILE_DENIED,
                     "what an agent keeps for all users is written with a role of scope "
@@ -174,11 +232,6 @@ sessile_status guard_check(guard_call *call, sessile_error *err)
 static sessile_slice own_agent(const store_core *store)
 {
     return (sessile_slice){store->agent, strlen(store->agent)};
-}
-
-static sessile_status refuse_foreign(sessile_error *err)
-{
-    return fail(err, SESSILE_DENIED, "this is not yours, or there is no such session");
 }
 
 /* What grants on these names add. sees: they are p's own. */

@@ -126,6 +126,10 @@ int guard_gives_memory(const principal *p, const sessile_memory *memory, int wri
 int guard_creates(const principal *p);
 /* LIMIT: it was called too often. */
 sessile_status guard_count(guard_call *call, sessile_error *err);
+/* DENIED: whoever has another handle, of these names, may not use it (any more). NULL:
+ * its store has no guard. */
+sessile_status guard_also(principal *who, const guard_names *names,
+                          sessile_permission permission, sessile_error *err);
 /* DENIED: that permission is missing. */
 sessile_status guard_refuse(sessile_permission permission, sessile_error *err);
 
@@ -223,7 +227,12 @@ guard_names guard_names_of(const session_core *s);
 /* The principal of a handle, for functions that ask more than its permission. */
 #define GUARD_PRINCIPAL(handle) ((handle)->who)
 
-/* The core of one more handle that the call reads from, not NULL. */
+/* One more handle that the call uses, not NULL: its own principal is asked, too. */
+#define GUARD_MAY(handle, permission, err) \
+    guard_also((handle)->who, &(handle)->names, SESSILE_MAY_##permission, err)
+#define GUARD_ALSO_MAY(handle, permission) \
+    GUARD_REFUSE_IF((handle)->who, GUARD_MAY(handle, permission, err))
+/* Its core. */
 #define GUARD_ALSO(handle) ((handle)->core)
 
 /* Enters op with up to two stores, which may be NULL: each has its own principal. The

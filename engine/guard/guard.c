@@ -348,7 +348,7 @@ sessile_status guard_renew(sessile_store *view, const sessile_credential *creden
         status = check_expiry(view->who, credential->expires_ms, err);
     if (status)
         return status;
-    if (!own.key.size && !own.token.size && !own.os) { /* the host's word: the same one */
+    if (!own.key.data && !own.token.data && !own.os) { /* the host's word: the same one */
         own.user = own.user.size ? own.user : view->who->user;
         own.actor = own.actor.size ? own.actor : view->who->actor;
         if (!own.agent_count) {

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/names.h"
+#include "base/text.h"
 #include "codec/json.h"
 #include "guard/access.h"
 #include "guard/event.h"
@@ -16,9 +17,14 @@ enum { NAME_MOST = 63, DETAILS_MOST = 4096, DETAILS_DEPTH = 8 };
 static sessile_status read_name(char out[NAME_MOST + 6], sessile_slice name,
                                 sessile_error *err)
 {
-    if (!name.size || name.size > NAME_MOST || memchr(name.data, 0, name.size))
+    int plain = utf8_valid(name.data, name.size);
+
+    for (size_t i = 0; plain && i < name.size; i++)
+        plain = (unsigned char)name.data[i] >= 0x20 && name.data[i] != 0x7f;
+    if (!name.size || name.size > NAME_MOST || !plain)
         return fail(err, SESSILE_INVALID,
-                    "the name of an operation has 1 to %d bytes, and none is zero",
+                    "the name of an operation is UTF-8 of 1 to %d bytes, without control "
+                    "characters",
                     NAME_MOST);
     snprintf(out, NAME_MOST + 6, "host:%.*s", (int)name.size, name.data);
     return SESSILE_OK;
@@ -32,6 +38,9 @@ static sessile_status check(const sessile_store *view, const sessile_operation *
     sessile_session_options options = {.agent = o->agent, .user = o->user, .id = o->id};
     guard_call call = {.who = p};
 
+    *names = (guard_names){o->agent, o->user, o->id};
+    if (!principal_stands(p) || !principal_lives(p) || access_check(p, err))
+        return fail(err, SESSILE_DENIED, "the credential is not accepted");
     if (!options.id.size) /* a memory, which a view of one session has as well */
         options.id = p->session;
     guard_begin(&call, OP_may);
@@ -41,8 +50,6 @@ static sessile_status check(const sessile_store *view, const sessile_operation *
     names->id = o->id;
     int may = (call.who->may & need) != 0;
     principal_release(call.granted);
-    if (!principal_stands(p) || !principal_lives(p) || access_check(p, err))
-        return fail(err, SESSILE_DENIED, "the credential is not accepted");
     return status || may ? status : guard_refuse(o->permission, err);
 }
 
@@ -105,7 +112,8 @@ sessile_status guard_note(sessile_store *view, sessile_slice name, sessile_slice
     if (!view->who || !view->who->guard->audit)
         return fail(err, SESSILE_INVALID,
                     "this store has no audit: set a guard with one");
-    if (!principal_stands(view->who) || !principal_lives(view->who))
+    if (!principal_stands(view->who) || !principal_lives(view->who) ||
+        access_check(view->who, err))
         return fail(err, SESSILE_DENIED, "the credential is not accepted");
     if (details.size > DETAILS_MOST)
         return fail(err, SESSILE_LIMIT, "the details of a note have at most %d bytes",

@@ -157,7 +157,8 @@ static sessile_status take_roles(principal *p, const principal_about *about,
     int all, is_host = (parent->may & PERMISSION_HOST) != 0;
     sessile_status status = principal_roles(&p->guard->roles, about, &may, &all, err);
 
-    p->inherits = !about->role_count && !is_host;
+    /* a key or a token without roles gives none */
+    p->inherits = !about->role_count && !is_host && !about->is_lenient;
     p->base = may;
     p->base_all = all;
     if (p->inherits) {
@@ -241,6 +242,14 @@ sessile_status principal_make_granted(principal **out, principal *p,
 }
 
 /* ------------------------------------------------------------------ asked */
+
+int principal_is_whole(const principal *p)
+{
+    for (; p; p = p->parent)
+        if (p->agent_count || p->session.size)
+            return 0;
+    return 1;
+}
 
 int principal_stands(const principal *p)
 {

@@ -95,5 +95,7 @@ int names_match(const sessile_slice *patterns, size_t count, sessile_slice name)
  * all names are. */
 int principal_sees(const principal *p, const guard_names *names);
 int principal_sees_agent(const principal *p, sessile_slice agent);
+/* 1: neither it nor a parent is of some agents or of one session alone. */
+int principal_is_whole(const principal *p);
 
 #endif

@@ -245,7 +245,9 @@ jws_reason claims_read(held_claims **out, json payload, const jws_options *optio
          put_optional(&m, actor, &c->is.actor) ||
          put_optional(&m, json_get(payload, "jti"), &c->is.token_id) ||
          put_list(&m, roles, &c->is.roles, &c->is.role_count) ||
-         put_list(&m, agents, &c->is.agents, &c->is.agent_count)))
+         put_list(&m, agents, &c->is.agents, &c->is.agent_count) ||
+         /* an empty list is of no agent, not of every one */
+         (agents.type != JSON_NONE && !c->is.agent_count)))
         reason = JWS_CLAIM;
     if (reason)
         mem_free(a, c, c->size);

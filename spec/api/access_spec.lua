@@ -48,7 +48,13 @@ describe("the roles of a view", function()
     { "memory", true, true, true,
       function(_, view) return view:memory { user = "ann" }:list() end },
     { "remember", false, true, true,
-      function(_, view) return view:memory { user = "ann", consent = "yes" }:write("k", "v") end },
+      function(_, view)
+        local m, message, code = view:memory { user = "ann", consent = "yes" }
+        if not m then
+          return nil, message, code
+        end
+        return m:write("k", "v")
+      end },
     { "access_keys", false, false, true, function(_, view) return view:access_keys() end },
     { "lock", false, false, true, function(_, view) return view:lock { user = "zoe" } end },
     { "check", false, false, true, function(_, view) return view:check() end },

@@ -56,9 +56,11 @@ local function fail(view, message, code, step, rule)
   local command
   message, command = split_command(message)
   message = terminal.cut(hints.fill(message, view.globals), LONGEST)
-  if type(step) == "number" then
-    step = ("Try again in %s."):format(show.time(step))
+  if type(step) == "number" then -- the time when there is room, which the sentence may have
+    step = not message:find("try again in", 1, true)
+      and ("Try again in %s."):format(show.time(step))
   end
+  rule = type(rule) == "string" and rule or nil
   step = step or command and "To rewrite it with everything that can be read: " .. command
   local has_step = code == "EDENIED" and (message:find("chmod", 1, true)
     or message:find("enable it", 1, true) or of_a_server(view))
@@ -71,7 +73,8 @@ local function fail(view, message, code, step, rule)
   end
   if step == nil and not has_step then
     local guarded = code == "EDENIED" and view.globals and view.globals.guarded
-    step = guarded and (rule and "See what the guard consists of: sessile guard status"
+    step = rule and rule:find "^hold:" and "See what is held: sessile hold list"
+      or guarded and (rule and "See what the guard consists of: sessile guard status"
       or "See who you are, and what you may: sessile whoami") or NEXT[code]
   end
   step = step and terminal.safe(hints.fill(step, view.globals))

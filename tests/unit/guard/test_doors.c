@@ -686,7 +686,8 @@ static void the_host_alone_opens_its_own(void **state)
     }
 }
 
-/* Expiry ends nothing that goes on; revocation does. */
+/* Expiry ends nothing that goes on; revocation does. What reads needs its permission at
+ * each step; a run that writes ends under those that it began with. */
 static void a_step_is_refused_once_the_view_is_revoked(void **state)
 {
     world *w = *state;
@@ -696,6 +697,9 @@ static void a_step_is_refused_once_the_view_is_revoked(void **state)
     assert_int_equal(sessile_migrate_begin(&w->migration, &from, &to, NULL, ERR),
                      SESSILE_OK);
     become(w, 0);
+    assert_int_equal(call_entries_next(w), SESSILE_DENIED);
+    assert_int_not_equal(call_run_step(w), SESSILE_DENIED);
+    become(w, PERMISSIONS_ALL);
     atomic_store(&w->view->who->expires_ms, 1);
     for (int revoked = 0; revoked < 2; revoked++) {
         for (size_t i = 0; i < DOORS; i++) {

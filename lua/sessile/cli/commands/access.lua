@@ -54,6 +54,10 @@ commands["access grant"] = {
     A grant is in force within a second, in other processes too. It adds to what a token
     or an access key gives. Its id, which is printed, ends it: sessile access revoke ID.]],
   run = function(app, args)
+    if not args.on and (app.globals.agent or app.globals.user) then
+      return nil, "--agent and --user say whose session --on names", "EUSAGE",
+        "For some agents: --only coder."
+    end
     local store = commands.store(app)
     local id = app.try_or({ EINVALID = "See the roles: sessile guard status" }, store:grant {
       user = not args.group and args.who or nil, holders = args.group and args.who or nil,

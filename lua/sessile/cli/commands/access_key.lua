@@ -74,6 +74,10 @@ return {
     A key says who its holder is, as a password would. The store has a hash of it. Keys of
     a store are facts in the store: a revoked one is denied within a second everywhere.]],
   run = function(app, args)
+    if app.globals.agent or app.globals.user then
+      return nil, "an access key is of the user who is named behind its command", "EUSAGE",
+        "For some agents: --only coder."
+    end
     return actions[args.action](app, args)
   end,
 }

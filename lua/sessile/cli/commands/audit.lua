@@ -188,7 +188,10 @@ local function tail(app, args)
   while args.follow do
     io.stdout:flush()
     local left = ends and math.max(ends - os.time() * 1000, 0)
-    app.try(events:wait(left and math.min(left, 1000) or 1000))
+    local changed, message, code = events:wait(left and math.min(left, 1000) or 1000)
+    if changed == nil then
+      app.fail(message, code)
+    end
     print_all(app, events, print, args.cursor)
     if left == 0 then
       break
