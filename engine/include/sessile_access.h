@@ -116,8 +116,8 @@ SESSILE_API sessile_status sessile_access_key_revoke(sessile_store *store,
 
 /* Locks a user or a key (one of the two, the other is empty) out, durably: every view of
  * it is DENIED, whatever its credential is. reason: for people, may be empty. Locking
- * twice is harmless. The host's own handle cannot be locked. key: an id; a whole key means
- * its id. NOTFOUND: there is no such key. */
+ * twice is harmless. The host's own handle cannot be locked. key: an id; a whole key
+ * means its id. NOTFOUND: there is no such key. */
 SESSILE_API sessile_status sessile_access_lock(sessile_store *store, sessile_slice user,
                                                sessile_slice key, sessile_slice reason,
                                                sessile_error *err);

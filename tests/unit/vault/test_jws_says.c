@@ -302,6 +302,8 @@ static const says payloads[] = {
     {P("\"roles\":[\"\"]"), JWS_CLAIM},
     {P("\"roles\":[\"admin\\u0000\"]"), JWS_CLAIM},
     {P("\"roles\":\"viewer\\tadmin\""), JWS_CLAIM},
+    {P("\"agents\":\"\""), JWS_CLAIM},
+    {P("\"agents\":[]"), JWS_CLAIM},
     {P("\"agents\":true"), JWS_CLAIM},
     {P("\"agents\":[{}]"), JWS_CLAIM},
     {P("\"agents\":[\"coder\\n*\"]"), JWS_CLAIM},
