@@ -341,7 +341,9 @@ static sessile_status memory_open(world *w)
     sessile_memory_options_init(&o);
     o.user = sessile_text("bob");
     o.consent = sessile_text("a " CANARY);
-    return sessile_memory_open(&out, w->store, &o, ERR);
+    sessile_status status = sessile_memory_open(&out, w->store, &o, ERR);
+    sessile_memory_close(out);
+    return status;
 }
 
 static sessile_status memory_write(world *w)
